@@ -28,11 +28,11 @@ from typing import Any
 from weighbridge import registry
 from weighbridge.errors import EnvironmentLost, Interrupted, Unavailable
 from weighbridge.model.command import Command
+from weighbridge.model.environment import Environment, Needs
+from weighbridge.model.host import Host, Limits, RunContext
 from weighbridge.model.measurement import TrialFailure
-from weighbridge.model.needs import Needs
 from weighbridge.model.openings import Opened, Openings, read_opened
-from weighbridge.model.plugin import Environment
-from weighbridge.model.site import Host, Limits, RunContext, Site, SiteRequest
+from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.runner import clean, run_lock
 from weighbridge.runner.openings import open_sites

@@ -30,8 +30,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from weighbridge.analysis.gate import compared
-from weighbridge.model.allotment import Allotment
-from weighbridge.model.trial_length import chosen_length
+from weighbridge.model.decisions import Allotment, chosen_length
+from weighbridge.model.level import Level
 from weighbridge.runner.lengths import alike_rates
 from weighbridge.statistics import (
     LOOKS,
@@ -224,7 +224,7 @@ def in_a_time(sessions: Sequence[Floats], *, share: bool) -> list[Cost]:
     done: list[list[int]] = [[] for _ in sessions]
     needed, left_s, at, parts = [math.inf] * len(sessions), TIME_S, 0, [MANY[0]] * len(sessions)
     for look in MANY:
-        takes_part = [Allotment(after=at, until=look, workload="", level="", blocks=part) for part in parts]
+        takes_part = [Allotment(after=at, until=look, workload="", level=Level(), blocks=part) for part in parts]
         while at < look and left_s > 0:
             at += 1
             now = [i for i, each in enumerate(takes_part) if needed[i] and each.includes(at)]

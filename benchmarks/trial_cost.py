@@ -37,9 +37,9 @@ from weighbridge.linux.network import free_port, listening
 from weighbridge.linux.process import Process, run
 from weighbridge.model.command import Command
 from weighbridge.model.isolation import SiteLayers
-from weighbridge.model.plugin import Endpoint
 from weighbridge.model.study import Study
 from weighbridge.model.trial import Trial, TrialRecord
+from weighbridge.model.workload import Endpoint
 from weighbridge.runner.precision import Standing
 from weighbridge.runner.run import run_study
 from weighbridge.runner.userlands import userland_of

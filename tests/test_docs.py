@@ -14,7 +14,7 @@ from weighbridge.cli.schema import Document, schema_of
 from weighbridge.linux.packages import TABLE, distributions
 from weighbridge.model.command import Completed
 from weighbridge.model.measurement import ProgramFailed, Unparseable
-from weighbridge.model.plugin import Endpoint
+from weighbridge.model.workload import Endpoint
 from weighbridge.study.loader import check
 from weighbridge.study.schema import json_schema
 from weighbridge.study.source import bundled, parse

@@ -3,7 +3,7 @@
 from typing import Any
 
 from weighbridge.model.options import Options
-from weighbridge.model.plugin import Workload
+from weighbridge.model.workload import Workload
 
 RATE = {"json": "$.summary.requestsPerSec", "unit": "1/s", "better": "higher"}
 NEEDED: dict[str, dict[str, Any]] = {"command": {"run": "oha", "metrics": {"rate": RATE}}}

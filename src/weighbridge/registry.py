@@ -1,4 +1,4 @@
-"""Finds plug-ins: one object named PLUGIN per module of a package, and third parties' by entry point."""
+"""Finds plug-ins: one object named PLUGIN per module or folder of a package, and third parties' by entry point."""
 
 import functools
 import importlib
@@ -10,10 +10,12 @@ from typing import TypeVar
 
 from weighbridge.errors import WeighbridgeError
 from weighbridge.model.adapter import Adapter
+from weighbridge.model.environment import Environment
 from weighbridge.model.host_kind import HostKind
-from weighbridge.model.plugin import Environment, Plugin, Workload
+from weighbridge.model.plugin import Plugin
 from weighbridge.model.storage import Storage
 from weighbridge.model.userland_source import UserlandSource
+from weighbridge.model.workload import Workload
 
 P = TypeVar("P", bound=Plugin)
 

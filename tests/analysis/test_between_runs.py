@@ -12,10 +12,11 @@ from weighbridge.analysis.compared_run import read_run
 from weighbridge.analysis.cost_change import NoChange
 from weighbridge.analysis.own_values import WhyNot
 from weighbridge.model.flag import Flag, FlagCode
+from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
 
 HOST = {"host": {"kernel": "Linux 6.1", "CPU": "Imaginary 3000", "idle CPUs": "halt"}}
-KEY = "tcp", "{}", "throughput", "bridge"
+KEY = "tcp", Level(), "throughput", "bridge"
 
 
 def pair_of(run, one, other, **more):
@@ -149,7 +150,7 @@ def test_another_unit_is_no_change(run):
 
 def test_counts_are_compared_by_difference(run):
     lossy = {"workloads": [Workload("udp", [(LOSS, 4.0, 0.05)])]}
-    row = pair_of(run, lossy, {**lossy, "costs": {"bridge": 1.7}}).row("udp", "{}", "loss", "bridge")
+    row = pair_of(run, lossy, {**lossy, "costs": {"bridge": 1.7}}).row("udp", Level(), "loss", "bridge")
     assert row.change.scale == "difference" and row.change.worsening.estimate == pytest.approx(2, abs=0.3)
     assert row.verdict == "different"
 

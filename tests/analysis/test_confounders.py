@@ -11,8 +11,8 @@ from weighbridge.analysis.confounders import confounders
 from weighbridge.analysis.flag_counts import figure_ranges, kind_of
 from weighbridge.analysis.reading_rate import ReadingRate
 from weighbridge.meters import host
+from weighbridge.model.facts import HALT, IDLE_CPUS, POLL
 from weighbridge.model.flag import Flag, FlagCode
-from weighbridge.model.idle import HALT, IDLE_CPUS, POLL
 from weighbridge.model.measurement import Metric
 from weighbridge.report.export.json import report_json
 from weighbridge.report.text import trial_flags

@@ -16,6 +16,7 @@ from weighbridge.analysis.overload import breakages, reason, without_retries
 from weighbridge.analysis.sweep import Broke, LoadLevel, Peak
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.cli import progress
+from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Repetitions
 from weighbridge.model.trial import Trial, TrialRecord
@@ -107,18 +108,18 @@ def test_an_open_loop_whose_first_metric_is_a_latency_has_a_peak_too(run):
 
 
 def test_a_peak_that_no_single_block_has_says_so():
-    first, second, third = (LoadLevel(load, str(load), "{}", "") for load in (100, 200, 400))
+    first, second, third = (LoadLevel(load, str(load), Level(), "") for load in (100, 200, 400))
     none = Peak(second, 1.0, 0, 3, (first, third), "")
     assert plain_text(peak_doubt("threads", none)) == (
         "in none of 3 blocks, which were highest at 100 or 400 threads"
     )
-    many = tuple(LoadLevel(load, str(load), "{}", "") for load in (1, 2, 3, 1000))
+    many = tuple(LoadLevel(load, str(load), Level(), "") for load in (1, 2, 3, 1000))
     assert plain_text(peak_doubt("threads", Peak(second, 1.0, 1, 9, many, ""))).endswith("else at 1 to 1 000 threads")
     assert peak_doubt("threads", Peak(second, 1.0, 0, 0, (), "")) == ""
 
 
 def test_breaks_for_several_reasons_are_told_apart():
-    low, high = (LoadLevel(load, str(load), "{}", "") for load in (1000, 2000))
+    low, high = (LoadLevel(load, str(load), Level(), "") for load in (1000, 2000))
     memory, refused = (Broke("b", count, 10, why, 10, 0) for count, why in ((4, "no memory"), (10, "refused")))
     assert plain_text(broke_words("threads", [(high, refused)], "mysql")) == (
         "broke in mysql at 2 000 threads: refused (10 of 10 trials)"
@@ -261,20 +262,20 @@ def test_levels_are_numbers_or_there_is_no_curve(texts, found):
      ("bitrate", "1Mbit/s", "bitrate 1Mbit/s")],
 )  # fmt: skip
 def test_every_level_has_its_unit(load, text, words):
-    assert plain_text(level_words(load, LoadLevel(numbers([text])[0], text, "{}", ""))) == words
+    assert plain_text(level_words(load, LoadLevel(numbers([text])[0], text, Level(), ""))) == words
 
 
 # -- what broke is a result ------------------------------------------------------------------------
 
 
 def row(analysis, load, environment="bridge", metric="requests"):
-    report = next(m for m in analysis.metrics if m.metric == metric and json.loads(m.level)["connections"] == load)
+    report = next(m for m in analysis.metrics if m.metric == metric and m.level.value_of("connections") == load)
     return report, next(each for each in report.comparisons if each.environment == environment)
 
 
 def test_a_broken_trial_is_no_failure(analysis, run):
     assert analysis.failed == () and sum(trial.broke for trial in analysis.trials) == 13
-    assert broke_count(analysis.broken["web", '{"connections": "2000"}', "bridge"]) == "broke 3 of 10"
+    assert broke_count(analysis.broken["web", Level([("connections", "2000")]), "bridge"]) == "broke 3 of 10"
     both = analyse(run(**rising_load(outputs=False, failing={(1, "host"): Outcome.DEADLINE}, blocks=3)))
     assert len(both.failed) == 6 and {trial.outcome for trial in both.failed} == {"deadline"}
     assert not any(remark.code == "failed" for remark in row(both, "2000")[1].remarks)
@@ -369,7 +370,7 @@ def test_a_repetition_does_not_try_a_break_away(analysis, run):
 
 def made(block, attempt, outcome, message="", environment="b"):
     return TrialRow(
-        100 * block + attempt, 1, block, attempt, environment, "w", "{}", "w", outcome, message, 0.0, 1.0, (), {}
+        100 * block + attempt, 1, block, attempt, environment, "w", Level(), "w", outcome, message, 0.0, 1.0, (), {}
     )
 
 
@@ -377,7 +378,7 @@ def test_standing_results_and_reasons():
     trials = [made(1, 0, "broke", "12 of 90 refused"), made(1, 1, "ok"), made(2, 0, "deadline"), made(2, 1, "ok"),
               made(3, 0, "broke", "11 of 80 refused"), made(4, 0, "broke", "out of memory.")]  # fmt: skip
     assert [t.id for t in without_retries(trials)] == [100, 200, 201, 300, 400]
-    broke = breakages(trials)["w", "{}", "b"]
+    broke = breakages(trials)["w", Level(), "b"]
     assert (broke.trials, broke.of, broke.lost, broke.measured, broke.always) == (3, 5, 3, 1, False)
     assert broke.reason == "12 of 90 refused" and reason([trials[-1]]) == "out of memory" and reason([]) == ""
     assert breakages([made(1, 0, "deadline")]) == {}
@@ -498,7 +499,7 @@ def test_machines_read_the_curves(store, tmp_path):
 def test_the_progress_says_broke(monkeypatch):
     out = io.StringIO()
     monkeypatch.setattr(progress, "err", lambda: Console(file=out, width=200))
-    trial = Trial(3, 0, "web", (("connections", "5000"),), "bridge")
+    trial = Trial(3, 0, "web", Level([("connections", "5000")]), "bridge")
     record = TrialRecord(trial, Outcome.BROKE, 0.0, 1.0, 1.0, TOO_MANY)
     progress.Shown(None).trial_finished(record)
     assert out.getvalue() == "block 3, web (connections=5000) in bridge: broke under its load: too many connections\n"

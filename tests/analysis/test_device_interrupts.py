@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weighbridge.model.device_interrupts import InterruptRate, interrupt_rates, interrupts_of
+from weighbridge.model.facts import InterruptRate, interrupt_rates, interrupts_of
 
 CAPTURED = (Path(__file__).parent / "data" / "interrupts-kvm.txt").read_text()
 PHYSICAL = """\

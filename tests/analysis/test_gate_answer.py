@@ -7,11 +7,12 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.budget import parse_budget
 from weighbridge.analysis.gate_answer import judge_gate
 from weighbridge.analysis.gate_spending import Spending, spending_of
-from weighbridge.model.gate_look import GateLook
+from weighbridge.model.decisions import GateLook
+from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
 
 TCP_ALONE = [Workload("tcp", [(THROUGHPUT, 8.66e9, 0.01)])]
-BRIDGE = ("tcp", "{}", "bridge")
+BRIDGE = ("tcp", Level(), "bridge")
 HOST = ("tcp", "{}", "host")
 
 
@@ -115,7 +116,7 @@ def test_what_was_decided_at_a_look_is_judged_as_it_was_then():
 
 
 def test_a_run_that_others_have_extended_since_is_looked_at_anew(run):
-    from weighbridge.model.gate_look import gate_looks_text
+    from weighbridge.model.decisions import gate_looks_text
     from weighbridge.store.reader import GATE_LOOKS
     from weighbridge.store.run import RunStore
 

@@ -10,6 +10,7 @@ from weighbridge.analysis.compared_run import read_run
 from weighbridge.analysis.gate_answer import judge_gate
 from weighbridge.analysis.gate_changes import judge_changes
 from weighbridge.analysis.gate_spending import Spending
+from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
 
 TCP_ALONE = [Workload("tcp", [(THROUGHPUT, 8.66e9, 0.005)])]
@@ -40,7 +41,7 @@ def test_the_change_is_that_of_compare(run):
     stores = [run(**{**BASE, "seed": seed, "costs": {"bridge": cost}}) for seed, cost in ((7, 1.2), (8, 1.4))]
     old, new = (read_run(each, f"run{number}") for number, each in enumerate(stores))
     ((finding, _),) = judge_changes(parse_margin("3%"), new, old, Spending(now=1.0), 1)
-    row = compare_runs(old, new).pairs[0].row("tcp", "{}", "throughput", "bridge")
+    row = compare_runs(old, new).pairs[0].row("tcp", Level(), "throughput", "bridge")
     assert finding.cost == row.change.worsening_with_allowance
 
 
@@ -51,7 +52,7 @@ def test_a_cost_that_stayed_or_became_better_passes(run):
 
 def test_in_between_it_is_undecided_and_more_blocks_may_help(run):
     made = changes(run, {}, {"costs": {"bridge": 1.24}}, "3.3%")
-    assert outcome(made) == ("undecided", "interval") and made.open == (("tcp", "{}", "bridge"),)
+    assert outcome(made) == ("undecided", "interval") and made.open == (("tcp", Level(), "bridge"),)
 
 
 def test_what_takes_the_answer_from_a_run_takes_it_from_the_change(run):

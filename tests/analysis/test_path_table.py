@@ -9,7 +9,8 @@ from rich.console import Console
 
 from weighbridge.analysis.path_table import path_tables
 from weighbridge.analysis.paths import Paths
-from weighbridge.model.path import Interface, NetworkPath
+from weighbridge.model.facts import Interface, NetworkPath
+from weighbridge.model.level import Level
 from weighbridge.report.sections.paths import path_sections
 from weighbridge.report.terminal_paths import path_parts
 from weighbridge.report.text.paths import difference_words, path_cells
@@ -28,7 +29,7 @@ PORT = NetworkPath(
 )
 
 
-def report(metric: str, unit: str, level: str, values: dict[str, float]) -> Any:
+def report(metric: str, unit: str, level: Level, values: dict[str, float]) -> Any:
     rows = [SimpleNamespace(environment=name, value=value) for name, value in values.items() if name != "native"]
     return SimpleNamespace(
         workload="tcp", level=level, metric=metric, unit=unit, baseline_value=values["native"], comparisons=rows
@@ -39,13 +40,13 @@ def analysis(*clients: str, other: str = "port") -> Any:
     """Two environments for the clients of each host; the ``other`` is measured with those of the first alone."""
     reports = {}
     for number, client in enumerate(clients):
-        level = f'{{"client": "{client}"}}'
+        level = Level([("client", client)])
         values = {"native": 1.0 + number} | ({other: 2.0} if not number else {})
         reports[f"tcp (client={client})"] = (
             report("throughput", "Mbit/s", level, values), report("cpu_all_per_gbit", "s/Gbit", level, values),
             report("softirq_share", "%", level, values),
         )  # fmt: skip
-    reports["cpu"] = (SimpleNamespace(workload="cpu", level="{}", metric="events", comparisons=()),)
+    reports["cpu"] = (SimpleNamespace(workload="cpu", level=Level(), metric="events", comparisons=()),)
     known = {(name, client): path for client in clients for name, path in (("native", LOOPBACK), (other, PORT))}
     return SimpleNamespace(
         labels=tuple(reports), of=lambda label: reports[label], paths=Paths(known, frozenset({"tcp"})),
@@ -131,7 +132,7 @@ def test_the_mss_of_a_proxied_path_is_that_of_the_connection_to_the_proxy():
     given.paths = Paths({("native", "here"): LOOPBACK, ("user", "here"): proxied}, frozenset({"tcp"}))
     (section,) = path_sections(given)
     assert section["rows"][1][2:4] == ["1500 / MSS to the proxy 50688", "by a proxy"]
-    unlike = given.paths.difference("tcp", "{}", "user", "native")
+    unlike = given.paths.difference("tcp", Level(), "user", "native")
     assert unlike is not None
     assert difference_words(unlike) == "MTU 1500, MSS to the proxy 50688, but loopback, MSS 65483 in native"
 

@@ -3,7 +3,8 @@
 import pytest
 
 from weighbridge.analysis.paths import Paths, paths_of
-from weighbridge.model.path import Interface, NetworkPath
+from weighbridge.model.facts import Interface, NetworkPath
+from weighbridge.model.level import Level
 from weighbridge.report.text.paths import difference_words, interfaces
 
 LO = Interface(place="host a", name="lo", kind="loopback", mtu=65536)
@@ -35,33 +36,33 @@ def test_a_path_that_cannot_be_read_is_not_known(value: str):
 
 def test_leaving_the_loopback_interface_is_a_difference_and_translation_is_the_isolation():
     paths = known(native=LOOPBACK, bridge=BRIDGE, port=PORT)
-    unlike = paths.difference("tcp", "{}", "bridge", "native")
+    unlike = paths.difference("tcp", Level(), "bridge", "native")
     assert difference_words(unlike) == "MTU 1500, MSS 1448, but loopback, MSS 65483 in native"
-    assert paths.difference("tcp", "{}", "port", "bridge") is None
-    assert paths.difference("cpu", "{}", "bridge", "native") is None, "it needs no network"
+    assert paths.difference("tcp", Level(), "port", "bridge") is None
+    assert paths.difference("cpu", Level(), "bridge", "native") is None, "it needs no network"
 
 
 def test_an_mss_of_a_loopback_connection_follows_its_window_and_is_no_difference():
     paths = known(native=LOOPBACK, host=LOOPBACK.model_copy(update={"mss": 32768}))
-    assert paths.difference("tcp", "{}", "host", "native") is None
+    assert paths.difference("tcp", Level(), "host", "native") is None
 
 
 def test_a_smaller_packet_is_a_difference():
     small = NetworkPath(transport="tcp", interfaces=(ETH0.model_copy(update={"mtu": 1450}),), mss=1398)
-    assert known(native=BRIDGE, overlay=small).difference("tcp", "{}", "overlay", "native")
+    assert known(native=BRIDGE, overlay=small).difference("tcp", Level(), "overlay", "native")
 
 
 def test_a_comparison_without_a_path_is_none():
     paths = known(native=LOOPBACK)
-    assert paths.missing("tcp", "{}", "native", "bridge")
-    assert not paths.missing("tcp", "{}", "native") and not paths.missing("cpu", "{}", "native", "bridge")
-    assert not Paths().missing("tcp", "{}", "native", "bridge"), "from before paths were recorded"
+    assert paths.missing("tcp", Level(), "native", "bridge")
+    assert not paths.missing("tcp", Level(), "native") and not paths.missing("cpu", Level(), "native", "bridge")
+    assert not Paths().missing("tcp", Level(), "native", "bridge"), "from before paths were recorded"
 
 
 def test_the_client_of_a_level():
     paths = Paths({("native", "here"): LOOPBACK, ("native", "there"): BRIDGE}, frozenset({"tcp"}))
-    assert paths.of("native", '{"client": "there"}') == BRIDGE
-    assert paths.of("native", '{"client": "here", "clients": "3"}') == LOOPBACK
+    assert paths.of("native", Level([("client", "there")])) == BRIDGE
+    assert paths.of("native", Level([("client", "here"), ("clients", "3")])) == LOOPBACK
 
 
 def test_words():

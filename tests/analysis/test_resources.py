@@ -16,9 +16,8 @@ from weighbridge.analysis.plan import plan_of
 from weighbridge.analysis.resources import is_resource_use, negligible
 from weighbridge.analysis.usage import usage
 from weighbridge.errors import RunDirectoryError
-from weighbridge.model.host_difference import HostDifference
+from weighbridge.model.facts import HostDifference, Interface, NetworkPath
 from weighbridge.model.measurement import Metric
-from weighbridge.model.path import Interface, NetworkPath
 from weighbridge.report import charts
 from weighbridge.report.export.json import report_json
 from weighbridge.report.text.remarks import remark_text

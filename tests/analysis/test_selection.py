@@ -4,6 +4,7 @@ import pytest
 
 from weighbridge.analysis.reading_rate import ReadingRate
 from weighbridge.analysis.selection import without_selections
+from weighbridge.model.level import Level
 from weighbridge.store.run import Value
 
 
@@ -13,7 +14,7 @@ def values(metric: str, absent: set[int], trials: int = 20) -> list[Value]:
     for number in range(trials):
         environment = ("native", "bridge")[number % 2]
         for name in ("rate", *(() if number in absent else (metric,))):
-            found.append(Value(number, number // 2, 0, environment, "w", "{}", name, "s", "lower", 1.0, 0.0, ()))
+            found.append(Value(number, number // 2, 0, environment, "w", Level(), name, "s", "lower", 1.0, 0.0, ()))
     return found
 
 

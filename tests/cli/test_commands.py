@@ -25,8 +25,10 @@ from weighbridge.cli.schema import Document
 from weighbridge.errors import Interrupted, Unavailable, WeighbridgeError
 from weighbridge.linux import process, user_namespaces
 from weighbridge.model.command import Completed
+from weighbridge.model.environment import Environment
+from weighbridge.model.level import Level
 from weighbridge.model.measurement import Measurement, Metric, Outcome
-from weighbridge.model.plugin import Environment, Readiness
+from weighbridge.model.plugin import Readiness
 from weighbridge.model.stored_study import study_json
 from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
 from weighbridge.model.userland import UserlandSpec
@@ -627,7 +629,7 @@ def test_repeated_blocks_never_show_more_trials_than_planned(terminal: bool, mon
     monkeypatch.setattr(progress, "_LINE_EVERY_S", -1.0)
     with progress.show() as shown:
         for done in range(4):
-            trial = Trial(1, done // 2, "redis", (), "bridge")
+            trial = Trial(1, done // 2, "redis", Level(), "bridge")
             shown.trial_started(trial, done, 2, 60.0)
             if shown._bar is not None:
                 assert shown._bar.tasks[0].fields["count"] == f"{done}/{max(2, done + 1)}"
@@ -641,7 +643,7 @@ def test_repeated_blocks_never_show_more_trials_than_planned(terminal: bool, mon
 def test_the_bar_ends_before_the_report_begins(monkeypatch: pytest.MonkeyPatch):
     screen = Console(file=io.StringIO(), force_terminal=True, width=80, highlight=False)
     monkeypatch.setattr(progress, "err", lambda: screen)
-    trial = Trial(1, 0, "redis", (("clients", "50"),), "bridge")
+    trial = Trial(1, 0, "redis", Level([("clients", "50")]), "bridge")
     with progress.show() as shown:
         assert shown._bar is not None
         for done in range(3):

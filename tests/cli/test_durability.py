@@ -7,7 +7,7 @@ import pytest
 
 from weighbridge.analysis.analyse import analyse
 from weighbridge.errors import Interrupted
-from weighbridge.model.left_out import LeftOut
+from weighbridge.model.decisions import LeftOut
 from weighbridge.model.power_cut import PowerCut, Promise
 from weighbridge.runner import durability
 from weighbridge.runner.durability import Durability

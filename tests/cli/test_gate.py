@@ -11,6 +11,7 @@ import pytest
 from report.made_up_runs import LOSS, THROUGHPUT, Recipe, Workload, make_run
 from weighbridge.cli import gate as gate_command
 from weighbridge.errors import EnvironmentLost, Interrupted, TrialsFailed
+from weighbridge.model.level import Level
 from weighbridge.store.run import RunStore
 
 from .test_commands import one_sentence, weighbridge  # noqa: F401 - a fixture
@@ -209,7 +210,7 @@ def test_an_undecided_run_goes_on_until_it_is_decided(weighbridge, run, continue
     with RunStore(run) as store:
         looks = store.gate_looks()
         assert [look.until for look in looks] == [*stand_in.asked, None]
-        assert looks[0].open == (("tcp", "{}", "bridge"),) and looks[-1].open == ()
+        assert looks[0].open == (("tcp", Level(), "bridge"),) and looks[-1].open == ()
         assert sum(look.share for look in looks) <= 0.8 + 1e-9
         assert {trial.environment for trial in store.trials() if trial.block > 10} == {
             "native", "native-again", "bridge",

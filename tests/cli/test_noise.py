@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from weighbridge.errors import Interrupted
-from weighbridge.model.device_interrupts import InterruptRate
+from weighbridge.model.facts import InterruptRate
 from weighbridge.runner import device_interrupts, userlands
 from weighbridge.runner import run as running
 from weighbridge.store.run import RunStore

@@ -13,6 +13,7 @@ from rich.text import Text
 from weighbridge.cli import output
 from weighbridge.cli.app import main
 from weighbridge.cli.progress import Shown
+from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.trial import Trial, TrialRecord
 
@@ -35,7 +36,7 @@ def _table() -> Table:
 
 
 def _ended_badly() -> None:
-    trial = Trial(1, 0, "tcp", (), "native")
+    trial = Trial(1, 0, "tcp", Level(), "native")
     Shown(None).trial_finished(TrialRecord(trial, Outcome.SERVER_DIED, 1.0, 1.0, 1.0, message=HOSTILE))
 
 

@@ -10,9 +10,9 @@ from typer.testing import CliRunner
 from saved_images import save_without_layers
 from weighbridge import registry
 from weighbridge.cli.app import app
-from weighbridge.model.endpoint import Endpoint
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Role, Study
+from weighbridge.model.workload import Endpoint
 from weighbridge.study.loader import load
 
 

@@ -10,20 +10,18 @@ from typing import Any, get_args
 from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.model.by_hand import ByHandRequest
-from weighbridge.model.host import HostTraits
-from weighbridge.model.host_kind import HostKind
-from weighbridge.model.host_options import HostOptions
+from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
+from weighbridge.model.facts import layers_json, layers_of
+from weighbridge.model.host import HostTraits, RunContext
+from weighbridge.model.host_kind import HostKind, HostOptions
 from weighbridge.model.isolation import Layer, Layers, SiteLayers
-from weighbridge.model.mount import MountRequest, Way
-from weighbridge.model.needs import Needs
 from weighbridge.model.options import STORED, Options
-from weighbridge.model.plugin import Durability, Endpoint, Environment, Plugin, Readiness
-from weighbridge.model.site import RunContext
-from weighbridge.model.source_options import SourceOptions
-from weighbridge.model.storage import EnvironmentOptions, Storage, StorageOptions
-from weighbridge.model.stored_layers import layers_json, layers_of
+from weighbridge.model.plugin import Durability, Plugin, Readiness
+from weighbridge.model.site import MountRequest, Way
+from weighbridge.model.storage import Storage, StorageOptions
 from weighbridge.model.userland import UserlandSpec
-from weighbridge.model.userland_source import UserlandSource
+from weighbridge.model.userland_source import SourceOptions, UserlandSource
+from weighbridge.model.workload import Endpoint
 from weighbridge.study.validated import option_models
 
 PACKAGE = re.compile(r"[a-z0-9][a-z0-9+.-]+")

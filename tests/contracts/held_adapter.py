@@ -5,8 +5,7 @@ from collections.abc import Mapping
 from typing import Any, get_args
 
 from weighbridge.model.adapter import Adapter, AdapterOptions
-from weighbridge.model.measurement import TrialFailure
-from weighbridge.model.resource_use import OF_PROGRAM, is_resource_use
+from weighbridge.model.measurement import OF_PROGRAM, TrialFailure, is_resource_use
 
 from .held import must
 

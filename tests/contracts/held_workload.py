@@ -8,8 +8,8 @@ from typing import Any
 from weighbridge.model.command import Completed, Transport
 from weighbridge.model.measurement import TrialFailure
 from weighbridge.model.options import STORED
-from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.study import Role
+from weighbridge.model.workload import Endpoint, Workload
 from weighbridge.study.validated import option_models
 
 from .held import PACKAGE, must

@@ -10,11 +10,12 @@ from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.linux import process
 from weighbridge.model.adapter import Adapter
+from weighbridge.model.environment import Environment, Needs
 from weighbridge.model.host_kind import HostKind
-from weighbridge.model.needs import Needs
-from weighbridge.model.plugin import Environment, Plugin, Workload
+from weighbridge.model.plugin import Plugin
 from weighbridge.model.storage import Storage, weaker
 from weighbridge.model.userland_source import UserlandSource
+from weighbridge.model.workload import Workload
 
 from . import held, held_adapter, held_workload
 
@@ -116,8 +117,7 @@ if TYPE_CHECKING:
     from weighbridge.hosts.local import LocalHost
     from weighbridge.hosts.ssh import SshHost
     from weighbridge.hosts.testbed import TestbedHost
-    from weighbridge.model.host import SecludedHost
-    from weighbridge.model.site import Host
+    from weighbridge.model.host import Host, SecludedHost
 
     def _are_hosts(
         local: LocalHost, far: SshHost, made: TestbedHost, guest: GuestHost

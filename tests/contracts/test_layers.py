@@ -8,8 +8,8 @@ import pytest
 from weighbridge.facts.site import layers_of_site
 from weighbridge.hosts.local import LocalHost
 from weighbridge.launcher.site import LaunchedSite
+from weighbridge.model.facts import layers_json, layers_of
 from weighbridge.model.isolation import Layer, SiteLayers
-from weighbridge.model.stored_layers import layers_json, layers_of
 
 from . import held
 

@@ -21,8 +21,8 @@ from weighbridge.cli.doctor import examine
 from weighbridge.errors import StudyError, Unavailable
 from weighbridge.linux import process
 from weighbridge.model.command import Completed
+from weighbridge.model.host import RunContext
 from weighbridge.model.measurement import Outcome
-from weighbridge.model.site import RunContext
 from weighbridge.model.study import Study
 from weighbridge.model.trial import Trial
 from weighbridge.report.text.remarks import remark_text

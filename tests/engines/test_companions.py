@@ -10,7 +10,7 @@ from weighbridge import registry
 from weighbridge.engines.companions import _require, listens
 from weighbridge.errors import EnvironmentLost, StudyError
 from weighbridge.model.companion import Companion, in_order
-from weighbridge.model.neighbourhood import Neighbourhood
+from weighbridge.model.site import Neighbourhood
 from weighbridge.study.brings import brought_by
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse

@@ -13,7 +13,7 @@ from weighbridge.engines.memory_layer import _Keeper, layered_folder
 from weighbridge.errors import Unavailable
 from weighbridge.launcher.launch import Launcher
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.site import RunContext
+from weighbridge.model.host import RunContext
 from weighbridge.model.userland import Userland
 
 AT = "/var/lib/docker/volumes/weighbridge-0-memory/_data"

@@ -3,7 +3,7 @@
 import pytest
 
 from weighbridge.environments.docker import PLUGIN, DockerOptions
-from weighbridge.model.needs import Needs
+from weighbridge.model.environment import Needs
 
 from .kinds import traits
 

@@ -6,8 +6,7 @@ from typing import Any
 
 import pytest
 
-from weighbridge.environments._docker_host import host_for
-from weighbridge.environments.docker import DockerOptions, _security
+from weighbridge.environments.docker import DockerOptions, _security, host_for
 from weighbridge.model.userland import Userland
 
 SHIPPED, OWN = Userland("d", Path("/x"), Path("/x.tar"), {}), Userland("d", Path("/"), None, {})

@@ -6,7 +6,7 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.environments import docker
-from weighbridge.model.needs import Needs
+from weighbridge.model.environment import Needs
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Resources
 

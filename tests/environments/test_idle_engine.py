@@ -4,7 +4,7 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.environments import native
-from weighbridge.model.needs import Needs
+from weighbridge.model.environment import Needs
 from weighbridge.study.contradictions import needs_of
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse

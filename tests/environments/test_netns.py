@@ -10,7 +10,7 @@ import pytest
 from weighbridge.environments import netns
 from weighbridge.errors import Unavailable
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.site import Host, RunContext
+from weighbridge.model.host import Host, RunContext
 
 HEAD = "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT\n"
 

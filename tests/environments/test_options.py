@@ -5,7 +5,7 @@ import pytest
 from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.linux import process
-from weighbridge.model.needs import Needs
+from weighbridge.model.environment import Needs
 
 ENVIRONMENTS = registry.environments()
 

@@ -12,11 +12,13 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.engines.podman import Podman
-from weighbridge.environments import _podman_readiness, podman
+from weighbridge.environments import podman
+from weighbridge.environments.podman import programs
 from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.needs import Needs
-from weighbridge.model.site import Limits, RunContext, SiteRequest
+from weighbridge.model.environment import Needs
+from weighbridge.model.host import Limits, RunContext
+from weighbridge.model.site import SiteRequest
 from weighbridge.model.userland import Userland
 from weighbridge.runner.clean import _LINK
 
@@ -83,7 +85,7 @@ def test_the_network_where_none_is_named():
 def test_what_is_missing_is_named_with_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    monkeypatch.setattr(_podman_readiness, "_HELPERS", (tmp_path,))
+    monkeypatch.setattr(programs, "_HELPERS", (tmp_path,))
     bridge, pasta = (PODMAN.readiness(options(**given)) for given in ({}, {"rootless": True, "network": "pasta"}))
     assert "netavark" in bridge.detail
     assert bridge.remedy.startswith("apt-get install ")
@@ -110,8 +112,8 @@ def test_podman_leaves_no_folders_behind_when_it_is_asked(monkeypatch: pytest.Mo
             (folder / "containers").mkdir(exist_ok=True)
         return "podman version 4.3.1"
 
-    monkeypatch.setattr(_podman_readiness, "output", answer)
-    assert _podman_readiness.version() == (4, 3, 1)
+    monkeypatch.setattr(programs, "output", answer)
+    assert programs.version() == (4, 3, 1)
     assert asked and not any(folder.exists() for folder in asked)
 
 
@@ -119,9 +121,9 @@ def test_podman_leaves_no_folders_behind_when_it_is_asked(monkeypatch: pytest.Mo
     ("text", "number"), [("podman version 4.3.1", (4, 3, 1)), ("podman version 5.0.0-dev", (5, 0, 0)), ("", ())]
 )
 def test_the_version(text: str, number: tuple[int, ...], monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(_podman_readiness, "output", lambda _: text)
-    assert _podman_readiness.version() == number
-    assert _podman_readiness.knows_pasta(text) is (number >= (4, 4))
+    monkeypatch.setattr(programs, "output", lambda _: text)
+    assert programs.version() == number
+    assert programs.knows_pasta(text) is (number >= (4, 4))
 
 
 RUN = "0123456789ab"

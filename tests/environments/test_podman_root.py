@@ -10,9 +10,9 @@ import pytest
 
 from weighbridge.engines import podman
 from weighbridge.engines.podman import Podman
-from weighbridge.environments import _podman_root
+from weighbridge.environments.podman import root
 from weighbridge.errors import Unavailable
-from weighbridge.model.needs import Needs
+from weighbridge.model.environment import Needs
 from weighbridge.model.site import SiteRequest
 from weighbridge.model.userland import Userland
 
@@ -25,7 +25,7 @@ def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(os, "getegid", lambda: 100)
     monkeypatch.setattr(podman, "_MEMORY", tmp_path)
-    monkeypatch.setattr(_podman_root, "bound", lambda _: (Path("/etc"), Path("/home"), Path("/home/nfs")))
+    monkeypatch.setattr(root, "bound", lambda _: (Path("/etc"), Path("/home"), Path("/home/nfs")))
     return tmp_path
 
 
@@ -34,7 +34,7 @@ def words(stack: ExitStack, asked: list[Any], layered: str = "", runtime: str = 
     request = SimpleNamespace(
         run=SimpleNamespace(id=RUN), name="site", userland=Userland("d", Path("/"), None, {}, layered=layered)
     )
-    return _podman_root.root_words(stack, cast(Podman, made), cast(SiteRequest, request))
+    return root.root_words(stack, cast(Podman, made), cast(SiteRequest, request))
 
 
 def test_it_is_bound_read_only_with_what_is_mounted_below_and_the_user_is_the_same():
@@ -71,9 +71,9 @@ def test_only_this_users_folders_are_taken_for_layers(memory: Path, monkeypatch:
 
 def test_only_a_users_rootless_containers_can_have_it(monkeypatch: pytest.MonkeyPatch):
     own = Needs(of_this_machine=True)
-    assert _podman_root.unmet(own, rootless=True) is None
-    assert _podman_root.unmet(Needs(), rootless=False) is None
-    refusal = _podman_root.unmet(own, rootless=False)
+    assert root.unmet(own, rootless=True) is None
+    assert root.unmet(Needs(), rootless=False) is None
+    refusal = root.unmet(own, rootless=False)
     assert refusal is not None and "rootless: true" in refusal.detail
     monkeypatch.setattr(os, "geteuid", lambda: 0)
-    assert _podman_root.unmet(own, rootless=True) is not None
+    assert root.unmet(own, rootless=True) is not None

@@ -10,15 +10,15 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.environments import _system_container
-from weighbridge.environments._isolation import dropped
-from weighbridge.environments._system_container import Container, Started, SystemContainer
+from weighbridge.environments._system_container import Container, Started, SystemContainer, dropped
 from weighbridge.environments.lxc import below, configuration
 from weighbridge.environments.nspawn import command
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.needs import Needs
-from weighbridge.model.site import Limits, RunContext, SiteRequest
+from weighbridge.model.environment import Needs
+from weighbridge.model.host import Limits, RunContext
+from weighbridge.model.site import SiteRequest
 from weighbridge.model.userland import Userland
 
 from .kinds import traits

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weighbridge import registry
-from weighbridge.environments import _virtualbox_output as output
 from weighbridge.environments import virtualbox
-from weighbridge.environments._virtualbox_commands import (
+from weighbridge.environments.virtualbox import output
+from weighbridge.environments.virtualbox.commands import (
     Disk,
     VirtualMachine,
     bridged,
@@ -24,7 +24,7 @@ from weighbridge.environments._virtualbox_commands import (
     translated,
 )  # fmt: skip
 from weighbridge.guests import medium
-from weighbridge.model.needs import Needs
+from weighbridge.model.environment import Needs
 
 from .kinds import traits
 

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weighbridge.environments import _xen_console as console
-from weighbridge.environments._xen_domain import (
+from weighbridge.environments.xen import _JOIN, PLUGIN, XenOptions, _require_memory, console
+from weighbridge.environments.xen.domain import (
     DRIVERS,
     Domain,
     Interface,
@@ -20,7 +20,6 @@ from weighbridge.environments._xen_domain import (
     reason_of,
     use_of,
 )
-from weighbridge.environments.xen import _JOIN, PLUGIN, XenOptions, _require_memory
 from weighbridge.errors import Unavailable
 from weighbridge.guests import kernel
 from weighbridge.guests.console import last_words
@@ -29,8 +28,8 @@ from weighbridge.hosts.kinds.guest import GuestOptions
 from weighbridge.hosts.kinds.ssh import SshOptions
 from weighbridge.hosts.kinds.testbed import TestbedOptions as Testbed
 from weighbridge.linux.xen_domains import name_of, named
-from weighbridge.model.needs import Needs
-from weighbridge.model.site import Host
+from weighbridge.model.environment import Needs
+from weighbridge.model.host import Host
 
 DATA = Path(__file__).parent / "xen"
 MIB = 2**20

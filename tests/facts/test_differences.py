@@ -7,8 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weighbridge.facts.differences import COMPARED, about_hosts, found_differences
-from weighbridge.model.clock import ClockOffset
-from weighbridge.model.host_difference import HostDifference
+from weighbridge.model.facts import HostDifference
+from weighbridge.model.host import ClockOffset
 
 
 def host(offset: ClockOffset | None = None, **facts: str) -> Any:

@@ -11,7 +11,7 @@ from weighbridge.errors import EnvironmentLost
 from weighbridge.facts import _probing
 from weighbridge.facts.path import LARGEST, SMALLEST, DatagramPath, parse, probe, probe_command
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.plugin import Endpoint
+from weighbridge.model.workload import Endpoint
 
 AT = Endpoint(listen="0.0.0.0", address="192.0.2.7", port=15201)
 FOUND = b"payload=1472 from=192.0.2.1\n"

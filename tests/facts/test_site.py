@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from weighbridge.facts.site import about_site
-from weighbridge.model.site_facts import KERNEL, OPEN_FILES
+from weighbridge.model.facts import KERNEL, OPEN_FILES
 
 
 def site(**files: bytes) -> SimpleNamespace:

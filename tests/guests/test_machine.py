@@ -15,8 +15,8 @@ from weighbridge.guests.kernel import DRIVERS
 from weighbridge.guests.machine import Disk, DiskBus, Machine, Nic
 from weighbridge.guests.network import Tap, UserNetwork
 from weighbridge.guests.resources import DEFAULT_MEMORY, cpus_of, memory_of, own_cpus, reserved
-from weighbridge.model.needs import Needs
-from weighbridge.model.site import Limits, RunContext
+from weighbridge.model.environment import Needs
+from weighbridge.model.host import Limits, RunContext
 from weighbridge.model.study import Resources
 
 MIB = 2**20

@@ -16,13 +16,13 @@ import pytest
 
 from weighbridge.errors import EnvironmentLost, Unavailable, UserlandError
 from weighbridge.facts.differences import about_hosts
-from weighbridge.hosts import _channel, ssh
-from weighbridge.hosts._agent_start import clock_offset
-from weighbridge.hosts._channel import Channel
+from weighbridge.hosts import ssh
 from weighbridge.hosts.agent import addresses, data, engine, operations, userlands
 from weighbridge.hosts.agent.main import Agent, Wire
 from weighbridge.hosts.agent.sweep import Owner, marked
 from weighbridge.hosts.kinds.ssh import SshOptions
+from weighbridge.hosts.remote.channel import Channel
+from weighbridge.hosts.remote.start import clock_offset
 from weighbridge.linux.process import mounted_by
 
 WHOSE = Owner("0123456789ab", "far", False)
@@ -155,7 +155,7 @@ def test_an_agent_that_does_not_answer_is_lost():
 
 
 def test_signs_of_life_are_sent(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(_channel, "ALIVE_S", 0.01)
+    monkeypatch.setattr("weighbridge.hosts.remote.channel.ALIVE_S", 0.01)
     near, end = socket.socketpair()
     channel = Channel("far", near, near.makefile("rb"), lambda: "")
     end.settimeout(5)

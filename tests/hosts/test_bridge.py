@@ -10,7 +10,7 @@ from weighbridge.hosts.bridge import Bridge, _free_network, addresses
 from weighbridge.hosts.local import LocalHost
 from weighbridge.linux import links, network
 from weighbridge.linux.process import link_prefix
-from weighbridge.model.site import RunContext
+from weighbridge.model.host import RunContext
 from weighbridge.runner.clean import _LINK
 
 RUN = "0123456789ab"

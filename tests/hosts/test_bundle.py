@@ -7,10 +7,10 @@ import zlib
 
 import pytest
 
-from weighbridge.hosts import _bundle
 from weighbridge.hosts.agent import loader
+from weighbridge.hosts.remote import bundle
 
-SOURCES = _bundle.sources()
+SOURCES = bundle.sources()
 
 
 def test_it_has_the_agent_and_what_it_uses():
@@ -45,10 +45,10 @@ def test_python_3_9_can_read_it(name: str):
 
 
 def test_the_program_is_one_text_that_starts_the_agent():
-    text = zlib.decompress(_bundle.program()).decode()
+    text = zlib.decompress(bundle.program()).decode()
     assert text.startswith('"""') and text.rstrip().endswith(", p)")
     assert compile(text, "program", "exec")
-    assert len(_bundle.program()) < 100_000
+    assert len(bundle.program()) < 100_000
 
 
 def test_modules_are_loaded_from_memory(monkeypatch: pytest.MonkeyPatch):

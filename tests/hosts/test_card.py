@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from weighbridge.hosts._card import card
+from weighbridge.hosts.ssh import card
 
 
 def files(**more: bytes):

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weighbridge.hosts import _failures
+from weighbridge.hosts.ssh import failures
 
 CHANGED = """@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@
 @    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @
@@ -53,7 +53,7 @@ SAID = {
 
 @pytest.mark.parametrize("said", SAID)
 def test_each_failure_has_its_sentence(said: str):
-    told = _failures.sentence(said, 1)
+    told = failures.sentence(said, 1)
     assert SAID[said] in told
     assert "\n" not in told
 
@@ -68,22 +68,22 @@ BY_SSH = {
 
 @pytest.mark.parametrize("said", BY_SSH)
 def test_what_ssh_itself_said_is_not_said_of_python(said: str):
-    told = _failures.sentence(said, 255)
+    told = failures.sentence(said, 255)
     assert told.startswith("ssh cannot connect") and BY_SSH[said] in told
     assert "\n" not in told
 
 
 @pytest.mark.parametrize("said", [said for said in SAID if "ssh: " in said or "key" in said.lower()])
 def test_what_is_known_of_ssh_is_told_whatever_its_exit_code(said: str):
-    assert SAID[said] in _failures.sentence(said, 255)
+    assert SAID[said] in failures.sentence(said, 255)
 
 
 @given(st.text(), st.sampled_from([0, 1, 127, 255, -15]))
 def test_whatever_is_said_gives_one_sentence(said: str, returncode: int):
-    for told in (_failures.sentence(said, returncode), _failures.lost(said)):
+    for told in (failures.sentence(said, returncode), failures.lost(said)):
         assert told and len(told.splitlines()) == 1
 
 
 def test_a_lost_connection_tells_the_last_words():
-    assert "(Timeout, server h not responding.)" in _failures.lost("Banner\nTimeout, server h not responding.\r\n")
-    assert _failures.lost("") == "the connection to it ended; was it switched off, or its network cut?"
+    assert "(Timeout, server h not responding.)" in failures.lost("Banner\nTimeout, server h not responding.\r\n")
+    assert failures.lost("") == "the connection to it ended; was it switched off, or its network cut?"

@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from weighbridge.hosts._channel import Channel
-from weighbridge.hosts._forward import Forward
-from weighbridge.hosts._remote import RemoteSocket
 from weighbridge.hosts.agent.main import Agent, Wire
 from weighbridge.hosts.agent.sweep import Owner
+from weighbridge.hosts.remote.channel import Channel
+from weighbridge.hosts.remote.forward import Forward
+from weighbridge.hosts.remote.processes import RemoteSocket
 
 
 @pytest.fixture

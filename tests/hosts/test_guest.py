@@ -11,8 +11,8 @@ from weighbridge.guests import system
 from weighbridge.guests.accelerator import LAYERS
 from weighbridge.guests.machine import Disk, Machine
 from weighbridge.guests.network import Tap
-from weighbridge.hosts._xen import layers_of
 from weighbridge.hosts.agent.frames import BOOT
+from weighbridge.hosts.guest.xen import layers_of
 from weighbridge.hosts.kinds import guest
 from weighbridge.hosts.kinds.guest import GuestOptions
 from weighbridge.hosts.switch import BRIDGE, NOWHERE, port_of

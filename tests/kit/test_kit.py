@@ -21,8 +21,8 @@ from weighbridge.kit.scripts import _script
 from weighbridge.kit.text import markdown, one_line
 from weighbridge.model.by_hand import ByHand, Recipe, Setting
 from weighbridge.model.command import Command
-from weighbridge.model.plugin import Endpoint
 from weighbridge.model.study import Resources, Study
+from weighbridge.model.workload import Endpoint
 from weighbridge.replication.parameters import parameters_of
 from weighbridge.study.loader import check, load
 from weighbridge.study.profiles import load as load_profile

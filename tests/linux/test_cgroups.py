@@ -14,7 +14,7 @@ from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.linux import cgroups
 from weighbridge.linux.cgroup_files import IDLE, bases, read_meters, version
 from weighbridge.linux.cgroups import Cgroup, hierarchies, runs
-from weighbridge.model.site import Limits
+from weighbridge.model.host import Limits
 
 V1 = ("cpu", "cpuacct", "cpuset", "memory", "freezer", "pids", "devices", "systemd")
 LIMITS = Limits(cpus=1.5, memory=2**30, cpuset="0-1")

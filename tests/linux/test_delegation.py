@@ -10,7 +10,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.linux import cgroups, delegation
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.site import Limits
+from weighbridge.model.host import Limits
 
 RUN = "0123456789ab"
 MANAGER = "user.slice/user-1000.slice/user@1000.service"

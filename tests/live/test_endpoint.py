@@ -15,13 +15,14 @@ from weighbridge.live.fanout import ProgressFanout
 from weighbridge.live.server import address_of, serving
 from weighbridge.live.snapshot import Live
 from weighbridge.model.isolation import Layer, SiteLayers
+from weighbridge.model.level import Level
 from weighbridge.model.measurement import Measurement, Metric, Outcome
 from weighbridge.model.trial import RoleRecord, Series, Trial, TrialRecord
 from weighbridge.runner.precision import Standing
 
 KVM = Layer("QEMU, KVM")
-NATIVE = Trial(3, 1, "net", (("clients", "50"), ("size", "1KiB")), "native")
-ONE = Trial(3, 0, "cpu", (), "one")
+NATIVE = Trial(3, 1, "net", Level([("clients", "50"), ("size", "1KiB")]), "native")
+ONE = Trial(3, 0, "cpu", Level(), "one")
 SPEED, DELAY = Metric("speed", "x/s", "higher"), Metric("latency_p99", "ms", "lower")
 BARE = {"layers": "", "emulated": "false"}
 AT = {"workload": "net", "level": "clients=50, size=1KiB", "environment": "native", **BARE}
@@ -168,7 +169,7 @@ def test_a_moment_does_not_change_afterwards():
 @given(st.text(max_size=30), st.text(max_size=30))
 def test_any_text_in_a_label_is_read_back(level: str, unit: str):
     live = Live()
-    trial = Trial(1, 0, "net", (("n", level),), "native")
+    trial = Trial(1, 0, "net", Level([("n", level)]), "native")
     live.trial_finished(
         TrialRecord(trial, Outcome.OK, 1e9, 1, 1, measurements=(Measurement(Metric("m", unit, "lower"), 1.0),))
     )

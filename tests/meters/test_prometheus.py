@@ -20,6 +20,7 @@ from weighbridge.meters.meter import MeterFailed
 from weighbridge.meters.prometheus import MOST_SERIES, Watched
 from weighbridge.meters.prometheus_api import QueryRefused, Span, clock, connection, fresh, over_time, read, reason
 from weighbridge.model.flag import Flag, FlagCode
+from weighbridge.model.level import Level
 from weighbridge.model.measurement import Measurement, Metric, Outcome
 from weighbridge.model.study import Prometheus
 from weighbridge.model.trial import PROMETHEUS, Series, Trial, TrialRecord
@@ -56,7 +57,7 @@ def _gap(text: str) -> Flag:
 
 def trial(lasted: float = 5.0) -> TrialRecord:
     return TrialRecord(
-        Trial(1, 0, "cpu", (), "native"), Outcome.OK, BEGAN, lasted, lasted - 0.5, measurements=MEASURED,
+        Trial(1, 0, "cpu", Level(), "native"), Outcome.OK, BEGAN, lasted, lasted - 0.5, measurements=MEASURED,
         flags=(STEAL,), series=(OWN,),
     )  # fmt: skip
 
@@ -260,7 +261,7 @@ def captured_trial(name: str) -> TrialRecord:
     """A trial that lasted as long as a captured answer."""
     moments = [float(at) for each in json.loads(captured(name))["data"]["result"] for at, _ in each["values"]]
     began, last = min(moments), max(moments)
-    return TrialRecord(Trial(1, 0, "cpu", (), "native"), Outcome.OK, began, last - began, 1.0)
+    return TrialRecord(Trial(1, 0, "cpu", Level(), "native"), Outcome.OK, began, last - began, 1.0)
 
 
 def test_captured_answers_of_an_exporter_that_was_gone_for_a_while():

@@ -12,9 +12,9 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.guests import kernel
-from weighbridge.model.plugin import Workload
-from weighbridge.model.site import RunContext
+from weighbridge.model.host import RunContext
 from weighbridge.model.userland import Userland, UserlandSpec
+from weighbridge.model.workload import Workload
 from weighbridge.runner import clean
 from weighbridge.runner import run_lock as state
 from weighbridge.study.loader import load

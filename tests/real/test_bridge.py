@@ -13,7 +13,7 @@ from weighbridge.hosts.local import LocalHost
 from weighbridge.linux import links
 from weighbridge.linux.process import link_prefix
 from weighbridge.model.command import Command
-from weighbridge.model.site import RunContext
+from weighbridge.model.host import RunContext
 from weighbridge.runner import clean
 from weighbridge.runner import run_lock as state
 

@@ -18,10 +18,10 @@ from weighbridge.hosts.local import LocalHost
 from weighbridge.launcher.build import NAME
 from weighbridge.model.command import Command
 from weighbridge.model.measurement import Measurement, Metric
-from weighbridge.model.plugin import Workload
-from weighbridge.model.result import TrialResult
-from weighbridge.model.study import Options
+from weighbridge.model.options import Options
+from weighbridge.model.trial import TrialResult
 from weighbridge.model.userland import Userland, UserlandSpec
+from weighbridge.model.workload import Workload
 from weighbridge.runner.run import run_study
 from weighbridge.store.run import RunStore
 from weighbridge.study.loader import load

@@ -24,8 +24,8 @@ from weighbridge.hosts.kinds.guest import GuestOptions
 from weighbridge.launcher import build
 from weighbridge.linux import process
 from weighbridge.model.command import Command
-from weighbridge.model.disk_speed import SPEEDS
-from weighbridge.model.site import Limits, RunContext, SiteRequest
+from weighbridge.model.host import SPEEDS, Limits, RunContext
+from weighbridge.model.site import SiteRequest
 from weighbridge.model.userland import Userland
 from weighbridge.runner import clean, run_lock
 

@@ -24,10 +24,10 @@ from weighbridge.hosts.local import LocalHost
 from weighbridge.linux.network import free_port
 from weighbridge.linux.process import link_prefix, run_of
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.mount import SiteStorage
-from weighbridge.model.plugin import Endpoint
-from weighbridge.model.site import DATA, Limits, RunContext, Site, SiteRequest
+from weighbridge.model.host import Limits, RunContext
+from weighbridge.model.site import DATA, Site, SiteRequest, SiteStorage
 from weighbridge.model.userland import Userland
+from weighbridge.model.workload import Endpoint
 from weighbridge.runner.readiness import ready
 
 from .conftest import open_run

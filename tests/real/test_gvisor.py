@@ -13,9 +13,10 @@ from weighbridge.facts.connection import connection
 from weighbridge.hosts import testbed
 from weighbridge.linux.process import output
 from weighbridge.model.command import Command
-from weighbridge.model.plugin import Endpoint
-from weighbridge.model.site import Limits, Site, SiteRequest
+from weighbridge.model.host import Limits
+from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.userland import Userland
+from weighbridge.model.workload import Endpoint
 
 from .conftest import open_run
 from .programs import started

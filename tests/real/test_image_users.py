@@ -13,7 +13,8 @@ from weighbridge.engines.client import LABEL
 from weighbridge.engines.docker import engine_of
 from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command
-from weighbridge.model.site import Limits, RunContext, SiteRequest
+from weighbridge.model.host import Limits, RunContext
+from weighbridge.model.site import SiteRequest
 from weighbridge.model.userland import Userland, UserlandSpec
 from weighbridge.userland.products import archive, root
 from weighbridge.userland.sources import image

@@ -17,7 +17,8 @@ from weighbridge import registry
 from weighbridge.hosts.local import LocalHost
 from weighbridge.launcher.within import within
 from weighbridge.model.command import Command, Transport
-from weighbridge.model.site import Limits, RunContext, Site, SiteRequest
+from weighbridge.model.host import Limits, RunContext
+from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.userland import Userland
 
 from .conftest import open_run

@@ -6,7 +6,7 @@ from statistics import median
 
 import pytest
 
-from weighbridge.model.trial_length import TrialLength
+from weighbridge.model.decisions import TrialLength
 from weighbridge.store.run import RunStore
 
 from .machine import Machine

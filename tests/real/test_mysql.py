@@ -8,10 +8,10 @@ import pytest
 from weighbridge.hosts.local import LocalHost
 from weighbridge.linux.process import run as run_command
 from weighbridge.model.command import Command
-from weighbridge.model.mount import SiteStorage
-from weighbridge.model.plugin import Endpoint
-from weighbridge.model.site import Limits, SiteRequest
+from weighbridge.model.host import Limits
+from weighbridge.model.site import SiteRequest, SiteStorage
 from weighbridge.model.userland import Userland
+from weighbridge.model.workload import Endpoint
 from weighbridge.registry import environments
 from weighbridge.storage import directory
 from weighbridge.workloads.mysql_oltp import PLUGIN

@@ -12,8 +12,8 @@ from weighbridge import registry
 from weighbridge.hosts.guest import GuestHost, guest_host
 from weighbridge.hosts.kinds.guest import GuestOptions
 from weighbridge.model.command import Command
-from weighbridge.model.mount import Mount, MountRequest, SiteStorage
-from weighbridge.model.site import DATA, Limits, RunContext, Site, SiteRequest
+from weighbridge.model.host import Limits, RunContext
+from weighbridge.model.site import DATA, Mount, MountRequest, Site, SiteRequest, SiteStorage
 from weighbridge.model.userland import Userland
 from weighbridge.runner.storage import storage_facts
 from weighbridge.storage import nfs

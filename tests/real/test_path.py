@@ -18,9 +18,10 @@ from weighbridge.hosts.local import LocalHost
 from weighbridge.launcher import build
 from weighbridge.linux import counters, network
 from weighbridge.model.command import Command
-from weighbridge.model.plugin import Endpoint
-from weighbridge.model.site import Limits, Site, SiteRequest
+from weighbridge.model.host import Limits
+from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.userland import Userland
+from weighbridge.model.workload import Endpoint
 from weighbridge.userland.build import cache_folder
 
 from .conftest import open_run

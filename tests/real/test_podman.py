@@ -19,9 +19,10 @@ from weighbridge.linux import cgroup_files
 from weighbridge.linux.network import free_port
 from weighbridge.linux.process import most_open_files
 from weighbridge.model.command import Command
-from weighbridge.model.plugin import Endpoint
-from weighbridge.model.site import Limits, Site, SiteRequest
+from weighbridge.model.host import Limits
+from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.userland import Userland
+from weighbridge.model.workload import Endpoint
 from weighbridge.runner import clean
 
 from .conftest import open_run
@@ -61,7 +62,8 @@ from pathlib import Path
 from contextlib import ExitStack
 from weighbridge import registry
 from weighbridge.hosts.local import LocalHost
-from weighbridge.model.site import Limits, RunContext, SiteRequest
+from weighbridge.model.host import Limits, RunContext
+from weighbridge.model.site import SiteRequest
 from weighbridge.runner import run_lock as state
 from weighbridge.userland.build import cache_folder, ensure
 run_id, port = sys.argv[1], int(sys.argv[2])

@@ -16,7 +16,7 @@ from weighbridge.linux.cpus import cpus_online
 from weighbridge.linux.process import Process
 from weighbridge.meters import machines
 from weighbridge.model.command import Command
-from weighbridge.model.idle import POLL
+from weighbridge.model.facts import POLL
 from weighbridge.runner.pollers import Pollers, lacking
 
 from .machine import Machine

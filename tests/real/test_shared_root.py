@@ -13,7 +13,8 @@ from weighbridge.hosts.local import LocalHost
 from weighbridge.launcher import build
 from weighbridge.launcher.launch import Launcher
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.site import Limits, Site, SiteRequest
+from weighbridge.model.host import Limits
+from weighbridge.model.site import Site, SiteRequest
 from weighbridge.userland.sources.host import PLUGIN, HostOptions
 
 from .conftest import open_run

@@ -13,7 +13,8 @@ from weighbridge.launcher.build import NAME
 from weighbridge.linux import cgroup_files
 from weighbridge.linux.network import free_port
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.site import Limits, Site, SiteRequest
+from weighbridge.model.host import Limits
+from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.userland import Userland
 
 from .conftest import open_run

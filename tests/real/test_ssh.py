@@ -15,12 +15,12 @@ import docker
 import pytest
 
 from weighbridge.errors import DiskFull, EnvironmentLost, Unavailable, UserlandError
-from weighbridge.hosts import _agent_start
-from weighbridge.hosts._bundle import program
 from weighbridge.hosts.kinds.ssh import SshOptions
+from weighbridge.hosts.remote import start
+from weighbridge.hosts.remote.bundle import program
 from weighbridge.hosts.ssh import SshHost, ssh_host
 from weighbridge.model.command import Command
-from weighbridge.model.site import Limits
+from weighbridge.model.host import Limits
 from weighbridge.model.userland import Userland
 
 from .conftest import open_run
@@ -356,7 +356,7 @@ def sooner() -> bytes:
     "loss", ["its network cut", *(pytest.param(loss, marks=pytest.mark.long) for loss in (*LOSSES,)[:2])]
 )
 def test_a_host_that_is_lost(far: list[Far], loss: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(_agent_start, "program", sooner)
+    monkeypatch.setattr(start, "program", sooner)
     with ExitStack() as stack:
         line = next(line for line in far[0].config.read_text().splitlines() if "ProxyCommand" in line)
         by_the_cable = line.split(maxsplit=1)[1].replace(str(far[0].host.pid), str(far[1].host.pid))

@@ -4,12 +4,13 @@ from pathlib import Path
 
 from weighbridge.hosts.chroot import chroot_site
 from weighbridge.hosts.local import LocalHost
+from weighbridge.model.host import Limits
+from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
-from weighbridge.model.mount import SiteStorage
-from weighbridge.model.plugin import Endpoint
-from weighbridge.model.site import Limits, SiteRequest
+from weighbridge.model.site import SiteRequest, SiteStorage
 from weighbridge.model.trial import Trial
 from weighbridge.model.userland import Userland
+from weighbridge.model.workload import Endpoint
 from weighbridge.runner.stage import Stage
 from weighbridge.runner.trial import run_trial
 from weighbridge.storage import tmpfs
@@ -52,7 +53,7 @@ def test_each_is_in_force_and_sites_add_up(machine: Machine, tmp_path: Path):
     assert "btrfs" in facts["layer/server", "storage driver"]
     assert ("layer/server", "storage: mounted") not in facts, "it is the container's own root"
     for (name, level), value in values.items():
-        if "3" in level:
+        if "3" in level.text:
             mine = [each.value for each in samples if trials[each.trial].environment == name]
             assert len(mine) == 3
             assert abs(sum(mine) - value) < 1e-6 * value
@@ -69,7 +70,7 @@ def test_a_disk_that_is_full_in_mid_trial_is_the_outcome(machine: Machine, small
         )
         with chroot_site(request) as site:
             stage = Stage({"solo": site}, Endpoint("127.0.0.1", "127.0.0.1", 0), {})
-            record = run_trial(Trial(1, 0, "dd", (), "full"), DD, asked, stage)
+            record = run_trial(Trial(1, 0, "dd", Level(), "full"), DD, asked, stage)
     assert record.outcome is Outcome.PROGRAM_FAILED and "No space left on device" in record.message, record
     machine.must_be_unchanged()
 

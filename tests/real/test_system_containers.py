@@ -23,8 +23,8 @@ from weighbridge.hosts.ssh import ssh_host
 from weighbridge.linux import cgroup_files
 from weighbridge.linux.process import link_prefix
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.mount import SiteStorage
-from weighbridge.model.site import DATA, Limits, RunContext, SiteRequest
+from weighbridge.model.host import Limits, RunContext
+from weighbridge.model.site import DATA, SiteRequest, SiteStorage
 from weighbridge.model.userland import Userland
 from weighbridge.runner import clean
 from weighbridge.runner import run_lock as state

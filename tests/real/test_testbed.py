@@ -17,7 +17,8 @@ from weighbridge.hosts.chroot import chroot_site
 from weighbridge.launcher.build import NAME
 from weighbridge.linux import cgroup_files, cpus, network
 from weighbridge.model.command import Command
-from weighbridge.model.site import Limits, RunContext, SiteRequest
+from weighbridge.model.host import Limits, RunContext
+from weighbridge.model.site import SiteRequest
 from weighbridge.model.userland import Userland
 from weighbridge.userland.build import cache_folder
 

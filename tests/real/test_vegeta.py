@@ -13,11 +13,12 @@ from weighbridge.hosts.local import LocalHost
 from weighbridge.linux.network import free_port
 from weighbridge.model.command import Completed
 from weighbridge.model.flag import FlagCode
+from weighbridge.model.host import Limits
 from weighbridge.model.measurement import Broke
-from weighbridge.model.plugin import Endpoint
-from weighbridge.model.result import TrialResult
-from weighbridge.model.site import Limits, Site, SiteRequest
+from weighbridge.model.site import Site, SiteRequest
+from weighbridge.model.trial import TrialResult
 from weighbridge.model.userland import Userland
+from weighbridge.model.workload import Endpoint
 from weighbridge.workloads.nginx_vegeta import PLUGIN, NginxVegetaOptions
 
 from .conftest import open_run

@@ -19,11 +19,9 @@ import pytest
 
 from weighbridge import build_once, registry
 from weighbridge.engines import virtualbox
-from weighbridge.environments import _virtualbox_commands as commands
-from weighbridge.environments import _virtualbox_output as output
-from weighbridge.environments import _virtualbox_site
-from weighbridge.environments._virtualbox_commands import Attachment, VirtualMachine, creation
-from weighbridge.environments._virtualbox_site import VirtualBox, machine_of
+from weighbridge.environments.virtualbox import commands, output, site
+from weighbridge.environments.virtualbox.commands import Attachment, VirtualMachine, creation
+from weighbridge.environments.virtualbox.site import VirtualBox, machine_of
 from weighbridge.errors import Unavailable
 from weighbridge.guests import disk, kernel, medium, serial, sid
 from weighbridge.guests.words import words
@@ -35,7 +33,8 @@ from weighbridge.launcher.launch import Launcher
 from weighbridge.linux import process
 from weighbridge.linux.process import Process, environment_of
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.site import Limits, RunContext, SiteRequest
+from weighbridge.model.host import Limits, RunContext
+from weighbridge.model.site import SiteRequest
 from weighbridge.model.userland import Userland
 from weighbridge.runner import clean
 
@@ -277,7 +276,7 @@ def test_the_medium_boots_and_its_launcher_answers(
 def test_its_life_in_a_guest_host(run: RunContext, small_userland: Userland, monkeypatch: pytest.MonkeyPatch):
     """Created, running, switched off and forgotten; its guest gets nowhere, which one sentence tells."""
     monkeypatch.setenv("WEIGHBRIDGE_CACHE", str(Path.home() / ".cache/weighbridge"))
-    monkeypatch.setattr(_virtualbox_site, "READY_S", 60.0)
+    monkeypatch.setattr(site, "READY_S", 60.0)
     given = {"kind": "guest", "accelerator": "tcg", "memory": "2GiB", "system": "virtualbox"}
     environment = registry.environments()["virtualbox"]
     kept = replace(run, cache=Path.home() / ".cache/weighbridge")

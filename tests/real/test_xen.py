@@ -18,8 +18,8 @@ from weighbridge.hosts.guest import GuestHost, guest_host
 from weighbridge.hosts.kinds.guest import GuestOptions
 from weighbridge.linux import xen_domains
 from weighbridge.model.command import Command
-from weighbridge.model.mount import SiteStorage
-from weighbridge.model.site import DATA, Limits, RunContext, Site, SiteRequest
+from weighbridge.model.host import Limits, RunContext
+from weighbridge.model.site import DATA, Site, SiteRequest, SiteStorage
 from weighbridge.model.userland import Userland
 
 from .conftest import open_run

@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from weighbridge import registry
-from weighbridge.model.plugin import Environment, Workload
+from weighbridge.model.environment import Environment
+from weighbridge.model.workload import Workload
 from weighbridge.registry import RegistryError, register
 from weighbridge.workloads.iperf3 import PLUGIN
 
@@ -92,5 +93,6 @@ def test_every_module_of_the_package_is_a_plug_in_of_its_own_kind():
     import weighbridge.workloads
 
     folder = Path(weighbridge.workloads.__file__).parent
-    modules = {path.stem for path in folder.glob("*.py") if not path.stem.startswith("_")}
+    paths = [*folder.glob("*.py"), *(path.parent for path in folder.glob("*/__init__.py"))]
+    modules = {path.stem for path in paths if not path.stem.startswith("_")}
     assert modules == {kind.replace("-", "_") for kind in registry.workloads()}

@@ -13,9 +13,9 @@ from report.test_html import HOSTILE, Page
 from report.vega_lite import definition_of
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.results import Comparison
+from weighbridge.model.facts import layers_json
 from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
 from weighbridge.model.measurement import Metric
-from weighbridge.model.stored_layers import layers_json
 from weighbridge.replication.absent import Offer
 from weighbridge.replication.comparison import direction, ratio_text, replication
 from weighbridge.replication.export import replication_json

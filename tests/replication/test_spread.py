@@ -11,10 +11,10 @@ from scipy import stats
 
 from report.made_up_runs import Workload
 from weighbridge.analysis.analyse import analyse
+from weighbridge.model.decisions import LeftOut
+from weighbridge.model.facts import layers_json
 from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
-from weighbridge.model.left_out import LeftOut
 from weighbridge.model.measurement import Metric, Outcome
-from weighbridge.model.stored_layers import layers_json
 from weighbridge.replication.comparison import replication
 from weighbridge.replication.export import replication_json
 from weighbridge.replication.page import print_replication, write_replication

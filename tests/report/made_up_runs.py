@@ -11,10 +11,11 @@ from statistics import NormalDist
 
 from pydantic import BaseModel
 
+from weighbridge.model.decisions import LeftOut, left_out_text
 from weighbridge.model.flag import Flag
-from weighbridge.model.left_out import LeftOut, left_out_text
+from weighbridge.model.level import NO_LEVEL, Level
 from weighbridge.model.measurement import Measurement, Metric, Outcome
-from weighbridge.model.study import Arm, Cell, Level, Repetitions, Study, StudyFile
+from weighbridge.model.study import Arm, Cell, Repetitions, Study, StudyFile
 from weighbridge.model.trial import RoleRecord, Series, Trial, TrialRecord
 from weighbridge.statistics import Histogram
 from weighbridge.store.run import RunStore
@@ -30,7 +31,7 @@ class Workload:
 
     name: str
     metrics: list[tuple[Metric, float, float]]
-    level: Level = ()
+    level: Level = NO_LEVEL
 
 
 THROUGHPUT = Metric("throughput", "bit/s", "higher")
@@ -216,7 +217,7 @@ def _record(recipe, workload, block, environment, *, clock, shared, chance) -> T
         RoleRecord("client", ("iperf3", "-c", "10.0.0.1", "--json"), 0, 1.0, recipe.output, b""),
     )
     return TrialRecord(
-        trial=Trial(block, 0, workload.name, workload.level, environment),
+        trial=Trial(block, 0, workload.name, Level(workload.level), environment),
         outcome=outcome,
         started_at=clock,
         duration_s=30.0 if recipe.series else 1.2,

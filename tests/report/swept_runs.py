@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from weighbridge.model.flag import Flag, FlagCode
+from weighbridge.model.level import Level
 from weighbridge.model.measurement import Measurement, Metric, Outcome
 from weighbridge.model.study import Arm, Cell, Repetitions, Study, StudyFile
 from weighbridge.model.trial import PROMETHEUS, RoleRecord, Series, Trial, TrialRecord
@@ -59,7 +60,7 @@ def _make(directory: Path, sweep: Sweep) -> None:
                     if (block, environment, level) in sweep.missing:
                         continue
                     clock += sweep.trial_s + 0.3
-                    trial = Trial(block, 0, workload, ((load, str(level)),), environment)
+                    trial = Trial(block, 0, workload, Level([(load, str(level))]), environment)
                     store.save(_record(sweep, trial, level, clock, chance))
 
 

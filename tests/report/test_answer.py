@@ -4,13 +4,14 @@ from dataclasses import replace
 import pytest
 
 from weighbridge.analysis.analyse import analyse
+from weighbridge.model.level import Level
 from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.report.text.answer import answer
 from weighbridge.report.text.summary import verdict_sentences
 
 from .made_up_runs import LATENCY, REQUESTS, TCP, THROUGHPUT, Workload, rising_load
 
-HERE, ELSEWHERE = (("client", "here"),), (("client", "elsewhere"),)
+HERE, ELSEWHERE = Level([("client", "here")]), Level([("client", "elsewhere")])
 CPU = Workload("cpu", [(Metric("events", "1/s", "higher"), 2100.0, 0.01)])
 
 
@@ -19,7 +20,7 @@ def said(store) -> str:
 
 
 def test_what_costs_most_is_named_and_the_rest_counted(run):
-    text = said(run(costs={"host": 1.0, "bridge": 1.25}, bends={("bridge", ()): 1.0}, workloads=[TCP, CPU]))
+    text = said(run(costs={"host": 1.0, "bridge": 1.25}, bends={("bridge", Level()): 1.0}, workloads=[TCP, CPU]))
     assert text.startswith("bridge costs 20 % of ") and " of tcp throughput" in text and " of cpu events" in text
     assert text.endswith("; the 2 other comparisons show no difference.")
 
@@ -69,7 +70,7 @@ def test_what_costs_is_told_where_no_step_could_be_shown(run):
 
 def test_both_places_of_the_clients_are_named(run):
     both = [replace(TCP, level=HERE), replace(TCP, level=ELSEWHERE), CPU]
-    bends = {("bridge", ELSEWHERE): 1.1 / 1.25, ("bridge", ()): 1 / 1.25}
+    bends = {("bridge", ELSEWHERE): 1.1 / 1.25, ("bridge", Level()): 1 / 1.25}
     text = said(run(costs={"bridge": 1.25}, workloads=both, bends=bends))
     assert text.startswith("Clients on this machine: bridge costs 20 % of tcp throughput; clients elsewhere: bridge ")
     assert text.endswith("; the other comparison shows no difference.") and "client=" not in text

@@ -16,10 +16,10 @@ from weighbridge.analysis.isolation import Isolation, isolations
 from weighbridge.analysis.latency import PERCENTS
 from weighbridge.analysis.limit import parse_limit
 from weighbridge.errors import RunDirectoryError
+from weighbridge.model.facts import layers_json
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
 from weighbridge.model.measurement import Metric, Outcome
-from weighbridge.model.stored_layers import layers_json
 from weighbridge.report.export.csv import write_csv
 from weighbridge.report.export.json import limits_json, report_json
 from weighbridge.report.html import write_html

@@ -8,7 +8,7 @@ from rich.console import Console
 from csv_rows import csv_rows
 from weighbridge.analysis.analyse import analyse
 from weighbridge.errors import RunDirectoryError
-from weighbridge.model.left_out import LeftOut
+from weighbridge.model.decisions import LeftOut
 from weighbridge.replication.comparison import replication
 from weighbridge.replication.export import replication_json
 from weighbridge.replication.published import published

@@ -9,7 +9,7 @@ import pytest
 from weighbridge.analysis import condition_remarks, remarks
 from weighbridge.analysis.remarks import AboutEnvironment, ProgramErrors, Remark, RemarkCode
 from weighbridge.model.flag import FlagKind
-from weighbridge.report.export.remarks import remark_json
+from weighbridge.report.export.json import remark_json
 from weighbridge.report.text.remark_codes import CODES
 from weighbridge.report.text.remarks import remark_text
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from weighbridge.errors import Interrupted, RunDirectoryError
-from weighbridge.model.allotment import Allotment, allotments_text
+from weighbridge.model.decisions import Allotment, allotments_text
 from weighbridge.model.study import Cell
 from weighbridge.runner import allotments
 from weighbridge.runner.allotments import Allotments

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 import pytest
 
 from weighbridge.model.flag import BOTTLENECKS, Flag, FlagCode
+from weighbridge.model.host import Link
 from weighbridge.model.measurement import Measurement, Metric
-from weighbridge.model.site import Link
 from weighbridge.runner.bottleneck import Seen, Setting, Watch, bottleneck
 
 RATE = 100e6

@@ -4,8 +4,8 @@ import pytest
 
 from weighbridge.model.command import Command
 from weighbridge.model.measurement import Outcome
-from weighbridge.model.plugin import Endpoint
 from weighbridge.model.trial import TrialRecord
+from weighbridge.model.workload import Endpoint
 from weighbridge.runner.stage import Stage
 from weighbridge.runner.trial import run_trial
 

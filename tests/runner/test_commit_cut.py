@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.ledger import Ledger
-from weighbridge.model.plugin import Endpoint
+from weighbridge.model.power_cut import Ledger
+from weighbridge.model.workload import Endpoint
 from weighbridge.runner import commit_cut
 from weighbridge.runner.commit_cut import Server, _asked, _state, _told
 from weighbridge.workloads.pgbench import PLUGIN

@@ -5,10 +5,10 @@ from pathlib import Path
 import pytest
 
 from weighbridge.errors import RunDirectoryError
-from weighbridge.model.idle import HALT, IDLE_CPUS, POLL
+from weighbridge.model.facts import HALT, IDLE_CPUS, POLL, layers_json
 from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
+from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
-from weighbridge.model.stored_layers import layers_json
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.runner.continuity import (
     LAUNCHER,
@@ -115,7 +115,7 @@ def test_a_site_stays_in_its_hypervisors(store: RunStore):
     require_same_layers(store, kvm)
     store.add_facts(SCOPE, kvm)
     require_same_layers(store, tcg)  # nothing has been measured yet
-    store.save(TrialRecord(Trial(1, 0, "tcp", (), "vm"), Outcome.OK, 1.0, 1.0, 1.0))
+    store.save(TrialRecord(Trial(1, 0, "tcp", Level(), "vm"), Outcome.OK, 1.0, 1.0, 1.0))
     require_same_layers(store, kvm)
     with pytest.raises(RunDirectoryError, match=r"vm/server was in KVM and is in TCG.*--out"):
         require_same_layers(store, tcg)

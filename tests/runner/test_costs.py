@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 
 from weighbridge.analysis.resources import is_resource_use
 from weighbridge.model.measurement import Measurement, Metric
-from weighbridge.model.result import Work
-from weighbridge.model.trial import Series
+from weighbridge.model.trial import Series, Work
 from weighbridge.runner.costs import derived, usage, work_of
 
 MBIT = Metric("throughput", "Mbit/s", "higher")

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from weighbridge.errors import RunDirectoryError
-from weighbridge.model.gate_look import GateLook, gate_looks_of, gate_looks_text
+from weighbridge.model.decisions import GateLook, gate_looks_of, gate_looks_text
+from weighbridge.model.level import Level
 from weighbridge.runner.further import Further
 from weighbridge.runner.session import Session
 from weighbridge.store.extensions import extensions
@@ -17,7 +18,7 @@ from .test_session import _two_cpus, finished  # noqa: F401 - a fixture
 from .world import USERLAND, Told, World, context, study
 
 SOLO = "cpu: {kind: fake-solo}"
-CPU = ("cpu", "{}")
+CPU = ("cpu", Level())
 
 
 def go(path: Path, made, further: Further | None) -> Told:

@@ -6,7 +6,7 @@ import pytest
 
 from weighbridge.errors import EnvironmentLost, Interrupted, Unavailable
 from weighbridge.linux import cpus
-from weighbridge.model.left_out import LeftOut
+from weighbridge.model.decisions import LeftOut
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Study
 from weighbridge.runner import left_out as left_out_module

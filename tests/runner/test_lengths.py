@@ -13,9 +13,11 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.errors import Interrupted, RunDirectoryError
 from weighbridge.linux import cpus
 from weighbridge.model.command import Command, Completed
+from weighbridge.model.decisions import TrialLength, chosen_length, length_text, lengths_of
+from weighbridge.model.level import Level
 from weighbridge.model.study import Study
 from weighbridge.model.trial import Trial
-from weighbridge.model.trial_length import Length, TrialLength, by_seconds, chosen_length, length_text, lengths_of
+from weighbridge.model.workload import Length, by_seconds
 from weighbridge.report.export.json import report_json
 from weighbridge.runner.lengths import Lengths, alike_rates
 from weighbridge.runner.precision import Standing
@@ -273,7 +275,7 @@ def test_a_warm_up_that_shortens_with_its_trial_is_no_time_beside_it(
     length = Length(1.0, "n", lambda found: found["speed"], shortens_warm_up=shortens)
     monkeypatch.setattr(Adjustable, "length", lambda *_: length)
     made, kept = study(ASKED, repetitions=SHORT), dict[str, str]()
-    pilot = [PilotTrial("cpu", "{}", arm.name, 14.0, 2.0, 0.0, {"speed": 40.0}) for arm in made.arms]
+    pilot = [PilotTrial("cpu", Level(), arm.name, 14.0, 2.0, 0.0, {"speed": 40.0}) for arm in made.arms]
     store = SimpleNamespace(
         pilot=lambda: pilot, set_info=kept.__setitem__, lengths=lambda: lengths_of(kept.get(LENGTHS, "[]"))
     )

@@ -7,7 +7,7 @@ import pytest
 
 from weighbridge.analysis.resources import by_difference, is_resource_use
 from weighbridge.meters.machines import RESOLUTION_S, Idle, Tcp, Use
-from weighbridge.model.result import Work
+from weighbridge.model.trial import Work
 from weighbridge.runner import machine_use
 from weighbridge.runner.machine_use import STOLEN, IdleLevels, MachineUse, all_who_worked, networks_of
 

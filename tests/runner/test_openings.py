@@ -12,8 +12,8 @@ from weighbridge.errors import EnvironmentLost, Interrupted, TrialsFailed, Unava
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.openings import Opened, Openings, read_opened
-from weighbridge.model.plugin import Workload
 from weighbridge.model.site import SiteRequest
+from weighbridge.model.workload import Workload
 from weighbridge.runner import openings
 from weighbridge.runner.openings import FLOOR_BYTES, open_sites
 from weighbridge.workloads import boot

@@ -7,7 +7,7 @@ import pytest
 from weighbridge.errors import EnvironmentLost
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Outcome
-from weighbridge.model.plugin import Endpoint
+from weighbridge.model.workload import Endpoint
 from weighbridge.runner.page_caches import settle_page_caches
 from weighbridge.runner.stage import Stage
 from weighbridge.runner.trial import run_trial

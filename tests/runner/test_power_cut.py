@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.mount import Mount
 from weighbridge.model.power_cut import (
     RECORD,
     PowerCut,
@@ -23,6 +22,7 @@ from weighbridge.model.power_cut import (
     read_back,
     record,
 )
+from weighbridge.model.site import Mount
 from weighbridge.runner import durability
 from weighbridge.runner.durability import checkable, checks, userland_of_checks
 from weighbridge.runner.power_cut import cut_and_read_back

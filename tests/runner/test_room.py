@@ -7,8 +7,8 @@ import pytest
 
 from weighbridge.errors import Unavailable
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.mount import Mount, SiteStorage
 from weighbridge.model.plugin import Readiness
+from weighbridge.model.site import Mount, SiteStorage
 from weighbridge.runner import room
 from weighbridge.runner.room import Room, Written, lacking_room, written
 from weighbridge.runner.run import refusals

@@ -10,9 +10,10 @@ import pytest
 
 from weighbridge.errors import DiskFull, EnvironmentLost, Interrupted, RunDirectoryError, TrialsFailed, Unavailable
 from weighbridge.linux import cpus
+from weighbridge.model.facts import layers_of
 from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
+from weighbridge.model.level import Level
 from weighbridge.model.measurement import Broke, Outcome
-from weighbridge.model.stored_layers import layers_of
 from weighbridge.model.study import Role, Study
 from weighbridge.model.trial import Trial
 from weighbridge.runner import session as session_module
@@ -100,7 +101,7 @@ def test_levels_reach_the_command_and_the_store(world: World, tmp_path: Path):
     go(tmp_path, study("net: {kind: fake, n: [3, 4]}", blocks=1))
     assert {argv for _, argv, _ in world.started if argv[0] == "client"} == {("client", "3"), ("client", "4")}
     with RunStore(tmp_path / "run") as store:
-        assert {value.level for value in store.values()} == {'{"n": "3"}', '{"n": "4"}'}
+        assert {value.level for value in store.values()} == {Level([("n", "3")]), Level([("n", "4")])}
 
 
 # -- failures --------------------------------------------------------------------------------------

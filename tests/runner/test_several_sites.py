@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from weighbridge.model.command import Command
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed
-from weighbridge.model.plugin import Endpoint
-from weighbridge.model.result import TrialResult, Work
+from weighbridge.model.trial import TrialResult, Work
+from weighbridge.model.workload import Endpoint
 from weighbridge.runner.several_sites import SLOWEST, add_up, endpoints, per_site, place, start_in_all
 from weighbridge.runner.stage import Stage
 

@@ -1,7 +1,7 @@
 """Where the servers of a study listen: where they are told to, or at the only port that they can."""
 
-from weighbridge.model.endpoint import Endpoint
 from weighbridge.model.study import Study
+from weighbridge.model.workload import Endpoint
 from weighbridge.runner.site_needs import port_of, taken_ports, unreached
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse

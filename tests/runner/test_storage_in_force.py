@@ -3,8 +3,8 @@
 import pytest
 
 from weighbridge.errors import Unavailable
-from weighbridge.model.mount import Mount
-from weighbridge.model.site import Limits
+from weighbridge.model.host import Limits
+from weighbridge.model.site import Mount
 from weighbridge.runner.storage import durability_of, require_in_force, storage_durability, storage_facts
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse

@@ -17,12 +17,12 @@ from weighbridge.meters.machines import Idle, read_here
 from weighbridge.meters.meter import MeterFailed, Taken
 from weighbridge.model.command import Command, Usage
 from weighbridge.model.flag import BOTTLENECKS, Flag, FlagCode
+from weighbridge.model.host import Link
 from weighbridge.model.isolation import Layer
+from weighbridge.model.level import Level
 from weighbridge.model.measurement import Broke, Measurement, Outcome, ServerDied, Unparseable
-from weighbridge.model.plugin import Endpoint
-from weighbridge.model.result import TrialResult, Work
-from weighbridge.model.site import Link
-from weighbridge.model.trial import Series, Trial, TrialRecord
+from weighbridge.model.trial import Series, Trial, TrialRecord, TrialResult, Work
+from weighbridge.model.workload import Endpoint
 from weighbridge.runner import metering, trial_programs
 from weighbridge.runner import trial as trials
 from weighbridge.runner.stage import Machine, Stage, below, machines_of
@@ -34,7 +34,7 @@ pytestmark = pytest.mark.measures  # its programs last by the clock
 TICKS = os.sysconf("SC_CLK_TCK")
 LATE = Flag(FlagCode.GENERATOR_LATE, figures={"share": 0.03})
 
-TRIAL = Trial(1, 0, "net", (), "one")
+TRIAL = Trial(1, 0, "net", Level(), "one")
 SERVER = Act(stdout=b"", hangs=True)
 
 

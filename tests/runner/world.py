@@ -11,15 +11,18 @@ from typing import TYPE_CHECKING, Any
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command, Completed, SiteProcess, Transport, Usage
+from weighbridge.model.environment import Environment
+from weighbridge.model.facts import NetworkPath
+from weighbridge.model.host import Host, Link, RunContext
 from weighbridge.model.isolation import Layers
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
-from weighbridge.model.path import NetworkPath
-from weighbridge.model.plugin import Endpoint, Environment, Readiness, Workload
-from weighbridge.model.result import TrialResult
-from weighbridge.model.site import Host, Link, RunContext, Site, SiteRequest
-from weighbridge.model.study import Options, Role, Study
-from weighbridge.model.trial import Trial, TrialRecord
+from weighbridge.model.options import Options
+from weighbridge.model.plugin import Readiness
+from weighbridge.model.site import Site, SiteRequest
+from weighbridge.model.study import Role, Study
+from weighbridge.model.trial import Trial, TrialRecord, TrialResult
 from weighbridge.model.userland import Userland, Userlands
+from weighbridge.model.workload import Endpoint, Workload
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 

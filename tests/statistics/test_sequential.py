@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weighbridge.model.gate_look import GateLook
+from weighbridge.model.decisions import GateLook
 from weighbridge.statistics import compare, decision_looks, limit_p_value, look_shares
 from weighbridge.statistics.between import change
 from weighbridge.statistics.sequential import FEWEST, LEAST_SHARE, MOST_LOOKS, SPENT, margin_p_value

@@ -9,8 +9,8 @@ import pytest
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.mount import Mount, MountRequest
-from weighbridge.model.site import RunContext
+from weighbridge.model.host import RunContext
+from weighbridge.model.site import Mount, MountRequest
 from weighbridge.storage import nfs
 from weighbridge.storage.nfs import NfsOptions
 

@@ -1,6 +1,7 @@
 """A study and trials of it, made up."""
 
 from weighbridge.model.flag import Flag, FlagCode
+from weighbridge.model.level import Level
 from weighbridge.model.measurement import Measurement, Metric, Outcome
 from weighbridge.model.study import Study
 from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
@@ -20,7 +21,7 @@ seed: 7
 """
 STUDY: Study = check(parse(TEXT, "small.yaml"))
 FLAGS = (Flag(FlagCode.STEAL, figures={"share": 0.03}), Flag(FlagCode.GENERATOR_SATURATED))
-LEVEL = (("clients", "10"), ("pipeline", "1"))
+LEVEL = Level([("clients", "10"), ("pipeline", "1")])
 
 
 def record(block: int = 1, environment: str = "native", value: float = 5.0, **changes) -> TrialRecord:

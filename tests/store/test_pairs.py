@@ -3,12 +3,13 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from weighbridge.model.level import Level
 from weighbridge.store.pairs import metrics, pairs
 from weighbridge.store.run import Value
 
 
 def value(block: int, environment: str, number: float = 1.0, *, attempt: int = 0, **changes) -> Value:
-    fields = {"workload": "tcp", "level": "{}", "metric": "throughput"} | changes
+    fields = {"workload": "tcp", "level": Level(), "metric": "throughput"} | changes
     return Value(
         1, block, attempt, environment, unit="x", better="higher", value=number, started_at=0.0, flags=(), **fields
     )
@@ -43,9 +44,10 @@ def test_the_first_complete_attempt_counts():
 
 def test_metrics_are_told_once_in_their_order():
     values = [value(1, "native", metric="b"), value(1, "native", metric="a"), value(2, "docker", metric="b"),
-              value(1, "native", workload="cpu"), value(1, "native", level='{"n": "1"}')]  # fmt: skip
+              value(1, "native", workload="cpu"), value(1, "native", level=Level([("n", "1")]))]  # fmt: skip
     assert metrics(values) == [
-        ("tcp", "{}", "b"), ("tcp", "{}", "a"), ("cpu", "{}", "throughput"), ("tcp", '{"n": "1"}', "throughput"),
+        ("tcp", Level(), "b"), ("tcp", Level(), "a"), ("cpu", Level(), "throughput"),
+        ("tcp", Level([("n", "1")]), "throughput"),
     ]  # fmt: skip
 
 

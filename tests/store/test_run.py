@@ -1,7 +1,6 @@
 """A run directory: what is committed is there, whoever opens it; what is no run is refused in one sentence."""
 
 import errno
-import json
 import os
 import shutil
 import sqlite3
@@ -10,10 +9,8 @@ from pathlib import Path
 import pytest
 
 from weighbridge.errors import DiskFull, RunDirectoryError
-from weighbridge.model.ladder import Rung
-from weighbridge.model.level import level_text
 from weighbridge.model.measurement import Outcome
-from weighbridge.model.study import Arm
+from weighbridge.model.study import Arm, Rung
 from weighbridge.model.trial import Series
 from weighbridge.store import schema
 from weighbridge.store.run import DATABASE, RunStore
@@ -51,7 +48,7 @@ def test_a_study_comes_back_as_it_was(run: Path):
         assert [(name, kind, aa_of) for name, kind, _, aa_of in store.environments()] == [
             ("native", "native", None), ("host", "docker", None), ("native-again", "native", "native")]  # fmt: skip
         assert store.environments()[1][2]["network"] == "host"
-        assert [(w, json.loads(level), label) for w, level, _, label, _ in store.cells()] == [
+        assert [(w, level.factors, label) for w, level, _, label, _ in store.cells()] == [
             ("redis", {"clients": "10"}, "redis (clients=10)"), ("redis", {"clients": "50"}, "redis (clients=50)"),
             ("cpu", {}, "cpu")]  # fmt: skip
         assert [options["clients"] for _, _, kind, _, options in store.cells() if kind == "redis-benchmark"] == [
@@ -68,7 +65,7 @@ def test_a_trial_comes_back_as_it_was(run: Path):
         assert (trial.started_at, trial.duration_s, trial.measured_s) == (1001.0, 1.25, 1.0)
         assert [(v.metric, v.unit, v.better, v.value) for v in store.values()] == [
             ("throughput", "Mbit/s", "higher", 5.0), ("jitter", "ms", "lower", 0.0)]  # fmt: skip
-        assert store.values()[0].level == level_text(LEVEL) == '{"clients": "10", "pipeline": "1"}'
+        assert store.values()[0].level == LEVEL and LEVEL.text == '{"clients": "10", "pipeline": "1"}'
         assert store.values()[0].flags == FLAGS
         (process,) = store.processes()
         assert process.argv == ["iperf3", "-c", "ü x"]

@@ -3,8 +3,8 @@
 import pytest
 
 from weighbridge import registry
-from weighbridge.model.ladder import Rung, nearest_base
-from weighbridge.model.needs import Needs
+from weighbridge.model.environment import Needs
+from weighbridge.model.study import Rung, nearest_base
 from weighbridge.study.loader import load
 from weighbridge.study.source import bundled
 

@@ -8,7 +8,7 @@ import pytest
 from usual_options import usual_options
 from weighbridge import registry
 from weighbridge.errors import StudyError
-from weighbridge.model.plugin import Workload
+from weighbridge.model.workload import Workload
 
 from .texts import NAME, loaded
 

@@ -10,8 +10,8 @@ from weighbridge import registry
 from weighbridge.model.command import Completed
 from weighbridge.model.measurement import Measurement
 from weighbridge.model.options import Options
-from weighbridge.model.plugin import Endpoint, Workload
-from weighbridge.model.result import TrialResult
+from weighbridge.model.trial import TrialResult
+from weighbridge.model.workload import Endpoint, Workload
 
 DATA = Path(__file__).parent / "data"
 AT = Endpoint(listen="0.0.0.0", address="192.0.2.7", port=15201, client="192.0.2.8")

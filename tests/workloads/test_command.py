@@ -14,8 +14,8 @@ from pydantic import ValidationError
 from weighbridge.model.command import Completed, Usage
 from weighbridge.model.measurement import ProgramFailed, ServerNotReady, Unparseable
 from weighbridge.model.options import STORED
-from weighbridge.workloads._command_metrics import read_metrics
 from weighbridge.workloads.command import PLUGIN, CommandOptions
+from weighbridge.workloads.command.metrics import read_metrics
 
 from .captured import AT
 
@@ -253,7 +253,7 @@ def test_a_metric_without_a_number_is_never_zero(metric: dict[str, Any], printed
     ],
 )
 def test_an_expression_that_never_ends_is_a_failed_trial(metric, printed, monkeypatch):
-    monkeypatch.setattr("weighbridge.workloads._command_metrics.MATCHING_S", 0.2)
+    monkeypatch.setattr("weighbridge.workloads.command.metrics.MATCHING_S", 0.2)
     chosen = options(metrics={"m": {"unit": "s", "better": "lower"} | metric})
     told = failure(chosen, ended(printed))
     assert told.startswith("metric m: ") and "for 0.2 s without an end" in told

@@ -7,8 +7,8 @@ import pytest
 from usual_options import NEEDED, usual_options
 from weighbridge import registry
 from weighbridge.model.command import Command
-from weighbridge.model.plugin import Workload
-from weighbridge.model.study import Options
+from weighbridge.model.options import Options
+from weighbridge.model.workload import Workload
 
 from .captured import AT, GOOD, Case
 

@@ -11,22 +11,21 @@ from pydantic import ValidationError
 
 from weighbridge.errors import StudyError, UserlandError
 from weighbridge.model.measurement import Broke, ProgramFailed, ServerDied, TrialFailure, Unparseable
-from weighbridge.model.plugin import Endpoint
 from weighbridge.model.study import Study
 from weighbridge.model.userland import UserlandSpec
+from weighbridge.model.workload import Endpoint
 from weighbridge.runner.userlands import userland_of
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse as parse_study
 from weighbridge.userland.build import key_of
 from weighbridge.userland.sources.packages import suite_of
-from weighbridge.workloads import _mysql
 from weighbridge.workloads._sysbench_latency import latencies
-from weighbridge.workloads.mysql_oltp import PLUGIN, MysqlOltpOptions, figures
+from weighbridge.workloads.mysql_oltp import PLUGIN, MysqlOltpOptions, figures, mysql
 
 from .captured import AT, data, ended
 from .test_sysbench_latency import COUNTS, printed, taken
 
-STOPPED = ended(returncode=-_mysql.STOP)
+STOPPED = ended(returncode=-mysql.STOP)
 """A server that lived until it was stopped."""
 
 
@@ -133,7 +132,7 @@ def test_more_threads_and_tables_take_longer_to_begin():
     assert PLUGIN.expected_s(_options(duration="180s", warm_up="0s")) > 180
 
 
-def _failure(stdout: bytes, returncode: int = 1, server: int = -_mysql.STOP, **options: Any) -> TrialFailure:
+def _failure(stdout: bytes, returncode: int = 1, server: int = -mysql.STOP, **options: Any) -> TrialFailure:
     """How a trial fails whose client printed this."""
     with pytest.raises(TrialFailure) as caught:
         completed = {"server": ended(returncode=server), "client": ended(stdout, returncode=returncode)}

@@ -8,7 +8,7 @@ from pydantic import ValidationError
 
 from weighbridge import registry
 from weighbridge.model.measurement import ProgramFailed
-from weighbridge.model.plugin import Endpoint, Workload
+from weighbridge.model.workload import Endpoint, Workload
 
 from .captured import AT, UDP
 

@@ -5,15 +5,14 @@ from typing import Any
 
 import pytest
 
-from weighbridge.model.ledger import ACKNOWLEDGED
 from weighbridge.model.measurement import Broke, ProgramFailed, ServerDied, TrialFailure, Unparseable
-from weighbridge.model.result import TrialResult
-from weighbridge.workloads import _postgres
-from weighbridge.workloads.pgbench import PLUGIN, PgbenchOptions
+from weighbridge.model.power_cut import ACKNOWLEDGED
+from weighbridge.model.trial import TrialResult
+from weighbridge.workloads.pgbench import PLUGIN, PgbenchOptions, postgres
 
 from .captured import AT, data, ended
 
-STOPPED = ended(returncode=-_postgres.STOP)
+STOPPED = ended(returncode=-postgres.STOP)
 """A server that lived until it was stopped."""
 
 

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from weighbridge.model.command import Completed
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Broke, ProgramFailed, ServerDied, TrialFailure, Unparseable
-from weighbridge.model.result import TrialResult, Work
+from weighbridge.model.trial import TrialResult, Work
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse as parse_study
 from weighbridge.workloads.redis_benchmark import PLUGIN, RedisBenchmarkOptions

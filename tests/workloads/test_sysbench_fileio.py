@@ -7,9 +7,8 @@ import pytest
 from pydantic import ValidationError
 
 from weighbridge.model.measurement import ProgramFailed, Unparseable
-from weighbridge.model.plugin import Endpoint
-from weighbridge.workloads._sysbench_fileio import SysbenchFileioOptions
-from weighbridge.workloads.sysbench_fileio import PLUGIN
+from weighbridge.model.workload import Endpoint
+from weighbridge.workloads.sysbench_fileio import PLUGIN, SysbenchFileioOptions
 
 from .captured import AT, GOOD, SMALL_FILES, data, parse, result
 

@@ -8,8 +8,7 @@ from pydantic import Field, model_validator
 from weighbridge.adapters._benchmarks import BenchmarkOptions
 from weighbridge.adapters._json import at, number, read_document
 from weighbridge.model.adapter import Adapter, safe_name
-from weighbridge.model.measurement import Better, Measurement, Metric, Unparseable
-from weighbridge.model.resource_use import is_resource_use
+from weighbridge.model.measurement import Better, Measurement, Metric, Unparseable, is_resource_use
 from weighbridge.model.text import one_line
 
 _USAGE = "PROGRAM --output /tmp/bmf.json >&2 && cat /tmp/bmf.json"

@@ -29,6 +29,7 @@ from weighbridge.analysis.sessions import sessions
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.analysis.trust import session_trust
 from weighbridge.model.flag import Flag, FlagCode
+from weighbridge.model.level import Level
 from weighbridge.statistics import Better, Cost, compare, verdicts
 from weighbridge.store.consistency import require_consistent
 from weighbridge.store.run import RunStore, Value
@@ -114,9 +115,9 @@ def _trials(store: RunStore, measured: Sequence[Value]) -> tuple[TrialRow, ...]:
     )  # fmt: skip
 
 
-def _limits(trials: Sequence[TrialRow]) -> dict[tuple[str, str, str], list[Flag | None]]:
+def _limits(trials: Sequence[TrialRow]) -> dict[tuple[str, Level, str], list[Flag | None]]:
     """The bottleneck of each good trial, by workload, level and environment."""
-    found: dict[tuple[str, str, str], list[Flag | None]] = {}
+    found: dict[tuple[str, Level, str], list[Flag | None]] = {}
     for trial in (each for each in trials if each.ok):
         found.setdefault((trial.workload, trial.level, trial.environment), []).append(limit_of(trial.flags))
     return found
@@ -127,13 +128,13 @@ _Check = tuple[MetricReport, Cost, float]
 
 
 def _compared(
-    values: Mapping[Key, Sequence[Value]], plan: Plan, labels: Mapping[tuple[str, str], str]
+    values: Mapping[Key, Sequence[Value]], plan: Plan, labels: Mapping[tuple[str, Level], str]
 ) -> tuple[list[MetricReport], list[_Check], list[float | None]]:
     """Give the reports before Holm, the A/A checks, and the p-value of every comparison in their order."""
     reports: list[MetricReport] = []
     checks: list[_Check] = []
     p_values: list[float | None] = []
-    seen: set[tuple[str, str]] = set()
+    seen: set[tuple[str, Level]] = set()
     order = {cell: position for position, cell in enumerate(labels)}
     # The metrics of a workload keep their order, but what the meters add comes after what it measures.
     for key in sorted(values, key=lambda key: (order.get(key[:2], len(order)), is_resource_use(key[2]))):

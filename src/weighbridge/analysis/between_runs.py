@@ -27,9 +27,10 @@ from weighbridge.analysis.families import Family, family_of
 from weighbridge.analysis.own_values import OwnValues, WhyNoOwnValues, own_values, why_no_own_values
 from weighbridge.analysis.resources import negligible
 from weighbridge.analysis.results import FEW_BLOCKS, Comparison, MetricReport
+from weighbridge.model.level import Level
 from weighbridge.statistics import Verdict, between, verdicts
 
-Failing = Collection[tuple[str, str, str]]
+Failing = Collection[tuple[str, Level, str]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +101,7 @@ class RunPair:
         """The runs whose A/A arm shows a cost where there is none."""
         return tuple(run for run in (self.first, self.second) if run.analysis.trust.trusted is False)
 
-    def row(self, workload: str, level: str, metric: str, environment: str) -> ChangeRow | None:
+    def row(self, workload: str, level: Level, metric: str, environment: str) -> ChangeRow | None:
         """Give one comparison (``level`` is JSON, as in the reports); None where not both runs have it."""
         for each in self.metrics:
             if (each.before.workload, each.before.level, each.before.metric) == (workload, level, metric):
@@ -156,7 +157,7 @@ def _pair(first: ComparedRun, second: ComparedRun, allowance: float, margin: flo
     return RunPair(first, second, facts, changed_settings(first, second), only_in(first, second), tuple(judged), why)
 
 
-def _key(report: MetricReport) -> tuple[str, str, str]:
+def _key(report: MetricReport) -> tuple[str, Level, str]:
     return report.workload, report.level, report.metric
 
 

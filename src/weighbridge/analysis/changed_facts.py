@@ -10,9 +10,8 @@ from weighbridge.analysis.compared_run import ComparedRun
 from weighbridge.analysis.confounders import PACKET_SIZES, bare
 from weighbridge.analysis.isolation import Isolation
 from weighbridge.analysis.paths import PathFigures
-from weighbridge.model.idle import IDLE_CPUS, idle_code
+from weighbridge.model.facts import IDLE_CPUS, NetworkPath, idle_code
 from weighbridge.model.isolation import OUTSIDE
-from weighbridge.model.path import NetworkPath
 from weighbridge.model.userland import own_userland_scope
 
 

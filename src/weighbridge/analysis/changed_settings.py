@@ -7,6 +7,7 @@ from typing import Any
 
 from weighbridge.analysis.compared_run import ComparedRun, Described
 from weighbridge.analysis.plan import KIND, differing
+from weighbridge.model.level import Level
 
 
 class Part(StrEnum):
@@ -84,7 +85,7 @@ def changed_settings(first: ComparedRun, second: ComparedRun) -> tuple[SettingCh
 
 
 def _own_options(
-    first: ComparedRun, second: ComparedRun, labels: Mapping[tuple[str, str], str]
+    first: ComparedRun, second: ComparedRun, labels: Mapping[tuple[str, Level], str]
 ) -> Iterable[SettingChange]:
     """What differs of the options that a workload has in one environment alone; without any it has its own."""
     for name, workload, level in dict.fromkeys((*first.own_options, *second.own_options)):
@@ -114,7 +115,7 @@ def _environments(run: ComparedRun) -> list[str]:
     return [name for name in run.analysis.environments if name != run.analysis.baseline]
 
 
-def _labels(run: ComparedRun) -> dict[tuple[str, str], str]:
+def _labels(run: ComparedRun) -> dict[tuple[str, Level], str]:
     return dict(zip(run.cells, run.analysis.labels, strict=True))
 
 

@@ -9,7 +9,7 @@ from weighbridge.analysis.comparisons import Key, grouped
 from weighbridge.analysis.confounders import Fact
 from weighbridge.analysis.overload import standing_values
 from weighbridge.analysis.results import Analysis
-from weighbridge.model.level import level_text
+from weighbridge.model.level import Level
 from weighbridge.store.run import RunStore, Value
 
 SETTINGS_APART = frozenset({
@@ -40,10 +40,10 @@ class ComparedRun:
     facts: Sequence[Fact] = field(repr=False)
     environments: Mapping[str, Described]
     """Without the A/A arm, which is the baseline again."""
-    cells: Mapping[tuple[str, str], Described]
-    """By workload and level (JSON)."""
-    own_options: Mapping[tuple[str, str, str], Mapping[str, Any]]
-    """By environment, workload and level (JSON): the options that a workload has in one environment alone."""
+    cells: Mapping[tuple[str, Level], Described]
+    """By workload and level."""
+    own_options: Mapping[tuple[str, str, Level], Mapping[str, Any]]
+    """By environment, workload and level: the options that a workload has in one environment alone."""
     settings: Mapping[str, Any] | None
     """The rest of the study file, with its defaults; None of a run from before it was kept as data."""
     values: Mapping[Key, Sequence[Value]] = field(repr=False)
@@ -61,7 +61,7 @@ def read_run(store: RunStore, name: str = "") -> ComparedRun:
     """
     analysis, info, study = analyse(store), store.info(), store.study()
     own = {
-        (arm.name, each.workload, level_text(each.level)): each.options
+        (arm.name, each.workload, each.level): each.options
         for arm in (study.arms if study is not None else ())
         for each in arm.workloads
     }

@@ -37,7 +37,7 @@ from weighbridge.analysis.remarks import (
 from weighbridge.analysis.resources import CPU_TIME, SITES_CPU, by_difference
 from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.analysis.trial_row import TrialRow
-from weighbridge.model.interrupts import InterruptTime
+from weighbridge.model.host import InterruptTime
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.statistics import cost_percent, next_look
 from weighbridge.statistics.verdicts import ALPHA, excludes_no_cost, proves_nothing, within_noise

@@ -7,12 +7,13 @@ from typing import cast
 from weighbridge.analysis.plan import Plan
 from weighbridge.analysis.resources import by_difference
 from weighbridge.analysis.results import Comparison
+from weighbridge.model.level import Level
 from weighbridge.statistics import Better, Scale, compare, scale_of, slow_run_rate, verdicts
 from weighbridge.store.pairs import pairs
 from weighbridge.store.run import Value
 
-Key = tuple[str, str, str]
-"""Workload, level (JSON) and metric."""
+Key = tuple[str, Level, str]
+"""Workload, level and metric."""
 
 
 def grouped(values: Iterable[Value]) -> dict[Key, list[Value]]:

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from weighbridge.analysis.paths import ClientPlace, PathDifference
 from weighbridge.analysis.remarks import AboutEnvironment, Remark, RemarkCode
-from weighbridge.model.host_difference import HostDifference
+from weighbridge.model.facts import HostDifference
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from weighbridge.analysis.confounders import Fact
-from weighbridge.model.idle import IDLE_CPUS, POLL, idle_code
+from weighbridge.model.facts import IDLE_CPUS, POLL, idle_code
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,18 +19,17 @@ from weighbridge.analysis.condition_remarks import (
 from weighbridge.analysis.paths import Paths
 from weighbridge.analysis.plan import Plan
 from weighbridge.analysis.remarks import Remark
-from weighbridge.model import host_difference
-from weighbridge.model.host_difference import HostDifference
-from weighbridge.model.interrupts import FACT
+from weighbridge.model.facts import HOST_DIFFERENCES, OPEN_FILES, PROCESSES, HostDifference
+from weighbridge.model.host import INTERRUPT_TIME
 from weighbridge.model.isolation import OUTSIDE
-from weighbridge.model.neighbourhood import WAY
-from weighbridge.model.site_facts import OPEN_FILES, PROCESSES
+from weighbridge.model.level import Level
+from weighbridge.model.site import WAY_TO_COMPANIONS
 from weighbridge.model.stored_study import StoredFile
 
 Fact = tuple[str, str, str, float]
 """Scope, key, value, when."""
 
-COMPARED = ("userland", "packages", "user", "limits", OPEN_FILES, PROCESSES, WAY)
+COMPARED = ("userland", "packages", "user", "limits", OPEN_FILES, PROCESSES, WAY_TO_COMPANIONS)
 """Facts of a site that have to be the same in every environment, beside those that start with ``version``."""
 
 
@@ -56,7 +55,7 @@ def confounders(
     by_site: dict[tuple[str, str], dict[str, str]] = {}
     hosts: dict[str, str] = {}
     for scope, key, value, _ in facts:
-        if scope == host_difference.SCOPE:
+        if scope == HOST_DIFFERENCES:
             hosts[key] = value
         name, _, role = scope.partition("/")
         by_site.setdefault((name, role), {})[key] = value
@@ -109,7 +108,9 @@ def interrupt_times(facts: Iterable[Fact]) -> frozenset[str]:
 
     Where all roles were elsewhere this machine's is among them too.
     """
-    return frozenset(value for scope, key, value, _ in facts if key == FACT and scope.partition(" ")[0] == "host")
+    return frozenset(
+        value for scope, key, value, _ in facts if key == INTERRUPT_TIME and scope.partition(" ")[0] == "host"
+    )
 
 
 def bare(size: str) -> str:
@@ -145,7 +146,7 @@ def _own_options(study: StoredFile | None, environment: str, told: Collection[st
     return [OwnOptions(environment, found)] if found else []
 
 
-def different_paths(paths: Paths, plan: Plan, labels: Mapping[tuple[str, str], str]) -> tuple[Remark, ...]:
+def different_paths(paths: Paths, plan: Plan, labels: Mapping[tuple[str, Level], str]) -> tuple[Remark, ...]:
     """Give, for each environment, where its network path differs from the baseline's.
 
     A run from before paths were recorded says that.

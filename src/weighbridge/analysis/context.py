@@ -16,6 +16,7 @@ from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.analysis.sweep import Broke
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.flag import Flag
+from weighbridge.model.level import Level
 from weighbridge.statistics.verdicts import failing
 
 
@@ -38,20 +39,20 @@ class Context:
     """How often the meters read; None where no trial has readings."""
     interrupts: Collection[str] = ()
     """`InterruptTime` of each of the run's hosts, as far as the run has it."""
-    limits: Mapping[tuple[str, str, str], Sequence[Flag | None]] = field(default_factory=dict)
+    limits: Mapping[tuple[str, Level, str], Sequence[Flag | None]] = field(default_factory=dict)
     """The bottleneck of each good trial, by workload, level and environment."""
-    broken: Mapping[tuple[str, str, str], Broke] = field(default_factory=dict)
+    broken: Mapping[tuple[str, Level, str], Broke] = field(default_factory=dict)
     """Where trials broke under their load: workload, level, environment."""
     paths: Paths = field(default_factory=Paths)
     extended: Sequence[Extended] = ()
     """That the number of blocks was changed after the run had begun."""
-    cells: Mapping[tuple[str, str], Sequence[TrialRow]] | None = None
+    cells: Mapping[tuple[str, Level], Sequence[TrialRow]] | None = None
     """`trials` by workload and level, as `by_cell` gives them; it saves time."""
     isolation: Mapping[str, Isolation] = field(default_factory=dict)
     """The hypervisors of the environments that are in some."""
     facts: Sequence[Fact] = ()
     """All of the run's."""
-    known: dict[tuple[str, ...], list[Remark]] = field(default_factory=dict)
+    known: dict[tuple[str | Level, ...], list[Remark]] = field(default_factory=dict)
     """What was said of an arm before: an arm is in many comparisons."""
 
     def between(self, against: str, environment: str) -> "Context":
@@ -63,7 +64,7 @@ class Context:
             target=None,  # the run stops on the precision of the comparisons with the baseline
         )
 
-    def of_cell(self, workload: str, level: str) -> Sequence[TrialRow]:
+    def of_cell(self, workload: str, level: Level) -> Sequence[TrialRow]:
         """Give the trials of a workload at a level."""
         cells = by_cell(self.trials) if self.cells is None else self.cells
         return cells.get((workload, level), ())
@@ -79,15 +80,15 @@ class Context:
                 self.known[arm] = about_trials(environment, mine, self.broken.get(arm))
         return self.known[series] + self.known[arm]
 
-    def failing(self) -> set[tuple[str, str, str]]:
+    def failing(self) -> set[tuple[str, Level, str]]:
         """Give each (workload, level, environment) that failed too often, or broke: what is left is a selection."""
-        outcomes: dict[tuple[str, str, str], list[bool]] = {}
+        outcomes: dict[tuple[str, Level, str], list[bool]] = {}
         for trial in (each for each in self.trials if not each.broke):
             outcomes.setdefault((trial.workload, trial.level, trial.environment), []).append(trial.ok)
         return {where for where, ok in outcomes.items() if failing(ok)} | set(self.broken)
 
     def never_equivalent(
-        self, report: MetricReport, environment: str, failing: Collection[tuple[str, str, str]]
+        self, report: MetricReport, environment: str, failing: Collection[tuple[str, Level, str]]
     ) -> bool:
         """Whether one of the two sides is among the `failing`, or they do not keep alike what they acknowledged."""
         arms = ((report.workload, report.level, name) for name in (self.baseline, environment))
@@ -109,9 +110,9 @@ class Context:
         return replace(row, broke=own, baseline_broke=other)
 
 
-def by_cell(trials: Sequence[TrialRow]) -> dict[tuple[str, str], list[TrialRow]]:
+def by_cell(trials: Sequence[TrialRow]) -> dict[tuple[str, Level], list[TrialRow]]:
     """Give the trials of each workload and level."""
-    found: dict[tuple[str, str], list[TrialRow]] = {}
+    found: dict[tuple[str, Level], list[TrialRow]] = {}
     for trial in trials:
         found.setdefault((trial.workload, trial.level), []).append(trial)
     return found

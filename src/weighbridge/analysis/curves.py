@@ -19,10 +19,13 @@ its first attempt in which both sides have one.
 """
 
 import json
+import math
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import fmean, median
+from typing import Literal
 
-from weighbridge.analysis.curve_points import Results, curves_of, errors_from, whole_costs
 from weighbridge.analysis.overload import Place, without_retries
 from weighbridge.analysis.plan import Plan
 from weighbridge.analysis.results import MetricReport
@@ -33,13 +36,199 @@ from weighbridge.analysis.sweep import (
     LoadLevel,
     LoadSweep,
     MetricCurve,
+    Peak,
+    Point,
+    WholeCost,
     is_throughput,
 )
 from weighbridge.analysis.trial_row import TrialRow
-from weighbridge.model.level import level_label
+from weighbridge.model.level import Level
 from weighbridge.model.quantity import RATE_UNITS, SIZE_UNITS, TIME_UNITS
-from weighbridge.statistics import scale_of
+from weighbridge.statistics import Better, Cost, compare, scale_of, typical_interval
 from weighbridge.store.run import RunStore
+
+
+@dataclass(slots=True)
+class Results:
+    """The trials of one sweep that gave a result, measured or broken, by level, block, attempt and environment."""
+
+    levels: tuple[LoadLevel, ...]
+    trials: tuple[TrialRow, ...]
+    blocks: list[int] = field(default_factory=list)
+    """Every block, ascending."""
+    _by: dict[tuple[Level, int], dict[int, dict[str, TrialRow]]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        for row in self.trials:
+            self._by.setdefault((row.level, row.block), {}).setdefault(row.attempt, {})[row.environment] = row
+        self.blocks = sorted({block for _, block in self._by})
+
+    def first(self, level: LoadLevel, block: int, *environments: str) -> tuple[TrialRow, ...] | None:
+        """Give the environments' trials of a block's first attempt in which all of them have a result."""
+        attempts = self._by.get((level.level, block), {})
+        for attempt in sorted(attempts):
+            if all(name in attempts[attempt] for name in environments):
+                return tuple(attempts[attempt][name] for name in environments)
+        return None
+
+    def measured(self, level: LoadLevel, environment: str, metric: str) -> list[float]:
+        """Give an environment's values at a level, one a block."""
+        rows = [found[0] for block in self.blocks if (found := self.first(level, block, environment))]
+        return [row.values[metric] for row in rows if metric in row.values]
+
+
+# -- points and peaks ------------------------------------------------------------------------------
+
+
+def curves_of(
+    results: Results,
+    metric: str,
+    environments: Sequence[str],
+    broken: Mapping[tuple[Level, str], Broke],
+    *,
+    throughput: bool,
+    of: Sequence[EnvironmentCurve] = (),
+) -> tuple[EnvironmentCurve, ...]:
+    """Give the curve of every environment that has a result. ``of``: the curves of which the peaks are taken.
+
+    ``broken`` is by level and environment. A throughput has peaks of its own.
+    """
+    others = {each.environment: each.peak for each in of}
+    found = []
+    for name in environments:
+        if not any(row.environment == name for row in results.trials):
+            continue
+        points = []
+        for level in results.levels:
+            values = results.measured(level, name, metric)
+            band = typical_interval(values) if values else None
+            points.append(Point(level, len(values), band, broken.get((level.level, name))))
+        curve = EnvironmentCurve(name, tuple(points), None)
+        peak = _peak(results, metric, curve) if throughput else _moved(others.get(name), curve)
+        found.append(replace(curve, peak=peak))
+    return tuple(found)
+
+
+def _peak(results: Results, metric: str, curve: EnvironmentCurve) -> Peak | None:
+    """The level with the highest median, of those at which it broke in less than half of the trials."""
+    bearing = [each for each in curve.points if each.broke is None or 2 * each.broke.trials < each.broke.of]
+    known = [(each.value.estimate, each.level) for each in bearing if each.value is not None]
+    if not known:
+        return None
+    value, level = max(known, key=lambda each: each[0])
+    tops = [top for block in results.blocks if (top := _top(results, metric, curve, block)) is not None]
+    edge: Literal["", "lowest", "highest"] = ""
+    if level == known[-1][1]:
+        edge = "highest"
+    elif level == known[0][1]:
+        edge = "lowest"
+    others = sorted({top for top in tops if top != level}, key=lambda each: each.load)
+    return Peak(level, value, tops.count(level), len(tops), tuple(others), edge)
+
+
+def _top(results: Results, metric: str, curve: EnvironmentCurve, block: int) -> LoadLevel | None:
+    """The level that was the highest in a block; None unless every level has a result there, and one a value."""
+    values: list[tuple[float, LoadLevel]] = []
+    for point in curve.points:
+        if point.value is None and point.broke is None:
+            continue  # a level that this environment was never measured at
+        found = results.first(point.level, block, curve.environment)
+        if found is None:
+            return None
+        if metric in found[0].values:
+            values.append((found[0].values[metric], point.level))
+    return max(values, key=lambda each: each[0])[1] if values else None
+
+
+def _moved(peak: Peak | None, curve: EnvironmentCurve) -> Peak | None:
+    """Another metric's peak on this curve: its level with the value here."""
+    point = next((each for each in curve.points if peak is not None and each.level == peak.level), None)
+    return replace(peak, value=point.value.estimate) if peak and point and point.value else None
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+
+def errors_from(results: Results, environment: str, counts: Sequence[str]) -> ErrorsFrom | None:
+    """Give the lowest levels at which some block, and the median block, counted errors of any kind."""
+    first: tuple[LoadLevel, int, int] | None = None
+    for level in results.levels:
+        rows = [found[0] for block in results.blocks if (found := results.first(level, block, environment))]
+        totals = [sum(row.values.get(each, 0.0) for each in counts) for row in rows if row.ok]
+        if first is None and any(totals):
+            first = (level, sum(total > 0 for total in totals), len(totals))
+        if first is not None and totals and median(totals) > 0:
+            return ErrorsFrom(*first, level)
+    return ErrorsFrom(*first, None) if first else None
+
+
+# -- the whole curve -------------------------------------------------------------------------------
+
+
+def whole_costs(results: Results, metric: str, unit: str, better: Better, plan: Plan) -> tuple[WholeCost, ...]:
+    """Give each environment's costs over the whole curve against the baseline; none for counts and shares."""
+    if scale_of(unit) == "difference":
+        return ()
+    found = []
+    for name in plan.compared:
+        levels = [level for level in results.levels if _sides(results, level, plan.baseline, name)]
+        whole = [level for level in levels if not _breaks(results, level, plan.baseline, name)]
+        peaks = _peaks(results, levels, metric, plan, name) if is_throughput(unit, better) else None
+        found.append(
+            WholeCost(
+                name,
+                _cost(peaks, better, plan) if peaks else None,
+                _cost(_means(results, whole, metric, plan, name), better, plan) if len(whole) > 1 else None,
+                len(whole),
+            )
+        )
+    return tuple(found)
+
+
+_Sides = list[tuple[float, float]]
+"""The baseline's value and an environment's, block by block."""
+
+
+def _sides(results: Results, level: LoadLevel, baseline: str, name: str) -> list[tuple[TrialRow, ...]]:
+    return [found for block in results.blocks if (found := results.first(level, block, baseline, name))]
+
+
+def _breaks(results: Results, level: LoadLevel, baseline: str, name: str) -> bool:
+    return any(
+        row.level == level.level and row.broke and row.environment in (baseline, name) for row in results.trials
+    )
+
+
+def _peaks(results: Results, levels: Sequence[LoadLevel], metric: str, plan: Plan, name: str) -> _Sides:
+    found = []
+    for block in results.blocks:
+        rows = [results.first(level, block, plan.baseline, name) for level in levels]
+        whole = [each for each in rows if each is not None]
+        sides = [[pair[side].values[metric] for pair in whole if metric in pair[side].values] for side in (0, 1)]
+        if len(whole) == len(levels) and all(sides):
+            found.append((max(sides[0]), max(sides[1])))
+    return found
+
+
+def _means(results: Results, levels: Sequence[LoadLevel], metric: str, plan: Plan, name: str) -> _Sides:
+    """The geometric mean over the levels, of each block with values at all; empty where one is not positive."""
+    found = []
+    for block in results.blocks:
+        rows = [results.first(level, block, plan.baseline, name) for level in levels]
+        pairs = [[row.values.get(metric, math.nan) for row in pair] for pair in rows if pair is not None]
+        if len(pairs) < len(levels) or any(math.isnan(value) for pair in pairs for value in pair):
+            continue
+        if any(value <= 0 for pair in pairs for value in pair):
+            return []
+        found.append((math.exp(fmean(math.log(a) for a, _ in pairs)), math.exp(fmean(math.log(b) for _, b in pairs))))
+    return found
+
+
+def _cost(sides: _Sides, better: Better, plan: Plan) -> Cost | None:
+    if not sides:
+        return None
+    return compare([a for a, _ in sides], [b for _, b in sides], better=better, looks=plan.looks)
+
 
 LEAST = 3
 """Levels from which there is a curve to be drawn."""
@@ -88,16 +277,14 @@ def numbers(texts: Sequence[str]) -> list[float] | None:
 
 
 def _swept(
-    cells: Sequence[tuple[str, str, str]], loads: Mapping[str, str]
+    cells: Sequence[tuple[str, Level, str]], loads: Mapping[str, str]
 ) -> list[tuple[str, str, tuple[LoadLevel, ...]]]:
     """The workloads that name their load, with their other factors and the levels, where these are enough."""
-    groups: dict[tuple[str, str], list[tuple[str, str, str]]] = {}
+    groups: dict[tuple[str, str], list[tuple[str, Level, str]]] = {}
     for workload, level, label in cells:
-        factors: dict[str, str] = json.loads(level)
         load = loads.get(workload, "")
-        if load in factors:
-            rest = level_label({name: value for name, value in factors.items() if name != load})
-            groups.setdefault((workload, rest), []).append((factors[load], level, label))
+        if (value := level.value_of(load)) is not None:
+            groups.setdefault((workload, level.without(load).label), []).append((value, level, label))
     found = []
     for (workload, rest), mine in groups.items():
         values = numbers([text for text, _, _ in mine])

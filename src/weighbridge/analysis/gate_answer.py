@@ -21,7 +21,7 @@ from weighbridge.analysis.limit import Limit, Target, amount
 from weighbridge.analysis.overload import standing_values
 from weighbridge.analysis.plan import plan_of
 from weighbridge.analysis.results import Analysis
-from weighbridge.model.gate_look import Comparison, GateLook
+from weighbridge.model.decisions import Comparison, GateLook
 from weighbridge.statistics import Cost, compare, limit_p_value, verdicts
 from weighbridge.statistics.verdicts import Paired
 from weighbridge.store.run import RunStore, Value

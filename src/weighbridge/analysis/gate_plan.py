@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from weighbridge.analysis.gate_spending import Spending, blocks_of
-from weighbridge.model.repetitions import MOST_BLOCKS
+from weighbridge.model.study import MOST_BLOCKS
 from weighbridge.statistics import decision_looks, look_shares
 from weighbridge.store.run import RunStore
 

@@ -8,7 +8,7 @@ which any budget may be asked: other budgets at the same blocks are the same loo
 from dataclasses import dataclass, replace
 
 from weighbridge.errors import RunDirectoryError
-from weighbridge.model.gate_look import LARGEST_COUNT, Comparison, GateLook
+from weighbridge.model.decisions import LARGEST_COUNT, Comparison, GateLook
 from weighbridge.statistics import look_shares
 from weighbridge.store.run import RunStore
 

@@ -7,8 +7,8 @@ from weighbridge.analysis.condition_remarks import Emulated, EmulatedCost, Guest
 from weighbridge.analysis.confounders import Fact
 from weighbridge.analysis.remarks import Remark
 from weighbridge.errors import RunDirectoryError
+from weighbridge.model.facts import layers_of
 from weighbridge.model.isolation import SCOPE, Layer, SiteLayers, by_environment
-from weighbridge.model.stored_layers import layers_of
 
 
 @dataclass(frozen=True, slots=True)

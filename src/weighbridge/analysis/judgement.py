@@ -6,6 +6,7 @@ from dataclasses import replace
 from weighbridge.analysis.context import Context
 from weighbridge.analysis.resources import negligible
 from weighbridge.analysis.results import Comparison, MetricReport
+from weighbridge.model.level import Level
 from weighbridge.statistics import verdicts
 
 
@@ -14,7 +15,7 @@ def judged(
     row: Comparison,
     p_value: float | None,
     context: Context,
-    failing: Collection[tuple[str, str, str]],
+    failing: Collection[tuple[str, Level, str]],
 ) -> Comparison:
     """Give a comparison of a metric, with the context's baseline, with its verdict; without remarks.
 

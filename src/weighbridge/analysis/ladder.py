@@ -21,7 +21,8 @@ from weighbridge.analysis.context import Context
 from weighbridge.analysis.judgement import judged
 from weighbridge.analysis.plan import Plan, changes
 from weighbridge.analysis.results import Ladder, MetricReport, Step
-from weighbridge.model.ladder import Rung, nearest_base
+from weighbridge.model.level import Level
+from weighbridge.model.study import Rung, nearest_base
 from weighbridge.statistics import Scale, verdicts
 from weighbridge.store.run import RunStore, Value
 
@@ -35,7 +36,7 @@ def analyse_ladder(
 ) -> tuple[Ladder, ...]:
     """Give the steps of each of the workloads' own metrics, the headline metrics first; none without a ladder."""
     own = sorted((each for each in reports if not each.resource_use), key=lambda each: not each.headline)
-    present: dict[tuple[str, str], set[str]] = {}
+    present: dict[tuple[str, Level], set[str]] = {}
     for trial in context.trials:
         present.setdefault((trial.workload, trial.level), set()).add(trial.environment)
     said = cache(partial(changes, store))

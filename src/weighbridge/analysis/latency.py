@@ -10,6 +10,7 @@ from weighbridge.analysis.merged_latency import Latency, LatencyReport
 from weighbridge.analysis.plan import Plan
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.errors import RunDirectoryError
+from weighbridge.model.level import Level
 from weighbridge.statistics import Cost, Histogram, compare_percentiles, merge_histograms, percentiles
 from weighbridge.store.pairs import pairs
 from weighbridge.store.run import RunStore, Value
@@ -27,14 +28,14 @@ DECADES, PER_DECADE = 5, 8
 
 
 def latencies(
-    store: RunStore, plan: Plan, labels: Mapping[tuple[str, str], str], trials: Sequence[TrialRow]
+    store: RunStore, plan: Plan, labels: Mapping[tuple[str, Level], str], trials: Sequence[TrialRow]
 ) -> tuple[LatencyReport, ...]:
     """Give the merged latencies of a run, in the order of `labels`; none where no workload gives histograms.
 
     Raises RunDirectoryError for a histogram that cannot be read.
     """
     good = {trial.id: trial for trial in trials if trial.ok}
-    found: dict[tuple[str, str, str], dict[int, Histogram]] = {}
+    found: dict[tuple[str, Level, str], dict[int, Histogram]] = {}
     for number, metric, encoded in store.histograms():
         trial, histogram = good[number], _decoded(encoded, number, metric)
         if histogram.count:

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from weighbridge.analysis.plan import meters_hz
-from weighbridge.model.level import cell_label, level_label
+from weighbridge.model.level import Level, cell_label
 from weighbridge.store.run import RunStore
 
 
@@ -14,7 +14,7 @@ class LoadLevel:
     """One level of a workload: as it is written at a span, its cell's key and its label in the report."""
 
     text: str
-    key: str
+    level: Level
     label: str
 
 
@@ -34,30 +34,28 @@ def groups_of(store: RunStore) -> list[Group]:
     """Give the workloads of a run, each with its levels in order; other factors than the load make groups apart."""
     loads: dict[str, str] = json.loads(store.info().get("loads", "{}"))
     workloads: dict[str, list[_Cell]] = {}
-    for workload, key, _, label, options in store.cells():
-        workloads.setdefault(workload, []).append(_Cell(key, json.loads(key), label, options))
+    for workload, level, _, label, options in store.cells():
+        workloads.setdefault(workload, []).append(_Cell(level, label, options))
     found: dict[tuple[str, str], tuple[Group, list[LoadLevel]]] = {}
     for workload, cells in workloads.items():
         load = _load(cells, loads.get(workload, ""))
         for cell in sorted(cells, key=lambda each: each.number(load) or 0.0):
-            others = {name: value for name, value in cell.level.items() if name != load}
-            title = cell_label(workload, others) if load else workload
-            text = str(cell.level[load]) if load else level_label(cell.level)
+            title = cell_label(workload, cell.level.without(load)) if load else workload
+            text = cell.level.value_of(load) or cell.level.label
             _, levels = found.setdefault((workload, title), (Group(workload, title, load, ()), []))
-            levels.append(LoadLevel(text, cell.key, cell.label))
+            levels.append(LoadLevel(text, cell.level, cell.label))
     return [replace(group, levels=tuple(levels)) for group, levels in found.values()]
 
 
 @dataclass(frozen=True, slots=True)
 class _Cell:
-    key: str
-    level: Mapping[str, object]
+    level: Level
     label: str
     options: Mapping[str, object]
 
     def number(self, factor: str) -> float | None:
         """A factor's value: the option in its base unit, or as it was written; None where it is no number."""
-        value = self.options.get(factor, self.level.get(factor))
+        value = self.options.get(factor, self.level.value_of(factor))
         try:
             return None if isinstance(value, bool) else float(str(value))
         except ValueError:
@@ -67,8 +65,8 @@ class _Cell:
 def _load(cells: Sequence[_Cell], named: str) -> str:
     """The factor that is the load: of those swept over numbers, the one that the workload has named or the first."""
     swept = []
-    for name in dict.fromkeys(name for cell in cells for name in cell.level):
-        numbers = [cell.number(name) for cell in cells if name in cell.level]
+    for name in dict.fromkeys(name for cell in cells for name in cell.level.factors):
+        numbers = [cell.number(name) for cell in cells if name in cell.level.factors]
         if len(numbers) == len(cells) and None not in numbers and len(set(numbers)) > 1:
             swept.append(name)
     return named if named in swept else next(iter(swept), "")

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from weighbridge.model.level import Level
 from weighbridge.statistics import Cost
 
 
@@ -28,7 +29,7 @@ class LatencyReport:
     """Every environment's merged latency for one metric of one workload at one level."""
 
     workload: str
-    level: str
+    level: Level
     label: str
     metric: str
     rows: tuple[Latency, ...]

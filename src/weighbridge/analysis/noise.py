@@ -15,7 +15,7 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.flag_counts import flagged_trials
 from weighbridge.analysis.remarks import FlaggedTrials
 from weighbridge.analysis.results import Analysis
-from weighbridge.model.device_interrupts import InterruptRate
+from weighbridge.model.facts import InterruptRate
 from weighbridge.model.flag import FlagCode
 from weighbridge.statistics import blocks_needed
 from weighbridge.store.pairs import pairs

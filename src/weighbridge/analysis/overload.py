@@ -6,10 +6,11 @@ from collections.abc import Iterable, Sequence
 
 from weighbridge.analysis.sweep import Broke
 from weighbridge.analysis.trial_row import TrialRow
+from weighbridge.model.level import Level
 from weighbridge.store.run import Value
 
-Place = tuple[str, str, str]
-"""Workload, level (JSON) and environment."""
+Place = tuple[str, Level, str]
+"""Workload, level and environment."""
 
 
 def breakages(trials: Iterable[TrialRow]) -> dict[Place, Broke]:

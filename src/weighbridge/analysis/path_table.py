@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from weighbridge.analysis.paths import ClientPlace
 from weighbridge.analysis.results import Analysis
-from weighbridge.model.path import NetworkPath
+from weighbridge.model.facts import NetworkPath
 
 FIGURES = ("tcp_retransmits_per_", "softirq_share", "cpu_all_per_", "context_switches_per_")
 """How the names of the metrics begin that tell how a path works, in the order in which they are shown."""

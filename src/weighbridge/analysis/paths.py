@@ -7,11 +7,12 @@ from typing import Literal
 
 from pydantic import ValidationError
 
-from weighbridge.model.path import NetworkPath
+from weighbridge.model.facts import NetworkPath
+from weighbridge.model.level import Level
 from weighbridge.model.study import CLIENT
 
 SCOPE = "path"
-"""Scope of the facts: "ENVIRONMENT@HOST OF THE CLIENT" -> the path as JSON (`weighbridge.model.path.NetworkPath`)."""
+"""Scope of the facts: "ENVIRONMENT@HOST OF THE CLIENT" -> the path as JSON (`model.facts.NetworkPath`)."""
 
 SAME_MSS = 0.05
 """Relative difference of two MSS up to which they are the same: a header's option more or less."""
@@ -82,12 +83,12 @@ class Paths:
         """The hosts of clients, in the order in which their paths were probed."""
         return tuple(dict.fromkeys(client for _, client in self.known))
 
-    def client_of(self, level: str) -> str:
-        """The host of the client at a level (JSON), which is the only one where the study has only one."""
-        chosen = json.loads(level).get(CLIENT)
-        return str(chosen) if chosen in self.clients else next(iter(self.clients), "")
+    def client_of(self, level: Level) -> str:
+        """The host of the client at a level, which is the only one where the study has only one."""
+        chosen = level.value_of(CLIENT)
+        return chosen if chosen in self.clients else next(iter(self.clients), "")
 
-    def of(self, environment: str, level: str) -> NetworkPath | None:
+    def of(self, environment: str, level: Level) -> NetworkPath | None:
         """The path of an environment at a level."""
         return self.known.get((environment, self.client_of(level)))
 
@@ -95,11 +96,11 @@ class Paths:
         """Whether a workload needs a path and the run recorded paths."""
         return self.networked is not None and workload in self.networked
 
-    def missing(self, workload: str, level: str, *environments: str) -> bool:
+    def missing(self, workload: str, level: Level, *environments: str) -> bool:
         """Whether a comparison of these environments lacks the path of one of them: then it is none."""
         return self.needed(workload) and any(self.of(name, level) is None for name in environments)
 
-    def difference(self, workload: str, level: str, environment: str, baseline: str) -> PathDifference | None:
+    def difference(self, workload: str, level: Level, environment: str, baseline: str) -> PathDifference | None:
         """In what an environment's path differs from the baseline's; None where in nothing."""
         one, other = self.of(environment, level), self.of(baseline, level)
         if not self.needed(workload) or one is None or other is None or environment == baseline:

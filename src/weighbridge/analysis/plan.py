@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from weighbridge.errors import RunDirectoryError
-from weighbridge.model.ladder import Rung
+from weighbridge.model.level import Level
+from weighbridge.model.study import Rung
 from weighbridge.statistics import planned_looks
 from weighbridge.store.extensions import Extension, extensions
 from weighbridge.store.run import METERS_HZ, RunStore
@@ -31,10 +32,10 @@ class Plan:
     Those that are left out are in it, so that what adds to them is linked to what they add to.
     """
 
-    absent: frozenset[tuple[str, str, str]] = frozenset()
-    """Workload, level (JSON) and environment where the study does not measure the environment."""
+    absent: frozenset[tuple[str, Level, str]] = frozenset()
+    """Workload, level and environment where the study does not measure the environment."""
 
-    def compared_on(self, workload: str, level: str) -> tuple[str, ...]:
+    def compared_on(self, workload: str, level: Level) -> tuple[str, ...]:
         """The environments that are compared with the baseline on a workload at a level; the A/A arm is last."""
         return tuple(name for name in self.compared if (workload, level, name) not in self.absent)
 
@@ -68,7 +69,9 @@ def plan_of(store: RunStore) -> Plan:
         environments=names,
         equivalence=float(info["equivalence"]) if "equivalence" in info else None,
         target=target,
-        absent=frozenset((str(w), str(level), str(arm)) for w, level, arm in json.loads(info.get("absent", "[]"))),
+        absent=frozenset(
+            (str(w), Level.from_text(level), str(arm)) for w, level, arm in json.loads(info.get("absent", "[]"))
+        ),
         ladder=tuple(rung for rung in store.ladder() if rung.name in every),
         looks=looks + sum(change.looked for change in changes),
         planned_blocks=changes[-1].blocks if changes and fixed else fixed,

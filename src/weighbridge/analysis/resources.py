@@ -1,6 +1,6 @@
 """Resource use: which metrics are about it. They are told apart from what a workload measures, as a family apart."""
 
-from weighbridge.model.resource_use import SITES_CPU, is_resource_use
+from weighbridge.model.measurement import SITES_CPU, is_resource_use
 
 __all__ = ["BEYOND", "COUNTS", "CPU_TIME", "HOST_WIDE", "SITES_CPU", "by_difference", "is_resource_use", "negligible"]
 

@@ -17,9 +17,9 @@ from weighbridge.analysis.resources import is_resource_use
 from weighbridge.analysis.sessions import Sessions
 from weighbridge.analysis.sweep import Broke, LoadSweep
 from weighbridge.analysis.trial_row import TrialRow
-from weighbridge.model.ladder import Rung
-from weighbridge.model.left_out import LeftOut
-from weighbridge.model.trial_length import TrialLength
+from weighbridge.model.decisions import LeftOut, TrialLength
+from weighbridge.model.level import Level
+from weighbridge.model.study import Rung
 from weighbridge.statistics import Better, Cost, SlowRuns, Verdict
 from weighbridge.statistics.verdicts import noise_range
 
@@ -95,8 +95,8 @@ class MetricReport:
     """Every comparison on one metric of one workload at one level."""
 
     workload: str
-    level: str
-    """JSON object of the swept factors, as in the store."""
+    level: Level
+    """The swept factors."""
     label: str
     """The workload with its level, as people read it."""
     metric: str
@@ -215,9 +215,9 @@ class Analysis:
     """The merged histograms of the workloads that give them."""
     sweeps: tuple[LoadSweep, ...] = ()
     """The workloads that name their load, with at least three levels of it."""
-    broken: Mapping[tuple[str, str, str], Broke] = field(default_factory=dict)
+    broken: Mapping[tuple[str, Level, str], Broke] = field(default_factory=dict)
     """Where trials broke under their load: workload, level, environment."""
-    bottlenecks: Mapping[tuple[str, str, str], Mapping[str, int]] = field(default_factory=dict)
+    bottlenecks: Mapping[tuple[str, Level, str], Mapping[str, int]] = field(default_factory=dict)
     """How many good trials had which bottleneck: workload, level, environment -> kind -> trials."""
     durability: Mapping[str, Durabilities] = field(default_factory=dict)
     """By label what a power cut leaves of what the workload's server has acknowledged."""

@@ -9,6 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from weighbridge.analysis.reading_rate import ENOUGH, ReadingRate
+from weighbridge.model.level import Level
 from weighbridge.statistics.verdicts import FAILING
 from weighbridge.store.run import Value
 
@@ -26,14 +27,14 @@ def without_selections(
     ``robbed``: trials from which a hypervisor took CPU time. They lack them for that, whatever their size. Likewise
     without those that meters read too seldom: fewer than `ENOUGH` times in the median trial.
     """
-    trials: dict[tuple[str, str], dict[str, set[int]]] = {}
-    metrics: dict[tuple[str, str], set[str]] = {}
+    trials: dict[tuple[str, Level], dict[str, set[int]]] = {}
+    metrics: dict[tuple[str, Level], set[str]] = {}
     for value in values:
         trials.setdefault(_cell(value), {}).setdefault(value.environment, set()).add(value.trial_id)
         metrics.setdefault(_cell(value), set()).add(value.metric)
     counted = [value for value in values if value.metric.startswith(SELECTED) and value.trial_id not in robbed]
     has = Counter((*_cell(value), value.metric, value.environment) for value in counted)
-    left_out: set[tuple[str, str, str]] = set()
+    left_out: set[tuple[str, Level, str]] = set()
     for cell, sides in trials.items():
         few = rate is not None and rate.too_few(
             [each for ids in sides.values() for each in ids if each in rate.measured_s]
@@ -48,5 +49,5 @@ def without_selections(
     return [value for value in values if (*_cell(value), value.metric) not in left_out]
 
 
-def _cell(value: Value) -> tuple[str, str]:
+def _cell(value: Value) -> tuple[str, Level]:
     return value.workload, value.level

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from weighbridge.analysis.confounders import COMPARED, Fact
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.isolation import OUTSIDE
+from weighbridge.model.level import Level
 
 HOST = "host"
 """Scope of the facts of this machine."""
@@ -59,7 +60,7 @@ def sessions(facts: Iterable[Fact], trials: Sequence[TrialRow], kinds: Collectio
         Session(starts[each], tuple(sorted({trial.block for trial in trials if number[trial.id] == each})))
         for each in used
     )
-    together: dict[tuple[int, int, str, str], set[int]] = {}
+    together: dict[tuple[int, int, str, Level], set[int]] = {}
     for trial in (each for each in trials if each.ok):
         where = (trial.block, trial.attempt, trial.workload, trial.level)
         together.setdefault(where, set()).add(number[trial.id])

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from weighbridge.model.level import Level
 from weighbridge.statistics import Better, Cost, Interval
 
 
@@ -33,7 +34,7 @@ class LoadLevel:
 
     load: float
     text: str
-    level: str
+    level: Level
     label: str
 
 

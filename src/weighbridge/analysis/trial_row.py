@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from weighbridge.model.flag import Flag
+from weighbridge.model.level import Level
 
 
 @dataclass(frozen=True, slots=True)
@@ -17,7 +18,7 @@ class TrialRow:
     attempt: int
     environment: str
     workload: str
-    level: str
+    level: Level
     label: str
     outcome: str
     message: str

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from weighbridge.analysis.gate_spending import Spending, look_of
 from weighbridge.cli.output import err
-from weighbridge.model.gate_look import Comparison, gate_looks_text
+from weighbridge.model.decisions import Comparison, gate_looks_text
 from weighbridge.store.reader import GATE_LOOKS
 from weighbridge.store.run import DATABASE, RunStore
 

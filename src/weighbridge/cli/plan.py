@@ -102,7 +102,7 @@ def describe(study: "Study") -> "PlanDocument":
         "refusals": [*([empty] if empty else ()), *refusals(study, ready), *lacking],
         "hosts": hosts_of(study),
         "workloads": [
-            {"label": cell.label, "kind": cell.kind, "level": dict(cell.level), "link": cell.link,
+            {"label": cell.label, "kind": cell.kind, "level": cell.level.factors, "link": cell.link,
              "short": repetitions.within is not None and length_of(cell) is not None}
             for cell in study.cells
         ],
@@ -113,7 +113,7 @@ def describe(study: "Study") -> "PlanDocument":
         "budget_s": repetitions.budget,
         "within_s": repetitions.within,
         "trials": [
-            {"block": trial.block, "workload": trial.workload, "level": dict(trial.level),
+            {"block": trial.block, "workload": trial.workload, "level": trial.level.factors,
              "environment": trial.environment}
             for number in range(1, blocks + 1)
             for trial in block(study, number)

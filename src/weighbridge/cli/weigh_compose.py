@@ -41,7 +41,7 @@ def weighed_service(given: ComposeWords) -> dict[str, Any]:
     Raises StudyError, Unavailable, UserlandError.
     """
     from weighbridge.errors import StudyError
-    from weighbridge.model.compose import ComposedService
+    from weighbridge.model.companion import ComposedService
     from weighbridge.runner.compose_file import normalised
     from weighbridge.study.compose import Unhonoured
     from weighbridge.study.compose_key import service_of

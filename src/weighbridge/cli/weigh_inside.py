@@ -32,7 +32,7 @@ def usual_inside(userland: Mapping[str, Any], *, server: bool) -> Sequence[str]:
 def _lacking(name: str, userland: Mapping[str, Any], *, server: bool) -> str:
     """Why a program of the userland cannot be weighed in what has this name; "" where nothing is known."""
     from weighbridge import registry
-    from weighbridge.model.needs import Needs
+    from weighbridge.model.environment import Needs
     from weighbridge.runner.readiness import ready
     from weighbridge.study.weighed import INSIDE
 

@@ -17,8 +17,8 @@ from weighbridge.linux import selinux
 from weighbridge.linux.network import bound
 from weighbridge.linux.process import link_prefix
 from weighbridge.model.companion import Companion, Healthcheck, in_order
-from weighbridge.model.neighbourhood import Neighbourhood
-from weighbridge.model.site import RunContext
+from weighbridge.model.host import RunContext
+from weighbridge.model.site import Neighbourhood
 
 _AGAIN_S = 0.1
 _SAID = 300

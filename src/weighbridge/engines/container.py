@@ -16,8 +16,8 @@ from weighbridge.launcher.site import LaunchedSite, limit_of_processes
 from weighbridge.linux import selinux
 from weighbridge.linux.cgroup_files import NETWORK, process_limit
 from weighbridge.linux.process import most_open_files
+from weighbridge.model.facts import UNPRIVILEGED
 from weighbridge.model.site import SiteRequest
-from weighbridge.model.site_facts import UNPRIVILEGED
 from weighbridge.model.userland import Userland
 
 _FREEZE_S, _AGAIN_S = 10.0, 0.2

@@ -16,7 +16,7 @@ from weighbridge.engines.settings import PROGRAM, USUAL, Settings
 from weighbridge.engines.shared_root import bare_layer
 from weighbridge.errors import Unavailable
 from weighbridge.launcher import build
-from weighbridge.model.site import Host, RunContext
+from weighbridge.model.host import Host, RunContext
 from weighbridge.model.userland import Userland
 
 _CHUNK = 2**20

@@ -14,8 +14,8 @@ from weighbridge.errors import Unavailable
 from weighbridge.linux.network import bound_in, tables_of
 from weighbridge.linux.process import output
 from weighbridge.model.command import Transport
+from weighbridge.model.host import Host
 from weighbridge.model.plugin import Readiness
-from weighbridge.model.site import Host
 
 if TYPE_CHECKING:
     from weighbridge.engines.docker import Engine

@@ -13,8 +13,7 @@ from weighbridge.linux.filesystems import disk_in
 from weighbridge.linux.packages import install_on
 from weighbridge.linux.process import environment_of
 from weighbridge.model.command import Command
-from weighbridge.model.host import SecludedHost
-from weighbridge.model.site import RunContext
+from weighbridge.model.host import RunContext, SecludedHost
 
 _SOCKET = "/run/docker.sock"
 _LATE = "timeout waiting for containerd to start"

@@ -17,7 +17,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.launcher.launch import Launcher
 from weighbridge.linux.process import environment_of
 from weighbridge.model.command import Command
-from weighbridge.model.site import RunContext
+from weighbridge.model.host import RunContext
 from weighbridge.model.userland import Userland
 
 _MEMORY, _FOLDER = "/weighbridge-memory", "/weighbridge-folder"

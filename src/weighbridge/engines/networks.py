@@ -12,7 +12,7 @@ from weighbridge.engines.docker import Engine
 from weighbridge.errors import Unavailable
 from weighbridge.linux import links
 from weighbridge.linux.process import link_prefix
-from weighbridge.model.site import Host, RunContext
+from weighbridge.model.host import Host, RunContext
 
 Driver = Literal["macvlan", "ipvlan"]
 _LOCAL_SUBNET = "198.19.201.0/24"

@@ -36,7 +36,7 @@ from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.linux import cgroup_files
 from weighbridge.linux.process import link_prefix, output
 from weighbridge.model.command import Command, Completed, HostProcess, Stream
-from weighbridge.model.site import Group, Host, RunContext
+from weighbridge.model.host import Group, Host, RunContext
 from weighbridge.model.userland import Userland
 
 LABEL = "weighbridge.run"

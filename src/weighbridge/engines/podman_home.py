@@ -16,7 +16,7 @@ from weighbridge.launcher import build
 from weighbridge.launcher.within import within
 from weighbridge.linux.process import environment_of, mounted_by
 from weighbridge.model.command import Command
-from weighbridge.model.site import Group, Host, RunContext
+from weighbridge.model.host import Group, Host, RunContext
 
 ACCOUNT = 0x6FFF0000
 """The user of rootless podman where we are root, and with the numbers that follow, that of its containers: at the end

@@ -15,7 +15,7 @@ from weighbridge.engines.settings import Settings, daemon_file
 from weighbridge.linux import links, process
 from weighbridge.linux.cgroups import Cgroup, groups_of
 from weighbridge.model.command import Command
-from weighbridge.model.site import RunContext
+from weighbridge.model.host import RunContext
 
 HOST_FOLDERS = {
     "etc": Path("/etc/docker"),

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from weighbridge.engines import gvisor
-from weighbridge.model.disk import DiskOptions
 from weighbridge.model.site import SITE_ENV
+from weighbridge.model.storage import DiskOptions
 
 PROGRAM = "dockerd"
 

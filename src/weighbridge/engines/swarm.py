@@ -13,8 +13,7 @@ from weighbridge.engines.client import LABEL, engine_errors, quietly
 from weighbridge.engines.docker import Engine
 from weighbridge.engines.networks import mtu_of
 from weighbridge.errors import Unavailable
-from weighbridge.model.host import SWARM_BRIDGE
-from weighbridge.model.site import RunContext
+from weighbridge.model.host import SWARM_BRIDGE, RunContext
 
 _ETHERNET = 1500
 _MADE_BRIDGE = f"{LABEL}.made-bridge"

@@ -1,8 +1,8 @@
-"""What networks of several environments have in common in what they do not reach: each said in one way."""
+"""What networks of several environments, and the bridge of virtual machines, do not reach: each said in one way."""
 
 from typing import Any
 
-from weighbridge.model.needs import Needs
+from weighbridge.model.environment import Needs
 
 NO_NETWORK = "network: none cannot carry a workload that needs a network"
 LOOPBACK_IS_HERE = "'publish_on: loopback' cannot be reached from another host"
@@ -42,3 +42,16 @@ def attach_problems(options: Any, needs: Needs, hosts: str = "testbed hosts") ->
         return []
     text = "attach: interface takes the address of a host's interface, which other programs need on a"
     return [f"{text} {' and a '.join(used)} host: put both roles on {hosts}, or leave 'attach' out"]
+
+
+def network_problems(options: Any, needs: Needs, *, hosts: str, otherwise: str = "") -> list[str]:
+    """Why a machine with these options (``network``, ``attach``) does not reach what a study needs.
+
+    ``hosts``: those on which its bridge is attached to a network; ``otherwise``: what else reaches another host.
+    """
+    found = []
+    if needs.network and options.network == "none":
+        found.append(NO_NETWORK)
+    if needs.network and options.network == "bridge" and needs.apart and not options.attach:
+        found.append(f"its bridge cannot be reached from another host: attach: interface{otherwise}")
+    return [*found, *attach_problems(options, needs, hosts)]

@@ -10,7 +10,6 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from weighbridge.environments._isolation import isolation
 from weighbridge.environments._network_problems import NO_NETWORK, attach_problems
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.bridge import Bridge, bridge_for
@@ -22,11 +21,49 @@ from weighbridge.linux.links import must
 from weighbridge.linux.network import in_network_of
 from weighbridge.linux.process import environment_of, output
 from weighbridge.model.command import Command, HostProcess
-from weighbridge.model.mount import MountRequest
-from weighbridge.model.needs import Needs
-from weighbridge.model.plugin import Environment, Readiness
-from weighbridge.model.site import Group, Host, Site, SiteRequest
-from weighbridge.model.storage import EnvironmentOptions
+from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
+from weighbridge.model.host import Group, Host
+from weighbridge.model.plugin import Readiness
+from weighbridge.model.site import MountRequest, Site, SiteRequest
+
+_CAPABILITIES = """
+chown dac_override dac_read_search fowner fsetid kill setgid setuid setpcap linux_immutable net_bind_service
+net_broadcast net_admin net_raw ipc_lock ipc_owner sys_module sys_rawio sys_chroot sys_ptrace sys_pacct sys_admin
+sys_boot sys_nice sys_resource sys_time sys_tty_config mknod lease audit_write audit_control setfcap mac_override
+mac_admin syslog wake_alarm block_suspend audit_read perfmon bpf checkpoint_restore
+"""
+"""By number (capability(7))."""
+_OWN_NAMESPACES = """for name in cgroup ipc mnt net pid time user uts; do
+    [ "$(readlink "/proc/$1/ns/$name")" = "$(readlink "/proc/self/ns/$name")" ] || echo "$name"
+done"""
+
+
+def isolation(host: Host, pid: int) -> dict[str, str]:
+    """What is in force between a container and its host: namespaces, dropped capabilities, filter of system calls."""
+    own = host.run(Command(("sh", "-c", _OWN_NAMESPACES, "own", str(pid)), 20)).text.split()
+    inside = host.run(Command(("cat", f"/proc/{pid}/status"), 20)).text
+    outside = host.run(Command(("cat", "/proc/self/status"), 20)).text
+    seccomp = {"0": "off", "1": "strict", "2": "filter"}.get(_field(inside, "Seccomp"), "unknown")
+    return {
+        "namespaces": " ".join(own),
+        "dropped capabilities": " ".join(dropped(_field(outside, "CapBnd"), _field(inside, "CapBnd"))) or "none",
+        "seccomp": seccomp,
+    }
+
+
+def dropped(outside: str, inside: str) -> list[str]:
+    """The names of the capabilities that one bounding set has and the other has not, as proc(5) writes them."""
+    try:
+        missing = int(outside, 16) & ~int(inside, 16)
+    except ValueError:
+        return []
+    return [name for number, name in enumerate(_CAPABILITIES.split()) if missing >> number & 1]
+
+
+def _field(status: str, name: str) -> str:
+    found = re.search(rf"^{name}:\s*(\S+)", status, re.MULTILINE)
+    return found[1] if found else ""
+
 
 LAUNCHER = "/run/weighbridge-launcher"
 """Where a container has the launcher."""

@@ -12,7 +12,8 @@ from weighbridge.linux.cgroup_files import TOP
 from weighbridge.linux.lxc_locks import lock_folder
 from weighbridge.linux.process import environment_of, mounted_by
 from weighbridge.model.command import Command
-from weighbridge.model.site import DATA, Group, Host
+from weighbridge.model.host import Group, Host
+from weighbridge.model.site import DATA
 
 COMMON = "/usr/share/lxc/config/common.conf"
 """What every container of Debian's begins with: dropped capabilities, devices, the filter of system calls."""

@@ -15,11 +15,10 @@ from weighbridge.hosts.chroot import ChrootSite, chroot_site
 from weighbridge.linux import user_namespaces
 from weighbridge.linux.process import link_prefix, output
 from weighbridge.model.by_hand import ByHand, ByHandRequest
-from weighbridge.model.needs import Needs
-from weighbridge.model.plugin import Environment, Readiness
+from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
+from weighbridge.model.plugin import Readiness
 from weighbridge.model.quantity import Share
 from weighbridge.model.site import Site, SiteRequest
-from weighbridge.model.storage import EnvironmentOptions
 
 _ENGINE_RUNS = ("'engine: idle' needs a host on which no Docker engine runs yet", "stop it, or use testbed hosts")
 

@@ -18,11 +18,11 @@ from weighbridge.linux.network import in_network_of
 from weighbridge.linux.process import link_prefix, output
 from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.command import Command
-from weighbridge.model.needs import Needs
-from weighbridge.model.plugin import Environment, Readiness
+from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
+from weighbridge.model.host import Host, Link, RunContext
+from weighbridge.model.plugin import Readiness
 from weighbridge.model.quantity import Rate
-from weighbridge.model.site import Host, Link, RunContext, Site, SiteRequest
-from weighbridge.model.storage import EnvironmentOptions
+from weighbridge.model.site import Site, SiteRequest
 
 NETWORK = (198, 18)
 """198.18.0.0/15 is set aside for measuring networks (RFC 2544), so it collides with nobody's addresses."""

@@ -9,8 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from weighbridge.environments._machine_network import network_problems
-from weighbridge.environments._network_problems import fixed_port_problems
+from weighbridge.environments._network_problems import fixed_port_problems, network_problems
 from weighbridge.errors import Unavailable
 from weighbridge.guests import accelerator, data_disk, disk, kernel, ramdisk, vcpus
 from weighbridge.guests.accelerator import LAYERS, Wanted, chosen
@@ -34,10 +33,10 @@ from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.within import within
 from weighbridge.linux.process import environment_of, most_open_files, mounted_by
 from weighbridge.model.command import Command
-from weighbridge.model.needs import Needs
-from weighbridge.model.plugin import Environment, Readiness
-from weighbridge.model.site import Group, Host, Site, SiteRequest
-from weighbridge.model.storage import EnvironmentOptions
+from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
+from weighbridge.model.host import Group, Host
+from weighbridge.model.plugin import Readiness
+from weighbridge.model.site import Site, SiteRequest
 
 BOOTS_S = (90.0, 90.0)
 """Seconds that each boot may take until its launcher greets: 4 when emulated on an idle machine, several times as

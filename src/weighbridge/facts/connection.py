@@ -17,9 +17,10 @@ from weighbridge.facts._probing import listens, probe_of
 from weighbridge.facts.carried import Carrier, Watch, carriers, unsure, untold_ends
 from weighbridge.facts.packet_filter import PacketFilter, crossed
 from weighbridge.model.command import Command, Transport, port_in_use
-from weighbridge.model.path import Interface, InterfaceKind, NetworkPath, Translation
-from weighbridge.model.plugin import Endpoint
-from weighbridge.model.site import Host, Site
+from weighbridge.model.facts import Interface, InterfaceKind, NetworkPath, Translation
+from weighbridge.model.host import Host
+from weighbridge.model.site import Site
+from weighbridge.model.workload import Endpoint
 
 BYTES = 256 * 1024
 """What is sent; on the slowest link that a study may have it takes two seconds."""
@@ -154,7 +155,7 @@ def parse(text: str) -> End | None:
 
 
 def translation(asked: tuple[str, int], near: End, far: End, *, sizes: bool = True) -> Translation:
-    """Whose address the server's end has otherwise than the client's: see `weighbridge.model.path.Translation`.
+    """Whose address the server's end has otherwise than the client's: see `weighbridge.model.facts.Translation`.
 
     Masquerading keeps the client's port; a program in between has a connection, and so a port, of its own. Some give
     it the same number (QEMU's user network): then one end's segments may be larger than the other end's interface has

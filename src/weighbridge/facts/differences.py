@@ -2,9 +2,8 @@
 
 from collections.abc import Mapping
 
-from weighbridge.model.clock import ClockOffset
-from weighbridge.model.host_difference import SCOPE, HostDifference
-from weighbridge.model.site import HERE, Host
+from weighbridge.model.facts import HOST_DIFFERENCES, HostDifference
+from weighbridge.model.host import HERE, ClockOffset, Host
 
 COMPARED = ("kernel", "architecture", "CPU", "operating system", "version of dockerd", "clock source", "mitigations")
 """Facts that two hosts should have in common."""
@@ -26,7 +25,7 @@ def about_hosts(hosts: Mapping[str, Host]) -> dict[str, dict[str, str]]:
     if {host.this_machine for host in hosts.values() if host.machine == HERE} == {True, False}:
         differences["CPUs"] = HostDifference(kind="shared-cpus")
     told = {what: each.model_dump_json(exclude_defaults=True) for what, each in differences.items()}
-    return scopes | ({SCOPE: told} if told else {})
+    return scopes | ({HOST_DIFFERENCES: told} if told else {})
 
 
 def found_differences(

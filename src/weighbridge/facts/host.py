@@ -12,7 +12,7 @@ from weighbridge.facts.packet_filter import count_nftables
 from weighbridge.facts.virtual_machine import hypervisor
 from weighbridge.linux import cgroup_files, counters, firewalld, selinux
 from weighbridge.linux.process import output
-from weighbridge.model import interrupts
+from weighbridge.model.host import INTERRUPT_TIME
 
 _SYSCTLS = (
     "net/core/rmem_max", "net/core/wmem_max", "net/core/somaxconn", "net/core/netdev_max_backlog",
@@ -33,7 +33,7 @@ def fingerprint() -> dict[str, str]:
         "operating system": _os_name(),
         "memory": _memory(),
         "cgroup version": str(cgroup_files.version()),
-        interrupts.FACT: of_this_machine(),
+        INTERRUPT_TIME: of_this_machine(),
         "clock source": _read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         "virtualisation": hypervisor() or "none seen",
         "transparent huge pages": _chosen(_read("/sys/kernel/mm/transparent_hugepage/enabled")),

@@ -5,8 +5,8 @@ from dataclasses import dataclass
 
 from weighbridge.facts._probing import listens, probe_of
 from weighbridge.model.command import Command
-from weighbridge.model.plugin import Endpoint
 from weighbridge.model.site import Site
+from weighbridge.model.workload import Endpoint
 
 PROBE_S = 20
 """How long either end of the probe may take, in seconds; on a clean path it is done within a tenth of one."""

@@ -3,9 +3,9 @@
 import hashlib
 import itertools
 
+from weighbridge.model.facts import KERNEL, OPEN_FILES
 from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.site import Site
-from weighbridge.model.site_facts import KERNEL, OPEN_FILES
 
 UNKNOWN = "unknown"
 

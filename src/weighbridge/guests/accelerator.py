@@ -12,9 +12,9 @@ from weighbridge.guests import kernel, ramdisk
 from weighbridge.guests.console import last_words
 from weighbridge.guests.machine import Accelerator, Machine
 from weighbridge.model.command import Command, Completed
+from weighbridge.model.host import Host, RunContext
 from weighbridge.model.isolation import Layer
 from weighbridge.model.plugin import Readiness
-from weighbridge.model.site import Host, RunContext
 
 Wanted = Literal["kvm", "tcg", "auto"]
 LAYERS: Mapping[Accelerator, Layer] = {"kvm": Layer("QEMU, KVM"), "tcg": Layer("QEMU, TCG", emulated=True)}

@@ -6,8 +6,8 @@ from pathlib import Path
 
 from weighbridge.errors import DiskFull, Unavailable
 from weighbridge.model.command import Command
-from weighbridge.model.mount import MountRequest
-from weighbridge.model.site import Host, SiteRequest
+from weighbridge.model.host import Host
+from weighbridge.model.site import MountRequest, SiteRequest
 
 SIZE = 16 * 2**30
 """Bytes of the disk of a site."""

@@ -5,7 +5,8 @@ from contextlib import ExitStack
 from dataclasses import replace
 
 from weighbridge.errors import Unavailable
-from weighbridge.model.site import Group, SiteRequest
+from weighbridge.model.host import Group
+from weighbridge.model.site import SiteRequest
 
 
 def hypervisor_group(stack: ExitStack, request: SiteRequest) -> tuple[Group | None, Mapping[str, str]]:

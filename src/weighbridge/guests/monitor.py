@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from weighbridge.errors import EnvironmentLost
-from weighbridge.model.disk_speed import DiskSpeed
+from weighbridge.model.host import DiskSpeed
 
 _ANSWER_S = 20.0
 

@@ -8,7 +8,7 @@ from typing import ClassVar
 from weighbridge.errors import Unavailable
 from weighbridge.linux.links import NO_OFFLOADS
 from weighbridge.model.command import Command, HostProcess
-from weighbridge.model.site import Host
+from weighbridge.model.host import Host
 
 _MADE_S, _LOOK_S, _TOGETHER_S = 30.0, 0.02, 0.2
 

@@ -7,10 +7,10 @@ from pathlib import Path
 
 from weighbridge.errors import Unavailable
 from weighbridge.linux.memory_room import LESS, MEMINFO, mib, no_room, room_in
-from weighbridge.model.cpus import cpus_in
-from weighbridge.model.needs import Needs
+from weighbridge.model.environment import Needs
+from weighbridge.model.host import Host, Limits, RunContext
 from weighbridge.model.plugin import Readiness
-from weighbridge.model.site import Host, Limits, RunContext
+from weighbridge.model.quantity import cpus_in
 from weighbridge.model.study import Resources
 
 DEFAULT_MEMORY = 1024 * 2**20

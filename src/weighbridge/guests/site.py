@@ -5,8 +5,9 @@ from collections.abc import Mapping
 from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.site import GroupedSite
 from weighbridge.model.command import Command
+from weighbridge.model.host import Group
 from weighbridge.model.isolation import Layer
-from weighbridge.model.site import Group, SiteRequest
+from weighbridge.model.site import SiteRequest
 
 _SYNC_S = 120.0
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from weighbridge.errors import Unavailable
 from weighbridge.model.command import Command
-from weighbridge.model.site import Group, Host
+from weighbridge.model.host import Group, Host
 
 _PIN_S = 20.0
 # numbers of processes are read where the host has them: a testbed host has its own

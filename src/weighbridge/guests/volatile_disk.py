@@ -13,7 +13,7 @@ from typing import Literal
 from weighbridge.errors import Unavailable
 from weighbridge.linux.packages import install_here
 from weighbridge.model.command import Command
-from weighbridge.model.site import Host
+from weighbridge.model.host import Host
 
 WriteCache = Literal["kept", "volatile", "unsafe"]
 PROGRAM = "nbdkit"

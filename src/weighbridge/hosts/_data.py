@@ -9,7 +9,7 @@ from pathlib import Path
 
 from weighbridge.linux.mounts import unmount_below
 from weighbridge.linux.process import output
-from weighbridge.model.site import RunContext
+from weighbridge.model.host import RunContext
 
 
 @contextmanager

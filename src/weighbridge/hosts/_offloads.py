@@ -3,7 +3,7 @@
 from weighbridge.errors import Unavailable
 from weighbridge.linux.links import NO_OFFLOADS
 from weighbridge.model.command import Command
-from weighbridge.model.site import Host
+from weighbridge.model.host import Host
 
 # the names come from the kernel's table of the namespace; /sys may still show another one's
 _SWITCH_OFF = """sed -n 's/^ *\\([^:]*\\):.*/\\1/p' /proc/self/net/dev | while read -r name; do

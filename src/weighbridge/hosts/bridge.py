@@ -16,8 +16,8 @@ from weighbridge.linux.links import must
 from weighbridge.linux.network import in_network_of
 from weighbridge.linux.process import link_prefix
 from weighbridge.model.command import Command
-from weighbridge.model.host import SecludedHost
-from weighbridge.model.site import Host, RunContext, SiteRequest
+from weighbridge.model.host import Host, RunContext, SecludedHost
+from weighbridge.model.site import SiteRequest
 
 _FIRST, _SUBNETS = 202, 48
 """198.19.202.0/24 and those after it: of 198.18.0.0/15, which is set aside for measuring networks (RFC 2544)."""

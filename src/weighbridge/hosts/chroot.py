@@ -11,9 +11,9 @@ from weighbridge.launcher.site import GroupedSite, limit_of_processes
 from weighbridge.linux.cgroup_files import network_of, processes_of
 from weighbridge.linux.process import environment_of, most_open_files, mounted_by
 from weighbridge.model.command import Command
-from weighbridge.model.mount import Mount, MountRequest
-from weighbridge.model.site import Group, SiteRequest
-from weighbridge.model.site_facts import IN_NAMESPACE, UNPRIVILEGED
+from weighbridge.model.facts import IN_NAMESPACE, UNPRIVILEGED
+from weighbridge.model.host import Group
+from weighbridge.model.site import Mount, MountRequest, SiteRequest
 
 _TOGETHER_S = 0.2
 

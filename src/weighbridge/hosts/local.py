@@ -13,8 +13,8 @@ from weighbridge.linux import cgroup_files, cpus, network, process
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.delegation import tree
 from weighbridge.model.command import Command, Completed
+from weighbridge.model.host import HERE, Group, Host, Link, RunContext
 from weighbridge.model.isolation import Layers
-from weighbridge.model.site import HERE, Group, Host, Link, RunContext
 from weighbridge.model.userland import Userland
 
 

@@ -21,8 +21,8 @@ from weighbridge.linux.links import NO_OFFLOADS
 from weighbridge.linux.network import in_network_of
 from weighbridge.linux.process import Process
 from weighbridge.model.command import Command, Completed, HostProcess
-from weighbridge.model.cpus import cpus_in
-from weighbridge.model.site import RunContext
+from weighbridge.model.host import RunContext
+from weighbridge.model.quantity import cpus_in
 
 SUBNET = "198.19.200.0/24"
 """Of 198.18.0.0/15, which is set aside for measuring networks (RFC 2544); the environment netns begins below it."""

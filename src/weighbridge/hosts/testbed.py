@@ -22,10 +22,9 @@ from weighbridge.linux import cgroup_files, cpus, network, tc
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.process import Process
 from weighbridge.model.command import Command, Completed, HostProcess, Stream
-from weighbridge.model.cpus import cpus_in
-from weighbridge.model.host import SecludedHost
+from weighbridge.model.host import HERE, Group, Limits, Link, RunContext, SecludedHost
 from weighbridge.model.isolation import Layers
-from weighbridge.model.site import HERE, Group, Limits, Link, RunContext
+from weighbridge.model.quantity import cpus_in
 from weighbridge.model.userland import Userland
 
 # /sys is mounted anew so that it shows this network namespace, with the tree of control groups bound back into it.

@@ -7,7 +7,8 @@ from typing import Any
 from weighbridge.kit.contents import KitEnvironment
 from weighbridge.kit.text import one_line
 from weighbridge.model.by_hand import Setting
-from weighbridge.model.site import DATA, SITE_ENV, Limits
+from weighbridge.model.host import Limits
+from weighbridge.model.site import DATA, SITE_ENV
 from weighbridge.model.study import Resources
 
 KIT = "/kit"

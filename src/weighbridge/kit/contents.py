@@ -9,8 +9,8 @@ from weighbridge import registry
 from weighbridge.errors import StudyError
 from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.command import Command, Transport
-from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.study import Arm, Cell, Role, Study
+from weighbridge.model.workload import Endpoint, Workload
 
 FIRST_PORT = 5201
 """iperf3's own, which published studies used. Each workload has two: its data may have a port of its own."""

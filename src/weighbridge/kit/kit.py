@@ -12,8 +12,7 @@ from weighbridge.kit.image import image_files
 from weighbridge.kit.rendering import render, static
 from weighbridge.kit.scripts import cell_files, listens
 from weighbridge.model.by_hand import Recipe, Setting
-from weighbridge.model.parameter import Parameter
-from weighbridge.model.study import Study
+from weighbridge.model.study import Parameter, Study
 from weighbridge.model.userland import UserlandSpec
 
 _LEVEL_PAUSE = ".pause_between_levels"

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from weighbridge.launcher.launch import Launcher
 from weighbridge.linux import counters
 from weighbridge.linux.cgroup_files import process_limit
+from weighbridge.model.facts import PROCESSES
+from weighbridge.model.host import Group, Host, Link
 from weighbridge.model.isolation import Layers
-from weighbridge.model.site import Group, Host, Link
-from weighbridge.model.site_facts import PROCESSES
 
 
 class LaunchedSite(ABC):

@@ -2,7 +2,7 @@
 
 from weighbridge.launcher import build
 from weighbridge.linux.process import most_open_files
-from weighbridge.model.site import Group, Host, RunContext
+from weighbridge.model.host import Group, Host, RunContext
 
 
 def within(host: Host, run: RunContext, group: Group | None, *argv: str, everywhere: bool = False) -> tuple[str, ...]:

@@ -11,7 +11,7 @@ from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.linux import cgroup_files
 from weighbridge.linux.cgroup_files import IDLE, ITSELF, MOUNT, TOP, bases, version
 from weighbridge.linux.delegation import trees
-from weighbridge.model.site import Limits
+from weighbridge.model.host import Limits
 
 TOPS = (TOP, IDLE)
 _CONTROLLERS = "user.weighbridge.controllers"

@@ -8,8 +8,8 @@ from pathlib import Path
 from weighbridge.errors import DiskFull, EnvironmentLost, Unavailable
 from weighbridge.linux.packages import install_on
 from weighbridge.model.command import Command
-from weighbridge.model.disk import DiskOptions
-from weighbridge.model.site import Host
+from weighbridge.model.host import Host
+from weighbridge.model.storage import DiskOptions
 
 _MOUNT_S, _UNMOUNT_S, _MAKE_S = 60.0, 20.0, 300.0
 _MAKE = {

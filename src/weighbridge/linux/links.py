@@ -12,7 +12,7 @@ from pathlib import Path
 from weighbridge.errors import Unavailable
 from weighbridge.linux.process import link_prefix, output
 from weighbridge.model.command import Command
-from weighbridge.model.site import Host
+from weighbridge.model.host import Host
 
 _OURS = re.compile(r'^-A ((?:FORWARD|PREROUTING) .*--comment "?weighbridge-([0-9a-f]{12})"? .*)$', re.MULTILINE)
 _TABLES = {"FORWARD": "filter", "PREROUTING": "raw"}

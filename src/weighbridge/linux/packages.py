@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from weighbridge.model.site import Host
+from weighbridge.model.host import Host
 
 TABLE = Path(__file__).with_name("packages.txt")
 OS_RELEASE = (Path("/etc/os-release"), Path("/usr/lib/os-release"))

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from weighbridge.model.isolation import SiteLayers
-from weighbridge.model.level import level_label
 from weighbridge.model.measurement import Measurement, Outcome
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.runner.precision import Standing
@@ -18,7 +17,7 @@ Where = tuple[str, str, str]
 
 def where(trial: Trial) -> Where:
     """Which workload at which level in which environment a trial measures."""
-    return trial.workload, level_label(trial.level), trial.environment
+    return trial.workload, trial.level.label, trial.environment
 
 
 @dataclass(frozen=True, slots=True)

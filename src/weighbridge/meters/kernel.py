@@ -13,7 +13,7 @@ from weighbridge.meters.readings import unpack
 from weighbridge.meters.scopes import order
 from weighbridge.meters.series import series
 from weighbridge.model.command import Command, HostProcess, Stream
-from weighbridge.model.site import Host
+from weighbridge.model.host import Host
 
 ANSWER_S = 10.0
 """How long the sampler may take to answer."""

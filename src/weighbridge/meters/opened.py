@@ -7,7 +7,7 @@ from weighbridge.meters.kernel import KernelMeter
 from weighbridge.meters.meter import Meter
 from weighbridge.meters.polling import PolledMeter
 from weighbridge.meters.sysstat import SysstatMeter
-from weighbridge.model.site import HERE, Host
+from weighbridge.model.host import HERE, Host
 from weighbridge.model.study import Meters
 
 

@@ -14,7 +14,7 @@ from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.meters.meter import MeterFailed, Taken
 from weighbridge.meters.scopes import host_place
 from weighbridge.model.command import Command, Running
-from weighbridge.model.site import Host
+from weighbridge.model.host import Host
 from weighbridge.model.trial import Series
 
 FOLDERS = ("/usr/lib/sysstat", "/usr/lib64/sa", "/usr/lib/sa", "/usr/libexec/sysstat")

@@ -41,7 +41,7 @@ class ByHandRequest:
 class ByHand:
     """How an environment is made by hand; where ``cannot`` says why, it is not.
 
-    ``listen``, ``address``, ``client`` and ``udp_payload`` are those of `weighbridge.model.plugin.Endpoint`.
+    ``listen``, ``address``, ``client`` and ``udp_payload`` are those of `weighbridge.model.workload.Endpoint`.
     ``services`` has what Docker Compose is told of the service of each role inside, beside image, command, limits and
     mounts; without services the programs run natively. A ``Setting`` may stand for any value. ``first`` are sentences
     about what is to be done before, ``differs`` about what is otherwise than in a run of Weighbridge.

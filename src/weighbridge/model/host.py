@@ -1,17 +1,251 @@
-"""What others may ask of a host: before it is open, and where it has been made for the run alone."""
+"""A machine on which sites are opened: what it does, what is known of it beforehand, and what belongs to it.
 
+No library is used here, as the agent of an ssh host has this module too.
+"""
+
+from collections.abc import Callable, Collection, Mapping
 from collections.abc import Set as AbstractSet
-from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Literal, Protocol, TypeVar
 
-from weighbridge.model.disk_speed import DiskSpeed
-from weighbridge.model.site import Host
+from weighbridge.model.command import Command, Completed, HostProcess, Stream
+from weighbridge.model.isolation import Layers
 from weighbridge.model.userland import Userland
 
+T = TypeVar("T")
+HERE = "host"
+"""This machine, which local and testbed hosts share."""
+INTERRUPT_TIME = "interrupt time"
+"""The fact of a host whose value is an `InterruptTime`."""
+InterruptTime = Literal["accounted apart", "charged to the interrupted task", "unknown"]
+"""What becomes of it. Control groups, and so the sites' own CPU time, hold it only where it is charged to a task.
+
+No enum: what an ssh host runs must do with Python 3.9.
+"""
 SWARM_BRIDGE = "docker_gwbridge"
 """The network that an engine makes when it becomes a member of a swarm, and keeps when it leaves."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of one site. ``cpus`` is CPU time per wall time, ``memory`` bytes, ``cpuset`` a CPU list."""
+
+    cpus: float | None = None
+    memory: int | None = None
+    cpuset: str | None = None
+    cpu_period_us: int = 100_000
+    """Within each so many microseconds ``cpus`` is kept: it is a quota of CPU time per period."""
+
+    @property
+    def cpu_quota_us(self) -> int | None:
+        """Microseconds of CPU time per period."""
+        return None if self.cpus is None else max(1000, round(self.cpus * self.cpu_period_us))
+
+    def __str__(self) -> str:
+        """How much CPU time and memory, for the facts of a site."""
+        asked = {"CPU": self.cpus, "MiB": None if self.memory is None else self.memory / 2**20}
+        return ", ".join(f"{value:g} {unit}" for unit, value in asked.items() if value is not None) or "none"
+
+
+@dataclass(slots=True)
+class RunContext:
+    """What every site of one run shares.
+
+    ``id`` labels each resource that the run makes, ``state`` is a folder for sockets and notes that
+    ``weighbridge clean`` reads, ``stack`` closes what is shared when the run ends.
+    """
+
+    id: str
+    state: Path
+    cache: Path
+    stack: ExitStack
+    say: Callable[[str], None] = field(default=lambda _: None)
+    _shared: dict[str, Any] = field(default_factory=dict)
+
+    def share(self, key: str, make: Callable[[], AbstractContextManager[T]]) -> T:
+        """The thing named ``key``, made at first use and closed at the end of the run."""
+        if key not in self._shared:
+            self._shared[key] = self.stack.enter_context(make())
+        value: T = self._shared[key]
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class ClockOffset:
+    """By how many seconds another machine's clock is ahead of this one's, and within how many that is known."""
+
+    ahead_s: float
+    within_s: float
+
+    def __str__(self) -> str:
+        return f"{1000 * self.ahead_s:+.3f} ms ahead of this machine's (± {1000 * self.within_s:.3f} ms)"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A cable whose rate is known. ``where``: "host NAME", or the role whose site it belongs to."""
+
+    where: str
+    rate: float
+    """Bits per second of Ethernet in each direction."""
+    carried: Callable[[], Mapping[str, float]]
+    """Bits carried so far on the wire (with preamble, FCS, gap), by direction; what is unreadable is absent."""
+
+
+@dataclass(frozen=True, slots=True)
+class DiskSpeed:
+    """A limit of a disk: requests and bytes per second, both ways together. It stands for a kind of disk.
+
+    A request that has to wait for it is late; one that does not is as fast as the disk below.
+    """
+
+    name: str
+    requests: int
+    bytes: int
+
+    def __str__(self) -> str:
+        """What it is, for facts."""
+        return f"{self.name}: at most {self.requests} requests and {self.bytes / 1e6:g} MB per second"
+
+
+SPEEDS: Mapping[str, DiskSpeed] = {
+    each.name: each for each in (DiskSpeed("hdd-like", 120, 120_000_000), DiskSpeed("ssd-like", 5000, 400_000_000))
+}
+"""By name: about what a disk of 7200 revolutions a minute does, and a SATA SSD of its time."""
+
+
+class Group(Protocol):
+    """One control group on a host, in every hierarchy; this machine's is `weighbridge.linux.cgroups.Cgroup`."""
+
+    @property
+    def procs(self) -> list[Path]:
+        """The files into which a process writes 0 to join."""
+
+    @property
+    def everywhere(self) -> list[Path]:
+        """As ``procs``, also of hierarchies in which it has no limits: for what makes groups of its own in all."""
+
+    def limit(self, limits: Limits) -> dict[str, str]:
+        """Set the limits; gives those that could not be honoured, each with why."""
+
+    def freeze(self) -> None:
+        """Stop every process in it; returns when they are stopped."""
+
+    def thaw(self) -> None:
+        """Let every process in it run again."""
+
+    def meters(self) -> Mapping[str, float]:
+        """``cpu_s``, ``throttled_s``, ``memory_bytes``, ``oom_kills``; what is unreadable is absent."""
+
+    def scope(self) -> Mapping[str, str]:
+        """Its files that tell its use over time, by label."""
+
+    def kill(self) -> None:
+        """End every process in it."""
+
+    def remove(self) -> bool:
+        """Remove it and all below it; True when nothing is left."""
+
+
+class Host(Protocol):
+    """A machine on which sites are opened and commands run. Raises EnvironmentLost once it has gone."""
+
+    name: str
+    machine: str
+    """The machine that it is on: `HERE`, or "host NAME"."""
+    this_machine: bool
+    """Whether it is this machine itself, with whatever else runs there."""
+    python: str
+    """The Python interpreter that its commands find."""
+    network: tuple[str, str]
+    """Its network namespace: a name for it, and the path of its interfaces' counters for `read`."""
+    root: bool
+    """Whether commands run as root there."""
+    address: str
+    """Where the other hosts of the run reach it; 127.0.0.1 for this machine."""
+    interface: str
+    """The interface that has the address and that networks are attached to; empty where none is known."""
+    cpuset: str | None
+    """The CPUs that belong to it, where it does not have all of its machine's."""
+    layers: Layers
+    """The hypervisors that it is in itself, as far as they are ours, the outermost first; () where there are none."""
+    hypervisor: Group | None
+    """The control group on this machine of the outermost of them: it is a guest here, and uses this machine."""
+
+    @property
+    def secluded(self) -> "SecludedHost | None":
+        """The host itself, where it was made for the run and nothing else uses it."""
+
+    def run(self, command: Command) -> Completed:
+        """Run to the end; killed at its deadline."""
+
+    def start(self, command: Command, *, hold: bool = False) -> HostProcess:
+        """Start and return at once; with ``hold`` its standard input stays open until it is stopped or we die."""
+
+    def talk(self, command: Command) -> tuple[HostProcess, Stream]:
+        """Start a program that is talked to over its standard input and output."""
+
+    def program(self, program: Path) -> str:
+        """The place there of a file of ours, brought at first use: a program (static, for such machines), a CD."""
+
+    def disk(self, image: Path) -> str:
+        """The place there of a file system, brought at first use; nobody writes to it. Raises Unavailable."""
+
+    def read(self, path: str) -> bytes:
+        """A file of the host, as its processes see it (/proc too). Raises OSError."""
+
+    def meters_of(self, pid: int) -> Mapping[str, float]:
+        """The counters of the control group that a process of the host is in, as ``Site.meters``."""
+
+    def scope_of(self, pid: int) -> Mapping[str, str]:
+        """The files of that control group and of its network, by label, as ``Site.scope``."""
+
+    def signal(self, pid: int, number: int) -> None:
+        """Send a signal to the process group that ``pid`` (the host's number) leads; one that ended is no error."""
+
+    def group(self, name: str) -> Group:
+        """Make the control group ``weighbridge/RUN/NAME`` there. Unavailable where that is not allowed."""
+
+    def cpus_online(self) -> list[int]:
+        """The CPUs that its processes may use."""
+
+    def free_ports(self, taken: Collection[int] = ()) -> int:
+        """A port of the host that is free, and the next one too. Raises Unavailable."""
+
+    def userland(self, userland: Userland) -> Path:
+        """The root folder of the userland on the host, brought there at first use."""
+
+    def data_folder(self, run: RunContext, name: str) -> AbstractContextManager[Path]:
+        """An empty folder on the host's disk, as the host names it; gone when the context ends."""
+
+    def variant(self, purpose: str) -> "Host":
+        """A host like this one that is only used for ``purpose`` (a changed network, an engine's settings).
+
+        A testbed makes one more host; elsewhere it is the host itself, and Unavailable where it has another already.
+        """
+
+    def engine_url(self) -> str | None:
+        """The address of the Docker engine that it has; None: whatever answers on this machine, or one of ours."""
+
+    def in_swarm(self, node: str | None, *, made_bridge: bool) -> None:
+        """Have its engine leave the swarm in which it is ``node`` when we end, however we end, if we cannot do so.
+
+        "" while it becomes a member, None once it has left. ``made_bridge``: it had no docker_gwbridge before.
+        """
+
+    def link(self) -> Link | None:
+        """Its cable, where that has a rate that is known and in force."""
+
+    def set_link(self, *, limited: bool) -> None:
+        """Put the rate limit that the study gives its cable in force, or lift it; nothing where it has none."""
+
+    def facts(self) -> Mapping[str, str]:
+        """What is particular about it: link rate, MTU, offloads, versions."""
+
+    def clock(self) -> ClockOffset | None:
+        """How far its clock is from this machine's; None where it is the same one."""
 
 
 @dataclass(frozen=True)

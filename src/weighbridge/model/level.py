@@ -1,24 +1,105 @@
-"""A level of a workload: the value of each factor that is swept, and how it is written."""
+"""A level of a workload: the value of each factor that is swept, and how it is written and read."""
 
 import json
 from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from typing import Annotated, Any
 
-Level = tuple[tuple[str, str], ...]
-"""The swept factors of one cell with their values as written, sorted by factor; empty where nothing is swept."""
+from pydantic import GetCoreSchemaHandler, Json, TypeAdapter
+from pydantic_core import CoreSchema, core_schema
 
-
-def level_label(level: Mapping[str, object] | Iterable[tuple[str, object]]) -> str:
-    """A level as people read it: ``clients=50, size=1KiB``; empty where nothing is swept."""
-    factors = level.items() if isinstance(level, Mapping) else level
-    return ", ".join(f"{factor}={value}" for factor, value in factors)
+_FACTORS: TypeAdapter[dict[str, str]] = TypeAdapter(Json[dict[str, str]])
 
 
-def cell_label(workload: str, level: Mapping[str, object] | Iterable[tuple[str, object]]) -> str:
-    """A workload with its level, as people read it: ``redis (clients=50)``."""
-    label = level_label(level)
-    return f"{workload} ({label})" if label else workload
+class Level(tuple[tuple[str, str], ...]):
+    """The swept factors of one cell with their values as written, sorted by factor; empty where nothing is swept.
+
+    Levels with the same factors are equal, so that one is a part of keys. A stored study has it as a list of pairs,
+    the tables and the decisions of a run have its `text`.
+    """
+
+    __slots__ = ()
+
+    def __new__(cls, factors: Iterable[tuple[str, str]] = ()) -> "Level":
+        """Make one of factors with their values, in any order."""
+        return super().__new__(cls, sorted(factors))
+
+    @classmethod
+    def from_text(cls, text: str) -> "Level":
+        """Read what `text` gives. Raises ValueError (pydantic's ValidationError) where it is something else."""
+        return _read(text)
+
+    @property
+    def text(self) -> str:
+        """JSON of its factors, an empty object where nothing is swept."""
+        return _written(self)
+
+    @property
+    def factors(self) -> dict[str, str]:
+        """The value of each factor, by its name."""
+        return dict(self)
+
+    @property
+    def label(self) -> str:
+        """As people read it: ``clients=50, size=1KiB``; empty where nothing is swept."""
+        return level_label(self)
+
+    def value_of(self, factor: str) -> str | None:
+        """The value of a factor; None where that is not swept."""
+        return next((value for name, value in self if name == factor), None)
+
+    def with_value(self, factor: str, value: str) -> "Level":
+        """The level with one more factor."""
+        return Level((*self, (factor, value)))
+
+    def without(self, factor: str) -> "Level":
+        """The level with all its factors but one."""
+        return Level(pair for pair in self if pair[0] != factor)
+
+    @classmethod
+    def __get_pydantic_core_schema__(cls, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        pairs = handler.generate_schema(tuple[tuple[str, str], ...])
+        return core_schema.no_info_after_validator_function(cls, pairs)
 
 
-def level_text(level: Level) -> str:
-    """A level as a key: JSON of its factors, an empty object where nothing is swept."""
+NO_LEVEL = Level()
+"""That of a workload of which nothing is swept."""
+
+
+@lru_cache(1024)  # a run has few levels, and each of its rows names one
+def _read(text: str) -> Level:
+    return Level(_FACTORS.validate_python(text).items())
+
+
+@lru_cache(1024)
+def _written(level: Level) -> str:
     return json.dumps(dict(level), sort_keys=True)
+
+
+class _AsText:
+    """In an annotation: the level is given and kept as its text."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        read = core_schema.no_info_after_validator_function(Level.from_text, core_schema.str_schema())
+        return core_schema.no_info_wrap_validator_function(
+            lambda given, read: given if isinstance(given, Level) else read(given),
+            read,
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                lambda level: level.text, return_schema=core_schema.str_schema()
+            ),
+        )
+
+
+LevelText = Annotated[Level, _AsText()]
+"""A level in a model that keeps its `Level.text`."""
+
+
+def level_label(factors: Mapping[str, object] | Iterable[tuple[str, object]]) -> str:
+    """Factors with their values in this order, as people read them: ``clients=50, size=1KiB``."""
+    pairs = factors.items() if isinstance(factors, Mapping) else factors
+    return ", ".join(f"{factor}={value}" for factor, value in pairs)
+
+
+def cell_label(workload: str, level: Level) -> str:
+    """A workload with its level, as people read it: ``redis (clients=50)``."""
+    return f"{workload} ({level.label})" if level else workload

@@ -1,15 +1,14 @@
-"""Sizes, rates, times and shares as people write them in a study file, always with their unit."""
+"""Sizes, rates, times and shares as people write them in a study file, always with their unit, and lists of CPUs."""
 
 import re
 from difflib import get_close_matches
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, ValidationInfo, WithJsonSchema
+from pydantic import AfterValidator, BeforeValidator, Field, ValidationInfo, WithJsonSchema
 
 from weighbridge.model.options import is_stored
 
 _NUMBER = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*([A-Za-zµ%/]+)\s*")
-
 TIME_UNITS = {"us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0, "h": 3600.0}
 SIZE_UNITS = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 RATE_UNITS = {"bit/s": 1.0, "kbit/s": 1e3, "Mbit/s": 1e6, "Gbit/s": 1e9, "kbit": 1e3, "mbit": 1e6, "gbit": 1e9}
@@ -102,7 +101,6 @@ _DURATION = _quantity(TIME_UNITS, "a time", "10s")
 _SIZE = _quantity(SIZE_UNITS, "a size", "1GiB", whole=True)
 _RATE = _quantity(RATE_UNITS, "a rate", "10Mbit/s")
 _SHARE = _quantity(SHARE_UNITS, "a share", "2%")
-
 Duration = Annotated[float, *_DURATION]
 """Seconds."""
 Size = Annotated[int, *_SIZE]
@@ -113,3 +111,30 @@ Share = Annotated[float, *_SHARE]
 """A fraction: 2% is 0.02."""
 PacketSize = Annotated[int | Literal["mtu"], *_packet_size()]
 """Bytes of UDP payload, or ``mtu``: the largest that does not fragment on the path (``Endpoint.udp_payload``)."""
+MOST_CPUS = 8192
+"""What a Linux kernel is built for at most."""
+_RANGE = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?")
+
+
+def cpus_in(listed: str) -> list[int]:
+    """The CPUs in a list: "0-1,3" is [0, 1, 3]. Raises ValueError for what is no list, or names too many CPUs."""
+    found = [_RANGE.fullmatch(part) for part in listed.split(",")]
+    ends = [(int(each[1]), int(each[2] or each[1])) for each in found if each]
+    counts = [last - first + 1 for first, last in ends]
+    # summed before any range is expanded: a short text can name more numbers than fit into memory
+    if len(ends) < len(found) or min(counts) < 1 or sum(counts) > MOST_CPUS or max(ends)[1] >= MOST_CPUS:
+        raise ValueError(f"'{listed:.60}' is not a list of CPUs: write it like 0 or 0-1 or 0,2")
+    return [cpu for first, last in ends for cpu in range(first, last + 1)]
+
+
+def _list_of_cpus(listed: str) -> str:
+    cpus_in(listed)
+    return listed
+
+
+CpuList = Annotated[
+    str,
+    AfterValidator(_list_of_cpus),
+    Field(examples=["0", "0-1"], json_schema_extra={"pattern": r"^\d{1,4}([,-]\d{1,4})*$"}),
+]
+"""The text of such a list."""

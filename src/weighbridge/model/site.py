@@ -1,23 +1,14 @@
-"""The contract between environments and the runner: sites, and what is needed to open one."""
+"""A live place in an environment: what it does, what it is asked for with, and what it keeps its data on."""
 
-from collections.abc import Callable, Collection, Mapping
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, TypeVar
+from typing import Literal, Protocol
 
-from weighbridge.model.clock import ClockOffset
-from weighbridge.model.command import Command, Completed, HostProcess, SiteProcess, Stream, Transport
+from weighbridge.model.command import Command, Completed, SiteProcess, Transport
+from weighbridge.model.host import Host, Limits, Link, RunContext
 from weighbridge.model.isolation import Layers
-from weighbridge.model.link import Link as Link  # noqa: PLC0414 - others have it from here
 from weighbridge.model.userland import Userland
-
-if TYPE_CHECKING:
-    from weighbridge.model.host import SecludedHost
-    from weighbridge.model.mount import SiteStorage
-    from weighbridge.model.neighbourhood import Neighbourhood
-
-T = TypeVar("T")
 
 SITE_ENV: Mapping[str, str] = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8",
@@ -25,186 +16,92 @@ SITE_ENV: Mapping[str, str] = {
 """The environment variables of every program in every site: the user's own must not reach some of them only."""
 DATA = "/srv"
 """Where a site has its folder on a disk, if it was asked for one."""
+Way = Literal["folder", "volume", "layer"]
+"""How storage gets into a site: a folder of its host, a volume of the host's engine, or the container's own layer."""
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
-    """The limits of one site. ``cpus`` is CPU time per wall time, ``memory`` bytes, ``cpuset`` a CPU list."""
+class Mount:
+    """``source`` is the folder as the host names it, or the volume's name; empty for the container's layer.
 
-    cpus: float | None = None
-    memory: int | None = None
-    cpuset: str | None = None
-    cpu_period_us: int = 100_000
-    """Within each so many microseconds ``cpus`` is kept: it is a quota of CPU time per period."""
-
-    @property
-    def cpu_quota_us(self) -> int | None:
-        """Microseconds of CPU time per period."""
-        return None if self.cpus is None else max(1000, round(self.cpus * self.cpu_period_us))
-
-    def __str__(self) -> str:
-        """How much CPU time and memory, for the facts of a site."""
-        asked = {"CPU": self.cpus, "MiB": None if self.memory is None else self.memory / 2**20}
-        return ", ".join(f"{value:g} {unit}" for unit, value in asked.items() if value is not None) or "none"
-
-
-@dataclass(slots=True)
-class RunContext:
-    """What every site of one run shares.
-
-    ``id`` labels each resource that the run makes, ``state`` is a folder for sockets and notes that
-    ``weighbridge clean`` reads, ``stack`` closes what is shared when the run ends.
+    ``servers``: the hosts other than the site's that hold its files, and cache them. ``facts``: what is in force of
+    it there (export options, the file system of a disk), by name. ``filesystem``: the type that the site's mount
+    table must show, where another one may be in its place; "": any. ``options``: those of
+    the mount that it must show. ``cached_by``: who caches its files in memory for
+    which no limit of the site's memory holds.
     """
 
-    id: str
-    state: Path
-    cache: Path
-    stack: ExitStack
-    say: Callable[[str], None] = field(default=lambda _: None)
-    _shared: dict[str, Any] = field(default_factory=dict)
-
-    def share(self, key: str, make: Callable[[], AbstractContextManager[T]]) -> T:
-        """The thing named ``key``, made at first use and closed at the end of the run."""
-        if key not in self._shared:
-            self._shared[key] = self.stack.enter_context(make())
-        value: T = self._shared[key]
-        return value
+    way: Way
+    source: str = ""
+    servers: tuple[Host, ...] = ()
+    facts: Mapping[str, str] = field(default_factory=dict)
+    filesystem: str = ""
+    cached_by: str = ""
+    options: frozenset[str] = frozenset()
 
 
-HERE = "host"
-"""This machine, which local and testbed hosts share."""
+class Volumes(Protocol):
+    """An engine that makes volumes."""
+
+    def volume(self, name: str, options: Mapping[str, str] | None = None) -> AbstractContextManager[str]:
+        """Make a volume for the site ``name``; gives the volume's own name, and removes it at the end.
+
+        Empty, and on the engine's disk, unless there are ``options`` of the engine's local driver (``type``, ``o``,
+        ``device``). Raises Unavailable.
+        """
 
 
-class Group(Protocol):
-    """One control group on a host, in every hierarchy; this machine's is `weighbridge.linux.cgroups.Cgroup`."""
+@dataclass(frozen=True, slots=True)
+class MountRequest:
+    """What an environment tells of a site: its host, its name, and the engine that it is in (None: in none).
 
-    @property
-    def procs(self) -> list[Path]:
-        """The files into which a process writes 0 to join."""
+    ``server``, which the runner adds: the host on which the study places servers of storage; None: on the site's.
+    """
 
-    @property
-    def everywhere(self) -> list[Path]:
-        """As ``procs``, also of hierarchies in which it has no limits: for what makes groups of its own in all."""
-
-    def limit(self, limits: Limits) -> dict[str, str]:
-        """Set the limits; gives those that could not be honoured, each with why."""
-
-    def freeze(self) -> None:
-        """Stop every process in it; returns when they are stopped."""
-
-    def thaw(self) -> None:
-        """Let every process in it run again."""
-
-    def meters(self) -> Mapping[str, float]:
-        """``cpu_s``, ``throttled_s``, ``memory_bytes``, ``oom_kills``; what is unreadable is absent."""
-
-    def scope(self) -> Mapping[str, str]:
-        """Its files that tell its use over time, by label."""
-
-    def kill(self) -> None:
-        """End every process in it."""
-
-    def remove(self) -> bool:
-        """Remove it and all below it; True when nothing is left."""
-
-
-class Host(Protocol):
-    """A machine on which sites are opened and commands run. Raises EnvironmentLost once it has gone."""
-
+    run: RunContext
+    host: Host
     name: str
-    machine: str
-    """The machine that it is on: `HERE`, or "host NAME"."""
-    this_machine: bool
-    """Whether it is this machine itself, with whatever else runs there."""
-    python: str
-    """The Python interpreter that its commands find."""
-    network: tuple[str, str]
-    """Its network namespace: a name for it, and the path of its interfaces' counters for `read`."""
-    root: bool
-    """Whether commands run as root there."""
-    address: str
-    """Where the other hosts of the run reach it; 127.0.0.1 for this machine."""
-    interface: str
-    """The interface that has the address and that networks are attached to; empty where none is known."""
-    cpuset: str | None
-    """The CPUs that belong to it, where it does not have all of its machine's."""
-    layers: Layers
-    """The hypervisors that it is in itself, as far as they are ours, the outermost first; () where there are none."""
-    hypervisor: Group | None
-    """The control group on this machine of the outermost of them: it is a guest here, and uses this machine."""
+    volumes: Volumes | None = None
+    server: Host | None = None
 
-    @property
-    def secluded(self) -> "SecludedHost | None":
-        """The host itself, where it was made for the run and nothing else uses it."""
 
-    def run(self, command: Command) -> Completed:
-        """Run to the end; killed at its deadline."""
+@dataclass(frozen=True, slots=True)
+class SiteStorage:
+    """The storage that was chosen for a site, with its options; the environment opens it on the site's host."""
 
-    def start(self, command: Command, *, hold: bool = False) -> HostProcess:
-        """Start and return at once; with ``hold`` its standard input stays open until it is stopped or we die."""
+    kind: str
+    open: Callable[[MountRequest], AbstractContextManager[Mount]]
+    mounts: list[Mount] = field(default_factory=list, compare=False)
+    """What was opened of it: the runner notes it here."""
+    capacity: int | None = None
+    """How many bytes it holds, where its options say so."""
 
-    def talk(self, command: Command) -> tuple[HostProcess, Stream]:
-        """Start a program that is talked to over its standard input and output."""
 
-    def program(self, program: Path) -> str:
-        """The place there of a file of ours, brought at first use: a program (static, for such machines), a CD."""
+@dataclass(frozen=True, slots=True)
+class Neighbourhood:
+    """The companions of a run as the sites of the measured service reach them.
 
-    def disk(self, image: Path) -> str:
-        """The place there of a file system, brought at first use; nobody writes to it. Raises Unavailable."""
+    ``network`` is the engine's name of their bridge, ``subnet`` its addresses (CIDR), ``link`` the bridge's own name
+    on this machine, ``addresses`` by the companions' names.
+    """
 
-    def read(self, path: str) -> bytes:
-        """A file of the host, as its processes see it (/proc too). Raises OSError."""
+    network: str
+    subnet: str
+    link: str
+    addresses: Mapping[str, str]
+    images: Mapping[str, str]
+    """The digests of their images by name, and of their files by ``NAME:PATH``."""
+    require: Callable[[], None] = lambda: None
+    """Raises EnvironmentLost where one does not run any more as it was started."""
 
-    def meters_of(self, pid: int) -> Mapping[str, float]:
-        """The counters of the control group that a process of the host is in, as ``Site.meters``."""
+    def hosts_file(self, own: str = "") -> bytes:
+        """Return hosts(5) for a site whose own name is ``own``."""
+        lines = ["127.0.0.1\tlocalhost", *([f"127.0.0.1\t{own}"] if own else [])]
+        return "\n".join([*lines, *(f"{address}\t{name}" for name, address in self.addresses.items()), ""]).encode()
 
-    def scope_of(self, pid: int) -> Mapping[str, str]:
-        """The files of that control group and of its network, by label, as ``Site.scope``."""
 
-    def signal(self, pid: int, number: int) -> None:
-        """Send a signal to the process group that ``pid`` (the host's number) leads; one that ended is no error."""
-
-    def group(self, name: str) -> Group:
-        """Make the control group ``weighbridge/RUN/NAME`` there. Unavailable where that is not allowed."""
-
-    def cpus_online(self) -> list[int]:
-        """The CPUs that its processes may use."""
-
-    def free_ports(self, taken: Collection[int] = ()) -> int:
-        """A port of the host that is free, and the next one too. Raises Unavailable."""
-
-    def userland(self, userland: Userland) -> Path:
-        """The root folder of the userland on the host, brought there at first use."""
-
-    def data_folder(self, run: RunContext, name: str) -> AbstractContextManager[Path]:
-        """An empty folder on the host's disk, as the host names it; gone when the context ends."""
-
-    def variant(self, purpose: str) -> "Host":
-        """A host like this one that is only used for ``purpose`` (a changed network, an engine's settings).
-
-        A testbed makes one more host; elsewhere it is the host itself, and Unavailable where it has another already.
-        """
-
-    def engine_url(self) -> str | None:
-        """The address of the Docker engine that it has; None: whatever answers on this machine, or one of ours."""
-
-    def in_swarm(self, node: str | None, *, made_bridge: bool) -> None:
-        """Have its engine leave the swarm in which it is ``node`` when we end, however we end, if we cannot do so.
-
-        "" while it becomes a member, None once it has left. ``made_bridge``: it had no docker_gwbridge before.
-        """
-
-    def link(self) -> Link | None:
-        """Its cable, where that has a rate that is known and in force."""
-
-    def set_link(self, *, limited: bool) -> None:
-        """Put the rate limit that the study gives its cable in force, or lift it; nothing where it has none."""
-
-    def facts(self) -> Mapping[str, str]:
-        """What is particular about it: link rate, MTU, offloads, versions."""
-
-    def clock(self) -> ClockOffset | None:
-        """How far its clock is from this machine's; None where it is the same one."""
+WAY_TO_COMPANIONS = "way to the companions"
+"""The fact of a site that says how it reaches them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,13 +117,13 @@ class SiteRequest:
     ports: tuple[tuple[Transport, int], ...] = ()
     environment: str = ""
     """The name of the environment in the study; its server and its client are asked for with the same."""
-    storage: "SiteStorage | None" = None
+    storage: SiteStorage | None = None
     """What it has at DATA; None: nothing."""
     apart: bool = False
     """Whether the other role is on another host, so that the site must be reachable from there."""
     beside: str = ""
     """An open site that was asked for in the same way: what can be shared, such as a network, it shares with that."""
-    companions: "Neighbourhood | None" = None
+    companions: Neighbourhood | None = None
     """What it must reach by name, where its environment has a `way_to_companions`."""
 
 

@@ -9,7 +9,8 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
-from weighbridge.model.study import Arm, Cell, Level, Study
+from weighbridge.model.level import Level
+from weighbridge.model.study import Arm, Cell, Study
 
 VERSION = 1
 """Of the stored form."""

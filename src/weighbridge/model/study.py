@@ -1,48 +1,170 @@
-"""A study as it is run: every sweep expanded, every quantity in its base unit."""
+"""A study: its file as written, and as it is run, with every sweep expanded and every quantity in its base unit."""
 
-from collections.abc import Collection
-from typing import Annotated, Any, Literal
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal, NamedTuple
+from urllib.parse import urlsplit
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     BeforeValidator,
     ConfigDict,
     Field,
     PlainSerializer,
     SerializeAsAny,
+    ValidationError,
+    model_validator,
 )
+from pydantic_core import InitErrorDetails, PydanticCustomError
 
-from weighbridge.model.companion import Companion
-from weighbridge.model.compose import ComposeOptions
-from weighbridge.model.cpus import CpuList
-from weighbridge.model.host_options import HostOptions
-from weighbridge.model.idle import CpuIdle
-from weighbridge.model.ladder import Rung, rungs_as_written, rungs_written
-from weighbridge.model.level import Level, cell_label
-from weighbridge.model.monitoring import Prometheus
+from weighbridge.model.companion import Companion, ComposeOptions
+from weighbridge.model.facts import CpuIdle
+from weighbridge.model.host_kind import HostOptions
+from weighbridge.model.level import NO_LEVEL, Level, cell_label
 from weighbridge.model.options import Brings, Name, Options, by_kind
-from weighbridge.model.quantity import Duration, Share, Size
-from weighbridge.model.repetitions import Repetitions
-from weighbridge.model.source_options import SourceOptions, own_userland_key
+from weighbridge.model.quantity import CpuList, Duration, Share, Size
+from weighbridge.model.userland_source import SourceOptions, own_userland_key
 
-__all__ = [
-    "CLIENT",
-    "Arm",
-    "Brings",
-    "Cell",
-    "CpuList",
-    "Level",
-    "Meters",
-    "Name",
-    "Options",
-    "Placement",
-    "Prometheus",
-    "Repetitions",
-    "Resources",
-    "Role",
-    "Study",
-    "StudyFile",
-]
+MOST_BLOCKS = 1000
+"""That a run may have; the default of ``max`` where trials are made short."""
+
+
+class Repetitions(Options):
+    """How often: a fixed number of ``blocks``, or until every interval is within ``target`` (a share).
+
+    ``within`` so much time: how long trials last is chosen then, from a pilot block that is not counted.
+    """
+
+    blocks: Annotated[int, Field(ge=1, le=MOST_BLOCKS)] | None = None
+    target: Annotated[Share, Field(gt=0, lt=1)] | None = None
+    min: Annotated[int, Field(ge=2)] = 10
+    max: Annotated[int, Field(ge=2, le=MOST_BLOCKS)] = 60
+    budget: Duration | None = None
+    within: Annotated[
+        Duration | None,
+        Field(gt=0, description="The time for all blocks; trials are made as short as is worth their time"),
+    ] = None
+
+    @property
+    def limit_s(self) -> float | None:
+        """The seconds that all blocks may take; None: as long as they take."""
+        return self.budget if self.within is None else self.within
+
+    @model_validator(mode="before")
+    @classmethod
+    def _many_short_ones(cls, given: Any) -> Any:
+        short = isinstance(given, dict) and given.get("within") is not None and "max" not in given
+        return {**given, "max": MOST_BLOCKS} if short else given
+
+    @model_validator(mode="after")
+    def _one_rule(self) -> "Repetitions":
+        if self.within is not None and (self.blocks is not None or self.target is None):
+            raise ValueError("within needs a target beside it, and no blocks: {target: 2%, within: 10min}")
+        if self.within is not None and self.budget is not None:
+            raise ValueError(
+                "take within or budget, not both: with within trials are made short, with budget they are not"
+            )
+        if (self.blocks is None) == (self.target is None):
+            told = "one of the two" if self.blocks is None else "not both"
+            raise ValueError(f"say either how many blocks (blocks: 10) or how precise (target: 2%), {told}")
+        if self.min > self.max:
+            raise ValueError(f"min ({self.min}) is more than max ({self.max})")
+        return self
+
+
+def _server_address(url: str) -> str:
+    """The address of a server without the slash at its end. No message repeats it: it may hold a password."""
+    if not url.isascii() or not url.isprintable() or " " in url:
+        raise ValueError("an address has no spaces and only ASCII characters: http://127.0.0.1:9090")
+    try:
+        parts = urlsplit(url)
+        known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port that is no number, brackets that do not close
+        known = False
+    if not known:
+        raise ValueError("write the server's address like http://127.0.0.1:9090 (http or https)")
+    if "@" in parts.netloc:
+        raise ValueError("an address with a user or password is not taken: it would be kept with every run")
+    if "?" in url or "#" in url:
+        raise ValueError("the address ends before '?' and '#': queries have a key of their own")
+    return url.rstrip("/")
+
+
+class Query(Options):
+    """A PromQL ``query`` whose series are kept with every trial, and the ``unit`` of their values (B/s, s, 1)."""
+
+    query: Annotated[str, Field(min_length=1, max_length=4000, description="PromQL")]
+    unit: Annotated[str, Field(pattern=r"^\S{1,20}$", description="The unit of its values", examples=["B/s"])]
+
+
+class Prometheus(Options):
+    """A Prometheus server that watches the hosts: what its ``queries`` give for each trial's time is kept with it.
+
+    ``step`` is the time between two values: the interval in which the server scrapes what they are about.
+    """
+
+    url: Annotated[
+        str,
+        AfterValidator(_server_address),
+        Field(description="Its address", json_schema_extra={"pattern": r"^https?://[^\s/@?#]+(/[^\s@?#]*)?$"}),
+        Brings.SERVER,
+    ]
+    queries: dict[Name, Query] = Field(min_length=1, max_length=20)
+    step: Annotated[Duration, Field(ge=0.1, le=3600)] = 1.0
+
+
+_FORM = "a step is written NAME, or {NAME: BASE} where it adds to another one than the step before it"
+
+
+class Rung(NamedTuple):
+    """One environment of a ladder and the one to which it adds a step; ``base`` is None where nothing is below it."""
+
+    name: str
+    base: str | None = None
+
+
+def rungs_as_written(given: Any) -> Any:
+    """The rungs of a ladder as it is written: ``NAME`` adds to the entry before it, ``{NAME: BASE}`` to BASE.
+
+    What is no list is given back. Raises ValidationError with each entry that is neither form.
+    """
+    if not isinstance(given, list | tuple):
+        return given
+    found: list[Rung] = []
+    wrong: list[InitErrorDetails] = []
+    for place, entry in enumerate(given):
+        match entry:
+            case Rung() as made:
+                found.append(made)
+            case str(name):
+                found.append(Rung(str(name), found[-1].name if found else None))
+            case Mapping() if len(entry) == 1 and all(isinstance(each, str) for each in (*entry, *entry.values())):
+                ((name, base),) = entry.items()
+                found.append(Rung(str(name), str(base)))
+            case _:
+                error = PydanticCustomError("value_error", "{error}", {"error": _FORM})
+                wrong.append(InitErrorDetails(type=error, loc=(place,), input=entry))
+    if wrong:
+        raise ValidationError.from_exception_data("ladder", wrong)
+    return tuple(found)
+
+
+def rungs_written(rungs: Sequence[Rung]) -> list[str | dict[str, str]]:
+    """Return the rungs in the form that `rungs_as_written` reads, each with its base."""
+    return [rung.name if rung.base is None else {rung.name: rung.base} for rung in rungs]
+
+
+def nearest_base(rungs: Sequence[Rung], name: str, present: Collection[str]) -> str | None:
+    """The environment nearest below ``name`` that is ``present``; None where none is."""
+    bases = dict(rungs)
+    base = bases.get(name)
+    for _ in rungs:  # what a damaged run says may go in a circle
+        if base is None or base in present:
+            return base
+        base = bases.get(base)
+    return None
+
 
 Role = Literal["server", "client", "solo"]
 """``server`` and ``client`` of a network workload; ``solo`` is the one process of any other workload."""
@@ -214,13 +336,13 @@ class Cell(BaseModel):
     model_config = ConfigDict(frozen=True)
     workload: str
     kind: str
-    level: Level = ()
+    level: Level = NO_LEVEL
     options: Any
     client: str = ""
     link: Literal["none"] | None = None
     """``none``: while it is measured, the cables of testbed hosts have no rate limit."""
     disk_speed: str | None = None
-    """How fast the disks of its data are meanwhile (`weighbridge.model.disk.SPEEDS`); None: as they are."""
+    """How fast the disks of its data are meanwhile (`weighbridge.model.host.SPEEDS`); None: as they are."""
     sites: int = 1
     """In how many sites of an environment it runs at a time."""
 
@@ -297,3 +419,12 @@ class Study(BaseModel):
     def storage_hosts(self) -> tuple[str, ...]:
         """The name of the host of servers of storage, where one is placed."""
         return (self.file.placement.storage,) if self.file.placement.storage else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter as printed: its value and unit are text; no unit is empty."""
+
+    parameter: str
+    value: str
+    unit: str = ""

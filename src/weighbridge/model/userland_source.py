@@ -7,9 +7,20 @@ from typing import Any, ClassVar
 
 from weighbridge.model.by_hand import Recipe
 from weighbridge.model.command import ProcessDefaults
+from weighbridge.model.options import Options
 from weighbridge.model.plugin import Plugin
-from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.userland import Userland, UserlandSpec
+
+
+class SourceOptions(Options):
+    """Base of the options of each source."""
+
+    kind: str
+
+
+def own_userland_key(environment: str) -> str:
+    """The place in a study of the userland that an environment has to itself."""
+    return f"environments.{environment}.userland"
 
 
 class UserlandSource(Plugin):

@@ -1,6 +1,5 @@
 """A run beside the published study that it repeats: per row, both comparisons and whether their direction agrees."""
 
-import json
 import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -208,8 +207,8 @@ def _row(
 def _broke(analysis: Analysis, compared: Compared, row: PublishedRow) -> str:
     """What broke under this level's load, the environment or the baseline; empty where neither did."""
     level, workload = {**compared.measured.level, **row.level}, compared.measured.workload
-    here = {name: broke for (mine, key, name), broke in analysis.broken.items()
-            if mine == workload and json.loads(key) == level}  # fmt: skip
+    here = {name: broke for (mine, measured, name), broke in analysis.broken.items()
+            if mine == workload and measured.factors == level}  # fmt: skip
     return "; ".join(
         f"{name} {broke_count(here[name])}: {here[name].reason}"
         for name in (row.environment, row.against or analysis.baseline)

@@ -1,6 +1,5 @@
 """Comparisons of a run that a published study asks for: a family of their own, whatever else the run has measured."""
 
-import json
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -78,8 +77,7 @@ def report_of(analysis: Analysis, compared: Compared, row: PublishedRow) -> Metr
 
 def same_level(report: MetricReport, compared: Compared, row: PublishedRow) -> bool:
     """Whether a metric was measured at the level of a published row."""
-    level: dict[str, str] = json.loads(report.level)
-    return level == {**compared.measured.level, **row.level}
+    return report.level.factors == {**compared.measured.level, **row.level}
 
 
 def compare_pair(analysis: Analysis, report: MetricReport, environment: str, against: str) -> Comparison | None:

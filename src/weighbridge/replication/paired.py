@@ -1,6 +1,5 @@
 """Paired differences with their t-test: as published, and of a run's blocks."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
@@ -92,9 +91,12 @@ def _rows(analysis: Analysis, study: Published, table: PairTable) -> Iterator[Pa
 
 
 def _is(report: MetricReport, table: PairTable) -> bool:
-    level: dict[str, str] = json.loads(report.level)
     wanted = table.measured
-    return (report.workload, report.metric, level) == (wanted.workload, wanted.metric, dict(wanted.level))
+    return (report.workload, report.metric, report.level.factors) == (
+        wanted.workload,
+        wanted.metric,
+        dict(wanted.level),
+    )
 
 
 def published_pair(study: Published, table: PairTable, printed: str) -> PublishedPair:

@@ -3,7 +3,7 @@
 import csv
 from importlib import resources
 
-from weighbridge.model.parameter import Parameter
+from weighbridge.model.study import Parameter
 
 
 def parameters_of(study: str) -> tuple[Parameter, ...]:

@@ -1,6 +1,5 @@
 """Mean, standard deviation and coefficient of variation: as published, and of a run's blocks."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -67,9 +66,12 @@ def _rows(analysis: Analysis, study: Published, table: SpreadTable) -> Iterator[
 
 
 def _is(report: MetricReport, table: SpreadTable) -> bool:
-    level: dict[str, str] = json.loads(report.level)
     wanted = table.measured
-    return (report.workload, report.metric, level) == (wanted.workload, wanted.metric, dict(wanted.level))
+    return (report.workload, report.metric, report.level.factors) == (
+        wanted.workload,
+        wanted.metric,
+        dict(wanted.level),
+    )
 
 
 def published_spread(study: Published, table: SpreadTable, environment: str) -> PublishedSpread:

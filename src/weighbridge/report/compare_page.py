@@ -5,6 +5,7 @@ from typing import Any
 
 from weighbridge.analysis.between_runs import MetricChanges, RunPair, RunsCompared
 from weighbridge.analysis.results import MetricReport
+from weighbridge.model.level import Level
 from weighbridge.report.charts.between import changes_of_pair, costs_of_runs, environment_colours, run_colours
 from weighbridge.report.page import FULL_PX, HALF_PX, place, render
 from weighbridge.report.text.between_runs import (
@@ -114,7 +115,7 @@ def _floor(metric: MetricChanges, second: str) -> list[str]:
     return [f"{run_letter(0)} and {second} {floor_words(each, metric.before.unit)}" for each in changes[:1]]
 
 
-def _key(report: MetricReport) -> tuple[str, str, str]:
+def _key(report: MetricReport) -> tuple[str, Level, str]:
     return report.workload, report.level, report.metric
 
 

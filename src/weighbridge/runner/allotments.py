@@ -5,8 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 
-from weighbridge.model.allotment import Allotment, allotments_text
-from weighbridge.model.level import level_text
+from weighbridge.model.decisions import Allotment, allotments_text
 from weighbridge.model.study import Cell, Study
 from weighbridge.runner.estimate import TimeLeft
 from weighbridge.runner.precision import Standing
@@ -31,7 +30,7 @@ class Allotments:
 
     def includes(self, cell: Cell, block: int) -> bool:
         """Whether a workload at a level is in a block, as far as its share of the time goes."""
-        mine = (each for each in self._made if (each.workload, each.level) == (cell.workload, level_text(cell.level)))
+        mine = (each for each in self._made if (each.workload, each.level) == (cell.workload, cell.level))
         return all(each.includes(block) for each in mine if each.after < block <= each.until)
 
     def decide(
@@ -56,9 +55,7 @@ class Allotments:
         if not any(each.after == after for each in self._made):
             parts = shared(further, contenders, until - after)
             rows = (
-                Allotment(
-                    after=after, until=until, workload=cell.workload, level=level_text(cell.level), blocks=blocks
-                )
+                Allotment(after=after, until=until, workload=cell.workload, level=cell.level, blocks=blocks)
                 for (cell, _), blocks in zip(open_, parts, strict=True)
             )
             self._made = (*self._made, *rows)

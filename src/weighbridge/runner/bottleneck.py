@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from weighbridge.meters import host
 from weighbridge.meters.host import FULL, SATURATED, THROTTLED
 from weighbridge.model.flag import Flag, FlagCode
+from weighbridge.model.host import Link
 from weighbridge.model.measurement import Measurement
-from weighbridge.model.site import Link
 from weighbridge.model.study import Role
 
 CABLE = 0.9

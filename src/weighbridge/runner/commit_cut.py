@@ -12,13 +12,12 @@ from typing import Any
 from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.model.command import Command
-from weighbridge.model.ledger import ACKNOWLEDGED, Ledger
+from weighbridge.model.host import Host
 from weighbridge.model.measurement import TrialFailure
-from weighbridge.model.mount import Mount, SiteStorage
-from weighbridge.model.plugin import Endpoint, Workload
-from weighbridge.model.power_cut import ReadBack, committed
-from weighbridge.model.site import DATA, Host, Site, SiteRequest
+from weighbridge.model.power_cut import ACKNOWLEDGED, Ledger, ReadBack, committed
+from weighbridge.model.site import DATA, Mount, Site, SiteRequest, SiteStorage
 from weighbridge.model.study import Cell
+from weighbridge.model.workload import Endpoint, Workload
 from weighbridge.runner import trial_programs
 from weighbridge.runner.metering import Metering
 from weighbridge.runner.power_cut import Writer, file_on, host_of, in_memory, power_of

@@ -3,8 +3,8 @@
 from weighbridge import registry
 from weighbridge.engines.companions import start_companions
 from weighbridge.engines.docker import engine_of
-from weighbridge.model.neighbourhood import WAY, Neighbourhood
-from weighbridge.model.site import Host, RunContext
+from weighbridge.model.host import Host, RunContext
+from weighbridge.model.site import WAY_TO_COMPANIONS, Neighbourhood
 from weighbridge.model.study import Study
 
 
@@ -18,4 +18,4 @@ def way(study: Study, environment: str) -> dict[str, str]:
     arm = next((arm for arm in study.arms if arm.name == environment), None)
     if arm is None or not study.file.companions:
         return {}
-    return {WAY: registry.environments()[arm.kind].way_to_companions(arm.options)}
+    return {WAY_TO_COMPANIONS: registry.environments()[arm.kind].way_to_companions(arm.options)}

@@ -4,9 +4,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from weighbridge.errors import RunDirectoryError
-from weighbridge.model.idle import IDLE_CPUS, idle_code
+from weighbridge.model.facts import IDLE_CPUS, idle_code, layers_of
 from weighbridge.model.isolation import SCOPE, SiteLayers, by_environment
-from weighbridge.model.stored_layers import layers_of
 from weighbridge.runner.measured_programs import SCOPE as PROGRAMS
 from weighbridge.store.run import RunStore
 

@@ -10,9 +10,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
 from weighbridge.model.measurement import Measurement, Metric, is_plausible
-from weighbridge.model.result import Work
 from weighbridge.model.study import Role
-from weighbridge.model.trial import Series
+from weighbridge.model.trial import Series, Work
 
 GBIT = {"Gbit/s": 1.0, "Mbit/s": 1e-3, "kbit/s": 1e-6, "MB/s": 8e-3, "MiB/s": 8 * 2**20 / 1e9}
 """Gigabits in one of each unit of throughput."""

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from weighbridge.model.device_interrupts import Counts, InterruptRate, interrupt_rates, interrupts_of
+from weighbridge.model.facts import InterruptCounts, InterruptRate, interrupt_rates, interrupts_of
 
 
 @contextmanager
@@ -20,7 +20,7 @@ def counted_interrupts(least_per_s: float) -> Iterator[list[InterruptRate]]:
     found += interrupt_rates(before, _read(), time.monotonic() - began, least_per_s)
 
 
-def _read() -> Counts:
+def _read() -> InterruptCounts:
     with suppress(OSError, UnicodeDecodeError):
         return interrupts_of(Path("/proc/interrupts").read_text())
     return {}

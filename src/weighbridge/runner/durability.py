@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 
 from weighbridge import registry
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.model.left_out import LeftOut
+from weighbridge.model.decisions import LeftOut
+from weighbridge.model.host import RunContext
 from weighbridge.model.power_cut import PowerCut, Promise
-from weighbridge.model.site import RunContext, SiteRequest
+from weighbridge.model.site import SiteRequest
 from weighbridge.model.study import Arm, Cell, Placement, Role, Study
 from weighbridge.model.userland import Userland, UserlandSpec
 from weighbridge.runner import clean, run_lock

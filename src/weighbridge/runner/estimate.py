@@ -5,7 +5,8 @@ from collections.abc import Callable, Mapping
 from statistics import mean, median
 
 from weighbridge import registry
-from weighbridge.model.study import Arm, Cell, Level, Study
+from weighbridge.model.level import Level
+from weighbridge.model.study import Arm, Cell, Study
 from weighbridge.model.trial import Trial
 
 _FIXED_S = {"native": (0.05, 0.3)}

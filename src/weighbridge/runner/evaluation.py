@@ -9,10 +9,10 @@ from weighbridge.meters import host
 from weighbridge.meters.scopes import host_place
 from weighbridge.model.command import Completed
 from weighbridge.model.flag import Flag, FlagCode
+from weighbridge.model.host import HERE
 from weighbridge.model.measurement import Measurement, TrialFailure, Unparseable
-from weighbridge.model.plugin import Workload
-from weighbridge.model.result import TrialResult
-from weighbridge.model.site import HERE
+from weighbridge.model.trial import TrialResult
+from weighbridge.model.workload import Workload
 from weighbridge.runner.bottleneck import Seen, Setting, bottleneck
 from weighbridge.runner.costs import derived, usage, work_of
 from weighbridge.runner.machine_use import all_who_worked

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 
 from weighbridge.errors import Unavailable
-from weighbridge.model.left_out import LeftOut, left_out_text
+from weighbridge.model.decisions import LeftOut, left_out_text
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Study
 from weighbridge.store.reader import LEFT_OUT

@@ -1,6 +1,6 @@
 """How long trials are made: chosen once, from a pilot block that is not counted, by what each takes beside its work.
 
-It is decided on times alone, never on a difference that was seen (`weighbridge.model.trial_length.chosen_length`).
+It is decided on times alone, never on a difference that was seen (`weighbridge.model.decisions.chosen_length`).
 """
 
 from collections.abc import Mapping
@@ -10,9 +10,10 @@ from typing import Any
 
 from weighbridge import registry
 from weighbridge.errors import RunDirectoryError
-from weighbridge.model.level import level_text
+from weighbridge.model.decisions import TrialLength, chosen_length, lengths_text
+from weighbridge.model.level import Level
 from weighbridge.model.study import Arm, Cell, Study
-from weighbridge.model.trial_length import Length, TrialLength, chosen_length, lengths_text
+from weighbridge.model.workload import Length
 from weighbridge.store.reader import LENGTHS
 from weighbridge.store.rows import PilotTrial
 from weighbridge.store.run import RunStore
@@ -36,8 +37,8 @@ class Lengths:
 
     study: Study
     store: RunStore
-    _chosen: dict[tuple[str, str], TrialLength] = field(default_factory=dict)
-    _pilot: dict[tuple[str, str, str], PilotTrial] = field(default_factory=dict)
+    _chosen: dict[tuple[str, Level], TrialLength] = field(default_factory=dict)
+    _pilot: dict[tuple[str, Level, str], PilotTrial] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self._read()
@@ -128,7 +129,7 @@ class Lengths:
             return None
         return TrialLength(
             workload=cell.workload,
-            level=level_text(cell.level),
+            level=cell.level,
             asked_s=asked_s,
             chosen_s=chosen_s,
             beside_s=beside_s + share * chosen_s,
@@ -165,5 +166,5 @@ def length_of(cell: Cell) -> Length | None:
     return registry.workloads()[cell.kind].length(cell.options)
 
 
-def _key(cell: Cell) -> tuple[str, str]:
-    return cell.workload, level_text(cell.level)
+def _key(cell: Cell) -> tuple[str, Level]:
+    return cell.workload, cell.level

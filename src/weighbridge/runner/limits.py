@@ -1,8 +1,9 @@
 """The limits of a site, from the study's resources and its host's CPUs."""
 
 from weighbridge.errors import Unavailable
-from weighbridge.model.cpus import cpus_in
-from weighbridge.model.site import Host, Limits, Site
+from weighbridge.model.host import Host, Limits
+from weighbridge.model.quantity import cpus_in
+from weighbridge.model.site import Site
 from weighbridge.model.study import Role, Study
 
 

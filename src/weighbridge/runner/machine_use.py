@@ -15,10 +15,11 @@ from statistics import median
 
 from weighbridge.meters import machines
 from weighbridge.meters.machines import RESOLUTION_S, Idle, Read, Snapshot, Tcp, Use, read_here
+from weighbridge.model.host import HERE, Host
 from weighbridge.model.measurement import Measurement, Metric
-from weighbridge.model.result import Work
-from weighbridge.model.site import HERE, Host, Site
+from weighbridge.model.site import Site
 from weighbridge.model.study import Role
+from weighbridge.model.trial import Work
 
 PER = {"gbit": "Gbit", "1000_transactions": "1000", "1000_objects": "1000"}
 """What stands below the line of a unit."""

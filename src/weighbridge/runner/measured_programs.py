@@ -9,9 +9,9 @@ from weighbridge import registry
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.measurement import TrialFailure
 from weighbridge.model.options import Brings
-from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.study import Study
 from weighbridge.model.userland import Userlands
+from weighbridge.model.workload import Endpoint, Workload
 from weighbridge.study.brings import brought_by
 from weighbridge.userland.programs import digest_of, digests
 

@@ -2,7 +2,7 @@
 
 from weighbridge import registry
 from weighbridge.errors import Unavailable
-from weighbridge.model.site import Host, RunContext
+from weighbridge.model.host import Host, RunContext
 from weighbridge.model.study import Study
 
 

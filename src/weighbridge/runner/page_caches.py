@@ -6,8 +6,9 @@ from contextlib import suppress
 from weighbridge.errors import EnvironmentLost
 from weighbridge.linux.process import run as run_here
 from weighbridge.model.command import Command
+from weighbridge.model.host import Host
 from weighbridge.model.measurement import ServerNotReady
-from weighbridge.model.site import Host, Site
+from weighbridge.model.site import Site
 
 _WRITE = "sync"
 _DROP = "sync && echo 3 > /proc/sys/vm/drop_caches"

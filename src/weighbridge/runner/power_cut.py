@@ -8,10 +8,9 @@ from contextlib import suppress
 
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.model.command import Command
-from weighbridge.model.host import Power
-from weighbridge.model.mount import Mount
+from weighbridge.model.host import Host, Power
 from weighbridge.model.power_cut import TOKEN, Promise, ReadBack, read_back
-from weighbridge.model.site import DATA, Host, Site
+from weighbridge.model.site import DATA, Mount, Site
 from weighbridge.runner.storage import mounted
 
 PROGRAM = "weighbridge-powercut"

@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from weighbridge import registry
-from weighbridge.model.gate_look import GateLook
-from weighbridge.model.level import level_text
+from weighbridge.model.decisions import GateLook
+from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Arm, Cell, Repetitions, Study
 from weighbridge.statistics import Cost, compare, next_look, planned_looks, scale_of
@@ -51,7 +51,7 @@ class Precision:
     store: RunStore
     repetitions: Repetitions = field(init=False)
     """Those of the study, with what was changed after the run had begun."""
-    _left: set[tuple[str, str, str]] = field(default_factory=set)
+    _left: set[tuple[str, Level, str]] = field(default_factory=set)
     _changes: tuple[Extension, ...] = field(init=False)
     _gate_looks: tuple[GateLook, ...] = field(init=False)
 
@@ -149,5 +149,5 @@ class Precision:
         return compare(*sides, better=metric.better, looks=len(self.looks), scale=scale_of(metric.unit))
 
 
-def _key(cell: Cell) -> tuple[str, str]:
-    return cell.workload, level_text(cell.level)
+def _key(cell: Cell) -> tuple[str, Level]:
+    return cell.workload, cell.level

@@ -11,12 +11,13 @@ from weighbridge.linux import cgroup_files, delegation, firewalld, selinux
 from weighbridge.linux.counters import memory_kib
 from weighbridge.linux.cpus import cpus_online
 from weighbridge.linux.memory_room import MEMINFO, mib
-from weighbridge.model.cpus import cpus_in
-from weighbridge.model.plugin import Environment, Readiness, Workload
-from weighbridge.model.source_options import SourceOptions
+from weighbridge.model.environment import Environment
+from weighbridge.model.plugin import Readiness
+from weighbridge.model.quantity import cpus_in
 from weighbridge.model.study import Study
 from weighbridge.model.userland import UserlandSpec
-from weighbridge.model.userland_source import UserlandSource
+from weighbridge.model.userland_source import SourceOptions, UserlandSource
+from weighbridge.model.workload import Workload
 from weighbridge.runner.estimate import clock, too_little_time
 from weighbridge.runner.readiness import lacking_here, ready
 from weighbridge.userland.build import cache_folder, cached, cannot_build

@@ -10,7 +10,8 @@ from weighbridge.launcher import build
 from weighbridge.linux.memory_room import LESS, MEMINFO, no_room, room_in
 from weighbridge.linux.packages import install_here
 from weighbridge.linux.process import which
-from weighbridge.model.plugin import Environment, Plugin, Readiness
+from weighbridge.model.environment import Environment
+from weighbridge.model.plugin import Plugin, Readiness
 from weighbridge.model.storage import Storage
 from weighbridge.model.study import Arm, Study
 from weighbridge.study.contradictions import needs_of

@@ -5,8 +5,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from weighbridge.errors import TrialsFailed
+from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
-from weighbridge.model.study import Cell, Level, Study
+from weighbridge.model.study import Cell, Study
 from weighbridge.model.trial import Trial
 
 ENOUGH = 3

@@ -10,9 +10,8 @@ from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.linux.memory_room import MEMINFO, mib, room_in
 from weighbridge.model.command import Command
-from weighbridge.model.host_options import HostOptions
-from weighbridge.model.mount import SiteStorage
-from weighbridge.model.site import DATA, Site
+from weighbridge.model.host_kind import HostOptions
+from weighbridge.model.site import DATA, Site, SiteStorage
 from weighbridge.model.storage import StorageOptions
 from weighbridge.model.study import Arm, Study
 from weighbridge.runner.storage import storage_options

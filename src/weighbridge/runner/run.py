@@ -18,10 +18,9 @@ from weighbridge.linux.cpus import cpus_online
 from weighbridge.linux.delegation import tree
 from weighbridge.linux.process import most_open_files
 from weighbridge.meters.prometheus import Watched
-from weighbridge.model.idle import HALT, IDLE_CPUS, POLL
-from weighbridge.model.level import level_text
+from weighbridge.model.facts import HALT, IDLE_CPUS, POLL
+from weighbridge.model.host import RunContext
 from weighbridge.model.plugin import Readiness
-from weighbridge.model.site import RunContext
 from weighbridge.model.study import Study, StudyFile
 from weighbridge.runner import calibration, clean
 from weighbridge.runner import run_lock as state
@@ -59,7 +58,7 @@ def _about_workloads(study: Study) -> dict[str, str]:
     kinds = registry.workloads()
     networked = dict.fromkeys(cell.workload for cell in study.cells if kinds[cell.kind].transports(cell.options))
     absent = [
-        (cell.workload, level_text(cell.level), arm.name)
+        (cell.workload, cell.level.text, arm.name)
         for cell in study.cells
         for arm in study.arms
         if arm not in study.arms_of(cell)

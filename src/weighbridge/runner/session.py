@@ -11,12 +11,12 @@ from weighbridge import registry
 from weighbridge.errors import EnvironmentLost
 from weighbridge.meters.machines import read_here
 from weighbridge.meters.opened import meters
-from weighbridge.model.left_out import left_out_text
+from weighbridge.model.decisions import left_out_text, length_text
+from weighbridge.model.host import RunContext
+from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
-from weighbridge.model.site import RunContext
-from weighbridge.model.study import Cell, Level, Study
+from weighbridge.model.study import Cell, Study
 from weighbridge.model.trial import Trial, TrialRecord
-from weighbridge.model.trial_length import length_text
 from weighbridge.model.userland import Userlands
 from weighbridge.runner.allotments import Allotments
 from weighbridge.runner.continuity import layers_of_run

@@ -8,9 +8,9 @@ from typing import Any
 
 from weighbridge.model.command import Command, Completed, Running
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed
-from weighbridge.model.plugin import Endpoint, Workload
-from weighbridge.model.result import TrialResult, Work
 from weighbridge.model.site import Site
+from weighbridge.model.trial import TrialResult, Work
+from weighbridge.model.workload import Endpoint, Workload
 from weighbridge.runner.evaluation import read_result
 
 SLOWEST = Metric("slowest_site", "%", "higher")

@@ -5,8 +5,8 @@ from collections.abc import Iterable, Mapping
 from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.model.command import Transport
-from weighbridge.model.endpoint import Endpoint
 from weighbridge.model.study import Arm, Cell, Role, Study
+from weighbridge.model.workload import Endpoint
 
 
 def roles_of(cell: Cell) -> tuple[Role, ...]:

@@ -7,9 +7,8 @@ from dataclasses import dataclass, field, replace
 from itertools import count
 from typing import Any
 
-from weighbridge.model.mount import SiteStorage
-from weighbridge.model.plugin import Environment
-from weighbridge.model.site import Site, SiteRequest
+from weighbridge.model.environment import Environment
+from weighbridge.model.site import Site, SiteRequest, SiteStorage
 from weighbridge.model.study import Role
 
 Key = tuple[str, Role, str]

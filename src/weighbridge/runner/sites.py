@@ -15,16 +15,14 @@ from weighbridge.facts.site import about_site, layers_of_site
 from weighbridge.meters.machines import Read, read_here
 from weighbridge.meters.opened import OpenMeters
 from weighbridge.model.command import Transport
+from weighbridge.model.decisions import LeftOut
+from weighbridge.model.facts import NetworkPath, layers_json
+from weighbridge.model.host import Host, RunContext
 from weighbridge.model.isolation import OUTSIDE
-from weighbridge.model.left_out import LeftOut
-from weighbridge.model.mount import Mount
-from weighbridge.model.neighbourhood import Neighbourhood
-from weighbridge.model.path import NetworkPath
-from weighbridge.model.plugin import Endpoint
-from weighbridge.model.site import Host, RunContext, Site, SiteRequest
-from weighbridge.model.stored_layers import layers_json
+from weighbridge.model.site import Mount, Neighbourhood, Site, SiteRequest
 from weighbridge.model.study import Arm, Cell, Role, Study
 from weighbridge.model.userland import Userlands
+from weighbridge.model.workload import Endpoint
 from weighbridge.runner import companions, site_needs
 from weighbridge.runner.finishing import Finishing
 from weighbridge.runner.left_out import measured
@@ -137,7 +135,7 @@ class Sites:
             self.study = measured(self.study, self.left_out)
 
     def paths(self) -> dict[str, str]:
-        """The network path of each environment as JSON (`model.path.NetworkPath`), by "ENVIRONMENT@CLIENT'S HOST"."""
+        """The path of each environment as JSON (`model.facts.NetworkPath`), by "ENVIRONMENT@CLIENT'S HOST"."""
         return {f"{name}@{client}": path.model_dump_json() for (name, client), path in self._paths.items()}
 
     def _host(self, role: Role, client: str = "") -> Host:

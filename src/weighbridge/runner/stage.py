@@ -9,9 +9,10 @@ from weighbridge.linux.cpus import cpus_online
 from weighbridge.meters.machines import Idle, Read, read_here
 from weighbridge.meters.meter import Meter
 from weighbridge.model.command import Command, ProcessDefaults
-from weighbridge.model.plugin import Endpoint
-from weighbridge.model.site import HERE, Group, Host, Link, Site
+from weighbridge.model.host import HERE, Group, Host, Link
+from weighbridge.model.site import Site
 from weighbridge.model.study import Role
+from weighbridge.model.workload import Endpoint
 from weighbridge.runner.finishing import AtEnd
 
 

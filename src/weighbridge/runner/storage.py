@@ -7,11 +7,11 @@ from typing import Any
 
 from weighbridge import registry
 from weighbridge.errors import Unavailable
-from weighbridge.model.disk_speed import SPEEDS
-from weighbridge.model.mount import Mount, MountRequest, SiteStorage
-from weighbridge.model.plugin import Durability, Environment, Readiness
-from weighbridge.model.site import DATA, Host, Limits, Site
-from weighbridge.model.storage import EnvironmentOptions, Storage, StorageOptions, weaker
+from weighbridge.model.environment import Environment, EnvironmentOptions
+from weighbridge.model.host import SPEEDS, Host, Limits
+from weighbridge.model.plugin import Durability, Readiness
+from weighbridge.model.site import DATA, Mount, MountRequest, Site, SiteStorage
+from weighbridge.model.storage import Storage, StorageOptions, weaker
 from weighbridge.model.study import Arm, Cell, Study
 from weighbridge.runner.readiness import ready
 
@@ -74,7 +74,7 @@ def _durability(environment: Environment, options: Any, named: StorageOptions | 
 
 
 def set_disk_speed(hosts: Iterable[Host], name: str | None) -> None:
-    """Limit the disks of hosts' data to a speed (`weighbridge.model.disk.SPEEDS`), or lift that with None.
+    """Limit the disks of hosts' data to a speed (`weighbridge.model.host.SPEEDS`), or lift that with None.
 
     Raises Unavailable where one cannot be limited, EnvironmentLost where it does not answer.
     """

@@ -3,9 +3,9 @@
 from collections.abc import Callable
 
 from weighbridge import registry
-from weighbridge.model.disk_speed import SPEEDS
-from weighbridge.model.plugin import Endpoint
+from weighbridge.model.host import SPEEDS
 from weighbridge.model.study import Arm, Cell, Study
+from weighbridge.model.workload import Endpoint
 from weighbridge.runner.storage import durability_of
 
 

@@ -9,9 +9,8 @@ from weighbridge.meters import host
 from weighbridge.model.command import Completed
 from weighbridge.model.flag import Flag
 from weighbridge.model.measurement import Measurement, Outcome, ProgramFailed, TrialFailure, Unparseable
-from weighbridge.model.plugin import Workload
-from weighbridge.model.result import TrialResult
-from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
+from weighbridge.model.trial import RoleRecord, Trial, TrialRecord, TrialResult
+from weighbridge.model.workload import Workload
 from weighbridge.runner import programs
 from weighbridge.runner.bottleneck import Watch
 from weighbridge.runner.evaluation import find_limit, flag_clocks, flag_use, measure_costs, plugin_faults, read_result

@@ -12,9 +12,9 @@ from weighbridge.errors import EnvironmentLost
 from weighbridge.linux.process import OUTPUT_LIMIT
 from weighbridge.model.command import Command, Completed, Running, SiteProcess, port_in_use
 from weighbridge.model.measurement import DeadlineExceeded, ProgramFailed, ServerDied, ServerNotReady
-from weighbridge.model.plugin import Workload
 from weighbridge.model.site import DATA, Site
 from weighbridge.model.study import Role
+from weighbridge.model.workload import Workload
 from weighbridge.runner.evaluation import plugin_faults
 from weighbridge.runner.finishing import Finish
 from weighbridge.runner.missing_program import ended_with, failure_beside, missing

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from weighbridge.model.command import Completed, Running
-from weighbridge.model.plugin import Endpoint
-from weighbridge.model.result import Times
+from weighbridge.model.trial import Times
+from weighbridge.model.workload import Endpoint
 from weighbridge.runner.bottleneck import Watch
 from weighbridge.runner.metering import Metering
 

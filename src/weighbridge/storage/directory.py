@@ -5,10 +5,9 @@ from contextlib import contextmanager
 from typing import Any, ClassVar, Literal
 
 from weighbridge.linux.filesystems import disk_in
-from weighbridge.model.disk import Disk
-from weighbridge.model.mount import Mount, MountRequest
 from weighbridge.model.plugin import Durability
-from weighbridge.model.storage import Storage, StorageOptions
+from weighbridge.model.site import Mount, MountRequest
+from weighbridge.model.storage import Disk, Storage, StorageOptions
 
 
 class StorageDirectoryOptions(StorageOptions):

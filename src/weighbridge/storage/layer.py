@@ -3,10 +3,9 @@
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any, ClassVar, Literal
 
-from weighbridge.model.disk import Disk, DiskOptions
-from weighbridge.model.mount import Mount, MountRequest
 from weighbridge.model.plugin import Durability
-from weighbridge.model.storage import Storage, StorageOptions
+from weighbridge.model.site import Mount, MountRequest
+from weighbridge.model.storage import Disk, DiskOptions, Storage, StorageOptions
 
 
 class LayerOptions(StorageOptions):

@@ -1,26 +1,193 @@
-"""A folder of the kernel's NFS server, mounted on the site's host or by its engine."""
+"""A folder of the kernel's NFS server, mounted on the site's host or by its engine.
 
+The server is that of a host, for the length of a run, as is what clients need on theirs; all is taken back.
+"""
+
+import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
+from itertools import count, pairwise
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import BeforeValidator, Field
 
-from weighbridge.errors import Unavailable
-from weighbridge.model.mount import Mount, MountRequest
+from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.linux.packages import install_on
+from weighbridge.model.command import Command
+from weighbridge.model.host import HERE, Host, RunContext
 from weighbridge.model.plugin import Durability, Readiness
-from weighbridge.model.site import Host
+from weighbridge.model.site import Mount, MountRequest
 from weighbridge.model.storage import Storage, StorageOptions
-from weighbridge.storage._nfs_server import (
-    REMEDY,
-    Export,
-    When,
-    must,
-    server_of,
-    services_of,
-    unmount,
-    why_not_here,
-)  # fmt: skip
+
+When = Literal["sync", "async"]
+"""Whether a write is answered once it is on the disk, or before."""
+_LEFT = "mounts and exports of NFS would outlive a run that is killed"
+REMEDY = "take hosts with a kernel of their own: 'hosts: {a: {kind: guest}}'"
+_LONGEST_S = 60.0
+_THREADS = "8"
+_PROGRAMS = ("rpcbind", "rpc.statd", "rpc.nfsd")
+_MISSING = 'for name; do command -v "$name" > /dev/null || echo "$name"; done'
+_REGISTERED = 'for n in $(seq 200); do rpcinfo -t "$1" "$2" > /dev/null 2>&1 && exit; sleep 0.1; done; exit 1'
+_MODULES = """set -e
+modprobe --all "$@"
+mkdir -p /run/rpcbind /run/rpc_pipefs
+mountpoint -q /run/rpc_pipefs || mount -t rpc_pipefs rpc_pipefs /run/rpc_pipefs
+"""
+_UNUSED = """set -e
+mkdir -p /var/lib/nfs/nfsdcld
+mountpoint -q /proc/fs/nfsd || mount -t nfsd nfsd /proc/fs/nfsd
+exec cat /proc/fs/nfsd/threads
+"""
+_START = """set -e
+for n in $(seq 100); do [ -s /var/lib/nfs/nfsdcld/main.sqlite ] && break; sleep 0.1; done
+sleep 0.5
+rpc.nfsd "$@"
+grep -q Y /proc/fs/nfsd/v4_end_grace || echo Y > /proc/fs/nfsd/v4_end_grace || true
+"""
+"""No client of an earlier server can come back: without nfsdcld, new ones would wait 90 s for that."""
+_UNMOUNT = """
+for at in $(awk -v path="$1" '{ split(substr($0, index($0, " - ") + 3), own, " ") }
+    own[1] ~ /^nfs/ && substr(own[2], index(own[2], ":") + 1) == path { print $5 }' /proc/self/mountinfo)
+do umount -i -c -f -l "$at" || exit
+done
+"""
+"""Forced first: what waits for a server that has gone is given up. Then from the tree, whoever still has it open."""
+
+
+@dataclass(frozen=True, slots=True)
+class Export:
+    """A folder that a server exports to one client; ``line`` is what exportfs(8) says is in force."""
+
+    path: str
+    line: str
+
+
+class NfsServer:
+    """The server of one host."""
+
+    def __init__(self, run: RunContext, host: Host) -> None:
+        self._run = run
+        self._host = host
+        self._numbers = count(1)
+
+    @property
+    def versions(self) -> str:
+        """The versions that it serves, as its kernel tells them."""
+        return self._host.read("/proc/fs/nfsd/versions").decode().strip()
+
+    @contextmanager
+    def export(self, name: str, client: str, when: When) -> Iterator[Export]:
+        """A new, empty folder that the host with the address ``client`` may mount. Raises Unavailable."""
+        with self._host.data_folder(self._run, f"{name}-export") as folder:
+            options = f"rw,{when},no_subtree_check,no_root_squash,insecure,fsid={next(self._numbers)}"
+            must(self._host, "an NFS export", "exportfs", "-i", "-o", options, f"{client}:{folder}")
+            try:
+                yield Export(str(folder), _in_force(self._host, folder, when))
+            finally:
+                take_back(self._run, self._host, "an NFS export", "exportfs", "-u", f"{client}:{folder}")
+
+
+def why_not_here() -> str:
+    """Why no host with this machine's kernel has NFS: it cannot, or a run that is killed would leave it there."""
+    for where, name in (
+        (f"/lib/modules/{os.uname().release}/modules.dep", "/nfsd.ko"),
+        ("/proc/filesystems", "nfsd"),
+    ):
+        with suppress(OSError):
+            if name in Path(where).read_text():
+                return _LEFT
+    return "this machine's kernel has no NFS"
+
+
+def server_of(run: RunContext, host: Host) -> NfsServer:
+    """The server of a host, the same for the whole run. Unavailable where it cannot be had, or has one already."""
+    services_of(run, host)
+    return run.share(f"nfs server {host.name}", lambda: _server(run, host))
+
+
+def services_of(run: RunContext, host: Host) -> None:
+    """What both servers and clients need on a host: modules, rpcbind, rpc.statd. Raises Unavailable."""
+    run.share(f"nfs {host.name}", lambda: _services(host))
+
+
+def must(host: Host, what: str, *argv: str, deadline_s: float = _LONGEST_S) -> str:
+    """Run a command on a host and give what it printed. Unavailable, that ``what`` cannot be had, if it fails."""
+    done = host.run(Command(argv, deadline_s))
+    if done.returncode != 0:
+        why = f"no answer within {deadline_s:g} s" if done.timed_out else done.last_words
+        raise Unavailable(f"host {host.name}: {what} cannot be had: {why}")
+    return done.text
+
+
+def take_back(run: RunContext, host: Host, what: str, *argv: str) -> None:
+    """Run a command that undoes something; says so where it fails, and nothing where the host has gone."""
+    try:
+        done = host.run(Command(argv, _LONGEST_S))
+    except EnvironmentLost:
+        return
+    if done.returncode != 0:
+        why = "no answer" if done.timed_out else done.last_words
+        run.say(f"host {host.name}: {what} could not be removed: {why}")
+
+
+def unmount(run: RunContext, host: Host, path: str) -> None:
+    """Unmount an export wherever a host has it mounted, also where its server no longer answers."""
+    take_back(run, host, "an NFS mount", "sh", "-c", _UNMOUNT, "unmount", path)
+
+
+@contextmanager
+def _services(host: Host) -> Iterator[None]:
+    if host.machine == HERE:
+        raise Unavailable(f"host {host.name}: {why_not_here()}: {REMEDY}")
+    if host.secluded is None:
+        raise Unavailable(f"host {host.name}: {_LEFT}: {REMEDY}")
+    if not host.root:
+        raise Unavailable(f"host {host.name}: only root may mount NFS")
+    if lacking := must(host, "NFS", "sh", "-c", _MISSING, "missing", *_PROGRAMS).split():
+        raise Unavailable(f"host {host.name} has no {' and no '.join(lacking)}: {install_on(host, lacking)}")
+    must(host, "NFS", "sh", "-c", _MODULES, "modules", "nfs", "nfsv3", "nfsv4")
+    with ExitStack() as stack:
+        for service, number in (("rpcbind -f -w", "portmapper"), ("rpc.statd -F --no-notify", "status")):
+            _serve(stack, host, service, number)
+        yield
+
+
+@contextmanager
+def _server(run: RunContext, host: Host) -> Iterator[NfsServer]:
+    must(host, "an NFS server", "modprobe", "nfsd")
+    if must(host, "an NFS server", "sh", "-c", _UNUSED).strip() != "0":
+        raise Unavailable(
+            f"host {host.name} has an NFS server already, which stays as it is: place 'storage' on another host"
+        )
+    with ExitStack() as stack:
+        stack.callback(host.start(Command(("nfsdcld", "-F"))).stop)
+        stack.callback(take_back, run, host, "an NFS server", "rpc.nfsd", "0")
+        asked = ("-H", host.address, "-V", "3", "-V", "4", "-V", "4.2", _THREADS)
+        must(host, "an NFS server", "sh", "-c", _START, "start", *asked)
+        _serve(stack, host, "rpc.mountd -F", "mountd")
+        yield NfsServer(run, host)
+
+
+def _serve(stack: ExitStack, host: Host, service: str, registered: str) -> None:
+    """Start a service in the foreground, unless the host has it; returns once it is registered with rpcbind."""
+    if host.run(Command(("rpcinfo", "-t", "127.0.0.1", registered), _LONGEST_S)).returncode == 0:
+        return
+    argv = tuple(service.split())
+    stack.callback(host.start(Command(argv)).stop)
+    must(host, argv[0], "sh", "-c", _REGISTERED, "registered", "127.0.0.1", registered)
+
+
+def _in_force(host: Host, folder: Path, when: When) -> str:
+    """What exportfs(8) says of a folder. Unavailable where that is not what was asked for."""
+    words = must(host, "an NFS export", "exportfs", "-v").split()
+    line = next((after for word, after in pairwise(words) if word == str(folder)), "")
+    options = line.partition("(")[2].rstrip(")").split(",")
+    if when not in options or "rw" not in options:
+        raise Unavailable(f"host {host.name}: its NFS export is not '{when}' and 'rw', but '{line or 'none'}'")
+    return ",".join(options)
+
 
 _WRITABLE = 'at=$(mktemp -d "$1/try-XXXXXX") && exec rmdir "$at"'
 

@@ -8,9 +8,9 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from weighbridge.linux.filesystems import mounted
-from weighbridge.model.mount import Mount, MountRequest
 from weighbridge.model.plugin import Durability, Readiness
 from weighbridge.model.quantity import Size
+from weighbridge.model.site import Mount, MountRequest
 from weighbridge.model.storage import Storage, StorageOptions
 
 

@@ -6,10 +6,9 @@ from typing import Any, Literal
 
 from weighbridge.engines.client import readiness
 from weighbridge.errors import Unavailable
-from weighbridge.model.disk import Disk, DiskOptions
-from weighbridge.model.mount import Mount, MountRequest
 from weighbridge.model.plugin import Durability, Readiness
-from weighbridge.model.storage import Storage, StorageOptions
+from weighbridge.model.site import Mount, MountRequest
+from weighbridge.model.storage import Disk, DiskOptions, Storage, StorageOptions
 
 
 class VolumeOptions(StorageOptions):

@@ -5,9 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from weighbridge.errors import RunDirectoryError
-from weighbridge.model.ladder import rungs_written
-from weighbridge.model.level import level_text
 from weighbridge.model.stored_study import StoredStudy
+from weighbridge.model.study import rungs_written
 from weighbridge.store.run import RunStore
 
 
@@ -25,13 +24,13 @@ def require_consistent(store: RunStore) -> None:
         if trial.environment not in environments:
             raise _damaged(store, f"trial {trial.id}: there is no environment '{trial.environment}'")
         if (trial.workload, trial.level) not in cells:
-            raise _damaged(store, f"trial {trial.id}: there is no workload '{trial.workload}' {trial.level}")
+            raise _damaged(store, f"trial {trial.id}: there is no workload '{trial.workload}' {trial.level.text}")
 
 
 def require_same_study(store: RunStore, study: StoredStudy) -> None:
     """Raise RunDirectoryError where the stored study is not that of the run's tables and keys."""
     arms = [(arm.name, arm.kind, arm.aa_of) for arm in study.arms]
-    cells = [(cell.workload, level_text(cell.level), cell.kind) for cell in study.cells]
+    cells = [(cell.workload, cell.level, cell.kind) for cell in study.cells]
     environments, workloads = store.environments(), store.cells()
     if arms != [(name, kind, aa_of) for name, kind, _, aa_of in environments]:
         raise _damaged(store, "its study has other environments than its tables")

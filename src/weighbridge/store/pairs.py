@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from weighbridge.model.level import Level
 from weighbridge.store.run import Value
 
 
@@ -15,7 +16,7 @@ class Pair:
     other: Value
 
 
-def metrics(values: Iterable[Value]) -> list[tuple[str, str, str]]:
+def metrics(values: Iterable[Value]) -> list[tuple[str, Level, str]]:
     """Each (workload, level, metric) that has values, in the order in which they first appeared."""
     return list(dict.fromkeys((value.workload, value.level, value.metric) for value in values))
 

@@ -10,14 +10,21 @@ from typing import Any, TypeVar, cast
 from pydantic import TypeAdapter
 
 from weighbridge.errors import RunDirectoryError
-from weighbridge.model.allotment import Allotment, allotments_of
-from weighbridge.model.gate_look import GateLook, gate_looks_of
-from weighbridge.model.ladder import Rung
-from weighbridge.model.left_out import LeftOut, left_out_of
+from weighbridge.model.decisions import (
+    Allotment,
+    GateLook,
+    LeftOut,
+    TrialLength,
+    allotments_of,
+    gate_looks_of,
+    left_out_of,
+    lengths_of,
+)
+from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.stored_study import StoredFile, StoredStudy
+from weighbridge.model.study import Rung
 from weighbridge.model.trial import Series, Trial
-from weighbridge.model.trial_length import TrialLength, lengths_of
 from weighbridge.store import reading
 from weighbridge.store.database import saving
 from weighbridge.store.rows import (
@@ -97,8 +104,8 @@ class RunReader:
         """The environments of the study that the run does not measure, as they could not be opened, and why."""
         return left_out_of(self.info().get(LEFT_OUT, "[]"))
 
-    def cells(self) -> list[tuple[str, str, str, str, dict[str, object]]]:
-        """Each workload and level in the study's order: workload, level (JSON), kind, label, options."""
+    def cells(self) -> list[tuple[str, Level, str, str, dict[str, object]]]:
+        """Each workload and level in the study's order: workload, level, kind, label, options."""
         query = "SELECT workload, level, kind, label, options FROM cell ORDER BY position"
         return self._read(reading.CELLS, "workloads", query)
 
@@ -122,7 +129,7 @@ class RunReader:
         query = "SELECT block, attempt, workload, level, environment, outcome, message FROM trial"
         rows = self._read(reading.FINISHED, "trials", query)
         return {
-            Trial(block, attempt, workload, tuple(sorted(level.items())), environment): (outcome, message)
+            Trial(block, attempt, workload, level, environment): (outcome, message)
             for block, attempt, workload, level, environment, outcome, message in rows
         }
 

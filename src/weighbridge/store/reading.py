@@ -5,7 +5,6 @@ All sizes are bounded: what is computed from them stays finite.
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -22,12 +21,10 @@ from pydantic import (
 )
 
 from weighbridge.errors import RunDirectoryError
-from weighbridge.model.allotment import Allotment
+from weighbridge.model.decisions import Allotment, GateLook, LeftOut, TrialLength
 from weighbridge.model.flag import Flag
-from weighbridge.model.gate_look import GateLook
-from weighbridge.model.left_out import LeftOut
+from weighbridge.model.level import LevelText
 from weighbridge.model.measurement import LARGEST, Outcome, require_plausible
-from weighbridge.model.trial_length import TrialLength
 from weighbridge.store.flags import flags_of
 
 
@@ -41,19 +38,6 @@ Number = Annotated[int, Field(ge=0, le=2**53)]
 Finite = Annotated[float, Field(ge=-LARGEST, le=LARGEST, allow_inf_nan=False)]
 Measured = Annotated[float, AfterValidator(require_plausible)]
 AnyOutcome = Annotated[Outcome, BeforeValidator(_outcome)]
-Level = Json[dict[str, str]]
-
-
-_LEVEL: TypeAdapter[dict[str, str]] = TypeAdapter(Level)
-
-
-@cache  # a run has few levels, and each row names one
-def _level(text: str) -> str:
-    _LEVEL.validate_python(text)
-    return text
-
-
-LevelText = Annotated[str, AfterValidator(_level)]
 Flags = Annotated[tuple[Flag, ...], PlainValidator(flags_of)]
 
 
@@ -91,7 +75,7 @@ KEY_TYPES: Mapping[str, TypeAdapter[Any]] = {
 ENVIRONMENTS = TypeAdapter(list[tuple[str, str, Json[dict[str, Any]], str | None]])
 CELLS = TypeAdapter(list[tuple[str, LevelText, str, str, Json[dict[str, Any]]]])
 FACTS = TypeAdapter(list[tuple[str, str, str, Seconds]])
-FINISHED = TypeAdapter(list[tuple[Number, Number, str, Level, str, AnyOutcome, str]])
+FINISHED = TypeAdapter(list[tuple[Number, Number, str, LevelText, str, AnyOutcome, str]])
 VALUES = TypeAdapter(list[tuple[Number, str, str, Literal["higher", "lower"], Measured]])
 TRIALS = TypeAdapter(
     list[

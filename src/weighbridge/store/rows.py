@@ -6,10 +6,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import NamedTuple
 
 from weighbridge.model.flag import Flag
-from weighbridge.model.ladder import Rung
-from weighbridge.model.level import level_text
+from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
-from weighbridge.model.study import Arm, Cell
+from weighbridge.model.study import Arm, Cell, Rung
 from weighbridge.model.trial import TrialRecord
 from weighbridge.store.flags import flags_json
 
@@ -26,7 +25,7 @@ class StoredTrial(NamedTuple):
     block: int
     attempt: int
     workload: str
-    level: str
+    level: Level
     environment: str
     outcome: Outcome
     message: str
@@ -73,7 +72,7 @@ class Value(NamedTuple):
     attempt: int
     environment: str
     workload: str
-    level: str
+    level: Level
     metric: str
     unit: str
     better: str
@@ -109,7 +108,7 @@ class PilotTrial(NamedTuple):
     """
 
     workload: str
-    level: str
+    level: Level
     environment: str
     duration_s: float
     warm_up_s: float
@@ -119,14 +118,14 @@ class PilotTrial(NamedTuple):
 
 def cell_row(position: int, cell: Cell) -> Sequence[object]:
     """A workload at a level."""
-    return cell.workload, level_text(cell.level), position, cell.kind, cell.options.model_dump_json(), cell.label
+    return cell.workload, cell.level.text, position, cell.kind, cell.options.model_dump_json(), cell.label
 
 
 def trial_row(record: TrialRecord) -> Sequence[object]:
     """A trial, without its id."""
     trial = record.trial
     return (
-        trial.block, trial.attempt, trial.workload, level_text(trial.level), trial.environment, str(record.outcome),
+        trial.block, trial.attempt, trial.workload, trial.level.text, trial.environment, str(record.outcome),
         record.message, record.started_at, record.duration_s, record.measured_s, flags_json(record.flags),
         record.measured_from_s,
     )  # fmt: skip

@@ -10,7 +10,8 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from weighbridge.model.study import Brings, Options, Study
+from weighbridge.model.options import Brings, Options
+from weighbridge.model.study import Study
 
 _STARTS = (
     "proxycommand", "knownhostscommand", "localcommand", "remotecommand", "proxyjump", "include", "match",

@@ -14,7 +14,7 @@ from ruamel.yaml.comments import CommentedMap
 
 from weighbridge import registry
 from weighbridge.errors import StudyError, Unavailable
-from weighbridge.model.compose import ComposedService, ComposeOptions
+from weighbridge.model.companion import ComposedService, ComposeOptions
 from weighbridge.model.options import Options
 from weighbridge.study.compose import Composed, Normalised, NoSuch, composed, server_words, with_saved
 from weighbridge.study.source import Place, Source, plain, written

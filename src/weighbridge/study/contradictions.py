@@ -4,10 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from weighbridge import registry
 from weighbridge.model.companion import in_order
-from weighbridge.model.cpus import MOST_CPUS
-from weighbridge.model.ladder import Rung
-from weighbridge.model.needs import Needs
-from weighbridge.model.study import Arm, Cell, Role, StudyFile
+from weighbridge.model.environment import Needs
+from weighbridge.model.quantity import MOST_CPUS
+from weighbridge.model.study import Arm, Cell, Role, Rung, StudyFile
 from weighbridge.study.source import Place, nearest
 
 AA_SUFFIX = "-again"

@@ -11,9 +11,9 @@ from weighbridge import registry
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.options import STORED, Options
 from weighbridge.model.plugin import Plugin
-from weighbridge.model.source_options import own_userland_key
 from weighbridge.model.stored_study import StoredArm, StoredCell, StoredStudy, study_json
 from weighbridge.model.study import Arm, Cell, Study, StudyFile
+from weighbridge.model.userland_source import own_userland_key
 from weighbridge.study.contradictions import contradictions
 from weighbridge.study.source import plain
 from weighbridge.study.validated import option_models

@@ -7,10 +7,11 @@ from pydantic import SerializeAsAny, StrictBool
 
 from weighbridge import registry
 from weighbridge.errors import StudyError
-from weighbridge.model.options import by_kind
+from weighbridge.model.level import Level
+from weighbridge.model.options import Name, Options, by_kind
 from weighbridge.model.plugin import Plugin
-from weighbridge.model.source_options import SourceOptions
-from weighbridge.model.study import CLIENT, Arm, Cell, Level, Name, Options, Study, StudyFile
+from weighbridge.model.study import CLIENT, Arm, Cell, Study, StudyFile
+from weighbridge.model.userland_source import SourceOptions
 from weighbridge.study import of_workloads
 from weighbridge.study.compose import Normalised
 from weighbridge.study.compose_key import expanded
@@ -105,7 +106,7 @@ def _placed(file: StudyFile, cell: Cell) -> list[Cell]:
         return [cell]
     if not isinstance(file.placement.client, list):
         return [cell.model_copy(update={"client": hosts[0]})]
-    placed = [(host, tuple(sorted((*cell.level, (CLIENT, host))))) for host in hosts]
+    placed = [(host, cell.level.with_value(CLIENT, host)) for host in hosts]
     return [cell.model_copy(update={"client": host, "level": level}) for host, level in placed]
 
 

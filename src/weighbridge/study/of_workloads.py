@@ -4,7 +4,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from weighbridge import registry
-from weighbridge.model.disk_speed import SPEEDS
+from weighbridge.model.host import SPEEDS
 from weighbridge.model.study import DISK_SPEED, SITES, Arm, Cell, StudyFile
 from weighbridge.study.mistakes import OF_EVERY_KIND
 from weighbridge.study.source import Place, plain
@@ -37,7 +37,7 @@ def placed_on_sites(cell: Cell, entry: Mapping[str, Any]) -> list[Cell]:
 
 
 def _at_level(cell: Cell, factor: str, value: Any, *, swept: bool) -> Cell:
-    level = tuple(sorted((*cell.level, (factor, "none" if value is None else str(value))))) if swept else cell.level
+    level = cell.level.with_value(factor, "none" if value is None else str(value)) if swept else cell.level
     return cell.model_copy(update={factor: value, "level": level})
 
 

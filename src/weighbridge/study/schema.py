@@ -6,13 +6,13 @@ from pydantic import BaseModel
 
 from weighbridge import registry
 from weighbridge.model.adapter import AdapterOptions
-from weighbridge.model.compose import OF_THE_SERVICE
-from weighbridge.model.disk_speed import SPEEDS
-from weighbridge.model.host_options import HostOptions
+from weighbridge.model.companion import OF_THE_SERVICE
+from weighbridge.model.host import SPEEDS
+from weighbridge.model.host_kind import HostOptions
 from weighbridge.model.plugin import Plugin
-from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.storage import StorageOptions
 from weighbridge.model.study import StudyFile
+from weighbridge.model.userland_source import SourceOptions
 from weighbridge.study.of_workloads import MOST_SITES
 from weighbridge.study.sweeps import holds_factors
 

@@ -9,8 +9,9 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 from pydantic import BaseModel
 
+from weighbridge.model.level import Level
 from weighbridge.model.options import Factors
-from weighbridge.model.study import CLIENT, Level
+from weighbridge.model.study import CLIENT
 from weighbridge.study.mistakes import OF_EVERY_KIND
 from weighbridge.study.source import Place, plain
 
@@ -32,13 +33,13 @@ def levels(entry: Mapping[str, Any], model: type[BaseModel]) -> Iterator[tuple[L
     swept = factors(entry, model)
     for combination in itertools.product(*(factor.values for factor in swept)):
         chosen = list(zip(swept, combination, strict=True))
-        level = tuple(sorted((factor.name, _as_written(value)) for factor, value in chosen))
+        level = Level((factor.name, _as_written(value)) for factor, value in chosen)
         yield level, _with_values(entry, chosen)
 
 
 def at_level(entry: Mapping[str, Any], model: type[BaseModel], level: Level) -> dict[str, Any]:
     """Return an entry with the values of one of its levels; what is no factor of its options stays as it is."""
-    wanted = dict(level)
+    wanted = level.factors
     chosen = [
         (factor, value)
         for factor in factors(entry, model)

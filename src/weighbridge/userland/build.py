@@ -8,9 +8,8 @@ from pathlib import Path
 from weighbridge import build_once, registry
 from weighbridge.errors import Unavailable, UserlandError
 from weighbridge.model.command import ProcessDefaults
-from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.userland import Userland, UserlandSpec
-from weighbridge.model.userland_source import UserlandSource
+from weighbridge.model.userland_source import SourceOptions, UserlandSource
 from weighbridge.user_cache import cache_folder
 from weighbridge.userland.products import archive, root
 

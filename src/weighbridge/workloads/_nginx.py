@@ -12,10 +12,9 @@ from pydantic import AfterValidator, Field
 
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import ServerDied, ServerNotReady
-from weighbridge.model.options import ABSOLUTE
-from weighbridge.model.plugin import Endpoint
+from weighbridge.model.options import ABSOLUTE, Brings, Options
 from weighbridge.model.quantity import Duration, Size
-from weighbridge.model.study import Brings, Options
+from weighbridge.model.workload import Endpoint
 from weighbridge.workloads._local_file import LARGEST, read_local
 
 PACKAGES = ("nginx",)

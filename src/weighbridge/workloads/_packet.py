@@ -3,7 +3,7 @@
 from typing import Literal
 
 from weighbridge.model.measurement import ProgramFailed
-from weighbridge.model.plugin import Endpoint
+from weighbridge.model.workload import Endpoint
 
 PacketBytes = int | Literal["mtu"]
 """A ``PacketSize`` as it was read: bytes, or the word."""

@@ -1,7 +1,7 @@
 """Numbered rows in a database, by a client that takes SQL from its standard input."""
 
 from weighbridge.model.command import Command
-from weighbridge.model.ledger import ACKNOWLEDGED, Ledger
+from weighbridge.model.power_cut import ACKNOWLEDGED, Ledger
 
 _WRITE = """acknowledged=$1; shift
 echo 'CREATE TABLE weighbridge_ledger (number BIGINT PRIMARY KEY);' | "$@" || exit

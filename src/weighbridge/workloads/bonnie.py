@@ -7,10 +7,12 @@ from pydantic import Field, model_validator
 
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
-from weighbridge.model.plugin import Durability, Endpoint, Workload
+from weighbridge.model.options import Options
+from weighbridge.model.plugin import Durability
 from weighbridge.model.quantity import Size
-from weighbridge.model.result import TrialResult
-from weighbridge.model.study import Options, Role
+from weighbridge.model.study import Role
+from weighbridge.model.trial import TrialResult
+from weighbridge.model.workload import Endpoint, Workload
 
 _LARGE = {
     11: Metric("block_write", "MiB/s", "higher"), 13: Metric("rewrite", "MiB/s", "higher"),

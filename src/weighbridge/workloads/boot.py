@@ -9,9 +9,10 @@ from pydantic import Field
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Measurement, Metric, Unparseable
 from weighbridge.model.openings import Openings, read_opened
-from weighbridge.model.plugin import Endpoint, Workload
-from weighbridge.model.result import TrialResult
-from weighbridge.model.study import Options, Role
+from weighbridge.model.options import Options
+from weighbridge.model.study import Role
+from weighbridge.model.trial import TrialResult
+from weighbridge.model.workload import Endpoint, Workload
 
 TIME_TO_READY = Metric("time_to_ready", "s", "lower")
 TIME_TO_CLOSE = Metric("time_to_close", "s", "lower")

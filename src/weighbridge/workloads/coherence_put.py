@@ -9,11 +9,11 @@ from pydantic import Field
 
 from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
-from weighbridge.model.plugin import Endpoint, Workload
+from weighbridge.model.options import Options
 from weighbridge.model.quantity import Size
-from weighbridge.model.result import TrialResult, Work
-from weighbridge.model.study import Options, Role
-from weighbridge.model.trial_length import Length, by_seconds
+from weighbridge.model.study import Role
+from weighbridge.model.trial import TrialResult, Work
+from weighbridge.model.workload import Endpoint, Length, Workload, by_seconds
 from weighbridge.workloads._java import JRE, java
 from weighbridge.workloads._seconds import WholeSeconds
 

@@ -8,10 +8,11 @@ from pydantic import Field, model_validator
 
 from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
-from weighbridge.model.plugin import Endpoint, Workload
+from weighbridge.model.options import Options
 from weighbridge.model.quantity import PacketSize
-from weighbridge.model.result import TrialResult, Work
-from weighbridge.model.study import Options, Role
+from weighbridge.model.study import Role
+from weighbridge.model.trial import TrialResult, Work
+from weighbridge.model.workload import Endpoint, Workload
 from weighbridge.workloads._java import JRE, java
 from weighbridge.workloads._packet import LARGEST_PAYLOAD, known, must_fit, resolved
 

@@ -9,10 +9,11 @@ from pydantic import Field
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.openings import Opened, Openings, read_opened, start_slowdown
-from weighbridge.model.plugin import Endpoint, Workload
+from weighbridge.model.options import Options
 from weighbridge.model.quantity import Duration
-from weighbridge.model.result import TrialResult
-from weighbridge.model.study import Options, Role
+from weighbridge.model.study import Role
+from weighbridge.model.trial import TrialResult
+from weighbridge.model.workload import Endpoint, Workload
 
 MEMORY_PER_SITE = Metric("memory_per_site", "MiB", "lower")
 MEMORY_IN_GROUP = Metric("memory_in_group", "MiB", "lower")

@@ -7,10 +7,12 @@ from pydantic import Field
 
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Measurement, Metric, Unparseable
-from weighbridge.model.plugin import Durability, Endpoint, Workload
+from weighbridge.model.options import Options
+from weighbridge.model.plugin import Durability
 from weighbridge.model.quantity import Size
-from weighbridge.model.result import TrialResult, Work
-from weighbridge.model.study import Options, Role
+from weighbridge.model.study import Role
+from weighbridge.model.trial import TrialResult, Work
+from weighbridge.model.workload import Endpoint, Workload
 from weighbridge.workloads import _fio
 
 _LATENCY = _fio.latency_metrics("latency")

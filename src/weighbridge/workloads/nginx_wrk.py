@@ -10,11 +10,10 @@ from pydantic import Field, model_validator
 
 from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.measurement import Broke, Measurement, Metric, ProgramFailed, Unparseable
-from weighbridge.model.plugin import Endpoint, Workload
 from weighbridge.model.quantity import Duration
-from weighbridge.model.result import TrialResult, Work
 from weighbridge.model.study import Role
-from weighbridge.model.trial_length import Length, by_seconds
+from weighbridge.model.trial import TrialResult, Work
+from weighbridge.model.workload import Endpoint, Length, Workload, by_seconds
 from weighbridge.workloads import _nginx
 from weighbridge.workloads._nginx import NginxOptions
 from weighbridge.workloads._seconds import WholeSeconds

@@ -8,11 +8,11 @@ from pydantic import AfterValidator, Field, model_validator
 
 from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
-from weighbridge.model.plugin import Endpoint, Workload
+from weighbridge.model.options import Options
 from weighbridge.model.quantity import PacketSize, Rate
-from weighbridge.model.result import TrialResult
-from weighbridge.model.study import Options, Role
-from weighbridge.model.trial_length import Length, by_seconds
+from weighbridge.model.study import Role
+from weighbridge.model.trial import TrialResult
+from weighbridge.model.workload import Endpoint, Length, Workload, by_seconds
 from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, known, must_fit, resolved
 from weighbridge.workloads._seconds import WholeSeconds
 

@@ -7,10 +7,10 @@ from pydantic import Field
 
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Measurement, Metric
-from weighbridge.model.plugin import Endpoint, Workload
-from weighbridge.model.result import TrialResult
-from weighbridge.model.study import Options, Role
-from weighbridge.model.trial_length import Length
+from weighbridge.model.options import Options
+from weighbridge.model.study import Role
+from weighbridge.model.trial import TrialResult
+from weighbridge.model.workload import Endpoint, Length, Workload
 from weighbridge.workloads import _sysbench
 from weighbridge.workloads._seconds import WholeSeconds
 

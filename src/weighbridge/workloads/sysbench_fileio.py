@@ -1,25 +1,214 @@
 """sysbench fileio: reads, writes and fsyncs per second of a set of files."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from typing import Annotated, Literal
+
+from pydantic import Field, ValidationError, ValidatorFunctionWrapHandler, WrapValidator, model_validator
 
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.measurement import Measurement, Metric
-from weighbridge.model.plugin import Durability, Endpoint, Workload
-from weighbridge.model.result import TrialResult, Work
+from weighbridge.model.measurement import Measurement, Metric, Unparseable
+from weighbridge.model.options import Options
+from weighbridge.model.plugin import Durability
+from weighbridge.model.quantity import Size
 from weighbridge.model.study import Role
+from weighbridge.model.trial import TrialResult, Work
+from weighbridge.model.workload import Endpoint, Workload
 from weighbridge.workloads import _sysbench, _sysbench_latency
 from weighbridge.workloads._read_again import read_again
-from weighbridge.workloads._sysbench_fileio import SysbenchFileioOptions, files, folder, syncs
-from weighbridge.workloads._sysbench_fileio_report import (
-    FSYNCS,
-    READ_THROUGHPUT,
-    READS,
-    WRITE_THROUGHPUT,
-    WRITES,
-    figures,
-    must_agree,
-)
+from weighbridge.workloads._seconds import WholeSeconds
+
+_EVERY, _RATIO, _BACKLOG = 100, 1.5, 128
+"""sysbench's own."""
+_SECTOR = 512
+"""Direct I/O takes multiples of a disk's logical block: at least of this."""
+
+
+def _in_one_sentence(value: object, handler: ValidatorFunctionWrapHandler) -> object:
+    try:
+        return handler(value)
+    except ValidationError:
+        raise ValueError(f"'{value!s:.60}' is not never, end or all, nor a number of requests from 1 on") from None
+
+
+Fsync = Annotated[
+    Literal["never", "end", "all"] | Annotated[int, Field(ge=1, le=10**9)], WrapValidator(_in_one_sentence)
+]
+"""When files are synced; a number: after so many requests."""
+
+
+class SysbenchFileioOptions(Options):
+    """What a study file may say about sysbench fileio: sizes in bytes, ``duration`` in seconds.
+
+    ``fsync``: ``never``; at the ``end``, within the measured time; ``all``: its file after each write; or a number:
+    all files after so many requests and at the end, as sysbench does by default after 100. 1 is not ``all``: as many
+    fsyncs as there are files follow each write.
+    """
+
+    mode: Annotated[
+        Literal["rndrw", "rndrd", "rndwr", "seqrd", "seqwr", "seqrewr"],
+        Field(description="Random or sequential; reads, writes or both; seqwr makes new files, seqrewr does not"),
+    ] = "rndrw"
+    file_size: Annotated[Size, Field(ge=512, le=2**44, description="Of all files together")] = 2**31
+    files: Annotated[int, Field(ge=1, le=10_000, description="Files, all of them open")] = 128
+    block_size: Annotated[Size, Field(ge=512, le=2**30, description="What a request reads or writes")] = 2**14
+    fsync: Annotated[Fsync, Field(description="Never, at the end, after all writes, or after so many requests")] = (
+        _EVERY
+    )
+    sync_mode: Annotated[Literal["fsync", "fdatasync"], Field(description="The system call that does it")] = "fsync"
+    io_mode: Annotated[
+        Literal["sync", "async", "mmap"],
+        Field(description="pread and pwrite, Linux AIO, or memory that is mapped"),
+    ] = "sync"
+    backlog: Annotated[int, Field(ge=1, le=65536, description="Requests of each thread at a time, with async")] = (
+        _BACKLOG
+    )
+    extra_flags: Annotated[
+        Literal["none", "sync", "dsync", "direct"], Field(description="With what the files are opened: O_SYNC, ...")
+    ] = "none"
+    read_write_ratio: Annotated[float, Field(ge=0.001, le=1000, description="Reads to a write of rndrw")] = _RATIO
+    threads: Annotated[int, Field(ge=1, le=1024, description="Worker threads")] = 1
+    duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="How long it runs, in whole seconds")] = 10.0
+    cold: Annotated[bool, Field(description="Whether each trial begins with empty page caches")] = True
+
+    @property
+    def reads(self) -> bool:
+        """Whether the mode reads."""
+        return self.mode in ("rndrw", "rndrd", "seqrd")
+
+    @property
+    def writes(self) -> bool:
+        """Whether the mode writes."""
+        return self.mode not in ("rndrd", "seqrd")
+
+    @property
+    def synced(self) -> Fsync:
+        """When writes are synced: never where there are none."""
+        return self.fsync if self.writes else "never"
+
+    @property
+    def synced_at_end(self) -> bool:
+        """Whether each thread syncs every file at its end."""
+        return self.synced not in ("never", "all")
+
+    @model_validator(mode="after")
+    def _what_fits_together(self) -> "SysbenchFileioOptions":
+        if self.file_size % (self.files * self.block_size):
+            raise ValueError(
+                f"file_size: {self.file_size} bytes in {self.files} files are not a whole number of blocks of "
+                f"{self.block_size} bytes in each file"
+            )
+        if self.extra_flags == "direct" and self.block_size % _SECTOR:
+            raise ValueError(f"extra_flags: direct needs a block_size of a multiple of {_SECTOR} bytes")
+        if self.mode != "rndrw" and self.read_write_ratio != _RATIO:
+            raise ValueError(f"read_write_ratio is for mode rndrw; {self.mode} does not mix reads and writes")
+        if self.io_mode != "async" and self.backlog != _BACKLOG:
+            raise ValueError(f"backlog is for io_mode async; with {self.io_mode} a thread has one request at a time")
+        if not self.writes:
+            self._must_sync_nothing()
+        if self.io_mode == "mmap" and (self.extra_flags != "none" or self.sync_mode != "fsync"):
+            raise ValueError("io_mode mmap uses msync: neither extra_flags nor sync_mode change anything with it")
+        if self.sync_mode == "fdatasync" and self.fsync == "never":
+            raise ValueError("sync_mode: fdatasync contradicts fsync: never")
+        return self
+
+    def _must_sync_nothing(self) -> None:
+        asked = {
+            f"fsync: {self.fsync}": self.fsync not in (_EVERY, "never"),
+            "sync_mode: fdatasync": self.sync_mode != "fsync",
+            f"extra_flags: {self.extra_flags}": self.extra_flags in ("sync", "dsync"),
+        }
+        for option, given in asked.items():
+            if given:
+                raise ValueError(f"{option} does nothing with mode {self.mode}, which writes nothing")
+
+
+def files(options: SysbenchFileioOptions) -> tuple[str, ...]:
+    """The arguments that say which files there are."""
+    return f"--file-num={options.files}", f"--file-total-size={options.file_size}"
+
+
+def folder(options: SysbenchFileioOptions, at: Endpoint) -> str:
+    """Where the files are. Modes share none: where a file system writes elsewhere, writes change what is read."""
+    return f"{at.data}/sysbench-fileio/{options.mode}-{options.files}x{options.file_size // options.files}"
+
+
+def syncs(options: SysbenchFileioOptions) -> tuple[str, ...]:
+    """The arguments that say when files are synced, all of them: sysbench's own defaults sync too."""
+    every = 0 if options.synced in ("never", "end", "all") else options.synced
+    return (
+        f"--file-fsync-freq={every}",
+        f"--file-fsync-end={'on' if options.synced_at_end else 'off'}",
+        f"--file-fsync-all={'on' if options.synced == 'all' else 'off'}",
+        f"--file-fsync-mode={options.sync_mode}",
+    )
+
+
+READS = Metric("reads", "1/s", "higher")
+WRITES = Metric("writes", "1/s", "higher")
+FSYNCS = Metric("fsyncs", "1/s", "higher")
+READ_THROUGHPUT = Metric("read_throughput", "MiB/s", "higher")
+WRITE_THROUGHPUT = Metric("write_throughput", "MiB/s", "higher")
+
+_ROUNDED = 0.0051
+"""How far a figure of two decimals may be from what it was."""
+
+
+def figures(text: str) -> dict[Metric, float]:
+    """The rates of a report, of every kind of request. Raises Unparseable."""
+    labels = {
+        READS: "reads/s",
+        WRITES: "writes/s",
+        FSYNCS: "fsyncs/s",
+        READ_THROUGHPUT: "read, MiB/s",
+        WRITE_THROUGHPUT: "written, MiB/s",
+    }
+    return {
+        metric: _sysbench.figure(text, rf"\n    {label}: +{_sysbench.NUMBER}\n", label)
+        for metric, label in labels.items()
+    }
+
+
+def must_agree(options: SysbenchFileioOptions, found: Mapping[Metric, float], total_s: float, events: int) -> None:
+    """Raise Unparseable unless the rates are those of the events, and of what was asked for."""
+    for metric, rate in ((READ_THROUGHPUT, found[READS]), (WRITE_THROUGHPUT, found[WRITES])):
+        mebibytes = rate * options.block_size / 2**20
+        if abs(found[metric] - mebibytes) > _ROUNDED * (1 + options.block_size / 2**20):
+            raise Unparseable(
+                f"sysbench's report has {found[metric]} MiB/s, but its requests are {mebibytes:.2f} MiB/s"
+            )
+    if any(found[metric] for metric in _not_asked_for(options)):
+        told = ", ".join(f"{found[metric]} {metric.name}/s" for metric in (READS, WRITES, FSYNCS))
+        raise Unparseable(f"sysbench's report of {options.mode} with fsync: {options.fsync} has {told}")
+    if options.synced == "all" and abs(found[FSYNCS] - found[WRITES]) > 2 * _ROUNDED:
+        raise Unparseable(
+            f"sysbench's report has {found[FSYNCS]} fsyncs/s for {found[WRITES]} writes/s, and not one each"
+        )
+    _must_be_all(options, found, total_s, events)
+
+
+def _not_asked_for(options: SysbenchFileioOptions) -> Iterator[Metric]:
+    if not options.reads:
+        yield READS
+    if not options.writes:
+        yield WRITES
+    if options.synced == "never":
+        yield FSYNCS
+
+
+def _must_be_all(options: SysbenchFileioOptions, found: Mapping[Metric, float], total_s: float, events: int) -> None:
+    """Raise Unparseable unless the rates make the number of events in about the total time.
+
+    An fsync is an event, but those at the end, of every file by each thread, and those within the writes of ``all``.
+    sysbench takes its rates over the time until it reports, which is a little longer than the total time.
+    """
+    rate = found[READS] + found[WRITES] + (0 if options.synced == "all" else found[FSYNCS])
+    counted = events + (options.threads * options.files if options.synced_at_end else 0)
+    took_s = counted / rate if rate else 0.0
+    least_s, most_s = 0.999 * total_s - 3 * _ROUNDED * total_s / (rate or 1), 1.1 * total_s + 1
+    if not events or not least_s <= took_s <= most_s:
+        raise Unparseable(f"sysbench's report has {rate:.2f} requests/s, but {counted} in {total_s} s")
+
 
 MEAN = Metric("latency_mean", "ms", "lower")
 P95 = Metric("latency_p95", "ms", "lower")

@@ -7,11 +7,11 @@ from pydantic import AfterValidator, Field
 
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Measurement, Metric
-from weighbridge.model.plugin import Endpoint, Workload
+from weighbridge.model.options import Options
 from weighbridge.model.quantity import Size
-from weighbridge.model.result import TrialResult
-from weighbridge.model.study import Options, Role
-from weighbridge.model.trial_length import Length
+from weighbridge.model.study import Role
+from weighbridge.model.trial import TrialResult
+from weighbridge.model.workload import Endpoint, Length, Workload
 from weighbridge.workloads import _sysbench
 from weighbridge.workloads._seconds import WholeSeconds
 

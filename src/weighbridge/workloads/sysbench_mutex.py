@@ -7,9 +7,10 @@ from pydantic import Field
 
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Measurement, Metric, Unparseable
-from weighbridge.model.plugin import Endpoint, Workload
-from weighbridge.model.result import TrialResult
-from weighbridge.model.study import Options, Role
+from weighbridge.model.options import Options
+from weighbridge.model.study import Role
+from weighbridge.model.trial import TrialResult
+from weighbridge.model.workload import Endpoint, Workload
 from weighbridge.workloads import _sysbench
 
 TIME = Metric("time", "s", "lower")

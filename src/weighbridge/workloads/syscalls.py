@@ -7,10 +7,11 @@ from pydantic import Field
 
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.measurement import Measurement, Metric
-from weighbridge.model.plugin import Endpoint, Workload
+from weighbridge.model.options import Options
 from weighbridge.model.quantity import Duration
-from weighbridge.model.result import TrialResult
-from weighbridge.model.study import Options, Role
+from weighbridge.model.study import Role
+from weighbridge.model.trial import TrialResult
+from weighbridge.model.workload import Endpoint, Workload
 from weighbridge.workloads._printed_lines import WHOLE, figures
 
 CALLS = ("getppid", "open_close", "read", "mmap", "fork_exit", "fork_exec", "pipe")

@@ -15,7 +15,7 @@ from pathlib import Path
 from weighbridge.linux import cgroups, delegation
 from weighbridge.linux.cgroup_files import ITSELF, process_limit
 from weighbridge.linux.cgroups import Cgroup
-from weighbridge.model.site import Limits
+from weighbridge.model.host import Limits
 
 RUN = "de1e6a7ed000"
 LIMITS = Limits(cpus=0.5, memory=2**28)

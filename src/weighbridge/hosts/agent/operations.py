@@ -24,7 +24,7 @@ from weighbridge.linux.delegation import tree
 from weighbridge.linux.process import RUN_VARIABLE, Process, SocketStream
 from weighbridge.linux.process import talk as start_talking
 from weighbridge.model.command import Command
-from weighbridge.model.site import Limits
+from weighbridge.model.host import Limits
 
 Answer = tuple[Mapping[str, Any], bytes]
 

@@ -4,7 +4,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from weighbridge.model.host_options import HostOptions
+from weighbridge.model.host_kind import HostOptions
 from weighbridge.model.quantity import Rate
 
 

@@ -14,13 +14,10 @@ from weighbridge.guests.system import Name
 from weighbridge.guests.volatile_disk import WriteCache
 from weighbridge.hosts.kinds._cable import CableOptions
 from weighbridge.linux.process import which
-from weighbridge.model.cpus import CpuList
-from weighbridge.model.host import HostTraits
-from weighbridge.model.host_kind import HostKind
-from weighbridge.model.host_options import HostOptions
+from weighbridge.model.host import Host, HostTraits, RunContext
+from weighbridge.model.host_kind import HostKind, HostOptions
 from weighbridge.model.plugin import Readiness
-from weighbridge.model.quantity import Size
-from weighbridge.model.site import Host, RunContext
+from weighbridge.model.quantity import CpuList, Size
 
 _LEAST = 512 * 2**20
 

@@ -5,10 +5,8 @@ from contextlib import contextmanager
 from typing import Any, ClassVar, Literal
 
 from weighbridge.linux.process import link_prefix
-from weighbridge.model.host import THIS_MACHINE, HostTraits
-from weighbridge.model.host_kind import HostKind
-from weighbridge.model.host_options import HostOptions
-from weighbridge.model.site import Host, RunContext
+from weighbridge.model.host import THIS_MACHINE, Host, HostTraits, RunContext
+from weighbridge.model.host_kind import HostKind, HostOptions
 
 
 class LocalOptions(HostOptions):

@@ -7,11 +7,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import AfterValidator, Field
 
-from weighbridge.model.host import HostTraits
-from weighbridge.model.host_kind import HostKind
-from weighbridge.model.host_options import HostOptions
+from weighbridge.model.host import Host, HostTraits, RunContext
+from weighbridge.model.host_kind import HostKind, HostOptions
 from weighbridge.model.options import Brings
-from weighbridge.model.site import Host, RunContext
 
 
 def _configuration(path: str) -> str:

@@ -10,12 +10,10 @@ from pydantic import Field
 
 from weighbridge.hosts.kinds._cable import CableOptions
 from weighbridge.linux.packages import install_here
-from weighbridge.model.cpus import CpuList
-from weighbridge.model.host import HostTraits
-from weighbridge.model.host_kind import HostKind
-from weighbridge.model.host_options import HostOptions
+from weighbridge.model.host import Host, HostTraits, RunContext
+from weighbridge.model.host_kind import HostKind, HostOptions
 from weighbridge.model.plugin import Readiness
-from weighbridge.model.site import Host, RunContext
+from weighbridge.model.quantity import CpuList
 
 
 class TestbedOptions(CableOptions):

@@ -7,6 +7,7 @@ from typing import Any
 from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.history import History, PastRun
 from weighbridge.analysis.results import Comparison, MetricReport
+from weighbridge.model.level import Level
 from weighbridge.report.charts.base import BASELINE, PALETTE, Canvas, Chart, colour_of, layer, nominal, quantitative
 from weighbridge.report.charts.costs import axis_numbers, cost_limits, kept_inside
 from weighbridge.report.charts.labels import listed
@@ -33,7 +34,7 @@ class Series:
 
 def series_of(found: History) -> list[Series]:
     """Give each headline metric of each study, in the order in which they first appeared."""
-    by: dict[tuple[str, str, str, str, str], list[tuple[int, MetricReport, Comparison]]] = {}
+    by: dict[tuple[str, str, Level, str, str], list[tuple[int, MetricReport, Comparison]]] = {}
     for number, past in enumerate(found.runs, 1):
         for report, row in past.costs:
             key = past.run.analysis.study, report.workload, report.level, report.metric, report.unit

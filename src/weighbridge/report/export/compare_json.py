@@ -1,6 +1,5 @@
 """Runs compared for machines: the document of ``compare --json``."""
 
-import json
 from collections.abc import Sequence
 
 from weighbridge.analysis.between_runs import ChangeRow, MetricChanges, RunPair, RunsCompared
@@ -81,7 +80,7 @@ def _pair(pair: RunPair, first: str, second: str) -> PairRow:
 def _cost(metric: MetricChanges, row: ChangeRow) -> ChangedCost:
     report = metric.before
     return {
-        "environment": row.environment, "aa": row.aa, "workload": report.workload, "level": json.loads(report.level),
+        "environment": row.environment, "aa": row.aa, "workload": report.workload, "level": report.level.factors,
         "metric": report.metric, "unit": report.unit, "better": report.better, "headline": report.headline,
         "resource_use": report.resource_use, "before": _in_run(row.before, report.unit),
         "after": _in_run(row.after, metric.after.unit), "change": _change(row, report.unit), "unknown": row.unknown,
@@ -110,7 +109,7 @@ def _change(row: ChangeRow, unit: str) -> ChangeJson | None:
 def _value(metric: MetricChanges, own: OwnValues) -> ChangedValue:
     report, worse = metric.before, own.worsening
     return {
-        "environment": own.environment, "workload": report.workload, "level": json.loads(report.level),
+        "environment": own.environment, "workload": report.workload, "level": report.level.factors,
         "metric": report.metric, "unit": report.unit, "before": own.before, "after": own.after,
         "change": finite(worse.estimate) if worse else None, "change_low": finite(worse.low) if worse else None,
         "change_high": finite(worse.high) if worse else None, "change_unit": _unit(own.scale, report.unit),

@@ -75,7 +75,7 @@ def _measurements(store: RunStore, analysis: Analysis) -> list[dict[str, object]
     for trial in analysis.trials:
         about: dict[str, object] = {
             "trial": trial.id, "block": trial.block, "attempt": trial.attempt, "order": trial.order,
-            "environment": trial.environment, "workload": trial.workload, "level": trial.level,
+            "environment": trial.environment, "workload": trial.workload, "level": trial.level.text,
             "outcome": trial.outcome, "message": trial.message, "started_at": trial.started_at,
             "duration_s": trial.duration_s, "flags": stable_text(trial.flags),
             **_within(analysis, trial.environment),
@@ -103,7 +103,7 @@ def write_programs(store: RunStore, directory: Path, analysis: Analysis | None =
         if trial is not None and sample.site in PLACES:
             rows.append({
                 "trial": trial.id, "block": trial.block, "attempt": trial.attempt, "environment": trial.environment,
-                "workload": trial.workload, "level": trial.level, "role": sample.site, "name": sample.name,
+                "workload": trial.workload, "level": trial.level.text, "role": sample.site, "name": sample.name,
                 "unit": UNITS.get(sample.name, "s"), "value": sample.value, "outcome": trial.outcome,
                 **_within(analysis, trial.environment),
             })  # fmt: skip
@@ -130,7 +130,8 @@ def _cost_row(analysis: Analysis, report: MetricReport, row: Comparison) -> dict
     if limit is not None:
         numbers |= {"hidden_by": limit.kind, "hidden_share": limit.share, "hidden_rate": limit.rate}
     return {
-        **cost_json(analysis, report, row), **numbers, **_within(analysis, row.environment), "level": report.level,
+        **cost_json(analysis, report, row), **numbers, **_within(analysis, row.environment),
+        "level": report.level.text,
         "value": row.value, "adjusted_p": row.adjusted_p, "noise_floor": report.noise_floor, "aa": row.aa,
         "flags": "; ".join(map(coded_text, row.remarks)), "unresolved": "; ".join(row.unresolved),
     }  # fmt: skip

@@ -253,7 +253,7 @@ class LimitAnswer(Within, Worsening):
 
 @with_config(ConfigDict(extra="forbid"))
 class TrialLengthRow(TypedDict):
-    """How long trials of a workload at a level worked, in seconds; see ``weighbridge.model.trial_length``."""
+    """How long trials of a workload at a level worked, in seconds; see ``weighbridge.model.decisions``."""
 
     workload: str
     level: dict[str, str]

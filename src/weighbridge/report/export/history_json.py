@@ -1,7 +1,5 @@
 """The runs of a folder for machines: the document of ``history --json``."""
 
-import json
-
 from weighbridge.analysis.history import History, PastRun
 from weighbridge.report.export.compare_document import HISTORY_VERSION, HistoryDocument, PastRunRow
 from weighbridge.report.export.compare_json import facts_json
@@ -28,7 +26,7 @@ def _run(past: PastRun) -> PastRunRow:
         "costs": [
             {
                 **worsening_json(row.cost, report.unit), "environment": row.environment, "workload": report.workload,
-                "level": json.loads(report.level), "metric": report.metric, "unit": report.unit,
+                "level": report.level.factors, "metric": report.metric, "unit": report.unit,
                 "verdict": "inconclusive" if row.few and row.hidden is None else row.verdict, "blocks": row.blocks,
             }
             for report, row in past.costs

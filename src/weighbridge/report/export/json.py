@@ -1,9 +1,11 @@
 """A run for machines: the document of ``report --json``."""
 
-import json
 import math
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, fields, is_dataclass
+from typing import Any
+
+from pydantic import BaseModel
 
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.bottleneck import Bottleneck
@@ -11,31 +13,104 @@ from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.gate import Finding
 from weighbridge.analysis.latency import PERCENTS
 from weighbridge.analysis.merged_latency import Latency, LatencyReport
+from weighbridge.analysis.program_use import program_use
+from weighbridge.analysis.remarks import Remark
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
+from weighbridge.analysis.sweep import EnvironmentCurve, LoadSweep, MetricCurve
 from weighbridge.model.power_cut import PowerCut
-from weighbridge.report.export.curves import curves_json
 from weighbridge.report.export.document import (
     VERSION,
     CostRow,
+    CurveRow,
     Hidden,
     Interval,
     LimitAnswer,
     Noise,
+    Peak,
+    PeakCost,
     Percentile,
     Percentiles,
     PowerCutRow,
+    ProgramRow,
+    RemarkRow,
     Report,
     SessionRow,
     Worsening,
 )
-from weighbridge.report.export.programs import programs_json
 from weighbridge.report.export.provenance import provenance, utc
-from weighbridge.report.export.remarks import remark_json
 from weighbridge.report.export.within import within_json
-from weighbridge.report.text.remarks import coded_text
+from weighbridge.report.text.remarks import coded_text, remark_text
 from weighbridge.report.text.steps import change_text
 from weighbridge.statistics import Cost
 from weighbridge.store.run import RunStore
+
+
+def curves_json(analysis: Analysis) -> list[CurveRow]:
+    """Give each throughput's curves."""
+    return [
+        _curve(analysis, sweep, metric, curve)
+        for sweep in analysis.sweeps
+        for metric in sweep.metrics
+        if metric.throughput
+        for curve in metric.curves
+    ]
+
+
+def _curve(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, curve: EnvironmentCurve) -> CurveRow:
+    whole = next((each for each in metric.whole if each.environment == curve.environment), None)
+    errors, peak = sweep.errors.get(curve.environment), curve.peak
+    found: Peak | None = None
+    if peak is not None:
+        found = {"level": peak.level.text, "value": peak.value, "highest": peak.highest, "of": peak.of}
+    return {
+        "environment": curve.environment, **within_json(analysis, curve.environment), "workload": sweep.workload,
+        "metric": metric.metric, "unit": metric.unit, "load": sweep.load, "fixed": sweep.fixed, "peak": found,
+        "peak_cost": _ratio(whole.peak_cost if whole else None), "errors_from": errors.first.text if errors else None,
+    }  # fmt: skip
+
+
+def _ratio(cost: Cost | None) -> PeakCost | None:
+    """A ratio to the baseline; a single block has no interval."""
+    if cost is None or cost.scale != "ratio":
+        return None
+    limits = (cost.low, cost.high) if cost.blocks > 1 else (None, None)
+    low, high = (each if each is not None and math.isfinite(each) else None for each in limits)
+    return {"typical": cost.typical, "low": low, "high": high, "blocks": cost.blocks}
+
+
+def programs_json(store: RunStore, analysis: Analysis) -> list[ProgramRow]:
+    """One object per workload, level, role and environment, with medians over the blocks."""
+    cells = {trial.label: (trial.workload, trial.level) for trial in analysis.trials}
+    return [
+        {
+            "environment": each.environment,
+            **within_json(analysis, each.environment),
+            "workload": cells[label][0],
+            "level": cells[label][1].factors,
+            "role": each.role,
+            "blocks": each.blocks,
+            "medians": dict(each.medians),
+        }
+        for label, rows in program_use(store, analysis).items()
+        for each in rows
+    ]
+
+
+def remark_json(remark: Remark) -> RemarkRow:
+    """Return ``code``, the fields of the remark's class under their names, and ``text``."""
+    return {"code": remark.code, **_plain(remark), "text": remark_text(remark)}
+
+
+def _plain(value: object) -> Any:
+    """A value as JSON has it: data as objects by the names of its fields, numbers that are not finite as null."""
+    if isinstance(value, BaseModel):
+        return value.model_dump(mode="json", exclude_defaults=True)
+    if is_dataclass(value):
+        return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
+    if isinstance(value, tuple):
+        named = getattr(value, "_asdict", None)
+        return named() if named else [_plain(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
@@ -69,12 +144,12 @@ def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
         "percentiles": [_percentiles(analysis, report, row) for report in analysis.latencies for row in report.rows],
         "curves": curves_json(analysis),
         "bottlenecks": [
-            {"environment": name, **within_json(analysis, name), "workload": workload, "level": json.loads(level),
+            {"environment": name, **within_json(analysis, name), "workload": workload, "level": level.factors,
              "trials": dict(each)}
             for (workload, level, name), each in analysis.bottlenecks.items()
         ],
         "broke": [
-            {"environment": name, **within_json(analysis, name), "workload": workload, "level": json.loads(level),
+            {"environment": name, **within_json(analysis, name), "workload": workload, "level": level.factors,
              "broke": each.trials, "of": each.of, "reason": each.reason}
             for (workload, level, name), each in analysis.broken.items()
         ],
@@ -84,7 +159,7 @@ def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
         ],
         "trial_lengths": [
             {
-                "workload": each.workload, "level": json.loads(each.level),
+                "workload": each.workload, "level": each.level.factors,
                 "asked_s": each.asked_s, "chosen_s": each.chosen_s, "beside_s": each.beside_s,
             }
             for each in analysis.lengths
@@ -111,7 +186,7 @@ def _percentiles(analysis: Analysis, report: LatencyReport, row: Latency) -> Per
         **within_json(analysis, row.environment),
         "workload": report.workload,
         "metric": report.metric,
-        "level": json.loads(report.level),
+        "level": report.level.factors,
         "unit": "s",
         "runs": row.runs,
         "requests": row.requests,
@@ -196,7 +271,7 @@ def cost_json(analysis: Analysis, report: MetricReport, row: Comparison, against
         **within_json(analysis, row.environment),
         "workload": report.workload,
         "metric": report.metric,
-        "level": json.loads(report.level),
+        "level": report.level.factors,
         "unit": report.unit,
         "better": report.better,
         "baseline_value": report.baseline_value if row.baseline_value is None else row.baseline_value,

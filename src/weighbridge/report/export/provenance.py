@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from datetime import UTC, datetime
 from typing import Any
 
-from weighbridge.model.host_difference import SCOPE as HOST_DIFFERENCES
+from weighbridge.model.facts import HOST_DIFFERENCES
 from weighbridge.report.export.document import Provenance
 from weighbridge.store.run import RunStore
 

@@ -1,6 +1,5 @@
 """The parts of the page about each workload and level: what the template shows, from an analysis."""
 
-import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -12,7 +11,6 @@ from weighbridge.analysis.program_use import ProgramUse
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.analysis.usage import Usage
 from weighbridge.model.flag import FlagKind
-from weighbridge.model.level import level_label
 from weighbridge.report import charts
 from weighbridge.report.anchors import group
 from weighbridge.report.page import HALF_PX, place
@@ -175,7 +173,7 @@ def sweeps(analysis: Analysis) -> list[dict[str, Any]]:
         shown = shared_unit([report.baseline_value for report in reports], reports[0].unit)
         rows = [
             {
-                "level": level_label(json.loads(report.level)) or report.label,
+                "level": report.level.label or report.label,
                 "id": f"w{cells[report.label]}" if report.label in cells else "",
                 "baseline": quantity(report.baseline_value, report.unit, shown),
                 "cells": [_row(analysis, cells.get(report.label, 0), report, row) for row in report.comparisons],

@@ -3,13 +3,13 @@
 Clients on several hosts (a level ``client``) have a part of the sentence each.
 """
 
-import json
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
+from weighbridge.model.study import CLIENT
 from weighbridge.report.text.effect import Effect, effect
 from weighbridge.report.text.metric_names import metric_phrase
 from weighbridge.report.text.paths import place_words
@@ -30,8 +30,7 @@ class Found:
     @property
     def place(self) -> str:
         """The host of the clients; empty where that is not swept."""
-        client = json.loads(self.report.level or "{}").get("client")
-        return client if isinstance(client, str) else ""
+        return self.report.level.value_of(CLIENT) or ""
 
     @property
     def effect(self) -> Effect | None:

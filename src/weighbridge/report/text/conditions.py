@@ -1,7 +1,7 @@
 """Under what the machine measured, what its last calibration says, and which durability was checked, in words."""
 
 from weighbridge.analysis.results import Analysis
-from weighbridge.model.trial_length import length_text
+from weighbridge.model.decisions import length_text
 from weighbridge.report.text.durability import power_cut_lines
 
 NOT_THIS_PATH = "the calibration of this machine is for one host without cables, not for this path"

@@ -15,6 +15,7 @@ from weighbridge.analysis.sweep import (
     Peak,
     WholeCost,
 )
+from weighbridge.model.level import Level
 from weighbridge.report.text.formatting import SPACE, cost_of, quantity
 from weighbridge.report.text.metric_names import metric_label
 
@@ -77,7 +78,7 @@ def _count(broke: Broke) -> str:
 def broke_sentences(analysis: Analysis) -> list[str]:
     """Give where the load was more than environments bear: a sentence for those of which the same is to be said."""
     found: dict[str, list[str]] = {}
-    seen: set[tuple[str, str]] = set()
+    seen: set[tuple[str, Level]] = set()
     for sweep in analysis.sweeps:
         seen |= {(sweep.workload, level.level) for level in sweep.levels}
         for name, broke in sweep.broke.items():

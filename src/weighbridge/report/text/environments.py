@@ -12,10 +12,11 @@ from typing import Any, TypeVar
 from weighbridge.analysis.isolation import NO_HYPERVISOR, Isolation
 from weighbridge.analysis.results import Analysis
 from weighbridge.model.isolation import SiteLayers
-from weighbridge.model.ladder import Rung
+from weighbridge.model.level import Level
+from weighbridge.model.study import Rung
 
 Data = TypeVar("Data")
-Cell = tuple[str, str, str]
+Cell = tuple[str, Level, str]
 """Workload, level, environment."""
 
 NAMES = frozenset({"environment", "environments", "baseline", "aa_arm", "previous"})

@@ -1,7 +1,7 @@
 """Environments of the study that a run does not measure, in words."""
 
 from weighbridge.analysis.results import Analysis
-from weighbridge.model.ladder import nearest_base
+from weighbridge.model.study import nearest_base
 
 
 def left_out_lines(analysis: Analysis) -> list[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from weighbridge.analysis.noise import MachineNoise
-from weighbridge.model.device_interrupts import InterruptRate
+from weighbridge.model.facts import InterruptRate
 from weighbridge.model.flag import FlagCode
 from weighbridge.report.text.trial_flags import flag_kind_text
 

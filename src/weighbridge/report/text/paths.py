@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from weighbridge.analysis.path_table import Mechanism, PathTable
 from weighbridge.analysis.paths import ClientPlace, PathDifference, PathFigures, ProxiedFigures
-from weighbridge.model.path import NetworkPath
+from weighbridge.model.facts import NetworkPath
 from weighbridge.report.text.formatting import plain
 
 TITLE = "What changes on the path"

@@ -41,7 +41,7 @@ from weighbridge.analysis.remarks import (
     TargetMissed,
     WithinNoise,
 )
-from weighbridge.model.host_difference import HostDifference
+from weighbridge.model.facts import HostDifference
 from weighbridge.report.text.formatting import difference_interval, noise_text, percent_interval, plain, share
 from weighbridge.report.text.notices import NOTICES
 from weighbridge.report.text.paths import difference_words, place_words

@@ -11,9 +11,8 @@ from pydantic import Field
 
 from weighbridge.errors import Unavailable
 from weighbridge.model.options import ABSOLUTE, Brings
-from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.userland import UserlandSpec
-from weighbridge.model.userland_source import UserlandSource
+from weighbridge.model.userland_source import SourceOptions, UserlandSource
 from weighbridge.userland.products import archive
 
 

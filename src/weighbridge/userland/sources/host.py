@@ -10,9 +10,8 @@ from pydantic import Field
 from weighbridge.errors import Unavailable
 from weighbridge.model.command import ProcessDefaults
 from weighbridge.model.options import ABSOLUTE, Brings
-from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.userland import Userland, UserlandSpec
-from weighbridge.model.userland_source import UserlandSource
+from weighbridge.model.userland_source import SourceOptions, UserlandSource
 from weighbridge.userland.products.root import packages_in
 
 _NOT_LAYERED = ("/", "/tmp", "/run", "/proc", "/sys", "/dev")  # noqa: S108

@@ -14,9 +14,8 @@ from weighbridge.errors import Unavailable
 from weighbridge.model.by_hand import Recipe
 from weighbridge.model.command import ProcessDefaults
 from weighbridge.model.options import Brings
-from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.userland import UserlandSpec
-from weighbridge.model.userland_source import UserlandSource
+from weighbridge.model.userland_source import SourceOptions, UserlandSource
 from weighbridge.userland.commands import BUILD_DEADLINE_S
 from weighbridge.userland.products import archive
 from weighbridge.userland.sources import _image_archive

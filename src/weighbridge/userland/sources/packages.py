@@ -14,9 +14,8 @@ from weighbridge.linux.packages import install_here
 from weighbridge.linux.process import which as _which
 from weighbridge.linux.subordinate_ids import has_ranges, range_command
 from weighbridge.model.by_hand import Recipe
-from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.userland import UserlandSpec
-from weighbridge.model.userland_source import UserlandSource
+from weighbridge.model.userland_source import SourceOptions, UserlandSource
 from weighbridge.userland import c as c_programs
 from weighbridge.userland import debian_archive
 from weighbridge.userland import golang as go_programs

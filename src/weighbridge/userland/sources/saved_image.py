@@ -9,9 +9,8 @@ from pydantic import Field
 
 from weighbridge.model.command import ProcessDefaults
 from weighbridge.model.options import ABSOLUTE, Brings
-from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.userland import UserlandSpec
-from weighbridge.model.userland_source import UserlandSource
+from weighbridge.model.userland_source import SourceOptions, UserlandSource
 from weighbridge.userland.products import archive
 from weighbridge.userland.sources import _image_archive
 from weighbridge.userland.sources._image_process import process_of

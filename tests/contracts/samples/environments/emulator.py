@@ -7,10 +7,10 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from weighbridge.hosts.chroot import chroot_site
+from weighbridge.model.environment import Environment, EnvironmentOptions
 from weighbridge.model.isolation import Layer
-from weighbridge.model.plugin import Environment, Readiness
+from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import Site, SiteRequest
-from weighbridge.model.storage import EnvironmentOptions
 
 
 class EmulatorOptions(EnvironmentOptions):

@@ -5,10 +5,9 @@ from contextlib import contextmanager
 from typing import Any, ClassVar
 
 from weighbridge.hosts.chroot import chroot_site
-from weighbridge.model.needs import Needs
-from weighbridge.model.plugin import Environment, Readiness
+from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
+from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import Site, SiteRequest
-from weighbridge.model.storage import EnvironmentOptions
 
 
 class UnshareOptions(EnvironmentOptions):

@@ -11,10 +11,11 @@ from weighbridge.launcher.site import GroupedSite
 from weighbridge.launcher.within import within
 from weighbridge.linux.process import environment_of
 from weighbridge.model.command import Command
-from weighbridge.model.needs import Needs
+from weighbridge.model.environment import Environment, Needs
+from weighbridge.model.host import Group
 from weighbridge.model.options import Options
-from weighbridge.model.plugin import Environment, Readiness
-from weighbridge.model.site import Group, Site, SiteRequest
+from weighbridge.model.plugin import Readiness
+from weighbridge.model.site import Site, SiteRequest
 
 
 class UtsOptions(Options):

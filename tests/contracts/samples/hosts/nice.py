@@ -9,10 +9,8 @@ from pydantic import Field
 from weighbridge.hosts.local import LocalHost
 from weighbridge.linux.process import Process, SocketStream
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.host import HostTraits
-from weighbridge.model.host_kind import HostKind
-from weighbridge.model.host_options import HostOptions
-from weighbridge.model.site import Host, RunContext
+from weighbridge.model.host import Host, HostTraits, RunContext
+from weighbridge.model.host_kind import HostKind, HostOptions
 
 
 class NiceOptions(HostOptions):

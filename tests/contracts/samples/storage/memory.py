@@ -8,9 +8,9 @@ from pydantic import Field
 
 from weighbridge.errors import Unavailable
 from weighbridge.model.command import Command
-from weighbridge.model.mount import Mount, MountRequest
 from weighbridge.model.plugin import Durability
 from weighbridge.model.quantity import Size
+from weighbridge.model.site import Mount, MountRequest
 from weighbridge.model.storage import Storage, StorageOptions
 
 

@@ -10,9 +10,8 @@ from pydantic import Field
 
 from weighbridge.errors import Unavailable
 from weighbridge.model.options import Brings
-from weighbridge.model.source_options import SourceOptions
 from weighbridge.model.userland import UserlandSpec
-from weighbridge.model.userland_source import UserlandSource
+from weighbridge.model.userland_source import SourceOptions, UserlandSource
 
 
 class ArchiveOptions(SourceOptions):

@@ -8,9 +8,9 @@ from pydantic import Field
 from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.options import Options
-from weighbridge.model.plugin import Endpoint, Workload
-from weighbridge.model.result import TrialResult, Work
 from weighbridge.model.study import Role
+from weighbridge.model.trial import TrialResult, Work
+from weighbridge.model.workload import Endpoint, Workload
 
 _SCRIPT = "/tmp/measured.pl"
 

@@ -1,0 +1,347 @@
+"""Docker: the userland as an image, in a container with one of Docker's networks."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
+from functools import partial
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from weighbridge.engines import gvisor, networks, own_program, shared_root
+from weighbridge.engines.attached import Attached
+from weighbridge.engines.client import answers, engine_errors, quietly, readiness
+from weighbridge.engines.container import DockerSite, must_be_there, process_options, runs_for_user, why_lost
+from weighbridge.engines.docker import LAUNCHER, Engine, engine_of
+from weighbridge.engines.kernel_support import lacking, not_looked
+from weighbridge.engines.memory_layer import layered_folder
+from weighbridge.engines.networks import Attachment, network_name
+from weighbridge.engines.settings import Settings
+from weighbridge.engines.swarm import Swarm
+from weighbridge.environments.docker.compose import by_hand
+from weighbridge.environments.docker.contradictions import ON_PARENT, problems
+from weighbridge.launcher.launch import Launcher
+from weighbridge.linux import selinux
+from weighbridge.linux.links import interfaces
+from weighbridge.linux.process import environment_of
+from weighbridge.model.by_hand import ByHand, ByHandRequest
+from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
+from weighbridge.model.host import Host
+from weighbridge.model.options import ABSOLUTE, Brings
+from weighbridge.model.plugin import Durability, Readiness
+from weighbridge.model.site import DATA, Mount, MountRequest, Site, SiteRequest
+from weighbridge.model.userland import Userland
+
+_PURPOSES = {"none": "docker", "host": "docker", "bridge": "nat", "overlay": "swarm"}
+
+
+def _purpose(options: Any) -> str:
+    """What a secluded host is for. An encrypted overlay has rules that a plain one's packets would walk."""
+    return _PURPOSES[options.network] + ("-encrypted" if options.encrypted else "")
+
+
+def host_for(options: Any, request: SiteRequest) -> tuple[Host, Settings]:
+    """The host to open on: one of its own where the network or the engine's settings change it.
+
+    On a secluded host that is always so: translation of addresses for one environment costs each connection of its
+    host.
+    """
+    server = request.role == "server"
+    disk = options.storage.engine_disk if options.storage else None
+    settings = Settings(options.userland_proxy, not (options.publish_by == "proxy" and server), disk, options.dockerd)
+    changes = [options.network] if options.network in ON_PARENT else ["bridged"] if options.attach else []
+    if not changes and request.host.secluded is not None:
+        changes = [_purpose(options)]
+    purpose = "-".join(part for part in (*changes, settings.purpose) if part)
+    return (request.host.variant(purpose) if purpose else request.host), settings
+
+
+def way_to_companions(options: Any) -> str:
+    """Return how a container gets to the companions of a study; "" where no network of its own leads there."""
+    if options.network == "host":
+        return "host to bridge"
+    return "on the same bridge" if options.network == "bridge" and not options.attach else ""
+
+
+def notes_of(options: Any, request: SiteRequest, made: Engine) -> dict[str, str]:
+    """What is particular about a container, beside what its engine tells, by what it is about."""
+    notes: dict[str, str] = {"network": options.network, "seccomp": options.seccomp}
+    if request.userland.of_this_machine:
+        notes["root"] = "this machine's own root folder, bound into the container"
+    if made.layered:
+        notes["image"] = "its lower layer is the host's own disk of the userland"
+    if options.runtime == "runsc":
+        notes |= gvisor.facts(made, options.network)
+    proxied = options.publish_on == "loopback" and options.userland_proxy
+    if options.publish and (options.publish_by == "proxy" or proxied):
+        notes["not honoured: limits of docker-proxy"] = "it carries this environment's traffic outside of all limits"
+    if request.storage is not None:
+        notes["storage"] = f"{DATA} on {request.storage.kind}"
+    return notes
+
+
+Address = Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,3}){3}$", examples=["10.0.0.101"])]
+Subnet = Annotated[str, Field(pattern=r"^\d{1,3}(\.\d{1,3}){3}/\d{1,2}$", examples=["10.0.0.0/24"])]
+_Program = Annotated[
+    str, Field(pattern=r"^[^\x00-\x1f:]{1,1000}$", examples=["/opt/docker-29/bin/dockerd"]), ABSOLUTE
+]
+
+
+class DockerOptions(EnvironmentOptions):
+    """Which network, how clients reach the server, and what else may cost something.
+
+    ``bridge`` is a bridge network made for the run; with ``attach: interface`` the host's interface is a port of it,
+    and one subnet spans all hosts. ``publish`` has clients use a published port instead of the container's own
+    address: from another host on the host's address, on the same host on the bridge's own (``gateway``: the path of
+    netfilter's address translation, which clients on other machines take too) or on ``loopback`` (through
+    docker-proxy). ``publish_by: proxy`` makes docker-proxy the path from anywhere (an engine without iptables).
+
+    ``macvlan`` and ``ipvlan`` need a ``parent`` interface (testbed and ssh hosts have one), and between machines that
+    are no testbed a ``subnet`` and each role's ``addresses``. ``overlay`` forms a swarm for the run.
+    """
+
+    network: Literal["none", "host", "bridge", "macvlan", "ipvlan", "overlay"] = "bridge"
+    attach: Annotated[Literal["interface"] | None, Field(description="What becomes a port of the bridge")] = None
+    parent: Annotated[str | None, Field(pattern=r"^[A-Za-z0-9_.-]{1,15}$", description="The host's interface")] = None
+    subnet: Subnet | None = None
+    gateway: Address | None = None
+    addresses: Annotated[dict[Literal["server", "client"], Address], Field(description="Of each role")] = Field(
+        default_factory=dict
+    )
+    ipvlan_mode: Literal["l2", "l3"] = "l2"
+    encrypted: Annotated[bool, Field(description="Encrypt the overlay network (IPsec)")] = False
+    publish: bool = False
+    publish_on: Literal["gateway", "loopback"] = "gateway"
+    publish_by: Literal["nat", "proxy"] = "nat"
+    userland_proxy: Annotated[bool, Field(description="The engine's own setting")] = True
+    dockerd: Annotated[_Program | None, Field(description="The engine's program; else PATH's"), Brings.PROGRAM] = None
+    seccomp: Annotated[Literal["default", "unconfined"], Field(description="The filter of system calls")] = "default"
+    runtime: Annotated[Literal["default", "runsc"], Field(description="runsc: gVisor, its own kernel")] = "default"
+
+
+class Docker(Environment):
+    """Containers of the Docker engine that answers, or of one of our own."""
+
+    kind = "docker"
+    summary = "a Docker container with network none, host, bridge, macvlan, ipvlan or overlay; published ports"
+    options = DockerOptions
+    mounts = frozenset({"folder", "volume", "layer"})
+    storage = "volume"
+    shares_root = True
+
+    def layer_durability(self, options: DockerOptions) -> Durability:
+        """gVisor keeps the layer in a file of its own, to which no sync gets (runsc's --overlay2=root:self)."""
+        return "none" if options.runtime == "runsc" else "synchronous"
+
+    def problems(self, options: Any, *, needs: Needs) -> list[str]:
+        """Combinations of options that cannot work, and networks that cannot carry what the study asks."""
+        return list(problems(options, needs))
+
+    def readiness(self, options: Any | None = None) -> Readiness:
+        """Whether an engine answers or one can be started, and whether the kernel has what the network needs."""
+        own = None if options is None else options.dockerd
+        ready = readiness() if own is None else own_program.readiness(own)
+        if not ready.ready:
+            return ready
+        if options is None:
+            refusal = shared_root.refusal()
+            return ready if refusal is None else replace(ready, caveat="images alone", detail=refusal.detail)
+        if options.runtime == "runsc" and not (sandbox := gvisor.readiness()).ready:
+            return sandbox
+        wanted = [options.network] if options.network in ("macvlan", "ipvlan", "overlay") else []
+        features = [*wanted, *(["encrypted"] if options.encrypted else [])]
+        for feature in features:
+            if why := lacking(feature):
+                return Readiness(False, why, "use a kernel that has the feature, or leave this environment out")
+        if features and (why_not := not_looked()) is not None:
+            return Readiness(True, *why_not, caveat="whether the kernel has what it takes is not known")
+        return ready
+
+    def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
+        """The interface that it is to be attached to; a machine without an engine where it has one of its own."""
+        if not any(host.this_machine for host in needs.holding.values()):
+            return None
+        if options.dockerd is not None and answers():
+            return own_program.BESIDE_ANOTHER
+        if needs.of_this_machine and (refusal := shared_root.refusal()) is not None:
+            return refusal
+        if not options.parent:
+            return None
+        if options.parent in (links := interfaces()):
+            return None
+        known = f"name one that it has: {', '.join(links)}"
+        return Readiness(False, f"parent: this machine has no network interface '{options.parent}'", known)
+
+    def way_to_companions(self, options: Any) -> str:
+        """As a second interface on their bridge; with the host's network as the host does."""
+        return way_to_companions(options)
+
+    def variants(self) -> Mapping[str, Any]:
+        """The networks for which a kernel may lack something."""
+        return {
+            "docker macvlan": DockerOptions(network="macvlan"),
+            "docker ipvlan": DockerOptions(network="ipvlan"),
+            "docker overlay": DockerOptions(network="overlay"),
+            "docker overlay, encrypted": DockerOptions(network="overlay", encrypted=True),
+            "docker runtime: runsc (gVisor)": DockerOptions(runtime="runsc"),
+        }
+
+    def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
+        """Services and networks of Docker Compose."""
+        return by_hand(options, request)
+
+    @contextmanager
+    def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
+        """A container whose first process is our launcher."""
+        host, settings = host_for(options, request)
+        made = engine_of(request.run, host, settings)
+        with ExitStack() as stack:
+            attachment = _attach(stack, options, request, made)
+            with engine_errors(f"opening {request.name}"):
+                container = _container(stack, made, options, request, attachment)
+                if request.companions is not None and options.network != "host":
+                    made.client.networks.get(request.companions.network).connect(container)
+                attached = _start(made, container, options, attachment)
+                addresses = _addresses(container, options, request, made, attachment)
+            notes = partial(notes_of, options, request, made)
+            why, variables = why_lost(made, container, attached), environment_of(request.run.id)
+            launcher = stack.enter_context(Launcher(attached, request.name, why, variables))
+            launcher.tells_use = options.runtime != "runsc"
+            site = DockerSite(request, made, container, addresses, notes, launcher)
+            if options.runtime == "runsc" and options.network == "host":
+                site.listening = gvisor.listening_outside(made.host, site.pid)
+            yield site
+
+
+def _attach(stack: ExitStack, options: DockerOptions, request: SiteRequest, made: Engine) -> Attachment:
+    run, host = request.run, made.host
+    if options.network in ("none", "host"):
+        return Attachment(options.network)
+    if options.network == "overlay":
+        swarm = run.share("swarm", lambda: Swarm.formed(run))
+        swarm.join(made)
+        name = swarm.network(request.environment, encrypted=options.encrypted, subnet=options.subnet)
+        return Attachment(name, start=partial(swarm.start, made, name))
+    parent = options.parent or host.interface
+    fixed = options.addresses.get("client" if request.role == "client" else "server")
+    if host.secluded is not None and options.subnet is None:
+        fixed = host.secluded.next_address()
+    if options.network in ON_PARENT:
+        driver: networks.Driver = "macvlan" if options.network == "macvlan" else "ipvlan"
+        mode = "bridge" if driver == "macvlan" else options.ipvlan_mode
+        network = run.share(
+            f"{driver} {mode} {host.name} {parent} {options.subnet} {options.gateway}",
+            lambda: networks.on_parent(made, run, driver, parent, options.subnet, options.gateway, mode),
+        )
+        return Attachment(network.name, fixed, network)
+    if options.attach:
+        network = run.share(f"bridged {host.name}", lambda: networks.attached_bridge(made, run, parent))
+        return Attachment(network.name, fixed, network)
+    if options.publish:
+        if request.beside:
+            return Attachment(network_name(run, request.beside))
+        network = stack.enter_context(networks.bridge(made, run, request.name))
+    else:  # both roles are on one bridge: Docker lets nothing pass between two
+        key = f"bridge {host.name} {request.environment}"
+        network = run.share(key, lambda: networks.bridge(made, run, request.name))
+    return Attachment(network.name, None, network, _ports(options, request, host, network))
+
+
+def _ports(options: DockerOptions, request: SiteRequest, host: Host, network: Any) -> dict[str, tuple[str, int]]:
+    on = _published_on(options, request, host, network)
+    return {f"{port}/{transport}": (on, port) for transport, port in request.ports} if options.publish else {}
+
+
+def _published_on(options: DockerOptions, request: SiteRequest, host: Host, network: Any) -> str:
+    if request.apart:
+        return host.address
+    return networks.gateway(network) if options.publish_on == "gateway" else "127.0.0.1"
+
+
+def _container(
+    stack: ExitStack, made: Engine, options: DockerOptions, request: SiteRequest, attachment: Attachment
+) -> Any:
+    limits = request.limits
+    mount = stack.enter_context(_storage(made, request)) if request.storage is not None else None
+    volumes = {mount.source: {"bind": DATA, "mode": "rw"}} if mount is not None and mount.source else {}
+    if request.userland.layered:
+        folder = stack.enter_context(layered_folder(made, request.run, request.name, request.userland))
+        volumes[folder] = {"bind": request.userland.layered, "mode": "rw"}
+    mounts = shared_root.binds(request.userland, {each["bind"] for each in volumes.values()})
+    container = made.client.containers.create(
+        made.image(request.userland),
+        [],
+        entrypoint=[LAUNCHER],
+        stdin_open=True,
+        log_config={"type": "none"},
+        runtime=gvisor.runtime(made, options.network) if options.runtime == "runsc" else None,
+        healthcheck={"test": ["NONE"]},  # of an image that has one
+        name=f"weighbridge-{request.run.id}-{request.name}",
+        hostname=None if options.network == "host" else request.name[:63],  # the host's, which the host can resolve
+        labels=made.labels,
+        network=attachment.network,
+        networking_config=_fixed(made, attachment),
+        ports=attachment.ports,
+        read_only=mount is None or mount.way != "layer",
+        volumes=volumes,
+        mounts=mounts,
+        security_opt=_security(options, made.host, request.userland, [*mounts, *volumes]),
+        tmpfs={"/tmp": "mode=1777,exec", "/run": "mode=1777,exec"},  # noqa: S108 - folders of the container
+        cgroup_parent=made.cgroup_parent,
+        cpu_quota=limits.cpu_quota_us,
+        cpu_period=limits.cpu_period_us if limits.cpus is not None else None,
+        mem_limit=limits.memory,
+        memswap_limit=-1 if limits.memory is not None else None,  # as in a control group: swap is not limited
+        cpuset_cpus=limits.cpuset,
+        environment=environment_of(request.run.id),
+        **process_options(made, request.userland),
+        extra_hosts=dict(request.companions.addresses) if request.companions else None,
+    )
+    if not made.disposable or request.beside:  # an engine of ours takes the run's own with it
+        stack.callback(quietly, container.remove, force=True, v=True)
+    return container
+
+
+def _security(options: DockerOptions, host: Host, userland: Userland, mounted: Sequence[Any]) -> list[str]:
+    """Its security options. What is mounted is a folder of the host unless it is a volume's name, without a slash."""
+    files_of_host = any(not isinstance(each, str) or "/" in each for each in mounted)
+    seccomp = ["seccomp=unconfined"] if options.seccomp == "unconfined" else []
+    # natively set-user-id has no effect for a user, whose programs are in a user namespace
+    no_new = ["no-new-privileges:true"] if runs_for_user(userland) else []
+    return [*seccomp, *no_new, *selinux.security_options(host.read, files_of_host=files_of_host)]
+
+
+def _start(made: Engine, container: Any, options: DockerOptions, attachment: Attachment) -> Attached:
+    attached = attachment.start(container)
+    container.reload()
+    must_be_there(made, container)
+    if made.host.secluded is not None and options.network not in ("none", "host"):
+        made.host.secluded.keep_offloads(int(container.attrs["State"]["Pid"]))
+    return attached
+
+
+def _storage(made: Engine, request: SiteRequest) -> AbstractContextManager[Mount]:
+    assert request.storage is not None
+    return request.storage.open(MountRequest(request.run, made.host, request.name, made))
+
+
+def _fixed(made: Engine, attachment: Attachment) -> dict[str, Any] | None:
+    """The address that a container must have in its network; the engines of two hosts do not know of each other's."""
+    if attachment.ip is None:
+        return None
+    return {attachment.network: made.client.api.create_endpoint_config(ipv4_address=attachment.ip)}
+
+
+def _addresses(
+    container: Any, options: DockerOptions, request: SiteRequest, made: Engine, attachment: Attachment
+) -> tuple[str, str]:
+    """Where the other role reaches the container, and where its servers bind."""
+    if attachment.network in ("none", "host"):
+        return (made.host.address,) * 2 if request.apart and options.network == "host" else ("127.0.0.1",) * 2
+    own = str(container.attrs["NetworkSettings"]["Networks"][attachment.network]["IPAddress"])
+    if not options.publish or request.role == "client" or request.beside:
+        return own, own
+    return _published_on(options, request, made.host, attachment.own), "0.0.0.0"  # noqa: S104
+
+
+PLUGIN = Docker()

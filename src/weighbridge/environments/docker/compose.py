@@ -1,0 +1,120 @@
+"""A Docker environment as Docker Compose makes it, with both roles on one machine."""
+
+from collections.abc import Iterator, Mapping
+from ipaddress import IPv4Network
+from typing import Any
+
+from weighbridge.environments.docker.contradictions import ON_PARENT
+from weighbridge.model.by_hand import (
+    ETHERNET_PAYLOAD,
+    LOOPBACK,
+    ByHand,
+    ByHandRequest,
+    Setting,
+)
+
+PARENT = Setting("PARENT", "eth0", "the interface to which macvlan and ipvlan networks are attached")
+_VXLAN = 50
+"""Bytes by which an overlay's packets are smaller."""
+_ANY = "0.0.0.0"  # noqa: S104 - in a container
+_Network = dict[str, Any]
+
+
+def by_hand(options: Any, request: ByHandRequest) -> ByHand:
+    """The services of the roles inside, and the networks that they are in."""
+    if cannot := _why_not(options, request):
+        return ByHand(cannot)
+    differs = tuple(_differences(options))
+    if options.network in ("none", "host"):
+        services = {role: {"network_mode": options.network, **_security(options)} for role in request.inside}
+        return ByHand(services=services, differs=differs)
+    if options.publish:
+        return _published(options, request, differs)
+    subnet = IPv4Network(options.subnet or f"198.19.{request.number % 256}.0/24")
+    server = options.addresses.get("server", str(subnet[2]))
+    client = options.addresses.get("client", str(subnet[3]))
+    gateway = options.gateway or str(subnet[1])
+    network = _network(options, subnet, gateway if options.network != "macvlan" or options.gateway else "")
+    own = {"server": server, "client": client}
+    both = "server" in request.inside
+    return ByHand(
+        listen=server if both else _ANY,
+        address=server if both else gateway,
+        client=client if "client" in request.inside else gateway,
+        udp_payload=ETHERNET_PAYLOAD - (_VXLAN if options.network == "overlay" else 0),
+        services={role: _service(options, "sites", own[role]) for role in request.inside},
+        networks={"sites": network},
+        first=_first(options),
+        differs=differs,
+    )
+
+
+def _published(options: Any, request: ByHandRequest, differs: tuple[str, ...]) -> ByHand:
+    """Each role in a network of its own; clients use the server's published ports."""
+    server, client = (IPv4Network(f"198.19.{(request.number + 128 * n) % 256}.0/24") for n in (0, 1))
+    on = LOOPBACK if options.publish_on == "loopback" else str(server[1])
+    ports = [f"{on}:{port}:{port}/{transport}" for transport, port in request.ports]
+    services = {"server": {**_service(options, "server", str(server[2])), "ports": ports}}
+    networks = {"server": _network(options, server, str(server[1]))}
+    if "client" in request.inside:
+        services["client"] = _service(options, "client", str(client[2]))
+        networks["client"] = _network(options, client, str(client[1]))
+    of_client = str(client[2]) if "client" in request.inside else str(server[1])
+    return ByHand("", _ANY, on, of_client, ETHERNET_PAYLOAD, services, networks, differs=differs)
+
+
+def _why_not(options: Any, request: ByHandRequest) -> str:
+    return next(_obstacles(options, request), "")
+
+
+def _obstacles(options: Any, request: ByHandRequest) -> Iterator[str]:
+    apart = request.network and not {"server", "client"} <= request.inside
+    if request.network and options.network == "none":
+        yield "network: none carries nothing between two roles"
+    if apart and options.network in (*ON_PARENT, "overlay"):
+        yield f"network: {options.network} is not reached from its own machine, where the kit has the other role"
+    if options.publish and "server" not in request.inside:
+        yield "only the ports of a server are published, and this study's is outside"
+    if options.publish and options.publish_on == "loopback" and "client" in request.inside:
+        yield "a port that is published on the loopback interface is not reached from another container"
+    if options.publish_by == "proxy":
+        yield "docker-proxy carries all connections only of an engine without iptables, which Weighbridge starts"
+    if options.publish and not options.userland_proxy:
+        yield "the engine's own setting userland_proxy is not Docker Compose's to change"
+
+
+def _differences(options: Any) -> Iterator[str]:
+    if options.attach:
+        yield "the bridge is an ordinary one of the engine: no interface of the machine is a port of it"
+    if options.dockerd is not None:
+        yield f"the engine is the one that answers: Weighbridge has started {options.dockerd}"
+    if options.network == "overlay":
+        yield "both ends of the overlay are on one machine, which its packets do not leave"
+
+
+def _first(options: Any) -> tuple[str, ...]:
+    if options.network == "overlay":
+        return ("overlay networks need a swarm: `docker swarm init --advertise-addr 127.0.0.1`",)
+    if options.network in ON_PARENT and not options.parent:
+        return (f"set `{PARENT.name}` in `.env` to an interface of the machine",)
+    return ()
+
+
+def _network(options: Any, subnet: IPv4Network, gateway: str) -> _Network:
+    driver: dict[str, Any] = {"driver": options.network}
+    if options.network in ON_PARENT:
+        mode = ("macvlan_mode", "bridge") if options.network == "macvlan" else ("ipvlan_mode", options.ipvlan_mode)
+        driver["driver_opts"] = {"parent": options.parent or PARENT, mode[0]: mode[1]}
+    if options.network == "overlay":
+        driver["attachable"] = True
+        driver |= {"driver_opts": {"encrypted": ""}} if options.encrypted else {}
+    pool = {"subnet": str(subnet), **({"gateway": gateway} if gateway else {})}
+    return {**driver, "ipam": {"config": [pool]}}
+
+
+def _service(options: Any, network: str, address: str) -> dict[str, Any]:
+    return {"networks": {network: {"ipv4_address": address}}, **_security(options)}
+
+
+def _security(options: Any) -> Mapping[str, Any]:
+    return {"security_opt": ["seccomp=unconfined"]} if options.seccomp == "unconfined" else {}

@@ -1,0 +1,269 @@
+"""Podman: the userland as an image, in a container of root or of an ordinary user (rootless)."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from weighbridge.engines.docker import LAUNCHER
+from weighbridge.engines.podman import LABEL, Podman, podman_of
+from weighbridge.environments.podman.contradictions import IN_USER_SPACE, problems
+from weighbridge.environments.podman.programs import knows_pasta, readiness
+from weighbridge.environments.podman.root import root_words, unmet
+from weighbridge.environments.podman.site import PodmanSite, connected_by_pasta
+from weighbridge.errors import Unavailable
+from weighbridge.launcher.launch import Launcher
+from weighbridge.linux import selinux
+from weighbridge.linux.cgroup_files import TOP
+from weighbridge.linux.process import environment_of, most_open_files, most_processes
+from weighbridge.model.by_hand import ByHand, ByHandRequest
+from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
+from weighbridge.model.host import Group, Host
+from weighbridge.model.plugin import Readiness
+from weighbridge.model.site import DATA, Mount, MountRequest, Site, SiteRequest
+
+Network = Literal["none", "host", "bridge", "slirp4netns", "pasta"]
+
+
+class PodmanOptions(EnvironmentOptions):
+    """Whose containers they are, their network, and how clients reach the server.
+
+    ``rootless: true`` gives containers of an ordinary user, in a user namespace. ``bridge`` (the default) is a bridge
+    of netavark's; ``slirp4netns`` (the default of rootless containers) and ``pasta`` carry packets in a process of
+    the user's, and are reached by published ports only. ``publish`` has clients use a published port: of a bridge
+    from the same host on the bridge's own address (``gateway``) or on ``loopback``, from elsewhere on the host's.
+    """
+
+    rootless: Annotated[bool, Field(description="Containers of an ordinary user")] = False
+    network: Annotated[Network | None, Field(description="bridge; with rootless: slirp4netns")] = None
+    publish: bool = False
+    publish_on: Literal["gateway", "loopback"] = "gateway"
+    seccomp: Annotated[Literal["default", "unconfined"], Field(description="The filter of system calls")] = "default"
+
+    @property
+    def joined(self) -> Network:
+        """The network that it is."""
+        return self.network or ("slirp4netns" if self.rootless else "bridge")
+
+
+class PodmanEnvironment(Environment):
+    """Containers of podman, with a storage of the run's own."""
+
+    kind = "podman"
+    summary = "a Podman container, of root or rootless, with network none, host, bridge, slirp4netns or pasta"
+    options = PodmanOptions
+    limited_by_host = True
+    shares_root = True
+    mounts = frozenset({"folder", "layer"})
+    storage = "directory"
+    programs: ClassVar = ("podman",)
+
+    def problems(self, options: Any, *, needs: Needs) -> list[str]:
+        """Combinations of options that cannot work, and networks that cannot carry what the study asks."""
+        return list(problems(options, needs))
+
+    def readiness(self, options: Any | None = None) -> Readiness:
+        """Whether podman, its runtime and what its network needs are there; starts nothing."""
+        return readiness(options)
+
+    def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
+        """This machine's own programs, for all but a user's rootless containers."""
+        return unmet(needs, rootless=options.rootless)
+
+    def variants(self) -> Mapping[str, Any]:
+        """What needs more than podman itself."""
+        return {
+            "podman rootless": PodmanOptions(rootless=True),
+            "podman rootless, pasta": PodmanOptions(rootless=True, network="pasta"),
+        }
+
+    def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
+        """By podman's own command line, not by the kit."""
+        return ByHand("the kit makes Compose files for Docker alone: bring it up by hand, for example by podman run")
+
+    @contextmanager
+    def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
+        """A container whose first process is our launcher."""
+        if request.host.secluded is not None:
+            purpose = "podman-rootless" if options.rootless else "podman"
+            request = replace(request, host=request.host.variant(purpose))
+        made = podman_of(request.run, request.host, rootless=options.rootless, layered=request.userland.layered)
+        with ExitStack() as stack:
+            group, refused = _group(request, rootless=options.rootless)
+            if group:
+                stack.callback(group.remove)
+                stack.callback(group.kill)
+            network = _bridge(made, options, request) if options.joined == "bridge" else {}
+            gateway = str(network["subnets"][0]["gateway"]) if network else ""
+            name = f"weighbridge-{request.name}"
+            made.must(
+                f"making {name}", "create", *_words(stack, made, options, request, group, network, gateway, name)
+            )
+            stack.callback(made.ask, "rm", "--force", "--time", "0", name)
+            process, stream = made.attach(name)
+            stack.callback(process.stop)
+
+            def why() -> str:
+                process.wait(0.2)
+                said = process.stop().stderr.decode(errors="replace").strip()
+                return said.splitlines()[-1] if said else "the container ended"
+
+            launcher = stack.enter_context(Launcher(stream, request.name, why, environment_of(request.run.id)))
+            state = made.inspect(name)
+            pid = int(state["State"]["Pid"])
+            if group and options.rootless:
+                made.move(pid, group)
+            own = _own_address(state)
+            notes = _notes(options, request)
+            if _without_network(made, options):
+                forwarded = _forwarded(options, request)
+                stack.enter_context(connected_by_pasta(made, pid, forwarded))
+                notes["pasta"] = f"connected by Weighbridge: podman {made.version} cannot"
+            addresses = _addresses(options, request, own, gateway)
+            site = PodmanSite(request, made, launcher, addresses, pid, group, options.joined != "host")
+            site.notes |= notes | {f"not honoured: {limit}": reason for limit, reason in refused.items()}
+            stack.callback(site.thaw)  # frozen, its launcher would not hear that it is to end
+            yield site
+
+
+def _bridge(made: Podman, options: PodmanOptions, request: SiteRequest) -> Mapping[str, Any]:
+    """The bridge that both roles of an environment are on; with ``publish`` each has its own, and a port leads there.
+
+    It stays until the run's end, and a site that is opened beside another one joins that one's.
+    """
+    whose = (request.beside or request.name) if options.publish else request.environment
+    return request.run.share(f"podman bridge {request.host.name} {whose}", made.bridge)
+
+
+def _group(request: SiteRequest, *, rootless: bool) -> tuple[Group | None, Mapping[str, str]]:
+    """The group that the container is in, in which a rootless one finds its limits; podman sets those of root's."""
+    limits = request.limits
+    try:
+        group = request.host.group(request.name)
+    except Unavailable as error:
+        asked = {"cpus": limits.cpus, "memory": limits.memory, "pin": limits.cpuset}
+        return None, {what: str(error) for what, value in asked.items() if value is not None}
+    return group, group.limit(limits) if rootless else {}
+
+
+def _words(
+    stack: ExitStack,
+    made: Podman,
+    options: PodmanOptions,
+    request: SiteRequest,
+    group: Group | None,
+    network: Mapping[str, Any],
+    gateway: str,
+    name: str,
+) -> list[str]:
+    """The arguments of ``podman create``."""
+    mount = stack.enter_context(_storage(request)) if request.storage is not None else None
+    words = ["--interactive", "--name", name, "--label", f"{LABEL}={request.run.id}", "--pull", "never"]
+    words += ["--entrypoint", f'["{LAUNCHER}"]', "--volume", f"{made.launcher}:{LAUNCHER}:ro"]
+    words += ["--log-driver", "none", "--no-healthcheck", "--http-proxy=false", "--systemd=false"]
+    words += ["--no-hosts", "--pids-limit", "-1"]
+    for limit, most in (("nofile", most_open_files()), ("nproc", most_processes())):
+        words += ["--ulimit", f"{limit}={most}:{most}"]
+    for folder in ("/tmp", "/run"):  # noqa: S108 - of the container
+        words += ["--tmpfs", f"{folder}:mode=1777,exec"]
+    for variable, value in environment_of(request.run.id).items():
+        words += ["--env", f"{variable}={value}"]
+    if mount is None or mount.way != "layer":
+        words += ["--read-only", "--read-only-tmpfs=false"]
+    if mount is not None and mount.source:
+        words += ["--volume", f"{made.put_folder(mount.source, f'data-{request.name}')}:{DATA}"]
+    if options.seccomp == "unconfined":
+        words += ["--security-opt", "seccomp=unconfined"]
+    for option in _labels(request.host):
+        words += ["--security-opt", option]
+    if options.joined != "host":
+        words += ["--hostname", request.name[:63]]
+    words += root_words(stack, made, request)
+    if group and not options.rootless:
+        words += ["--cgroups=no-conmon", "--cgroup-parent", f"/{TOP}/{request.run.id}/{request.name}"]
+        words += _limits(request)
+    joined = "none" if _without_network(made, options) else str(network.get("name", options.joined))
+    words += ["--network", joined, *(() if joined == "none" else ("--dns", "none"))]
+    if options.publish and not _without_network(made, options):
+        words += _ports(options, request, gateway)
+    return [*words, made.image(request.userland)]
+
+
+def _labels(host: Host) -> list[str]:
+    """Its launcher is a file of the host."""
+    return selinux.security_options(host.read, files_of_host=True)
+
+
+def _storage(request: SiteRequest) -> AbstractContextManager[Mount]:
+    assert request.storage is not None
+    return request.storage.open(MountRequest(request.run, request.host, request.name))
+
+
+def _limits(request: SiteRequest) -> list[str]:
+    limits, words = request.limits, []
+    if limits.cpus is not None:
+        words += ["--cpu-period", str(limits.cpu_period_us), "--cpu-quota", str(limits.cpu_quota_us)]
+    if limits.memory is not None:
+        words += ["--memory", str(limits.memory), "--memory-swap", "-1"]  # as in a control group: swap is not limited
+    if limits.cpuset is not None:
+        words += ["--cpuset-cpus", limits.cpuset]
+    return words
+
+
+def _without_network(made: Podman, options: PodmanOptions) -> bool:
+    """Whether podman makes it without a network, because pasta is started by us."""
+    return options.joined == "pasta" and not knows_pasta(made.version)
+
+
+def _ports(options: PodmanOptions, request: SiteRequest, gateway: str) -> list[str]:
+    on = _published_on(options, request, gateway)
+    return [
+        word
+        for port, transport in ((port, transport) for transport, port in request.ports)
+        for word in ("--publish", f"{on}:{port}:{port}/{transport}")
+    ]
+
+
+def _forwarded(options: PodmanOptions, request: SiteRequest) -> dict[str, list[str]]:
+    """By transport what pasta is to forward, in its own words."""
+    on = _published_on(options, request, "")
+    ports = request.ports if options.publish else ()
+    return {kind: [f"{on}/{port}" for transport, port in ports if transport == kind] for kind in ("tcp", "udp")}
+
+
+def _published_on(options: PodmanOptions, request: SiteRequest, gateway: str) -> str:
+    if request.apart:
+        return request.host.address
+    return gateway if gateway and options.publish_on == "gateway" else "127.0.0.1"
+
+
+def _own_address(state: Mapping[str, Any]) -> str:
+    networks = state["NetworkSettings"].get("Networks") or {}
+    return next((str(network["IPAddress"]) for network in networks.values() if network.get("IPAddress")), "")
+
+
+def _addresses(options: PodmanOptions, request: SiteRequest, own: str, gateway: str) -> tuple[str, str]:
+    """Where the other role reaches the container, and where its servers bind."""
+    if options.joined in ("none", "host"):
+        return (request.host.address,) * 2 if request.apart and options.joined == "host" else ("127.0.0.1",) * 2
+    if options.publish and request.role != "client" and not request.beside:
+        return _published_on(options, request, gateway), "0.0.0.0"  # noqa: S104
+    if options.joined in IN_USER_SPACE:
+        return "0.0.0.0", "0.0.0.0"  # noqa: S104 - nobody reaches it; as a client it binds to whatever it has
+    return own, own
+
+
+def _notes(options: PodmanOptions, request: SiteRequest) -> dict[str, str]:
+    labels = selinux.facts(_labels(request.host))
+    notes: dict[str, str] = {"network": options.joined, "seccomp": options.seccomp, **labels}
+    if options.joined in IN_USER_SPACE:
+        why = "it carries this environment's traffic outside of all limits"
+        notes[f"not honoured: limits of {options.joined}"] = why
+    if request.storage is not None:
+        notes["storage"] = f"{DATA} on {request.storage.kind}"
+    return notes
+
+
+PLUGIN = PodmanEnvironment()

@@ -1,0 +1,55 @@
+"""What is wrong with the options of a Podman environment, whatever the machine."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from weighbridge.environments._network_problems import (
+    LOOPBACK_IS_HERE,
+    NO_NETWORK,
+    ONE_WAY,
+    apart_from_client,
+    fixed_port_problems,
+)
+from weighbridge.model.environment import Needs
+
+IN_USER_SPACE = ("slirp4netns", "pasta")
+"""The networks of rootless containers: a process of the user's carries every packet."""
+
+
+def problems(options: Any, needs: Needs) -> Iterator[str]:
+    """A sentence for each combination that cannot work, and for each network that cannot carry what is asked."""
+    network = options.joined
+    if options.rootless and network == "bridge":
+        yield "network: bridge needs root: with rootless: true use slirp4netns, pasta, host or none"
+    if not options.rootless and network in IN_USER_SPACE:
+        yield f"network: {network} is one of rootless containers: add rootless: true, or use bridge"
+    if options.publish and network in ("none", "host"):
+        yield f"'publish' needs network: bridge, slirp4netns or pasta, not {network}"
+    if options.publish_on == "loopback" and not (options.publish and network == "bridge"):
+        yield "'publish_on' needs network: bridge and publish: true"
+    if far := [kind for kind, host in needs.hosts.items() if not host.here]:
+        yield f"podman is measured on this machine and on hosts made on it, not on hosts of kind {' and '.join(far)}"
+    if needs.network:
+        yield from _out_of_reach(options, needs)
+
+
+def _out_of_reach(options: Any, needs: Needs) -> Iterator[str]:
+    network, both = options.joined, {"server", "client"} <= needs.inside
+    if network == "none":
+        yield NO_NETWORK
+    else:
+        yield from apart_from_client(needs)
+    if network in IN_USER_SPACE and "server" in needs.inside and not options.publish:
+        yield f"network: {network} is reached by published ports only: publish: true"
+    if network in IN_USER_SPACE and both and not needs.apart:
+        yield f"network: {network} does not lead from one container to another of the host: put one role outside"
+    if needs.apart and network == "bridge" and not options.publish:
+        yield "a bridge cannot be reached from another host: publish: true"
+    if needs.apart and network == "pasta":
+        yield "network: pasta is measured with its client on the same host: none from another one reached it here"
+    if needs.apart and options.publish_on == "loopback":
+        yield LOOPBACK_IS_HERE
+    if needs.server_calls_client and (options.publish or network in IN_USER_SPACE):
+        yield ONE_WAY
+    if options.publish:
+        yield from fixed_port_problems(needs)

@@ -1,0 +1,52 @@
+"""This machine's own root folder in a user's rootless container: bound into it, read-only, with the user's rights."""
+
+import os
+from contextlib import ExitStack
+from pathlib import Path
+
+from weighbridge.engines.podman import Podman, memory_of
+from weighbridge.engines.shared_root import bound
+from weighbridge.errors import Unavailable
+from weighbridge.model.environment import Needs
+from weighbridge.model.plugin import Readiness
+from weighbridge.model.site import SiteRequest
+
+
+def unmet(needs: Needs, *, rootless: bool) -> Readiness | None:
+    """Return why a container cannot have this machine's root folder; None where it can, or need not."""
+    if not needs.of_this_machine or (rootless and os.geteuid() != 0):
+        return None
+    why = "podman's containers have this machine's own programs where a user runs them alone (rootless: true)"
+    return Readiness(False, why, "use docker, or an image (--image)")
+
+
+def root_words(stack: ExitStack, made: Podman, request: SiteRequest) -> list[str]:
+    """Return the arguments of ``podman create`` that give a container this machine's files; none of a built userland.
+
+    Each mount is bound with those below it, which a user cannot leave out (mount_namespaces(7)), and those are bound
+    again, read-only. The user is the same inside as outside. Raises Unavailable.
+    """
+    userland = request.userland
+    if not userland.of_this_machine:
+        return []
+    words = ["--userns", "keep-id", "--user", f"{os.geteuid()}:{os.getegid()}"]
+    words += ["--group-add", "keep-groups"] if made.runtime == "crun" else []
+    for path in dict.fromkeys(bound(userland.root)):
+        if {*str(path)} & {*',"'}:
+            raise Unavailable(f"podman takes no mount with a comma or a quote in its path: {path}")
+        words += ["--mount", f"type=bind,src={path},dst={path},ro=true"]
+    return words + (_layer(stack, made, request, Path(userland.layered)) if userland.layered else [])
+
+
+def _layer(stack: ExitStack, made: Podman, request: SiteRequest, folder: Path) -> list[str]:
+    """A layer in memory over a folder, which stays as it is."""
+    here = memory_of(request.run.id, request.name)
+    try:
+        here.mkdir(mode=0o700)
+    except OSError as error:
+        raise Unavailable(f"{here}, a folder in memory, cannot be made: {error.strerror}") from None
+    stack.callback(made.ask, "unshare", "rm", "-rf", str(here))  # the kernel's own folder in it is a subordinate id's
+    for name in ("upper", "work"):
+        (here / name).mkdir()
+    (here / "upper").chmod(folder.stat().st_mode & 0o7777)
+    return ["--volume", f"{folder}:{folder}:O,upperdir={here}/upper,workdir={here}/work"]

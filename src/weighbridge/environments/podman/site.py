@@ -1,0 +1,101 @@
+"""A Podman container as a site, and how pasta is connected to one where podman cannot do so."""
+
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+
+from weighbridge.engines.podman import Podman
+from weighbridge.errors import Unavailable
+from weighbridge.launcher.launch import Launcher
+from weighbridge.launcher.site import GroupedSite, limit_of_processes
+from weighbridge.linux import counters
+from weighbridge.linux.cgroup_files import NETWORK, network_of, processes_of
+from weighbridge.model.facts import IN_NAMESPACE
+from weighbridge.model.host import Group
+from weighbridge.model.site import SiteRequest
+
+_CONNECTED_S = 10.0
+_WITH_LOOPBACK = 2
+
+
+class PodmanSite(GroupedSite):
+    """A running container. Implements ``Site``; ``notes`` are further facts, ``pid`` is the host's number of it."""
+
+    def __init__(
+        self,
+        request: SiteRequest,
+        made: Podman,
+        launcher: Launcher,
+        addresses: tuple[str, str],
+        pid: int,
+        group: Group | None,
+        own_network: bool,
+    ) -> None:
+        super().__init__(request.name, made.host, launcher, addresses, group)
+        self.notes: dict[str, str] = {}
+        self.pid = pid
+        self._made = made
+        self._own_network = own_network
+        self._userland = request.userland
+
+    def meters(self) -> Mapping[str, float]:
+        """Counters of the container's control group; without one there are none of its own."""
+        return self.host.meters_of(self.pid) if self._group else {}
+
+    def scope(self) -> Mapping[str, str]:
+        """The files of its control group (or its processes, where it has none), and of its network."""
+        used = self.host.scope_of(self.pid) if self._group else processes_of(self.pid) | network_of(self.pid)
+        return {what: path for what, path in used.items() if self._own_network or what != NETWORK}
+
+    def _runs_as(self) -> str:
+        if self._userland.of_this_machine:
+            return IN_NAMESPACE
+        return "root of a user namespace" if self._made.rootless else "root"
+
+    def facts(self) -> Mapping[str, str]:
+        """Podman, its runtime, the network and the userland."""
+        made = self._made
+        return {
+            "userland": self._userland.digest,
+            "user": self._userland.process.user(self._runs_as()),
+            "podman": f"{made.version} ({'rootless' if made.rootless else 'rootful'})",
+            "storage driver": made.storage_driver,
+            "runtime": made.runtime,
+            "transport": "podman start --attach, which stays, outside of the site's limits: "
+            "8 to 9 MiB of density's memory_per_site",
+            "host": self.host.name,
+            **limit_of_processes(self.host, self.pid),
+            "address": self.address,
+            **self.notes,
+        }
+
+
+@contextmanager
+def connected_by_pasta(made: Podman, pid: int, forwarded: Mapping[str, list[str]]) -> Iterator[None]:
+    """Connect a container that has no network by pasta, with the options that podman gives it from 4.4 on.
+
+    ``forwarded``: by transport what is forwarded to the container ("127.0.0.1/5201"). Raises Unavailable.
+    """
+    words = [
+        "pasta",
+        "--config-net",
+        "--foreground",
+        "--quiet",
+        "--no-map-gw",
+        "--tcp-ns",
+        "none",
+        "--udp-ns",
+        "none",
+    ]
+    for transport, ports in forwarded.items():
+        for port in ports or ["none"]:
+            words += [f"--{transport}-ports", port]
+    pasta = made.start_beside(*words, str(pid))
+    try:
+        deadline = time.monotonic() + _CONNECTED_S
+        while len(counters.interfaces(made.host.read(f"/proc/{pid}/net/dev").decode())) < _WITH_LOOPBACK:
+            if pasta.wait(0.02) or time.monotonic() > deadline:
+                raise Unavailable(f"pasta does not connect the container: {pasta.stop().last_words}")
+        yield
+    finally:
+        pasta.stop()

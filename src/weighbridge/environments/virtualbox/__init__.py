@@ -1,0 +1,162 @@
+"""VirtualBox: the userland as the disk of one of its machines."""
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+from uuid import uuid4
+
+from pydantic import Field
+
+from weighbridge.engines.virtualbox import FOLDERS
+from weighbridge.environments._network_problems import fixed_port_problems, network_problems
+from weighbridge.environments.virtualbox import commands
+from weighbridge.environments.virtualbox.commands import DISK_DRIVERS, NICS, Disk, Nic, VirtualMachine
+from weighbridge.environments.virtualbox.network import attachment
+from weighbridge.environments.virtualbox.site import VirtualBox, facts_of, first_words, launcher_in, machine_of
+from weighbridge.errors import Unavailable
+from weighbridge.guests import data_disk, disk, kernel, medium
+from weighbridge.guests.architecture import X86_64
+from weighbridge.guests.group import hypervisor_group
+from weighbridge.guests.resources import SMALLER, cpus_of, lacking_memory, memory_of, memory_problems, reserved
+from weighbridge.guests.site import GuestSite
+from weighbridge.linux.packages import install_here
+from weighbridge.linux.process import most_open_files
+from weighbridge.model.command import Command
+from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
+from weighbridge.model.isolation import Layer
+from weighbridge.model.plugin import Readiness
+from weighbridge.model.site import Site, SiteRequest
+
+LAYER = Layer("VirtualBox")
+_DRIVERS = ("crc32c_generic", "ext4", *DISK_DRIVERS, "tcp_diag", "udp_diag")
+_DEVICE = Path("/dev/vboxdrv")
+
+
+class VirtualboxOptions(EnvironmentOptions):
+    """What the machine's interface is, and how it is reached.
+
+    ``network: bridge`` is a bridged adapter on a bridge of the run's own, of which with ``attach: interface`` the
+    host's interface is a port; ``internal`` joins machines alone; ``nat`` is VirtualBox's address translation with
+    forwarded ports; ``host-only`` is a network of machines and their host. Virtual CPUs and memory come from the
+    study's ``resources``.
+    """
+
+    network: Literal["bridge", "internal", "nat", "host-only", "none"] = "bridge"
+    attach: Annotated[Literal["interface"] | None, Field(description="What becomes a port of the bridge")] = None
+    nic: Annotated[Nic, Field(description="The machine's network interface")] = "e1000"
+
+
+class Virtualbox(Environment):
+    """A machine with Debian's kernel, booted from a CD image of ours, without an init system."""
+
+    kind = "virtualbox"
+    summary = "a machine of VirtualBox, with a choice of networks and interfaces"
+    options = VirtualboxOptions
+    mounts = frozenset({"folder"})
+    shares_storage = False
+    storage = "directory"
+    programs: ClassVar = (*kernel.PROGRAMS, *disk.PROGRAMS, *medium.PROGRAMS, "ip")
+    architectures: ClassVar = (X86_64.name,)
+
+    def unverified(self, options: Any | None = None) -> str:
+        """What could not be run where this was made."""
+        return "machines were created, started and removed, but no workload has run in one"
+
+    def problems(self, options: Any, *, needs: Needs) -> list[str]:
+        """What its networks do not reach, and hosts that are no machines of ours."""
+        found, both = [], "client" in needs.inside
+        if not all(host.here for host in needs.hosts.values()):
+            found.append("its disk is made on this machine: put its roles on local, testbed or guest hosts")
+        found += memory_problems(needs)
+        found += network_problems(options, needs, hosts="testbed hosts", otherwise=", or network: nat")
+        if needs.network and needs.apart and options.network in ("internal", "host-only"):
+            found.append(f"network: {options.network} cannot be reached from another host")
+        if needs.network and options.network == "internal" and not both:
+            found.append("network: internal joins machines alone: put the client inside, too")
+        if needs.network and options.network == "nat" and both:
+            found.append("network: nat takes connections from outside only: put the client outside of it")
+        if needs.server_calls_client and options.network == "nat":
+            found.append("a forwarded port carries connections to the server only; a workload needs both ways")
+        found += fixed_port_problems(needs) if options.network == "nat" else ()
+        return found
+
+    def readiness(self, options: Any | None = None) -> Readiness:
+        """Whether VirtualBox is installed and its kernel module loaded, and the boot medium can be made."""
+        if (lacking := medium.cannot_build()) is not None:
+            return Readiness(False, *lacking)
+        if not any((Path(folder) / "VBoxManage").exists() for folder in FOLDERS):
+            return Readiness(
+                False, "VirtualBox is not installed (of Debian, contrib of sid has it)", install_here(["VBoxManage"])
+            )
+        if not _DEVICE.exists():
+            return Readiness(False, "VirtualBox's kernel module is not loaded", "modprobe vboxdrv")
+        return Readiness(True)
+
+    def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
+        """Memory for its machines."""
+        return lacking_memory(needs)
+
+    @contextmanager
+    def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
+        """A machine whose hypervisor is in a control group of its own, with every thread of it."""
+        if options.attach:
+            request = replace(request, host=request.host.variant("ports"))
+        with ExitStack() as stack:
+            group, refused = hypervisor_group(stack, request)
+            name = f"virtualbox-{request.name}"
+            folder = stack.enter_context(request.host.data_folder(request.run, name))
+            box = VirtualBox(request.host, request.run, folder, group)
+            stack.callback(box.close)
+            joined, address = attachment(options, request, box)
+            image = kernel.ensure(request.run.cache, request.run.say)
+            memory = memory_of(request.limits)
+            stack.enter_context(reserved(memory, request.host, request.run, SMALLER))
+            machine = VirtualMachine(
+                name=request.name,
+                folder=str(folder),
+                cpus=cpus_of(request.limits, request.host),
+                memory=memory,
+                medium=request.host.program(medium.ensure(image, request.run.cache, request.run.say)),
+                disks=tuple(_disks(request, folder, stack)),
+                port=f"{box.meeting}/port",
+                console=str(folder / "console"),
+                network=joined,
+                nic=options.nic,
+            )
+            stack.enter_context(machine_of(box, machine))
+            drivers = (*_DRIVERS, NICS[options.nic][1]) if joined else _DRIVERS
+            words = first_words(request.name, machine, drivers, most_open_files())
+            launcher = stack.enter_context(launcher_in(box, machine, request, words))
+            notes = facts_of(box, machine, refused) | {
+                "network": f"{options.network}, {options.nic}" if joined else "none",
+                "kernel package": image.version,
+            }
+            if request.limits.memory is None:
+                notes["not honoured: no limit of memory"] = f"a machine has a size: {memory >> 20} MiB"
+            own = joined.own if joined else "127.0.0.1"
+            site = GuestSite(request, launcher, group, (address, own), LAYER, notes, has_data=len(machine.disks) > 1)
+            try:
+                yield site
+            finally:  # frozen, it would not hear that it is to end
+                site.thaw()
+
+
+def _disks(request: SiteRequest, folder: Path, stack: ExitStack) -> Iterator[Disk]:
+    """The userland, and where the site has data a disk of its own for them, in a folder of the host's disk."""
+    image = disk.ensure(request.userland, request.run.cache, request.run.say)
+    yield _described(request, folder / "root.vmdk", request.host.disk(image), image.stat().st_size, kept=True)
+    if data := data_disk.of_site(request, stack):
+        yield _described(request, folder / "data.vmdk", data, data_disk.SIZE, kept=False)
+
+
+def _described(request: SiteRequest, file: Path, place: str, size: int, *, kept: bool) -> Disk:
+    text = commands.descriptor(place, size, str(uuid4())).encode()
+    done = request.host.run(Command(("tee", str(file)), 20, stdin=text))
+    if done.returncode != 0:
+        raise Unavailable(f"host {request.host.name}: {done.last_words}")
+    return Disk(str(file), kept)
+
+
+PLUGIN = Virtualbox()

@@ -1,0 +1,178 @@
+"""A machine of VirtualBox on a host: its programs there, the machine's making and end, the launcher in it."""
+
+import itertools
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext, suppress
+from pathlib import Path
+
+from weighbridge.engines import virtualbox
+from weighbridge.environments.virtualbox import output
+from weighbridge.environments.virtualbox.commands import DISKS, VirtualMachine, creation, removal
+from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.guests import serial, words
+from weighbridge.guests.console import last_words
+from weighbridge.launcher import build
+from weighbridge.launcher.launch import Launcher
+from weighbridge.launcher.within import within
+from weighbridge.linux.process import environment_of
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.host import Group, Host, RunContext
+from weighbridge.model.site import SiteRequest
+
+READY_S = 180.0
+"""How long a machine may take from its start to its launcher's greeting; under QEMU's emulation it takes 25 s."""
+_ASKED_S, _POWER_OFF_S, _TOGETHER_S = 120.0, 30.0, 0.5
+_TRIES, _NO_SERVICE = 3, b"Failed to create the VirtualBox object"
+_LOWEST = (7, 1, 0)
+"""The first version that is told the architecture of a machine."""
+
+
+class VirtualBox:
+    """A VirtualBox of a site's own on its host: ``folder`` has all that it keeps, and its processes are in ``group``.
+
+    So nothing of the user's machines is seen or touched, and all of it ends with the site.
+    """
+
+    def __init__(self, host: Host, run: RunContext, folder: Path, group: Group | None) -> None:
+        """Find its programs. Raises Unavailable where there are none, or too old ones."""
+        numbers = run.share("numbers of VirtualBoxes", lambda: nullcontext(itertools.count()))
+        identity = virtualbox.identity(run.id, next(numbers))
+        self.host, self._run, self._group = host, run, group
+        self.meeting = virtualbox.meeting(identity)
+        self.programs = _programs_on(host)
+        self._variables = {
+            "VBOX_USER_HOME": str(folder / "home"),
+            "VBOX_IPC_SOCKETID": identity,
+            "LC_ALL": "C.UTF-8",
+        }
+        self.version = self._version()
+
+    def _version(self) -> str:
+        said = self.must("--version")
+        try:
+            found = output.version(said)
+        except ValueError as error:
+            raise Unavailable(f"host {self.host.name}: {error}") from error
+        if found < _LOWEST:
+            lowest = f"{_LOWEST[0]}.{_LOWEST[1]}"
+            raise Unavailable(f"host {self.host.name} has VirtualBox {said.strip()}, but {lowest} is needed")
+        return said.strip()
+
+    def command(self, program: str, *words: str) -> Command:
+        """One of its programs, in the site's control group, so that what it starts by itself is in there, too."""
+        argv = within(self.host, self._run, self._group, f"{self.programs}/{program}", *words)
+        return Command(argv, _ASKED_S, self._variables)
+
+    def ask(self, *words: str) -> Completed:
+        """Run VBoxManage."""
+        return self.host.run(self.command("VBoxManage", "-q", *words))
+
+    def must(self, *words: str) -> str:
+        """Run VBoxManage and give what it printed. Raises Unavailable with its complaint.
+
+        Its service ends where nobody asks it for five seconds, and one that is ending answers nobody.
+        """
+        done = self.ask(*words)
+        for _ in range(_TRIES):
+            if done.returncode == 0 or _NO_SERVICE not in done.stderr:
+                break
+            done = self.ask(*words)
+        if done.returncode != 0:
+            what = output.complaint(done.stderr) or done.last_words
+            raise Unavailable(f"host {self.host.name}: VBoxManage {words[0]}: {what}")
+        return done.text
+
+    def state(self, name: str) -> str:
+        """What it says that a machine is doing: "running", "poweroff", ...; "not known" where it says nothing."""
+        try:
+            return output.state(self.must("showvminfo", name, "--machinereadable"))
+        except (Unavailable, ValueError):
+            return "not known"
+
+    def close(self) -> None:
+        """Remove the folder of its sockets; its processes end with the control group."""
+        with suppress(EnvironmentLost, Unavailable):
+            self.host.run(Command(("rm", "-rf", self.meeting), 20))
+
+
+def _programs_on(host: Host) -> str:
+    for folder in virtualbox.FOLDERS:
+        if host.run(Command(("test", "-x", f"{folder}/VBoxManage"), 10)).returncode == 0:
+            return folder
+    raise Unavailable(f"host {host.name} has no VirtualBox")
+
+
+@contextmanager
+def machine_of(box: VirtualBox, machine: VirtualMachine) -> Iterator[None]:
+    """Create a machine; at the end it is forgotten, which deletes no image. Raises Unavailable."""
+    try:
+        for each in creation(machine):
+            box.must(*each)
+        yield
+    finally:
+        with suppress(EnvironmentLost, Unavailable):
+            box.ask(*removal(machine.name)[1])
+
+
+@contextmanager
+def launcher_in(
+    box: VirtualBox, machine: VirtualMachine, request: SiteRequest, told: tuple[str, ...]
+) -> Iterator[Launcher]:
+    """Start a machine, tell its first process what is ``told``, and give its launcher; at the end it is switched off.
+
+    Raises Unavailable with how far it got.
+    """
+    host, run = box.host, request.run
+    hypervisor = host.start(box.command("VBoxHeadless", "--startvm", machine.name, "--vrde", "off"))
+    carrier, stream = host.talk(Command((host.program(build.ensure(run.cache, run.say)), "--connect", machine.port)))
+
+    def ended() -> str | None:
+        if not hypervisor.wait(_TOGETHER_S):
+            return None
+        said = hypervisor.stop()
+        told = output.complaint(said.stderr) or _console(host, machine) or said.last_words
+        return f"VirtualBox ended its machine: {told}"
+
+    def why() -> str:
+        return ended() or f"its machine does not answer, {how_far()}"
+
+    def how_far() -> str:
+        said = f"on its console: {_console(host, machine) or 'nothing'}"
+        return f"but VirtualBox says that it is {box.state(machine.name)}; {said}"
+
+    try:
+        try:
+            serial.tell(stream, told, READY_S, ended)
+        except Unavailable as error:
+            raise Unavailable(f"{request.name}: {error}{'' if ended() else f', {how_far()}'}") from error
+        with Launcher(stream, request.name, why, environment_of(run.id), READY_S) as launcher:
+            yield launcher
+    finally:
+        with suppress(EnvironmentLost, Unavailable):
+            box.ask(*removal(machine.name)[0])
+            hypervisor.wait(_POWER_OFF_S)
+        hypervisor.stop()
+        carrier.stop()
+
+
+def _console(host: Host, machine: VirtualMachine) -> str:
+    with suppress(OSError):
+        return last_words(host.read(machine.console))
+    return ""
+
+
+def first_words(name: str, machine: VirtualMachine, modules: tuple[str, ...], open_files: int) -> tuple[str, ...]:
+    """What the machine's first process is told."""
+    disks = [device for device, _ in zip(DISKS, machine.disks, strict=False)]
+    return words.words(name, modules, disks, machine.network, open_files)
+
+
+def facts_of(box: VirtualBox, machine: VirtualMachine, refused: Mapping[str, str]) -> dict[str, str]:
+    """What it is made of."""
+    return {
+        "virtualbox": box.version,
+        "virtual CPUs": str(machine.cpus),
+        "memory": f"{machine.memory >> 20} MiB",
+        "disk": "ide",
+        **{f"not honoured: {limit}": why for limit, why in refused.items()},
+    }

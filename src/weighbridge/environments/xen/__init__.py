@@ -1,0 +1,286 @@
+"""Xen: the userland as the disk of a domain, on a host that is Xen's first domain."""
+
+import contextlib
+import itertools
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from weighbridge.environments._network_problems import network_problems
+from weighbridge.environments.xen import console
+from weighbridge.environments.xen.domain import (
+    WORDS,
+    Domain,
+    DomainType,
+    Interface,
+    info_of,
+    is_ending,
+    memory_of_xen,
+    reason_of,
+    use_of,
+)
+from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.guests import data_disk, disk, kernel, ramdisk
+from weighbridge.guests.architecture import X86_64
+from weighbridge.guests.resources import cpus_of, memory_of, memory_problems
+from weighbridge.guests.site import GuestSite
+from weighbridge.hosts.bridge import bridge_for
+from weighbridge.launcher.launch import Launcher
+from weighbridge.linux.packages import install_here, install_on
+from weighbridge.linux.process import environment_of, most_open_files
+from weighbridge.linux.xen_domains import CAPABILITIES, FIRST_DOMAIN, WITHIN_FIRST, name_of
+from weighbridge.model.command import Command
+from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
+from weighbridge.model.host import Host, Limits
+from weighbridge.model.isolation import Layer
+from weighbridge.model.plugin import Readiness
+from weighbridge.model.site import Site, SiteRequest
+
+READY_S, EMULATED_READY_S = 120.0, 600.0
+"""How long a domain may take to come up; where Xen itself is emulated on a busy machine it takes some minutes."""
+_DEVICE_MODEL = "/usr/libexec/xen-qemu-system-i386"
+_ANSWER_S, _TOGETHER_S = 60.0, 5.0
+_END_S = 120.0
+"""How long xl may take to end a domain: it waits for each device's end, and emulated and busy that is a minute."""
+_JOIN = Path(__file__).with_name("join.sh")
+_FIXED = (
+    'give the first domain a fixed part (in /etc/default/grub GRUB_CMDLINE_XEN_DEFAULT="dom0_mem=2G,max:2G", then '
+    "update-grub and reboot)"
+)
+"""Else it has all memory, and gives some of it for each domain: native would be measured on a smaller machine."""
+
+
+def _to_run_xen() -> str:
+    return f"{install_here(['xl'])}, {_FIXED}"
+
+
+class XenOptions(EnvironmentOptions):
+    """What kind of domain it is, and how it is reached.
+
+    ``type: pv`` is paravirtualised, ``pvh`` has the processor's virtualisation and Xen's own devices, ``hvm`` also an
+    emulated machine beside them. ``network: bridge`` is an interface on a bridge of the run's own, of which with
+    ``attach: interface`` the host's interface is a port. Virtual CPUs and memory come from the study's ``resources``.
+    """
+
+    type: Annotated[DomainType, Field(description="What kind of domain it is")] = "pvh"
+    network: Literal["bridge", "none"] = "bridge"
+    attach: Annotated[Literal["interface"] | None, Field(description="What becomes a port of the bridge")] = None
+
+
+class XenSite(GuestSite):
+    """A running domain. Implements ``Site``. What its drivers cost the host's own domain is not metered."""
+
+    counted = False
+
+    def __init__(self, request: SiteRequest, launcher: Launcher, domain: Domain, notes: Mapping[str, str]) -> None:
+        own = domain.interface.own if domain.interface else "127.0.0.1"
+        layer = Layer(f"Xen {WORDS[domain.type]}")
+        has_data = len(domain.disks) > 1
+        super().__init__(request, launcher, None, (own, own), layer, notes, has_data=has_data)
+        self.layers = (*(each for each in request.host.layers if each != WITHIN_FIRST), layer)
+        self._domain = domain
+
+    def freeze(self) -> None:
+        """Stop it, also where no program is left: its kernel would go on, and write what it holds to the disk."""
+        if not self._frozen:
+            if self._has_data:
+                self.run(Command(("sync",), _ANSWER_S))
+            self._pause()
+            self._frozen = True
+
+    def _pause(self) -> None:
+        _xl(self.host, "pause", self._domain.name)
+
+    def _resume(self) -> None:
+        _xl(self.host, "unpause", self._domain.name)
+
+    def meters(self) -> Mapping[str, float]:
+        """CPU time of its virtual CPUs, to a tenth of a second, and its memory."""
+        return use_of(_listed(self.host), self._domain.name)
+
+    def memory(self) -> Mapping[str, int]:
+        """Xen's own: of the first domain's no other one gets any."""
+        return memory_of_xen(_xl(self.host, "info"))
+
+    def scope(self) -> Mapping[str, str]:
+        """Nothing: no file of its host tells its use."""
+        return {}
+
+
+class Xen(Environment):
+    """A domain with Debian's kernel, whose first process is ours; the launcher is on its console."""
+
+    kind = "xen"
+    summary = "a domain of Xen: PV, PVH or HVM, on a bridge"
+    options = XenOptions
+    mounts = frozenset({"folder"})
+    shares_storage = False
+    storage = "directory"
+    programs: ClassVar = ("xl", "xenstore-read", *kernel.PROGRAMS, *disk.PROGRAMS, "ip")
+    architectures: ClassVar = (X86_64.name,)
+
+    def problems(self, options: Any, *, needs: Needs) -> list[str]:
+        """What its network does not reach, and hosts that no disk is brought to or that Xen's first domain is not."""
+        found = []
+        if not all(host.here and (host.own_kernel or host.this_machine) for host in needs.hosts.values()):
+            found.append(
+                "a host of it is Xen's first domain: put its roles on guest hosts ('hypervisor: xen') or local"
+            )
+        return [*found, *memory_problems(needs), *network_problems(options, needs, hosts="guest hosts")]
+
+    def readiness(self, options: Any | None = None) -> Readiness:
+        """Ready in Xen's first domain, where also the machine of an HVM domain can be emulated."""
+        with contextlib.suppress(OSError):
+            if FIRST_DOMAIN in Path(CAPABILITIES).read_bytes():
+                if options is not None and options.type == "hvm" and not Path(_DEVICE_MODEL).exists():
+                    return Readiness(False, f"there is no {_DEVICE_MODEL}", install_here([Path(_DEVICE_MODEL).name]))
+                return Readiness(True)
+        return Readiness(False, "this machine does not run under Xen, as its first domain", _to_run_xen())
+
+    def variants(self) -> Mapping[str, Any]:
+        """What needs a program of its own."""
+        return {"xen, HVM": XenOptions(type="hvm")}
+
+    def unverified(self, options: Any | None = None) -> str:
+        """Xen ran inside of an emulated machine alone."""
+        return "PV, PVH and HVM domains ran in an emulated machine alone"
+
+    @contextmanager
+    def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
+        """A domain, which ends with the program that holds it on the host."""
+        if options.attach:
+            request = replace(request, host=request.host.variant("ports"))
+        _require_xen(options, request.host)
+        with ExitStack() as stack:
+            domain, notes = _domain(options, request, stack)
+            launcher = stack.enter_context(_launcher(domain, request))
+            site = XenSite(request, launcher, domain, notes)
+            try:
+                yield site
+            finally:  # paused, its launcher would not hear that it is to end
+                with contextlib.suppress(EnvironmentLost, Unavailable):
+                    site.thaw()
+
+
+def _require_xen(options: Any, host: Host) -> None:
+    try:
+        first = FIRST_DOMAIN in host.read(CAPABILITIES)
+    except OSError:
+        first = False
+    if not first:
+        raise Unavailable(
+            f"host {host.name} does not run under Xen, as its first domain: a guest host does with "
+            f"'hypervisor: xen', a machine does after {_to_run_xen()}"
+        )
+    if options.type == "hvm" and host.run(Command(("test", "-x", _DEVICE_MODEL), 10)).returncode != 0:
+        remedy = install_on(host, [Path(_DEVICE_MODEL).name])
+        raise Unavailable(f"host {host.name} has no {_DEVICE_MODEL}: {remedy}")
+
+
+def _domain(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Domain, dict[str, str]]:
+    run, host = request.run, request.host
+    info = info_of(_xl(host, "info"))
+    made = kernel.ensure(run.cache, run.say)
+    root = host.disk(disk.ensure(request.userland, run.cache, run.say))
+    data = data_disk.of_site(request, stack)
+    cpus = cpus_of(request.limits, host)
+    domain = Domain(
+        name=name_of(run.id, next(run.share("numbers of domains", lambda: nullcontext(itertools.count(1))))),
+        type=options.type,
+        kernel=host.program(made.compressed if options.type == "hvm" else made.image),
+        ramdisk=host.program(ramdisk.ensure(made, run.cache, run.say)),
+        vcpus=cpus,
+        memory=memory_of(request.limits),
+        disks=(root, data) if data else (root,),
+        script=host.program(_JOIN),
+        interface=_interface(options, request),
+        cpus=request.limits.cpuset,
+        cap=_cap(request.limits, cpus),
+        emulated=any(layer.emulated for layer in host.layers),
+        open_files=most_open_files(),
+    )
+    _require_memory(domain, info, host)
+    notes = {
+        "xen": f"{info.get('xen_version', 'unknown')}, scheduler {info.get('xen_scheduler', 'unknown')}",
+        "domain": WORDS[domain.type],
+        "virtual CPUs": str(domain.vcpus),
+        "memory": f"{domain.memory >> 20} MiB",
+        "network": options.network,
+        "kernel package": made.version,
+        "metered": "the domain's virtual CPUs; not what its drivers cost the host's own domain",
+        "not metered: CPU time of all who worked": "the kernel of its host counts nothing of a domain, so that there "
+        "is no cost in CPU time",
+    }
+    if domain.interface is not None and not domain.interface.offloads:
+        notes["offloads"] = "off; what arrives the domain's own kernel may merge (GRO)"
+    if request.limits.memory is None:
+        notes["not honoured: no limit of memory"] = f"a machine has a size: {domain.memory >> 20} MiB"
+    return domain, notes
+
+
+def _cap(limits: Limits, vcpus: int) -> int | None:
+    """Where the limit of CPU time is that of whole virtual CPUs it needs no cap."""
+    return None if limits.cpus is None or limits.cpus >= vcpus else max(1, round(100 * limits.cpus))
+
+
+def _require_memory(domain: Domain, info: Mapping[str, str], host: Host) -> None:
+    """Xen's free memory is what domains get. Were the first domain to give some, it would be another machine then."""
+    free = int(info.get("free_memory", 0)) << 20
+    if domain.memory > free:
+        raise Unavailable(
+            f"a domain of {domain.memory >> 20} MiB of memory has no room on host {host.name}, where "
+            f"Xen has {free >> 20} MiB free: "
+            f"set a smaller limit (resources: memory), or {_FIXED}"
+        )
+
+
+def _interface(options: Any, request: SiteRequest) -> Interface | None:
+    if options.network == "none":
+        return None
+    bridge = bridge_for(request, attached=bool(options.attach))
+    offloads = request.host.secluded is None or not options.attach or request.host.secluded.offloads
+    return Interface(bridge.next_port(), bridge, bridge.next_address(), offloads)
+
+
+@contextmanager
+def _launcher(domain: Domain, request: SiteRequest) -> Iterator[Launcher]:
+    host, run = request.host, request.run
+    text, begun = Path(console.__file__).read_text(), time.monotonic()
+    argv = (*domain.creator, host.python, "-I", "-S", "-c", text, domain.name, domain.config())
+    process, stream = host.talk(Command(argv))
+
+    def why() -> str:
+        ended = process.wait(_TOGETHER_S) or (is_ending(_listed(host), domain.name) and process.wait(_END_S))
+        said = reason_of(process.stop().stderr)
+        silent = f"does not answer, {time.monotonic() - begun:.0f} s after it was to be made"
+        return f"its domain {'ended' if ended else silent}{f': {said}' if said else ''}"
+
+    try:
+        ready_s = EMULATED_READY_S if domain.emulated else READY_S
+        with Launcher(stream, request.name, why, environment_of(run.id), ready_s) as launcher:
+            yield launcher
+    finally:
+        with contextlib.suppress(EnvironmentLost):
+            process.wait(_END_S)
+            process.stop()
+            if use_of(_listed(host), domain.name):
+                host.run(Command(("xl", "destroy", domain.name), _END_S))
+
+
+def _listed(host: Host) -> str:
+    return host.run(Command(("xl", "list"), _ANSWER_S)).text
+
+
+def _xl(host: Host, *words: str) -> str:
+    done = host.run(Command(("xl", *words), _ANSWER_S))
+    if done.returncode != 0:
+        raise Unavailable(f"host {host.name}: xl {words[0]}: {done.last_words}")
+    return done.text
+
+
+PLUGIN = Xen()

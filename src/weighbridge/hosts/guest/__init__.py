@@ -1,0 +1,295 @@
+"""Hosts that are QEMU guests, made for the length of a run: an agent of ours speaks over a virtio-serial port.
+
+QEMU ends when we do, and with it everything in the host. What it had on disks goes with the run's folder in the
+cache, which ``weighbridge clean`` knows.
+"""
+
+import contextlib
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from pathlib import Path
+from typing import Any
+
+from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.guests import disk, monitor, system, vcpus
+from weighbridge.guests.console import last_words
+from weighbridge.guests.machine import DATA_DRIVE, Machine
+from weighbridge.hosts._offloads import without_offloads
+from weighbridge.hosts.guest.machine import Slots, cpus_of, folder_of, machine_of, started
+from weighbridge.hosts.guest.xen import hypervisor_facts, layers_of, set_up_xen
+from weighbridge.hosts.kinds.guest import GuestOptions
+from weighbridge.hosts.local import LocalHost
+from weighbridge.hosts.remote.channel import Channel
+from weighbridge.hosts.remote.forward import Forward
+from weighbridge.hosts.remote.host import AgentHost
+from weighbridge.hosts.remote.processes import RemoteSocket
+from weighbridge.hosts.remote.start import start_agent
+from weighbridge.hosts.switch import NOWHERE, SUBNET, Switch
+from weighbridge.linux import cpus, tc
+from weighbridge.linux.cgroups import Cgroup
+from weighbridge.linux.process import Process
+from weighbridge.model.command import Command
+from weighbridge.model.host import DataDisk, DiskSpeed, Host, Limits, Link, Power, RunContext, SecludedHost
+from weighbridge.model.quantity import cpus_in
+from weighbridge.model.userland import Userland
+
+_SET_UP = """set -e
+hostname "$1"
+printf '127.0.0.1 localhost %s\\n' "$1" > /etc/hosts
+: > /etc/resolv.conf
+mkdir -p /run/lock
+date --set "@$2" > /dev/null
+echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6 || true
+shift 2
+[ $# = 0 ] || modprobe --all "$@"
+"""
+
+
+def set_up(host: Host, options: GuestOptions) -> None:
+    """Give a guest host its name, its clock, modules and Xen's services. Raises Unavailable with what failed."""
+    # its clock of real time tells whole seconds
+    words = ("set-up", f"wb-{host.name}", f"{time.time():.3f}", *system.modules(options.system))
+    done = host.run(Command(("sh", "-c", _SET_UP, *words), 120))
+    if done.returncode != 0:
+        raise Unavailable(f"host {host.name} cannot be set up: {done.last_words}")
+    if options.hypervisor:
+        set_up_xen(host)
+
+
+READY_S = 180.0
+"""How long a guest host may take to come up: some ten seconds when emulated on an idle machine."""
+_DATA = "/var/cache/weighbridge"
+"""Where its first process mounts its second disk (KEPT in ``guests/source/init.c``)."""
+_ENGINE = f"{_DATA}/engine"
+_REMOVE_ENGINE = """
+for at in $(cut -d" " -f5 /proc/self/mountinfo | sort -r)  # what is inside of another comes first
+do case $at in "$1"/*) umount "$at";; esac
+done
+exec rm -rf --one-file-system "$1"
+"""
+"""Also of an engine that was killed: its containers' root folders and the userland in a layer are mounted."""
+_PLUG = 'mkdir -p "$2" && exec mount -t ext4 -o ro,noload,noatime "$1" "$2"'
+_TOGETHER_S = 0.5
+
+
+class GuestHost(AgentHost):
+    """One such host. Implements ``Host``, ``SecludedHost`` and ``Power``."""
+
+    subnet, gateway = SUBNET, NOWHERE
+    data = _DATA
+
+    def __init__(
+        self, name: str, options: GuestOptions, run: RunContext, hello: Mapping[str, Any], channel: Channel,
+        address: str, switch: Switch, process: Process, machine: Machine, group: Cgroup,
+    ) -> None:  # fmt: skip
+        super().__init__(name, run, hello, channel, (address, "eth0"))
+        self.layers = layers_of(machine)
+        self.hypervisor = self._group = group
+        self.options = options
+        self.switch = switch
+        self.limited = False
+        """Whether its cable's rate limit is in force."""
+        self._process = process
+        self._speed: DiskSpeed | None = None
+        self._machine = machine
+        self._forwards: dict[str, Forward] = {}
+        self._slots = Slots(folder_of(machine))
+
+    @property
+    def secluded(self) -> SecludedHost:
+        """Itself."""
+        return self
+
+    def variant(self, purpose: str) -> "GuestHost":
+        """One more guest, with the same hardware and cable."""
+        name = f"{self.name}-{purpose}"
+        return self._run.share(f"host {self.name} {purpose}", lambda: guest_host(name, self.options, self._run))
+
+    def userland(self, userland: Userland) -> Path:
+        """Its root folder there: the disk that every guest of it has, mounted; the third and later ones are sent."""
+        if userland.digest in self._roots:
+            return self._roots[userland.digest]
+        made = disk.ensure(userland, self._run.cache, self._run.say)
+        try:
+            device = self.disk(made)
+        except Unavailable:
+            return super().userland(userland)
+        root = f"/run/userlands/{userland.digest[:16]}"
+        done = self.run(Command(("sh", "-c", _PLUG, "plug", device, root), 60))
+        if done.returncode != 0:
+            raise Unavailable(f"host {self.name}: the userland cannot be mounted: {done.last_words}")
+        self._roots[userland.digest] = Path(root)
+        return Path(root)
+
+    def disk(self, image: Path) -> str:
+        """A disk of its own that it is copied to; Unavailable where all of them are taken."""
+        return self._slots.device_of(image, self.name)
+
+    def image_layer(self, userland: Userland) -> Path:
+        """Its root folder there: no emulated CPU has to unpack it once more."""
+        return self.userland(userland)
+
+    def engine_url(self) -> None:
+        """None: it has none but ours."""
+
+    def in_swarm(self, node: str | None, *, made_bridge: bool) -> None:
+        """Nothing: its engine ends with it."""
+
+    @contextmanager
+    def engine_folder(self) -> Iterator[str]:
+        """On its second disk, which ends with it."""
+        try:
+            yield _ENGINE
+        finally:
+            with contextlib.suppress(EnvironmentLost):
+                done = self.run(Command(("sh", "-c", _REMOVE_ENGINE, "remove", _ENGINE), 300))
+                if done.returncode != 0:
+                    self._run.say(f"host {self.name}: an engine's folder is not gone: {done.last_words}")
+
+    def reach(self, path: str) -> Path | None:
+        """A socket in the run's folder, as soon as somebody listens in the guest."""
+        try:
+            RemoteSocket(self._channel, path).close()
+        except OSError:
+            return None
+        here = self._run.state / f"{self.address.rpartition('.')[2]}-{Path(path).name}"
+        if path not in self._forwards:
+            self._forwards[path] = Forward(self._channel, here, path)
+        return here
+
+    def next_address(self) -> str:
+        """An address for a container on the switch itself."""
+        return self.switch.next_site()
+
+    @property
+    def offloads(self) -> bool:
+        """As its options say."""
+        return self.options.has_offloads
+
+    def keep_offloads(self, pid: int) -> None:
+        """Where its cable has none, switch them off on the interfaces of the container of ``pid`` too."""
+        if not self.options.has_offloads:
+            without_offloads(self, pid)
+
+    def link(self) -> Link | None:
+        """Its cable while its rate limit is in force."""
+        if self.options.link is None or not self.limited:
+            return None
+        return Link(self.machine, self.options.link, lambda: self.switch.carried(self.address, self.run))
+
+    def set_link(self, *, limited: bool) -> None:
+        """Put the token buckets at both ends of its cable, or take them away."""
+        wanted = limited and self.options.link is not None
+        if wanted != self.limited:
+            self.switch.limit(self.address, self.options if wanted else None, self.run)
+            self.limited = wanted
+
+    @property
+    def data_disk(self) -> DataDisk:
+        """Its own."""
+        return self
+
+    def set_disk_speed(self, speed: DiskSpeed | None) -> None:
+        """Have QEMU hold back requests to its data disk, or no longer."""
+        if speed != self._speed and self._machine.monitor is not None:
+            monitor.set_disk_speed(self._machine.monitor, DATA_DRIVE, speed)
+            self._speed = speed
+
+    def facts(self) -> Mapping[str, str]:
+        """Its fingerprint as of this machine's, and what it is made of."""
+        made, options = self._machine, self.options
+        found = super().facts()
+        return {
+            **found,
+            "kernel command line": found["kernel command line"].partition(" -- ")[
+                0
+            ],  # the rest is to its first process
+            "kind": "guest: a QEMU guest on this machine, with a kernel of its own",
+            "accelerator": made.accelerator,
+            "virtual CPUs": vcpus.words(cpus_of(options))
+            if options.pin
+            else f"{made.cpus} on CPUs {options.cpus}"
+            if options.cpus
+            else str(made.cpus),
+            "memory of the guest": f"{made.memory >> 20} MiB",
+            **({"write cache of the data disk": options.write_cache} if options.write_cache != "kept" else {}),
+            **hypervisor_facts(made),
+            "link": tc.rate_words(options.link) if options.link else "no rate limit",
+            "mtu": str(options.mtu),
+            "offloads": "on" if options.has_offloads else "off",
+        }
+
+    def switch_off(self) -> None:
+        """End it at once, as by pulling its power cord."""
+        for forward in self._forwards.values():
+            forward.close()
+        self._forwards.clear()
+        self._process.stop()
+
+    @property
+    def power(self) -> Power:
+        """Its own."""
+        return self
+
+    def cut(self) -> None:
+        """Kill QEMU, and with it what its disk's write cache holds."""
+        self._group.kill()
+        self.switch_off()
+
+    def restored(self) -> AbstractContextManager["GuestHost"]:
+        """The same machine with the same disk, started anew; it ends before this host's own context does."""
+        return _booted(self.name, self.options, self._run, self.address, self.switch, self._machine)
+
+    def plug(self, *, up: bool) -> None:
+        """Plug its cable in, or pull it, at the switch."""
+        self.switch.plug(self.address, up=up)
+
+
+@contextmanager
+def guest_host(name: str, options: GuestOptions, run: RunContext) -> Iterator[GuestHost]:
+    """Start a guest as a host, and end it with everything in it. Unavailable where it does not come up."""
+    run.say(f"starting host {name}, a QEMU guest")
+    if options.cpus and (lacking := sorted({*cpus_in(options.cpus)} - {*cpus.cpus_online()})):
+        raise Unavailable(f"host {name} is to have CPU {lacking[0]}, but this machine has only {cpus.cpus_online()}")
+    switch: Switch = run.share("switch", lambda: Switch.made(run))
+    address, _ = switch.next_host()
+    with ExitStack() as stack:
+        made = machine_of(name, options, run, address, stack)
+        yield stack.enter_context(_booted(name, options, run, address, switch, made))
+
+
+@contextmanager
+def _booted(
+    name: str, options: GuestOptions, run: RunContext, address: str, switch: Switch, made: Machine
+) -> Iterator[GuestHost]:
+    with ExitStack() as stack:
+        group = Cgroup(f"{run.id}/host-{name}").create()
+        stack.callback(group.remove)
+        stack.callback(group.kill)
+        for refused in group.limit(Limits(cpuset=options.cpus)).values():
+            raise Unavailable(f"a guest host cannot be pinned to CPUs {options.cpus}: {refused}")
+        process, near = stack.enter_context(started(made, options, run, switch, group))
+
+        def why() -> str:
+            ended = process.wait(_TOGETHER_S)
+            said = last_words(process.stop().stderr)  # of one that does not answer nothing more is to be had
+            return f"its guest {'ended' if ended else 'does not answer'}{f': {said}' if said else ''}"
+
+        switch.join(address, options.mtu, process, lambda: f"host {name}: {why()}")
+        channel, hello = start_agent(name, near, READY_S, lambda _: f"does not come up: {why()}", why)
+        stack.callback(channel.close)
+        host = GuestHost(name, options, run, hello, channel, address, switch, process, made, group)
+        stack.callback(host.switch_off)
+        _set_up(host)
+        if options.pin:
+            vcpus.pin(LocalHost(run.id), group, cpus_of(options))
+        yield host
+
+
+def _set_up(host: GuestHost) -> None:
+    set_up(host, host.options)
+    if not host.options.has_offloads:
+        host.switch.without_offloads(host.address)
+        without_offloads(host, 1)
+    host.set_link(limited=True)

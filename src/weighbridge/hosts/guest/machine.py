@@ -1,0 +1,131 @@
+"""The machine of a guest host: what QEMU is told to make, its files on this machine, and how it is started."""
+
+import socket
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from weighbridge.errors import Unavailable
+from weighbridge.guests import data_disk, disk, ramdisk, system, volatile_disk
+from weighbridge.guests.accelerator import chosen
+from weighbridge.guests.machine import CacheMode, Disk, Machine
+from weighbridge.guests.network import Tap
+from weighbridge.guests.resources import reserved
+from weighbridge.hosts._data import remove_engine_folder
+from weighbridge.hosts._hold import JOIN
+from weighbridge.hosts.agent.frames import BOOT
+from weighbridge.hosts.agent.operations import machine as this_machine
+from weighbridge.hosts.kinds.guest import GuestOptions
+from weighbridge.hosts.local import LocalHost
+from weighbridge.hosts.switch import BRIDGE, NOWHERE, Switch, port_of
+from weighbridge.linux import cpus
+from weighbridge.linux.cgroups import Cgroup
+from weighbridge.linux.process import Process, most_open_files, mounted_by
+from weighbridge.model.command import Command
+from weighbridge.model.host import RunContext
+from weighbridge.model.quantity import cpus_in
+
+_SLOTS = {"/dev/vdc": "slot-0", "/dev/vdd": "slot-1"}
+"""Their devices there, and the files here."""
+
+
+def make_slots(folder: Path, size: int) -> list[Path]:
+    """Make the files, sparse ones of that size (bytes), in the order of their devices."""
+    files = [folder / name for name in _SLOTS.values()]
+    for slot in files:
+        with slot.open("wb") as file:
+            file.truncate(size)
+    return files
+
+
+class Slots:
+    """Empty disks that a host has from its start: a file system is copied into one when it is first used there.
+
+    Their files are in ``folder``.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._free = dict(_SLOTS)
+        self._taken: dict[Path, str] = {}
+
+    def device_of(self, image: Path, host: str) -> str:
+        """The device with a file system, which is copied at first use. Unavailable where all have another."""
+        if image not in self._taken:
+            if not self._free:
+                raise Unavailable(f"host {host} has no more than {len(_SLOTS)} disks for guests and userlands")
+            device, name = self._free.popitem()
+            disk.copy_into(self._folder / name, image)
+            self._taken[image] = device
+        return self._taken[image]
+
+
+_DATA_BYTES = 64 * 2**30
+"""Of the disk for userlands, data and engines: a sparse file."""
+
+
+def machine_of(name: str, options: GuestOptions, run: RunContext, address: str, stack: ExitStack) -> Machine:
+    """What is made for a guest host: its memory, its disks, which ``stack`` gives back. Raises Unavailable."""
+    local = LocalHost(run.id)
+    stack.enter_context(reserved(options.memory, local, run))
+    accelerator, _ = chosen(options.accelerator, local, run)
+    made = system.ensure(run.cache, BOOT, run.say, options.system)
+    folder = run.cache / "engines" / run.id / name
+    folder.mkdir(parents=True, exist_ok=True)
+    stack.callback(remove_engine_folder, folder)
+    data = folder / "data.ext4"
+    data_disk.make(local, str(data), _DATA_BYTES)
+    served_at = None if options.write_cache == "kept" else run.state / f"{name}.nbd"
+    cache: CacheMode = "none" if served_at is None and data_disk.passes_cache(data) else "writeback"
+    slots = make_slots(folder, _DATA_BYTES)
+    words = ("-I", "-S", "-u", system.AGENT, "resident", run.id, name, this_machine())
+    return Machine(
+        name=mounted_by(run.id),
+        kernel=made.kernel.image,
+        ramdisk=ramdisk.ensure(made.kernel, run.cache, run.say),
+        accelerator=accelerator,
+        cpus=len(cpus_of(options)),
+        memory=options.memory,
+        disks=(
+            Disk(made.disk, temporary=True),
+            Disk(data, cache=cache, socket=served_at),
+            *(Disk(each, cache=cache) for each in slots),
+        ),
+        network=Tap(port_of(address), BRIDGE, address, NOWHERE, options.mtu),
+        open_files=most_open_files(),
+        arguments=("--system", ",".join((system.PROGRAM, *words))),
+        monitor=run.state / f"{name}.qmp",
+        hypervisor=made.xen if options.hypervisor else None,
+    )
+
+
+def cpus_of(options: GuestOptions) -> list[int]:
+    """The CPUs of this machine that it has."""
+    return sorted({*cpus_in(options.cpus)}) if options.cpus else cpus.cpus_online()
+
+
+@contextmanager
+def started(
+    made: Machine, options: GuestOptions, run: RunContext, switch: Switch, group: Cgroup
+) -> Iterator[tuple[Process, socket.socket]]:
+    """QEMU in a control group, and our end of its stream; both are killed when we end.
+
+    Were it not, the guest would end when its stream does.
+    """
+    local, data = LocalHost(run.id), made.disks[1]
+    dies = ("setpriv", "--pdeathsig", "KILL", "--")
+    joins = (*dies, "sh", "-c", JOIN, "join", *(str(path) for path in group.procs), "--")
+    with ExitStack() as stack:
+        if data.socket is not None:
+            stack.enter_context(volatile_disk.served(local, data.image, data.socket, options.write_cache, joins))
+        near, far = socket.socketpair()
+        command = Command((*joins, *switch.enter, "env", f"TMPDIR={folder_of(made)}", *made.argv()))
+        with far:
+            process = Process(command, env=local.variables, talk=far.fileno())
+        stack.callback(process.stop)
+        yield process, near
+
+
+def folder_of(made: Machine) -> Path:
+    """Where what is written to its system goes, to a file without a name: on the disk, beside its data."""
+    return made.disks[1].image.parent

@@ -1,0 +1,181 @@
+"""Hosts on which an agent of ours runs, whatever carries its stream: a machine that ssh reaches, a guest of ours."""
+
+import contextlib
+import platform
+import zlib
+from collections import deque
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.hosts.remote.channel import Channel, Reply
+from weighbridge.hosts.remote.processes import RemoteGroup, RemoteProcess
+from weighbridge.hosts.remote.start import clock_offset
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.host import ClockOffset, Group, RunContext
+from weighbridge.model.isolation import Layers
+from weighbridge.model.userland import Userland
+
+_PIECE = 2**20
+_UNDERWAY = 8
+_UNPACK_S = 1800.0
+_FACTS_S = 300.0
+"""It asks programs for their versions, and an emulated machine is slow."""
+
+
+class AgentHost:
+    """One such machine: all of ``Host`` that does not depend on how it is reached.
+
+    An agent of ours runs there for as long as the connection lasts; when it ends, however it ends, everything of the
+    run there ends too. Nothing is kept there but userlands and the launcher.
+    """
+
+    this_machine = False
+    python = "python3"
+    cpuset: str | None = None
+    layers: Layers = ()
+    hypervisor: Group | None = None
+
+    def __init__(
+        self, name: str, run: RunContext, hello: Mapping[str, Any], channel: Channel, place: tuple[str, str]
+    ) -> None:
+        """``place``: its address and its interface."""
+        self.name = name
+        self.machine = f"host {name}"
+        self.network = (self.machine, "/proc/self/net/dev")
+        self.root = bool(hello["root"])
+        self.pid = int(hello["pid"])
+        """The agent's, as the host numbers it."""
+        self.address, self.interface = place
+        self._run = run
+        self._hello = hello
+        self._channel = channel
+        self._roots: dict[str, Path] = {}
+        self._programs: dict[Path, str] = {}
+
+    def run(self, command: Command) -> Completed:
+        """Run to the end; killed at its deadline."""
+        process = self.start(command)
+        ended = False
+        try:
+            ended = process.wait(command.deadline_s)
+        finally:
+            completed = process.stop(timed_out=not ended)
+        return completed
+
+    def start(self, command: Command, *, hold: bool = False) -> RemoteProcess:
+        """Start and return at once; with ``hold`` its standard input stays open until it is stopped or we die."""
+        return RemoteProcess(self._channel, command, hold=hold)
+
+    def talk(self, command: Command) -> tuple[RemoteProcess, RemoteProcess]:
+        """Start a program that is talked to over its standard input and output."""
+        process = RemoteProcess(self._channel, command, talk=True)
+        return process, process
+
+    def program(self, program: Path) -> str:
+        """Its place there; sent at first use, in pieces, and kept under the digest of what it holds."""
+        if program not in self._programs:
+            content = program.read_bytes()
+            digest, sent = sha256(content).hexdigest(), zlib.compress(content)
+            for at in range(0, len(sent), _PIECE):
+                piece, more = sent[at : at + _PIECE], at + _PIECE < len(sent)
+                about = {"name": program.name, "digest": digest, "more": more}
+                reply = self._channel.call("program", piece, timeout_s=_UNPACK_S, **about)
+            self._programs[program] = reply.fields["path"]
+        return self._programs[program]
+
+    def disk(self, image: Path) -> str:
+        """Unavailable: a file system is not sent."""
+        raise Unavailable(f"the disk of a guest cannot be brought to host {self.name}: use local or guest hosts")
+
+    def read(self, path: str) -> bytes:
+        """A file of the host. Raises OSError."""
+        return self._channel.call("read", path=path).data
+
+    def meters_of(self, pid: int) -> Mapping[str, float]:
+        """The counters of the control group that a process there is in; empty where it has ended."""
+        found: dict[str, float] = self._channel.call("meters_of", pid=pid).fields["value"]
+        return found
+
+    def scope_of(self, pid: int) -> Mapping[str, str]:
+        """The files there of its control group and of its network, by label; empty where it has ended."""
+        found: dict[str, str] = self._channel.call("scope_of", pid=pid).fields["value"]
+        return found
+
+    def signal(self, pid: int, number: int) -> None:
+        """Send a signal to a process group of the host. Raises PermissionError where it is another user's."""
+        self._channel.call("signal", pid=pid, number=int(number))
+
+    def group(self, name: str) -> Group:
+        """Make the control group ``weighbridge/RUN/ssh-HOST/NAME`` there. Unavailable where that is not allowed."""
+        return RemoteGroup(self._channel, name)
+
+    def cpus_online(self) -> list[int]:
+        """The CPUs that its processes may use."""
+        return [int(cpu) for cpu in self._hello["cpus"]]
+
+    def free_ports(self, taken: Collection[int] = ()) -> int:
+        """A port of the host that is free, and the next one too. Raises Unavailable."""
+        return int(self._channel.call("free_port", taken=sorted(taken)).fields["value"])
+
+    def userland(self, userland: Userland) -> Path:
+        """Its root folder there; sent, checked and unpacked there at first use, kept under its digest.
+
+        Raises Unavailable where the machine is of another architecture, DiskFull where it has no space.
+        """
+        if userland.digest not in self._roots:
+            theirs = self._hello["architecture"]
+            if theirs != platform.machine():
+                raise Unavailable(
+                    f"host {self.name} is a machine of architecture {theirs}, and the userland was built for "
+                    f"{platform.machine()}: run weighbridge on a machine like it"
+                )
+            found = self._channel.call("userland", digest=userland.digest).fields["root"]
+            self._roots[userland.digest] = Path(found) if found else self._bring(userland)
+        return self._roots[userland.digest]
+
+    def _bring(self, userland: Userland) -> Path:
+        size = userland.archive().stat().st_size
+        underway: deque[Reply] = deque()
+        deflate, sent, told = zlib.compressobj(1), 0, -1
+        with userland.archive().open("rb") as tar:
+            while piece := tar.read(_PIECE):
+                underway.append(self._channel.ask("userland_piece", deflate.compress(piece)))
+                if len(underway) > _UNDERWAY:
+                    self._channel.answer(underway.popleft())
+                sent += len(piece)
+                if (tenths := 10 * sent // size) != told:
+                    told = tenths
+                    self._run.say(f"sending the userland to host {self.name}, once: {10 * tenths} %")
+        underway.append(self._channel.ask("userland_piece", deflate.flush()))
+        for reply in underway:
+            self._channel.answer(reply)
+        self._run.say(f"unpacking the userland on host {self.name}")
+        return Path(self._channel.call("userland_finish", timeout_s=_UNPACK_S).fields["root"])
+
+    @contextmanager
+    def data_folder(self, run: RunContext, name: str) -> Iterator[Path]:
+        """An empty folder on the host's disk; the agent removes it, however we end."""
+        folder = Path(self._channel.call("data_folder", name=name).fields["path"])
+        try:
+            yield folder
+        finally:
+            with contextlib.suppress(EnvironmentLost):
+                self._channel.call("discard_data", name=name)
+
+    def facts(self) -> Mapping[str, str]:
+        """Its fingerprint as of this machine's, its address and its Python."""
+        found: dict[str, str] = self._channel.call("facts", timeout_s=_FACTS_S).fields["value"]
+        return {
+            **{key: value for key, value in found.items() if value},
+            "address": self.address,
+            "network interface": self.interface,
+            "python3": str(self._hello["python"]),
+        }
+
+    def clock(self) -> ClockOffset:
+        """How far its clock is from this machine's."""
+        return clock_offset(self._channel)

@@ -1,0 +1,182 @@
+"""Processes, sockets and control groups of a host that has an agent, as the agent sees them."""
+
+import itertools
+import threading
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from queue import Empty, SimpleQueue
+from typing import Any
+
+from weighbridge.hosts.remote.channel import Channel
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.host import Limits
+
+_numbers = itertools.count(1)
+
+
+class RemoteProcess:
+    """A process that the agent started. Its end is told by the agent, so that waiting costs nothing over there.
+
+    One that is started to be talked to is a ``Stream``, too.
+    """
+
+    def __init__(self, channel: Channel, command: Command, *, hold: bool = False, talk: bool = False) -> None:
+        """Start it. Unavailable where its program is not installed."""
+        self._channel = channel
+        self._command = command
+        self._number = next(_numbers)
+        self._pieces: SimpleQueue[bytes] = SimpleQueue()
+        if talk:
+            channel.on_said(self._number, self._pieces.put)
+        self._ended = threading.Event()
+        self._code: int | None = None
+        self._completed: Completed | None = None
+        channel.on_end(self._number, self._tell)
+        self.pid: int = channel.call(
+            "start",
+            command.stdin,
+            process=self._number,
+            argv=list(command.argv),
+            env=dict(command.env),
+            stop_signal=int(command.stop_signal),
+            hold=hold,
+            talk=talk,
+        ).fields["pid"]
+
+    def _tell(self, code: int | None) -> None:
+        self._code = code
+        self._ended.set()
+
+    def poll(self) -> int | None:
+        """Its return code, or None while it runs."""
+        if self._code is None:
+            self._channel.check()
+        return self._code
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait at most ``timeout_s`` seconds; True once it has ended."""
+        return self._ended.wait(max(0.0, timeout_s)) and self.poll() is not None
+
+    def output_so_far(self, start: int = 0) -> bytes:
+        """What it has written to standard output, from the byte ``start`` on."""
+        if self._completed:
+            return self._completed.stdout[start:]
+        return self._channel.call("output", process=self._number, start=start).data
+
+    def send(self, data: bytes) -> None:
+        """Write to its standard input, which ``hold`` keeps open. Raises OSError once it has ended."""
+        self._channel.call("send", data, process=self._number)
+
+    def receive(self, timeout_s: float | None = None) -> bytes:
+        """The next piece that it says, where it is talked to; empty at the end. Raises TimeoutError."""
+        return _next_piece(self._pieces, timeout_s)
+
+    def end(self) -> None:
+        """Send no more."""
+        self._channel.call("end", process=self._number)
+
+    def stop(self, *, timed_out: bool = False) -> Completed:
+        """End it and its group (its stop signal, then KILL) and give what it left."""
+        if self._completed is None:
+            reply = self._channel.call("stop", process=self._number, timed_out=timed_out)
+            split = reply.fields["split"]
+            self._completed = Completed(
+                self._command.argv,
+                reply.fields["code"],
+                reply.data[:split],
+                reply.data[split:],
+                reply.fields["duration"],
+                timed_out,
+            )
+        return self._completed
+
+
+class RemoteSocket:
+    """A connection to a socket of the host, which the agent has made. Implements ``Stream``."""
+
+    def __init__(self, channel: Channel, path: str) -> None:
+        """Connect. Raises OSError where nobody listens there."""
+        self._channel = channel
+        self._number = next(_numbers)
+        self._pieces: SimpleQueue[bytes] = SimpleQueue()
+        channel.on_said(self._number, self._pieces.put)
+        channel.call("connect", process=self._number, path=path)
+
+    def send(self, data: bytes) -> None:
+        """Send all of it. Raises OSError once the other end is closed."""
+        self._channel.call("send", data, process=self._number)
+
+    def receive(self, timeout_s: float | None = None) -> bytes:
+        """The next piece; empty at the end. Raises TimeoutError."""
+        return _next_piece(self._pieces, timeout_s)
+
+    def end(self) -> None:
+        """Send no more."""
+        self._channel.call("end", process=self._number)
+
+    def close(self) -> None:
+        """Close it on the host."""
+        self._channel.call("hang_up", process=self._number)
+
+
+def _next_piece(pieces: "SimpleQueue[bytes]", timeout_s: float | None) -> bytes:
+    try:
+        return pieces.get(timeout=timeout_s and max(0.0, timeout_s))
+    except Empty:
+        raise TimeoutError(f"nothing came within {timeout_s:g} s") from None
+
+
+class RemoteGroup:
+    """A control group there. Implements ``Group``."""
+
+    def __init__(self, channel: Channel, name: str) -> None:
+        """Make it. Unavailable where that is not allowed."""
+        self._channel = channel
+        self._name = name
+        made = channel.call("group", name=name).fields
+        self._procs = [Path(path) for path in made["procs"]]
+        self._scope: dict[str, str] = made["scope"]
+
+    @property
+    def procs(self) -> list[Path]:
+        """The files over there into which a process writes 0 to join."""
+        return self._procs
+
+    @property
+    def everywhere(self) -> list[Path]:
+        """As ``procs``, in every hierarchy, made there now."""
+        return [Path(path) for path in list(self._do("everywhere"))]
+
+    def scope(self) -> dict[str, str]:
+        """The files over there that tell its use over time: label -> path."""
+        return self._scope
+
+    def _do(self, verb: str) -> Any:
+        return self._channel.call("group_do", name=self._name, verb=verb).fields["value"]
+
+    def limit(self, limits: Limits) -> dict[str, str]:
+        """Set the limits; gives those that could not be honoured, each with why."""
+        reply = self._channel.call("group_do", name=self._name, verb="limit", limits=asdict(limits))
+        return {str(limit): str(why) for limit, why in dict(reply.fields["value"]).items()}
+
+    def freeze(self) -> None:
+        """Stop every process in it; returns when they are stopped."""
+        self._do("freeze")
+
+    def thaw(self) -> None:
+        """Let every process in it run again."""
+        self._do("thaw")
+
+    def meters(self) -> Mapping[str, float]:
+        """``cpu_s``, ``throttled_s``, ``memory_bytes``; what is unreadable is absent."""
+        found = self._do("meters")
+        return found if isinstance(found, dict) else {}
+
+    def kill(self) -> None:
+        """End every process in it."""
+        self._do("kill")
+
+    def remove(self) -> bool:
+        """Remove it and all below it; True when nothing is left."""
+        return bool(self._do("remove"))

@@ -1,0 +1,94 @@
+"""One multiplexed OpenSSH connection: it carries the agent, and is the master for forwarded sockets."""
+
+import shlex
+import socket
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from weighbridge.errors import Unavailable
+from weighbridge.hosts.agent import frames
+from weighbridge.hosts.kinds.ssh import SshOptions
+from weighbridge.hosts.remote.channel import Channel
+from weighbridge.hosts.remote.start import start_agent
+from weighbridge.hosts.ssh import failures
+from weighbridge.linux.process import Process, run
+from weighbridge.model.command import Command
+
+CONNECT_S = 10
+READY_S = 30.0
+_ALWAYS = (
+    "BatchMode=yes", f"ConnectTimeout={CONNECT_S}", "ServerAliveInterval=5", "ServerAliveCountMax=2",
+    "ControlPersist=no", "ClearAllForwardings=yes", "RemoteCommand=none", "RequestTTY=no",
+    "PermitLocalCommand=no", "ForwardAgent=no", "ForwardX11=no", "LogLevel=INFO", "EscapeChar=none",
+    "StreamLocalBindUnlink=yes",
+)  # fmt: skip
+_ENGLISH = {"LC_ALL": "C"}
+
+
+class Connection:
+    """The master connection to one host, which ends when we do, however we end."""
+
+    def __init__(self, name: str, options: SshOptions, folder: Path) -> None:
+        self.name = name
+        self._destination = options.destination
+        self._config = ("-F", options.config) if options.config else ()
+        self._sudo = options.sudo
+        self._folder = folder / "ssh"
+        self._control = self._folder / sha256(name.encode()).hexdigest()[:8]  # a socket's path must be short
+        self._process: Process | None = None
+        self._forwarded = 0
+
+    def open(self, run_id: str, machine: str) -> tuple[Channel, dict[str, Any]]:
+        """Connect and start the agent: the channel to it, and what it said first. Unavailable in one sentence."""
+        self._folder.mkdir(mode=0o700, exist_ok=True)
+        for left in self._folder.glob(f"{self._control.name}*"):  # by a process of this run that was killed
+            left.unlink()
+        near, far = socket.socketpair()
+        with far:
+            # ssh dies with us by the signal; were it not delivered, by the end of its standard input
+            ssh = ("setpriv", "--pdeathsig", "KILL", "--", "ssh", "-T", "-M", "-S", str(self._control))
+            always = tuple(word for option in _ALWAYS for word in ("-o", option))
+            argv = (*ssh, *self._config, *always, "--", self._destination, self._remote(run_id, machine))
+            self._process = Process(Command(argv), env=_ENGLISH, talk=far.fileno())
+        return start_agent(self.name, near, READY_S, self._what_failed, self._why_lost)
+
+    def _remote(self, run_id: str, machine: str) -> str:
+        """What the user's shell there runs; every word is ours, quoted for any shell."""
+        python = ("python3", "-I", "-S", "-u", "-c", frames.BOOT, "agent", run_id, self.name, machine)
+        before = "env LC_ALL=C sudo -n -- " if self._sudo else ""
+        # the shell's variable tells under which address we reached it; sudo would hide it
+        return f'exec {before}{shlex.join(python)} "$SSH_CONNECTION"'
+
+    def _what_failed(self, said: bytes) -> str:
+        return f"({self._destination}): {self._reason(said)}"
+
+    def _reason(self, said: bytes) -> str:
+        assert self._process is not None
+        ended = self._process.wait(1.0)
+        completed = self._process.stop()
+        heard = (completed.stderr + b"\n" + said).decode(errors="replace")
+        if not ended and not heard.strip():
+            return f"it did not answer within {READY_S:.0f} s"
+        return failures.sentence(heard, completed.returncode)
+
+    def _why_lost(self) -> str:
+        assert self._process is not None
+        self._process.wait(2.0)
+        return failures.lost(self._process.errors_so_far().decode(errors="replace"))
+
+    def forward(self, there: str) -> Path:
+        """A socket here that leads to the one at ``there``. Unavailable where the ssh server forbids it."""
+        self._forwarded += 1
+        here = self._control.with_suffix(f".{self._forwarded}")
+        ask = ("ssh", "-S", str(self._control), *self._config, "-O", "forward", "-L", f"{here}:{there}")
+        done = run(Command((*ask, "--", self._destination), 20, _ENGLISH))
+        if done.returncode != 0:
+            raise Unavailable(f"host {self.name}: a socket of it cannot be forwarded: {done.last_words}")
+        return here
+
+    def close(self) -> None:
+        """Wait until the agent has ended everything and the connection is closed; end it where it takes too long."""
+        if self._process is not None:
+            self._process.wait(20.0)
+            self._process.stop()

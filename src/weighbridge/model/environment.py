@@ -1,0 +1,110 @@
+"""What an environment has to be, and what a study asks of it. One object per module; the registry finds it."""
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass, field
+from typing import Annotated, Any, ClassVar
+
+from pydantic import Field, SerializeAsAny
+
+from weighbridge.model.by_hand import ByHand, ByHandRequest
+from weighbridge.model.host import THIS_MACHINE, HostTraits
+from weighbridge.model.options import Options, by_kind
+from weighbridge.model.plugin import Durability, Plugin, Readiness
+from weighbridge.model.site import Site, SiteRequest, Way
+from weighbridge.model.storage import StorageOptions
+from weighbridge.model.study import Resources
+
+
+@dataclass(frozen=True, slots=True)
+class Needs:
+    """What a study asks of each of its environments.
+
+    ``network``: a workload needs one. ``server_calls_client``: its server also connects to its client. ``apart``: the
+    roles are on two hosts. ``hosts``: what those hosts are, by kind. ``inside``: the roles in the environment.
+    ``fixed_port``: the only port that some server of it can have, in every environment; None where there is none.
+    ``own_hosts``: what the hosts of those are; None: all of ``hosts``. ``resources``: the limits of every site.
+    ``of_this_machine``: its programs are this machine's own, in whose root folder they are started.
+    """
+
+    network: bool = False
+    server_calls_client: bool = False
+    apart: bool = False
+    hosts: Mapping[str, HostTraits] = field(default_factory=lambda: {"local": THIS_MACHINE})
+    inside: frozenset[str] = frozenset({"server"})
+    own_hosts: Mapping[str, HostTraits] | None = None
+    resources: Resources = field(default_factory=Resources)
+    fixed_port: int | None = None
+    of_this_machine: bool = False
+
+    @property
+    def holding(self) -> Mapping[str, HostTraits]:
+        """What the hosts are, by kind, that have sites of the environment."""
+        return self.hosts if self.own_hosts is None else self.own_hosts
+
+
+class EnvironmentOptions(Options):
+    """Base of the options of environments whose sites can have storage."""
+
+    storage: Annotated[
+        SerializeAsAny[StorageOptions] | None,
+        by_kind("storage", "a storage"),
+        Field(description="What /srv of its sites is on: a kind, or a kind with its options"),
+    ] = None
+
+
+class Environment(Plugin):
+    """One isolation layer: it opens sites."""
+
+    launches = True
+    mounts: ClassVar[frozenset[Way]] = frozenset()
+    """The ways in which storage gets into its sites; its options are then `EnvironmentOptions`."""
+    shares_storage: ClassVar[bool] = True
+    """Whether several of its sites can have one storage at a time; not where it holds the disk of one guest."""
+    storage: ClassVar[str] = ""
+    """The kind of storage where a workload needs one and the study names none."""
+    limited_by_host: ClassVar[bool] = False
+    """Whether its sites are in control groups of ours, in which a user who is not root may find no limits."""
+    shares_root: ClassVar[bool] = False
+    """Whether its sites can have the root folder of the host that they are on, which is not packed."""
+
+    def layer_durability(self, options: Any) -> Durability:
+        """What a power cut leaves of what was synced to a container's own writable layer."""
+        return "synchronous"
+
+    def problems(self, options: Any, *, needs: Needs) -> list[str]:
+        """Why these options cannot work in a study that needs this of them, whatever the machine."""
+        return []
+
+    @abstractmethod
+    def readiness(self, options: Any | None = None) -> Readiness:
+        """Whether a site can be opened on this machine, with these options where some are given.
+
+        Must not change the machine; what only a try can tell is tried in a namespace that is thrown away.
+        """
+
+    def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
+        """What this machine lacks of what these options take in such a study; None where nothing is known to be.
+
+        An interface that they name, the memory of all sites. Asked where its hosts have this machine's kernel.
+        """
+        return None
+
+    def way_to_companions(self, options: Any) -> str:
+        """How its sites reach `SiteRequest.companions`, by names in /etc/hosts ("host to bridge"); "": not at all."""
+        return ""
+
+    def variants(self) -> Mapping[str, Any]:
+        """Options whose readiness ``doctor`` tells in a row of their own, by what they are called."""
+        return {}
+
+    def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
+        """How it is made by hand, without Weighbridge, for ``weighbridge kit``."""
+        return ByHand(
+            f"the kit makes Compose files for Docker alone: bring it up by hand, with the tools of {self.kind}"
+        )
+
+    @abstractmethod
+    def open(self, options: Any, request: SiteRequest) -> AbstractContextManager[Site]:
+        """A site for one role; everything that it made is gone when the context ends."""

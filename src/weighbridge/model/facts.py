@@ -1,0 +1,169 @@
+"""Facts of sites, hosts and networks as a run keeps them: their keys, and models of those that are more than a text.
+
+Pure: `weighbridge.facts` finds them out.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Annotated, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from weighbridge.model.command import Transport
+from weighbridge.model.isolation import SiteLayers
+
+KERNEL = "version: kernel"
+"""Release of the kernel that a site's programs call: a guest's own, gVisor's, else the host's."""
+PROCESSES = "processes of a site"
+"""How many processes there may be in it, by its control group and those above."""
+OPEN_FILES = "open files of a process"
+"""How many files a process of the site may have open."""
+UNPRIVILEGED = "unprivileged"
+IN_NAMESPACE = "unprivileged in a user namespace"
+"""Whom programs run as that are not root's.
+
+There files of other users and groups are nobody's, so that a write to one may fail that a container allows.
+"""
+CpuIdle = Literal["halt", "poll", "auto"]
+"""``auto``: they poll where they are those of a virtual machine."""
+IDLE_CPUS = "idle CPUs"
+"""The key of the fact."""
+HALT, POLL = "halt", "poll"
+"""Its values; in older runs words follow."""
+
+
+def idle_code(value: str) -> str:
+    """Return the code that the fact begins with."""
+    return next((code for code in (HALT, POLL) if value.startswith(code)), value)
+
+
+HOST_DIFFERENCES = "host differences"
+"""Scope of the facts: what differs -> a `HostDifference` as JSON; of older runs a sentence."""
+
+
+class HostDifference(BaseModel):
+    """One difference: of a ``fact`` with its value on each host, of a host's clock, or that hosts share CPUs."""
+
+    model_config = ConfigDict(frozen=True)
+    kind: Literal["fact", "clock", "shared-cpus"]
+    fact: str = ""
+    values: tuple[tuple[str, str], ...] = ()
+    """Host and value."""
+    host: str = ""
+    ahead_s: float = 0.0
+    """By how many seconds the clock of ``host`` is ahead of this machine's."""
+
+
+_LAYERS: TypeAdapter[SiteLayers] = TypeAdapter(SiteLayers)
+
+
+def layers_json(site: SiteLayers) -> str:
+    """A site's layers as a run keeps them."""
+    return _LAYERS.dump_json(site).decode()
+
+
+def layers_of(stored: str) -> SiteLayers:
+    """The layers that are kept as ``stored``. Raises ValueError where it is something else."""
+    return _LAYERS.validate_json(stored, strict=True)
+
+
+InterfaceKind = Literal["loopback", "bridge", "veth", "tap", "other"]
+Translation = Literal["none", "source", "destination", "source and destination", "proxy"]
+"""Whose address is another one at the server's end of a connection than at the client's.
+
+``proxy``: a program in between ends the client's connection and makes one of its own to the server.
+"""
+
+
+class Interface(BaseModel):
+    """A network interface that the traffic crosses. ``mtu`` is in bytes; ``place`` is a role, or ``host NAME``.
+
+    ``offloads`` are those of TSO, GSO and GRO that are on; None where they could not be read.
+    """
+
+    model_config = ConfigDict(frozen=True)
+    place: str
+    name: str
+    kind: InterfaceKind
+    mtu: Annotated[int, Field(ge=0)]
+    offloads: tuple[str, ...] | None = None
+
+
+class NetworkPath(BaseModel):
+    """How a client reaches a server in one environment, from probes of that very path.
+
+    ``interfaces`` carried the probe's bytes, the client's side first. ``mss`` is the size in bytes of the segments
+    that the client's kernel sends on a TCP connection, ``mss_back`` the server's; None for UDP. ``routers`` is how
+    many forward the packets. ``hooks`` are the netfilter chains of the hosts (``nat OUTPUT``) whose counters rose
+    during the probe, ``rules`` how many of their rules did; None where they could not be read. ``unseen_rules``: how
+    many rules the hosts have that count nothing (nftables), so that nobody can tell whether they were crossed.
+    ``uncertain``: others sent so much at an end that all of its interfaces are named that may have carried it.
+    """
+
+    model_config = ConfigDict(frozen=True)
+    transport: Transport
+    interfaces: tuple[Interface, ...]
+    mss: int | None = None
+    mss_back: int | None = None
+    routers: int | None = None
+    translation: Translation = "none"
+    hooks: tuple[str, ...] | None = None
+    rules: int | None = None
+    unseen_rules: int = 0
+    uncertain: bool = False
+
+    @property
+    def loopback(self) -> bool:
+        """Whether it does not leave the loopback interface."""
+        return all(each.kind == "loopback" for each in self.interfaces)
+
+    @property
+    def segmentation(self) -> bool | None:
+        """Whether packets larger than the MTU go to its interfaces (TSO and GSO); None where that is not known."""
+        known = [each.offloads for each in self.interfaces if each.offloads is not None]
+        return all({"tso", "gso"} <= {*on} for on in known) if known else None
+
+    @property
+    def mtu(self) -> int | None:
+        """The smallest MTU of its interfaces, in bytes; None where none is known."""
+        return min((each.mtu for each in self.interfaces), default=None)
+
+
+InterruptCounts = Mapping[tuple[int, str, int], int]
+"""By the number of the interrupt, its device and the CPU: how often, since the machine was started."""
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptRate:
+    """How often a device interrupted a CPU in a second."""
+
+    number: int
+    device: str
+    cpu: int
+    per_s: float
+
+
+def interrupts_of(text: str) -> InterruptCounts:
+    """Read /proc/interrupts: the rows that have a number, which are devices'. Others are the CPUs' own."""
+    head, *rows = text.splitlines() or [""]
+    cpus = [int(name) for name in re.findall(r"\bCPU(\d{1,6})\b", head)]
+    found: dict[tuple[int, str, int], int] = {}
+    for row in rows:
+        number, _, rest = row.partition(":")
+        counts = rest.split(maxsplit=len(cpus))
+        if not number.strip().isdecimal() or len(counts) != len(cpus) + 1 or not all(map(str.isdecimal, counts[:-1])):
+            continue
+        device = re.split(r"\s{2,}", counts[-1].strip())[-1]
+        found |= {(int(number), device, cpu): int(count) for cpu, count in zip(cpus, counts[:-1], strict=True)}
+    return found
+
+
+def interrupt_rates(
+    before: InterruptCounts, after: InterruptCounts, seconds: float, least_per_s: float
+) -> tuple[InterruptRate, ...]:
+    """Give which came more often than that between two readings, the most frequent first."""
+    rates = [
+        InterruptRate(*where, (count - before[where]) / seconds) for where, count in after.items() if where in before
+    ]
+    return tuple(sorted((each for each in rates if each.per_s >= least_per_s), key=lambda each: -each.per_s))

@@ -1,0 +1,198 @@
+"""A command of the study's own: how long it takes, what it uses, and what it prints."""
+
+import errno
+import os
+import re
+from collections.abc import Iterator, Mapping
+
+from weighbridge.model.command import Command, Completed, Transport
+from weighbridge.model.measurement import (
+    CONTEXT_SWITCHES,
+    CPU_SYSTEM,
+    CPU_USER,
+    PEAK_MEMORY,
+    Measurement,
+    Metric,
+    ProgramFailed,
+    ServerNotReady,
+)
+from weighbridge.model.study import Role
+from weighbridge.model.trial import TrialResult
+from weighbridge.model.workload import Endpoint, Workload
+from weighbridge.workloads._local_file import is_program, read_local
+from weighbridge.workloads.command.metrics import read_metrics
+from weighbridge.workloads.command.options import BUILT_IN, TIME, CommandOptions
+from weighbridge.workloads.command.words import place_values
+
+_LAST = 4096
+"""Bytes of each stream in which a program's reason is looked for."""
+_TOLD = (
+    (
+        re.compile(re.escape(os.strerror(errno.EROFS))),
+        "it writes where nothing can be written: only /tmp and /run can",
+    ),
+    (
+        re.compile(
+            rf"{re.escape(os.strerror(errno.ENOTTY))}"
+            r"|\b(?:is|are) not a (?:tty|terminal)\b|\bnot a TTY\b|\bneeds? a (?:tty|terminal)\b",
+            re.IGNORECASE,
+        ),
+        "it needs a terminal, and has none here",
+    ),
+    (re.compile(re.escape(os.strerror(errno.EADDRINUSE)), re.IGNORECASE), "its port is in use by another program"),
+)
+"""What is known of a reason: how it is worded, and what to say of it."""
+_NOT_FOUND = re.compile(r"(?:^|\s)(\S+?): (?:command )?not found\s*$", re.MULTILINE)
+NOT_FOUND, NOT_STARTED = 127, 126
+"""The codes of a shell for a program that is not there, and one that cannot be started."""
+
+
+def failure_of(done: Completed, *, shell: bool) -> str:
+    """Return one sentence about a program that ended with another code than 0; with its last words."""
+    if done.returncode == NOT_FOUND and shell:
+        found = _NOT_FOUND.search(_end(done.stderr))
+        if found:
+            return f"the program {found[1]} is not in the userland"
+    how = f"signal {-done.returncode}" if done.returncode < 0 else f"code {done.returncode}"
+    why = reason(done)
+    told = f"{why}: " if why else ""
+    return f"{done.argv[0]} ended with {how}: {told}{done.last_words}"
+
+
+def reason(done: Completed) -> str:
+    """Return what the program's end is known to mean; empty where it is not known."""
+    said = _end(done.stderr) + "\n" + _end(done.stdout)
+    return next((meaning for pattern, meaning in _TOLD if pattern.search(said)), "")
+
+
+def _end(printed: bytes) -> str:
+    return printed[-_LAST:].decode(errors="replace")
+
+
+_ANY_THREADS = 1024
+"""Of a program of which it is not known how many it has: it is the limit once all its CPUs are busy."""
+_SERVER_BEYOND_S = 60.0
+_FORKED_AWAY = (
+    "it ended while processes that it had started went on, of which nothing is measured: have it stay in the "
+    "foreground, and wait for them"
+)
+
+
+class OwnCommand(Workload):
+    """One command, or a server and its client, as the study has them.
+
+    Its time is that of the whole process, from its start to its end, by its site's own launcher; what it used is what
+    the kernel says of it and of those of its children whose end it awaited (getrusage(2)): what it leaves running in
+    the background would not be in it, and makes a trial a failed one. All of that is of the measured command alone,
+    not of a server.
+    """
+
+    kind = "command"
+    summary = "a program of the study's own, alone or as the client of a server: its time, its use, its output"
+    options = CommandOptions
+    packages = ()
+    has_data_port = True
+
+    def transports(self, options: CommandOptions) -> tuple[Transport, ...]:
+        """What the server's port carries; UDP has TCP beside it: over that the path is probed."""
+        if options.server is None:
+            return ()
+        return ("tcp", "udp") if options.protocol == "udp" else ("tcp",)
+
+    def fixed_port(self, options: CommandOptions) -> int | None:
+        """The study's ``port``."""
+        return options.port
+
+    def packages_for(self, options: CommandOptions) -> tuple[str, ...]:
+        """Those that the study names."""
+        return options.packages
+
+    def metrics(self, options: CommandOptions) -> tuple[Metric, ...]:
+        """What is read from its output, then its time, and what it used."""
+        return (*options.own_metrics(), *BUILT_IN)
+
+    def command(self, role: Role, options: CommandOptions, at: Endpoint) -> Command:
+        """The server outlasts its clients."""
+        if role != "server":
+            return _command(options, "run" if options.server is None else role, at)
+        deadline_s = options.deadline * (2 if options.warm_up else 1) + options.deadline + _SERVER_BEYOND_S
+        argv = _command(options, "server", at).argv
+        return Command(
+            argv,
+            deadline_s,
+            options.server_env,
+            listens=((options.protocol, at.port),),
+            says=options.ready.line or "",
+        )
+
+    def prepare(self, options: CommandOptions, at: Endpoint) -> Command | None:
+        """The study's ``setup``."""
+        return _command(options, "setup", at) if options.setup is not None else None
+
+    def restore(self, options: CommandOptions, at: Endpoint) -> Command | None:
+        """The study's ``prepare``."""
+        return _command(options, "prepare", at) if options.prepare is not None else None
+
+    def finish(self, options: CommandOptions, at: Endpoint) -> Command | None:
+        """The study's ``cleanup``."""
+        return _command(options, "cleanup", at) if options.cleanup is not None else None
+
+    def check(self, options: CommandOptions, at: Endpoint) -> Command | None:
+        """The study's own."""
+        return _command(options, "check", at) if options.check is not None else None
+
+    def warm_up(self, options: CommandOptions, at: Endpoint) -> Command | None:
+        """The measured command itself, where the study wants that."""
+        return _command(options, "run" if options.server is None else "client", at) if options.warm_up else None
+
+    def files(self, role: Role, options: CommandOptions, at: Endpoint) -> Mapping[str, bytes]:
+        """The study's, the same for each role. Raises ServerNotReady where one has gone since it was checked."""
+        try:
+            return {path: read_local(local, "file") for path, local in options.files.items()}
+        except ValueError as error:
+            raise ServerNotReady(str(error)) from None
+
+    def file_mode(self, options: CommandOptions, path: str) -> int:
+        """A program stays one."""
+        return 0o755 if is_program(options.files[path]) else 0o644
+
+    def expected_s(self, options: CommandOptions) -> float:
+        """What the study says."""
+        return options.expects
+
+    def generator_threads(self, options: CommandOptions) -> int:
+        """What the study says."""
+        return options.threads or _ANY_THREADS
+
+    def parse(self, options: CommandOptions, completed: Mapping[str, Completed]) -> TrialResult:
+        """Its metrics, its time and what it used. Raises ProgramFailed or Unparseable.
+
+        Where nobody told what it used, the metrics of that are left out.
+        """
+        done = completed["solo" if options.server is None else "client"]
+        if done.returncode != 0:
+            raise ProgramFailed(failure_of(done, shell=options.shell))
+        if done.left_running:
+            raise ProgramFailed(_FORKED_AWAY)
+        read = read_metrics(options.metrics, done)
+        if options.adapter is not None:
+            read += options.adapter.read(done.stdout, done.stderr)
+        return TrialResult((*read, Measurement(TIME, done.duration_s), *_use(done)))
+
+
+def _command(options: CommandOptions, key: str, at: Endpoint) -> Command:
+    """One of the study's commands with its placeholders filled."""
+    values = {**(place_values(at) if options.server is not None else {}), **options.parameters}
+    return Command(dict(options.templates())[key].argv(values), options.deadline)
+
+
+def _use(done: Completed) -> Iterator[Measurement]:
+    if done.usage is None:
+        return
+    yield Measurement(CPU_USER, done.usage.cpu_user_s)
+    yield Measurement(CPU_SYSTEM, done.usage.cpu_system_s)
+    yield Measurement(PEAK_MEMORY, done.usage.peak_memory / 2**20)
+    yield Measurement(CONTEXT_SWITCHES, float(done.usage.switches + done.usage.preemptions))
+
+
+PLUGIN = OwnCommand()

@@ -1,0 +1,240 @@
+"""What a study says about a command of its own. No plug-in."""
+
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import PurePosixPath
+from typing import Annotated, Any, Literal
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    SerializeAsAny,
+    StrictBool,
+    WithJsonSchema,
+    model_validator,
+)
+
+from weighbridge.model.adapter import AdapterOptions, named_twice
+from weighbridge.model.measurement import OF_PROGRAM, Metric, is_resource_use
+from weighbridge.model.options import ABSOLUTE, Brings, Factors, Options, by_kind
+from weighbridge.model.quantity import Duration
+from weighbridge.workloads._local_file import read_local
+from weighbridge.workloads.command.metrics import MetricOptions
+from weighbridge.workloads.command.words import OF_A_SERVER, Template, Written, unknown_placeholder
+
+TIME = Metric("time", "s", "lower")
+BUILT_IN = (TIME, *OF_PROGRAM)
+"""What is measured of every command, without a word about it."""
+
+
+def _as_text(value: object) -> object:
+    """A number as it is written; a boolean is none, and may have been a word (``no``)."""
+    return value if isinstance(value, bool) or not isinstance(value, int | float) else str(value)
+
+
+def _as_words(value: object) -> object:
+    return [_as_text(each) for each in value] if isinstance(value, list | tuple) else _as_text(value)
+
+
+def _in_memory(path: str) -> str:
+    if not path.startswith(("/tmp/", "/run/")) or ".." in PurePosixPath(path).parts or path.endswith("/"):  # noqa: S108
+        raise ValueError(f"'{path:.60}' is not below /tmp or /run of the site, where alone files can be written")
+    return path
+
+
+def _readable(path: str) -> str:
+    read_local(path, "file", at_most=0)
+    return path
+
+
+_TEXT = {"type": ["string", "number"]}
+_WORDS = {"anyOf": [_TEXT, {"type": "array", "items": _TEXT, "minItems": 1}]}
+_Words = Annotated[Written, BeforeValidator(_as_words), WithJsonSchema(_WORDS)]
+_Value = Annotated[str, BeforeValidator(_as_text), Field(max_length=4096), WithJsonSchema(_TEXT)]
+_ParameterName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_]{0,39}$")]
+_VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]{0,199}$")]
+_MetricName = Annotated[str, Field(pattern=r"^[a-z][a-z0-9_]{0,59}$")]
+_SitePath = Annotated[str, AfterValidator(_in_memory)]
+_LocalFile = Annotated[str, AfterValidator(_readable), ABSOLUTE]
+_Package = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9+.-]{1,99}$")]
+
+
+def _as_ready(value: object) -> object:
+    return {} if value == "port" else value
+
+
+def _is_line(text: str) -> str:
+    try:
+        re.compile(text)
+    except (re.error, OverflowError, RecursionError) as error:
+        raise ValueError(f"'{text:.60}' is no regular expression: {error}") from None
+    return text
+
+
+_READY = {
+    "anyOf": [
+        {"const": "port"},
+        {
+            "type": "object",
+            "properties": {"line": {"type": "string", "minLength": 1}},
+            "required": ["line"],
+            "additionalProperties": False,
+        },
+    ]
+}
+
+
+class ReadyOptions(Options):
+    """When a server is ready: once its port is listened on, and it has printed such a line where one is named."""
+
+    line: Annotated[
+        Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_is_line)] | None,
+        Field(description="A regular expression of which it has printed a line, to either output"),
+    ] = None
+
+
+class CommandOptions(Options):
+    """What a study file may say about a command of its own. Text is split as by a shell, and none runs it."""
+
+    run: Annotated[
+        _Words | None,
+        Field(description="The measured command, which has no counterpart: its words, or one text"),
+        Brings.COMMAND,
+    ] = None
+    server: Annotated[
+        _Words | None,
+        Field(description="In place of run: the server, which listens at {listen}, {port}"),
+        Brings.COMMAND,
+    ] = None
+    server_env: Annotated[dict[_VariableName, _Value], Brings.ARGUMENT] = Field(
+        default_factory=dict, description="Variables of the server alone, over those of its userland"
+    )
+    client: Annotated[
+        _Words | None,
+        Field(description="The measured client of the server, which is at {address}, {port}"),
+        Brings.COMMAND,
+    ] = None
+    shell: Annotated[
+        StrictBool, Field(description="Each command is one text for /bin/sh, in which values are quoted")
+    ] = False
+    parameters: Annotated[dict[_ParameterName, _Value], Factors(), Brings.ARGUMENT] = Field(
+        default_factory=dict, description="Values for {NAME} in the words; each list of values is swept"
+    )
+    setup: Annotated[
+        _Words | None,
+        Field(description="Run once in each site of the server, or of run, before its first trial"),
+        Brings.COMMAND,
+    ] = None
+    cleanup: Annotated[
+        _Words | None,
+        Field(description="Run once there after its last trial, also when the run is interrupted or fails"),
+        Brings.COMMAND,
+    ] = None
+    prepare: Annotated[
+        _Words | None, Field(description="Run there before each trial, and before the server starts"), Brings.COMMAND
+    ] = None
+    check: Annotated[
+        _Words | None,
+        Field(description="Run after each trial, with what was printed as its input; a code other than 0: it failed"),
+        Brings.COMMAND,
+    ] = None
+    warm_up: Annotated[StrictBool, Field(description="Run the measured command once before, and forget it")] = False
+    protocol: Annotated[Literal["tcp", "udp"], Field(description="What the server's port carries")] = "tcp"
+    port: Annotated[
+        int | None, Field(ge=1, le=65534, description="The only port on which the server can listen, everywhere")
+    ] = None
+    ready: Annotated[
+        ReadyOptions,
+        BeforeValidator(_as_ready),
+        WithJsonSchema(_READY),
+        Field(description="When the server can be measured: port, once it is listened on, or a line of output too"),
+    ] = ReadyOptions()
+    metrics: dict[_MetricName, MetricOptions] = Field(
+        default_factory=dict, description="Numbers in the output, by name; the first is the headline"
+    )
+    adapter: Annotated[
+        SerializeAsAny[AdapterOptions] | None,
+        by_kind("adapter", "an adapter"),
+        Field(description="Reads the program's own format: a kind, or a kind with its options"),
+    ] = None
+    deadline: Annotated[
+        Duration, Field(gt=0, le=86400, description="How long each command may take before it is ended")
+    ] = 300.0
+    expects: Annotated[
+        Duration, Field(gt=0, le=86400, description="About how long the measured command takes, for the plan")
+    ] = 1.0
+    threads: Annotated[
+        int | None,
+        Field(ge=1, le=1024, description="Of the measured command, busy at once; by default as many as its CPUs"),
+    ] = None
+    files: Annotated[dict[_SitePath, _LocalFile], Brings.FILE] = Field(
+        default_factory=dict, description="Files of this machine by their path in each site, below /tmp or /run"
+    )
+    packages: Annotated[
+        tuple[_Package, ...], Field(max_length=100, description="Debian packages that the commands need")
+    ] = ()
+
+    @model_validator(mode="after")
+    def _one_or_two_roles(self) -> "CommandOptions":
+        if self.run is not None and (self.server is not None or self.client is not None):
+            raise ValueError("'run' is a command without a counterpart: write it, or 'server' and 'client'")
+        if self.run is None and (self.server is None or self.client is None):
+            lacks = "'run', or 'server' and 'client'" if self.server is self.client else "both 'server' and 'client'"
+            raise ValueError(f"a command needs {lacks}")
+        if self.run is not None and self.ready.line is not None:
+            raise ValueError("ready: 'run' is no server, whose line could tell that it is ready: leave it out")
+        if self.server is None and self.port is not None:
+            raise ValueError("'port' is where a server listens, and there is none: leave it out")
+        if self.server is None and self.server_env:
+            raise ValueError("'server_env' is of a server, and there is none: leave it out")
+        if "\0" in "".join(self.server_env.values()):
+            raise ValueError("server_env: a value has a zero byte, which no program can be given")
+        return self
+
+    @model_validator(mode="after")
+    def _words_are_known(self) -> "CommandOptions":
+        for name in self.parameters:
+            if name in OF_A_SERVER or name in type(self).model_fields:
+                raise ValueError(f"parameters: '{name}' has a meaning already: take another name")
+        known = (*(OF_A_SERVER if self.server is not None else ()), *self.parameters)
+        used: set[str] = set()
+        for key, template in self.templates():
+            try:
+                problem = unknown_placeholder(template, known)
+                used |= {*template.placeholders()}
+            except ValueError as error:
+                problem = str(error)
+            if problem:
+                raise ValueError(f"{key}: {problem}")
+        if unused := [name for name in self.parameters if name not in used]:
+            raise ValueError(
+                f"parameters: '{unused[0]}' stands in no command: write {{{unused[0]}}} where it belongs"
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _metrics_differ(self) -> "CommandOptions":
+        names = [metric.name for metric in (*self.own_metrics(), *BUILT_IN)]
+        if twice := named_twice(names):
+            built_in = any(twice == metric.name for metric in BUILT_IN)
+            why = "it is measured of every command" if built_in else "two metrics have this name"
+            raise ValueError(f"metrics: '{twice}': {why}: take another name")
+        if use := [
+            name for name in names if is_resource_use(name) and name not in {each.name for each in OF_PROGRAM}
+        ]:
+            raise ValueError(f"metrics: '{use[0]}' is what Weighbridge's own meters call one: take another name")
+        if self.expects >= self.deadline:
+            raise ValueError("expects: the command is ended at its deadline: let it be shorter than that")
+        return self
+
+    def own_metrics(self) -> tuple[Metric, ...]:
+        """What is read from the output, in its order: the metrics that are named, then those of the adapter."""
+        named = (options.metric(name) for name, options in self.metrics.items())
+        return (*named, *(self.adapter.metrics() if self.adapter is not None else ()))
+
+    def templates(self) -> Iterator[tuple[str, Template]]:
+        """Every command that there is, by its key."""
+        keys = ("run", "server", "client", "setup", "prepare", "check", "cleanup")
+        written: Mapping[str, Any] = {key: getattr(self, key) for key in keys}
+        yield from ((key, Template(each, self.shell)) for key, each in written.items() if each is not None)

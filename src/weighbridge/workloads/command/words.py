@@ -1,0 +1,84 @@
+"""The words of a study's own command: split once, and then filled with values, so that no value becomes two words."""
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from weighbridge.model.workload import Endpoint
+
+OF_A_SERVER = ("address", "port", "data_port", "listen")
+"""The placeholders for where a server is, which a command has that is one of two."""
+SHELL = ("/bin/sh", "-c")
+_PLACEHOLDER = re.compile(r"\{\{|\}\}|\{([^{}]*)\}")
+_BRACES = {"{{": "{", "}}": "}"}
+
+Written = str | tuple[str, ...]
+"""A command as a study has it: one text, or its words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Template:
+    """A command with placeholders. ``shell``: one text for /bin/sh, in which values are quoted."""
+
+    written: Written
+    shell: bool = False
+
+    def words(self) -> tuple[str, ...]:
+        """The words with their placeholders. ValueError says in one sentence why there are none."""
+        if not isinstance(self.written, str):
+            if self.shell:
+                raise ValueError("with 'shell: true' it is one text for /bin/sh, not a list of words")
+            return _checked(self.written)
+        if self.shell:
+            return _checked((self.written,))
+        try:
+            return _checked(tuple(shlex.split(self.written)))
+        except ValueError as error:
+            problem = str(error)
+            if problem in ("No closing quotation", "No escaped character"):
+                problem = (
+                    f"its words cannot be told apart ({problem.lower()}): quote them as in a shell, or write a list"
+                )
+            raise ValueError(problem) from None
+
+    def placeholders(self) -> Iterator[str]:
+        """The names in braces, in their order."""
+        for word in self.words():
+            yield from (found[1] for found in _PLACEHOLDER.finditer(word) if found[0] not in _BRACES)
+
+    def argv(self, values: Mapping[str, str]) -> tuple[str, ...]:
+        """The arguments. Every placeholder has a value."""
+        if self.shell:
+            quoted = {name: shlex.quote(value) for name, value in values.items()}
+            return (*SHELL, *(_filled(word, quoted) for word in self.words()))
+        return tuple(_filled(word, values) for word in self.words())
+
+
+def place_values(at: Endpoint) -> dict[str, str]:
+    """What the placeholders for a server stand for."""
+    return {"address": at.address, "port": str(at.port), "data_port": str(at.data_port), "listen": at.listen}
+
+
+def unknown_placeholder(template: Template, known: tuple[str, ...]) -> str:
+    """A sentence about the first placeholder that is not known; empty where all are."""
+    for name in template.placeholders():
+        if name in known:
+            continue
+        if name in OF_A_SERVER:
+            return f"'{{{name}}}' is where a server is, and there is none: write 'server' and 'client', not 'run'"
+        written = ", ".join(f"{{{each}}}" for each in known) or "none"
+        return f"unknown placeholder '{{{name:.40}}}' (known: {written}); a brace itself is written '{{{{' or '}}}}'"
+    return ""
+
+
+def _checked(words: tuple[str, ...]) -> tuple[str, ...]:
+    if not words or not words[0].strip():
+        raise ValueError("it names no program")
+    if any("\0" in word for word in words):
+        raise ValueError("a word of it has a zero byte, which no program can be given")
+    return words
+
+
+def _filled(word: str, values: Mapping[str, str]) -> str:
+    return _PLACEHOLDER.sub(lambda found: _BRACES.get(found[0]) or values[found[1]], word)

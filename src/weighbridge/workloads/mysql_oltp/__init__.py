@@ -1,0 +1,243 @@
+"""mysql-oltp: sysbench's transactions against a MariaDB or MySQL server."""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from weighbridge.model.command import Command, Completed, Transport
+from weighbridge.model.measurement import Broke, Measurement, Metric
+from weighbridge.model.options import Options
+from weighbridge.model.plugin import Durability
+from weighbridge.model.power_cut import Ledger
+from weighbridge.model.quantity import Size
+from weighbridge.model.study import Role
+from weighbridge.model.trial import TrialResult, Work
+from weighbridge.model.workload import Endpoint, Length, Workload
+from weighbridge.workloads import _sysbench, _sysbench_latency
+from weighbridge.workloads._seconds import WholeSeconds
+from weighbridge.workloads._sql_ledger import sql_ledger
+from weighbridge.workloads.mysql_oltp import mysql
+
+TRANSACTIONS = Metric("transactions", "transactions/s", "higher")
+QUERIES = Metric("queries", "queries/s", "higher")
+MEAN = Metric("latency_mean", "ms", "lower")
+P95 = Metric("latency_p95", "ms", "lower")
+P99 = Metric("latency_p99", "ms", "lower")
+ERRORS = Metric("errors", "count", "lower")
+RECONNECTS = Metric("reconnects", "count", "lower")
+
+DURABILITIES = {"synced": 1, "written": 2, "buffered": 0}
+"""By innodb_flush_log_at_trx_commit: each commit is on the disk; with the kernel; with both once a second."""
+_SHORTEST_S, _EACH = 0.2, 10
+_FEW = 8
+"""Threads of the warm-up: a server that is about to break breaks in the measured run, not before it."""
+
+
+class MysqlOltpOptions(Options):
+    """What a study file may say about a mysql-oltp workload. Sizes are in bytes.
+
+    ``durability`` is InnoDB's innodb_flush_log_at_trx_commit: ``synced`` (1, the default of both servers) has every
+    commit on the disk, ``written`` (2) with the kernel, which loses up to a second of them with the machine,
+    ``buffered`` (0) in the server, which loses as much by itself. Levels of it do not replace one another.
+
+    ``max_connections``: the servers' own default is 151. The study of applications under load ran 1000 threads and
+    broke at 2000, so it must have raised it; how far it does not say, and 1500 is between the two.
+
+    With ``prepared_statements`` each thread begins by preparing up to nine a table: 1000 threads with ten tables took
+    a two-CPU machine 18 s with MariaDB and 26 s with MySQL, and 2.0 and 3.5 GiB of the server's memory. sysbench
+    gives them 30 s, after which the server has broken.
+    """
+
+    script: Annotated[
+        Literal["oltp_read_write", "oltp_read_only", "oltp_write_only", "oltp_point_select"],
+        Field(description="sysbench's script: what a transaction does"),
+    ] = "oltp_read_write"
+    threads: Annotated[int, Field(ge=1, le=10_000, description="Connections, each one transaction at a time")] = 10
+    duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
+    count: Annotated[
+        int | None,
+        Field(ge=1, le=10**9, description="Transactions of all threads to make, in about the duration"),
+    ] = None
+    warm_up: Annotated[WholeSeconds, Field(ge=0, le=3600, description="The same before it, thrown away")] = 2.0
+    tables: Annotated[int, Field(ge=1, le=1000, description="Tables")] = 10
+    table_size: Annotated[int, Field(ge=100, le=10**8, description="Rows of each table")] = 100_000
+    server: Annotated[mysql.Server, Field(description="Which server; MySQL takes a whole userland of Debian sid")] = (
+        "mariadb"
+    )
+    max_connections: Annotated[int, Field(ge=10, le=100_000, description="The server's own limit")] = 1500
+    prepared_statements: Annotated[
+        bool, Field(description="As sysbench does; without, each query is parsed anew, and a thread is there at once")
+    ] = True
+    buffer_pool: Annotated[Size, Field(ge=8 * 2**20, le=2**40, description="InnoDB's cache of the tables")] = 2**27
+    durability: Annotated[
+        Literal["synced", "written", "buffered"], Field(description="Where a commit is when it is told to be done")
+    ] = "synced"
+
+
+class MysqlOltp(Workload):
+    """A closed-loop load: a thread begins its next transaction when the last has ended, which hides stalls.
+
+    Every trial in a site begins with the same rows: they are made there once, at random, and copied before each start
+    of the server, which has no binary log. Latency is that of whole transactions, from sysbench's histogram, whose
+    values are 1.8 % apart.
+    ``errors`` are transactions that were begun again after a deadlock or a lock that was not to be had.
+    """
+
+    kind = "mysql-oltp"
+    summary = "MariaDB or MySQL under sysbench's transactions: rate and latency over a rising number of threads"
+    options = MysqlOltpOptions
+    packages = mysql.PACKAGES["mariadb"]
+    fixed_per_study = ("server",)
+
+    def transports(self, options: MysqlOltpOptions) -> tuple[Transport, ...]:
+        """TCP alone."""
+        return ("tcp",)
+
+    def load(self, options: MysqlOltpOptions) -> str:
+        """Its threads."""
+        return "threads"
+
+    def metrics(self, options: MysqlOltpOptions) -> tuple[Metric, ...]:
+        """Transactions and queries per second, latency of a transaction in ms, what had to be repeated."""
+        return TRANSACTIONS, QUERIES, MEAN, P95, P99, ERRORS, RECONNECTS
+
+    def packages_for(self, options: MysqlOltpOptions) -> tuple[str, ...]:
+        """Those of the server; MySQL's are in Debian sid only."""
+        return mysql.PACKAGES[options.server]
+
+    def durability(self, options: MysqlOltpOptions) -> Durability | None:
+        """Of a commit, where there is one."""
+        if options.script in ("oltp_read_only", "oltp_point_select"):
+            return None
+        return "synchronous" if options.durability == "synced" else "asynchronous"
+
+    def needs_data(self, options: MysqlOltpOptions) -> bool:
+        """Always."""
+        return True
+
+    def room(self, options: MysqlOltpOptions) -> int:
+        """The template and its copy: rows of sysbench's take 0.25 KiB, an empty server 160 MiB."""
+        return 2 * (options.tables * options.table_size * 256 + 160 * 2**20)
+
+    def files(self, role: Role, options: MysqlOltpOptions, at: Endpoint) -> Mapping[str, bytes]:
+        """The server's settings."""
+        return {mysql.SETTINGS: mysql.MY_CNF} if role == "server" else {}
+
+    def prepare(self, options: MysqlOltpOptions, at: Endpoint) -> Command:
+        """The tables, made by a server of the site's own that listens nowhere."""
+        return mysql.prepare(options.server, options.tables, options.table_size, at)
+
+    def restore(self, options: MysqlOltpOptions, at: Endpoint) -> Command:
+        """Every trial begins with the same data."""
+        return mysql.restore(options.server, options.tables, options.table_size)
+
+    def ledger(self, options: MysqlOltpOptions, at: Endpoint) -> Ledger | None:
+        """By the server's own client; None where nothing is committed."""
+        if self.durability(options) is None:
+            return None
+        return sql_ledger(
+            "mysql", "--no-defaults", "--batch", "--skip-column-names", "--unbuffered", "--protocol=TCP",
+            f"--host={at.address}", f"--port={at.port}", "--user=sbtest", "sbtest",
+        )  # fmt: skip
+
+    def command(self, role: Role, options: MysqlOltpOptions, at: Endpoint) -> Command:
+        """The server is ended at once, as its data is thrown away; the client is sysbench."""
+        if role == "client":
+            return _client(options, at, options.threads, options.duration, options.count)
+        deadline_s = 120 + sum(
+            _client(options, at, options.threads, seconds).deadline_s
+            for seconds in (options.duration, options.warm_up)
+        )
+        argv = mysql.serve(
+            options.server,
+            at,
+            f"--max-connections={options.max_connections}",
+            f"--innodb-buffer-pool-size={options.buffer_pool}",
+            f"--innodb-flush-log-at-trx-commit={DURABILITIES[options.durability]}",
+        )
+        return Command(argv, deadline_s, listens=(("tcp", at.port),), stop_signal=mysql.STOP)
+
+    def warm_up(self, options: MysqlOltpOptions, at: Endpoint) -> Command | None:
+        """A run with a few threads, which fills the buffer pool."""
+        if not options.warm_up:
+            return None
+        return _client(options, at, min(options.threads, _FEW), options.warm_up)
+
+    def generator_threads(self, options: MysqlOltpOptions) -> int:
+        """One for each connection."""
+        return options.threads
+
+    def expected_s(self, options: MysqlOltpOptions) -> float:
+        """Seconds, with those in which the threads connect and prepare their statements."""
+        statements = 1 + (9 * options.tables if options.prepared_statements else 0)
+        return options.duration + 0.2 + options.threads * statements / 5000
+
+    def length(self, options: MysqlOltpOptions) -> Length:
+        """By its transactions, of which each thread has some: the first ones wait for one another."""
+        return Length(_SHORTEST_S, "count", lambda found: found[TRANSACTIONS.name], _EACH * options.threads)
+
+    def parse(self, options: MysqlOltpOptions, completed: Mapping[str, Completed]) -> TrialResult:
+        """What sysbench printed; percentiles from its histogram. Raises Broke, ProgramFailed or Unparseable.
+
+        The work is the transactions that it counted; its CPU time is that of connecting too.
+        """
+        client = completed["client"]
+        if told := _sysbench.fatal(client):
+            raise mysql.explained(client, told, completed["server"], f"{options.threads} threads")
+        text = _sysbench.report(client)
+        found = figures(text)
+        events, errors = _transactions(text), found[ERRORS]
+        if events < errors or not events:
+            raise Broke(f"{errors:.0f} of {events + errors:.0f} transactions failed at {options.threads} threads")
+        histogram = _sysbench_latency.checked_latencies(text, events)
+        total = _sysbench.figure(text, rf"\n +sum: +{_sysbench.NUMBER}\n", "sum of latencies")
+        found |= {MEAN: total / events, P95: histogram.percentile(95), P99: histogram.percentile(99)}
+        return TrialResult(
+            tuple(Measurement(metric, found[metric]) for metric in self.metrics(options)),
+            Work(events / 1000, "1000_transactions"),
+            work_s=_sysbench.totals(text)[0] if options.count is not None else None,
+            histograms={"latency": histogram.encoded()},
+        )
+
+
+def figures(text: str) -> dict[Metric, float]:
+    """The rates and counts of a report of any of sysbench's SQL tests. Raises Unparseable."""
+    found: dict[Metric, float] = {}
+    for metric, label in ((TRANSACTIONS, "transactions"), (QUERIES, "queries")):
+        pattern = rf"\n    {label}: +[0-9]+ +\({_sysbench.NUMBER} per sec\.\)\n"
+        found[metric] = _sysbench.figure(text, pattern, f"rate of {label}")
+    for metric, label in ((ERRORS, "ignored errors"), (RECONNECTS, "reconnects")):
+        pattern = rf"\n    {label}: +([0-9]{{1,15}}) +\([0-9.]+ per sec\.\)\n"
+        found[metric] = _sysbench.figure(text, pattern, label)
+    return found
+
+
+def _transactions(text: str) -> float:
+    return _sysbench.figure(text, r"\n    transactions: +([0-9]{1,15}) ", "transactions")
+
+
+def _client(
+    options: MysqlOltpOptions, at: Endpoint, threads: int, duration: float, count: int | None = None
+) -> Command:
+    """One run of the script. Its deadline leaves sysbench's own 30 s for the threads to connect."""
+    command = _sysbench.command(
+        options.script,
+        threads,
+        duration,
+        "--db-driver=mysql",
+        f"--mysql-host={at.address}",
+        f"--mysql-port={at.port}",
+        "--mysql-user=sbtest",
+        "--mysql-db=sbtest",
+        f"--tables={options.tables}",
+        f"--table-size={options.table_size}",
+        f"--db-ps-mode={'auto' if options.prepared_statements else 'disable'}",
+        *_sysbench_latency.ASKED,
+        events=count,
+    )
+    return replace(command, deadline_s=command.deadline_s + 60)
+
+
+PLUGIN = MysqlOltp()

@@ -1,0 +1,117 @@
+"""MariaDB and MySQL: data made once and copied before each start, the server's command, its refusals."""
+
+import hashlib
+import re
+import signal
+from collections.abc import Sequence
+from importlib.resources import files
+from typing import Literal
+
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.measurement import Broke, ProgramFailed, ServerDied, TrialFailure
+from weighbridge.model.site import DATA
+from weighbridge.model.workload import Endpoint
+
+Server = Literal["mariadb", "mysql"]
+PROGRAMS: dict[Server, str] = {"mariadb": "mariadbd", "mysql": "mysqld"}
+PACKAGES: dict[Server, tuple[str, ...]] = {
+    "mariadb": ("mariadb-server-core", "mariadb-client-core", "sysbench"),
+    "mysql": ("mysql-server-core/sid", "mysql-client-core/sid", "mysql-common/sid", "sysbench/sid"),
+}
+SETTINGS = "/run/weighbridge-my.cnf"
+"""Where the file of settings is in the server's site."""
+WORK = f"{DATA}/mysql"
+"""The data folder of the running server."""
+
+_MYSQL_S_OWN = (
+    "--secure-file-priv=NULL",
+    "--mysqlx=OFF",
+    "--auto-generate-certs=OFF",
+    "--caching-sha2-password-auto-generate-rsa-keys=OFF",
+)
+"""No second protocol, no folder for exchange, no keys on the disk."""
+STOP = signal.SIGVTALRM
+"""Ends either server at once, and differs from what a failure or somebody else would end it with."""
+
+_OWN = files("weighbridge.workloads.mysql_oltp")
+MY_CNF = (_OWN / "my.cnf").read_bytes()
+_PREPARE = (_OWN / "prepare.sh").read_bytes()
+_RESTORE = 'set -e; rm -rf "$2"; cp -r --reflink=never --sparse=never "$1" "$2"; find "$2" -type f -exec sync -d {} +'
+"""Synced, or the kernel would write the copy to the disk while it is measured."""
+_PRIVATE = (
+    *("127.%", "10.%", "192.168.%", "169.254.%", "198.18.%", "198.19.%"),
+    *(f"172.{second}.%" for second in range(16, 32)),
+)
+"""Where clients come from whose addresses an engine translates, or that an environment's bridge gives them: loopback,
+private networks and those set aside for measuring (RFC 2544)."""
+_RESTORE_DEADLINE_S = 300.0
+
+_LIMITS = {
+    1040: "too many connections",
+    1203: "too many connections of one user",
+    1037: "the server is out of memory",
+    1038: "the server is out of memory",
+    1041: "the server is out of memory",
+    1135: "the server cannot make another thread",
+    1461: "too many prepared statements",
+    2002: "the server does not answer",
+    2003: "the server does not answer",
+    2006: "the server closed a connection",
+    2013: "the server closed a connection",
+}
+"""What servers and, from 2000 on, their client library say when there is too much load."""
+_CLIENT_S_OWN = 2000
+_CODE = re.compile(r"\berror:? ([0-9]{4})\b")
+_OWN_FAULT = re.compile(
+    r"Too many open files|\berror 2004\b|\berror 20[0-9]{2}: .*\((11|12|23|24|99|101|113)\)$", re.MULTILINE
+)
+"""The client could make no connection of its own: no file, memory, port or route (the numbers of these failures)."""
+_SLOW_START = re.compile(r"Worker threads failed to initialize within ([0-9]+) seconds")
+
+
+def template(server: Server, tables: int, rows: int) -> str:
+    """The folder of the data that trials start from, named after everything that was asked for."""
+    asked = repr((server, tables, rows)).encode() + _PREPARE
+    return f"{DATA}/{server}-{tables}x{rows}-{hashlib.sha256(asked).hexdigest()[:12]}"
+
+
+def prepare(server: Server, tables: int, rows: int, at: Endpoint) -> Command:
+    """Makes that folder in the server's site, unless the same version of the server has made it there."""
+    clients = dict.fromkeys((*_PRIVATE, *([at.client] if at.client else ())))
+    argv = ("sh", "-s", "--", PROGRAMS[server], template(server, tables, rows), str(tables), str(rows), *clients)
+    return Command(argv, deadline_s=180 + tables * rows / 1000, stdin=_PREPARE)
+
+
+def restore(server: Server, tables: int, rows: int) -> Command:
+    """Replaces the data folder by a copy of the template that is on the disk."""
+    argv = ("sh", "-c", _RESTORE, "restore", template(server, tables, rows), WORK)
+    return Command(argv, deadline_s=_RESTORE_DEADLINE_S + tables * rows / 10_000)
+
+
+def serve(server: Server, at: Endpoint, *settings: str) -> tuple[str, ...]:
+    """The server on the data folder: its own address and port, ``settings`` beside those of its file."""
+    own = _MYSQL_S_OWN if server == "mysql" else ()
+    network = (f"--bind-address={at.listen}", f"--port={at.port}")
+    return (PROGRAMS[server], f"--defaults-file={SETTINGS}", f"--datadir={WORK}", *network, *settings, *own)
+
+
+def explained(client: Completed, told: Sequence[str], server: Completed, load: str) -> TrialFailure:
+    """What the fatal errors that sysbench ``told`` of are: Broke where a living server refused the ``load``.
+
+    ServerDied where the server had ended: the client of one in a container may end before anybody sees that.
+    ProgramFailed for anything else, first of all where the client's own means did not suffice.
+    """
+    if fault := _OWN_FAULT.search(client.text):
+        return ProgramFailed(f"sysbench cannot make the connections of {load}: {fault[0]}")
+    coded = next(((int(code[1]), line) for line in told if (code := _CODE.search(line))), None)
+    number, line = coded or (0, told[0])
+    refusal = Broke(f"{_LIMITS.get(number, 'it failed')} at {load} ({line[:300]})")
+    if number in _LIMITS and number < _CLIENT_S_OWN:
+        return refusal
+    if slow := _SLOW_START.search(client.text):
+        return Broke(f"the server did not take {load} within {slow[1]} s")
+    if number not in _LIMITS:
+        return ProgramFailed(f"sysbench: {line[:300]}")
+    if server.returncode != -STOP:
+        return ServerDied(f"the server ended with code {server.returncode} under {load}: {server.last_words}")
+    return refusal

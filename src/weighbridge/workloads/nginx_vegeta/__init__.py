@@ -1,0 +1,188 @@
+"""nginx under an open loop: requests are sent at a constant rate, whether or not those before them were answered."""
+
+from collections.abc import Mapping
+from math import ceil, log2
+from typing import Annotated
+
+from pydantic import Field, model_validator
+
+from weighbridge.model.command import Command, Completed, Transport
+from weighbridge.model.measurement import Measurement, Metric
+from weighbridge.model.quantity import Duration, Share
+from weighbridge.model.study import Role
+from weighbridge.model.trial import TrialResult, Work
+from weighbridge.model.workload import Endpoint, Workload
+from weighbridge.workloads import _nginx
+from weighbridge.workloads._nginx import NginxOptions
+from weighbridge.workloads.nginx_vegeta import vegeta
+from weighbridge.workloads.nginx_vegeta.vegeta import ERRORS, LATENCIES, RATE_AT_OBJECTIVE, REQUESTS, SUCCESS
+
+_WARM_UP_S = 1.0
+_PAUSE_S = 0.3
+"""Between the attacks of a search; as in search.go."""
+
+
+class NginxVegetaOptions(NginxOptions):
+    """What a study file may say about nginx under an open loop: a rate, or an objective whose rate is searched."""
+
+    rate: Annotated[
+        int | None,
+        Field(ge=1, le=1_000_000, description="Requests per second: the load (1000, unless there is an objective)"),
+    ] = None
+    objective: Annotated[
+        Duration | None,
+        Field(gt=0, le=60, description="In place of a rate: the latency that the highest rate that is found meets"),
+    ] = None
+    percentile: Annotated[
+        Share, Field(ge=0.5, le=0.9999, description="The share of all requests that have to meet the objective")
+    ] = 0.99
+    search_from: Annotated[int, Field(ge=1, le=1_000_000, description="The first rate that is tried")] = 200
+    search_to: Annotated[int, Field(ge=1, le=1_000_000, description="The highest rate that is tried")] = 100_000
+    duration: Annotated[
+        Duration, Field(ge=0.5, le=86400, description="How long it sends; of a search, at each rate")
+    ] = 10.0
+    timeout: Annotated[
+        Duration, Field(ge=0.01, le=60, description="A request that takes longer once it is sent is an error")
+    ] = 2.0
+    connections: Annotated[
+        int, Field(ge=1, le=60_000, description="The most connections; a request that finds none free waits for one")
+    ] = 4000
+
+    @model_validator(mode="before")
+    @classmethod
+    def _a_rate_unless_it_is_searched(cls, given: object) -> object:
+        if isinstance(given, Mapping) and given.get("rate") is None and given.get("objective") is None:
+            return {**given, "rate": 1000}
+        return given
+
+    @model_validator(mode="after")
+    def _one_of_both(self) -> "NginxVegetaOptions":
+        if self.objective is None:
+            return self
+        if self.rate is not None:
+            raise ValueError("a rate and an objective exclude each other: with an objective the rate is found")
+        if self.objective > self.timeout:
+            raise ValueError("the objective is longer than the timeout: what is given up cannot meet it")
+        if self.search_from > self.search_to:
+            raise ValueError("search_from is higher than search_to")
+        if self.search_from * self.duration * (1 - self.percentile) < 1 - 1e-9:
+            fewest = ceil(1 / (1 - self.percentile) / self.duration - 1e-9)
+            raise ValueError(f"too few requests to tell the percentile: begin with search_from: {fewest} at least")
+        return self
+
+    @property
+    def most_attacks(self) -> int:
+        """The most attacks that a search makes: each rate may be tried twice."""
+        doublings = ceil(log2(self.search_to / self.search_from)) + 1
+        return 2 * (max(doublings, ceil(log2(self.search_from)) + 1) + 6)
+
+
+class NginxVegeta(Workload):
+    """An open loop, as users are: they do not wait for one another. Latency is from the planned send.
+
+    The generator is a program of our own on vegeta's library (``weighbridge/golang/vegeta``): vegeta itself counts
+    from when a request was really sent, which hides the time that it waited for a connection or for the generator.
+
+    The headline is the 99th percentile of latency: at a given rate every environment that keeps up answers the same
+    requests per second, so what isolation costs is time, and stalls are in the tail, where a median does not see
+    them. With an objective it is the highest rate that meets it, to within 5 %.
+    """
+
+    kind = "nginx-vegeta"
+    summary = "nginx and vegeta: latency at a constant rate from the planned send, or the rate at an objective"
+    options = NginxVegetaOptions
+    packages = _nginx.PACKAGES
+    golang = "vegeta"
+
+    def transports(self, options: NginxVegetaOptions) -> tuple[Transport, ...]:
+        """TCP alone."""
+        return ("tcp",)
+
+    def load(self, options: NginxVegetaOptions) -> str:
+        """Its rate."""
+        return "rate"
+
+    def metrics(self, options: NginxVegetaOptions) -> tuple[Metric, ...]:
+        """Latencies in ms, answers per second, the share of success in %, errors by kind; or the rate alone."""
+        if options.objective is not None:
+            return (RATE_AT_OBJECTIVE,)
+        return (*LATENCIES.values(), REQUESTS, SUCCESS, *ERRORS.values())
+
+    def command(self, role: Role, options: NginxVegetaOptions, at: Endpoint) -> Command:
+        """The client is one command, of a search too."""
+        client = _client(options, at, options.duration, search=options.objective is not None)
+        if role == "client":
+            return client
+        return _nginx.server(options, at, deadline_s=client.deadline_s + 2 * _DEADLINE_S + 60)
+
+    def files(self, role: Role, options: NginxVegetaOptions, at: Endpoint) -> Mapping[str, bytes]:
+        """What nginx reads and serves."""
+        return _nginx.files(options, at) if role == "server" else {}
+
+    def warm_up(self, options: NginxVegetaOptions, at: Endpoint) -> Command:
+        """One second at the rate."""
+        return _client(options, at, min(_WARM_UP_S, options.duration), search=False)
+
+    def generator_threads(self, options: NginxVegetaOptions) -> int:
+        """Go spreads the connections over as many CPUs as it may use."""
+        return options.connections
+
+    def expected_s(self, options: NginxVegetaOptions) -> float:
+        """Seconds. A search is taken to try each power of two below 20 000, and then six times, two of them twice."""
+        if options.objective is None:
+            return options.duration + 0.1
+        doublings = log2(max(2.0, min(options.search_to, 20_000) / options.search_from))
+        return (doublings + 8) * (options.duration * 0.8 + _PAUSE_S)
+
+    def asked_rate(self, options: NginxVegetaOptions) -> Measurement | None:
+        """The requests per second; a search has none."""
+        return None if options.rate is None else Measurement(REQUESTS, float(options.rate))
+
+    def parse(self, options: NginxVegetaOptions, completed: Mapping[str, Completed]) -> TrialResult:
+        """What the generator's last line says. Raises Broke, ProgramFailed or Unparseable.
+
+        Latency is from the planned send, and the work is answered requests. A search, whose rates differ, has neither
+        work nor histogram, and works as long as it runs. Flags tell where the generator was the limit.
+        """
+        said = _nginx.limit_met(completed.get("server"))
+        if options.objective is not None:
+            client = completed["client"]
+            rate, flags = vegeta.searched(client, options.objective, options.percentile, said)
+            return TrialResult((Measurement(RATE_AT_OBJECTIVE, rate),), work_s=client.duration_s, flags=flags)
+        attack = vegeta.attack(completed["client"], float(options.rate or 0), said)
+        values = {
+            **{metric: attack[f"{key}_ns"] / 1e6 for key, metric in LATENCIES.items()},
+            REQUESTS: attack["answered"] / attack["seconds"],
+            SUCCESS: 100 * attack["answered"] / attack["planned"],
+            **{metric: attack["errors"][key] for key, metric in ERRORS.items()},
+        }
+        return TrialResult(
+            tuple(Measurement(metric, values[metric]) for metric in self.metrics(options)),
+            Work(attack["answered"] / 1000, "1000_transactions"),
+            histograms={"latency": str(attack["histogram"])},
+            flags=vegeta.lateness(attack),
+        )
+
+
+_DEADLINE_S = 60.0
+"""What a client may take beyond what it is told to."""
+
+
+def _client(options: NginxVegetaOptions, at: Endpoint, duration_s: float, *, search: bool) -> Command:
+    attacks = options.most_attacks if search else 1
+    argv = [f"weighbridge-{NginxVegeta.golang}", "-url", _nginx.url(options, at)]
+    argv += ["-duration", _milliseconds(duration_s), "-timeout", _milliseconds(options.timeout)]
+    argv += ["-connections", str(options.connections)]
+    if search:
+        argv += ["-objective", f"{(options.objective or 0) * 1e6:.0f}us", "-share", f"{options.percentile:g}"]
+        argv += ["-from", str(options.search_from), "-to", str(options.search_to)]
+    else:
+        argv += ["-rate", str(options.rate or options.search_from)]
+    return Command(tuple(argv), attacks * (duration_s + 2 * options.timeout + _PAUSE_S) + _DEADLINE_S)
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{seconds * 1e3:.0f}ms"
+
+
+PLUGIN = NginxVegeta()

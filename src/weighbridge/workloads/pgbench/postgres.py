@@ -1,0 +1,72 @@
+"""PostgreSQL: data made once and copied before each start, the server's command, what it refuses."""
+
+import hashlib
+import re
+import signal
+from importlib.resources import files
+
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.measurement import Broke, ProgramFailed, ServerDied, TrialFailure
+from weighbridge.model.workload import Endpoint
+
+PACKAGES = ("postgresql-15", "postgresql-contrib-15")
+HBA = "/run/weighbridge-pg_hba.conf"
+"""Where the file of who may connect is in the server's site."""
+HBA_CONF = b"local all all trust\nhost all all 0.0.0.0/0 trust\n"
+"""It binds to its study's address alone."""
+STOP = signal.SIGQUIT
+"""An immediate shutdown: the data is thrown away."""
+_PREPARE = (files("weighbridge.workloads.pgbench") / "prepare.sh").read_bytes()
+_RESTORE = 'set -e; rm -rf "$2"; cp -a --reflink=never --sparse=never "$1" "$2"; sync --file-system "$2"'
+"""Synced, or the kernel would write the copy to the disk while it is measured."""
+_AS = ("setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", "--")
+"""It refuses to run as root."""
+_SERVER = "/usr/lib/postgresql/15/bin/postgres"
+"""Debian has no link to it."""
+_REFUSED = re.compile(r"FATAL: +(sorry, too many clients already|remaining connection slots are reserved[^\n]*)")
+_GONE = re.compile(r"(server closed the connection unexpectedly|Connection refused|terminating connection)")
+
+
+def template(scale: int, at: Endpoint) -> str:
+    """The folder of the data that trials start from."""
+    digest = hashlib.sha256(_PREPARE).hexdigest()[:12]
+    return f"{at.data}/postgres-{scale}-{digest}"
+
+
+def work(at: Endpoint) -> str:
+    """The data folder of the running server."""
+    return f"{at.data}/postgres"
+
+
+def prepare(scale: int, at: Endpoint) -> Command:
+    """Makes the template, unless the same version of the server has made it there."""
+    argv = ("sh", "-s", "--", template(scale, at), str(scale))
+    return Command(argv, deadline_s=300 + 10 * scale, stdin=_PREPARE)
+
+
+def restore(scale: int, at: Endpoint) -> Command:
+    """Replaces the data folder by a copy of the template that is on the disk."""
+    argv = ("sh", "-c", _RESTORE, "restore", template(scale, at), work(at))
+    return Command(argv, deadline_s=300 + 2 * scale)
+
+
+def serve(at: Endpoint, *settings: str) -> tuple[str, ...]:
+    """The server on the data folder, as the user postgres; ``settings`` are NAME=VALUE."""
+    own = (
+        f"listen_addresses={at.listen}", f"port={at.port}", f"hba_file={HBA}", "unix_socket_directories=",
+        "dynamic_shared_memory_type=sysv",
+    )  # fmt: skip
+    words = [word for setting in (*own, *settings) for word in ("-c", setting)]
+    return (*_AS, _SERVER, "-D", work(at), *words)
+
+
+def explained(client: Completed, server: Completed, load: str) -> TrialFailure:
+    """What made pgbench fail: Broke where a living server refused the ``load``, ServerDied where it had ended."""
+    said = client.stderr.decode(errors="replace")
+    if refused := _REFUSED.search(said):
+        return Broke(f"{refused[1]} at {load}")
+    if gone := _GONE.search(said):
+        if server.returncode != -STOP:
+            return ServerDied(f"the server ended with code {server.returncode} under {load}: {server.last_words}")
+        return Broke(f"{gone[1]} at {load}")
+    return ProgramFailed(f"pgbench ended with code {client.returncode}: {client.last_words}")

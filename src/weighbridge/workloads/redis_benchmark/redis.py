@@ -1,0 +1,113 @@
+"""The Redis server of a workload: what it keeps where, and what its generator's failures mean. No plug-in."""
+
+import re
+import signal
+from typing import Annotated, Literal
+
+from pydantic import BeforeValidator, Field
+
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.measurement import Broke, ProgramFailed, ServerDied, TrialFailure
+from weighbridge.model.options import Options
+from weighbridge.model.plugin import Durability
+from weighbridge.model.quantity import Size
+from weighbridge.model.site import DATA
+from weighbridge.model.workload import Endpoint
+
+FOLDER = f"{DATA}/redis"
+"""Where a server that saves keeps its files."""
+STOP = signal.SIGUSR1
+"""Redis has no handler for it, so it ends at once (SIGTERM waits for its timer), and not as if somebody killed it."""
+_AFRESH = 'rm -rf "$1" && mkdir "$1"'
+_FSYNC = {"always": "always", "everysec": "everysec", "never": "no"}
+
+
+def _word(value: object) -> object:
+    return "no" if value is False else value  # as YAML 1.1 reads it
+
+
+class RedisServerOptions(Options):
+    """How the server is configured: the names of redis.conf where it has one. Sizes are in bytes."""
+
+    appendonly: Annotated[
+        Literal["no", "always", "everysec", "never"],
+        BeforeValidator(_word),
+        Field(description="Whether it logs each write to disk, and when it has it written there (appendfsync)"),
+    ] = "no"
+    maxclients: Annotated[
+        int, Field(ge=1, le=10**6, description="Clients that it accepts, as far as its open files allow")
+    ] = 20_000
+    maxmemory: Annotated[
+        Size | None, Field(ge=2**20, le=2**50, description="Memory after which it refuses writes (noeviction)")
+    ] = None
+    tcp_backlog: Annotated[
+        int, Field(ge=1, le=65_535, description="Connections that wait to be accepted, as far as the system allows")
+    ] = 65_535
+
+
+def durability(options: RedisServerOptions) -> Durability:
+    """Of what it acknowledges."""
+    if options.appendonly == "no":
+        return "none"
+    return "synchronous" if options.appendonly == "always" else "asynchronous"
+
+
+def afresh(options: RedisServerOptions) -> Command | None:
+    """An empty folder for a server that saves: it would begin with what it finds there."""
+    return Command(("sh", "-c", _AFRESH, "redis", FOLDER)) if options.appendonly != "no" else None
+
+
+def server(options: RedisServerOptions, at: Endpoint, deadline_s: float) -> Command:
+    """The server, in the foreground."""
+    argv = ["redis-server", "--bind", at.listen, "--port", str(at.port), "--protected-mode", "no"]
+    argv += ["--tcp-backlog", str(options.tcp_backlog), "--maxclients", str(options.maxclients)]
+    argv += ["--save", "", "--daemonize", "no"]
+    if options.maxmemory is not None:
+        argv += ["--maxmemory", str(options.maxmemory), "--maxmemory-policy", "noeviction"]
+    if options.appendonly == "no":
+        argv += ["--appendonly", "no"]
+    else:
+        argv += ["--appendonly", "yes", "--appendfsync", _FSYNC[options.appendonly], "--dir", FOLDER]
+    return Command(tuple(argv), deadline_s, listens=(("tcp", at.port),), stop_signal=STOP)
+
+
+def complaint(client: Completed) -> str:
+    """What the generator wrote to standard error, each line once."""
+    lines = dict.fromkeys(client.stderr.decode(errors="replace").splitlines())
+    return "; ".join(line.strip() for line in lines if line.strip())[:300]
+
+
+_GENERATOR = {
+    "Too many open files": "redis-benchmark has no file descriptor left for {clients} clients: raise the limit of "
+    "open files (ulimit -Hn), or ask for fewer clients",
+    "Cannot assign requested address": "redis-benchmark has no local port left for {clients} clients, as connections "
+    "keep theirs for a minute after they ended: ask for fewer clients, or widen net.ipv4.ip_local_port_range",
+}
+"""The generator's own limits by the words of the system."""
+_LIMITS = {
+    "max number of clients reached": "the server refused a client (max number of clients reached)",
+    "OOM command not allowed": "the server is out of the memory that maxmemory allows (OOM command not allowed)",
+}
+"""The server's limits by its own words."""
+_NO_ANSWER = re.compile(
+    r"Connection refused|Connection reset|Connection timed out|Server closed the connection"
+    r"|All clients disconnected|Broken pipe"
+)
+_FEWER = re.compile(r"maxclients has been reduced to ([0-9]+)")
+
+
+def failure(options: RedisServerOptions, clients: int, client: Completed, server: Completed) -> TrialFailure:
+    """What a generator that failed tells: of itself (ProgramFailed), the server's end, or its limits (Broke)."""
+    said = complaint(client) or client.last_words
+    for words, sentence in _GENERATOR.items():
+        if words in said:
+            return ProgramFailed(sentence.format(clients=clients))
+    if server.returncode not in (0, -STOP):  # neither still there to be stopped, nor ended in good order
+        return ServerDied(f"the server ended with code {server.returncode} while the client was at work: {said}")
+    for words, sentence in _LIMITS.items():
+        if words in said:
+            fewer = _FEWER.search(server.text) if "client" in words else None
+            return Broke(sentence + (f": its open files allow {fewer[1]}" if fewer else ""))
+    if _NO_ANSWER.search(said):
+        return Broke(f"the server did not answer {clients} clients: {said}")
+    return ProgramFailed(f"redis-benchmark ended with code {client.returncode}: {said}")
