@@ -13,7 +13,7 @@ from weighbridge.runner import durability
 from weighbridge.runner.durability import Durability
 from weighbridge.store.run import RunStore
 
-from .test_commands import Weighbridge, one_sentence, run, weighbridge
+from .test_commands import Weighbridge, finished, one_sentence, run, weighbridge
 
 __all__ = ["run", "weighbridge"]
 

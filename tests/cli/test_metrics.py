@@ -12,7 +12,7 @@ from weighbridge.live.fanout import ProgressFanout
 from weighbridge.runner import run as running
 from weighbridge.study.loader import load
 
-from .test_commands import one_sentence, run, weighbridge  # noqa: F401 - fixtures
+from .test_commands import finished, one_sentence, run, weighbridge  # noqa: F401 - fixtures
 
 
 class Heard:

@@ -13,7 +13,7 @@ from weighbridge.runner import device_interrupts, userlands
 from weighbridge.runner import run as running
 from weighbridge.store.run import RunStore
 
-from .test_commands import Weighbridge, ready, run, weighbridge
+from .test_commands import Weighbridge, finished, ready, run, weighbridge
 
 __all__ = ["ready", "run", "weighbridge"]
 
