@@ -38,8 +38,9 @@ side_by_side: setup
 alone: setup
 	.venv/bin/pytest -m "real and not side_by_side" -rsR --durations 40
 
-# As root, with mmdebstrap, e2fsprogs and openssh-client. What is built is kept in $MACHINES, or in the user's cache folder;
-# outcomes go to tests/machines/results.jsonl, and from there into the table of docs/reference.md.
+# As root, with mmdebstrap, e2fsprogs and openssh-client; for arm64, with qemu-user-static and arch-test too. What is
+# built is kept in $MACHINES, or in the user's cache folder; outcomes go to tests/machines/results.jsonl, and from there
+# into the table of docs/reference.md.
 test-machines: setup
 	.venv/bin/pytest -m machines tests/machines -v --durations 0 $(TRY); ended=$$?; \
 	.venv/bin/python -m tests.machines.table; exit $$ended
