@@ -15,7 +15,7 @@ from weighbridge.store.run import RunStore
 
 from .test_commands import Weighbridge, finished, one_sentence, run, weighbridge
 
-__all__ = ["run", "weighbridge"]
+__all__ = ["finished", "run", "weighbridge"]
 
 FOUND = Durability(
     [PowerCut("docker-bridge", Promise.FSYNC, "volume", "synchronous", "lab", 187, 180, 7, 180, 1, 0)],

@@ -15,7 +15,7 @@ from weighbridge.store.run import RunStore
 
 from .test_commands import Weighbridge, finished, ready, run, weighbridge
 
-__all__ = ["ready", "run", "weighbridge"]
+__all__ = ["finished", "ready", "run", "weighbridge"]
 
 
 @pytest.fixture

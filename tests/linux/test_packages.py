@@ -90,8 +90,8 @@ def test_a_plug_in_says_how_to_install_what_no_table_knows(monkeypatch, tmp_path
 
 @pytest.mark.parametrize("kind", ["xen", "virtualbox", "guest"])
 def test_what_is_for_another_architecture_is_not_to_be_installed(monkeypatch, kind):
+    plugin = {**registry.environments(), **registry.hosts()}[kind]  # before: each module is imported once
     monkeypatch.setattr("weighbridge.runner.readiness.platform.machine", lambda: "aarch64")
-    plugin = {**registry.environments(), **registry.hosts()}[kind]
     told = "it is for x86_64 alone, and this machine is aarch64"
     assert lacking_here(plugin) == Readiness(False, told, "use one of x86_64")
 
