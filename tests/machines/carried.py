@@ -53,7 +53,7 @@ def wheel(folder: Path) -> Path:
 
 
 def userlands(folder: Path) -> list[Path]:
-    """Return the folders of the userlands with the programs of `WORKLOADS`, built if need be; each name is its key."""
+    """Return the folders of the userlands with the programs of `WORKLOADS`, built if need be, named by their keys."""
     specs = [UserlandSpec.union(registry.workloads()[kind].userland() for kind in kinds) for kinds in WORKLOADS]
     return [ensure(spec, folder / "cache", print).root.parent for spec in specs]
 
