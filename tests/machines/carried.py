@@ -18,8 +18,8 @@ REPOSITORY = Path(__file__).parents[2]
 PYTHONS = {"bookworm": "3.11", "trixie": "3.13", "sid": "3.14"}
 _PROCESSORS = {"amd64": "x86_64", "arm64": "aarch64"}
 """Debian's name of an architecture -> that of wheels."""
-WORKLOADS = ("iperf3", "sysbench-cpu")
-"""What the studies of tests/machines measure with: one userland has the programs of both."""
+WORKLOADS = (("iperf3", "sysbench-cpu"), ("sysbench-cpu",))
+"""What the studies of tests/machines measure with: a userland for each has its programs."""
 
 _PLATFORMS = ("manylinux_2_28", "manylinux_2_17", "manylinux2014", "manylinux_2_12", "manylinux_2_5", "manylinux1")
 
@@ -52,10 +52,10 @@ def wheel(folder: Path) -> Path:
     return built
 
 
-def userland(folder: Path) -> Path:
-    """Return the folder of the userland with the programs of `WORKLOADS`, built if need be; its name is its key."""
-    spec = UserlandSpec.union(registry.workloads()[kind].userland() for kind in WORKLOADS)
-    return ensure(spec, folder / "cache", print).root.parent
+def userlands(folder: Path) -> list[Path]:
+    """Return the folders of the userlands with the programs of `WORKLOADS`, built if need be, named by their keys."""
+    specs = [UserlandSpec.union(registry.workloads()[kind].userland() for kind in kinds) for kinds in WORKLOADS]
+    return [ensure(spec, folder / "cache", print).root.parent for spec in specs]
 
 
 def fresh(kept: Path) -> Path:

@@ -72,19 +72,15 @@ def installed(folder: Path, machine: str) -> Path:
 
 def disk(folder: Path, machine: str) -> Path:
     """Return the image of the disk with `pipx/`, `wheels/` and, for this architecture, `userlands/KEY`."""
-    pipx, wheels, userland = (
-        installed(folder, machine),
-        carried.dependencies(folder, machine),
-        carried.userland(folder),
-    )
-    sources = [(pipx, "pipx"), (wheels, "wheels")]
-    if not images.emulated(machine):
-        sources.append((userland, f"userlands/{userland.name}"))
-    kept = folder / "carried" / f"{pipx.name}-{userland.name}.ext4"
+    pipx, wheels = installed(folder, machine), carried.dependencies(folder, machine)
+    userlands = [] if images.emulated(machine) else carried.userlands(folder)
+    sources = [(pipx, "pipx"), (wheels, "wheels"), *((each, f"userlands/{each.name}") for each in userlands)]
+    kept = folder / "carried" / f"{'-'.join([pipx.name, *(each.name for each in userlands)])}.ext4"
     if kept.exists():
         return kept
     content, building = carried.fresh(kept.with_suffix(".content")), kept.with_suffix(".building")
-    (content / "userlands").mkdir()
+    if userlands:
+        (content / "userlands").mkdir()
     for source, target in sources:
         subprocess.run(["cp", "-a", "--reflink=auto", source, content / target], check=True)
     subprocess.run(["truncate", "--size", "3G", building], check=True)
