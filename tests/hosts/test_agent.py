@@ -154,6 +154,18 @@ def test_an_agent_that_does_not_answer_is_lost():
     end.close()
 
 
+def test_once_we_have_closed_it_nobody_is_asked_why_it_ended():
+    def why() -> str:
+        raise ValueError("I/O operation on closed file")
+
+    near, end = socket.socketpair()
+    channel = Channel("far", near, near.makefile("rb"), why)
+    channel.close()
+    with pytest.raises(EnvironmentLost, match="host far is lost: it is closed"):
+        channel.call("time")
+    end.close()
+
+
 def test_signs_of_life_are_sent(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("weighbridge.hosts.remote.channel.ALIVE_S", 0.01)
     near, end = socket.socketpair()

@@ -107,8 +107,12 @@ class Channel:
             with self._sending:
                 self._connection.sendall(frames.pack(fields, data))
         except OSError:
-            self.lose(self._why())
+            self.lose(self._why_it_ended())
             self.check()
+
+    def _why_it_ended(self) -> str:
+        """Return why nothing more goes through; once we have closed it, who knew more may have gone."""
+        return "it is closed" if self._closed.is_set() else self._why()
 
     def _say_alive(self) -> None:
         while not self._closed.wait(ALIVE_S):
@@ -133,4 +137,4 @@ class Channel:
                 if reply:
                     reply.fields, reply.data = fields, data
                     reply.done.set()
-        self.lose("it is closed" if self._closed.is_set() else self._why())
+        self.lose(self._why_it_ended())
