@@ -41,6 +41,14 @@ def test_apart_it_is_found_by_podman_and_by_clean(tmp_path: Path, apart: Path):
     assert {run: str(path) for run, path in podman.left()}[RUN] == folder
 
 
+def test_a_storage_of_a_run_whose_data_has_gone_is_removed(tmp_path: Path, apart: Path):
+    podman_home.store_apart(RUN)
+    podman_home.store_apart(OTHER)
+    next(apart.glob(f"*{RUN}*")).joinpath("storage.lock").touch()
+    podman.discard(RUN, tmp_path / "state", tmp_path / "cache")
+    assert [run for run, _ in podman.left()] == [OTHER]
+
+
 def test_what_somebody_else_put_there_is_not_taken(tmp_path: Path, apart: Path, monkeypatch: pytest.MonkeyPatch):
     podman_home.store_apart(RUN)
     with pytest.raises(Unavailable, match="cannot be made: File exists"):

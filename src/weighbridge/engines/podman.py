@@ -236,3 +236,6 @@ def discard(run_id: str, state: Path, cache: Path) -> None:
     """
     for data in sorted((cache / "engines" / run_id).glob(f"data-{_USERS}*")):
         _discard_of_user(run_id, state, data)
+    for run, path in left():  # of a run whose data has gone: what is left is the user's own
+        if run == run_id:
+            shutil.rmtree(path, ignore_errors=True)
