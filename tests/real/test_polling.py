@@ -47,11 +47,11 @@ def pollers(machine: Machine, tmp_path: Path) -> Iterator[Pollers]:
     machine.must_be_unchanged()
 
 
-def used(pollers: Pollers, doing: Callable[[], object]) -> machines.Use:
+def used(read: machines.Read, doing: Callable[[], object]) -> machines.Use:
     """What the machine did meanwhile."""
-    before = machines.snapshot(pollers.read)
+    before = machines.snapshot(read)
     doing()
-    found = machines.use(before, machines.snapshot(pollers.read))
+    found = machines.use(before, machines.snapshot(read))
     assert found is not None
     return found
 
@@ -59,21 +59,15 @@ def used(pollers: Pollers, doing: Callable[[], object]) -> machines.Use:
 def one_busy_second(pollers: Pollers) -> machines.Use:
     """What the machine did while one program was busy for a second by its own clock."""
     busy = Process(Command((sys.executable, "-I", "-S", "-c", BUSY)))
-    worked = used(pollers, lambda: busy.wait(20))
+    worked = used(pollers.read, lambda: busy.wait(20))
     assert busy.stop().returncode == 0
     return worked
 
 
 def at_rest(read: machines.Read) -> float:
     """The fewest CPUs that the machine kept busy in half a second: others work in between."""
-    looks = []
-    for _ in range(6):
-        before = machines.snapshot(read)
-        time.sleep(0.5)
-        found = machines.use(before, machines.snapshot(read))
-        assert found is not None
-        looks.append(found.busy_s / found.seconds)
-    return min(looks, key=abs)
+    looks = [used(read, lambda: time.sleep(0.5)) for _ in range(6)]
+    return min((each.busy_s / each.seconds for each in looks), key=abs)
 
 
 @pytest.fixture

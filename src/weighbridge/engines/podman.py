@@ -10,7 +10,6 @@ import json
 import os
 import shutil
 import signal
-import stat
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
@@ -26,9 +25,9 @@ from weighbridge.engines.podman_home import (
     Home,
     home_of_root,
     home_of_user,
+    is_own_folder,
     program_of_user,
     runtime_of_user,
-    storage_of_user,
     store_apart,
 )
 from weighbridge.engines.shared_root import bare_layer
@@ -203,15 +202,20 @@ def _noted(run: RunContext) -> Iterator[None]:
 
 def _discard_of_user(run_id: str, state: Path, data: Path) -> None:
     """Remove files of the user's subordinate ids, and end the process that keeps the user's namespaces."""
-    folders = [str(storage_of_user(run_id, data)), *(str(path) for run, path in left() if run == run_id)]
-    output((*program_of_user(run_id, state, data), "unshare", "rm", "-rf", *folders))
-    for folder in folders:  # podman leaves an empty storage where it had none
-        shutil.rmtree(folder, ignore_errors=True)
+    folders = (data / "storage", *_left_of(run_id))
+    output((*program_of_user(run_id, state, data), "unshare", "rm", "-rf", *map(str, folders)))
+    _discard_folders(run_id)
     runtime = runtime_of_user(state)
     for note in runtime.rglob("pause.pid"):
         with contextlib.suppress(OSError, ValueError):
             os.kill(int(note.read_text()), signal.SIGKILL)
     shutil.rmtree(runtime, ignore_errors=True)
+
+
+def _discard_folders(run_id: str) -> None:
+    """Remove what is the user's own: podman makes an empty storage anew while it removes that of its containers."""
+    for path in _left_of(run_id):
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def memory_of(run_id: str, site: str) -> Path:
@@ -222,10 +226,12 @@ def memory_of(run_id: str, site: str) -> Path:
 def left() -> Iterator[tuple[str, Path]]:
     """This user's folders in memory or for storage, each with its run: what others put there is theirs."""
     for path in (*_MEMORY.glob("weighbridge-*-*"), *APART.glob("weighbridge-*-*")):
-        with contextlib.suppress(OSError):
-            about = path.lstat()
-            if stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid():
-                yield path.name.split("-")[1], path
+        if is_own_folder(path):
+            yield path.name.split("-")[1], path
+
+
+def _left_of(run_id: str) -> list[Path]:
+    return [path for run, path in left() if run == run_id]
 
 
 def discard(run_id: str, state: Path, cache: Path) -> None:
@@ -236,6 +242,4 @@ def discard(run_id: str, state: Path, cache: Path) -> None:
     """
     for data in sorted((cache / "engines" / run_id).glob(f"data-{_USERS}*")):
         _discard_of_user(run_id, state, data)
-    for run, path in left():  # of a run whose data has gone: what is left is the user's own
-        if run == run_id:
-            shutil.rmtree(path, ignore_errors=True)
+    _discard_folders(run_id)  # of a run whose data has gone

@@ -163,11 +163,15 @@ def store_apart(run_id: str) -> None:
 
 def storage_of_user(run_id: str, data: Path) -> Path:
     """Where the containers and images of a user's podman are: in the run's data, or apart where `store_apart` was."""
+    return _apart(run_id) if is_own_folder(_apart(run_id)) else data / "storage"
+
+
+def is_own_folder(path: Path) -> bool:
+    """Whether it is a folder of this user's, and no link to one."""
     with contextlib.suppress(OSError):
-        about = _apart(run_id).lstat()
-        if stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid():
-            return _apart(run_id)
-    return data / "storage"
+        about = path.lstat()
+        return stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid()
+    return False
 
 
 def _apart(run_id: str) -> Path:

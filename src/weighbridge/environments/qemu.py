@@ -234,13 +234,13 @@ def _data(options: Any, request: SiteRequest, stack: ExitStack) -> Iterator[Disk
 @contextmanager
 def _launcher(machine: Machine, request: SiteRequest, group: Group | None) -> Iterator[Launcher]:
     """Boot the guest; once more where it stands still, and no more where it ends."""
-    for left, ready_s in zip(range(len(BOOTS_S) - 1, -1, -1), BOOTS_S, strict=True):
+    for attempt, ready_s in enumerate(BOOTS_S, 1):
         with ExitStack() as stack:
             boot = _Boot(machine, request, group, stack)
             try:
                 launcher = boot.launcher(ready_s)
             except Unavailable:
-                if boot.ended or not left:
+                if boot.ended or attempt == len(BOOTS_S):
                     raise
                 request.run.say(f"{request.name}: its guest did not answer in {ready_s:.0f} s: booting it once more")
                 continue
