@@ -1,11 +1,8 @@
 """Whatever a program printed, an adapter gives the program's own values or a recorded failure, and nothing else."""
 
-import random
-
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
+from damage import damaged, damaged_anywhere, naming
 from weighbridge import registry
 from weighbridge.model.adapter import safe_name
 from weighbridge.model.measurement import TrialFailure
@@ -42,21 +39,14 @@ def test_an_output_cut_anywhere_gives_the_same_values_or_none(case: Case):
     assert same <= 60, "only the end may be missing: line feeds, and what a package is called"
 
 
-@given(
-    seed=st.integers(0, 2**32),
-    length=st.integers(0, 60),
-    damage=st.one_of(st.binary(max_size=20), st.sampled_from([b"null", b"NaN", b"1e999", b"9" * 400])),
-)
+@damaged_anywhere
 def test_an_output_with_random_damage_never_breaks_it(seed: int, length: int, damage: bytes):
-    """Each example with every adapter, for making it up takes longer than reading it."""
     for case in FIRST:
-        start = random.Random(f"{seed} {case.file}").randint(0, len(case.stdout))
-        try:
-            case.read(case.stdout[:start] + damage + case.stdout[start + length :])
-        except TrialFailure as failure:
-            assert "\n" not in str(failure), case
-        except Exception as failure:
-            raise AssertionError(f"{case.kind}, {case}") from failure
+        with naming((case.kind, case)):
+            try:
+                case.read(damaged(case.stdout, case.file, seed, length, damage))
+            except TrialFailure as failure:
+                assert "\n" not in str(failure), case
 
 
 @pytest.mark.parametrize("bad", BAD, ids=str)

@@ -1,14 +1,13 @@
 """Whatever an output looks like, it becomes the tool's own values or a recorded failure, and nothing else."""
 
-import random
 import re
-from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, suppress
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from damage import damaged, damaged_anywhere, naming
 from weighbridge import registry
 from weighbridge.model.measurement import ProgramFailed, TrialFailure, Unparseable
 
@@ -47,13 +46,8 @@ def test_an_output_cut_anywhere_gives_the_same_values_or_none(case: Case):
     assert parsed <= 20, "only the end may be missing: a line feed, or the fairness of threads"
 
 
-@contextmanager
-def _named(case: Case) -> Iterator[None]:
-    """Examples are tried with every case, for making them up takes longer than parsing them: failures name theirs."""
-    try:
-        yield
-    except (Exception, pytest.fail.Exception) as failure:
-        raise AssertionError(f"{case.kind}, {case.file}, {case.options}") from failure
+def _named(case: Case) -> AbstractContextManager[None]:
+    return naming((case.kind, case.file, case.options))
 
 
 @given(stdout=st.binary(), stderr=st.binary(max_size=50), returncode=st.sampled_from([0, 1, -9]))
@@ -63,26 +57,18 @@ def test_random_bytes_never_break_a_parser(stdout: bytes, stderr: bytes, returnc
             case.parse(stdout, stderr, returncode)
 
 
-@given(
-    seed=st.integers(0, 2**32),
-    length=st.integers(0, 60),
-    damage=st.one_of(st.binary(max_size=20), st.sampled_from([b"null", b"NaN", b"1e999", b"9" * 400])),
-)
+@damaged_anywhere
 def test_an_output_with_random_damage_never_breaks_a_parser(seed: int, length: int, damage: bytes):
     for case in GOOD:
-        start = random.Random(f"{seed} {case.file}").randint(0, len(case.stdout))
         with _named(case), suppress(TrialFailure):
-            case.parse(case.stdout[:start] + damage + case.stdout[start + length :])
+            case.parse(damaged(case.stdout, case.file, seed, length, damage))
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_empty_and_garbage_are_unparseable(kind: str):
     for stdout in (b"", b"\n", b"\0" * 100, b"\xff\xfe", b"[" * 100_000, b"{}", b"null", b'{"end": 1}'):
-        try:
-            with pytest.raises(Unparseable):
-                parse(kind, {}, stdout)
-        except (Exception, pytest.fail.Exception) as failure:
-            raise AssertionError(stdout[:20]) from failure
+        with naming(stdout[:20]), pytest.raises(Unparseable):
+            parse(kind, {}, stdout)
 
 
 @pytest.mark.parametrize("kind", KINDS)
