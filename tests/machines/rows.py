@@ -28,8 +28,9 @@ class User:
     summary: str
     weighs_in: str
     isolated: str
-    study: tuple[str, ...]
-    """What of `inside/limits.yaml` the user can measure: environments and workloads."""
+    environments: tuple[str, ...]
+    """Those of `inside/limits.yaml` that the user can measure."""
+    workloads: tuple[str, ...] = ("tcp", "cpu")
     sudo: bool = False
 
     @property
@@ -38,17 +39,13 @@ class User:
         return "/root" if self.login == "root" else f"/home/{self.login}"
 
 
-_ALL = ("native", "netns", "bridge", "published", "tcp", "cpu")
+_ALL = ("native", "netns", "bridge", "published")
 USERS = {
     "root": User("root", "root", "docker", "bridge", _ALL),
-    "docker": User(
-        "dockeruser", "in group docker", "docker", "bridge", ("native", "bridge", "published", "tcp", "cpu")
-    ),
+    "docker": User("dockeruser", "in group docker", "docker", "bridge", ("native", "bridge", "published")),
     "sudo": User("sudouser", "`sudo weighbridge`", "docker", "bridge", _ALL, sudo=True),
-    "plain": User("plainuser", "neither", "netns", "netns", ("native", "netns", "cpu")),
-    "podman": User(
-        "podmanuser", "rootless Podman", "podman-rootless", "podman-rootless", ("native", "podman", "tcp", "cpu")
-    ),
+    "plain": User("plainuser", "neither", "netns", "netns", ("native", "netns"), workloads=("cpu",)),
+    "podman": User("podmanuser", "rootless Podman", "podman-rootless", "podman-rootless", ("native", "podman")),
 }
 
 EACH_USER = {

@@ -68,10 +68,8 @@ def test_report_gate_and_compare(weighbridge: Weighbridge, weighed: dict):
 
 def test_limits_are_in_force(machine: Guest, weighbridge: Weighbridge):
     user = weighbridge.user
-    login, names = user.login, {*user.study} - {"tcp", "cpu"}
-    lines = [
-        line for line in LIMITS.splitlines() if not line.startswith("  ") or line.split(":")[0].strip() in user.study
-    ]
+    login, names, study = user.login, {*user.environments}, {*user.environments, *user.workloads}
+    lines = [line for line in LIMITS.splitlines() if not line.startswith("  ") or line.split(":")[0].strip() in study]
     if "podman" in names:
         lines.insert(lines.index("workloads:"), "  podman: {kind: podman, rootless: true, publish: true}")
     if machine.run("root", "test", "-e", "/carried/userlands").code != 0:  # it has the programs itself
