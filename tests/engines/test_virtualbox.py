@@ -28,7 +28,7 @@ def test_folders_of_runs_are_told_from_the_users(meetings: Path):
 
 def test_what_belongs_to_another_user_is_not_ours(meetings: Path, monkeypatch: pytest.MonkeyPatch):
     (meetings / f".vbox-{RUN}-0-ipc").mkdir()
-    monkeypatch.setattr(virtualbox.os, "geteuid", lambda: os.getuid() + 1)
+    monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
     assert [*virtualbox.left()] == []
 
 

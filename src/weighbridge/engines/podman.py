@@ -25,7 +25,6 @@ from weighbridge.engines.podman_home import (
     Home,
     home_of_root,
     home_of_user,
-    is_own_folder,
     program_of_user,
     runtime_of_user,
     store_apart,
@@ -33,6 +32,7 @@ from weighbridge.engines.podman_home import (
 from weighbridge.engines.shared_root import bare_layer
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.linux import cgroup_files
+from weighbridge.linux.own_folder import is_own_folder
 from weighbridge.linux.process import link_prefix, output
 from weighbridge.model.command import Command, Completed, HostProcess, Stream
 from weighbridge.model.host import Group, Host, RunContext

@@ -4,9 +4,6 @@ Root has it in a mount namespace, in which /run and /var/lib/containers are empt
 an account that exists in there alone. A user who is not root needs no namespace: podman makes its own.
 """
 
-import contextlib
-import os
-import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +11,7 @@ from pathlib import Path
 from weighbridge.errors import Unavailable
 from weighbridge.launcher import build
 from weighbridge.launcher.within import within
+from weighbridge.linux.own_folder import is_own_folder
 from weighbridge.linux.process import environment_of, mounted_by
 from weighbridge.model.command import Command
 from weighbridge.model.host import Group, Host, RunContext
@@ -164,14 +162,6 @@ def store_apart(run_id: str) -> None:
 def storage_of_user(run_id: str, data: Path) -> Path:
     """Where the containers and images of a user's podman are: in the run's data, or apart where `store_apart` was."""
     return _apart(run_id) if is_own_folder(_apart(run_id)) else data / "storage"
-
-
-def is_own_folder(path: Path) -> bool:
-    """Whether it is a folder of this user's, and no link to one."""
-    with contextlib.suppress(OSError):
-        about = path.lstat()
-        return stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid()
-    return False
 
 
 def _apart(run_id: str) -> Path:

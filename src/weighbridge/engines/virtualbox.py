@@ -5,14 +5,13 @@ folder of /tmp with its name.
 """
 
 import contextlib
-import os
 import re
 import shutil
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 from weighbridge.errors import Unavailable
+from weighbridge.linux.own_folder import is_own_folder
 from weighbridge.linux.process import run
 from weighbridge.model.command import Command
 
@@ -38,14 +37,8 @@ def meeting(name: str) -> str:
 def left() -> Iterator[tuple[str, Path]]:
     """This user's folders of sockets, each with its run: what others put into /tmp is theirs."""
     for path in _MEETINGS.glob(".vbox-*-ipc"):
-        with contextlib.suppress(OSError):
-            about = path.lstat()
-            if (
-                about.st_uid == os.geteuid()
-                and stat.S_ISDIR(about.st_mode)
-                and (found := _MEETING.fullmatch(path.name))
-            ):
-                yield found[1], path
+        if is_own_folder(path) and (meeting := _MEETING.fullmatch(path.name)):
+            yield meeting[1], path
 
 
 def note_link(state: Path, name: str) -> None:
