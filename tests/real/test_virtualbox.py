@@ -143,6 +143,8 @@ def _processes(run: str) -> list[Path]:
 
 # -- VBoxManage ----------------------------------------------------------------------------------------------------
 
+REAL_TOOL = pytest.mark.promise("VirtualBox's own tool takes every network, and a killed run leaves no machine")
+
 NETWORKS: dict[str, tuple[Attachment | None, dict[str, str]]] = {
     "bridge": (
         commands.bridged("wb-0000a1-b0", "198.19.202.2", "198.19.202.1", 1500),
@@ -161,6 +163,8 @@ NETWORKS: dict[str, tuple[Attachment | None, dict[str, str]]] = {
 }
 
 
+@pytest.mark.long  # Debian sid with VirtualBox takes a minute and a half to build
+@REAL_TOOL
 def test_every_network_is_taken_by_the_real_tool(host: SidHost, run: RunContext, boot_medium: Path):
     with box_on(host, run) as (box, folder):
         for name, (network, expected) in NETWORKS.items():
@@ -177,6 +181,8 @@ def test_every_network_is_taken_by_the_real_tool(host: SidHost, run: RunContext,
             assert box.must("list", "vms") == ""
 
 
+@pytest.mark.long  # Debian sid with VirtualBox takes a minute and a half to build
+@REAL_TOOL
 def test_a_failed_command_is_told_and_leaves_no_machine(host: SidHost, run: RunContext, boot_medium: Path):
     with box_on(host, run) as (box, folder):
         machine = replace(machine_in(folder, boot_medium, run, None), memory=3 * MIB)
@@ -187,6 +193,8 @@ def test_a_failed_command_is_told_and_leaves_no_machine(host: SidHost, run: RunC
             box.must("hostonlyif", "create")
 
 
+@pytest.mark.long  # Debian sid with VirtualBox takes a minute and a half to build
+@REAL_TOOL
 def test_the_users_machines_are_neither_seen_nor_touched(host: SidHost, run: RunContext, boot_medium: Path):
     with box_on(host, run) as (users, home), machine_of(users, machine_in(home, boot_medium, run, None)):
         with box_on(host, run) as (ours, _):
@@ -194,6 +202,8 @@ def test_the_users_machines_are_neither_seen_nor_touched(host: SidHost, run: Run
         assert "0-guest-server" in users.must("list", "vms")
 
 
+@pytest.mark.long  # Debian sid with VirtualBox takes a minute and a half to build
+@REAL_TOOL
 def test_a_machine_that_cannot_start_is_told_in_a_sentence(host: SidHost, run: RunContext, small_userland: Userland):
     """Everything until then is real: the disk of the userland, the medium, the machine, its hypervisor's start."""
     image = disk.ensure(small_userland, run.cache, run.say)
@@ -208,6 +218,8 @@ def test_a_machine_that_cannot_start_is_told_in_a_sentence(host: SidHost, run: R
     assert not [each for each in _processes(RUN) if "VBox" in (each / "comm").read_text()]
 
 
+@pytest.mark.long  # Debian sid with VirtualBox takes a minute and a half to build
+@REAL_TOOL
 def test_what_a_killed_run_left_is_found_and_removed(host: SidHost, root: Path, boot_medium: Path):
     lost = "b0c5000000b2"
     other = SidHost(lost, root, int(host._enter[1].split("/")[2]))

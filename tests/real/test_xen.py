@@ -148,6 +148,8 @@ def test_a_domain_that_is_killed_and_one_that_has_no_room(run: RunContext, host:
             asleep.stop()
 
 
+@pytest.mark.long  # four minutes in an emulated machine
+@pytest.mark.promise("a study is measured in Xen's domains beside Xen's first domain, and leaves nothing")
 def test_a_study_in_domains(tmp_path: Path, small_userland: Userland, cache: Path):
     study, out = tmp_path / "study.yaml", tmp_path / "run"
     study.write_text(STUDY)
