@@ -22,6 +22,7 @@ set -eu
 if [ -e {HOME}/venvs/weighbridge/bin/weighbridge ]; then
     {HOME}/venvs/weighbridge/bin/python -m pip install {_LATER} /opt/wheel/*.whl
 else
+    rm -rf {HOME}/venvs/weighbridge  # what an interrupted one has left, pipx takes for installed
     pipx install /opt/wheel/*.whl
 fi
 {HOME}/venvs/weighbridge/bin/weighbridge --version

@@ -275,6 +275,22 @@ def test_a_damaged_file_is_told_when_it_is_read(run: Path):
             getattr(store, reader)()
 
 
+def test_text_that_is_not_utf_8_is_told_wherever_it_is(run: Path):
+    data = (run / DATABASE).read_bytes()
+    letters = [at for at, byte in enumerate(data) if chr(byte).isalpha() and byte < 0x80]
+    refused = 0
+    for at in letters[::9]:
+        (run / DATABASE).write_bytes(data[:at] + b"\xad" + data[at + 1 :])
+        try:
+            with RunStore(run) as store:
+                for read in (store.info, store.environments, store.cells, store.facts, store.trials, store.processes):
+                    read()
+        except RunDirectoryError as error:
+            assert str(run) in str(error) and len(str(error).splitlines()) == 1
+            refused += 1
+    assert refused > len(letters) / 9 / 10
+
+
 def test_reading_creates_and_changes_nothing(run: Path):
     before = {path: path.stat().st_mtime_ns for path in run.rglob("*")}
     run.chmod(0o555)

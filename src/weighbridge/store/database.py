@@ -19,11 +19,14 @@ def saving(where: Path) -> Iterator[None]:
     """Turn 'no space' of the file system or of SQLite into DiskFull, and a broken file into one sentence."""
     try:
         yield
-    except sqlite3.OperationalError as error:
-        if "full" in str(error) or "disk I/O" in str(error):
+    except (sqlite3.Error, UnicodeDecodeError) as error:
+        code = getattr(error, "sqlite_errorcode", None)
+        if code is not None and code & 0xFF in (sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR):
             raise DiskFull.of(where) from error
-        raise RunDirectoryError(f"{where}: {error}") from error
-    except sqlite3.DatabaseError as error:
+        if code is None:  # Python's own: text that it cannot decode, which the message would quote
+            raise RunDirectoryError(f"{where} is damaged: it holds text that is not UTF-8") from error
+        if isinstance(error, sqlite3.OperationalError):
+            raise RunDirectoryError(f"{where}: {error}") from error
         raise RunDirectoryError(f"{where} is not a run of Weighbridge: {error}") from error
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
