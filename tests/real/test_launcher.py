@@ -170,6 +170,9 @@ def test_nobody_outlives_the_last_program(site: Site):
         ("sleep 300 & exit 0", True),
         ("setsid sleep 300 & sleep 0.1", True),
         (LEAVES, True),
+        ("sleep 300 & kill -9 $!", False),
+        ("setsid sleep 300 & sleep 0.1; kill -9 $!", False),
+        ("sleep 300 & kill -9 $!; setsid sleep 300 & sleep 0.1", True),
     ],
 )
 def test_a_program_that_forks_away_is_seen(site: Site, script: str, left: bool):

@@ -193,31 +193,74 @@ int is_alone(void)
 	return waitid(P_ALL, 0, &told, WEXITED | WNOHANG | WNOWAIT) < 0 && errno == ECHILD;
 }
 
-/* The children of this process, by the kernel's list; orphans become its children as their parents end. */
-static void kill_children(void)
+/* What /proc/PID/stat says from the third field on (proc_pid_stat(5)); 0 where there is no such process. */
+static const char *stat_of(pid_t pid, char *line, size_t size)
 {
+	char path[64];
+	snprintf(path, sizeof path, "/proc/%d/stat", pid);
+	int file = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got = file < 0 ? -1 : read(file, line, size - 1);
+	if (file >= 0)
+		close(file);
+	if (got <= 0)
+		return NULL;
+	line[got] = 0;
+	const char *after_name = strrchr(line, ')');
+	return after_name ? after_name + 1 : NULL;
+}
+
+/* Calls it with each child of this process, ended ones too: by the kernel's list of them, or where it has none
+   (CONFIG_PROC_CHILDREN, gVisor), by the parent of every process. */
+static void each_child(void (*visit)(pid_t))
+{
+	char line[512];
+	snprintf(line, sizeof line, "/proc/self/task/%d/children", getpid());
+	FILE *children = fopen(line, "re");
+	if (children) {
+		for (int pid; fscanf(children, "%d", &pid) == 1;)
+			visit(pid);
+		fclose(children);
+		return;
+	}
 	DIR *folder = opendir("/proc");
 	if (folder == NULL)
 		return;
 	for (struct dirent *entry; (entry = readdir(folder));) {
-		char path[300], line[512];
 		pid_t pid = atoi(entry->d_name);
-		if (pid <= 1)
-			continue;
-		snprintf(path, sizeof path, "/proc/%d/stat", pid);
-		int file = open(path, O_RDONLY | O_CLOEXEC);
-		ssize_t got = file < 0 ? -1 : read(file, line, sizeof line - 1);
-		if (file >= 0)
-			close(file);
-		if (got <= 0)
-			continue;
-		line[got] = 0;
-		const char *after_name = strrchr(line, ')');
+		const char *stat = pid > 1 ? stat_of(pid, line, sizeof line) : NULL;
 		int parent = 0;
-		if (after_name && sscanf(after_name + 1, " %*c %d", &parent) == 1 && parent == getpid())
-			kill(pid, SIGKILL);
+		if (stat && sscanf(stat, " %*c %d", &parent) == 1 && parent == getpid())
+			visit(pid);
 	}
 	closedir(folder);
+}
+
+static void kill_child(pid_t pid)
+{
+	kill(pid, SIGKILL);
+}
+
+/* Whether it is ending, or will as soon as it gets a CPU, since it has been sent SIGKILL. */
+static int is_dying(pid_t pid)
+{
+	char line[1024];
+	unsigned flags = 0;  /* the 9th field, of which 4 is PF_EXITING */
+	unsigned long pending = 0;  /* the 31st */
+	const char *stat = stat_of(pid, line, sizeof line);
+	return stat && sscanf(stat, " %*c %*d %*d %*d %*d %*d %u"
+			" %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu",
+			&flags, &pending) == 2 && ((flags & 4) || (pending & (1ul << (SIGKILL - 1))));
+}
+
+/* A child that is none of the programs and has ended, by itself or killed by a script, was not left running. */
+static void reap_if_ended(pid_t pid)
+{
+	const struct timespec pause = {0, 500000};
+	if (of_pid(pid))
+		return;
+	for (int64_t begun = now(); waitpid(pid, NULL, WNOHANG) == 0 && is_dying(pid); nanosleep(&pause, NULL))
+		if (now() > begun + INT64_C(200000000))  /* two periods of a quota of CPU time */
+			break;
 }
 
 static int was_killed(int status)
@@ -244,7 +287,7 @@ static int end_children(void)
 		if (!dying && getpid() == 1)  /* at first only what has been killed with its group may be left */
 			kill(-1, SIGKILL);
 		else if (!dying)
-			kill_children();
+			each_child(kill_child);  /* orphans become its children as their parents end */
 		nanosleep(&pause, NULL);
 	}
 	return killed;
@@ -272,7 +315,9 @@ void reap(void)
 				left += was_killed(status);
 			continue;
 		}
-		process->ended = now();
+		int64_t ended_at = now();
+		each_child(reap_if_ended);  /* before anything is killed here */
+		process->ended = ended_at;
 		ended = 1;
 		kill(-process->pid, SIGKILL);  /* what the leader left behind: its number is not free before it is reaped */
 		wait4(process->pid, &process->status, 0, &process->used);
