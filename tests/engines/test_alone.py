@@ -18,11 +18,11 @@ def users_engine(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 
 @pytest.fixture
-def restored(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, bool, bool]]:
-    calls: list[tuple[object, bool, bool]] = []
+def restored(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, bool]]:
+    calls: list[tuple[object, bool]] = []
 
-    def restore(_: Path, adds: object = None, *, last: bool = True, beside_engine: bool = False) -> None:
-        calls.append((adds, last, beside_engine))
+    def restore(_: Path, adds: object = None, *, beside_engine: bool = False) -> None:
+        calls.append((adds, beside_engine))
 
     monkeypatch.setattr(firewall, "restore", restore)
     return calls
@@ -39,7 +39,7 @@ def locked(folder: Path) -> bool:
     return False
 
 
-def test_the_lock_is_held_until_the_last_engine_has_gone(tmp_path: Path, restored: list[tuple[object, bool, bool]]):
+def test_the_lock_is_held_until_the_last_engine_has_gone(tmp_path: Path, restored: list[tuple[object, bool]]):
     said: list[str] = []
     with alone.alone(tmp_path, said.append):
         with alone.alone(tmp_path, said.append):
@@ -48,22 +48,22 @@ def test_the_lock_is_held_until_the_last_engine_has_gone(tmp_path: Path, restore
         alone.restore(tmp_path, firewall.Adds.PODMAN)
     assert not locked(tmp_path)
     alone.restore(tmp_path, firewall.Adds.DOCKER)
-    assert restored == [(firewall.Adds.PODMAN, False, False), (None, True, False)]
+    assert restored == [(firewall.Adds.PODMAN, False), (None, False)]
     assert not said
 
 
 def test_an_engine_of_the_users_that_answers_is_told(
-    tmp_path: Path, restored: list[tuple[object, bool, bool]], users_engine: list[bool]
+    tmp_path: Path, restored: list[tuple[object, bool]], users_engine: list[bool]
 ):
     users_engine.append(True)
     alone.restore(tmp_path, firewall.Adds.DOCKER)
-    assert restored.pop() == (None, True, False), "nobody is asked where nothing was noted"
+    assert restored.pop() == (None, False), "nobody is asked where nothing was noted"
     (tmp_path / firewall.NOTE).touch()
     alone.restore(tmp_path, firewall.Adds.DOCKER)
-    assert restored == [(None, True, True)]
+    assert restored == [(None, True)]
 
 
-def test_what_another_run_needs_is_left_alone(tmp_path: Path, restored: list[tuple[object, bool, bool]]):
+def test_what_another_run_needs_is_left_alone(tmp_path: Path, restored: list[tuple[object, bool]]):
     other = os.open(tmp_path, os.O_RDONLY)
     fcntl.flock(other, fcntl.LOCK_EX)
     further: list[str] = []

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from weighbridge.engines.client import LABEL
 from weighbridge.engines.docker import Engine
+from weighbridge.engines.labelled import LABEL
 from weighbridge.engines.settings import USUAL
 from weighbridge.errors import Unavailable
 

@@ -61,7 +61,7 @@ def restore(base: Path, adds: Adds, further: Callable[[], None] = lambda: None) 
     """
     with contextlib.suppress(FileNotFoundError, BlockingIOError):
         if base in _locks:
-            firewall.restore(base, adds, last=False)
+            firewall.restore(base, adds)
             further()
             return
         folder = os.open(base, os.O_RDONLY | os.O_DIRECTORY)

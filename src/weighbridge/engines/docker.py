@@ -8,8 +8,9 @@ from contextlib import contextmanager
 from typing import Any
 
 from weighbridge.engines import own_program
-from weighbridge.engines.client import LABEL, client_from_environment, client_of, quietly, readiness, remove_labelled
+from weighbridge.engines.client import ask_by, client_from_environment, client_of, quietly, readiness
 from weighbridge.engines.hosted import hosted_engine
+from weighbridge.engines.labelled import LABEL, remove_labelled
 from weighbridge.engines.layers import executable, file_layer, folder_as_layer, image_archive
 from weighbridge.engines.private import private_engine
 from weighbridge.engines.settings import PROGRAM, USUAL, Settings
@@ -116,7 +117,7 @@ class Engine:
 
     def remove_all(self) -> None:
         """Remove every container, network and image of this run."""
-        remove_labelled(self.client, f"{LABEL}={self._run.id}")
+        remove_labelled(ask_by(self.client), self._run.id)
 
 
 def engine_of(run: RunContext, host: Host, settings: Settings = USUAL) -> Engine:

@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any
 
 from weighbridge.engines import firewall
-from weighbridge.engines.alone import alone, restore
+from weighbridge.engines.alone import alone, left, restore
 from weighbridge.engines.client import await_answer
 from weighbridge.engines.firewall import Adds
 from weighbridge.engines.settings import Settings, daemon_file
 from weighbridge.linux import links, process
 from weighbridge.linux.cgroups import Cgroup, groups_of
+from weighbridge.linux.leavings import DataFolders
 from weighbridge.model.command import Command
 from weighbridge.model.host import RunContext
+from weighbridge.model.leavings import NO_RUN, DeadRun, Leavings, Leftover, RunFolders
 
 HOST_FOLDERS = {
     "etc": Path("/etc/docker"),
@@ -68,7 +70,7 @@ def private_engine(run: RunContext, settings: Settings) -> Iterator[Any]:
             finally:
                 daemon.stop()
     finally:
-        discard_private(run.id, run.state, run.cache)
+        _discard(run)
 
 
 def secluded(group: Cgroup, scratch: Path, *argv: str) -> tuple[str, ...]:
@@ -91,17 +93,36 @@ def _prepare(run: RunContext, data: Path) -> None:
     (data / "etc/daemon.json").write_text(daemon_file())
 
 
-def discard_private(run_id: str, state: Path, cache: Path) -> None:
-    """Remove everything that a private engine left: processes, links, filter rules, folders."""
-    for group in groups_of(run_id):
+def _discard(run: RunContext) -> None:
+    """Remove everything of an engine that has stopped: processes, links, filter rules, folders."""
+    for group in groups_of(run.id):
         group.kill()
         group.remove()
-    links.remove_all(run_id)
-    restore(state.parent, Adds.DOCKER, lambda: _remove_folders(state.parent))
-    shutil.rmtree(state / _RUNNING, ignore_errors=True)
-    shutil.rmtree(cache / "engines" / run_id, ignore_errors=True)
-    with contextlib.suppress(OSError):
-        (cache / "engines").rmdir()
+    links.remove_all(run.id)
+    ours = DeadRun(run.id, run.state, run.cache / "engines" / run.id)
+    EngineTraces().remove(ours)
+    DataFolders().remove(ours)
+
+
+class EngineTraces(Leavings):
+    """What engines that were started for runs change on this machine: its packet filter, and folders for them."""
+
+    def find(self, folders: RunFolders) -> Iterator[Leftover]:
+        """What they have in the packet filter: whose it was is not told."""
+        yield from (Leftover(NO_RUN, "packet filter of an engine", table) for table in left(folders.states))
+
+    def remove(self, run: DeadRun) -> None:
+        """Bring back what no living run needs, and remove the engine's sockets."""
+        self._restore(run.state.parent)
+        shutil.rmtree(run.state / _RUNNING, ignore_errors=True)
+
+    def remove_ownerless(self, folders: RunFolders) -> None:
+        """Bring back what no living run needs."""
+        self._restore(folders.states)
+
+    @staticmethod
+    def _restore(base: Path) -> None:
+        restore(base, Adds.DOCKER, lambda: _remove_folders(base))
 
 
 def _remove_folders(base: Path) -> None:

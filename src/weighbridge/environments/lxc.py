@@ -9,7 +9,7 @@ from weighbridge.environments._system_container import LAUNCHER, Container, Star
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.launcher.within import within
 from weighbridge.linux.cgroup_files import TOP
-from weighbridge.linux.lxc_locks import lock_folder
+from weighbridge.linux.lxc_locks import LxcLocks, lock_folder
 from weighbridge.linux.process import environment_of, mounted_by
 from weighbridge.model.command import Command
 from weighbridge.model.host import Group, Host
@@ -24,6 +24,7 @@ class Lxc(SystemContainer):
 
     kind = "lxc"
     summary = "an LXC system container with network none, host or a bridge of the run"
+    leavings: ClassVar = (LxcLocks(),)
     programs: ClassVar = ("lxc-start", "ip", "nsenter")
     version = ("lxc-start", "--version")
 

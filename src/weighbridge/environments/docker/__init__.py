@@ -4,20 +4,21 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from weighbridge.engines import gvisor, networks, own_program, shared_root
 from weighbridge.engines.attached import Attached
-from weighbridge.engines.client import answers, engine_errors, quietly, readiness
+from weighbridge.engines.client import UsersEngineContents, answers, engine_errors, quietly, readiness
 from weighbridge.engines.container import DockerSite, must_be_there, process_options, runs_for_user, why_lost
 from weighbridge.engines.docker import LAUNCHER, Engine, engine_of
 from weighbridge.engines.kernel_support import lacking, not_looked
 from weighbridge.engines.memory_layer import layered_folder
 from weighbridge.engines.networks import Attachment, network_name
+from weighbridge.engines.private import EngineTraces
 from weighbridge.engines.settings import Settings
-from weighbridge.engines.swarm import Swarm
+from weighbridge.engines.swarm import FormedSwarm, Swarm
 from weighbridge.environments.docker.compose import by_hand
 from weighbridge.environments.docker.contradictions import ON_PARENT, problems
 from weighbridge.launcher.launch import Launcher
@@ -124,6 +125,7 @@ class Docker(Environment):
 
     kind = "docker"
     summary = "a Docker container with network none, host, bridge, macvlan, ipvlan or overlay; published ports"
+    leavings: ClassVar = (EngineTraces(), FormedSwarm(), UsersEngineContents())
     options = DockerOptions
     mounts = frozenset({"folder", "volume", "layer"})
     storage = "volume"

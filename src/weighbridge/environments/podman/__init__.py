@@ -8,7 +8,9 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from weighbridge.engines.docker import LAUNCHER
-from weighbridge.engines.podman import LABEL, Podman, podman_of
+from weighbridge.engines.labelled import LABEL
+from weighbridge.engines.podman import Podman, PodmanFolders, podman_of
+from weighbridge.engines.private import EngineTraces
 from weighbridge.environments.podman.contradictions import IN_USER_SPACE, problems
 from weighbridge.environments.podman.programs import knows_pasta, readiness
 from weighbridge.environments.podman.root import root_words, unmet
@@ -53,6 +55,7 @@ class PodmanEnvironment(Environment):
 
     kind = "podman"
     summary = "a Podman container, of root or rootless, with network none, host, bridge, slirp4netns or pasta"
+    leavings: ClassVar = (EngineTraces(), PodmanFolders())
     options = PodmanOptions
     limited_by_host = True
     shares_root = True

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from pydantic import Field
 
-from weighbridge.engines.virtualbox import FOLDERS
+from weighbridge.engines.virtualbox import FOLDERS, VirtualBoxTraces
 from weighbridge.environments._network_problems import fixed_port_problems, network_problems
 from weighbridge.environments.virtualbox import commands
 from weighbridge.environments.virtualbox.commands import DISK_DRIVERS, NICS, Disk, Nic, VirtualMachine
@@ -53,6 +53,7 @@ class Virtualbox(Environment):
 
     kind = "virtualbox"
     summary = "a machine of VirtualBox, with a choice of networks and interfaces"
+    leavings: ClassVar = (VirtualBoxTraces(),)
     options = VirtualboxOptions
     mounts = frozenset({"folder"})
     shares_storage = False

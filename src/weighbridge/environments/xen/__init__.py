@@ -33,7 +33,7 @@ from weighbridge.hosts.bridge import bridge_for
 from weighbridge.launcher.launch import Launcher
 from weighbridge.linux.packages import install_here, install_on
 from weighbridge.linux.process import environment_of, most_open_files
-from weighbridge.linux.xen_domains import CAPABILITIES, FIRST_DOMAIN, WITHIN_FIRST, name_of
+from weighbridge.linux.xen_domains import CAPABILITIES, FIRST_DOMAIN, WITHIN_FIRST, XenDomains, name_of
 from weighbridge.model.command import Command
 from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
 from weighbridge.model.host import Host, Limits
@@ -117,6 +117,7 @@ class Xen(Environment):
 
     kind = "xen"
     summary = "a domain of Xen: PV, PVH or HVM, on a bridge"
+    leavings: ClassVar = (XenDomains(),)
     options = XenOptions
     mounts = frozenset({"folder"})
     shares_storage = False

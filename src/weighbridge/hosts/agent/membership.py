@@ -4,8 +4,8 @@ import contextlib
 import time
 from dataclasses import dataclass
 
+from weighbridge.engines import engine_socket as engine
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.agent import engine
 from weighbridge.model.host import SWARM_BRIDGE
 
 _REMOVE_S = 5.0

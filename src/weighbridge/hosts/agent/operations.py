@@ -11,16 +11,18 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from weighbridge.engines import engine_socket as engine
 from weighbridge.facts.host import fingerprint, volatile_facts
-from weighbridge.hosts.agent import addresses, engine
+from weighbridge.hosts.agent import addresses
 from weighbridge.hosts.agent import data as folders
 from weighbridge.hosts.agent.membership import Membership
-from weighbridge.hosts.agent.sweep import HOST_VARIABLE, Owner, encode_membership
+from weighbridge.hosts.agent.sweep import Owner, encode_membership
 from weighbridge.hosts.agent.userlands import Receiver, keep_program, root_of
 from weighbridge.hosts.local import LocalHost
 from weighbridge.linux import cpus, network
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.delegation import tree
+from weighbridge.linux.leavings import HOST_VARIABLE
 from weighbridge.linux.process import RUN_VARIABLE, Process, SocketStream
 from weighbridge.linux.process import talk as start_talking
 from weighbridge.model.command import Command

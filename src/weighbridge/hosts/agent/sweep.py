@@ -2,26 +2,18 @@
 
 import contextlib
 import json
-import os
 import shutil
 import signal
 import sys
-import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.agent import containers, data
+from weighbridge.hosts.agent import data
 from weighbridge.hosts.agent.membership import Membership, end
 from weighbridge.hosts.agent.userlands import remove_parts
-from weighbridge.linux import cgroups, links
-from weighbridge.linux.cgroup_files import TOP
-from weighbridge.linux.delegation import trees
-from weighbridge.linux.process import run_of
-
-HOST_VARIABLE = "WEIGHBRIDGE_HOST"
-"""In the environment of everything that an agent starts, beside the run's id."""
-_SWEEP_S = 10.0
+from weighbridge.model.leavings import DeadRun, Leavings, discard, group_of_host
 
 
 @dataclass(frozen=True)
@@ -38,7 +30,7 @@ class Owner:
     @property
     def group(self) -> str:
         """The name of its control group."""
-        return f"{self.run}/ssh-{self.host}"
+        return group_of_host(self.run, self.host)
 
     @property
     def folder_name(self) -> str:
@@ -51,51 +43,19 @@ class Owner:
         return Path(f"/run/weighbridge-{self.folder_name}")
 
 
-def sweep(whose: Owner, member: Membership | None) -> None:
-    """End every process and remove every control group of the run here, half-received userlands and sockets.
+def sweep(whose: Owner, member: Membership | None, kinds: Sequence[Leavings]) -> None:
+    """End and remove everything of the run here: what of each kind plug-ins make, and what the agent made itself.
 
-    What it left in the engine goes too, and the membership of a swarm that it made.
+    That is the membership of a swarm, half-received userlands and sockets.
     """
-    for tree in trees():
-        with contextlib.suppress(Unavailable, OSError):
-            group = cgroups.Cgroup(whose.group, mount=tree)
-            group.kill()
-            _end_marked(whose)
-            group.remove()
-            for base in cgroups.hierarchies(tree):
-                for folder in (base / TOP / whose.run, base / TOP):
-                    with contextlib.suppress(OSError):
-                        folder.rmdir()
-    _end_marked(whose)
-    if not whose.shared:  # else the engine is the other host's too
-        containers.discard(whose.run)
-        links.remove_all(whose.run)
+    folder = whose.socket_folder / "data"
+    with contextlib.suppress(Unavailable):  # a user without a cache: nothing was made there either
+        folder = data.folder_of(whose.folder_name)
+    discard(DeadRun(whose.run, whose.socket_folder, folder, whose.host if whose.shared else ""), kinds)
     if member is not None:
         end(member)
     remove_parts(whose.folder_name)
-    data.remove_all(whose.folder_name)
     shutil.rmtree(whose.socket_folder, ignore_errors=True)
-
-
-def _end_marked(whose: Owner) -> None:
-    deadline = time.monotonic() + _SWEEP_S
-    while (pids := marked(whose)) and time.monotonic() < deadline:
-        for pid in pids:
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
-        time.sleep(0.02)
-
-
-def marked(whose: Owner, proc: Path = Path("/proc")) -> list[int]:
-    """The processes of the run, containers' too where we are root; on a shared machine those that name the host."""
-    name = f"{HOST_VARIABLE}={whose.host}".encode()
-    found = []
-    for process in proc.glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # another user's, or it has ended
-            mine = run_of(process) == whose.run and int(process.name) != os.getpid()
-            if mine and (not whose.shared or name in (process / "environ").read_bytes().split(b"\0")):
-                found.append(int(process.name))
-    return found
 
 
 def encode_membership(member: Membership | None) -> bytes:
@@ -109,7 +69,7 @@ def decode_membership(line: bytes) -> Membership | None:
     return Membership(**fields) if fields else None
 
 
-def guard(whose: Owner) -> None:
+def guard(whose: Owner, kinds: Sequence[Leavings]) -> None:
     """Wait until the agent has ended, which is when our standard input ends; then sweep.
 
     Each line of it tells the membership of a swarm that would be ended then.
@@ -122,4 +82,4 @@ def guard(whose: Owner) -> None:
     for line in sys.stdin.buffer:
         with contextlib.suppress(ValueError):  # the agent was killed within the line: nothing was done by it yet
             member = decode_membership(line)
-    sweep(whose, member)
+    sweep(whose, member, kinds)

@@ -6,6 +6,8 @@ import zlib
 from pathlib import Path
 
 import weighbridge
+from weighbridge import registry
+from weighbridge.model.leavings import Leavings
 
 ROOT = "weighbridge.hosts.agent.main"
 _SOURCE = Path(weighbridge.__file__).parent
@@ -14,14 +16,23 @@ _SOURCE = Path(weighbridge.__file__).parent
 def program() -> bytes:
     """The program, compressed."""
     loader = (_SOURCE / "hosts/agent/loader.py").read_text()
-    text = f"{loader}\n\nmain(__import__('json').loads({json.dumps(sources())!r}), p)\n"
+    kinds = [f"{kind.__module__}:{kind.__name__}" for kind in leavings()]
+    text = f"{loader}\n\nmain(__import__('json').loads({json.dumps(sources())!r}), {kinds!r}, p)\n"
     return zlib.compress(text.encode(), 9)
 
 
-def sources(root: str = ROOT) -> dict[str, str]:
-    """Full name -> text of a module and of all of ours that it imports; a package's name ends with ".__init__"."""
+def leavings() -> list[type[Leavings]]:
+    """The kinds of what plug-ins leave that may be on a machine which ssh reaches, in the registry's order."""
+    return [type(there) for each in registry.leavings() if (there := each.elsewhere) is not None]
+
+
+def sources() -> dict[str, str]:
+    """Full name -> text of the modules of the agent and of what it removes, and of all of ours that they import.
+
+    A package's name ends with ".__init__".
+    """
     found: dict[str, str] = {}
-    waiting = [root]
+    waiting = [ROOT, *(kind.__module__ for kind in leavings())]
     while waiting:
         for name in _with_parents(waiting.pop()):
             known = _file(name)
