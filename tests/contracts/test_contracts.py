@@ -134,9 +134,9 @@ if TYPE_CHECKING:
     from weighbridge.hosts.local import LocalHost
     from weighbridge.hosts.ssh import SshHost
     from weighbridge.hosts.testbed import TestbedHost
-    from weighbridge.model.host import Host, SecludedHost
+    from weighbridge.model.host import DisposableHost, Host
 
     def _are_hosts(
         local: LocalHost, far: SshHost, made: TestbedHost, guest: GuestHost
-    ) -> tuple[Host, Host, SecludedHost, SecludedHost]:
+    ) -> tuple[Host, Host, DisposableHost, DisposableHost]:
         return local, far, made, guest

@@ -182,16 +182,16 @@ def taking(monkeypatch: pytest.MonkeyPatch) -> None:
             time.sleep(0.01)
         return port
 
-    def variant(self: TestbedHost, purpose: str) -> TestbedHost:
+    def dedicated_host(self: TestbedHost, purpose: str) -> TestbedHost:
         made = other(self, purpose)
         for port in ports_taken:
             made.start(Command(("perl", "-e", _TALK, "0.0.0.0", str(port))))
         return made
 
     ports_taken: list[int] = []
-    other = TestbedHost.variant
+    other = TestbedHost.dedicated_host
     monkeypatch.setattr(TestbedHost, "free_ports", taken)
-    monkeypatch.setattr(TestbedHost, "variant", variant)
+    monkeypatch.setattr(TestbedHost, "dedicated_host", dedicated_host)
 
 
 def test_port_taken(machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -13,7 +13,7 @@ import docker
 
 from weighbridge.engines import firewall
 from weighbridge.engines.alone import alone
-from weighbridge.engines.private import HOST_FOLDERS, secluded
+from weighbridge.engines.private import HOST_FOLDERS, with_private_folders
 from weighbridge.linux.cgroups import Cgroup, hierarchies, remove_top
 from weighbridge.model.userland import Userland
 from weighbridge.runner import run_lock as state
@@ -74,7 +74,7 @@ def _start(stack: ExitStack, folder: Path, *inside: str) -> None:
     stack.callback(remove_top)
     stack.callback(group.remove)
     engine = subprocess.Popen(
-        secluded(
+        with_private_folders(
             group, folder, *inside, "dockerd", "--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec",
             "--host", f"unix://{folder}/d.sock", "--pidfile", f"{folder}/pid", "--bridge", "none", "--config-file",
             f"{folder}/daemon.json", "--exec-opt", "native.cgroupdriver=cgroupfs",

@@ -9,7 +9,7 @@ import pytest
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.host import RunContext
+from weighbridge.model.host import Capabilities, RunContext
 from weighbridge.model.site import Mount, MountRequest
 from weighbridge.storage import nfs
 from weighbridge.storage.nfs import NfsOptions
@@ -28,7 +28,7 @@ class Recording(LocalHost):
     def __init__(self, name: str, address: str, log: list[str]) -> None:
         super().__init__("0123456789ab", name, address)
         self.machine, self.root, self.log = f"host {name}", True, log
-        self.secluded = self  # type: ignore[assignment]
+        self.capabilities = Capabilities(disposable=self)  # type: ignore[arg-type]
         self.threads, self.exported, self.mounted, self.failing = "0", "rw,sync", MOUNTED, ""
 
     def run(self, command: Command) -> Completed:
@@ -171,7 +171,7 @@ def test_it_is_one_server_with_an_export_for_each_site(run: RunContext, host: Re
         ({"failing": "try-XXXXXX"}, {}, "a writable NFS mount cannot be had: Permission denied"),
         ({"root": False}, {}, "only root may mount NFS"),
         ({"machine": "host"}, {}, "kind: guest"),
-        ({"secluded": None}, {}, "would outlive a run that is killed"),
+        ({"capabilities": Capabilities()}, {}, "would outlive a run that is killed"),
     ],
 )
 def test_what_is_not_in_force_is_refused_and_taken_back(

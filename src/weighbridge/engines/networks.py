@@ -67,7 +67,7 @@ def attached_bridge(made: Engine, run: RunContext, parent: str) -> Iterator[Any]
 
     The host's address moves from the interface to the bridge for good: it is a host that nothing else uses.
     """
-    host = made.host.secluded
+    host = made.host.capabilities.disposable
     if host is None:
         told = f"attach: interface would take the address of {parent} on {made.host.name}: use testbed hosts"
         raise Unavailable(told)
@@ -88,7 +88,7 @@ def on_parent(
     """A macvlan or ipvlan network on a host's interface. Unavailable where kernel or engine cannot make it."""
     mtu_of(made.host, parent)
     if subnet is None:
-        own = made.host.secluded
+        own = made.host.capabilities.disposable
         subnet, gateway_ = (own.subnet, own.gateway) if own is not None else (_LOCAL_SUBNET, None)
     option = {"macvlan": "macvlan_mode", "ipvlan": "ipvlan_mode"}[driver]
     with _in_subnet(made, run, driver, subnet, gateway_, {"parent": parent, option: mode}) as network:

@@ -52,7 +52,7 @@ def private_engine(run: RunContext, settings: Settings) -> Iterator[Any]:
         with alone(run.state.parent, run.say):
             _prepare(run, data)
             group = Cgroup(f"{run.id}/engine").create()
-            argv = secluded(
+            argv = with_private_folders(
                 group, data,
                 *settings.program, "--data-root", str(data / "data"), "--exec-root", str(run.state / _RUNNING),
                 "--host", f"unix://{socket}", "--pidfile", str(data / "docker.pid"), "--bridge", "none",
@@ -73,7 +73,7 @@ def private_engine(run: RunContext, settings: Settings) -> Iterator[Any]:
         _discard(run)
 
 
-def secluded(group: Cgroup, scratch: Path, *argv: str) -> tuple[str, ...]:
+def with_private_folders(group: Cgroup, scratch: Path, *argv: str) -> tuple[str, ...]:
     """A command in a group, and in a mount namespace in which folders in ``scratch`` stand for `HOST_FOLDERS`."""
     mounts = (str(path) for name, folder in HOST_FOLDERS.items() for path in (scratch / name, folder))
     groups = " ".join(str(path) for path in group.procs)

@@ -205,7 +205,8 @@ class _Member:
     def _is(self, node: str | None) -> None:
         """Its number in the swarm: None while it is no member, "" while it becomes one."""
         self._node = node
-        self._engine.host.in_swarm(node, made_bridge=self._made_bridge)
+        if (engine := self._engine.host.capabilities.engine) is not None:
+            engine.in_swarm(node, made_bridge=self._made_bridge)
 
     def leave(self) -> None:
         """Leave, and take away the bridge that the engine made for it."""

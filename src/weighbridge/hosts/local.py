@@ -13,7 +13,7 @@ from weighbridge.linux import cgroup_files, cpus, network, process
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.delegation import tree
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.host import HERE, Group, Host, Link, RunContext
+from weighbridge.model.host import HERE, Capabilities, Group, Host, RunContext
 from weighbridge.model.isolation import Layers
 from weighbridge.model.userland import Userland
 
@@ -23,11 +23,10 @@ class LocalHost:
 
     this_machine = True
     python = sys.executable
-    secluded = None
     interface = ""
     cpuset: str | None = None
     layers: Layers = ()
-    hypervisor: Group | None = None
+    capabilities = Capabilities(guest_disk=str)
 
     def __init__(self, run_id: str, name: str = "local", address: str = "127.0.0.1") -> None:
         self.name = name
@@ -55,10 +54,6 @@ class LocalHost:
     def program(self, program: Path) -> str:
         """Where it was built."""
         return str(program)
-
-    def disk(self, image: Path) -> str:
-        """Where it was built."""
-        return str(image)
 
     def read(self, path: str) -> bytes:
         """A file of this machine. Raises OSError."""
@@ -97,27 +92,11 @@ class LocalHost:
         """An empty folder on this machine's disk."""
         return data_folder_here(run, name)
 
-    def variant(self, purpose: str) -> Host:
+    def dedicated_host(self, purpose: str) -> Host:
         """This machine itself; Unavailable once it is changed for another purpose."""
         self._claim.take(purpose)
         return self
 
-    def engine_url(self) -> None:
-        """None: whatever answers here."""
-
-    def in_swarm(self, node: str | None, *, made_bridge: bool) -> None:
-        """Nothing: `weighbridge clean` finds the swarm by its label."""
-
-    def link(self) -> Link | None:
-        """None: what is measured on one machine uses no cable."""
-        return None
-
-    def set_link(self, *, limited: bool) -> None:
-        """Nothing: it has no cable with a limit of ours."""
-
     def facts(self) -> Mapping[str, str]:
         """Nothing: the fingerprint of the run is about this machine."""
         return {}
-
-    def clock(self) -> None:
-        """None: this machine's own."""

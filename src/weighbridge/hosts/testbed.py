@@ -22,7 +22,7 @@ from weighbridge.linux import cgroup_files, cpus, network, tc
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.process import Process
 from weighbridge.model.command import Command, Completed, HostProcess, Stream
-from weighbridge.model.host import HERE, Group, Limits, Link, RunContext, SecludedHost
+from weighbridge.model.host import HERE, Capabilities, Group, Limits, Link, RunContext
 from weighbridge.model.isolation import Layers
 from weighbridge.model.quantity import cpus_in
 from weighbridge.model.userland import Userland
@@ -70,9 +70,8 @@ class TestbedHost:
     this_machine = False
     python = sys.executable
     subnet, gateway = SUBNET, NOWHERE
-    root, interface, power, data_disk = True, "eth0", None, None
+    root, interface = True, "eth0"
     layers: Layers = ()
-    hypervisor: Group | None = None
 
     def __init__(
         self, name: str, options: TestbedOptions, run: RunContext, switch: Switch, holder: Process, group: Cgroup
@@ -96,9 +95,10 @@ class TestbedHost:
         self._enter = ("nsenter", "--target", str(self.pid), *NAMESPACES, "--", "env", "--default-signal=TERM,INT")
 
     @property
-    def secluded(self) -> SecludedHost:
-        """Itself."""
-        return self
+    def capabilities(self) -> Capabilities:
+        """What is its own."""
+        cable = None if self.options.link is None else self
+        return Capabilities(disposable=self, cable=cable, limited_cable=cable, guest_disk=self.program)
 
     def _alive(self) -> None:
         if self._holder.poll() is not None:
@@ -127,8 +127,6 @@ class TestbedHost:
     def program(self, program: Path) -> str:
         """As on this machine, whose files the host sees."""
         return str(program)
-
-    disk = program
 
     def read(self, path: str) -> bytes:
         """A file as the host's processes see it. Raises OSError."""
@@ -171,17 +169,11 @@ class TestbedHost:
         """As on this machine, whose files the host sees."""
         return self._local.data_folder(run, name)
 
-    def variant(self, purpose: str) -> "TestbedHost":
+    def dedicated_host(self, purpose: str) -> "TestbedHost":
         """One more host, with the same cable and CPUs."""
         return self._run.share(
             f"host {self.name} {purpose}", lambda: testbed_host(f"{self.name}-{purpose}", self.options, self._run)
         )
-
-    def engine_url(self) -> None:
-        """None: it has none but ours."""
-
-    def in_swarm(self, node: str | None, *, made_bridge: bool) -> None:
-        """Nothing: its engine ends with it."""
 
     @contextmanager
     def engine_folder(self) -> Iterator[str]:
@@ -192,9 +184,6 @@ class TestbedHost:
             yield str(data)
         finally:
             remove_engine_folder(data)
-
-    def image_layer(self, userland: Userland) -> None:
-        """None: images hold a copy."""
 
     def reach(self, path: str) -> Path | None:
         """The file itself."""
@@ -213,11 +202,10 @@ class TestbedHost:
 
     def set_link(self, *, limited: bool) -> None:
         """Put the token buckets at both ends of its cable, or take them away."""
-        wanted = limited and self.options.link is not None
-        if wanted != self.limited:
+        if limited != self.limited:
             self._alive()
-            self.switch.limit(self.address, self.options if wanted else None, self._within)
-            self.limited = wanted
+            self.switch.limit(self.address, self.options if limited else None, self._within)
+            self.limited = limited
 
     def facts(self) -> Mapping[str, str]:
         """Its cable and CPUs."""
@@ -230,9 +218,6 @@ class TestbedHost:
             "offloads": "on" if options.has_offloads else "off",
             "CPUs": options.cpus or "all of this machine",
         }
-
-    def clock(self) -> None:
-        """None: this machine's own."""
 
     @property
     def offloads(self) -> bool:

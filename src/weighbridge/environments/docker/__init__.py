@@ -37,24 +37,24 @@ _PURPOSES = {"none": "docker", "host": "docker", "bridge": "nat", "overlay": "sw
 
 
 def _purpose(options: Any) -> str:
-    """What a secluded host is for. An encrypted overlay has rules that a plain one's packets would walk."""
+    """What a disposable host is for. An encrypted overlay has rules that a plain one's packets would walk."""
     return _PURPOSES[options.network] + ("-encrypted" if options.encrypted else "")
 
 
 def host_for(options: Any, request: SiteRequest) -> tuple[Host, Settings]:
     """The host to open on: one of its own where the network or the engine's settings change it.
 
-    On a secluded host that is always so: translation of addresses for one environment costs each connection of its
+    On a disposable host that is always so: translation of addresses for one environment costs each connection of its
     host.
     """
     server = request.role == "server"
     disk = options.storage.engine_disk if options.storage else None
     settings = Settings(options.userland_proxy, not (options.publish_by == "proxy" and server), disk, options.dockerd)
     changes = [options.network] if options.network in ON_PARENT else ["bridged"] if options.attach else []
-    if not changes and request.host.secluded is not None:
+    if not changes and request.host.capabilities.disposable is not None:
         changes = [_purpose(options)]
     purpose = "-".join(part for part in (*changes, settings.purpose) if part)
-    return (request.host.variant(purpose) if purpose else request.host), settings
+    return (request.host.dedicated_host(purpose) if purpose else request.host), settings
 
 
 def way_to_companions(options: Any) -> str:
@@ -226,8 +226,9 @@ def _attach(stack: ExitStack, options: DockerOptions, request: SiteRequest, made
         return Attachment(name, start=partial(swarm.start, made, name))
     parent = options.parent or host.interface
     fixed = options.addresses.get("client" if request.role == "client" else "server")
-    if host.secluded is not None and options.subnet is None:
-        fixed = host.secluded.next_address()
+    disposable = host.capabilities.disposable
+    if disposable is not None and options.subnet is None:
+        fixed = disposable.next_address()
     if options.network in ON_PARENT:
         driver: networks.Driver = "macvlan" if options.network == "macvlan" else "ipvlan"
         mode = "bridge" if driver == "macvlan" else options.ipvlan_mode
@@ -317,8 +318,9 @@ def _start(made: Engine, container: Any, options: DockerOptions, attachment: Att
     attached = attachment.start(container)
     container.reload()
     must_be_there(made, container)
-    if made.host.secluded is not None and options.network not in ("none", "host"):
-        made.host.secluded.keep_offloads(int(container.attrs["State"]["Pid"]))
+    disposable = made.host.capabilities.disposable
+    if disposable is not None and options.network not in ("none", "host"):
+        disposable.keep_offloads(int(container.attrs["State"]["Pid"]))
     return attached
 
 

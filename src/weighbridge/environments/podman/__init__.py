@@ -89,9 +89,9 @@ class PodmanEnvironment(Environment):
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
         """A container whose first process is our launcher."""
-        if request.host.secluded is not None:
+        if request.host.capabilities.disposable is not None:
             purpose = "podman-rootless" if options.rootless else "podman"
-            request = replace(request, host=request.host.variant(purpose))
+            request = replace(request, host=request.host.dedicated_host(purpose))
         made = podman_of(request.run, request.host, rootless=options.rootless, layered=request.userland.layered)
         with ExitStack() as stack:
             group, refused = _group(request, rootless=options.rootless)

@@ -103,7 +103,7 @@ class Virtualbox(Environment):
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
         """A machine whose hypervisor is in a control group of its own, with every thread of it."""
         if options.attach:
-            request = replace(request, host=request.host.variant("ports"))
+            request = replace(request, host=request.host.dedicated_host("ports"))
         with ExitStack() as stack:
             group, refused = hypervisor_group(stack, request)
             name = f"virtualbox-{request.name}"
@@ -147,7 +147,8 @@ class Virtualbox(Environment):
 def _disks(request: SiteRequest, folder: Path, stack: ExitStack) -> Iterator[Disk]:
     """The userland, and where the site has data a disk of its own for them, in a folder of the host's disk."""
     image = disk.ensure(request.userland, request.run.cache, request.run.say)
-    yield _described(request, folder / "root.vmdk", request.host.disk(image), image.stat().st_size, kept=True)
+    place = disk.place_on(request.host, image)
+    yield _described(request, folder / "root.vmdk", place, image.stat().st_size, kept=True)
     if data := data_disk.of_site(request, stack):
         yield _described(request, folder / "data.vmdk", data, data_disk.SIZE, kept=False)
 

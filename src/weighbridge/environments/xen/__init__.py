@@ -155,7 +155,7 @@ class Xen(Environment):
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
         """A domain, which ends with the program that holds it on the host."""
         if options.attach:
-            request = replace(request, host=request.host.variant("ports"))
+            request = replace(request, host=request.host.dedicated_host("ports"))
         _require_xen(options, request.host)
         with ExitStack() as stack:
             domain, notes = _domain(options, request, stack)
@@ -187,7 +187,7 @@ def _domain(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Domai
     run, host = request.run, request.host
     info = info_of(_xl(host, "info"))
     made = kernel.ensure(run.cache, run.say)
-    root = host.disk(disk.ensure(request.userland, run.cache, run.say))
+    root = disk.place_on(host, disk.ensure(request.userland, run.cache, run.say))
     data = data_disk.of_site(request, stack)
     cpus = cpus_of(request.limits, host)
     domain = Domain(
@@ -244,7 +244,8 @@ def _interface(options: Any, request: SiteRequest) -> Interface | None:
     if options.network == "none":
         return None
     bridge = bridge_for(request, attached=bool(options.attach))
-    offloads = request.host.secluded is None or not options.attach or request.host.secluded.offloads
+    disposable = request.host.capabilities.disposable
+    offloads = disposable is None or not options.attach or disposable.offloads
     return Interface(bridge.next_port(), bridge, bridge.next_address(), offloads)
 
 

@@ -41,7 +41,7 @@ class GuestOptions(CableOptions):
         own_kernel=True,
         networks=frozenset({"switch"}),
         gives_addresses=True,
-        secluded=True,
+        disposable=True,
         interface="eth0",
         slows_disk=True,
     )

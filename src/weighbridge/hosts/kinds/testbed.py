@@ -28,7 +28,7 @@ class TestbedOptions(CableOptions):
     __test__: ClassVar[bool] = False  # no test, whatever its name begins with
 
     traits: ClassVar[HostTraits] = HostTraits(
-        here=True, networks=frozenset({"switch"}), gives_addresses=True, secluded=True, interface="eth0"
+        here=True, networks=frozenset({"switch"}), gives_addresses=True, disposable=True, interface="eth0"
     )
     kind: Literal["testbed"]
     cpus: Annotated[CpuList | None, Field(description="CPUs of this machine that belong to it")] = None
