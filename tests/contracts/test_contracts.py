@@ -8,7 +8,7 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.remote import bundle
+from weighbridge.hosts.remote import start
 from weighbridge.linux import process
 from weighbridge.model.adapter import Adapter
 from weighbridge.model.environment import Environment, Needs
@@ -79,7 +79,7 @@ def test_clean_and_the_agent_walk_what_every_plug_in_leaves() -> None:
     assert {type(kind) for kind in registry.leavings()} == {*kinds}
     assert len(registry.leavings()) == len({*kinds}), "each once"
     there = {type(each) for kind in registry.leavings() if (each := kind.elsewhere) is not None}
-    assert {*bundle.leavings()} == there and all(kind.__module__ in bundle.sources() for kind in there)
+    assert {*start.leavings()} == there and all(kind.__module__ in start.sources() for kind in there)
 
 
 @pytest.mark.parametrize("environment", registry.environments().values(), ids=registry.environments())

@@ -18,7 +18,7 @@ from weighbridge.engines import engine_socket as engine
 from weighbridge.errors import EnvironmentLost, Unavailable, UserlandError
 from weighbridge.facts.differences import about_hosts
 from weighbridge.hosts import ssh
-from weighbridge.hosts.agent import addresses, operations, userlands
+from weighbridge.hosts.agent import operations, userlands
 from weighbridge.hosts.agent.main import Agent, Wire
 from weighbridge.hosts.agent.sweep import Owner, sweep
 from weighbridge.hosts.kinds.ssh import SshOptions
@@ -284,4 +284,4 @@ def test_the_first_words_are_about_this_machine():
     said = operations.hello("192.0.2.1 1000 192.0.2.2 22")
     assert said["server"] == "192.0.2.2" and said["pid"] == os.getpid()
     assert operations.hello("")["server"] == ""
-    assert addresses.ipv4().get("lo", "127.0.0.1") == "127.0.0.1"
+    assert operations.ipv4_addresses().get("lo", "127.0.0.1") == "127.0.0.1"

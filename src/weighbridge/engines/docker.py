@@ -7,12 +7,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from weighbridge.engines import own_program
 from weighbridge.engines.client import ask_by, client_from_environment, client_of, quietly, readiness
 from weighbridge.engines.hosted import hosted_engine
 from weighbridge.engines.labelled import LABEL, remove_labelled
 from weighbridge.engines.layers import executable, file_layer, folder_as_layer, image_archive
-from weighbridge.engines.private import private_engine
+from weighbridge.engines.private import private_engine, program_readiness
 from weighbridge.engines.settings import PROGRAM, USUAL, Settings
 from weighbridge.engines.shared_root import bare_layer
 from weighbridge.errors import Unavailable
@@ -148,7 +147,7 @@ def engine(run: RunContext, host: Host, settings: Settings = USUAL) -> Iterator[
             )
         yield from _using(Engine(client, run, host, settings, private=False))
         return
-    state = readiness() if settings.dockerd is None else own_program.readiness(settings.dockerd)
+    state = readiness() if settings.dockerd is None else program_readiness(settings.dockerd)
     if not state.ready:
         raise Unavailable(f"{state.detail}: {state.remedy}")
     with private_engine(run, settings) as client:

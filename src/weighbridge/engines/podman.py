@@ -15,11 +15,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from weighbridge.engines.alone import alone, restore
 from weighbridge.engines.client import answers
 from weighbridge.engines.docker import LAUNCHER
 from weighbridge.engines.firewall import Adds, remember
 from weighbridge.engines.labelled import LABEL
+from weighbridge.engines.machine_lock import exclusive_machine_lock, restore
 from weighbridge.engines.podman_home import (
     APART,
     NETWORKS,
@@ -33,7 +33,7 @@ from weighbridge.engines.podman_home import (
 from weighbridge.engines.shared_root import bare_layer
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.linux import cgroup_files
-from weighbridge.linux.own_folder import is_own_folder
+from weighbridge.linux.folders import is_own_folder
 from weighbridge.linux.process import link_prefix, output
 from weighbridge.model.command import Command, Completed, HostProcess, Stream
 from weighbridge.model.host import Group, Host, RunContext
@@ -195,7 +195,7 @@ def _opened(run: RunContext, host: Host, layered: str, *, rootless: bool) -> Ite
 def _noted(run: RunContext) -> Iterator[None]:
     """Inside, the packet filter may be changed; afterwards it is as it was."""
     base = run.state.parent
-    with alone(base, run.say):
+    with exclusive_machine_lock(base, run.say):
         remember(base, beside_engine=answers())
         yield
     restore(base, Adds.PODMAN)

@@ -8,8 +8,8 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from ipaddress import IPv4Address, IPv4Network, ip_network
 from typing import Any
 
-from weighbridge.engines.attached import Attached, started
 from weighbridge.engines.client import engine_errors, quietly, users_engine
+from weighbridge.engines.container import Attached, started
 from weighbridge.engines.docker import Engine
 from weighbridge.engines.labelled import LABEL, Ask
 from weighbridge.engines.networks import mtu_of

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from weighbridge.errors import Unavailable
 from weighbridge.linux import process
-from weighbridge.linux.own_folder import is_own_folder
+from weighbridge.linux.folders import is_own_folder
 from weighbridge.model.command import Command
 from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
 

@@ -5,8 +5,8 @@ from contextlib import ExitStack, nullcontext
 from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
-from weighbridge.environments._system_container import LAUNCHER, Container, Started, SystemContainer, joined, remove
 from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.hosts.system_container import LAUNCHER, Container, Started, SystemContainer, joined, remove
 from weighbridge.launcher.within import within
 from weighbridge.linux.cgroup_files import TOP
 from weighbridge.linux.lxc_locks import LxcLocks, lock_folder

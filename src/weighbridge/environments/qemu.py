@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from weighbridge.environments._network_problems import fixed_port_problems, network_problems
+from weighbridge.engines.network_problems import fixed_port_problems, network_problems
 from weighbridge.errors import Unavailable
 from weighbridge.guests import accelerator, data_disk, disk, kernel, ramdisk, vcpus
 from weighbridge.guests.accelerator import LAYERS, Wanted, chosen

@@ -1,21 +1,41 @@
-"""This machine."""
+"""This machine: what it may be changed for in a run, and folders on its disk for the data of sites and engines."""
 
 import contextlib
 import os
+import shutil
 import sys
-from collections.abc import Collection, Mapping
-from contextlib import AbstractContextManager
+import time
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from weighbridge.hosts._claim import Claim
-from weighbridge.hosts._data import data_folder_here
+from weighbridge.errors import Unavailable
 from weighbridge.linux import cgroup_files, cpus, network, process
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.delegation import tree
+from weighbridge.linux.folders import unmount_below
+from weighbridge.linux.process import output
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import HERE, Capabilities, Group, Host, RunContext
 from weighbridge.model.isolation import Layers
 from weighbridge.model.userland import Userland
+
+
+class SinglePurpose:
+    """The one purpose of a host; testbed hosts need none, since another one is quickly made."""
+
+    def __init__(self, whose: str) -> None:
+        self._whose = whose
+        self._purpose = ""
+
+    def take(self, purpose: str) -> None:
+        """Take it for ``purpose``; Unavailable where it is taken for another one."""
+        if self._purpose not in ("", purpose):
+            raise Unavailable(
+                f"{self._whose} cannot be changed for '{self._purpose}' and for '{purpose}' in one study: "
+                "use hosts of kind testbed, or a study for each"
+            )
+        self._purpose = purpose
 
 
 class LocalHost:
@@ -37,7 +57,7 @@ class LocalHost:
         self.variables = {process.RUN_VARIABLE: run_id}
         """What everything that it starts has in its environment, beside our own variables."""
         self._run_id = run_id
-        self._claim = Claim(f"host {name}")
+        self._claim = SinglePurpose(f"host {name}")
 
     def run(self, command: Command) -> Completed:
         """Run to the end; killed at its deadline."""
@@ -100,3 +120,30 @@ class LocalHost:
     def facts(self) -> Mapping[str, str]:
         """Nothing: the fingerprint of the run is about this machine."""
         return {}
+
+
+@contextmanager
+def data_folder_here(run: RunContext, name: str) -> Iterator[Path]:
+    """Make it beside the data of engines, where ``weighbridge clean`` looks too, and remove it at the end."""
+    folder = run.cache / "engines" / run.id / f"data-{name}"
+    folder.mkdir(parents=True)
+    try:
+        yield folder
+    finally:
+        unmount_below(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+        for above in (folder.parent, folder.parent.parent):
+            with contextlib.suppress(OSError):
+                above.rmdir()
+
+
+def remove_engine_folder(data: Path) -> None:
+    """Remove an engine's folder. Where its host has just gone, its mounts are taken apart a moment later."""
+    for _ in range(50):
+        output(("rm", "-rf", "--one-file-system", str(data)), deadline_s=300)  # far faster than shutil's
+        if not data.exists():
+            break
+        time.sleep(0.1)
+    for folder in (data.parent, data.parent.parent):
+        with contextlib.suppress(OSError):
+            folder.rmdir()

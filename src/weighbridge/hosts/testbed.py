@@ -12,12 +12,9 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.hosts._data import remove_engine_folder
-from weighbridge.hosts._hold import JOIN, hold
-from weighbridge.hosts._offloads import without_offloads
 from weighbridge.hosts.kinds.testbed import TestbedOptions, init_program, no_init
-from weighbridge.hosts.local import LocalHost
-from weighbridge.hosts.switch import NOWHERE, SUBNET, Switch
+from weighbridge.hosts.local import LocalHost, remove_engine_folder
+from weighbridge.hosts.switch import JOIN, NOWHERE, SUBNET, Switch, await_ready, without_offloads
 from weighbridge.linux import cgroup_files, cpus, network, tc
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.process import Process
@@ -271,7 +268,7 @@ def _hold(run: RunContext, init: str, name: str, group: Cgroup) -> Process:
     namespaces = ("--fork", "--kill-child", "--propagation", "private")
     own = (init, f"wb-{name}", str(run.cache.resolve()))
     argv = (*join, "unshare", *NAMESPACES, *namespaces, "--", "sh", "-c", _INIT, "init", *own)
-    return hold(LocalHost(run.id).start(Command(argv), hold=True), f"the testbed host {name} cannot be made")
+    return await_ready(LocalHost(run.id).start(Command(argv), hold=True), f"the testbed host {name} cannot be made")
 
 
 def _first_process(holder: Process) -> int:

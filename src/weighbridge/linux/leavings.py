@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from weighbridge.linux import cgroups, links
-from weighbridge.linux.mounts import mounted_below, unmount_below
+from weighbridge.linux.folders import mounted_below, unmount_below
 from weighbridge.linux.process import run_of
 from weighbridge.model.leavings import ENDING, DeadRun, Leavings, Leftover, RunFolders
 

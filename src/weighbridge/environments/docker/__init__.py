@@ -8,15 +8,20 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from weighbridge.engines import gvisor, networks, own_program, shared_root
-from weighbridge.engines.attached import Attached
+from weighbridge.engines import gvisor, networks, shared_root
 from weighbridge.engines.client import UsersEngineContents, answers, engine_errors, quietly, readiness
-from weighbridge.engines.container import DockerSite, must_be_there, process_options, runs_for_user, why_lost
+from weighbridge.engines.container import (
+    Attached,
+    DockerSite,
+    must_be_there,
+    process_options,
+    runs_for_user,
+    why_lost,
+)
 from weighbridge.engines.docker import LAUNCHER, Engine, engine_of
-from weighbridge.engines.kernel_support import lacking, not_looked
 from weighbridge.engines.memory_layer import layered_folder
-from weighbridge.engines.networks import Attachment, network_name
-from weighbridge.engines.private import EngineTraces
+from weighbridge.engines.networks import Attachment, lacking, network_name, not_looked
+from weighbridge.engines.private import BESIDE_ANOTHER, EngineTraces, program_readiness
 from weighbridge.engines.settings import Settings
 from weighbridge.engines.swarm import FormedSwarm, Swarm
 from weighbridge.environments.docker.compose import by_hand
@@ -142,7 +147,7 @@ class Docker(Environment):
     def readiness(self, options: Any | None = None) -> Readiness:
         """Whether an engine answers or one can be started, and whether the kernel has what the network needs."""
         own = None if options is None else options.dockerd
-        ready = readiness() if own is None else own_program.readiness(own)
+        ready = readiness() if own is None else program_readiness(own)
         if not ready.ready:
             return ready
         if options is None:
@@ -164,7 +169,7 @@ class Docker(Environment):
         if not any(host.this_machine for host in needs.holding.values()):
             return None
         if options.dockerd is not None and answers():
-            return own_program.BESIDE_ANOTHER
+            return BESIDE_ANOTHER
         if needs.of_this_machine and (refusal := shared_root.refusal()) is not None:
             return refusal
         if not options.parent:

@@ -5,7 +5,7 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 from weighbridge.engines import gvisor
-from weighbridge.environments._network_problems import (
+from weighbridge.engines.network_problems import (
     LOOPBACK_IS_HERE,
     NO_NETWORK,
     ONE_WAY,

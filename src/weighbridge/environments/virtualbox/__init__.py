@@ -9,8 +9,8 @@ from uuid import uuid4
 
 from pydantic import Field
 
+from weighbridge.engines.network_problems import fixed_port_problems, network_problems
 from weighbridge.engines.virtualbox import FOLDERS, VirtualBoxTraces
-from weighbridge.environments._network_problems import fixed_port_problems, network_problems
 from weighbridge.environments.virtualbox import commands
 from weighbridge.environments.virtualbox.commands import DISK_DRIVERS, NICS, Disk, Nic, VirtualMachine
 from weighbridge.environments.virtualbox.network import attachment

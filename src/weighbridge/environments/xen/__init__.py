@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from weighbridge.environments._network_problems import network_problems
+from weighbridge.engines.network_problems import network_problems
 from weighbridge.environments.xen import console
 from weighbridge.environments.xen.domain import (
     WORDS,

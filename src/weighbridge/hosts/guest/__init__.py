@@ -15,7 +15,6 @@ from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.guests import disk, monitor, system, vcpus
 from weighbridge.guests.console import last_words
 from weighbridge.guests.machine import DATA_DRIVE, Machine
-from weighbridge.hosts._offloads import without_offloads
 from weighbridge.hosts.guest.machine import Slots, cpus_of, folder_of, machine_of, started
 from weighbridge.hosts.guest.xen import hypervisor_facts, layers_of, set_up_xen
 from weighbridge.hosts.kinds.guest import GuestOptions
@@ -25,7 +24,7 @@ from weighbridge.hosts.remote.forward import Forward
 from weighbridge.hosts.remote.host import AgentHost
 from weighbridge.hosts.remote.processes import RemoteSocket
 from weighbridge.hosts.remote.start import start_agent
-from weighbridge.hosts.switch import NOWHERE, SUBNET, Switch
+from weighbridge.hosts.switch import NOWHERE, SUBNET, Switch, without_offloads
 from weighbridge.linux import cpus, tc
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.process import Process

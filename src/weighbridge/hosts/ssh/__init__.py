@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from weighbridge.errors import Unavailable
-from weighbridge.hosts._claim import Claim
-from weighbridge.hosts.agent.membership import Membership
 from weighbridge.hosts.agent.operations import machine
+from weighbridge.hosts.agent.sweep import Membership
 from weighbridge.hosts.kinds.ssh import SshOptions
+from weighbridge.hosts.local import SinglePurpose
 from weighbridge.hosts.remote.channel import Channel
 from weighbridge.hosts.remote.host import AgentHost
 from weighbridge.hosts.ssh.connect import Connection
@@ -58,7 +58,7 @@ class SshHost(AgentHost):
         super().__init__(name, run, hello, channel, _place(name, options, hello))
         self._options = options
         self._connection = connection
-        self._claim = Claim(f"host {name}")
+        self._claim = SinglePurpose(f"host {name}")
         self._card: Link | None = None
         self._card_known = False
 

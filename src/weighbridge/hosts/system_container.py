@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from weighbridge.environments._network_problems import NO_NETWORK, attach_problems
+from weighbridge.engines.network_problems import NO_NETWORK, attach_problems
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.bridge import Bridge, bridge_for
 from weighbridge.launcher import build
