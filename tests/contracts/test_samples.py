@@ -188,7 +188,7 @@ def test_sites_get_the_storage_that_was_named(tmp_path: Path) -> None:
 def test_the_host_is_opened(tmp_path: Path) -> None:
     with ExitStack() as stack:
         (host,) = open_hosts(study(), RunContext("0123456789ab", tmp_path, tmp_path, stack)).values()
-        assert (host.name, host.capabilities) == ("here", Capabilities(guest_disk=str))
+        assert (host.name, host.capabilities) == ("here", Capabilities(guest_disk=host.program))
 
 
 def test_a_workload_has_the_roles_that_its_options_ask_for() -> None:

@@ -116,7 +116,7 @@ class FakeHost(LocalHost):
         return [0, 1]
 
     @property
-    def capabilities(self) -> Capabilities:  # type: ignore[override]
+    def capabilities(self) -> Capabilities:
         return Capabilities(limited_cable=self, hypervisor=self.hypervisor)
 
     def set_link(self, *, limited: bool) -> None:

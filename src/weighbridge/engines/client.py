@@ -134,6 +134,11 @@ def users_engine() -> Iterator[Ask | None]:
 class UsersEngineContents(EngineContents):
     """What a run has in the user's own engine, wherever that is."""
 
+    @property
+    def elsewhere(self) -> EngineContents:
+        """The engine that answers there."""
+        return EngineContents()
+
     def _engine(self) -> AbstractContextManager[Ask | None]:
         return users_engine()
 

@@ -54,10 +54,7 @@ def _name(thing: Mapping[str, Any]) -> str:
 class EngineContents(Leavings):
     """What a run has in the engine at this machine's socket."""
 
-    @property
-    def elsewhere(self) -> Leavings:
-        """The engine there."""
-        return EngineContents()
+    portable = True
 
     def _engine(self) -> AbstractContextManager[Ask | None]:
         with contextlib.suppress(Unavailable, OSError):

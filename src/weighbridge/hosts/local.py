@@ -46,7 +46,6 @@ class LocalHost:
     interface = ""
     cpuset: str | None = None
     layers: Layers = ()
-    capabilities = Capabilities(guest_disk=str)
 
     def __init__(self, run_id: str, name: str = "local", address: str = "127.0.0.1") -> None:
         self.name = name
@@ -58,6 +57,11 @@ class LocalHost:
         """What everything that it starts has in its environment, beside our own variables."""
         self._run_id = run_id
         self._claim = SinglePurpose(f"host {name}")
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Guests have their disks where they were built."""
+        return Capabilities(guest_disk=self.program)
 
     def run(self, command: Command) -> Completed:
         """Run to the end; killed at its deadline."""

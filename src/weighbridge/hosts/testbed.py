@@ -6,23 +6,20 @@ the folder of its engine and paused containers (which cannot die frozen) are lef
 """
 
 import contextlib
-import sys
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts.kinds.testbed import TestbedOptions, init_program, no_init
 from weighbridge.hosts.local import LocalHost, remove_engine_folder
 from weighbridge.hosts.switch import JOIN, NOWHERE, SUBNET, Switch, await_ready, without_offloads
-from weighbridge.linux import cgroup_files, cpus, network, tc
+from weighbridge.linux import cpus, network, tc
 from weighbridge.linux.cgroups import Cgroup
-from weighbridge.linux.process import Process
-from weighbridge.model.command import Command, Completed, HostProcess, Stream
-from weighbridge.model.host import HERE, Capabilities, Group, Limits, Link, RunContext
-from weighbridge.model.isolation import Layers
+from weighbridge.linux.process import Process, SocketStream
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.host import Capabilities, Group, Limits, Link, RunContext
 from weighbridge.model.quantity import cpus_in
-from weighbridge.model.userland import Userland
 
 # /sys is mounted anew so that it shows this network namespace, with the tree of control groups bound back into it.
 # What is written below /run, /etc, /opt and /var/lib stays in the host: dockerd keeps files of overlay networks in
@@ -59,30 +56,26 @@ _JOIN = f'trap "" TERM INT; {JOIN}'
 NAMESPACES = ("--mount", "--uts", "--ipc", "--net", "--pid")
 
 
-class TestbedHost:
-    """One such host. Implements ``Host``."""
+class TestbedHost(LocalHost):
+    """One such host, which sees this machine's files. Implements ``DisposableHost`` and ``LimitedCable``."""
 
     __test__ = False  # no test, whatever its name begins with
-    machine = HERE
     this_machine = False
-    python = sys.executable
     subnet, gateway = SUBNET, NOWHERE
-    root, interface = True, "eth0"
-    layers: Layers = ()
+    interface = "eth0"
 
     def __init__(
         self, name: str, options: TestbedOptions, run: RunContext, switch: Switch, holder: Process, group: Cgroup
     ) -> None:
-        self.name = name
+        address, self._mac = switch.next_host()
+        super().__init__(run.id, name, address)
         self.network = (name, "/proc/1/net/dev")
         self.options = options
         self.cpuset = options.cpus
-        self.address, self._mac = switch.next_host()
         self.switch = switch
         self.limited = options.link is not None
         """Whether its cable's rate limit is in force."""
         self._run = run
-        self._local = LocalHost(run.id)
         self._holder = holder
         self._join = [str(path) for path in group.procs]
         self.pid = _first_process(holder)
@@ -108,34 +101,22 @@ class TestbedHost:
 
     def run(self, command: Command) -> Completed:
         """Run to the end; killed at its deadline."""
-        completed = self._local.run(self._inside(command))
+        completed = super().run(self._inside(command))
         if completed.returncode != 0:
             self._alive()
         return completed
 
-    def start(self, command: Command, *, hold: bool = False) -> HostProcess:
+    def start(self, command: Command, *, hold: bool = False) -> Process:
         """Start and return at once."""
-        return self._local.start(self._inside(command), hold=hold)
+        return super().start(self._inside(command), hold=hold)
 
-    def talk(self, command: Command) -> tuple[HostProcess, Stream]:
+    def talk(self, command: Command) -> tuple[Process, SocketStream]:
         """Start a program that is talked to over its standard input and output."""
-        return self._local.talk(self._inside(command))
-
-    def program(self, program: Path) -> str:
-        """As on this machine, whose files the host sees."""
-        return str(program)
+        return super().talk(self._inside(command))
 
     def read(self, path: str) -> bytes:
         """A file as the host's processes see it. Raises OSError."""
         return (self.folder / path.lstrip("/")).read_bytes()
-
-    def meters_of(self, pid: int) -> Mapping[str, float]:
-        """The counters of the control group that a process is in; empty where it has ended."""
-        return cgroup_files.meters_of(self.read, pid)
-
-    def scope_of(self, pid: int) -> Mapping[str, str]:
-        """The files of its control group and of its network, by label; empty where it has ended."""
-        return cgroup_files.scope_of(self.read, pid)
 
     def signal(self, pid: int, number: int) -> None:
         """Send a signal to a process group of the host."""
@@ -157,14 +138,6 @@ class TestbedHost:
         """A port that nobody on the host listens on, nor on the next one."""
         used = network.bound("tcp", self.folder / "proc/1") | network.bound("udp", self.folder / "proc/1")
         return network.free_port(taken, lambda port: port not in used)
-
-    def userland(self, userland: Userland) -> Path:
-        """As on this machine, whose files the host sees."""
-        return userland.root
-
-    def data_folder(self, run: RunContext, name: str) -> AbstractContextManager[Path]:
-        """As on this machine, whose files the host sees."""
-        return self._local.data_folder(run, name)
 
     def dedicated_host(self, purpose: str) -> "TestbedHost":
         """One more host, with the same cable and CPUs."""

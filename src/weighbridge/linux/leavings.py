@@ -21,12 +21,7 @@ _END_S = 10.0
 class Programs(Leavings):
     """Processes, and the control groups that they are in."""
 
-    told_by_host = True
-
-    @property
-    def elsewhere(self) -> Leavings:
-        """Itself."""
-        return self
+    portable = told_by_host = True
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
         """Each run's topmost groups, and this user's processes: who started others knows whether their run lives."""
@@ -86,10 +81,7 @@ def processes_of(run: DeadRun, proc: Path = Path("/proc")) -> list[int]:
 class Links(Leavings):
     """Network links, and the rules that let frames pass between them."""
 
-    @property
-    def elsewhere(self) -> Leavings:
-        """Itself."""
-        return self
+    portable = True
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
         """Rules, whose comment has the run's id, and links, whose name has the end of it."""
@@ -105,12 +97,7 @@ class Links(Leavings):
 class DataFolders(Leavings):
     """The folders of sites' and engines' data, and what is mounted in them."""
 
-    told_by_host = True
-
-    @property
-    def elsewhere(self) -> Leavings:
-        """Itself."""
-        return self
+    portable = told_by_host = True
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
         """Each run's folder, and each mount."""

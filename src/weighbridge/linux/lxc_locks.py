@@ -30,12 +30,7 @@ def remove(containers: Path) -> None:
 class LxcLocks(Leavings):
     """The locks of a run's containers, whose folders are among its data."""
 
-    told_by_host = True
-
-    @property
-    def elsewhere(self) -> Leavings:
-        """Itself."""
-        return self
+    portable = told_by_host = True
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
         """Each run's folder."""

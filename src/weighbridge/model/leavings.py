@@ -71,13 +71,16 @@ class Leavings(ABC):
     told_by_host: ClassVar[bool] = False
     """Whether what belongs to one of two hosts of a run can be told where both are on one machine."""
 
+    portable: ClassVar[bool] = False
+    """Whether it removes the same on a machine that ssh reaches, too.
+
+    Its module then, with all of ours that it imports, needs only the standard library of Python 3.9.
+    """
+
     @property
     def elsewhere(self) -> "Leavings | None":
-        """What finds and removes the same on a machine that ssh reaches; None where it is on this machine alone.
-
-        Its module, with all of ours that it imports, needs only the standard library of Python 3.9.
-        """
-        return None
+        """What removes the same on a machine that ssh reaches; None where it is on this machine alone."""
+        return self if self.portable else None
 
     @abstractmethod
     def find(self, folders: RunFolders) -> Iterable[Leftover]:
