@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from typing import TypeVar
 
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.hosts.cable import CableOptions
+from weighbridge.hosts.cable_options import CableOptions
 from weighbridge.hosts.kinds.testbed import TestbedOptions
 from weighbridge.hosts.local import LocalHost
 from weighbridge.linux import network, tc

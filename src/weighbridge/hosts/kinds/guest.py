@@ -12,7 +12,7 @@ from weighbridge.guests.accelerator import Wanted
 from weighbridge.guests.architecture import HOST, X86_64
 from weighbridge.guests.system import Name
 from weighbridge.guests.volatile_disk import WriteCache
-from weighbridge.hosts.cable import CableOptions
+from weighbridge.hosts.cable_options import CableOptions
 from weighbridge.linux.leavings import OF_HOSTS
 from weighbridge.linux.process import which
 from weighbridge.model.host import Host, HostTraits, RunContext

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from weighbridge.hosts.cable import CableOptions
+from weighbridge.hosts.cable_options import CableOptions
 from weighbridge.linux.leavings import OF_HOSTS
 from weighbridge.linux.packages import install_here
 from weighbridge.model.host import Host, HostTraits, RunContext
