@@ -62,24 +62,24 @@ def _folders() -> RunFolders:
 
 def find(only: str | None = None) -> Found:
     """Look for everything that runs have on this machine, or that the run with the id ``only`` has."""
-    found = [leftover for kind in _kinds() for leftover in kind.find(_folders())]
-    known = {leftover.run for leftover in found if is_run_id(leftover.run)} | ({only} if only else set())
-    found = [replace(leftover, run=_whole_id(leftover.run, known)) for leftover in found]
-    found = [leftover for leftover in found if leftover.run == NO_RUN or is_run_id(leftover.run)]
+    leftovers = [leftover for kind in _kinds() for leftover in kind.find(_folders())]
+    runs = {leftover.run for leftover in leftovers if is_run_id(leftover.run)} | ({only} if only else set())
+    leftovers = [replace(leftover, run=_whole_id(leftover.run, runs)) for leftover in leftovers]
+    leftovers = [leftover for leftover in leftovers if leftover.run == NO_RUN or is_run_id(leftover.run)]
     if only:
-        known, found = {only}, [leftover for leftover in found if leftover.run == only]
-    holders = {run: living.holder(run) for run in sorted(known)}
+        runs, leftovers = {only}, [leftover for leftover in leftovers if leftover.run == only]
+    holders = {run: living.holder(run) for run in sorted(runs)}
     alive = {run: folder for run, folder in holders.items() if folder is not None}
-    left = tuple(leftover for leftover in found if leftover.run not in alive)
-    return Found(left, alive, tuple(living.foreign(known)))
+    left = tuple(leftover for leftover in leftovers if leftover.run not in alive)
+    return Found(left, alive, tuple(living.foreign(runs)))
 
 
-def _whole_id(run: str, known: set[str]) -> str:
-    """The run whose id ends as it says; where nothing else of it is left, an id that ends so."""
+def _whole_id(run: str, runs: set[str]) -> str:
+    """The one of the ``runs`` whose id ends as it says; where nothing else of it is left, an id that ends so."""
     if not run.startswith(ENDING):
         return run
     end = run.removeprefix(ENDING)
-    return next((each for each in sorted(known) if each.endswith(end)), end.zfill(12))
+    return next((each for each in sorted(runs) if each.endswith(end)), end.zfill(12))
 
 
 def sweep(run_id: str) -> None:
