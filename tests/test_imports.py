@@ -29,7 +29,7 @@ ONLY: dict[str, set[str]] = {
     "launcher": {"build_once", "linux", *ALL},
     "engines": {"launcher", "linux", *ALL},
     "facts": {"engines", "linux", *ALL},
-    "hosts": {"launcher", "guests", "facts", "linux", "user_cache", *ALL},
+    "hosts": {"launcher", "guests", "facts", "engines", "registry", "linux", "user_cache", *ALL},
     "meters": {"linux", *ALL},
     "guests": {"userland", "launcher", "build_once", "linux", *ALL},
     "environments": {"engines", "guests", "hosts", "launcher", "linux", *ALL},

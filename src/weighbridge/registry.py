@@ -12,6 +12,7 @@ from weighbridge.errors import WeighbridgeError
 from weighbridge.model.adapter import Adapter
 from weighbridge.model.environment import Environment
 from weighbridge.model.host_kind import HostKind
+from weighbridge.model.leavings import Leavings
 from weighbridge.model.plugin import Plugin
 from weighbridge.model.storage import Storage
 from weighbridge.model.userland_source import UserlandSource
@@ -93,3 +94,9 @@ def userlands() -> Mapping[str, UserlandSource]:
 def workloads() -> Mapping[str, Workload]:
     """Every workload by its kind."""
     return register(_discover("weighbridge.workloads"), Workload)  # type: ignore[type-abstract]
+
+
+def leavings() -> tuple[Leavings, ...]:
+    """What runs may leave, each kind once: that of machines first, then that of what is opened on them."""
+    plugins = [*hosts().values(), *environments().values(), *storage().values()]
+    return tuple({type(each): each for plugin in plugins for each in plugin.leavings}.values())

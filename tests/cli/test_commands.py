@@ -26,6 +26,7 @@ from weighbridge.errors import Interrupted, Unavailable, WeighbridgeError
 from weighbridge.linux import process, user_namespaces
 from weighbridge.model.command import Completed
 from weighbridge.model.environment import Environment
+from weighbridge.model.leavings import Leftover
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Measurement, Metric, Outcome
 from weighbridge.model.plugin import Readiness
@@ -36,7 +37,7 @@ from weighbridge.report import html
 from weighbridge.runner import clean as cleaning
 from weighbridge.runner import preflight as machine
 from weighbridge.runner import run as running
-from weighbridge.runner.clean import Found, Leftover
+from weighbridge.runner.clean import Found
 from weighbridge.runner.trust import Fault, Foreign
 from weighbridge.store.run import RunStore
 from weighbridge.study.loader import check, load

@@ -15,6 +15,7 @@ from weighbridge.model.facts import layers_json, layers_of
 from weighbridge.model.host import HostTraits, RunContext
 from weighbridge.model.host_kind import HostKind, HostOptions
 from weighbridge.model.isolation import Layer, Layers, SiteLayers
+from weighbridge.model.leavings import Leavings, Leftover, RunFolders
 from weighbridge.model.options import STORED, Options
 from weighbridge.model.plugin import Durability, Plugin, Readiness
 from weighbridge.model.site import MountRequest, Way
@@ -107,6 +108,22 @@ def answers(plugin: Plugin, ready: Readiness) -> None:
     told = ready.ready or bool(ready.detail and ready.remedy)
     must(plugin, told, "readiness()", "say what is missing (detail) and what helps (remedy) where not ready", ready)
     must(plugin, "\n" not in ready.detail + ready.remedy, "readiness()", "say each on one line", ready)
+
+
+def says_what_it_leaves(plugin: Plugin, folder: Path) -> None:
+    """What is found is asked of a machine on which runs have kept nothing in ``folder``."""
+    must(plugin, isinstance(plugin.leavings, tuple), "leavings", "be a tuple", plugin.leavings)
+    for kind in plugin.leavings:
+        must(plugin, isinstance(kind, Leavings), "leavings", "be of Leavings", kind)
+        for each in (kind, kind.elsewhere):
+            made = each is None or isinstance(type(each)(), type(each))
+            must(plugin, made, "leavings", "be made anew without arguments, as the agent of an ssh host does", each)
+        acts = any(getattr(type(kind), step) is not getattr(Leavings, step) for step in ("end", "remove"))
+        must(plugin, acts, "leavings", "end or remove what they find", kind)
+        left = [*kind.find(RunFolders(folder / "states", folder / "data"))]
+        typed = all(isinstance(each, Leftover) and each.kind and each.name for each in left)
+        must(plugin, typed, "leavings", "find Leftover, each with its kind and name", left)
+    _has_made_nothing(plugin, folder, "leavings", "change nothing where they are looked for")
 
 
 def holds_as_environment(environment: Environment) -> None:

@@ -8,6 +8,7 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.errors import Unavailable
+from weighbridge.hosts.remote import start
 from weighbridge.linux import process
 from weighbridge.model.adapter import Adapter
 from weighbridge.model.environment import Environment, Needs
@@ -65,6 +66,22 @@ def test_a_plug_in(name: str) -> None:
     held.has_strict_options(plugin, NEEDED.get(name, {}))
 
 
+LEAVING = [name for name in EVERY if name.split()[0] in ("environment", "host", "storage")]
+
+
+@pytest.mark.parametrize("name", LEAVING)
+def test_what_it_leaves_is_found_without_changing_anything(name: str, tmp_path: Path) -> None:
+    held.says_what_it_leaves(EVERY[name], tmp_path)
+
+
+def test_clean_and_the_agent_walk_what_every_plug_in_leaves() -> None:
+    kinds = [type(kind) for name in LEAVING for kind in EVERY[name].leavings]
+    assert {type(kind) for kind in registry.leavings()} == {*kinds}
+    assert len(registry.leavings()) == len({*kinds}), "each once"
+    there = {type(each) for kind in registry.leavings() if (each := kind.elsewhere) is not None}
+    assert {*start.leavings()} == there and all(kind.__module__ in start.sources() for kind in there)
+
+
 @pytest.mark.parametrize("environment", registry.environments().values(), ids=registry.environments())
 def test_an_environment(environment: Environment) -> None:
     held.holds_as_environment(environment)
@@ -117,9 +134,9 @@ if TYPE_CHECKING:
     from weighbridge.hosts.local import LocalHost
     from weighbridge.hosts.ssh import SshHost
     from weighbridge.hosts.testbed import TestbedHost
-    from weighbridge.model.host import Host, SecludedHost
+    from weighbridge.model.host import DisposableHost, Host
 
     def _are_hosts(
         local: LocalHost, far: SshHost, made: TestbedHost, guest: GuestHost
-    ) -> tuple[Host, Host, SecludedHost, SecludedHost]:
+    ) -> tuple[Host, Host, DisposableHost, DisposableHost]:
         return local, far, made, guest

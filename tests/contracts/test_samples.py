@@ -21,11 +21,13 @@ from weighbridge.cli.doctor import examine
 from weighbridge.errors import StudyError, Unavailable
 from weighbridge.linux import process
 from weighbridge.model.command import Completed
-from weighbridge.model.host import RunContext
+from weighbridge.model.host import Capabilities, RunContext
+from weighbridge.model.leavings import DeadRun, Leftover, discard
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Study
 from weighbridge.model.trial import Trial
 from weighbridge.report.text.remarks import remark_text
+from weighbridge.runner import clean
 from weighbridge.runner.open_hosts import open_hosts
 from weighbridge.runner.run import loads_of
 from weighbridge.runner.stage import Stage
@@ -109,6 +111,7 @@ def test_they_are_found_and_keep_the_contract(tmp_path: Path) -> None:
         held.has_strict_options(every[name], {})
     for kind in kinds:
         held.holds_as_environment(registry.environments()[kind])
+        held.says_what_it_leaves(registry.environments()[kind], tmp_path)
     held.holds_as_storage(registry.storage()["memory"], {}, tmp_path)
     held.holds_as_source(registry.userlands()["archive"], {"file": "/nonexistent.tar"}, tmp_path)
     held.holds_as_host(registry.hosts()["nice"], {}, tmp_path)
@@ -162,6 +165,19 @@ def test_what_is_unverified_on_real_hardware_is_said_everywhere(
     ]  # fmt: skip
 
 
+def test_clean_finds_and_removes_what_a_new_environment_leaves(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WEIGHBRIDGE_CACHE", str(tmp_path))
+    run, folder = "5a3b1e000001", tmp_path / "snapshots/5a3b1e000001"
+    folder.mkdir(parents=True)
+    assert clean.find(run).left == (Leftover(run, "snapshot", str(folder)),)
+    discard(
+        DeadRun(run, tmp_path / "state", tmp_path / "engines" / run), registry.environments()["emulator"].leavings
+    )
+    assert clean.find(run).left == ()
+
+
 def test_doctor_tells_how_to_get_their_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     absent: Callable[..., None] = lambda *_, **__: None  # noqa: E731
     monkeypatch.setattr("weighbridge.linux.process.shutil.which", absent)
@@ -188,7 +204,7 @@ def test_sites_get_the_storage_that_was_named(tmp_path: Path) -> None:
 def test_the_host_is_opened(tmp_path: Path) -> None:
     with ExitStack() as stack:
         (host,) = open_hosts(study(), RunContext("0123456789ab", tmp_path, tmp_path, stack)).values()
-        assert (host.name, host.secluded, host.engine_url()) == ("here", None, None)
+        assert (host.name, host.capabilities) == ("here", Capabilities(guest_disk=host.program))
 
 
 def test_a_workload_has_the_roles_that_its_options_ask_for() -> None:

@@ -339,7 +339,7 @@ def test_tables_that_an_engine_has_in_nftables_are_removed(tmp_path: Path, host:
     firewall.remember(tmp_path)
     host.nft |= {"ip docker-bridges": ["chain forward {", "}"], "ip6 docker-bridges": [], "ip later": []}
     assert firewall.left(tmp_path) == ["nft table ip docker-bridges", "nft table ip6 docker-bridges"]
-    firewall.restore(tmp_path, firewall.Adds.PODMAN, last=False)
+    firewall.restore(tmp_path, firewall.Adds.PODMAN)
     assert "ip docker-bridges" in host.nft
     firewall.restore(tmp_path)
     assert [*host.nft] == ["inet mine", "inet netavark", "ip later"], "what was there, and what is no engine's, stays"
@@ -363,7 +363,7 @@ def test_a_veth_pair_that_did_not_reach_its_container_is_removed(tmp_path: Path,
     host.pairs |= {"vethc7467a5": "vethf987f78", "vethf987f78": "vethc7467a5", "veth2": "veth3", "veth3": "veth2"}
     assert firewall.left(tmp_path) == ["link vethc7467a5"]
     assert firewall.left(tmp_path, beside_engine=True) == []
-    firewall.restore(tmp_path, last=False)
+    firewall.restore(tmp_path, firewall.Adds.DOCKER)
     assert "vethc7467a5" in host.pairs, "another engine may just be making it"
     firewall.restore(tmp_path)
     assert host.pairs == {**before, "veth2": "veth3", "veth3": "veth2"}
@@ -376,7 +376,7 @@ def test_sysctls_are_restored(tmp_path: Path, host: FilteredHost, monkeypatch: p
     monkeypatch.setattr(Path, "write_text", _noting(written, Path.write_text))
     firewall.remember(tmp_path)
     host.sysctls |= {"net/ipv4/ip_forward": "1", "net/bridge/bridge-nf-call-ip6tables": "1", "net/core/other": "1"}
-    firewall.restore(tmp_path, firewall.Adds.DOCKER, last=False)
+    firewall.restore(tmp_path, firewall.Adds.DOCKER)
     assert written == {}, "another engine runs on"
     firewall.restore(tmp_path)
     assert written == {"net/ipv4/ip_forward": "0", "net/bridge/bridge-nf-call-ip6tables": "0"}

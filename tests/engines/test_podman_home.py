@@ -7,6 +7,7 @@ import pytest
 
 from weighbridge.engines import podman, podman_home
 from weighbridge.errors import Unavailable
+from weighbridge.model.leavings import DeadRun, Leftover, RunFolders
 
 RUN, OTHER = "0123456789ab", "ba9876543210"
 
@@ -21,6 +22,10 @@ def apart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
+def left(tmp_path: Path) -> list[Leftover]:
+    return [*podman.PodmanFolders().find(RunFolders(tmp_path, tmp_path))]
+
+
 def roots(tmp_path: Path) -> set[str]:
     words = podman_home.program_of_user(RUN, tmp_path / "state", tmp_path / "data")
     told = (tmp_path / "state/pod/storage.conf").read_text()
@@ -30,7 +35,7 @@ def roots(tmp_path: Path) -> set[str]:
 
 def test_it_is_in_the_data_of_the_run(tmp_path: Path):
     assert roots(tmp_path) == {str(tmp_path / "data/storage")}
-    assert [*podman.left()] == []
+    assert left(tmp_path) == []
 
 
 def test_apart_it_is_found_by_podman_and_by_clean(tmp_path: Path, apart: Path):
@@ -38,15 +43,15 @@ def test_apart_it_is_found_by_podman_and_by_clean(tmp_path: Path, apart: Path):
     podman_home.store_apart(OTHER)
     (folder,) = roots(tmp_path)
     assert Path(folder).parent == apart and Path(folder).stat().st_mode & 0o777 == 0o700
-    assert {run: str(path) for run, path in podman.left()}[RUN] == folder
+    assert Leftover(RUN, "folder of podman", folder) in left(tmp_path)
 
 
 def test_a_storage_of_a_run_whose_data_has_gone_is_removed(tmp_path: Path, apart: Path):
     podman_home.store_apart(RUN)
     podman_home.store_apart(OTHER)
     next(apart.glob(f"*{RUN}*")).joinpath("storage.lock").touch()
-    podman.discard(RUN, tmp_path / "state", tmp_path / "cache")
-    assert [run for run, _ in podman.left()] == [OTHER]
+    podman.PodmanFolders().remove(DeadRun(RUN, tmp_path / "state", tmp_path / "data"))
+    assert [leftover.run for leftover in left(tmp_path)] == [OTHER]
 
 
 def test_what_somebody_else_put_there_is_not_taken(tmp_path: Path, apart: Path, monkeypatch: pytest.MonkeyPatch):
@@ -55,7 +60,7 @@ def test_what_somebody_else_put_there_is_not_taken(tmp_path: Path, apart: Path, 
         podman_home.store_apart(RUN)
     monkeypatch.setattr(os, "geteuid", lambda: 4711)
     assert roots(tmp_path) == {str(tmp_path / "data/storage")}
-    assert [*podman.left()] == []
+    assert left(tmp_path) == []
     for path in apart.iterdir():
         path.rmdir()
         path.symlink_to(tmp_path)

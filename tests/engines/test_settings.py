@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from weighbridge import registry
-from weighbridge.engines import kernel_support
+from weighbridge.engines import networks
 from weighbridge.engines.settings import USUAL, Settings, daemon_file
 from weighbridge.linux import user_namespaces
 from weighbridge.model.command import Command, Completed
@@ -57,15 +57,15 @@ def test_the_kernel_is_asked_in_a_namespace_that_is_thrown_away(
         asked.append(command.argv)
         return Completed(command.argv, 0 if able else 2, b"", b"" if able else b"Error: Unknown device type.\n", 0.01)
 
-    monkeypatch.setattr(kernel_support, "run", answer)
+    monkeypatch.setattr(networks, "run", answer)
     monkeypatch.setattr(user_namespaces, "refusal", lambda: None)
     monkeypatch.setattr(os, "geteuid", lambda: user)
-    kernel_support.lacking.cache_clear()
+    networks.lacking.cache_clear()
     try:
-        why = kernel_support.lacking(feature)
-        assert kernel_support.lacking(feature) == why and len(asked) == 1, "once"
+        why = networks.lacking(feature)
+        assert networks.lacking(feature) == why and len(asked) == 1, "once"
     finally:
-        kernel_support.lacking.cache_clear()
+        networks.lacking.cache_clear()
     as_root = ("--map-root-user",) if user else ()
     assert asked[0][:-1] == ("unshare", *as_root, "--net", "sh", "-c")
     wanted = {"macvlan": "macvlan", "ipvlan": "ipvlan", "overlay": "vxlan", "encrypted": "xfrm"}[feature]
@@ -77,11 +77,11 @@ def test_the_kernel_is_asked_in_a_namespace_that_is_thrown_away(
 
 def test_who_may_not_look_does_not_blame_the_kernel(monkeypatch: pytest.MonkeyPatch):
     refusal = ("this user may not make user namespaces: user.max_user_namespaces is 0", "as root: sysctl -w ...")
-    monkeypatch.setattr(kernel_support, "run", lambda command: Completed(command.argv, 1, b"", b"unshare: no", 0.01))
+    monkeypatch.setattr(networks, "run", lambda command: Completed(command.argv, 1, b"", b"unshare: no", 0.01))
     monkeypatch.setattr(user_namespaces, "refusal", lambda: refusal)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr("weighbridge.environments.docker.readiness", lambda: Readiness(True, "Docker 28"))
-    kernel_support.lacking.cache_clear()
+    networks.lacking.cache_clear()
     try:
         for options in registry.environments()["docker"].variants().values():
             if options.network not in ("macvlan", "ipvlan", "overlay"):
@@ -89,4 +89,4 @@ def test_who_may_not_look_does_not_blame_the_kernel(monkeypatch: pytest.MonkeyPa
             ready = registry.environments()["docker"].readiness(options)
             assert ready == Readiness(True, *refusal, caveat="whether the kernel has what it takes is not known")
     finally:
-        kernel_support.lacking.cache_clear()
+        networks.lacking.cache_clear()

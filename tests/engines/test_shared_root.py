@@ -13,7 +13,7 @@ from weighbridge.engines import client, shared_root
 from weighbridge.engines.container import process_options, user_options
 from weighbridge.environments import docker
 from weighbridge.errors import Unavailable
-from weighbridge.linux.mounts import Mounted
+from weighbridge.linux.folders import Mounted
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.userland import Userland
 

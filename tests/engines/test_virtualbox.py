@@ -7,6 +7,7 @@ import pytest
 
 from weighbridge.engines import virtualbox
 from weighbridge.model.command import Command, Completed
+from weighbridge.model.leavings import DeadRun, Leftover, RunFolders
 
 RUN = "0123456789ab"
 
@@ -17,19 +18,23 @@ def meetings(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
+def left() -> list[Leftover]:
+    return [*virtualbox.VirtualBoxTraces().find(RunFolders(Path("/unused"), Path("/unused")))]
+
+
 def test_folders_of_runs_are_told_from_the_users(meetings: Path):
     ours = Path(virtualbox.meeting(virtualbox.identity(RUN, 3)))
     ours.mkdir()
     (meetings / ".vbox-root-ipc").mkdir()
     (meetings / f".vbox-{RUN}-4-ipc").write_text("no folder")
     (meetings / f".vbox-{RUN}-5-ipc").symlink_to(meetings / ".vbox-root-ipc")
-    assert [*virtualbox.left()] == [(RUN, ours)]
+    assert left() == [Leftover(RUN, "folder of VirtualBox", str(ours))]
 
 
 def test_what_belongs_to_another_user_is_not_ours(meetings: Path, monkeypatch: pytest.MonkeyPatch):
     (meetings / f".vbox-{RUN}-0-ipc").mkdir()
     monkeypatch.setattr(os, "geteuid", lambda: os.getuid() + 1)
-    assert [*virtualbox.left()] == []
+    assert left() == []
 
 
 def test_a_runs_folders_and_noted_links_are_removed(meetings: Path, monkeypatch: pytest.MonkeyPatch):
@@ -39,7 +44,7 @@ def test_a_runs_folders_and_noted_links_are_removed(meetings: Path, monkeypatch:
         asked.append(command.argv)
         return Completed(command.argv, 0, b"", b"", 0.0)
 
-    monkeypatch.setattr(virtualbox, "run", run)
+    monkeypatch.setattr(virtualbox.process, "run", run)
     monkeypatch.setattr(virtualbox, "FOLDERS", ("/vbox",))
     for owner in (RUN, "ba9876543210"):
         (meetings / f".vbox-{owner}-0-ipc").mkdir()
@@ -47,6 +52,6 @@ def test_a_runs_folders_and_noted_links_are_removed(meetings: Path, monkeypatch:
     state.mkdir()
     virtualbox.note_link(state, "vboxnet7")
     (state / "vboxnet").open("a").write("eth0\n")
-    virtualbox.discard(RUN, state)
+    virtualbox.VirtualBoxTraces().remove(DeadRun(RUN, state, meetings / "data"))
     assert asked == [("/vbox/VBoxNetAdpCtl", "vboxnet7", "remove")], "nothing else is believed to be such a link"
-    assert [owner for owner, _ in virtualbox.left()] == ["ba9876543210"]
+    assert [leftover.run for leftover in left()] == ["ba9876543210"]

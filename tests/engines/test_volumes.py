@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from weighbridge.engines.client import LABEL
 from weighbridge.engines.docker import Engine
+from weighbridge.engines.labelled import LABEL
 from weighbridge.engines.settings import USUAL
 from weighbridge.errors import Unavailable
+from weighbridge.model.host import Capabilities
 
 
 class Volumes:
@@ -28,7 +29,7 @@ class Volumes:
 
 def engine() -> Engine:
     client = SimpleNamespace(volumes=Volumes(), version=dict)
-    run, host = SimpleNamespace(id="0123456789ab"), SimpleNamespace(secluded=None)
+    run, host = SimpleNamespace(id="0123456789ab"), SimpleNamespace(capabilities=Capabilities())
     return Engine(client, run, host, USUAL, private=False)  # type: ignore[arg-type]
 
 

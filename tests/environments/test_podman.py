@@ -15,12 +15,12 @@ from weighbridge.engines.podman import Podman
 from weighbridge.environments import podman
 from weighbridge.environments.podman import programs
 from weighbridge.hosts.local import LocalHost
+from weighbridge.linux.links import OURS
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.environment import Needs
 from weighbridge.model.host import Limits, RunContext
 from weighbridge.model.site import SiteRequest
 from weighbridge.model.userland import Userland
-from weighbridge.runner.clean import _LINK
 
 from .kinds import traits
 
@@ -206,4 +206,4 @@ def test_no_two_bridges_have_links_of_one_name(run: RunContext):
         for _ in range(600):
             stack.enter_context(made.bridge())
     assert len({*made.links}) == 600
-    assert all(_LINK.fullmatch(link) and len(link) <= 15 for link in made.links)
+    assert all(OURS.fullmatch(link) and len(link) <= 15 for link in made.links)

@@ -13,6 +13,7 @@ from weighbridge.engines.podman import Podman
 from weighbridge.environments.podman import root
 from weighbridge.errors import Unavailable
 from weighbridge.model.environment import Needs
+from weighbridge.model.leavings import Leftover, RunFolders
 from weighbridge.model.site import SiteRequest
 from weighbridge.model.userland import Userland
 
@@ -64,9 +65,11 @@ def test_only_this_users_folders_are_taken_for_layers(memory: Path, monkeypatch:
     (memory / "weighbridge-ffffffffffff-x").symlink_to("/etc")
     (memory / "somebody-elses").mkdir()
     monkeypatch.setattr(os, "geteuid", lambda: memory.stat().st_uid)
-    assert [*podman.left()] == [(RUN, memory / f"weighbridge-{RUN}-native")]
+    folders = RunFolders(memory / "states", memory / "data")
+    own = Leftover(RUN, "folder of podman", str(memory / f"weighbridge-{RUN}-native"))
+    assert [*podman.PodmanFolders().find(folders)] == [own]
     monkeypatch.setattr(os, "geteuid", lambda: memory.stat().st_uid + 1)
-    assert not [*podman.left()]
+    assert not [*podman.PodmanFolders().find(folders)]
 
 
 def test_only_a_users_rootless_containers_can_have_it(monkeypatch: pytest.MonkeyPatch):

@@ -9,12 +9,12 @@ from typing import Any
 import pytest
 
 from weighbridge import registry
-from weighbridge.environments import _system_container
-from weighbridge.environments._system_container import Container, Started, SystemContainer, dropped
 from weighbridge.environments.lxc import below, configuration
 from weighbridge.environments.nspawn import command
 from weighbridge.errors import Unavailable
+from weighbridge.hosts import system_container
 from weighbridge.hosts.local import LocalHost
+from weighbridge.hosts.system_container import Container, Started, SystemContainer, dropped
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.environment import Needs
 from weighbridge.model.host import Limits, RunContext
@@ -154,8 +154,8 @@ class Plain(SystemContainer):
 
 
 def test_facts_are_gathered_once_they_are_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setattr(_system_container, "_first_process", lambda *_: os.getpid())
-    monkeypatch.setattr(_system_container.build, "ensure", lambda *_: tmp_path)
+    monkeypatch.setattr(system_container, "_first_process", lambda *_: os.getpid())
+    monkeypatch.setattr(system_container.build, "ensure", lambda *_: tmp_path)
     host, run = Recording(), RunContext(RUN, tmp_path, tmp_path, ExitStack())
     request = SiteRequest(run, host, "1-plain", "server", Userland("0" * 64, tmp_path, None, {}), Limits())
     with Plain().open(Plain.options(network="host"), request) as site:

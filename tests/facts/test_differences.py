@@ -8,11 +8,12 @@ from hypothesis import strategies as st
 
 from weighbridge.facts.differences import COMPARED, about_hosts, found_differences
 from weighbridge.model.facts import HostDifference
-from weighbridge.model.host import ClockOffset
+from weighbridge.model.host import Capabilities, ClockOffset
 
 
 def host(offset: ClockOffset | None = None, **facts: str) -> Any:
-    return SimpleNamespace(machine="host x", this_machine=False, facts=lambda: facts, clock=lambda: offset)
+    capabilities = Capabilities(clock=None if offset is None else lambda: offset)
+    return SimpleNamespace(machine="host x", this_machine=False, facts=lambda: facts, capabilities=capabilities)
 
 
 def test_hosts_without_facts_have_none_and_no_differences():

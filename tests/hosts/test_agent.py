@@ -14,16 +14,19 @@ from typing import Any
 
 import pytest
 
+from weighbridge.engines import engine_socket as engine
 from weighbridge.errors import EnvironmentLost, Unavailable, UserlandError
 from weighbridge.facts.differences import about_hosts
 from weighbridge.hosts import ssh
-from weighbridge.hosts.agent import addresses, data, engine, operations, userlands
+from weighbridge.hosts.agent import operations, userlands
 from weighbridge.hosts.agent.main import Agent, Wire
-from weighbridge.hosts.agent.sweep import Owner, marked
+from weighbridge.hosts.agent.sweep import Owner, sweep
 from weighbridge.hosts.kinds.ssh import SshOptions
 from weighbridge.hosts.remote.channel import Channel
 from weighbridge.hosts.remote.start import clock_offset
+from weighbridge.linux.leavings import DataFolders, processes_of
 from weighbridge.linux.process import mounted_by
+from weighbridge.model.leavings import DeadRun
 
 WHOSE = Owner("0123456789ab", "far", False)
 
@@ -89,7 +92,7 @@ def test_a_folder_for_data_is_made_there_and_is_gone_afterwards(
         (folder / "file").touch()
     assert not folder.exists()
     with host.data_folder(unused, "1-native-server"):
-        data.remove_all(WHOSE.folder_name)  # as at the agent's end
+        sweep(WHOSE, None, [DataFolders()])  # as at the agent's end
         assert not (tmp_path / "data").exists()
 
 
@@ -185,8 +188,8 @@ def test_what_a_run_started_is_told_by_its_environment(tmp_path: Path):
     (tmp_path / "6").mkdir()  # it has overwritten its environment, but not what is mounted
     (tmp_path / "6" / "environ").write_text("nginx: master process")
     (tmp_path / "6" / "mountinfo").write_text(f"1 1 0:1 / /tmp rw - tmpfs {mounted_by(WHOSE.run)} rw\n")
-    assert sorted(marked(WHOSE, tmp_path)) == [2, 4, 6]
-    assert marked(Owner(WHOSE.run, "far", True), tmp_path) == [4]
+    assert sorted(processes_of(DeadRun(WHOSE.run, tmp_path, tmp_path), tmp_path)) == [2, 4, 6]
+    assert processes_of(DeadRun(WHOSE.run, tmp_path, tmp_path, "far"), tmp_path) == [4]
 
 
 @pytest.fixture
@@ -281,4 +284,4 @@ def test_the_first_words_are_about_this_machine():
     said = operations.hello("192.0.2.1 1000 192.0.2.2 22")
     assert said["server"] == "192.0.2.2" and said["pid"] == os.getpid()
     assert operations.hello("")["server"] == ""
-    assert addresses.ipv4().get("lo", "127.0.0.1") == "127.0.0.1"
+    assert operations.ipv4_addresses().get("lo", "127.0.0.1") == "127.0.0.1"

@@ -11,7 +11,6 @@ from weighbridge.hosts.local import LocalHost
 from weighbridge.linux import links, network
 from weighbridge.linux.process import link_prefix
 from weighbridge.model.host import RunContext
-from weighbridge.runner.clean import _LINK
 
 RUN = "0123456789ab"
 TABLE = "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\tMTU\tWindow\tIRTT\n"
@@ -47,7 +46,7 @@ def test_clean_knows_its_links(run: RunContext):
     names = [bridge.name, *(bridge.next_port() for _ in range(1000))]
     assert len({*names}) == 1001
     names.append(f"{link_prefix(RUN)}c")  # the companions' bridge
-    assert all(_LINK.fullmatch(name) and len(name) <= 15 for name in names)
+    assert all(links.OURS.fullmatch(name) and len(name) <= 15 for name in names)
 
 
 def test_a_network_that_is_used_is_passed_over(run: RunContext):

@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 
 from weighbridge.linux import lxc_locks
-from weighbridge.runner import clean
+from weighbridge.linux.lxc_locks import LxcLocks
+from weighbridge.model.leavings import DeadRun, Leftover, RunFolders
 
 RUN, OTHER = "0123456789ab", "ba9876543210"
 
@@ -37,9 +38,8 @@ def test_where_there_are_none_nothing_happens(engines: Path, tmp_path: Path):
     assert (tmp_path / "run").exists()
 
 
-def test_clean_finds_them(engines: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("WEIGHBRIDGE_CACHE", str(engines.parent))
-    monkeypatch.setattr(clean.links, "rules", list)
-    monkeypatch.setattr(clean.alone, "left", lambda _: [])
+def test_clean_finds_and_removes_them(engines: Path):
     folder = lock(engines, RUN).parent
-    assert clean.Leftover(RUN, "lock", str(folder)) in clean.find().left
+    assert [*LxcLocks().find(RunFolders(Path("/unused"), engines))] == [Leftover(RUN, "lock", str(folder))]
+    LxcLocks().remove(DeadRun(RUN, Path("/unused"), engines / RUN))
+    assert not folder.exists()

@@ -13,7 +13,7 @@ import docker
 import pytest
 
 from weighbridge import registry
-from weighbridge.engines import kernel_support
+from weighbridge.engines import networks
 from weighbridge.errors import EnvironmentLost, StudyError, TrialsFailed, Unavailable
 from weighbridge.hosts.testbed import TestbedHost
 from weighbridge.linux import network
@@ -182,16 +182,16 @@ def taking(monkeypatch: pytest.MonkeyPatch) -> None:
             time.sleep(0.01)
         return port
 
-    def variant(self: TestbedHost, purpose: str) -> TestbedHost:
+    def dedicated_host(self: TestbedHost, purpose: str) -> TestbedHost:
         made = other(self, purpose)
         for port in ports_taken:
             made.start(Command(("perl", "-e", _TALK, "0.0.0.0", str(port))))
         return made
 
     ports_taken: list[int] = []
-    other = TestbedHost.variant
+    other = TestbedHost.dedicated_host
     monkeypatch.setattr(TestbedHost, "free_ports", taken)
-    monkeypatch.setattr(TestbedHost, "variant", variant)
+    monkeypatch.setattr(TestbedHost, "dedicated_host", dedicated_host)
 
 
 def test_port_taken(machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -268,7 +268,7 @@ def test_what_the_kernel_cannot_do_is_named_by_plan_and_refused_by_run(
     machine: Machine, tmp_path: Path, options: str
 ):
     feature = "ipvlan" if "ipvlan" in options else "encrypted"
-    why = kernel_support.lacking(feature)
+    why = networks.lacking(feature)
     if not why:
         pytest.skip(f"this kernel can do {feature}")
     study = write(tmp_path, environments=(NATIVE, f"wanted: {{kind: docker, {options}}}"))

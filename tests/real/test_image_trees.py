@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from weighbridge.engines.client import LABEL
 from weighbridge.engines.docker import Engine, engine
+from weighbridge.engines.labelled import LABEL
 from weighbridge.engines.layers import image_archive
 from weighbridge.hosts.local import LocalHost
 from weighbridge.model.userland import UserlandSpec

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from weighbridge import registry
-from weighbridge.engines.client import LABEL
 from weighbridge.engines.docker import engine_of
+from weighbridge.engines.labelled import LABEL
 from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command
 from weighbridge.model.host import Limits, RunContext

@@ -17,7 +17,7 @@ import pytest
 from weighbridge.errors import DiskFull, EnvironmentLost, Unavailable, UserlandError
 from weighbridge.hosts.kinds.ssh import SshOptions
 from weighbridge.hosts.remote import start
-from weighbridge.hosts.remote.bundle import program
+from weighbridge.hosts.remote.start import program
 from weighbridge.hosts.ssh import SshHost, ssh_host
 from weighbridge.model.command import Command
 from weighbridge.model.host import Limits
@@ -117,9 +117,9 @@ def test_a_host_does_what_is_asked_of_it(far: list[Far]):
             host.read("/nonexistent")
         with pytest.raises(Unavailable, match="host a: the program 'nonexistent' is not installed"):
             host.run(Command(("nonexistent",)))
-        assert host.variant("bridged") is host
+        assert host.dedicated_host("bridged") is host
         with pytest.raises(Unavailable, match="testbed"):
-            host.variant("another")
+            host.dedicated_host("another")
         _groups(host)
         known, clock = host.facts(), host.clock()
         assert abs(clock.ahead_s) <= clock.within_s + 0.01 and known["architecture"] == os.uname().machine

@@ -223,8 +223,8 @@ def test_a_cpu_that_is_not_there(run: RunContext):
 
 def test_a_variant_is_one_more_host_with_the_same_cable(hosts: dict[str, testbed.TestbedHost]):
     a = hosts["a"]
-    other = a.variant("macvlan")
-    assert other is a.variant("macvlan") and other is not a
+    other = a.dedicated_host("macvlan")
+    assert other is a.dedicated_host("macvlan") and other is not a
     assert (other.name, other.options) == ("a-macvlan", a.options)
     assert other.address not in {host.address for host in hosts.values()}
     assert reaches(other, hosts["b"].address)

@@ -18,7 +18,7 @@ from pathlib import Path
 import pytest
 
 from weighbridge import build_once, registry
-from weighbridge.engines import virtualbox
+from weighbridge.engines.virtualbox import VirtualBoxTraces
 from weighbridge.environments.virtualbox import commands, output, site
 from weighbridge.environments.virtualbox.commands import Attachment, VirtualMachine, creation
 from weighbridge.environments.virtualbox.site import VirtualBox, machine_of
@@ -34,6 +34,7 @@ from weighbridge.linux import process
 from weighbridge.linux.process import Process, environment_of
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import Limits, RunContext
+from weighbridge.model.leavings import Leftover, RunFolders
 from weighbridge.model.site import SiteRequest
 from weighbridge.model.userland import Userland
 from weighbridge.runner import clean
@@ -82,12 +83,17 @@ def root() -> Path:
     return build_once.ensure(cache, key, "Debian sid with VirtualBox", cached, lambda: None, print, make)
 
 
+def _meetings(run_id: str) -> list[Leftover]:
+    unused = RunFolders(Path("/unused"), Path("/unused"))
+    return [leftover for leftover in VirtualBoxTraces().find(unused) if leftover.run == run_id]
+
+
 @pytest.fixture(scope="module")
 def run() -> Iterator[RunContext]:
     with open_run(RUN) as made:
         yield made
     assert not _processes(RUN)
-    assert not [path for owner, path in virtualbox.left() if owner == RUN]
+    assert not _meetings(RUN)
     assert not (made.cache / "engines" / RUN).exists()
 
 
@@ -214,7 +220,7 @@ def test_a_machine_that_cannot_start_is_told_in_a_sentence(host: SidHost, run: R
     with pytest.raises(Unavailable, match=r"^\d+-guest-server: VirtualBox ended its machine: Kernel driver not inst"):
         opening.__enter__()
     assert image.stat() == before, "its end deletes nothing of the cache"
-    assert not [path for owner, path in virtualbox.left() if owner == RUN]
+    assert not _meetings(RUN)
     assert not [each for each in _processes(RUN) if "VBox" in (each / "comm").read_text()]
 
 
@@ -229,9 +235,9 @@ def test_what_a_killed_run_left_is_found_and_removed(host: SidHost, root: Path, 
         for each in creation(machine_in(folder, boot_medium, run, None)):
             box.must(*each)
         never_closed.pop_all()
-        assert [path for owner, path in virtualbox.left() if owner == lost]
+        assert _meetings(lost)
         clean.sweep(lost)
-        assert not [path for owner, path in virtualbox.left() if owner == lost]
+        assert not _meetings(lost)
         assert not _processes(lost)
 
 

@@ -12,8 +12,8 @@ from pathlib import Path
 import docker
 
 from weighbridge.engines import firewall
-from weighbridge.engines.alone import alone
-from weighbridge.engines.private import HOST_FOLDERS, secluded
+from weighbridge.engines.machine_lock import exclusive_machine_lock
+from weighbridge.engines.private import HOST_FOLDERS, with_private_folders
 from weighbridge.linux.cgroups import Cgroup, hierarchies, remove_top
 from weighbridge.model.userland import Userland
 from weighbridge.runner import run_lock as state
@@ -52,7 +52,7 @@ def _prepare(stack: ExitStack, folder: Path) -> None:
     stack.callback(lambda: state.known_runs() or state.base().rmdir())
     (state.base() / "own-engine").mkdir()  # so that no run removes the folder, which is what engines lock
     stack.callback((state.base() / "own-engine").rmdir)
-    stack.enter_context(alone(state.base(), print))
+    stack.enter_context(exclusive_machine_lock(state.base(), print))
     for path in HOST_FOLDERS.values():
         if not path.exists():
             path.mkdir()
@@ -74,7 +74,7 @@ def _start(stack: ExitStack, folder: Path, *inside: str) -> None:
     stack.callback(remove_top)
     stack.callback(group.remove)
     engine = subprocess.Popen(
-        secluded(
+        with_private_folders(
             group, folder, *inside, "dockerd", "--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec",
             "--host", f"unix://{folder}/d.sock", "--pidfile", f"{folder}/pid", "--bridge", "none", "--config-file",
             f"{folder}/daemon.json", "--exec-opt", "native.cgroupdriver=cgroupfs",

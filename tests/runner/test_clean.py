@@ -1,46 +1,122 @@
-"""What belongs to no run, and is left nevertheless: told by `find`, removed by `clean`."""
+"""What `find` tells and `clean` removes, of whatever kinds plug-ins leave: here a machine of one made-up kind."""
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from weighbridge.engines.firewall import Adds
+from weighbridge.model.leavings import ENDING, NO_RUN, DeadRun, Leavings, Leftover, RunFolders, discard
 from weighbridge.runner import clean
-from weighbridge.runner.clean import NO_RUN, Leftover
 
+RUN, OTHER = "0123456789ab", "ba9876543210"
 RULES = "ip6tables nat: 5 of rules, chains and policies"
 
 
+class MadeUp(Leavings):
+    """Three things of two runs, and one of none; ``steps`` tells what was done, ``stays`` what cannot be removed."""
+
+    def __init__(self) -> None:
+        self.things = [
+            Leftover(RUN, "thing", "one"), Leftover(f"{ENDING}{RUN[-6:]}", "network link", "wb-6789ab-0"),
+            Leftover(OTHER, "thing", "two"), Leftover("no id", "thing", "somebody's"),
+            Leftover(NO_RUN, "packet filter of an engine", RULES),
+        ]  # fmt: skip
+        self.steps: list[str] = []
+        self.stays: set[str] = set()
+
+    def find(self, folders: RunFolders) -> Iterator[Leftover]:
+        yield from self.things
+
+    def end(self, run: DeadRun) -> None:
+        self.steps.append(f"end {run.id}")
+
+    def remove(self, run: DeadRun) -> None:
+        self.steps.append(f"remove {run.id}")
+        gone = (run.id, f"{ENDING}{run.id[-6:]}")
+        self.things = [each for each in self.things if each.run not in gone or each.name in self.stays]
+
+    def remove_ownerless(self, folders: RunFolders) -> None:
+        self.things = [each for each in self.things if each.run != NO_RUN]
+
+
 @pytest.fixture
-def engine_rules(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> list[str]:
-    """The rules that an engine left on a machine with nothing else; gone once the packet filter is restored."""
-    left = [RULES]
-
-    def restore(base: Path, adds: Adds) -> None:
-        assert base == tmp_path
-        assert adds is Adds.DOCKER
-        left.clear()
-
-    monkeypatch.setattr(clean.alone, "left", lambda base: list(left) if base == tmp_path else [])
-    monkeypatch.setattr(clean.alone, "restore", restore)
-    monkeypatch.setattr(clean.state, "base", lambda: tmp_path)
+def kind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> MadeUp:
+    made = MadeUp()
+    monkeypatch.setattr(clean.registry, "leavings", lambda: (made,))
+    monkeypatch.setattr(clean.state, "base", lambda: tmp_path / "states")
     monkeypatch.setattr(clean, "cache_folder", lambda: tmp_path / "cache")
-    monkeypatch.setattr(clean.docker, "client_from_environment", lambda: None)
-    monkeypatch.setattr(clean.cgroups, "runs", lambda **_: [])
-    monkeypatch.setattr(clean.cgroups, "remove_top", lambda: None)
-    for module, name in (
-        (clean.state, "known_runs"), (clean.xen_domains, "domains"), (clean.virtualbox, "left"), (clean, "_links"),
-        (clean.links, "rules"), (clean.known_noise, "left"), (clean, "_processes"),
-    ):  # fmt: skip
-        monkeypatch.setattr(module, name, list)
-    return left
+    monkeypatch.setattr(clean.known_noise, "cache_folder", lambda: tmp_path / "cache")
+    return made
 
 
-def test_rules_of_an_engine_are_left_until_they_are_cleaned(engine_rules: list[str]):
-    expected = (Leftover(NO_RUN, "packet filter of an engine", RULES),)
-    assert clean.find().left == expected
-    assert clean.find("0123456789ab").left == (), "they are of no run"
+ONE, TWO = Leftover(RUN, "thing", "one"), Leftover(OTHER, "thing", "two")
+LINK = Leftover(RUN, "network link", "wb-6789ab-0")
+FILTER = Leftover(NO_RUN, "packet filter of an engine", RULES)
+
+
+def test_everything_is_removed_that_is_found(kind: MadeUp):
+    assert clean.find().left == (ONE, LINK, TWO, FILTER), "nothing is believed to be a run but an id"
     found = clean.clean()
-    assert (found.left, found.removed) == ((), expected)
-    assert engine_rules == []
+    assert (found.left, found.removed) == ((), (ONE, LINK, TWO, FILTER))
     assert clean.find().left == ()
+
+
+def test_of_one_run_only_its_own_is_removed(kind: MadeUp):
+    assert clean.find(RUN).left == (ONE, LINK)
+    kind.stays = {"one"}
+    found = clean.clean(RUN)
+    assert (found.left, found.removed) == ((ONE,), (LINK,))
+    assert kind.steps == [f"end {RUN}", f"remove {RUN}"]
+    assert clean.find().left == (ONE, TWO, FILTER)
+
+
+def test_a_link_of_which_nothing_else_is_left_has_an_id_that_ends_so(kind: MadeUp):
+    kind.things = [Leftover(f"{ENDING}6789ab", "network link", "wb-6789ab-0")]
+    assert [leftover.run for leftover in clean.find().left] == ["0000006789ab"]
+    assert clean.clean().left == ()
+
+
+def test_what_a_living_run_uses_stays(kind: MadeUp, tmp_path: Path):
+    with clean.state.claim(RUN, tmp_path / "cache"):
+        found = clean.clean()
+        assert found.left == () and [*found.alive] == [RUN]
+        assert [each.name for each in kind.things] == ["one", "wb-6789ab-0", "somebody's"]
+
+
+def test_what_is_unfinished_in_the_cache_is_found_and_removed(kind: MadeUp, tmp_path: Path):
+    kind.things = []
+    half, noise = tmp_path / "cache/userlands/.building-abc", tmp_path / "cache/noise-run-4194305-x"
+    for folder in (half, noise):
+        folder.mkdir(parents=True)
+    unfinished = (
+        Leftover(NO_RUN, "half-built userland", str(half)), Leftover(NO_RUN, "measured noise", str(noise)),
+    )  # fmt: skip
+    assert clean.find().left == unfinished
+    assert clean.find(RUN).left == (), "they are of no run"
+    assert clean.clean().removed == unfinished
+
+
+def test_all_is_ended_before_anything_is_removed_and_a_failure_keeps_nothing_else(tmp_path: Path):
+    steps: list[str] = []
+
+    class Recorded(Leavings):
+        def __init__(self, name: str, *, told_by_host: bool = False) -> None:
+            self.name = name
+            self.told_by_host = told_by_host  # type: ignore[misc]
+
+        def find(self, folders: RunFolders) -> tuple[Leftover, ...]:
+            return ()
+
+        def end(self, run: DeadRun) -> None:
+            steps.append(f"end {self.name}")
+            raise OSError(f"{self.name} cannot be ended")
+
+        def remove(self, run: DeadRun) -> None:
+            steps.append(f"remove {self.name}")
+
+    kinds = [Recorded("machine", told_by_host=True), Recorded("container")]
+    discard(DeadRun(RUN, tmp_path, tmp_path), kinds)
+    assert steps == ["end container", "end machine", "remove container", "remove machine"]
+    steps.clear()
+    discard(DeadRun(RUN, tmp_path, tmp_path, "far"), kinds)
+    assert steps == ["end machine", "remove machine"], "the other would be another host's, too"

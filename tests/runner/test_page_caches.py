@@ -1,11 +1,13 @@
 """Page caches are emptied before a trial of a workload that asks for cold ones, the inner kernels' first."""
 
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
 from weighbridge.errors import EnvironmentLost
 from weighbridge.model.command import Command, Completed
+from weighbridge.model.host import Capabilities
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.workload import Endpoint
 from weighbridge.runner.page_caches import settle_page_caches
@@ -14,6 +16,8 @@ from weighbridge.runner.trial import run_trial
 
 from .test_trial import TRIAL
 from .world import ROLES, FakeSite, FakeWorkload, Load, World
+
+A_GROUP: Any = "a group"
 
 
 @pytest.fixture
@@ -66,7 +70,7 @@ def test_each_machine_once(stage: Stage, monkeypatch: pytest.MonkeyPatch, guest:
 
         def __init__(self, machine: str) -> None:
             self.name = self.machine = machine
-            self.hypervisor = "a group" if machine == guest else None
+            self.capabilities = Capabilities(hypervisor=A_GROUP if machine == guest else None)
 
         def run(self, command: Command) -> Completed:
             return noted(self.machine, command)
@@ -86,7 +90,7 @@ def test_other_hosts_are_written_and_stay_full(stage: Stage):
     completed = stage.sites["server"].run(Command(("true",)))
 
     class Machine:
-        layers, hypervisor = (), None
+        layers, capabilities = (), Capabilities()
 
         def __init__(self, machine: str) -> None:
             self.name = self.machine = machine

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.model.command import Command, Completed
+from weighbridge.model.host import Capabilities
 from weighbridge.model.power_cut import (
     RECORD,
     PowerCut,
@@ -149,12 +150,8 @@ class Machine:
     """Whether its data are on another disk."""
 
     @property
-    def secluded(self) -> "Machine":
-        return self
-
-    @property
-    def power(self) -> "Machine":
-        return self
+    def capabilities(self) -> Capabilities:
+        return Capabilities(power=self)  # type: ignore[arg-type]
 
     def run(self, command: Command) -> Completed:
         if not self.is_on:
@@ -251,7 +248,7 @@ def test_what_cannot_be_looked_for_is_refused_while_the_power_is_on(site: Writer
 
 
 def test_a_host_whose_power_cannot_be_cut_is_named(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(Machine, "power", None)
+    monkeypatch.setattr(Machine, "capabilities", Capabilities())
     with pytest.raises(Unavailable, match="on host lab, whose power cannot be cut"):
         told(Writer(Machine()))
 

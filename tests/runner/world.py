@@ -13,7 +13,7 @@ from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command, Completed, SiteProcess, Transport, Usage
 from weighbridge.model.environment import Environment
 from weighbridge.model.facts import NetworkPath
-from weighbridge.model.host import Host, Link, RunContext
+from weighbridge.model.host import Capabilities, Group, Host, Link, RunContext
 from weighbridge.model.isolation import Layers
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.options import Options
@@ -107,12 +107,17 @@ class FakeHost(LocalHost):
     def __init__(self, world: "World") -> None:
         super().__init__("0123456789ab")
         self._world = world
+        self.hypervisor: Group | None = None
 
     def read(self, path: str) -> bytes:
         raise FileNotFoundError(path)
 
     def cpus_online(self) -> list[int]:
         return [0, 1]
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(limited_cable=self, hypervisor=self.hypervisor)
 
     def set_link(self, *, limited: bool) -> None:
         self._world.limited.append(limited)

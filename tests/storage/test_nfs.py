@@ -3,13 +3,14 @@
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.host import RunContext
+from weighbridge.model.host import Capabilities, RunContext
 from weighbridge.model.site import Mount, MountRequest
 from weighbridge.storage import nfs
 from weighbridge.storage.nfs import NfsOptions
@@ -28,8 +29,12 @@ class Recording(LocalHost):
     def __init__(self, name: str, address: str, log: list[str]) -> None:
         super().__init__("0123456789ab", name, address)
         self.machine, self.root, self.log = f"host {name}", True, log
-        self.secluded = self  # type: ignore[assignment]
+        self.disposable: Any = self
         self.threads, self.exported, self.mounted, self.failing = "0", "rw,sync", MOUNTED, ""
+
+    @property
+    def capabilities(self) -> Capabilities:
+        return Capabilities(disposable=self.disposable)
 
     def run(self, command: Command) -> Completed:
         argv = [word.partition("\n")[0] for word in command.argv]
@@ -171,7 +176,7 @@ def test_it_is_one_server_with_an_export_for_each_site(run: RunContext, host: Re
         ({"failing": "try-XXXXXX"}, {}, "a writable NFS mount cannot be had: Permission denied"),
         ({"root": False}, {}, "only root may mount NFS"),
         ({"machine": "host"}, {}, "kind: guest"),
-        ({"secluded": None}, {}, "would outlive a run that is killed"),
+        ({"disposable": None}, {}, "would outlive a run that is killed"),
     ],
 )
 def test_what_is_not_in_force_is_refused_and_taken_back(

@@ -5,16 +5,16 @@ import os
 import shutil
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
+from weighbridge.engines.labelled import Ask, EngineContents
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.linux.packages import install_here
 from weighbridge.model.command import HostProcess
 from weighbridge.model.plugin import Readiness
 
-LABEL = "weighbridge.run"
 START_S = 240
 """How long an engine of ours may take to come up, and to answer: on an emulated CPU that others use, minutes."""
 API_TIMEOUT_S = 60
@@ -104,34 +104,43 @@ def readiness() -> Readiness:
     return Readiness(True, "a private dockerd is started for the run")
 
 
-def remove_labelled(client: Any, label: str) -> None:
-    """Remove every container, network, volume and image with this label (``weighbridge.run``, or with ``=ID``)."""
-    for container in client.containers.list(all=True, filters={"label": label}):
-        with contextlib.suppress(Exception):
-            container.remove(force=True, v=True)
-    for network in client.networks.list(filters={"label": label}):
-        with contextlib.suppress(Exception):
-            network.remove()
-    for volume in client.volumes.list(filters={"label": label}):
-        with contextlib.suppress(Exception):
-            volume.remove(force=True)
-    for image in client.images.list(filters={"label": label}):
-        with contextlib.suppress(Exception):
-            client.images.remove(image.id, force=True)
+def ask_by(client: Any) -> Ask:
+    """What asks a client's engine without the SDK's objects."""
+
+    def ask(method: str, path: str) -> Any:
+        from docker.errors import DockerException
+
+        try:
+            answer = client.api.request(method, f"{client.api.base_url}{path}", timeout=API_TIMEOUT_S)
+            answer.raise_for_status()
+        except DockerException as error:
+            raise OSError(f"{method} {path}: {error}") from error
+        return answer.json() if answer.content.strip() else None
+
+    return ask
 
 
-def labelled(client: Any, label: str = LABEL) -> list[tuple[str, str, str]]:
-    """Everything with our label: (run id, "container" / "network" / "volume" / "image", its name)."""
-    found = [
-        (c.labels.get(LABEL, ""), "container", c.name)
-        for c in client.containers.list(all=True, filters={"label": label})
-    ]
-    networks = client.networks.list(filters={"label": label})
-    found += [(n.attrs.get("Labels", {}).get(LABEL, ""), "network", n.name) for n in networks]
-    volumes = client.volumes.list(filters={"label": label})
-    found += [((v.attrs.get("Labels") or {}).get(LABEL, ""), "volume", v.name) for v in volumes]
-    found += [(i.labels.get(LABEL, ""), "image", i.id) for i in client.images.list(filters={"label": label})]
-    return found
+@contextmanager
+def users_engine() -> Iterator[Ask | None]:
+    """What asks the engine of this user that answers on this machine; None where none does."""
+    client = client_from_environment()
+    if client is None:
+        yield None
+        return
+    with contextlib.closing(client):
+        yield ask_by(client)
+
+
+class UsersEngineContents(EngineContents):
+    """What a run has in the user's own engine, wherever that is."""
+
+    @property
+    def elsewhere(self) -> EngineContents:
+        """The engine that answers there."""
+        return EngineContents()
+
+    def _engine(self) -> AbstractContextManager[Ask | None]:
+        return users_engine()
 
 
 def await_answer(reach: Callable[[], Path | None], daemon: HostProcess) -> Any:

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from weighbridge.engines import own_program
-from weighbridge.engines.client import LABEL, client_from_environment, client_of, quietly, readiness, remove_labelled
+from weighbridge.engines.client import ask_by, client_from_environment, client_of, quietly, readiness
 from weighbridge.engines.hosted import hosted_engine
+from weighbridge.engines.labelled import LABEL, remove_labelled
 from weighbridge.engines.layers import executable, file_layer, folder_as_layer, image_archive
-from weighbridge.engines.private import private_engine
+from weighbridge.engines.private import private_engine, program_readiness
 from weighbridge.engines.settings import PROGRAM, USUAL, Settings
 from weighbridge.engines.shared_root import bare_layer
 from weighbridge.errors import Unavailable
@@ -37,7 +37,7 @@ class Engine:
         self.settings = settings
         self.private = private
         self.cgroup_parent = f"/weighbridge/{run.id}" if private else None
-        self.disposable = private and host.secluded is not None
+        self.disposable = private and host.capabilities.disposable is not None
         """Whether it and all that is in it end with its host: nothing has to be removed one by one."""
         self._run = run
         self._images: dict[str, str] = {}
@@ -66,14 +66,14 @@ class Engine:
         if userland.digest not in self._images:
             tag = f"weighbridge:{self._run.id}-{userland.digest[:12]}"
             program = build.ensure(self._run.cache, self._run.say).read_bytes()
-            secluded = self.host.secluded
-            folder = secluded.image_layer(userland) if secluded is not None and userland.tar is not None else None
+            layer = self.host.capabilities.image_layer if userland.tar is not None else None
             if userland.of_this_machine:
                 self._load(tag, bare_layer(userland.root, LAUNCHER, program))
-            elif secluded is not None and folder is not None:
+            elif layer is not None:
+                folder = layer(userland)
                 stands = file_layer(f"userland-{userland.digest}", b"")  # no two userlands have a layer in common
                 self._load(tag, stands, file_layer(LAUNCHER, program))
-                folder_as_layer(secluded, self.client.images.get(tag), str(folder))
+                folder_as_layer(self.host, self.client.images.get(tag), str(folder))
                 self.layered = True
             else:
                 self._import(tag, userland, program)
@@ -116,7 +116,7 @@ class Engine:
 
     def remove_all(self) -> None:
         """Remove every container, network and image of this run."""
-        remove_labelled(self.client, f"{LABEL}={self._run.id}")
+        remove_labelled(ask_by(self.client), self._run.id)
 
 
 def engine_of(run: RunContext, host: Host, settings: Settings = USUAL) -> Engine:
@@ -133,12 +133,12 @@ def engine_of(run: RunContext, host: Host, settings: Settings = USUAL) -> Engine
 @contextmanager
 def engine(run: RunContext, host: Host, settings: Settings = USUAL) -> Iterator[Engine]:
     """An engine on a host. What the run made in it is removed at the end; one of our own is stopped."""
-    if host.secluded is not None:
-        with hosted_engine(run, host.secluded, settings) as client:
+    has = host.capabilities
+    if has.disposable is not None:
+        with hosted_engine(run, has.disposable, settings) as client:
             yield from _using(Engine(client, run, host, settings, private=True))
         return
-    url = host.engine_url()
-    client = client_from_environment() if url is None else client_of(url)
+    client = client_from_environment() if has.engine is None else client_of(has.engine.engine_url())
     if client is not None:
         if settings != USUAL:
             raise Unavailable(
@@ -147,7 +147,7 @@ def engine(run: RunContext, host: Host, settings: Settings = USUAL) -> Iterator[
             )
         yield from _using(Engine(client, run, host, settings, private=False))
         return
-    state = readiness() if settings.dockerd is None else own_program.readiness(settings.dockerd)
+    state = readiness() if settings.dockerd is None else program_readiness(settings.dockerd)
     if not state.ready:
         raise Unavailable(f"{state.detail}: {state.remedy}")
     with private_engine(run, settings) as client:

@@ -9,6 +9,7 @@ kill.
 
 import contextlib
 import enum
+import itertools
 import json
 import re
 import shlex
@@ -69,6 +70,8 @@ _VETH = re.compile(r"veth[0-9a-f]{7}")
 _USERS_CHAIN = re.compile(r"^:DOCKER-USER |^-A DOCKER-USER |-j DOCKER-USER$")
 """The chain that Docker makes for rules of the user's, with the rules in it and the way into it."""
 _USERS_CHAIN_UNUSED = "-A DOCKER-USER -j RETURN"
+_OWN = {"nft": "nft table", "ip": "link"}
+"""What is called what the commands of these programs delete."""
 _EVERYTHING = "|".join(adds.value.lines for adds in Adds)
 
 
@@ -121,12 +124,13 @@ def remember(folder: Path, *, beside_engine: bool = False) -> None:
     part.replace(folder / NOTE)  # so that no kill leaves half a note
 
 
-def restore(folder: Path, adds: Adds | None = None, *, last: bool = True, beside_engine: bool = False) -> None:
-    """Take out what engines (or this kind) added since ``remember``, and only that; nothing where nothing was noted.
+def restore(folder: Path, adds: Adds | None = None, *, beside_engine: bool = False) -> None:
+    """Take out what engines added since ``remember``, and only that; nothing where nothing was noted.
 
-    Unless it is the ``last``, another engine still runs: the note is kept for it, and the sysctls are left alone. It
-    is kept, too, where something could not be taken out. ``beside_engine``: the user's own Docker engine runs now,
-    whose rules look like those of ours: they and the sysctls stay, and if it did not run before, so does the note.
+    ``adds``: of this kind alone, since another engine still runs: the note is kept for it, and the sysctls are left
+    alone. It is kept, too, where something could not be taken out. ``beside_engine``: the user's own Docker engine
+    runs now, whose rules look like those of ours: they and the sysctls stay, and if it did not run before, so does
+    the note.
     """
     (folder / NOTE).with_suffix(".part").unlink(missing_ok=True)
     note = _note(folder)
@@ -134,18 +138,14 @@ def restore(folder: Path, adds: Adds | None = None, *, last: bool = True, beside
         return
     for argv in _steps(note, Adds.PODMAN if beside_engine else adds):
         output(argv)
-    if not last:
+    if adds is not None:
         return
     if beside_engine:
         if note.get("beside_engine") and not left(folder, beside_engine=True):
             (folder / NOTE).unlink(missing_ok=True)
         return
-    for argv in _disused_chains(note):
+    for argv in itertools.chain(_disused_chains(note), _disused_tables(note)):
         output(argv)
-    for argv in _disused_tables(note):
-        output(argv)
-    for link in _stray_links(note):
-        output(("ip", "link", "delete", link))
     for name, value in note["sysctls"].items():
         if _set_by_engine(name, value, _sysctl(name)):
             with contextlib.suppress(OSError):
@@ -162,8 +162,7 @@ def left(folder: Path, *, beside_engine: bool = False) -> list[str]:
     note = _note(folder)
     steps = [] if note is None else [*_steps(note, Adds.PODMAN if beside_engine else None)]
     tables = Counter(f"{argv[0]} {argv[3]}" for argv in steps if argv[0] in FAMILIES)
-    own = [f"nft table {' '.join(argv[3:])}" for argv in steps if argv[0] == "nft"]
-    own += [] if note is None or beside_engine else [f"link {link}" for link in _stray_links(note)]
+    own = [f"{_OWN[argv[0]]} {' '.join(argv[3:])}" for argv in steps if argv[0] in _OWN]
     return [*(f"{table}: {number} of rules, chains and policies" for table, number in tables.items()), *own]
 
 
@@ -199,7 +198,10 @@ def _note(folder: Path) -> dict[str, Any] | None:
 
 
 def _steps(note: dict[str, Any], adds: Adds | None) -> Iterator[tuple[str, ...]]:
-    """The commands that take out what engines (or this kind) have in the packet filter beside what was noted."""
+    """The commands that take out what engines (or this kind) have made beside what was noted.
+
+    Of all kinds, one end of each veth pair of Docker's that has no end in a container goes, too.
+    """
     for family, tables in note["tables"].items():
         now = saved(family) or {}
         for table, before in tables.items():
@@ -209,6 +211,8 @@ def _steps(note: dict[str, Any], adds: Adds | None) -> Iterator[tuple[str, ...]]
         added = nft_tables() - set(note["nft"])
         for each in (adds,) if adds else Adds:
             yield from (("nft", "delete", "table", *name.split()) for name in each.value.tables if name in added)
+    if adds is None and (noted := note.get("pairs")) is not None:
+        yield from (("ip", "link", "delete", pair[0]) for pair in sorted(_pairs() - {*map(tuple, noted)}))
 
 
 def _disused_chains(note: dict[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -233,12 +237,6 @@ def _disused_tables(note: dict[str, Any]) -> Iterator[tuple[str, ...]]:
         words = name.split()
         if name in added and "chain" not in (output(("nft", "list", "table", *words)) or "chain"):
             yield ("nft", "delete", "table", *words)
-
-
-def _stray_links(note: dict[str, Any]) -> list[str]:
-    """One end of each veth pair of Docker's that was not there before, and has no end in a container."""
-    noted = note.get("pairs")
-    return [] if noted is None else sorted(pair[0] for pair in _pairs() - {*map(tuple, noted)})
 
 
 def _pairs() -> set[tuple[str, ...]]:

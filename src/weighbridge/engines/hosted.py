@@ -1,4 +1,4 @@
-"""A Docker engine in a secluded host: packet filter, /run, /etc, /var/lib are its own; nothing needs protection."""
+"""A Docker engine in a disposable host: packet filter, /run, /etc, /var/lib are its own; nothing needs protection."""
 
 import contextlib
 from collections.abc import Iterator
@@ -13,7 +13,7 @@ from weighbridge.linux.filesystems import disk_in
 from weighbridge.linux.packages import install_on
 from weighbridge.linux.process import environment_of
 from weighbridge.model.command import Command
-from weighbridge.model.host import RunContext, SecludedHost
+from weighbridge.model.host import DisposableHost, RunContext
 
 _SOCKET = "/run/docker.sock"
 _LATE = "timeout waiting for containerd to start"
@@ -21,7 +21,7 @@ _LATE = "timeout waiting for containerd to start"
 
 
 @contextmanager
-def hosted_engine(run: RunContext, host: SecludedHost, settings: Settings) -> Iterator[Any]:
+def hosted_engine(run: RunContext, host: DisposableHost, settings: Settings) -> Iterator[Any]:
     """The client of an engine that runs in the host as long as the context lasts."""
     if not _is_there(host, settings):
         raise Unavailable(
@@ -60,7 +60,7 @@ def hosted_engine(run: RunContext, host: SecludedHost, settings: Settings) -> It
 
 
 @contextmanager
-def _data_of(host: SecludedHost, folder: str, settings: Settings) -> Iterator[str]:
+def _data_of(host: DisposableHost, folder: str, settings: Settings) -> Iterator[str]:
     """Where its data is: in the host's folder for it, or on a disk of its own in there."""
     if settings.disk is None:
         yield folder
@@ -69,7 +69,7 @@ def _data_of(host: SecludedHost, folder: str, settings: Settings) -> Iterator[st
         yield str(at)
 
 
-def _settings_file(host: SecludedHost, folder: str) -> str:
+def _settings_file(host: DisposableHost, folder: str) -> str:
     """What has no option of its own, as a file of the host."""
     content = daemon_file(lambda path: host.run(Command(("test", "-x", path), 10)).returncode == 0)
     file = f"{folder}/daemon.json"
@@ -84,7 +84,7 @@ def _settings_file(host: SecludedHost, folder: str) -> str:
     return file
 
 
-def _is_there(host: SecludedHost, settings: Settings) -> bool:
+def _is_there(host: DisposableHost, settings: Settings) -> bool:
     # an emulated CPU takes five seconds to have it tell its version
     find = ("sh", "-c", 'command -v "$1"', "find", settings.program[-1])
     return host.run(Command(find, 30)).returncode == 0

@@ -13,7 +13,7 @@ from typing import Any
 
 from weighbridge.errors import Unavailable
 from weighbridge.model.command import Command
-from weighbridge.model.host import SecludedHost
+from weighbridge.model.host import Host
 
 _MOUNT_S = 60.0
 _END = b"\0" * 2 * tarfile.BLOCKSIZE
@@ -51,7 +51,7 @@ def image_archive(tag: str, labels: Mapping[str, str], architecture: str, layers
     return made.getvalue()
 
 
-def folder_as_layer(host: SecludedHost, image: Any, folder: str) -> None:
+def folder_as_layer(host: Host, image: Any, folder: str) -> None:
     """Have a folder of the host stand for the lower one of an image's two layers. Unavailable where it cannot."""
     lower = ((image.attrs.get("GraphDriver") or {}).get("Data") or {}).get("LowerDir")
     if not lower:

@@ -8,9 +8,8 @@ import hashlib
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from weighbridge.engines.attached import started
 from weighbridge.engines.client import engine_errors, quietly
-from weighbridge.engines.container import why_lost
+from weighbridge.engines.container import started, why_lost
 from weighbridge.engines.docker import LAUNCHER, Engine
 from weighbridge.engines.shared_root import binds
 from weighbridge.errors import Unavailable

@@ -1,17 +1,23 @@
-"""Docker's networks: what a container is attached to, and where it is then reached."""
+"""Docker's networks: what a container is attached to, where it is then reached, what this kernel can do for them.
 
+That is tried once in a namespace that is thrown away. Who may make none cannot look, and the engine may well have it.
+"""
+
+import functools
 import itertools
+import os
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from weighbridge.engines.attached import Attached, started
 from weighbridge.engines.client import engine_errors, quietly
+from weighbridge.engines.container import Attached, started
 from weighbridge.engines.docker import Engine
 from weighbridge.errors import Unavailable
-from weighbridge.linux import links
-from weighbridge.linux.process import link_prefix
+from weighbridge.linux import links, user_namespaces
+from weighbridge.linux.process import link_prefix, run
+from weighbridge.model.command import Command
 from weighbridge.model.host import Host, RunContext
 
 Driver = Literal["macvlan", "ipvlan"]
@@ -67,7 +73,7 @@ def attached_bridge(made: Engine, run: RunContext, parent: str) -> Iterator[Any]
 
     The host's address moves from the interface to the bridge for good: it is a host that nothing else uses.
     """
-    host = made.host.secluded
+    host = made.host.capabilities.disposable
     if host is None:
         told = f"attach: interface would take the address of {parent} on {made.host.name}: use testbed hosts"
         raise Unavailable(told)
@@ -88,7 +94,7 @@ def on_parent(
     """A macvlan or ipvlan network on a host's interface. Unavailable where kernel or engine cannot make it."""
     mtu_of(made.host, parent)
     if subnet is None:
-        own = made.host.secluded
+        own = made.host.capabilities.disposable
         subnet, gateway_ = (own.subnet, own.gateway) if own is not None else (_LOCAL_SUBNET, None)
     option = {"macvlan": "macvlan_mode", "ipvlan": "ipvlan_mode"}[driver]
     with _in_subnet(made, run, driver, subnet, gateway_, {"parent": parent, option: mode}) as network:
@@ -118,3 +124,35 @@ def _made(made: Engine, run: RunContext, name: str, what: str, **options: Any) -
     finally:
         if not made.disposable:
             quietly(network.remove)
+
+
+_ON_PARENT = "ip link add wb0 type veth peer name wb1 && ip link add link wb0 name wb2 type"
+_TRIES = {
+    "macvlan": (f"{_ON_PARENT} macvlan mode bridge", "macvlan"),
+    "ipvlan": (f"{_ON_PARENT} ipvlan mode l2", "ipvlan"),
+    "overlay": ("ip link add wb0 type vxlan id 42 dstport 4789", "VXLAN"),
+    "encrypted": (
+        "ip xfrm state add src 127.0.0.1 dst 127.0.0.2 proto esp spi 0x1 mode transport"
+        " aead 'rfc4106(gcm(aes))' 0x000102030405060708090a0b0c0d0e0f10111213 64",
+        "IPsec ESP with AES-GCM",
+    ),
+}
+
+
+def not_looked() -> tuple[str, str] | None:
+    """Return why this user cannot look what the kernel can do, and what opens that; None: it can."""
+    return None if os.geteuid() == 0 else user_namespaces.refusal()
+
+
+@functools.cache
+def lacking(feature: str) -> str:
+    """Why the kernel cannot do ``macvlan``, ``ipvlan``, ``overlay`` or ``encrypted``; empty where it can.
+
+    And where this user may not look (`not_looked`).
+    """
+    script, what = _TRIES[feature]
+    as_root = () if os.geteuid() == 0 else ("--map-root-user",)
+    done = run(Command(("unshare", *as_root, "--net", "sh", "-c", script), 10))
+    if done.returncode == 0 or not_looked() is not None:
+        return ""
+    return f"this kernel has no {what} ({done.last_words})"

@@ -15,10 +15,11 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
-from weighbridge.engines.alone import alone, restore
 from weighbridge.engines.client import answers
 from weighbridge.engines.docker import LAUNCHER
 from weighbridge.engines.firewall import Adds, remember
+from weighbridge.engines.labelled import LABEL
+from weighbridge.engines.machine_lock import exclusive_machine_lock, restore
 from weighbridge.engines.podman_home import (
     APART,
     NETWORKS,
@@ -32,13 +33,13 @@ from weighbridge.engines.podman_home import (
 from weighbridge.engines.shared_root import bare_layer
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.linux import cgroup_files
-from weighbridge.linux.own_folder import is_own_folder
+from weighbridge.linux.folders import is_own_folder
 from weighbridge.linux.process import link_prefix, output
 from weighbridge.model.command import Command, Completed, HostProcess, Stream
 from weighbridge.model.host import Group, Host, RunContext
+from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
 from weighbridge.model.userland import Userland
 
-LABEL = "weighbridge.run"
 _MEMORY = Path("/dev/shm")  # noqa: S108 - of each run one folder, which nobody else may enter
 _ASK_S, _IMPORT_S = 120.0, 900.0
 _numbers = itertools.count()
@@ -194,7 +195,7 @@ def _opened(run: RunContext, host: Host, layered: str, *, rootless: bool) -> Ite
 def _noted(run: RunContext) -> Iterator[None]:
     """Inside, the packet filter may be changed; afterwards it is as it was."""
     base = run.state.parent
-    with alone(base, run.say):
+    with exclusive_machine_lock(base, run.say):
         remember(base, beside_engine=answers())
         yield
     restore(base, Adds.PODMAN)
@@ -223,23 +224,25 @@ def memory_of(run_id: str, site: str) -> Path:
     return _MEMORY / f"weighbridge-{run_id}-{site}"
 
 
-def left() -> Iterator[tuple[str, Path]]:
-    """This user's folders in memory or for storage, each with its run: what others put there is theirs."""
-    for path in (*_MEMORY.glob("weighbridge-*-*"), *APART.glob("weighbridge-*-*")):
-        if is_own_folder(path):
-            yield path.name.split("-")[1], path
-
-
 def _left_of(run_id: str) -> list[Path]:
-    return [path for run, path in left() if run == run_id]
+    """This user's folders in memory or for storage of a run: what others put there is theirs."""
+    paths = (*_MEMORY.glob(f"weighbridge-{run_id}-*"), *APART.glob(f"weighbridge-{run_id}-*"))
+    return [path for path in paths if is_own_folder(path)]
 
 
-def discard(run_id: str, state: Path, cache: Path) -> None:
-    """Remove the files of a user's subordinate ids that a killed run's podman left, which only podman may.
+class PodmanFolders(Leavings):
+    """A user's folders in memory or for storage, and the files of the user's subordinate ids in a run's data.
 
-    All else is known without podman: processes by their control groups, links by their names, the packet filter by
-    the note of it; mounts have gone with the processes.
+    All else of podman is known without it: processes by their control groups, links by their names, the packet filter
+    by the note of it; mounts go with the processes.
     """
-    for data in sorted((cache / "engines" / run_id).glob(f"data-{_USERS}*")):
-        _discard_of_user(run_id, state, data)
-    _discard_folders(run_id)  # of a run whose data has gone
+
+    def find(self, folders: RunFolders) -> Iterator[Leftover]:
+        """The folders."""
+        yield from (Leftover(path.name.split("-")[1], "folder of podman", str(path)) for path in _left_of("*"))
+
+    def remove(self, run: DeadRun) -> None:
+        """Remove them, after the files, which only podman may remove."""
+        for data in sorted(run.data.glob(f"data-{_USERS}*")):
+            _discard_of_user(run.id, run.state, data)
+        _discard_folders(run.id)  # of a run whose data has gone

@@ -11,7 +11,7 @@ from pathlib import Path
 from weighbridge.errors import Unavailable
 from weighbridge.launcher import build
 from weighbridge.launcher.within import within
-from weighbridge.linux.own_folder import is_own_folder
+from weighbridge.linux.folders import is_own_folder
 from weighbridge.linux.process import environment_of, mounted_by
 from weighbridge.model.command import Command
 from weighbridge.model.host import Group, Host, RunContext

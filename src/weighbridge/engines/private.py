@@ -1,21 +1,29 @@
-"""A private Docker engine on this machine, which leaves the machine as it was: its packet filter and folders too."""
+"""A private Docker engine on this machine, which leaves the machine as it was: its packet filter and folders too.
+
+Whether a program that a study names may be it is told without starting anything: nobody has agreed to it yet.
+"""
 
 import contextlib
+import os
 import shutil
+import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from weighbridge.engines import firewall
-from weighbridge.engines.alone import alone, restore
 from weighbridge.engines.client import await_answer
 from weighbridge.engines.firewall import Adds
-from weighbridge.engines.settings import Settings, daemon_file
+from weighbridge.engines.machine_lock import exclusive_machine_lock, left, restore
+from weighbridge.engines.settings import PROGRAM, Settings, daemon_file
 from weighbridge.linux import links, process
 from weighbridge.linux.cgroups import Cgroup, groups_of
+from weighbridge.linux.leavings import DataFolders
 from weighbridge.model.command import Command
 from weighbridge.model.host import RunContext
+from weighbridge.model.leavings import NO_RUN, DeadRun, Leavings, Leftover, RunFolders
+from weighbridge.model.plugin import Readiness
 
 HOST_FOLDERS = {
     "etc": Path("/etc/docker"),
@@ -47,10 +55,10 @@ def private_engine(run: RunContext, settings: Settings) -> Iterator[Any]:
     run.say("starting a private Docker engine")
     data, socket = run.cache / "engines" / run.id, run.state / "docker.sock"
     try:
-        with alone(run.state.parent, run.say):
+        with exclusive_machine_lock(run.state.parent, run.say):
             _prepare(run, data)
             group = Cgroup(f"{run.id}/engine").create()
-            argv = secluded(
+            argv = with_private_folders(
                 group, data,
                 *settings.program, "--data-root", str(data / "data"), "--exec-root", str(run.state / _RUNNING),
                 "--host", f"unix://{socket}", "--pidfile", str(data / "docker.pid"), "--bridge", "none",
@@ -68,10 +76,10 @@ def private_engine(run: RunContext, settings: Settings) -> Iterator[Any]:
             finally:
                 daemon.stop()
     finally:
-        discard_private(run.id, run.state, run.cache)
+        _discard(run)
 
 
-def secluded(group: Cgroup, scratch: Path, *argv: str) -> tuple[str, ...]:
+def with_private_folders(group: Cgroup, scratch: Path, *argv: str) -> tuple[str, ...]:
     """A command in a group, and in a mount namespace in which folders in ``scratch`` stand for `HOST_FOLDERS`."""
     mounts = (str(path) for name, folder in HOST_FOLDERS.items() for path in (scratch / name, folder))
     groups = " ".join(str(path) for path in group.procs)
@@ -91,17 +99,36 @@ def _prepare(run: RunContext, data: Path) -> None:
     (data / "etc/daemon.json").write_text(daemon_file())
 
 
-def discard_private(run_id: str, state: Path, cache: Path) -> None:
-    """Remove everything that a private engine left: processes, links, filter rules, folders."""
-    for group in groups_of(run_id):
+def _discard(run: RunContext) -> None:
+    """Remove everything of an engine that has stopped: processes, links, filter rules, folders."""
+    for group in groups_of(run.id):
         group.kill()
         group.remove()
-    links.remove_all(run_id)
-    restore(state.parent, Adds.DOCKER, lambda: _remove_folders(state.parent))
-    shutil.rmtree(state / _RUNNING, ignore_errors=True)
-    shutil.rmtree(cache / "engines" / run_id, ignore_errors=True)
-    with contextlib.suppress(OSError):
-        (cache / "engines").rmdir()
+    links.remove_all(run.id)
+    ours = DeadRun(run.id, run.state, run.cache / "engines" / run.id)
+    EngineTraces().remove(ours)
+    DataFolders().remove(ours)
+
+
+class EngineTraces(Leavings):
+    """What engines that were started for runs change on this machine: its packet filter, and folders for them."""
+
+    def find(self, folders: RunFolders) -> Iterator[Leftover]:
+        """What they have in the packet filter: whose it was is not told."""
+        yield from (Leftover(NO_RUN, "packet filter of an engine", table) for table in left(folders.states))
+
+    def remove(self, run: DeadRun) -> None:
+        """Bring back what no living run needs, and remove the engine's sockets."""
+        self._restore(run.state.parent)
+        shutil.rmtree(run.state / _RUNNING, ignore_errors=True)
+
+    def remove_ownerless(self, folders: RunFolders) -> None:
+        """Bring back what no living run needs."""
+        self._restore(folders.states)
+
+    @staticmethod
+    def _restore(base: Path) -> None:
+        restore(base, Adds.DOCKER, lambda: _remove_folders(base))
 
 
 def _remove_folders(base: Path) -> None:
@@ -110,3 +137,48 @@ def _remove_folders(base: Path) -> None:
         with contextlib.suppress(OSError):
             Path(path).rmdir()
     (base / _MADE).unlink()
+
+
+BESIDE = ("containerd", "containerd-shim-runc-v2", "runc", "docker-proxy", "docker-init")
+"""What an engine starts that its own folder may have; else the one that PATH has is used."""
+_COVERED = (Path("/run"), Path("/proc"), Path("/sys"), *HOST_FOLDERS.values())
+"""The folders that are others for an engine of ours than for this machine."""
+BESIDE_ANOTHER = Readiness(
+    False,
+    f"{PROGRAM}: an engine answers on this machine already, beside which no other one is started",
+    "use hosts of kind testbed, or stop that engine",
+)
+
+
+def program_readiness(named: str) -> Readiness:
+    """Whether such an engine can be started by this user."""
+    file = Path(named)
+    try:
+        wrong = next(_faults(file), None)
+    except OSError as error:
+        wrong = (f"{error.filename or named} cannot be looked at ({error.strerror})", "see who may read it")
+    if wrong is not None:
+        return Readiness(False, f"{PROGRAM}: {wrong[0]}", wrong[1])
+    if os.geteuid() != 0:
+        return Readiness(False, f"{PROGRAM}: only root may start an engine of its own", "run as root")
+    return Readiness(True, f"{named} is started for the run")
+
+
+def _faults(file: Path) -> Iterator[tuple[str, str]]:
+    """Why it may not be started, and what helps. Raises OSError."""
+    if not file.exists():
+        yield f"there is no {file}", f"name the {PROGRAM} of another Docker engine"
+        return
+    if not file.is_file() or not os.access(file, os.X_OK):
+        yield f"{file} is no program that can be started", f"name the {PROGRAM} of another Docker engine"
+        return
+    programs = [file, *(beside for name in BESIDE if (beside := file.with_name(name)).exists())]
+    ways = (way for program in programs for way in (program, program.resolve()))
+    for path in dict.fromkeys(path for way in ways for path in (way, *way.parents)):
+        if path in _COVERED:
+            yield f"an engine of ours has other files in {path} than this machine", f"put {file.name} elsewhere"
+        about = path.stat()
+        if about.st_uid not in (0, os.geteuid()):
+            yield f"{path} belongs to another user, who could change what root starts", f"chown root {path}"
+        if about.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not (path.is_dir() and about.st_mode & stat.S_ISVTX):
+            yield f"{path} may be written to by others, who could change what root starts", f"chmod go-w {path}"

@@ -16,7 +16,7 @@ from typing import Any
 from weighbridge.engines.client import gives_other_ids
 from weighbridge.engines.layers import executable
 from weighbridge.errors import Unavailable
-from weighbridge.linux.mounts import Mounted, mount_table
+from weighbridge.linux.folders import Mounted, mount_table
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.userland import Userland
 

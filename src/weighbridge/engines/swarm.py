@@ -8,12 +8,14 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from ipaddress import IPv4Address, IPv4Network, ip_network
 from typing import Any
 
-from weighbridge.engines.attached import Attached, started
-from weighbridge.engines.client import LABEL, engine_errors, quietly
+from weighbridge.engines.client import engine_errors, quietly, users_engine
+from weighbridge.engines.container import Attached, started
 from weighbridge.engines.docker import Engine
+from weighbridge.engines.labelled import LABEL, Ask
 from weighbridge.engines.networks import mtu_of
 from weighbridge.errors import Unavailable
 from weighbridge.model.host import SWARM_BRIDGE, RunContext
+from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
 
 _ETHERNET = 1500
 _MADE_BRIDGE = f"{LABEL}.made-bridge"
@@ -203,7 +205,8 @@ class _Member:
     def _is(self, node: str | None) -> None:
         """Its number in the swarm: None while it is no member, "" while it becomes one."""
         self._node = node
-        self._engine.host.in_swarm(node, made_bridge=self._made_bridge)
+        if (engine := self._engine.host.capabilities.engine) is not None:
+            engine.in_swarm(node, made_bridge=self._made_bridge)
 
     def leave(self) -> None:
         """Leave, and take away the bridge that the engine made for it."""
@@ -240,20 +243,27 @@ def _remove_bridge(client: Any) -> None:
             network.remove()
 
 
-def leave_ours(client: Any, run_id: str | None = None) -> list[str]:
-    """Leave the swarm that a killed run formed, known by its label; gives the ids of the runs that had formed one.
+class FormedSwarm(Leavings):
+    """The swarm that a killed run formed with the user's engine, known by its label; any other is left alone."""
 
-    ``run_id`` None only looks. A swarm of anybody else is left alone.
-    """
-    with contextlib.suppress(Exception):
-        if not client.info().get("Swarm", {}).get("ControlAvailable"):
-            return []
-        client.swarm.reload()
-        labels = client.swarm.attrs.get("Spec", {}).get("Labels", {})
-        label = labels.get(LABEL)
-        if label and run_id == label:
-            client.swarm.leave(force=True)
-            if _MADE_BRIDGE in labels:
-                _remove_bridge(client)
-        return [str(label)] if label else []
-    return []
+    def find(self, folders: RunFolders) -> Iterator[Leftover]:
+        """It, with its run."""
+        with users_engine() as ask:
+            if ask and (run := _labels(ask).get(LABEL)):
+                yield Leftover(str(run), "swarm", "formed by that run")
+
+    def end(self, run: DeadRun) -> None:
+        """Leave it, and take away the bridge that the engine made for it."""
+        with users_engine() as ask:
+            if ask and (labels := _labels(ask)).get(LABEL) == run.id:
+                ask("POST", "/swarm/leave?force=1")
+                if _MADE_BRIDGE in labels:
+                    ask("DELETE", f"/networks/{SWARM_BRIDGE}")
+
+
+def _labels(ask: Ask) -> Mapping[str, str]:
+    """Those of the swarm that the engine manages; empty where it manages none, or does not say."""
+    with contextlib.suppress(OSError):
+        if (ask("GET", "/info").get("Swarm") or {}).get("ControlAvailable"):
+            return ask("GET", "/swarm")["Spec"].get("Labels") or {}
+    return {}

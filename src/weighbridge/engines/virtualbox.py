@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from weighbridge.errors import Unavailable
-from weighbridge.linux.own_folder import is_own_folder
-from weighbridge.linux.process import run
+from weighbridge.linux import process
+from weighbridge.linux.folders import is_own_folder
 from weighbridge.model.command import Command
+from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
 
 FOLDERS = ("/usr/lib/virtualbox", "/opt/VirtualBox")
 """Where its programs are: the one in PATH is a script that also prints warnings."""
@@ -25,7 +26,7 @@ _LINK = re.compile(r"vboxnet\d{1,3}")
 
 
 def identity(run_id: str, number: int) -> str:
-    """The name of one of a run's, by which `left` finds it."""
+    """The name of one of a run's, by which `VirtualBoxTraces` finds it."""
     return f"{run_id}-{number}"
 
 
@@ -34,28 +35,30 @@ def meeting(name: str) -> str:
     return str(_MEETINGS / f".vbox-{name}-ipc")
 
 
-def left() -> Iterator[tuple[str, Path]]:
-    """This user's folders of sockets, each with its run: what others put into /tmp is theirs."""
-    for path in _MEETINGS.glob(".vbox-*-ipc"):
-        if is_own_folder(path) and (meeting := _MEETING.fullmatch(path.name)):
-            yield meeting[1], path
-
-
 def note_link(state: Path, name: str) -> None:
     """Remember a link that VirtualBox has made for a run: it would outlive it."""
     with (state / _NOTE).open("a") as note:
         note.write(f"{name}\n")
 
 
-def discard(run_id: str, state: Path) -> None:
-    """Remove what a killed run's VirtualBox left; its processes have ended."""
-    for name in _noted(state):
-        for folder in FOLDERS:
-            with contextlib.suppress(Unavailable):
-                run(Command((f"{folder}/{LINKS_OF}", name, "remove"), 20))
-    for owner, path in left():
-        if owner == run_id:
-            shutil.rmtree(path, ignore_errors=True)
+class VirtualBoxTraces(Leavings):
+    """The folders of its sockets, and links of the host that it made."""
+
+    def find(self, folders: RunFolders) -> Iterator[Leftover]:
+        """This user's folders, each with its run: what others put into /tmp is theirs."""
+        for path in _MEETINGS.glob(".vbox-*-ipc"):
+            if is_own_folder(path) and (meeting := _MEETING.fullmatch(path.name)):
+                yield Leftover(meeting[1], "folder of VirtualBox", str(path))
+
+    def remove(self, run: DeadRun) -> None:
+        """Remove both; its processes have ended."""
+        for name in _noted(run.state):
+            for folder in FOLDERS:
+                with contextlib.suppress(Unavailable):
+                    process.run(Command((f"{folder}/{LINKS_OF}", name, "remove"), 20))
+        for path in _MEETINGS.glob(f".vbox-{run.id}-*-ipc"):
+            if is_own_folder(path):
+                shutil.rmtree(path, ignore_errors=True)
 
 
 def _noted(state: Path) -> list[str]:

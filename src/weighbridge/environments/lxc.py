@@ -5,11 +5,11 @@ from contextlib import ExitStack, nullcontext
 from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
-from weighbridge.environments._system_container import LAUNCHER, Container, Started, SystemContainer, joined, remove
 from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.hosts.system_container import LAUNCHER, Container, Started, SystemContainer, joined, remove
 from weighbridge.launcher.within import within
 from weighbridge.linux.cgroup_files import TOP
-from weighbridge.linux.lxc_locks import lock_folder
+from weighbridge.linux.lxc_locks import LxcLocks, lock_folder
 from weighbridge.linux.process import environment_of, mounted_by
 from weighbridge.model.command import Command
 from weighbridge.model.host import Group, Host
@@ -24,6 +24,7 @@ class Lxc(SystemContainer):
 
     kind = "lxc"
     summary = "an LXC system container with network none, host or a bridge of the run"
+    leavings: ClassVar = (LxcLocks(),)
     programs: ClassVar = ("lxc-start", "ip", "nsenter")
     version = ("lxc-start", "--version")
 

@@ -93,7 +93,7 @@ class Native(Environment):
             limits = replace(request.limits, cpus=request.limits.cpus * options.cpu_share)
             request = replace(request, limits=limits)
         if options.engine or options.own_host:
-            request = replace(request, host=request.host.variant("engine" if options.engine else "own"))
+            request = replace(request, host=request.host.dedicated_host("engine" if options.engine else "own"))
         with chroot_site(request) as site:
             if not options.limits:
                 site.notes["limits"] = str(request.limits)

@@ -3,7 +3,7 @@
 from contextlib import ExitStack
 from typing import ClassVar
 
-from weighbridge.environments._system_container import LAUNCHER, Container, Started, SystemContainer, joined, remove
+from weighbridge.hosts.system_container import LAUNCHER, Container, Started, SystemContainer, joined, remove
 from weighbridge.launcher.within import within
 from weighbridge.linux.process import RUN_VARIABLE, most_open_files
 from weighbridge.model.command import Command

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from weighbridge.environments._network_problems import fixed_port_problems, network_problems
+from weighbridge.engines.network_problems import fixed_port_problems, network_problems
 from weighbridge.errors import Unavailable
 from weighbridge.guests import accelerator, data_disk, disk, kernel, ramdisk, vcpus
 from weighbridge.guests.accelerator import LAYERS, Wanted, chosen
@@ -125,7 +125,7 @@ class Qemu(Environment):
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
         """A guest in a control group of its own, which has every thread of the hypervisor."""
         if options.attach:
-            request = replace(request, host=request.host.variant("ports"))
+            request = replace(request, host=request.host.dedicated_host("ports"))
         with ExitStack() as stack:
             group, refused = hypervisor_group(stack, request)
             behind = request.role == "client" and not request.apart
@@ -209,7 +209,8 @@ def _network(options: Any, request: SiteRequest) -> Network | None:
     if options.network == "user":
         return UserNetwork(_outside(request), request.ports)
     bridge = bridge_for(request, attached=bool(options.attach))
-    offloads = request.host.secluded is None or not options.attach or request.host.secluded.offloads
+    disposable = request.host.capabilities.disposable
+    offloads = disposable is None or not options.attach or disposable.offloads
     return Tap(bridge.next_port(), bridge.name, bridge.next_address(), bridge.gateway, bridge.mtu, offloads)
 
 

@@ -16,7 +16,7 @@ def about_hosts(hosts: Mapping[str, Host]) -> dict[str, dict[str, str]]:
 
     Hosts made on this machine beside others: they share its CPUs, and there is no second machine behind them.
     """
-    clocks = {name: offset for name, host in hosts.items() if (offset := host.clock()) is not None}
+    clocks = {name: clock() for name, host in hosts.items() if (clock := host.capabilities.clock) is not None}
     facts = {name: dict(host.facts()) for name, host in hosts.items()}
     for name, offset in clocks.items():
         facts[name]["clock"] = str(offset)

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from weighbridge import build_once
 from weighbridge.errors import Unavailable
+from weighbridge.model.host import Host
 from weighbridge.model.userland import Userland
 from weighbridge.userland.commands import must
 
@@ -30,6 +31,14 @@ def ensure(userland: Userland, cache: Path, say: Callable[[str], None]) -> Path:
         make_disk(work / NAME, size_of(userland.root), userland.root)
 
     return build_once.ensure_file(file, "the disk of guests", say, make)
+
+
+def place_on(host: Host, image: Path) -> str:
+    """The place of such a file on a host, brought there at first use. Unavailable where that cannot be."""
+    place = host.capabilities.guest_disk
+    if place is None:
+        raise Unavailable(f"the disk of a guest cannot be brought to host {host.name}: use local or guest hosts")
+    return place(image)
 
 
 def make_disk(file: Path, size: int, content: Path) -> None:

@@ -16,7 +16,7 @@ from weighbridge.linux.links import must
 from weighbridge.linux.network import in_network_of
 from weighbridge.linux.process import link_prefix
 from weighbridge.model.command import Command
-from weighbridge.model.host import Host, RunContext, SecludedHost
+from weighbridge.model.host import DisposableHost, Host, RunContext
 from weighbridge.model.site import SiteRequest
 
 _FIRST, _SUBNETS = 202, 48
@@ -119,19 +119,20 @@ def bridge_for(request: SiteRequest, *, attached: bool) -> Bridge:
     on it, which is so where its client is.
     """
     if attached:
-        if request.host.secluded is None:
+        disposable = request.host.capabilities.disposable
+        if disposable is None:
             raise Unavailable(
                 f"attach: interface would take the address of {request.host.interface or 'an interface'} on "
                 f"{request.host.name}: use testbed hosts"
             )
-        return bridge_over(request.run, request.host.secluded)
+        return bridge_over(request.run, disposable)
     bridge = bridge_of(request.run, request.host)
     if request.role == "client":
         bridge.let_ports_pass()
     return bridge
 
 
-def bridge_over(run: RunContext, host: SecludedHost) -> Bridge:
+def bridge_over(run: RunContext, host: DisposableHost) -> Bridge:
     """A bridge of which the interface of a host made for the run is a port, for good: one subnet across all hosts."""
     return run.share(f"bridge over the interface of {host.name}", lambda: _over(run, host))
 
@@ -162,7 +163,7 @@ def _own(run: RunContext, host: Host) -> Iterator[Bridge]:
 
 
 @contextmanager
-def _over(run: RunContext, host: SecludedHost) -> Iterator[Bridge]:
+def _over(run: RunContext, host: DisposableHost) -> Iterator[Bridge]:
     name = f"{link_prefix(run.id)}b"
     mtu = _file(host, f"/sys/class/net/{host.interface}/mtu") or "1500"
     hardware = _file(host, f"/sys/class/net/{host.interface}/address") or ""

@@ -1,21 +1,41 @@
-"""This machine."""
+"""This machine: what it may be changed for in a run, and folders on its disk for the data of sites and engines."""
 
 import contextlib
 import os
+import shutil
 import sys
-from collections.abc import Collection, Mapping
-from contextlib import AbstractContextManager
+import time
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
-from weighbridge.hosts._claim import Claim
-from weighbridge.hosts._data import data_folder_here
+from weighbridge.errors import Unavailable
 from weighbridge.linux import cgroup_files, cpus, network, process
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.delegation import tree
+from weighbridge.linux.folders import unmount_below
+from weighbridge.linux.process import output
 from weighbridge.model.command import Command, Completed
-from weighbridge.model.host import HERE, Group, Host, Link, RunContext
+from weighbridge.model.host import HERE, Capabilities, Group, Host, RunContext
 from weighbridge.model.isolation import Layers
 from weighbridge.model.userland import Userland
+
+
+class SinglePurpose:
+    """The one purpose of a host; testbed hosts need none, since another one is quickly made."""
+
+    def __init__(self, whose: str) -> None:
+        self._whose = whose
+        self._purpose = ""
+
+    def take(self, purpose: str) -> None:
+        """Take it for ``purpose``; Unavailable where it is taken for another one."""
+        if self._purpose not in ("", purpose):
+            raise Unavailable(
+                f"{self._whose} cannot be changed for '{self._purpose}' and for '{purpose}' in one study: "
+                "use hosts of kind testbed, or a study for each"
+            )
+        self._purpose = purpose
 
 
 class LocalHost:
@@ -23,11 +43,9 @@ class LocalHost:
 
     this_machine = True
     python = sys.executable
-    secluded = None
     interface = ""
     cpuset: str | None = None
     layers: Layers = ()
-    hypervisor: Group | None = None
 
     def __init__(self, run_id: str, name: str = "local", address: str = "127.0.0.1") -> None:
         self.name = name
@@ -38,7 +56,12 @@ class LocalHost:
         self.variables = {process.RUN_VARIABLE: run_id}
         """What everything that it starts has in its environment, beside our own variables."""
         self._run_id = run_id
-        self._claim = Claim(f"host {name}")
+        self._claim = SinglePurpose(f"host {name}")
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """Guests have their disks where they were built."""
+        return Capabilities(guest_disk=self.program)
 
     def run(self, command: Command) -> Completed:
         """Run to the end; killed at its deadline."""
@@ -55,10 +78,6 @@ class LocalHost:
     def program(self, program: Path) -> str:
         """Where it was built."""
         return str(program)
-
-    def disk(self, image: Path) -> str:
-        """Where it was built."""
-        return str(image)
 
     def read(self, path: str) -> bytes:
         """A file of this machine. Raises OSError."""
@@ -97,27 +116,38 @@ class LocalHost:
         """An empty folder on this machine's disk."""
         return data_folder_here(run, name)
 
-    def variant(self, purpose: str) -> Host:
+    def dedicated_host(self, purpose: str) -> Host:
         """This machine itself; Unavailable once it is changed for another purpose."""
         self._claim.take(purpose)
         return self
-
-    def engine_url(self) -> None:
-        """None: whatever answers here."""
-
-    def in_swarm(self, node: str | None, *, made_bridge: bool) -> None:
-        """Nothing: `weighbridge clean` finds the swarm by its label."""
-
-    def link(self) -> Link | None:
-        """None: what is measured on one machine uses no cable."""
-        return None
-
-    def set_link(self, *, limited: bool) -> None:
-        """Nothing: it has no cable with a limit of ours."""
 
     def facts(self) -> Mapping[str, str]:
         """Nothing: the fingerprint of the run is about this machine."""
         return {}
 
-    def clock(self) -> None:
-        """None: this machine's own."""
+
+@contextmanager
+def data_folder_here(run: RunContext, name: str) -> Iterator[Path]:
+    """Make it beside the data of engines, where ``weighbridge clean`` looks too, and remove it at the end."""
+    folder = run.cache / "engines" / run.id / f"data-{name}"
+    folder.mkdir(parents=True)
+    try:
+        yield folder
+    finally:
+        unmount_below(folder)
+        shutil.rmtree(folder, ignore_errors=True)
+        for above in (folder.parent, folder.parent.parent):
+            with contextlib.suppress(OSError):
+                above.rmdir()
+
+
+def remove_engine_folder(data: Path) -> None:
+    """Remove an engine's folder. Where its host has just gone, its mounts are taken apart a moment later."""
+    for _ in range(50):
+        output(("rm", "-rf", "--one-file-system", str(data)), deadline_s=300)  # far faster than shutil's
+        if not data.exists():
+            break
+        time.sleep(0.1)
+    for folder in (data.parent, data.parent.parent):
+        with contextlib.suppress(OSError):
+            folder.rmdir()

@@ -1,7 +1,7 @@
 """The switch of a testbed: a Linux bridge in a network namespace of its own, and the cables to its hosts.
 
 In the root namespace br_netfilter would send its frames through the machine's own packet filter, which an engine
-there may have set to drop.
+there may have set to drop. The process that holds the namespace ends with us, as those of testbed hosts do.
 """
 
 import contextlib
@@ -10,10 +10,10 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from typing import TypeVar
 
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.hosts._hold import hold
-from weighbridge.hosts.kinds._cable import CableOptions
+from weighbridge.hosts.cable_options import CableOptions
 from weighbridge.hosts.kinds.testbed import TestbedOptions
 from weighbridge.hosts.local import LocalHost
 from weighbridge.linux import network, tc
@@ -21,8 +21,34 @@ from weighbridge.linux.links import NO_OFFLOADS
 from weighbridge.linux.network import in_network_of
 from weighbridge.linux.process import Process
 from weighbridge.model.command import Command, Completed, HostProcess
-from weighbridge.model.host import RunContext
+from weighbridge.model.host import Host, RunContext
 from weighbridge.model.quantity import cpus_in
+
+JOIN = 'while [ "$1" != -- ]; do echo 0 > "$1" || exit 125; shift; done; shift; exec "$@"'
+"""A shell that writes itself into the control groups named before "--", then becomes the program."""
+P = TypeVar("P", bound=HostProcess)
+_READY_S = 20.0
+_PAUSE_S = 0.005
+
+
+def await_ready(process: P, refusal: str, ready_s: float = _READY_S) -> P:
+    """Give the process back once it has printed a whole line with ``ready``.
+
+    Where it ends before, or does not become ready in ``ready_s`` seconds, it is stopped and Unavailable raised:
+    ``refusal`` and its last words.
+    """
+    with contextlib.ExitStack() as stack:
+        stack.callback(process.stop)
+        for _ in range(int(ready_s / _PAUSE_S)):
+            said = process.output_so_far()
+            if b"ready" in said and said.endswith(b"\n"):
+                stack.pop_all()
+                return process
+            if process.wait(_PAUSE_S):
+                break
+        last_words = process.stop().last_words
+    raise Unavailable(f"{refusal}: {last_words}")
+
 
 SUBNET = "198.19.200.0/24"
 """Of 198.18.0.0/15, which is set aside for measuring networks (RFC 2544); the environment netns begins below it."""
@@ -89,7 +115,7 @@ class Switch:
         if not (local := LocalHost(run.id)).root:
             raise Unavailable("only root may make testbed hosts: run as root")
         started = local.start(Command(("unshare", "--net", "sh", "-c", _SWITCH)), hold=True)
-        holder = hold(started, "the switch of the testbed cannot be made")
+        holder = await_ready(started, "the switch of the testbed cannot be made")
         try:
             yield cls(run, holder)
         finally:
@@ -230,3 +256,18 @@ def _mask(cpus: list[int]) -> str:
         groups.append(f"{bits & 0xFFFFFFFF:08x}")
         bits >>= 32
     return ",".join(reversed(groups))
+
+
+# the names come from the kernel's table of the namespace; /sys may still show another one's
+_SWITCH_OFF = """sed -n 's/^ *\\([^:]*\\):.*/\\1/p' /proc/self/net/dev | while read -r name; do
+    [ "$name" = lo ] || ethtool -K "$name" "$@"
+done"""
+
+
+def without_offloads(host: Host, pid: int) -> None:
+    """Switch them off on the interfaces of the container of ``pid`` and on the host's ends. Raises Unavailable."""
+    each = ("sh", "-c", _SWITCH_OFF, "off", *NO_OFFLOADS)
+    for prefix in (("nsenter", "--target", str(pid), "--net", "--mount=/proc/1/ns/mnt", "--"), ()):
+        done = host.run(Command((*prefix, *each), 30))
+        if done.returncode != 0:
+            raise Unavailable(f"host {host.name}: offloads cannot be switched off: {done.last_words}")

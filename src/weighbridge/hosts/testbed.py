@@ -6,26 +6,20 @@ the folder of its engine and paused containers (which cannot die frozen) are lef
 """
 
 import contextlib
-import sys
 from collections.abc import Collection, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.hosts._data import remove_engine_folder
-from weighbridge.hosts._hold import JOIN, hold
-from weighbridge.hosts._offloads import without_offloads
 from weighbridge.hosts.kinds.testbed import TestbedOptions, init_program, no_init
-from weighbridge.hosts.local import LocalHost
-from weighbridge.hosts.switch import NOWHERE, SUBNET, Switch
-from weighbridge.linux import cgroup_files, cpus, network, tc
+from weighbridge.hosts.local import LocalHost, remove_engine_folder
+from weighbridge.hosts.switch import JOIN, NOWHERE, SUBNET, Switch, await_ready, without_offloads
+from weighbridge.linux import cpus, network, tc
 from weighbridge.linux.cgroups import Cgroup
-from weighbridge.linux.process import Process
-from weighbridge.model.command import Command, Completed, HostProcess, Stream
-from weighbridge.model.host import HERE, Group, Limits, Link, RunContext, SecludedHost
-from weighbridge.model.isolation import Layers
+from weighbridge.linux.process import Process, SocketStream
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.host import Capabilities, Group, Limits, Link, RunContext
 from weighbridge.model.quantity import cpus_in
-from weighbridge.model.userland import Userland
 
 # /sys is mounted anew so that it shows this network namespace, with the tree of control groups bound back into it.
 # What is written below /run, /etc, /opt and /var/lib stays in the host: dockerd keeps files of overlay networks in
@@ -62,31 +56,26 @@ _JOIN = f'trap "" TERM INT; {JOIN}'
 NAMESPACES = ("--mount", "--uts", "--ipc", "--net", "--pid")
 
 
-class TestbedHost:
-    """One such host. Implements ``Host``."""
+class TestbedHost(LocalHost):
+    """One such host, which sees this machine's files. Implements ``DisposableHost`` and ``LimitedCable``."""
 
     __test__ = False  # no test, whatever its name begins with
-    machine = HERE
     this_machine = False
-    python = sys.executable
     subnet, gateway = SUBNET, NOWHERE
-    root, interface, power, data_disk = True, "eth0", None, None
-    layers: Layers = ()
-    hypervisor: Group | None = None
+    interface = "eth0"
 
     def __init__(
         self, name: str, options: TestbedOptions, run: RunContext, switch: Switch, holder: Process, group: Cgroup
     ) -> None:
-        self.name = name
+        address, self._mac = switch.next_host()
+        super().__init__(run.id, name, address)
         self.network = (name, "/proc/1/net/dev")
         self.options = options
         self.cpuset = options.cpus
-        self.address, self._mac = switch.next_host()
         self.switch = switch
         self.limited = options.link is not None
         """Whether its cable's rate limit is in force."""
         self._run = run
-        self._local = LocalHost(run.id)
         self._holder = holder
         self._join = [str(path) for path in group.procs]
         self.pid = _first_process(holder)
@@ -96,9 +85,10 @@ class TestbedHost:
         self._enter = ("nsenter", "--target", str(self.pid), *NAMESPACES, "--", "env", "--default-signal=TERM,INT")
 
     @property
-    def secluded(self) -> SecludedHost:
-        """Itself."""
-        return self
+    def capabilities(self) -> Capabilities:
+        """What is its own."""
+        cable = None if self.options.link is None else self
+        return Capabilities(disposable=self, cable=cable, limited_cable=cable, guest_disk=self.program)
 
     def _alive(self) -> None:
         if self._holder.poll() is not None:
@@ -111,36 +101,22 @@ class TestbedHost:
 
     def run(self, command: Command) -> Completed:
         """Run to the end; killed at its deadline."""
-        completed = self._local.run(self._inside(command))
+        completed = super().run(self._inside(command))
         if completed.returncode != 0:
             self._alive()
         return completed
 
-    def start(self, command: Command, *, hold: bool = False) -> HostProcess:
+    def start(self, command: Command, *, hold: bool = False) -> Process:
         """Start and return at once."""
-        return self._local.start(self._inside(command), hold=hold)
+        return super().start(self._inside(command), hold=hold)
 
-    def talk(self, command: Command) -> tuple[HostProcess, Stream]:
+    def talk(self, command: Command) -> tuple[Process, SocketStream]:
         """Start a program that is talked to over its standard input and output."""
-        return self._local.talk(self._inside(command))
-
-    def program(self, program: Path) -> str:
-        """As on this machine, whose files the host sees."""
-        return str(program)
-
-    disk = program
+        return super().talk(self._inside(command))
 
     def read(self, path: str) -> bytes:
         """A file as the host's processes see it. Raises OSError."""
         return (self.folder / path.lstrip("/")).read_bytes()
-
-    def meters_of(self, pid: int) -> Mapping[str, float]:
-        """The counters of the control group that a process is in; empty where it has ended."""
-        return cgroup_files.meters_of(self.read, pid)
-
-    def scope_of(self, pid: int) -> Mapping[str, str]:
-        """The files of its control group and of its network, by label; empty where it has ended."""
-        return cgroup_files.scope_of(self.read, pid)
 
     def signal(self, pid: int, number: int) -> None:
         """Send a signal to a process group of the host."""
@@ -163,25 +139,11 @@ class TestbedHost:
         used = network.bound("tcp", self.folder / "proc/1") | network.bound("udp", self.folder / "proc/1")
         return network.free_port(taken, lambda port: port not in used)
 
-    def userland(self, userland: Userland) -> Path:
-        """As on this machine, whose files the host sees."""
-        return userland.root
-
-    def data_folder(self, run: RunContext, name: str) -> AbstractContextManager[Path]:
-        """As on this machine, whose files the host sees."""
-        return self._local.data_folder(run, name)
-
-    def variant(self, purpose: str) -> "TestbedHost":
+    def dedicated_host(self, purpose: str) -> "TestbedHost":
         """One more host, with the same cable and CPUs."""
         return self._run.share(
             f"host {self.name} {purpose}", lambda: testbed_host(f"{self.name}-{purpose}", self.options, self._run)
         )
-
-    def engine_url(self) -> None:
-        """None: it has none but ours."""
-
-    def in_swarm(self, node: str | None, *, made_bridge: bool) -> None:
-        """Nothing: its engine ends with it."""
 
     @contextmanager
     def engine_folder(self) -> Iterator[str]:
@@ -192,9 +154,6 @@ class TestbedHost:
             yield str(data)
         finally:
             remove_engine_folder(data)
-
-    def image_layer(self, userland: Userland) -> None:
-        """None: images hold a copy."""
 
     def reach(self, path: str) -> Path | None:
         """The file itself."""
@@ -213,11 +172,10 @@ class TestbedHost:
 
     def set_link(self, *, limited: bool) -> None:
         """Put the token buckets at both ends of its cable, or take them away."""
-        wanted = limited and self.options.link is not None
-        if wanted != self.limited:
+        if limited != self.limited:
             self._alive()
-            self.switch.limit(self.address, self.options if wanted else None, self._within)
-            self.limited = wanted
+            self.switch.limit(self.address, self.options if limited else None, self._within)
+            self.limited = limited
 
     def facts(self) -> Mapping[str, str]:
         """Its cable and CPUs."""
@@ -230,9 +188,6 @@ class TestbedHost:
             "offloads": "on" if options.has_offloads else "off",
             "CPUs": options.cpus or "all of this machine",
         }
-
-    def clock(self) -> None:
-        """None: this machine's own."""
 
     @property
     def offloads(self) -> bool:
@@ -286,7 +241,7 @@ def _hold(run: RunContext, init: str, name: str, group: Cgroup) -> Process:
     namespaces = ("--fork", "--kill-child", "--propagation", "private")
     own = (init, f"wb-{name}", str(run.cache.resolve()))
     argv = (*join, "unshare", *NAMESPACES, *namespaces, "--", "sh", "-c", _INIT, "init", *own)
-    return hold(LocalHost(run.id).start(Command(argv), hold=True), f"the testbed host {name} cannot be made")
+    return await_ready(LocalHost(run.id).start(Command(argv), hold=True), f"the testbed host {name} cannot be made")
 
 
 def _first_process(holder: Process) -> int:

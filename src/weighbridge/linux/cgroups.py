@@ -199,7 +199,8 @@ class Cgroup:
             self.thaw_below()
         while (pids := self.pids()) and time.monotonic() < deadline:
             for pid in pids:
-                with contextlib.suppress(ProcessLookupError):
+                # one of a user's further ids ends with the first process of its namespace
+                with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(pid, signal.SIGKILL)
             time.sleep(0.005)
 
@@ -246,9 +247,15 @@ def groups_of(run_id: str, mount: Path = MOUNT) -> list[Cgroup]:
     return groups
 
 
-def remove_top(mount: Path = MOUNT) -> None:
-    """Remove the groups `TOPS` themselves where they are empty, and one in which no process of ours is any more."""
-    bases_of_ours = (base for tree in trees(mount) for base in hierarchies(tree))
+def remove_top(mount: Path = MOUNT, *, run_id: str = "") -> None:
+    """Remove the groups `TOPS` themselves where they are empty, and one in which no process of ours is any more.
+
+    Of the run with this id, whose groups are below them, the topmost one too.
+    """
+    bases_of_ours = [base for tree in trees(mount) for base in hierarchies(tree)]
+    for folder in (base / top / run_id for base in bases_of_ours for top in TOPS if run_id):
+        with contextlib.suppress(OSError):
+            folder.rmdir()
     for folder in (base / top for base in bases_of_ours for top in (*TOPS, ITSELF)):
         with contextlib.suppress(OSError):
             added = _added(folder)

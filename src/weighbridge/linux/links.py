@@ -14,17 +14,20 @@ from weighbridge.linux.process import link_prefix, output
 from weighbridge.model.command import Command
 from weighbridge.model.host import Host
 
-_OURS = re.compile(r'^-A ((?:FORWARD|PREROUTING) .*--comment "?weighbridge-([0-9a-f]{12})"? .*)$', re.MULTILINE)
+_RULE = re.compile(r'^-A ((?:FORWARD|PREROUTING) .*--comment "?weighbridge-([0-9a-f]{12})"? .*)$', re.MULTILINE)
 _TABLES = {"FORWARD": "filter", "PREROUTING": "raw"}
 """The tables of the chains that rules of ours are in."""
 
+FOLDER = Path("/sys/class/net")
+OURS = re.compile(r"wb-([0-9a-f]{6})-(?:[bnpv]?\d+|c)")
+"""The names of the links of runs, each with the end of its run's id."""
 NO_OFFLOADS = ("tso", "off", "gso", "off", "gro", "off")
 """What `ethtool -K` switches off where a host has no offloads."""
 
 
 def interfaces() -> list[str]:
     """The names of this machine's network interfaces."""
-    return sorted(path.name for path in Path("/sys/class/net").iterdir() if path.is_symlink())
+    return sorted(path.name for path in FOLDER.iterdir() if path.is_symlink())
 
 
 def rule(bridge: str, run_id: str, other: str | None = None) -> tuple[str, ...]:
@@ -52,12 +55,12 @@ def drops_routed(saved: str, bridge: str) -> bool:
 
 def is_rule(line: str) -> bool:
     """Whether a line of iptables-save(8) is a rule of ours, of whichever run."""
-    return _OURS.fullmatch(line) is not None
+    return _RULE.fullmatch(line) is not None
 
 
 def rules_in(saved: str) -> Iterator[tuple[str, str]]:
     """Each rule of ours in the output of iptables-save(8): the run's id, and what follows ``-D``."""
-    for found in _OURS.finditer(saved):
+    for found in _RULE.finditer(saved):
         yield found[2], found[1]
 
 
@@ -98,7 +101,7 @@ def must_tell(host: Host, *argv: str) -> str:
 
 def remove_all(run_id: str) -> None:
     """Remove a run's links and take out its rules."""
-    for link in sorted(Path("/sys/class/net").glob(f"{link_prefix(run_id)}*")):
+    for link in sorted(FOLDER.glob(f"{link_prefix(run_id)}*")):
         output(("ip", "link", "delete", link.name))
     for run, words in rules():
         if run == run_id:

@@ -2,7 +2,10 @@
 
 import contextlib
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+
+from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
 
 LOCKS = Path("/run/lxc/lock")
 """Root's."""
@@ -22,3 +25,19 @@ def remove(containers: Path) -> None:
             break
         with contextlib.suppress(OSError):
             above.rmdir()
+
+
+class LxcLocks(Leavings):
+    """The locks of a run's containers, whose folders are among its data."""
+
+    portable = told_by_host = True
+
+    def find(self, folders: RunFolders) -> Iterator[Leftover]:
+        """Each run's folder."""
+        runs = lock_folder(folders.data)
+        with contextlib.suppress(OSError):
+            yield from (Leftover(path.name, "lock", str(path)) for path in sorted(runs.iterdir()))
+
+    def remove(self, run: DeadRun) -> None:
+        """Remove it."""
+        remove(run.data)

@@ -1,11 +1,13 @@
 """The domains that runs have on this machine, where it is the first domain of Xen."""
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 
-from weighbridge.linux.process import run
+from weighbridge.linux import process
 from weighbridge.model.command import Command
 from weighbridge.model.isolation import Layer
+from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
 
 CAPABILITIES = "/proc/xen/capabilities"
 FIRST_DOMAIN = b"control_d"
@@ -33,11 +35,18 @@ def domains() -> list[tuple[str, str]]:
             return []
     except OSError:
         return []
-    return named(run(Command(("xl", "list"), _ANSWER_S)).text)
+    return named(process.run(Command(("xl", "list"), _ANSWER_S)).text)
 
 
-def destroy(run_id: str) -> None:
-    """End every domain of a run."""
-    for whose, name in domains():
-        if whose == run_id:
-            run(Command(("xl", "destroy", name), _ANSWER_S))
+class XenDomains(Leavings):
+    """The domains of a run."""
+
+    def find(self, folders: RunFolders) -> Iterator[Leftover]:
+        """Each domain of a run."""
+        yield from (Leftover(owner, "domain", name) for owner, name in domains())
+
+    def remove(self, run: DeadRun) -> None:
+        """End each; whoever was making one has ended by now."""
+        for owner, name in domains():
+            if owner == run.id:
+                process.run(Command(("xl", "destroy", name), _ANSWER_S))

@@ -171,12 +171,10 @@ class Host(Protocol):
     """The CPUs that belong to it, where it does not have all of its machine's."""
     layers: Layers
     """The hypervisors that it is in itself, as far as they are ours, the outermost first; () where there are none."""
-    hypervisor: Group | None
-    """The control group on this machine of the outermost of them: it is a guest here, and uses this machine."""
 
     @property
-    def secluded(self) -> "SecludedHost | None":
-        """The host itself, where it was made for the run and nothing else uses it."""
+    def capabilities(self) -> "Capabilities":
+        """What it has or can do that others have not."""
 
     def run(self, command: Command) -> Completed:
         """Run to the end; killed at its deadline."""
@@ -189,9 +187,6 @@ class Host(Protocol):
 
     def program(self, program: Path) -> str:
         """The place there of a file of ours, brought at first use: a program (static, for such machines), a CD."""
-
-    def disk(self, image: Path) -> str:
-        """The place there of a file system, brought at first use; nobody writes to it. Raises Unavailable."""
 
     def read(self, path: str) -> bytes:
         """A file of the host, as its processes see it (/proc too). Raises OSError."""
@@ -220,32 +215,14 @@ class Host(Protocol):
     def data_folder(self, run: RunContext, name: str) -> AbstractContextManager[Path]:
         """An empty folder on the host's disk, as the host names it; gone when the context ends."""
 
-    def variant(self, purpose: str) -> "Host":
+    def dedicated_host(self, purpose: str) -> "Host":
         """A host like this one that is only used for ``purpose`` (a changed network, an engine's settings).
 
         A testbed makes one more host; elsewhere it is the host itself, and Unavailable where it has another already.
         """
 
-    def engine_url(self) -> str | None:
-        """The address of the Docker engine that it has; None: whatever answers on this machine, or one of ours."""
-
-    def in_swarm(self, node: str | None, *, made_bridge: bool) -> None:
-        """Have its engine leave the swarm in which it is ``node`` when we end, however we end, if we cannot do so.
-
-        "" while it becomes a member, None once it has left. ``made_bridge``: it had no docker_gwbridge before.
-        """
-
-    def link(self) -> Link | None:
-        """Its cable, where that has a rate that is known and in force."""
-
-    def set_link(self, *, limited: bool) -> None:
-        """Put the rate limit that the study gives its cable in force, or lift it; nothing where it has none."""
-
     def facts(self) -> Mapping[str, str]:
         """What is particular about it: link rate, MTU, offloads, versions."""
-
-    def clock(self) -> ClockOffset | None:
-        """How far its clock is from this machine's; None where it is the same one."""
 
 
 @dataclass(frozen=True)
@@ -257,7 +234,7 @@ class HostTraits:
     itself, of which there is one. ``networks``: hosts reach one another where they are on a common one.
     ``attachable``: its interface is known, and container networks that are attached to it are on its network.
     ``gives_addresses``: containers on such networks get addresses without being given them in the study.
-    ``secluded``: it is made for the run, and an open one is a `SecludedHost`. ``interface``: the name of the one
+    ``disposable``: it is made for the run, and an open one is a `DisposableHost`. ``interface``: the name of the one
     interface that it is made with; empty where that is not known. ``slows_disk``: its data disk can be limited.
     """
 
@@ -267,7 +244,7 @@ class HostTraits:
     networks: AbstractSet[str] = frozenset()
     attachable: bool = True
     gives_addresses: bool = False
-    secluded: bool = False
+    disposable: bool = False
     interface: str = ""
     slows_disk: bool = False
 
@@ -280,6 +257,33 @@ THIS_MACHINE = HostTraits(
     here=True, this_machine=True, networks=frozenset({"switch"}), attachable=False, gives_addresses=True
 )
 """Of the host that a study has which names none."""
+
+
+class HostEngine(Protocol):
+    """The Docker engine that another machine has, and that stays there."""
+
+    def engine_url(self) -> str:
+        """Its address, for the SDK. Unavailable: none is there, or it may not be used."""
+
+    def in_swarm(self, node: str | None, *, made_bridge: bool) -> None:
+        """Have it leave the swarm in which it is ``node`` when we end, however we end, if we cannot do so.
+
+        "" while it becomes a member, None once it has left. ``made_bridge``: it had no docker_gwbridge before.
+        """
+
+
+class Cable(Protocol):
+    """The cable of a host that is on a network of several."""
+
+    def link(self) -> Link | None:
+        """It, where it has a rate that is known and in force."""
+
+
+class LimitedCable(Protocol):
+    """A cable for which the study gives a rate limit."""
+
+    def set_link(self, *, limited: bool) -> None:
+        """Put it in force, or lift it."""
 
 
 class Power(Protocol):
@@ -302,7 +306,7 @@ class DataDisk(Protocol):
         """Hold back requests to it, or no longer. Raises EnvironmentLost."""
 
 
-class SecludedHost(Host, Protocol):
+class DisposableHost(Host, Protocol):
     """A host that was made for the run, whose packet filter, folders and networks nothing else uses.
 
     An engine is started inside it, everything in it may be changed, and ends with it.
@@ -315,9 +319,6 @@ class SecludedHost(Host, Protocol):
 
     def engine_folder(self) -> AbstractContextManager[str]:
         """A folder for the data of an engine in it, as it names it; what was in it is gone when the context ends."""
-
-    def image_layer(self, userland: Userland) -> Path | None:
-        """A folder of it with the userland that an image may have as a layer, as it is; None: images hold a copy."""
 
     def reach(self, path: str) -> Path | None:
         """A socket of this machine that leads to its socket at ``path``; None while there is none."""
@@ -335,10 +336,26 @@ class SecludedHost(Host, Protocol):
     def switch_off(self) -> None:
         """End everything in it at once."""
 
-    @property
-    def data_disk(self) -> DataDisk | None:
-        """The disk of its data; None where that is on a disk which others use."""
 
-    @property
-    def power(self) -> Power | None:
-        """Its power; None where it shares a kernel and a disk with hosts that stay."""
+@dataclass(frozen=True)
+class Capabilities:
+    """What a host has or can do that others have not: each is None where it has not."""
+
+    disposable: DisposableHost | None = None
+    """The host itself, where it was made for the run and nothing else uses it."""
+    engine: HostEngine | None = None
+    """Without it: whatever answers on this machine, or one of ours."""
+    cable: Cable | None = None
+    limited_cable: LimitedCable | None = None
+    clock: Callable[[], ClockOffset] | None = None
+    """How far its clock is from this machine's, where it is not the same one."""
+    guest_disk: Callable[[Path], str] | None = None
+    """The place there of a file system for guests, brought at first use; nobody writes to it. Raises Unavailable."""
+    image_layer: Callable[[Userland], Path] | None = None
+    """A folder of it with the userland that an image may have as a layer, as it is; else images hold a copy."""
+    hypervisor: Group | None = None
+    """The control group on this machine of the outermost of its ``layers``: it is a guest, and uses this machine."""
+    data_disk: DataDisk | None = None
+    """The disk of its data, where no others use that."""
+    power: Power | None = None
+    """Its power, where it shares no kernel and no disk with hosts that stay."""

@@ -1,10 +1,11 @@
 """What all plug-ins have in common: one object per module, which the registry finds."""
 
 from abc import ABC
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, ClassVar, Literal
 
+from weighbridge.model.leavings import Leavings
 from weighbridge.model.options import Options
 
 
@@ -43,6 +44,12 @@ class Plugin(ABC):
     """For those of its programs that are in no distribution's packages: the command that installs each."""
     launches: ClassVar[bool] = False
     """Whether it brings up launchers of sites, which are built here once."""
+
+    leavings: ClassVar[Sequence[Leavings]] = ()
+    """What may stay on a machine of what an environment, a storage or a kind of host makes there, if a run is killed.
+
+    Beside what its host knows of everybody's, where it is not a host: processes, control groups, links, data folders.
+    """
 
     def unverified(self, options: Any | None = None) -> str:
         """What of it has never been seen to work on real hardware, with these options where some are given; else "".

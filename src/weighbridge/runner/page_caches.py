@@ -41,7 +41,7 @@ def settle_page_caches(
     for host in beside.values():
         with suppress(EnvironmentLost):  # the trial is not its own
             host.run(Command(("sh", "-c", _WRITE), _DROP_S))
-    if any(host.hypervisor is not None for host in (*outer, *beside.values())):
+    if any(host.capabilities.hypervisor is not None for host in (*outer, *beside.values())):
         done = run_here(command)
         _require("of this machine", done.returncode, done.last_words, empty=empty)
 

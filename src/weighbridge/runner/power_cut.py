@@ -94,10 +94,9 @@ def host_of(site: Site, mounts: list[Mount]) -> Host:
 
 def power_of(host: Host) -> Power:
     """Its power. Raises Unavailable where that cannot be cut."""
-    made = host.secluded
-    if made is None or made.power is None:
+    if (power := host.capabilities.power) is None:
         raise Unavailable(f"its data are on host {host.name}, whose power cannot be cut: use a host of kind guest")
-    return made.power
+    return power
 
 
 def in_memory(site: Site) -> bool:

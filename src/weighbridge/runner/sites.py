@@ -206,7 +206,8 @@ class Sites:
         self._awake = wanted
         sites: Mapping[Role, Site] = {role: self._open[key] for role, key in keys.items()}
         for host in {site.host.name: site.host for site in sites.values()}.values():
-            host.set_link(limited=cell.link != "none")
+            if (cable := host.capabilities.limited_cable) is not None:
+                cable.set_link(limited=cell.link != "none")
         keeper = keys.get("server", keys[measured])
         keepers = [*(site.host for site in self._at(keeper)), *self._storage_servers(wanted)]
         set_disk_speed(keepers, None)

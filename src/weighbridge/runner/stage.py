@@ -111,7 +111,8 @@ class Stage:
 def links_of(sites: Mapping[Role, Site]) -> tuple[Link, ...]:
     """The cables with a rate: of the hosts, each once, and of the sites."""
     hosts = {site.host.name: site.host for site in sites.values()}
-    of_hosts = [link for host in hosts.values() if (link := host.link()) is not None]
+    cables = [cable for host in hosts.values() if (cable := host.capabilities.cable) is not None]
+    of_hosts = [link for cable in cables if (link := cable.link()) is not None]
     return (*of_hosts, *(link for site in sites.values() for link in site.links))
 
 
@@ -137,5 +138,5 @@ def below(sites: Mapping[Role, Site], here: Read) -> dict[str, Machine]:
 
 
 def _hypervisors(sites: Mapping[Role, Site]) -> dict[str, Group]:
-    hosts = (site.host for site in sites.values())
-    return {f"hypervisor of host {host.name}": host.hypervisor for host in hosts if host.hypervisor is not None}
+    groups = {f"hypervisor of host {site.host.name}": site.host.capabilities.hypervisor for site in sites.values()}
+    return {name: group for name, group in groups.items() if group is not None}

@@ -79,8 +79,7 @@ def set_disk_speed(hosts: Iterable[Host], name: str | None) -> None:
     Raises Unavailable where one cannot be limited, EnvironmentLost where it does not answer.
     """
     for host in hosts:
-        disk = host.secluded.data_disk if host.secluded is not None else None
-        if disk is not None:
+        if (disk := host.capabilities.data_disk) is not None:
             disk.set_disk_speed(SPEEDS[name] if name else None)
         elif name:
             raise Unavailable(f"the disk of host {host.name} cannot be limited: use hosts of kind guest")

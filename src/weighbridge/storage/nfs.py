@@ -141,7 +141,7 @@ def unmount(run: RunContext, host: Host, path: str) -> None:
 def _services(host: Host) -> Iterator[None]:
     if host.machine == HERE:
         raise Unavailable(f"host {host.name}: {why_not_here()}: {REMEDY}")
-    if host.secluded is None:
+    if host.capabilities.disposable is None:
         raise Unavailable(f"host {host.name}: {_LEFT}: {REMEDY}")
     if not host.root:
         raise Unavailable(f"host {host.name}: only root may mount NFS")

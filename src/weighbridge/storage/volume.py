@@ -2,9 +2,9 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
-from weighbridge.engines.client import readiness
+from weighbridge.engines.client import UsersEngineContents, readiness
 from weighbridge.errors import Unavailable
 from weighbridge.model.plugin import Durability, Readiness
 from weighbridge.model.site import Mount, MountRequest
@@ -32,6 +32,7 @@ class Volume(Storage):
 
     kind = "volume"
     summary = "a volume of the container engine, on its disk"
+    leavings: ClassVar = (UsersEngineContents(),)
     options = VolumeOptions
     ways = ("volume",)
 

@@ -4,20 +4,26 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from weighbridge.engines import gvisor, networks, own_program, shared_root
-from weighbridge.engines.attached import Attached
-from weighbridge.engines.client import answers, engine_errors, quietly, readiness
-from weighbridge.engines.container import DockerSite, must_be_there, process_options, runs_for_user, why_lost
+from weighbridge.engines import gvisor, networks, shared_root
+from weighbridge.engines.client import UsersEngineContents, answers, engine_errors, quietly, readiness
+from weighbridge.engines.container import (
+    Attached,
+    DockerSite,
+    must_be_there,
+    process_options,
+    runs_for_user,
+    why_lost,
+)
 from weighbridge.engines.docker import LAUNCHER, Engine, engine_of
-from weighbridge.engines.kernel_support import lacking, not_looked
 from weighbridge.engines.memory_layer import layered_folder
-from weighbridge.engines.networks import Attachment, network_name
+from weighbridge.engines.networks import Attachment, lacking, network_name, not_looked
+from weighbridge.engines.private import BESIDE_ANOTHER, EngineTraces, program_readiness
 from weighbridge.engines.settings import Settings
-from weighbridge.engines.swarm import Swarm
+from weighbridge.engines.swarm import FormedSwarm, Swarm
 from weighbridge.environments.docker.compose import by_hand
 from weighbridge.environments.docker.contradictions import ON_PARENT, problems
 from weighbridge.launcher.launch import Launcher
@@ -36,24 +42,24 @@ _PURPOSES = {"none": "docker", "host": "docker", "bridge": "nat", "overlay": "sw
 
 
 def _purpose(options: Any) -> str:
-    """What a secluded host is for. An encrypted overlay has rules that a plain one's packets would walk."""
+    """What a disposable host is for. An encrypted overlay has rules that a plain one's packets would walk."""
     return _PURPOSES[options.network] + ("-encrypted" if options.encrypted else "")
 
 
 def host_for(options: Any, request: SiteRequest) -> tuple[Host, Settings]:
     """The host to open on: one of its own where the network or the engine's settings change it.
 
-    On a secluded host that is always so: translation of addresses for one environment costs each connection of its
+    On a disposable host that is always so: translation of addresses for one environment costs each connection of its
     host.
     """
     server = request.role == "server"
     disk = options.storage.engine_disk if options.storage else None
     settings = Settings(options.userland_proxy, not (options.publish_by == "proxy" and server), disk, options.dockerd)
     changes = [options.network] if options.network in ON_PARENT else ["bridged"] if options.attach else []
-    if not changes and request.host.secluded is not None:
+    if not changes and request.host.capabilities.disposable is not None:
         changes = [_purpose(options)]
     purpose = "-".join(part for part in (*changes, settings.purpose) if part)
-    return (request.host.variant(purpose) if purpose else request.host), settings
+    return (request.host.dedicated_host(purpose) if purpose else request.host), settings
 
 
 def way_to_companions(options: Any) -> str:
@@ -124,6 +130,7 @@ class Docker(Environment):
 
     kind = "docker"
     summary = "a Docker container with network none, host, bridge, macvlan, ipvlan or overlay; published ports"
+    leavings: ClassVar = (EngineTraces(), FormedSwarm(), UsersEngineContents())
     options = DockerOptions
     mounts = frozenset({"folder", "volume", "layer"})
     storage = "volume"
@@ -140,7 +147,7 @@ class Docker(Environment):
     def readiness(self, options: Any | None = None) -> Readiness:
         """Whether an engine answers or one can be started, and whether the kernel has what the network needs."""
         own = None if options is None else options.dockerd
-        ready = readiness() if own is None else own_program.readiness(own)
+        ready = readiness() if own is None else program_readiness(own)
         if not ready.ready:
             return ready
         if options is None:
@@ -162,7 +169,7 @@ class Docker(Environment):
         if not any(host.this_machine for host in needs.holding.values()):
             return None
         if options.dockerd is not None and answers():
-            return own_program.BESIDE_ANOTHER
+            return BESIDE_ANOTHER
         if needs.of_this_machine and (refusal := shared_root.refusal()) is not None:
             return refusal
         if not options.parent:
@@ -224,8 +231,9 @@ def _attach(stack: ExitStack, options: DockerOptions, request: SiteRequest, made
         return Attachment(name, start=partial(swarm.start, made, name))
     parent = options.parent or host.interface
     fixed = options.addresses.get("client" if request.role == "client" else "server")
-    if host.secluded is not None and options.subnet is None:
-        fixed = host.secluded.next_address()
+    disposable = host.capabilities.disposable
+    if disposable is not None and options.subnet is None:
+        fixed = disposable.next_address()
     if options.network in ON_PARENT:
         driver: networks.Driver = "macvlan" if options.network == "macvlan" else "ipvlan"
         mode = "bridge" if driver == "macvlan" else options.ipvlan_mode
@@ -315,8 +323,9 @@ def _start(made: Engine, container: Any, options: DockerOptions, attachment: Att
     attached = attachment.start(container)
     container.reload()
     must_be_there(made, container)
-    if made.host.secluded is not None and options.network not in ("none", "host"):
-        made.host.secluded.keep_offloads(int(container.attrs["State"]["Pid"]))
+    disposable = made.host.capabilities.disposable
+    if disposable is not None and options.network not in ("none", "host"):
+        disposable.keep_offloads(int(container.attrs["State"]["Pid"]))
     return attached
 
 

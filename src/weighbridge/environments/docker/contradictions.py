@@ -5,7 +5,7 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 from weighbridge.engines import gvisor
-from weighbridge.environments._network_problems import (
+from weighbridge.engines.network_problems import (
     LOOPBACK_IS_HERE,
     NO_NETWORK,
     ONE_WAY,
@@ -34,7 +34,7 @@ def problems(options: Any, needs: Needs) -> Iterator[str]:
     away = [kind for kind, host in needs.holding.items() if not host.here or host.own_kernel]
     if away and options.dockerd is not None:
         yield f"dockerd: it is a program of this machine: use hosts of kind testbed, and not {away[0]}"
-    others = [kind for kind, host in needs.holding.items() if not host.secluded]
+    others = [kind for kind, host in needs.holding.items() if not host.disposable]
     if others and options.storage is not None and options.storage.engine_disk is not None:
         yield f"storage: 'disk' is of a whole engine: use hosts of kind testbed or guest, and not {others[0]}"
     if needs.network:

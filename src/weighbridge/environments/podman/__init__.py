@@ -8,7 +8,9 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from weighbridge.engines.docker import LAUNCHER
-from weighbridge.engines.podman import LABEL, Podman, podman_of
+from weighbridge.engines.labelled import LABEL
+from weighbridge.engines.podman import Podman, PodmanFolders, podman_of
+from weighbridge.engines.private import EngineTraces
 from weighbridge.environments.podman.contradictions import IN_USER_SPACE, problems
 from weighbridge.environments.podman.programs import knows_pasta, readiness
 from weighbridge.environments.podman.root import root_words, unmet
@@ -53,6 +55,7 @@ class PodmanEnvironment(Environment):
 
     kind = "podman"
     summary = "a Podman container, of root or rootless, with network none, host, bridge, slirp4netns or pasta"
+    leavings: ClassVar = (EngineTraces(), PodmanFolders())
     options = PodmanOptions
     limited_by_host = True
     shares_root = True
@@ -86,9 +89,9 @@ class PodmanEnvironment(Environment):
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
         """A container whose first process is our launcher."""
-        if request.host.secluded is not None:
+        if request.host.capabilities.disposable is not None:
             purpose = "podman-rootless" if options.rootless else "podman"
-            request = replace(request, host=request.host.variant(purpose))
+            request = replace(request, host=request.host.dedicated_host(purpose))
         made = podman_of(request.run, request.host, rootless=options.rootless, layered=request.userland.layered)
         with ExitStack() as stack:
             group, refused = _group(request, rootless=options.rootless)

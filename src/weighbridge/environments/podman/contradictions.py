@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from weighbridge.environments._network_problems import (
+from weighbridge.engines.network_problems import (
     LOOPBACK_IS_HERE,
     NO_NETWORK,
     ONE_WAY,

@@ -11,7 +11,7 @@ from weighbridge.engines.podman import runtime
 from weighbridge.linux import user_namespaces
 from weighbridge.linux.packages import install_here
 from weighbridge.linux.process import output
-from weighbridge.linux.subordinate_ids import has_ranges, range_command, user
+from weighbridge.linux.user_namespaces import has_ranges, range_command, user
 from weighbridge.model.plugin import Readiness
 
 _HELPERS = (Path("/usr/lib/podman"), Path("/usr/libexec/podman"), Path("/usr/local/libexec/podman"))

@@ -9,8 +9,8 @@ from uuid import uuid4
 
 from pydantic import Field
 
-from weighbridge.engines.virtualbox import FOLDERS
-from weighbridge.environments._network_problems import fixed_port_problems, network_problems
+from weighbridge.engines.network_problems import fixed_port_problems, network_problems
+from weighbridge.engines.virtualbox import FOLDERS, VirtualBoxTraces
 from weighbridge.environments.virtualbox import commands
 from weighbridge.environments.virtualbox.commands import DISK_DRIVERS, NICS, Disk, Nic, VirtualMachine
 from weighbridge.environments.virtualbox.network import attachment
@@ -53,6 +53,7 @@ class Virtualbox(Environment):
 
     kind = "virtualbox"
     summary = "a machine of VirtualBox, with a choice of networks and interfaces"
+    leavings: ClassVar = (VirtualBoxTraces(),)
     options = VirtualboxOptions
     mounts = frozenset({"folder"})
     shares_storage = False
@@ -102,7 +103,7 @@ class Virtualbox(Environment):
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
         """A machine whose hypervisor is in a control group of its own, with every thread of it."""
         if options.attach:
-            request = replace(request, host=request.host.variant("ports"))
+            request = replace(request, host=request.host.dedicated_host("ports"))
         with ExitStack() as stack:
             group, refused = hypervisor_group(stack, request)
             name = f"virtualbox-{request.name}"
@@ -146,7 +147,8 @@ class Virtualbox(Environment):
 def _disks(request: SiteRequest, folder: Path, stack: ExitStack) -> Iterator[Disk]:
     """The userland, and where the site has data a disk of its own for them, in a folder of the host's disk."""
     image = disk.ensure(request.userland, request.run.cache, request.run.say)
-    yield _described(request, folder / "root.vmdk", request.host.disk(image), image.stat().st_size, kept=True)
+    place = disk.place_on(request.host, image)
+    yield _described(request, folder / "root.vmdk", place, image.stat().st_size, kept=True)
     if data := data_disk.of_site(request, stack):
         yield _described(request, folder / "data.vmdk", data, data_disk.SIZE, kept=False)
 

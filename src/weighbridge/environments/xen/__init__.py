@@ -11,7 +11,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from weighbridge.environments._network_problems import network_problems
+from weighbridge.engines.network_problems import network_problems
 from weighbridge.environments.xen import console
 from weighbridge.environments.xen.domain import (
     WORDS,
@@ -33,7 +33,7 @@ from weighbridge.hosts.bridge import bridge_for
 from weighbridge.launcher.launch import Launcher
 from weighbridge.linux.packages import install_here, install_on
 from weighbridge.linux.process import environment_of, most_open_files
-from weighbridge.linux.xen_domains import CAPABILITIES, FIRST_DOMAIN, WITHIN_FIRST, name_of
+from weighbridge.linux.xen_domains import CAPABILITIES, FIRST_DOMAIN, WITHIN_FIRST, XenDomains, name_of
 from weighbridge.model.command import Command
 from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
 from weighbridge.model.host import Host, Limits
@@ -117,6 +117,7 @@ class Xen(Environment):
 
     kind = "xen"
     summary = "a domain of Xen: PV, PVH or HVM, on a bridge"
+    leavings: ClassVar = (XenDomains(),)
     options = XenOptions
     mounts = frozenset({"folder"})
     shares_storage = False
@@ -154,7 +155,7 @@ class Xen(Environment):
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
         """A domain, which ends with the program that holds it on the host."""
         if options.attach:
-            request = replace(request, host=request.host.variant("ports"))
+            request = replace(request, host=request.host.dedicated_host("ports"))
         _require_xen(options, request.host)
         with ExitStack() as stack:
             domain, notes = _domain(options, request, stack)
@@ -186,7 +187,7 @@ def _domain(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Domai
     run, host = request.run, request.host
     info = info_of(_xl(host, "info"))
     made = kernel.ensure(run.cache, run.say)
-    root = host.disk(disk.ensure(request.userland, run.cache, run.say))
+    root = disk.place_on(host, disk.ensure(request.userland, run.cache, run.say))
     data = data_disk.of_site(request, stack)
     cpus = cpus_of(request.limits, host)
     domain = Domain(
@@ -243,7 +244,8 @@ def _interface(options: Any, request: SiteRequest) -> Interface | None:
     if options.network == "none":
         return None
     bridge = bridge_for(request, attached=bool(options.attach))
-    offloads = request.host.secluded is None or not options.attach or request.host.secluded.offloads
+    disposable = request.host.capabilities.disposable
+    offloads = disposable is None or not options.attach or disposable.offloads
     return Interface(bridge.next_port(), bridge, bridge.next_address(), offloads)
 
 

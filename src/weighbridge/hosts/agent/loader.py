@@ -41,12 +41,15 @@ class FromMemory(importlib.abc.MetaPathFinder, importlib.abc.Loader):
         exec(code, module.__dict__)  # noqa: S102 - our own text, which came over our own connection
 
 
-def main(sources: Mapping[str, str], program: bytes) -> None:
-    """Import our modules from ``sources`` and run the agent; ``program`` is this whole text, for its guard."""
+def main(sources: Mapping[str, str], leavings: Sequence[str], program: bytes) -> None:
+    """Import our modules from ``sources`` and run the agent; ``program`` is this whole text, for its guard.
+
+    ``leavings``: the classes of what runs may leave, each as "MODULE:NAME".
+    """
     if sys.version_info < (3, 10):  # noqa: UP036 - over there it may be older than here
         _without_slots()
     sys.meta_path.insert(0, FromMemory(sources))
-    importlib.import_module("weighbridge.hosts.agent.main").main(sys.argv[1:], program)
+    importlib.import_module("weighbridge.hosts.agent.main").main(sys.argv[1:], leavings, program)
 
 
 def _without_slots() -> None:

@@ -1,12 +1,13 @@
 """The agent: starts processes, reads files and sets control groups on the other machine, for as long as we listen."""
 
 import contextlib
+import importlib
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import IO, Any
@@ -16,6 +17,7 @@ from weighbridge.hosts.agent import frames, operations
 from weighbridge.hosts.agent.sweep import Owner, guard, sweep
 from weighbridge.linux.process import Process
 from weighbridge.model.command import Command
+from weighbridge.model.leavings import Leavings
 
 SILENCE_S = 45.0
 """The agent ends when it has heard nothing for so long: its connection may be dead without anybody saying so."""
@@ -96,14 +98,15 @@ class Agent:
         self._wire.send({**answer, "id": number}, out)
 
 
-def main(arguments: list[str], program: bytes) -> None:
+def main(arguments: list[str], leavings: Sequence[str], program: bytes) -> None:
     """``agent RUN HOST MACHINE CONNECTION``, where MACHINE is the one that asks, or ``guard RUN HOST SHARED``.
 
     ``resident`` is an agent whose machine ends with it: nothing has to be guarded, and nothing swept.
     """
     role, run, host, where, connection = (*arguments, "")[:5]
+    kinds = [_made(name) for name in leavings]
     if role == "guard":
-        guard(Owner(run, host, where == "1"))
+        guard(Owner(run, host, where == "1"), kinds)
         return
     whose = Owner(run, host, where == operations.machine())
     path = os.environ.get("PATH", os.defpath).split(":")  # an ordinary user's lacks the folders of root's programs
@@ -119,9 +122,15 @@ def main(arguments: list[str], program: bytes) -> None:
     with contextlib.suppress(OSError, ValueError):
         agent.serve(sys.stdin.buffer)
     if watcher:
-        sweep(whose, agent.operations.membership)  # at once, so that it is done when the connection ends
+        sweep(whose, agent.operations.membership, kinds)  # at once, so that it is done when the connection ends
         watcher.stop()
     os._exit(0)
+
+
+def _made(name: str) -> Leavings:
+    module, _, kind = name.partition(":")
+    made: Leavings = getattr(importlib.import_module(module), kind)()
+    return made
 
 
 def _guarded(whose: Owner, program: bytes) -> Process:

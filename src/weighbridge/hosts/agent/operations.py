@@ -1,9 +1,12 @@
 """What can be asked of the agent: each operation takes a request's fields and bytes and gives those of its answer."""
 
+import contextlib
+import fcntl
 import os
 import platform
 import select
 import socket
+import struct
 import threading
 import time
 import zlib
@@ -11,16 +14,15 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+from weighbridge.engines import engine_socket
 from weighbridge.facts.host import fingerprint, volatile_facts
-from weighbridge.hosts.agent import addresses, engine
-from weighbridge.hosts.agent import data as folders
-from weighbridge.hosts.agent.membership import Membership
-from weighbridge.hosts.agent.sweep import HOST_VARIABLE, Owner, encode_membership
-from weighbridge.hosts.agent.userlands import Receiver, keep_program, root_of
+from weighbridge.hosts.agent.sweep import Membership, Owner, encode_membership
+from weighbridge.hosts.agent.userlands import Receiver, keep_program, make_data_folder, remove_data_folder, root_of
 from weighbridge.hosts.local import LocalHost
 from weighbridge.linux import cpus, network
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.delegation import tree
+from weighbridge.linux.leavings import HOST_VARIABLE
 from weighbridge.linux.process import RUN_VARIABLE, Process, SocketStream
 from weighbridge.linux.process import talk as start_talking
 from weighbridge.model.command import Command
@@ -46,7 +48,7 @@ def hello(connection: str) -> dict[str, Any]:
         "python": platform.python_version(),
         "machine": machine(),
         "cpus": cpus.cpus_online(),
-        "interfaces": addresses.ipv4(),
+        "interfaces": ipv4_addresses(),
         "server": server[2] if len(server) == 4 else "",
     }
 
@@ -225,19 +227,19 @@ class Operations:
 
     def data_folder(self, data: bytes, *, name: str) -> Answer:
         """Make a folder on the disk for a site's data."""
-        return {"path": str(folders.make(self._whose.folder_name, name))}, b""
+        return {"path": str(make_data_folder(self._whose.folder_name, name))}, b""
 
     def discard_data(self, data: bytes, *, name: str) -> Answer:
         """Remove it."""
-        folders.remove(self._whose.folder_name, name)
+        remove_data_folder(self._whose.folder_name, name)
         return {}, b""
 
     def engine(self, data: bytes, *, path: str) -> Answer:
         """The socket of an engine that the user who logged in may use; ``path`` names one, else it is looked for."""
-        found = path or engine.find()
+        found = path or engine_socket.find()
         user = os.environ.get("SUDO_UID", "0")
         if os.geteuid() == 0 and user != "0":
-            found = engine.lend(found, self._whose.socket_folder, int(user))
+            found = engine_socket.lend(found, self._whose.socket_folder, int(user))
         return {"value": found}, b""
 
     def swarm(self, data: bytes, *, membership: dict[str, Any] | None) -> Answer:
@@ -256,3 +258,19 @@ IN_ORDER = frozenset({"connect", "start", "swarm", "time", "userland", "userland
 
 What is said to a process is not among them, for it may not listen: who says it waits for the answer before the next.
 """
+
+
+_SIOCGIFADDR = 0x8915  # netdevice(7)
+_NAME = 16
+
+
+def ipv4_addresses() -> dict[str, str]:
+    """The first address of each interface that has one: interface -> address."""
+    found = {}
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        for _, name in socket.if_nameindex():
+            with contextlib.suppress(OSError):  # it has none
+                request = struct.pack(f"{_NAME}s240x", name.encode()[: _NAME - 1])
+                answer = fcntl.ioctl(asked.fileno(), _SIOCGIFADDR, request)
+                found[name] = socket.inet_ntoa(answer[20:24])
+    return found

@@ -2,26 +2,79 @@
 
 import contextlib
 import json
-import os
 import shutil
 import signal
 import sys
 import time
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from weighbridge.engines import engine_socket
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.agent import containers, data
-from weighbridge.hosts.agent.membership import Membership, end
-from weighbridge.hosts.agent.userlands import remove_parts
-from weighbridge.linux import cgroups, links
-from weighbridge.linux.cgroup_files import TOP
-from weighbridge.linux.delegation import trees
-from weighbridge.linux.process import run_of
+from weighbridge.hosts.agent.userlands import data_folder_of, remove_parts
+from weighbridge.model.host import SWARM_BRIDGE
+from weighbridge.model.leavings import DeadRun, Leavings, discard, group_of_host
 
-HOST_VARIABLE = "WEIGHBRIDGE_HOST"
-"""In the environment of everything that an agent starts, beside the run's id."""
-_SWEEP_S = 10.0
+_REMOVE_S = 5.0
+_OTHERS_S = 6.0
+
+
+@dataclass(frozen=True)
+class Membership:
+    """What is to be undone when the agent ends.
+
+    ``node`` is the engine's number in the swarm, "" while it becomes a member. ``made_bridge``: it had no
+    docker_gwbridge before.
+    """
+
+    node: str
+    made_bridge: bool
+
+
+def end(membership: Membership) -> None:
+    """Leave the swarm, where the engine is still the member of it that the run made; nothing where none answers."""
+    with contextlib.suppress(Unavailable, OSError):
+        path = engine_socket.find()
+        if membership.node and _node(path) not in ("", membership.node):
+            return  # of another swarm by now, which is not ours
+        with contextlib.suppress(OSError):  # a worker is not told
+            _let_others_leave(path)
+        with contextlib.suppress(OSError):  # it is a member no more. A join that is under way is waited for by it
+            engine_socket.ask(path, "POST", "/swarm/leave?force=1")
+        if membership.made_bridge:
+            _remove_bridge(path)
+
+
+def _node(path: str) -> str:
+    return str((engine_socket.ask(path, "GET", "/info").get("Swarm") or {}).get("NodeID") or "")
+
+
+def _let_others_leave(path: str) -> None:
+    """A manager goes last, as the workers' agents end at the same moment as its own.
+
+    A worker that takes its leave while its only peer goes keeps port 7946 ("timeout waiting for leave broadcast" in
+    the log of engine 20.10), and can be in no swarm again until it is restarted.
+    """
+    own = _node(path)
+    deadline = time.monotonic() + _OTHERS_S
+    while time.monotonic() < deadline:
+        nodes = engine_socket.ask(path, "GET", "/nodes")
+        if not any(node["Status"]["State"] == "ready" for node in nodes if node["ID"] != own):
+            return
+        time.sleep(0.2)
+
+
+def _remove_bridge(path: str) -> None:
+    """Its last endpoint is the swarm's own, which goes a moment after the swarm."""
+    deadline = time.monotonic() + _REMOVE_S
+    while any(network["Name"] == SWARM_BRIDGE for network in engine_socket.ask(path, "GET", "/networks")):
+        with contextlib.suppress(OSError):
+            engine_socket.ask(path, "DELETE", f"/networks/{SWARM_BRIDGE}")
+            return
+        if time.monotonic() > deadline:
+            return
+        time.sleep(0.1)
 
 
 @dataclass(frozen=True)
@@ -38,7 +91,7 @@ class Owner:
     @property
     def group(self) -> str:
         """The name of its control group."""
-        return f"{self.run}/ssh-{self.host}"
+        return group_of_host(self.run, self.host)
 
     @property
     def folder_name(self) -> str:
@@ -51,51 +104,19 @@ class Owner:
         return Path(f"/run/weighbridge-{self.folder_name}")
 
 
-def sweep(whose: Owner, member: Membership | None) -> None:
-    """End every process and remove every control group of the run here, half-received userlands and sockets.
+def sweep(whose: Owner, member: Membership | None, kinds: Sequence[Leavings]) -> None:
+    """End and remove everything of the run here: what of each kind plug-ins make, and what the agent made itself.
 
-    What it left in the engine goes too, and the membership of a swarm that it made.
+    That is the membership of a swarm, half-received userlands and sockets.
     """
-    for tree in trees():
-        with contextlib.suppress(Unavailable, OSError):
-            group = cgroups.Cgroup(whose.group, mount=tree)
-            group.kill()
-            _end_marked(whose)
-            group.remove()
-            for base in cgroups.hierarchies(tree):
-                for folder in (base / TOP / whose.run, base / TOP):
-                    with contextlib.suppress(OSError):
-                        folder.rmdir()
-    _end_marked(whose)
-    if not whose.shared:  # else the engine is the other host's too
-        containers.discard(whose.run)
-        links.remove_all(whose.run)
+    folder = whose.socket_folder / "data"
+    with contextlib.suppress(Unavailable):  # a user without a cache: nothing was made there either
+        folder = data_folder_of(whose.folder_name)
+    discard(DeadRun(whose.run, whose.socket_folder, folder, whose.host if whose.shared else ""), kinds)
     if member is not None:
         end(member)
     remove_parts(whose.folder_name)
-    data.remove_all(whose.folder_name)
     shutil.rmtree(whose.socket_folder, ignore_errors=True)
-
-
-def _end_marked(whose: Owner) -> None:
-    deadline = time.monotonic() + _SWEEP_S
-    while (pids := marked(whose)) and time.monotonic() < deadline:
-        for pid in pids:
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
-        time.sleep(0.02)
-
-
-def marked(whose: Owner, proc: Path = Path("/proc")) -> list[int]:
-    """The processes of the run, containers' too where we are root; on a shared machine those that name the host."""
-    name = f"{HOST_VARIABLE}={whose.host}".encode()
-    found = []
-    for process in proc.glob("[0-9]*"):
-        with contextlib.suppress(OSError):  # another user's, or it has ended
-            mine = run_of(process) == whose.run and int(process.name) != os.getpid()
-            if mine and (not whose.shared or name in (process / "environ").read_bytes().split(b"\0")):
-                found.append(int(process.name))
-    return found
 
 
 def encode_membership(member: Membership | None) -> bytes:
@@ -109,7 +130,7 @@ def decode_membership(line: bytes) -> Membership | None:
     return Membership(**fields) if fields else None
 
 
-def guard(whose: Owner) -> None:
+def guard(whose: Owner, kinds: Sequence[Leavings]) -> None:
     """Wait until the agent has ended, which is when our standard input ends; then sweep.
 
     Each line of it tells the membership of a swarm that would be ended then.
@@ -122,4 +143,4 @@ def guard(whose: Owner) -> None:
     for line in sys.stdin.buffer:
         with contextlib.suppress(ValueError):  # the agent was killed within the line: nothing was done by it yet
             member = decode_membership(line)
-    sweep(whose, member)
+    sweep(whose, member, kinds)

@@ -1,4 +1,4 @@
-"""Userlands on the other machine: received once, checked, unpacked, kept under their digest."""
+"""Files on the other machine: userlands, received once and kept under their digest; folders for data, which go."""
 
 import contextlib
 import errno
@@ -131,3 +131,20 @@ class Receiver:
 
 def _full() -> DiskFull:
     return DiskFull(f"no space left in {folder()} for the userland, which needs about a gigabyte there: make room")
+
+
+def data_folder_of(whose: str) -> Path:
+    """Where they are, beside the userlands; ``whose`` is the run's id and the host, joined by a dash."""
+    return folder().parent / "data" / whose
+
+
+def make_data_folder(whose: str, name: str) -> Path:
+    """Make an empty one. Raises OSError."""
+    folder = data_folder_of(whose) / name
+    folder.mkdir(parents=True)
+    return folder
+
+
+def remove_data_folder(whose: str, name: str) -> None:
+    """Remove one, if it is there."""
+    shutil.rmtree(data_folder_of(whose) / name, ignore_errors=True)

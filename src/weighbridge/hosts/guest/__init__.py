@@ -15,7 +15,6 @@ from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.guests import disk, monitor, system, vcpus
 from weighbridge.guests.console import last_words
 from weighbridge.guests.machine import DATA_DRIVE, Machine
-from weighbridge.hosts._offloads import without_offloads
 from weighbridge.hosts.guest.machine import Slots, cpus_of, folder_of, machine_of, started
 from weighbridge.hosts.guest.xen import hypervisor_facts, layers_of, set_up_xen
 from weighbridge.hosts.kinds.guest import GuestOptions
@@ -25,12 +24,12 @@ from weighbridge.hosts.remote.forward import Forward
 from weighbridge.hosts.remote.host import AgentHost
 from weighbridge.hosts.remote.processes import RemoteSocket
 from weighbridge.hosts.remote.start import start_agent
-from weighbridge.hosts.switch import NOWHERE, SUBNET, Switch
+from weighbridge.hosts.switch import NOWHERE, SUBNET, Switch, without_offloads
 from weighbridge.linux import cpus, tc
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.process import Process
 from weighbridge.model.command import Command
-from weighbridge.model.host import DataDisk, DiskSpeed, Host, Limits, Link, Power, RunContext, SecludedHost
+from weighbridge.model.host import Capabilities, DiskSpeed, Host, Limits, Link, RunContext
 from weighbridge.model.quantity import cpus_in
 from weighbridge.model.userland import Userland
 
@@ -74,7 +73,7 @@ _TOGETHER_S = 0.5
 
 
 class GuestHost(AgentHost):
-    """One such host. Implements ``Host``, ``SecludedHost`` and ``Power``."""
+    """One such host. Implements ``DisposableHost``, ``LimitedCable``, ``DataDisk`` and ``Power``."""
 
     subnet, gateway = SUBNET, NOWHERE
     data = _DATA
@@ -85,7 +84,7 @@ class GuestHost(AgentHost):
     ) -> None:  # fmt: skip
         super().__init__(name, run, hello, channel, (address, "eth0"))
         self.layers = layers_of(machine)
-        self.hypervisor = self._group = group
+        self._group = group
         self.options = options
         self.switch = switch
         self.limited = False
@@ -97,11 +96,15 @@ class GuestHost(AgentHost):
         self._slots = Slots(folder_of(machine))
 
     @property
-    def secluded(self) -> SecludedHost:
-        """Itself."""
-        return self
+    def capabilities(self) -> Capabilities:
+        """What is its own, which is most of what a host can have."""
+        cable = None if self.options.link is None else self
+        return Capabilities(
+            disposable=self, cable=cable, limited_cable=cable, clock=self.clock, guest_disk=self.disk,
+            image_layer=self.userland, hypervisor=self._group, data_disk=self, power=self,
+        )  # fmt: skip
 
-    def variant(self, purpose: str) -> "GuestHost":
+    def dedicated_host(self, purpose: str) -> "GuestHost":
         """One more guest, with the same hardware and cable."""
         name = f"{self.name}-{purpose}"
         return self._run.share(f"host {self.name} {purpose}", lambda: guest_host(name, self.options, self._run))
@@ -125,16 +128,6 @@ class GuestHost(AgentHost):
     def disk(self, image: Path) -> str:
         """A disk of its own that it is copied to; Unavailable where all of them are taken."""
         return self._slots.device_of(image, self.name)
-
-    def image_layer(self, userland: Userland) -> Path:
-        """Its root folder there: no emulated CPU has to unpack it once more."""
-        return self.userland(userland)
-
-    def engine_url(self) -> None:
-        """None: it has none but ours."""
-
-    def in_swarm(self, node: str | None, *, made_bridge: bool) -> None:
-        """Nothing: its engine ends with it."""
 
     @contextmanager
     def engine_folder(self) -> Iterator[str]:
@@ -180,15 +173,9 @@ class GuestHost(AgentHost):
 
     def set_link(self, *, limited: bool) -> None:
         """Put the token buckets at both ends of its cable, or take them away."""
-        wanted = limited and self.options.link is not None
-        if wanted != self.limited:
-            self.switch.limit(self.address, self.options if wanted else None, self.run)
-            self.limited = wanted
-
-    @property
-    def data_disk(self) -> DataDisk:
-        """Its own."""
-        return self
+        if limited != self.limited:
+            self.switch.limit(self.address, self.options if limited else None, self.run)
+            self.limited = limited
 
     def set_disk_speed(self, speed: DiskSpeed | None) -> None:
         """Have QEMU hold back requests to its data disk, or no longer."""
@@ -226,11 +213,6 @@ class GuestHost(AgentHost):
             forward.close()
         self._forwards.clear()
         self._process.stop()
-
-    @property
-    def power(self) -> Power:
-        """Its own."""
-        return self
 
     def cut(self) -> None:
         """Kill QEMU, and with it what its disk's write cache holds."""
@@ -292,4 +274,5 @@ def _set_up(host: GuestHost) -> None:
     if not host.options.has_offloads:
         host.switch.without_offloads(host.address)
         without_offloads(host, 1)
-    host.set_link(limited=True)
+    if host.options.link is not None:
+        host.set_link(limited=True)

@@ -11,13 +11,11 @@ from weighbridge.guests.accelerator import chosen
 from weighbridge.guests.machine import CacheMode, Disk, Machine
 from weighbridge.guests.network import Tap
 from weighbridge.guests.resources import reserved
-from weighbridge.hosts._data import remove_engine_folder
-from weighbridge.hosts._hold import JOIN
 from weighbridge.hosts.agent.frames import BOOT
 from weighbridge.hosts.agent.operations import machine as this_machine
 from weighbridge.hosts.kinds.guest import GuestOptions
-from weighbridge.hosts.local import LocalHost
-from weighbridge.hosts.switch import BRIDGE, NOWHERE, Switch, port_of
+from weighbridge.hosts.local import LocalHost, remove_engine_folder
+from weighbridge.hosts.switch import BRIDGE, JOIN, NOWHERE, Switch, port_of
 from weighbridge.linux import cpus
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.process import Process, most_open_files, mounted_by

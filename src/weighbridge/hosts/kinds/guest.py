@@ -12,7 +12,8 @@ from weighbridge.guests.accelerator import Wanted
 from weighbridge.guests.architecture import HOST, X86_64
 from weighbridge.guests.system import Name
 from weighbridge.guests.volatile_disk import WriteCache
-from weighbridge.hosts.kinds._cable import CableOptions
+from weighbridge.hosts.cable_options import CableOptions
+from weighbridge.linux.leavings import OF_HOSTS
 from weighbridge.linux.process import which
 from weighbridge.model.host import Host, HostTraits, RunContext
 from weighbridge.model.host_kind import HostKind, HostOptions
@@ -40,7 +41,7 @@ class GuestOptions(CableOptions):
         own_kernel=True,
         networks=frozenset({"switch"}),
         gives_addresses=True,
-        secluded=True,
+        disposable=True,
         interface="eth0",
         slows_disk=True,
     )
@@ -86,6 +87,7 @@ class Guest(HostKind):
 
     kind = "guest"
     summary = "a QEMU guest as a host, with Debian's full kernel: holds engines that this machine's kernel cannot"
+    leavings: ClassVar = OF_HOSTS
     options = GuestOptions
     programs: ClassVar = (HOST.program, *kernel.PROGRAMS, *disk.PROGRAMS, "ip", "ethtool")
     architectures: ClassVar = (X86_64.name,)

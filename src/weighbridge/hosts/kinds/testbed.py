@@ -8,7 +8,8 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from weighbridge.hosts.kinds._cable import CableOptions
+from weighbridge.hosts.cable_options import CableOptions
+from weighbridge.linux.leavings import OF_HOSTS
 from weighbridge.linux.packages import install_here
 from weighbridge.model.host import Host, HostTraits, RunContext
 from weighbridge.model.host_kind import HostKind, HostOptions
@@ -27,7 +28,7 @@ class TestbedOptions(CableOptions):
     __test__: ClassVar[bool] = False  # no test, whatever its name begins with
 
     traits: ClassVar[HostTraits] = HostTraits(
-        here=True, networks=frozenset({"switch"}), gives_addresses=True, secluded=True, interface="eth0"
+        here=True, networks=frozenset({"switch"}), gives_addresses=True, disposable=True, interface="eth0"
     )
     kind: Literal["testbed"]
     cpus: Annotated[CpuList | None, Field(description="CPUs of this machine that belong to it")] = None
@@ -59,6 +60,7 @@ class Testbed(HostKind):
     __test__ = False  # no test, whatever its name begins with
     kind = "testbed"
     summary = "a host made on this machine for the run: namespaces joined by a switch, cables with a rate"
+    leavings: ClassVar = OF_HOSTS
     options = TestbedOptions
     programs: ClassVar = ("nsenter", "ip", "ethtool")
 

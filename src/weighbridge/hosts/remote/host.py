@@ -37,7 +37,6 @@ class AgentHost:
     python = "python3"
     cpuset: str | None = None
     layers: Layers = ()
-    hypervisor: Group | None = None
 
     def __init__(
         self, name: str, run: RunContext, hello: Mapping[str, Any], channel: Channel, place: tuple[str, str]
@@ -86,10 +85,6 @@ class AgentHost:
                 reply = self._channel.call("program", piece, timeout_s=_UNPACK_S, **about)
             self._programs[program] = reply.fields["path"]
         return self._programs[program]
-
-    def disk(self, image: Path) -> str:
-        """Unavailable: a file system is not sent."""
-        raise Unavailable(f"the disk of a guest cannot be brought to host {self.name}: use local or guest hosts")
 
     def read(self, path: str) -> bytes:
         """A file of the host. Raises OSError."""

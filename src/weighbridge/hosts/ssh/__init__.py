@@ -9,15 +9,15 @@ from pathlib import Path
 from typing import Any
 
 from weighbridge.errors import Unavailable
-from weighbridge.hosts._claim import Claim
-from weighbridge.hosts.agent.membership import Membership
 from weighbridge.hosts.agent.operations import machine
+from weighbridge.hosts.agent.sweep import Membership
 from weighbridge.hosts.kinds.ssh import SshOptions
+from weighbridge.hosts.local import SinglePurpose
 from weighbridge.hosts.remote.channel import Channel
 from weighbridge.hosts.remote.host import AgentHost
 from weighbridge.hosts.ssh.connect import Connection
 from weighbridge.linux.tc import AROUND
-from weighbridge.model.host import Host, Link, RunContext
+from weighbridge.model.host import Capabilities, Host, Link, RunContext
 
 _WHOLE = 1514
 """Bytes of a whole frame. A card that splits large packets itself may count those: there were more frames."""
@@ -49,9 +49,7 @@ _IPV4 = re.compile(r"[0-9.]{7,15}")
 
 
 class SshHost(AgentHost):
-    """One such machine. Implements ``Host``."""
-
-    secluded = None
+    """One such machine. Implements ``Host``, ``HostEngine`` and ``Cable``."""
 
     def __init__(
         self, name: str, options: SshOptions, run: RunContext, connection: Connection, hello: Mapping[str, Any],
@@ -60,11 +58,16 @@ class SshHost(AgentHost):
         super().__init__(name, run, hello, channel, _place(name, options, hello))
         self._options = options
         self._connection = connection
-        self._claim = Claim(f"host {name}")
+        self._claim = SinglePurpose(f"host {name}")
         self._card: Link | None = None
         self._card_known = False
 
-    def variant(self, purpose: str) -> Host:
+    @property
+    def capabilities(self) -> Capabilities:
+        """Its own engine, card and clock."""
+        return Capabilities(engine=self, cable=self, clock=self.clock)
+
+    def dedicated_host(self, purpose: str) -> Host:
         """The host itself; Unavailable once it is changed for another purpose."""
         self._claim.take(purpose)
         return self
@@ -74,9 +77,6 @@ class SshHost(AgentHost):
         if not self._card_known:
             self._card, self._card_known = card(self.read, f"host {self.name}", self.interface), True
         return self._card
-
-    def set_link(self, *, limited: bool) -> None:
-        """Nothing: its cable is what it is."""
 
     def facts(self) -> Mapping[str, str]:
         """Its fingerprint as of this machine's, and how it is reached."""

@@ -12,7 +12,7 @@ from weighbridge.errors import UserlandError
 from weighbridge.linux import user_namespaces
 from weighbridge.linux.packages import install_here
 from weighbridge.linux.process import which as _which
-from weighbridge.linux.subordinate_ids import has_ranges, range_command
+from weighbridge.linux.user_namespaces import has_ranges, range_command
 from weighbridge.model.by_hand import Recipe
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.model.userland_source import SourceOptions, UserlandSource

@@ -1,5 +1,6 @@
 """A sample: native in what says of itself that it is a guest under emulation."""
 
+import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -9,6 +10,7 @@ from pydantic import Field
 from weighbridge.hosts.chroot import chroot_site
 from weighbridge.model.environment import Environment, EnvironmentOptions
 from weighbridge.model.isolation import Layer
+from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import Site, SiteRequest
 
@@ -19,6 +21,17 @@ class EmulatorOptions(EnvironmentOptions):
     hardware: Annotated[bool, Field(description="With the support of the processor")] = False
 
 
+class Snapshots(Leavings):
+    """The folder beside the data of runs in which an emulator would keep the memory of one."""
+
+    def find(self, folders: RunFolders) -> Iterator[Leftover]:
+        for folder in folders.data.parent.glob("snapshots/*"):
+            yield Leftover(folder.name, "snapshot", str(folder))
+
+    def remove(self, run: DeadRun) -> None:
+        shutil.rmtree(run.data.parents[1] / "snapshots" / run.id, ignore_errors=True)
+
+
 class Emulator(Environment):
     """It translates nothing: what is native inside is native."""
 
@@ -27,6 +40,7 @@ class Emulator(Environment):
     options = EmulatorOptions
     mounts = frozenset({"folder"})
     storage = "directory"
+    leavings = (Snapshots(),)
 
     def unverified(self, options: Any | None = None) -> str:
         return "no processor with such support was there" if options is not None and options.hardware else ""

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from weighbridge.linux import mounts
+from weighbridge.linux import folders
 
 TABLE = r"""22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
 90 22 0:50 / /cache/engines/a1/data-0 rw,relatime - tmpfs tmpfs rw,size=1024k
@@ -15,12 +15,12 @@ TABLE = r"""22 1 254:0 / / rw,relatime - ext4 /dev/vda rw
 
 
 def test_points_as_they_are_named():
-    points = [each.at for each in mounts.mounted_at(TABLE)]
+    points = [each.at for each in folders.mounted_at(TABLE)]
     assert points[:3] == ["/", "/cache/engines/a1/data-0", "/cache/engines/a1/data-0/with space"]
-    assert mounts.mounted_at("") == []
+    assert folders.mounted_at("") == []
 
 
 def test_the_inner_ones_come_first_and_no_neighbour(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(Path, "read_text", lambda *_, **__: TABLE)
-    found = mounts.mounted_below(Path("/cache/engines/a1"))
+    found = folders.mounted_below(Path("/cache/engines/a1"))
     assert found == [Path("/cache/engines/a1/data-0/with space"), Path("/cache/engines/a1/data-0")]

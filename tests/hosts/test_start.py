@@ -8,9 +8,9 @@ import zlib
 import pytest
 
 from weighbridge.hosts.agent import loader
-from weighbridge.hosts.remote import bundle
+from weighbridge.hosts.remote import start
 
-SOURCES = bundle.sources()
+SOURCES = start.sources()
 
 
 def test_it_has_the_agent_and_what_it_uses():
@@ -19,6 +19,7 @@ def test_it_has_the_agent_and_what_it_uses():
         "weighbridge.hosts.agent.main",
         "weighbridge.linux.cgroups",
         "weighbridge.linux.process",
+        *(kind.__module__ for kind in start.leavings()),
     }
     assert wanted <= set(SOURCES)
     assert not any(".environments" in name or ".workloads" in name or ".runner" in name for name in SOURCES)
@@ -45,10 +46,10 @@ def test_python_3_9_can_read_it(name: str):
 
 
 def test_the_program_is_one_text_that_starts_the_agent():
-    text = zlib.decompress(bundle.program()).decode()
+    text = zlib.decompress(start.program()).decode()
     assert text.startswith('"""') and text.rstrip().endswith(", p)")
     assert compile(text, "program", "exec")
-    assert len(bundle.program()) < 100_000
+    assert len(start.program()) < 100_000
 
 
 def test_modules_are_loaded_from_memory(monkeypatch: pytest.MonkeyPatch):

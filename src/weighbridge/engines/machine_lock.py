@@ -23,7 +23,7 @@ _locks: dict[Path, _Lock] = {}
 
 
 @contextmanager
-def alone(base: Path, say: Callable[[str], None]) -> Iterator[None]:
+def exclusive_machine_lock(base: Path, say: Callable[[str], None]) -> Iterator[None]:
     """Inside, no engine of another run changes the machine; engines of this process share it.
 
     ``base`` is the folder of all runs' states, which is locked.
@@ -61,7 +61,7 @@ def restore(base: Path, adds: Adds, further: Callable[[], None] = lambda: None) 
     """
     with contextlib.suppress(FileNotFoundError, BlockingIOError):
         if base in _locks:
-            firewall.restore(base, adds, last=False)
+            firewall.restore(base, adds)
             further()
             return
         folder = os.open(base, os.O_RDONLY | os.O_DIRECTORY)

@@ -24,7 +24,7 @@ def needs_bridge(option: str, network: str) -> str:
 
 def apart_from_client(needs: Needs) -> list[str]:
     """Why a client outside does not reach an engine that gets a host of its own, as on hosts made for the run."""
-    made = [kind for kind, host in needs.holding.items() if host.secluded]
+    made = [kind for kind, host in needs.holding.items() if host.disposable]
     if not made or needs.apart or {"server", "client"} <= needs.inside:
         return []
     text = f"on a {made[0]} host its engine has a host of its own, which a client outside does not reach"
@@ -37,7 +37,7 @@ def attach_problems(options: Any, needs: Needs, hosts: str = "testbed hosts") ->
         return []
     if options.network != "bridge":
         return [needs_bridge("attach", options.network)]
-    used = [kind for kind, host in needs.holding.items() if not host.secluded]
+    used = [kind for kind, host in needs.holding.items() if not host.disposable]
     if not used:
         return []
     text = "attach: interface takes the address of a host's interface, which other programs need on a"

@@ -1,10 +1,22 @@
-"""File systems that are mounted on this machine, in this mount namespace."""
+"""Folders on this machine: whose they are, and what is mounted in them, as this mount namespace has it."""
 
+import contextlib
+import os
 import re
+import stat
 from dataclasses import dataclass
 from pathlib import Path
 
 from weighbridge.linux.process import output
+
+
+def is_own_folder(path: Path) -> bool:
+    """Whether it is a folder of this user's, and no link to one."""
+    with contextlib.suppress(OSError):
+        about = path.lstat()
+        return stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid()
+    return False
+
 
 _UNMOUNT_S = 20.0
 

@@ -1,4 +1,7 @@
-"""The other machine's Docker engine: its socket, how to ask it, how root's agent lends it to who logged in."""
+"""A machine's Docker engine without the SDK: its socket, how to ask it, how root lends it to who logged in.
+
+The agent of an ssh host has this module.
+"""
 
 import contextlib
 import http.client

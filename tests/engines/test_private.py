@@ -6,14 +6,14 @@ from pathlib import Path
 
 import pytest
 
-from weighbridge.engines import own_program
-from weighbridge.engines.own_program import readiness
+from weighbridge.engines import private
+from weighbridge.engines.private import program_readiness
 
 
 @pytest.fixture
 def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """One that may be started, as far as root's folders above it go; the user is root."""
-    monkeypatch.setattr(own_program.os, "geteuid", lambda: 0)
+    monkeypatch.setattr(private.os, "geteuid", lambda: 0)
     folder = tmp_path / "engine"
     folder.mkdir(mode=0o755)
     made = folder / "dockerd"
@@ -26,7 +26,7 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_one_that_may_be_started(program: Path):
-    assert readiness(str(program)).ready
+    assert program_readiness(str(program)).ready
 
 
 def _link(program: Path) -> None:
@@ -52,22 +52,22 @@ def _link(program: Path) -> None:
 )
 def test_one_that_may_not(program: Path, change: Callable[[Path], object], told: str):
     change(program)
-    found = readiness(str(program))
+    found = program_readiness(str(program))
     assert not found.ready and found.remedy
     assert found.detail.startswith("dockerd: ") and told in found.detail and "\n" not in found.detail
 
 
 def test_one_where_an_engine_has_other_files(program: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(own_program, "_COVERED", (program.parent.parent,))
-    assert "has other files in" in readiness(str(program)).detail
+    monkeypatch.setattr(private, "_COVERED", (program.parent.parent,))
+    assert "has other files in" in program_readiness(str(program)).detail
 
 
 def test_only_root_starts_one(program: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(own_program.os, "geteuid", lambda: 4711)
-    assert not readiness(str(program)).ready
+    monkeypatch.setattr(private.os, "geteuid", lambda: 4711)
+    assert not program_readiness(str(program)).ready
 
 
 def test_what_is_no_file_at_all_is_told():
     for named in ("/etc/passwd/dockerd", "/" + "x" * 300):
-        found = readiness(named)
+        found = program_readiness(named)
         assert not found.ready and found.detail.startswith("dockerd: ")

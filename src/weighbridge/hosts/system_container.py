@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from weighbridge.environments._network_problems import NO_NETWORK, attach_problems
+from weighbridge.engines.network_problems import NO_NETWORK, attach_problems
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.bridge import Bridge, bridge_for
 from weighbridge.launcher import build
@@ -140,7 +140,7 @@ class SystemContainer(Environment):
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
         """A container with its own control group, joined to its network once it runs."""
         if options.attach:
-            request = replace(request, host=request.host.variant("ports"))
+            request = replace(request, host=request.host.dedicated_host("ports"))
         host = request.host
         if not host.root:
             raise Unavailable("only root may make system containers: run as root")
@@ -256,8 +256,8 @@ def _address(stack: ExitStack, bridge: Bridge | None, container: Container, pid:
     if bridge is None:
         return "127.0.0.1"
     address = stack.enter_context(bridge.joined(pid))
-    if host.secluded is not None:
-        host.secluded.keep_offloads(pid)
+    if (disposable := host.capabilities.disposable) is not None:
+        disposable.keep_offloads(pid)
     return address
 
 

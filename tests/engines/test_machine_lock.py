@@ -6,23 +6,23 @@ from pathlib import Path
 
 import pytest
 
-from weighbridge.engines import alone, firewall
+from weighbridge.engines import firewall, machine_lock
 
 
 @pytest.fixture(autouse=True)
 def users_engine(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Whether an engine of the user's answers: the last that is in the list."""
     answers = [False]
-    monkeypatch.setattr(alone.client, "answers", lambda: answers[-1])
+    monkeypatch.setattr(machine_lock.client, "answers", lambda: answers[-1])
     return answers
 
 
 @pytest.fixture
-def restored(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, bool, bool]]:
-    calls: list[tuple[object, bool, bool]] = []
+def restored(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, bool]]:
+    calls: list[tuple[object, bool]] = []
 
-    def restore(_: Path, adds: object = None, *, last: bool = True, beside_engine: bool = False) -> None:
-        calls.append((adds, last, beside_engine))
+    def restore(_: Path, adds: object = None, *, beside_engine: bool = False) -> None:
+        calls.append((adds, beside_engine))
 
     monkeypatch.setattr(firewall, "restore", restore)
     return calls
@@ -39,35 +39,35 @@ def locked(folder: Path) -> bool:
     return False
 
 
-def test_the_lock_is_held_until_the_last_engine_has_gone(tmp_path: Path, restored: list[tuple[object, bool, bool]]):
+def test_the_lock_is_held_until_the_last_engine_has_gone(tmp_path: Path, restored: list[tuple[object, bool]]):
     said: list[str] = []
-    with alone.alone(tmp_path, said.append):
-        with alone.alone(tmp_path, said.append):
+    with machine_lock.exclusive_machine_lock(tmp_path, said.append):
+        with machine_lock.exclusive_machine_lock(tmp_path, said.append):
             assert locked(tmp_path)
         assert locked(tmp_path)
-        alone.restore(tmp_path, firewall.Adds.PODMAN)
+        machine_lock.restore(tmp_path, firewall.Adds.PODMAN)
     assert not locked(tmp_path)
-    alone.restore(tmp_path, firewall.Adds.DOCKER)
-    assert restored == [(firewall.Adds.PODMAN, False, False), (None, True, False)]
+    machine_lock.restore(tmp_path, firewall.Adds.DOCKER)
+    assert restored == [(firewall.Adds.PODMAN, False), (None, False)]
     assert not said
 
 
 def test_an_engine_of_the_users_that_answers_is_told(
-    tmp_path: Path, restored: list[tuple[object, bool, bool]], users_engine: list[bool]
+    tmp_path: Path, restored: list[tuple[object, bool]], users_engine: list[bool]
 ):
     users_engine.append(True)
-    alone.restore(tmp_path, firewall.Adds.DOCKER)
-    assert restored.pop() == (None, True, False), "nobody is asked where nothing was noted"
+    machine_lock.restore(tmp_path, firewall.Adds.DOCKER)
+    assert restored.pop() == (None, False), "nobody is asked where nothing was noted"
     (tmp_path / firewall.NOTE).touch()
-    alone.restore(tmp_path, firewall.Adds.DOCKER)
-    assert restored == [(None, True, True)]
+    machine_lock.restore(tmp_path, firewall.Adds.DOCKER)
+    assert restored == [(None, True)]
 
 
-def test_what_another_run_needs_is_left_alone(tmp_path: Path, restored: list[tuple[object, bool, bool]]):
+def test_what_another_run_needs_is_left_alone(tmp_path: Path, restored: list[tuple[object, bool]]):
     other = os.open(tmp_path, os.O_RDONLY)
     fcntl.flock(other, fcntl.LOCK_EX)
     further: list[str] = []
-    alone.restore(tmp_path, firewall.Adds.DOCKER, lambda: further.append("done"))
+    machine_lock.restore(tmp_path, firewall.Adds.DOCKER, lambda: further.append("done"))
     os.close(other)
     assert not restored
     assert not further
@@ -81,10 +81,10 @@ def test_what_is_left_is_told_unless_another_run_needs_it(tmp_path: Path, monkey
         return [] if beside_engine else ["ip6tables nat: 2 of rules"]
 
     monkeypatch.setattr(firewall, "left", left)
-    assert alone.left(tmp_path) == ["ip6tables nat: 2 of rules"]
+    assert machine_lock.left(tmp_path) == ["ip6tables nat: 2 of rules"]
     assert held == [False], "a run that ends meanwhile must get the lock at once"
     other = os.open(tmp_path, os.O_RDONLY)
     fcntl.flock(other, fcntl.LOCK_EX)
-    assert alone.left(tmp_path) == []
+    assert machine_lock.left(tmp_path) == []
     os.close(other)
-    assert alone.left(tmp_path / "never made") == []
+    assert machine_lock.left(tmp_path / "never made") == []

@@ -1,0 +1,73 @@
+"""What runs have in a Docker engine, told by a label, through the engine's own HTTP interface (API of Docker 20.10).
+
+The agent of an ssh host has this module too, where Docker's SDK is not.
+"""
+
+import contextlib
+import functools
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+from urllib.parse import quote
+
+from weighbridge.engines import engine_socket
+from weighbridge.errors import Unavailable
+from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
+
+LABEL = "weighbridge.run"
+"""Its value is the run's id."""
+Ask = Callable[[str, str], Any]
+"""What an engine answers to a method and a path, None where that is nothing. Raises OSError where it refuses."""
+_KINDS = (  # what one is, where they are listed, what that is called in the answer, how one is named and removed
+    ("container", "/containers/json?all=1&filters=", "", "Id", "/containers/{}?force=1&v=1"),
+    ("network", "/networks?filters=", "", "Id", "/networks/{}"),
+    ("volume", "/volumes?filters=", "Volumes", "Name", "/volumes/{}?force=1"),
+    ("image", "/images/json?filters=", "", "Id", "/images/{}?force=1"),
+)
+
+
+def labelled(ask: Ask) -> Iterator[Leftover]:
+    """Everything with our label, each with its run. Raises OSError."""
+    for kind, listing, within, _, _ in _KINDS:
+        for each in _listed(ask, listing, within, LABEL):
+            yield Leftover((each.get("Labels") or {}).get(LABEL, ""), kind, _name(each))
+
+
+def remove_labelled(ask: Ask, run_id: str) -> None:
+    """Remove every container, network, volume and image of a run. Raises OSError where none can be listed."""
+    for _, listing, within, key, removal in _KINDS:
+        for each in _listed(ask, listing, within, f"{LABEL}={run_id}"):
+            with contextlib.suppress(OSError):  # one that cannot be removed must not keep the others
+                ask("DELETE", removal.format(quote(each[key])))
+
+
+def _listed(ask: Ask, listing: str, within: str, label: str) -> list[dict[str, Any]]:
+    answer = ask("GET", listing + quote(json.dumps({"label": [label]})))
+    return (answer[within] if within else answer) or []
+
+
+def _name(thing: Mapping[str, Any]) -> str:
+    return str((thing.get("Names") or [thing.get("Name") or thing["Id"]])[0]).lstrip("/")
+
+
+class EngineContents(Leavings):
+    """What a run has in the engine at this machine's socket."""
+
+    portable = True
+
+    def _engine(self) -> AbstractContextManager[Ask | None]:
+        with contextlib.suppress(Unavailable, OSError):
+            return nullcontext(functools.partial(engine_socket.ask, engine_socket.find()))
+        return nullcontext()
+
+    def find(self, folders: RunFolders) -> Iterator[Leftover]:
+        """Containers, networks, volumes and images."""
+        with self._engine() as ask:
+            yield from labelled(ask) if ask else ()
+
+    def end(self, run: DeadRun) -> None:
+        """Remove all of it, containers first: the engine ends what is in them, frozen or not."""
+        with self._engine() as ask:
+            if ask:
+                remove_labelled(ask, run.id)

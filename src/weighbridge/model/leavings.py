@@ -1,0 +1,104 @@
+"""What a killed run leaves on a machine: what there is of it, whose it is, and how it goes.
+
+No library is used here, as the agent of an ssh host has this module too.
+"""
+
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import ClassVar
+
+from weighbridge.errors import Unavailable
+
+NO_RUN = ""
+"""The run of what belongs to none."""
+ENDING = "…"
+"""Stands before the last six digits of a run's id, where no more of it is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Leftover:
+    """One thing that a run left: which run (`NO_RUN`, or after `ENDING` the end of its id), what kind, its name."""
+
+    run: str
+    kind: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunFolders:
+    """Where the runs of this machine keep their files, each in a folder with its id.
+
+    ``states`` has their sockets and notes, ``data`` what is on the disk for the length of a run.
+    """
+
+    states: Path
+    data: Path
+
+
+@dataclass(frozen=True, slots=True)
+class DeadRun:
+    """A run of which nothing may stay on this machine, with its own folders of `RunFolders`.
+
+    ``host``: only what it has here as this host of its study goes, since another host of it is on the same machine.
+    """
+
+    id: str
+    state: Path
+    data: Path
+    host: str = ""
+
+    @property
+    def group(self) -> str:
+        """The name of its control group."""
+        return group_of_host(self.id, self.host) if self.host else self.id
+
+
+def group_of_host(run_id: str, host: str) -> str:
+    """Return the name of the control group of a run on a host that ssh reaches."""
+    return f"{run_id}/ssh-{host}"
+
+
+class Leavings(ABC):
+    """One kind of things that runs make on a machine, and that may stay where a run is killed.
+
+    A plug-in names those of what it makes (`Plugin.leavings`). ``weighbridge clean`` walks the kinds of all plug-ins;
+    the end of a run and the agent of an ssh host do so, too. An object of it is made without arguments.
+    """
+
+    told_by_host: ClassVar[bool] = False
+    """Whether what belongs to one of two hosts of a run can be told where both are on one machine."""
+
+    portable: ClassVar[bool] = False
+    """Whether it removes the same on a machine that ssh reaches, too.
+
+    Its module then, with all of ours that it imports, needs only the standard library of Python 3.9.
+    """
+
+    @property
+    def elsewhere(self) -> "Leavings | None":
+        """What removes the same on a machine that ssh reaches; None where it is on this machine alone."""
+        return self if self.portable else None
+
+    @abstractmethod
+    def find(self, folders: RunFolders) -> Iterable[Leftover]:
+        """What runs have of it on this machine, living ones too. Changes nothing."""
+
+    def end(self, run: DeadRun) -> None:  # noqa: B027
+        """Stop what of it still works. Called of every kind before the first `remove`."""
+
+    def remove(self, run: DeadRun) -> None:  # noqa: B027
+        """Remove what is at rest."""
+
+    def remove_ownerless(self, folders: RunFolders) -> None:  # noqa: B027
+        """Remove what belongs to no run, or to one that can no longer be told."""
+
+
+def discard(run: DeadRun, kinds: Sequence[Leavings]) -> None:
+    """End and remove all of a run, the last kind first; one that fails does not keep the others."""
+    last_first = [each for each in reversed(kinds) if each.told_by_host or not run.host]
+    for step in (*(each.end for each in last_first), *(each.remove for each in last_first)):
+        with contextlib.suppress(Unavailable, OSError):
+            step(run)
