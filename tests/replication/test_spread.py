@@ -21,7 +21,7 @@ from weighbridge.replication.page import print_replication, write_replication
 from weighbridge.replication.proof import rows, unused
 from weighbridge.replication.published import Compared, Figure, Measured, Published, SpreadTable, published
 from weighbridge.replication.spread_words import print_spreads
-from weighbridge.statistics.spread import Spread, spread
+from weighbridge.statistics.one_sample import Spread, spread
 
 TCP = Workload("tcp", [(Metric("throughput", "bit/s", "higher"), 5e10, 0.05)])
 THROUGHPUT = Measured(workload="tcp", metric="throughput")

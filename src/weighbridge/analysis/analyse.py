@@ -7,7 +7,7 @@ from typing import cast
 
 from weighbridge.analysis.bottleneck import counts, limit_of
 from weighbridge.analysis.comparison_remarks import extended, remarks_about
-from weighbridge.analysis.comparisons import Key, comparison, grouped, paired, per_block
+from weighbridge.analysis.comparisons import Key, comparison, contrast_cost, grouped, per_block
 from weighbridge.analysis.conditions import calibration_of, polled
 from weighbridge.analysis.confounders import confounders, different_paths, interrupt_times, packet_sizes
 from weighbridge.analysis.context import Context, by_cell
@@ -30,7 +30,7 @@ from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.analysis.trust import session_trust
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.level import Level
-from weighbridge.statistics import Better, Cost, compare, verdicts
+from weighbridge.statistics import Better, Contrast, Cost, verdicts
 from weighbridge.store.consistency import require_consistent
 from weighbridge.store.run import RunStore, Value
 
@@ -154,10 +154,10 @@ def _compared(
         reports.append(report)
         p_values.extend(None if each.aa else p for each, p in made)
         if aa is not None and plan.aa_arm:
-            sides = paired(here, plan.baseline, plan.aa_arm)
-            at_99 = compare(*sides, better=report.better, confidence=0.99, looks=plan.looks, scale=aa.scale)
-            nothing = negligible(report.metric, at_99.typical)
-            checks.append((report, at_99, 1.0 if nothing else verdicts.family_p_value(sides, at_99, plan.looks)))
+            at_99 = contrast_cost(here, Contrast.between(plan.aa_arm, plan.baseline), plan, 0.99, aa.scale)
+            assert at_99 is not None, "the A/A arm has a cost"
+            nothing = negligible(report.metric, at_99.cost.typical)
+            checks.append((report, at_99.cost, 1.0 if nothing else at_99.p_value))
     return reports, checks, p_values
 
 

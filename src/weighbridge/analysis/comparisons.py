@@ -1,6 +1,7 @@
-"""One environment against another on one metric: pairs of the same blocks, cost, medians, p-value."""
+"""Contrasts of a run's environments on one metric: the blocks that have them all, cost, medians, p-value."""
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from statistics import median
 from typing import cast
 
@@ -8,8 +9,8 @@ from weighbridge.analysis.plan import Plan
 from weighbridge.analysis.resources import by_difference
 from weighbridge.analysis.results import Comparison
 from weighbridge.model.level import Level
-from weighbridge.statistics import Better, Scale, compare, scale_of, slow_run_rate, verdicts
-from weighbridge.store.pairs import pairs
+from weighbridge.statistics import Better, Contrast, Cost, Scale, scale_of, slow_run_rate, verdicts
+from weighbridge.store.blocks import arm_values
 from weighbridge.store.run import Value
 
 Key = tuple[str, Level, str]
@@ -34,12 +35,6 @@ def difference_unit(unit: str) -> str:
     return "points" if unit == "%" else unit
 
 
-def paired(values: Sequence[Value], baseline: str, environment: str) -> verdicts.Paired:
-    """Give the values of both sides, block by block."""
-    found = pairs(values, baseline, environment)
-    return [pair.baseline.value for pair in found], [pair.other.value for pair in found]
-
-
 def per_block(values: Sequence[Value], environment: str) -> list[float]:
     """Give one value a block: of the first attempt that has one."""
     mine = sorted((v for v in values if v.environment == environment), key=lambda v: (v.block, v.attempt))
@@ -49,6 +44,34 @@ def per_block(values: Sequence[Value], environment: str) -> list[float]:
     return list(first.values())
 
 
+@dataclass(frozen=True, slots=True)
+class ContrastCost:
+    """A contrast on one metric of a run. ``values`` are those of its arms, in the blocks that have them all."""
+
+    values: tuple[Sequence[float], ...]
+    cost: Cost
+    p_value: float
+    """For Holm, with its family."""
+
+
+def contrast_cost(
+    values: Sequence[Value], contrast: Contrast, plan: Plan, confidence: float = 0.95, on: Scale | None = None
+) -> ContrastCost | None:
+    """Give what a contrast of environments is worth, from the values of one metric; None without a whole block.
+
+    It is on the scale ``on``; without one on that of the metric.
+    """
+    sides = arm_values(values, contrast.arms)
+    if not sides[0]:
+        return None
+    better = cast(Better, values[0].better)
+    cost = contrast.cost(
+        sides, better=better, confidence=confidence, equivalence=plan.equivalence, looks=plan.looks,
+        scale=on or scale(values[0].metric, values[0].unit),
+    )  # fmt: skip
+    return ContrastCost(sides, cost, verdicts.family_p_value(contrast.effects(sides, cost.scale), plan.looks))
+
+
 def comparison(
     values: Sequence[Value], plan: Plan, environment: str, against: str
 ) -> tuple[Comparison, float | None]:
@@ -56,23 +79,18 @@ def comparison(
 
     `values` are those of one metric.
     """
-    better = cast(Better, values[0].better)
-    sides = paired(values, against, environment)
+    found = contrast_cost(values, Contrast.between(environment, against), plan)
     mine = per_block(values, environment)
-    cost, p_value = None, None
-    if sides[0]:
-        on = scale(values[0].metric, values[0].unit)
-        cost = compare(*sides, better=better, equivalence=plan.equivalence, looks=plan.looks, scale=on)
-        p_value = verdicts.family_p_value(sides, cost, plan.looks)
-    made = Comparison(
+    better = cast(Better, values[0].better)
+    row = Comparison(
         environment=environment,
         aa=environment == plan.aa_arm,
-        cost=cost,
-        baseline_value=median(sides[0]) if sides[0] else None,
-        value=median(sides[1] or mine) if mine else None,
+        cost=found.cost if found else None,
+        baseline_value=median(found.values[0]) if found else None,
+        value=median(found.values[1] if found else mine) if mine else None,
         slow=slow_run_rate(mine, better=better) if mine and min(mine) >= 0 else None,
         adjusted_p=None,
         verdict="inconclusive",
         remarks=(),
     )
-    return made, p_value
+    return row, found.p_value if found else None

@@ -5,9 +5,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from weighbridge.analysis.compared_run import ComparedRun
-from weighbridge.analysis.comparisons import Key, paired, scale
+from weighbridge.analysis.comparisons import Key, scale
 from weighbridge.analysis.results import Comparison, MetricReport
-from weighbridge.statistics import between
+from weighbridge.statistics import Contrast, between
+from weighbridge.store.blocks import arm_values
 
 
 class NoChange(StrEnum):
@@ -70,8 +71,9 @@ def cost_change(
         floor = between.joint_floor(before.aa.cost, after.aa.cost, on)
     key: Key = (before.workload, before.level, before.metric)
     first, second = (
-        between.effects(*paired(run.values[key], run.analysis.baseline, side.environment), on)
+        contrast.effects(arm_values(run.values[key], contrast.arms), on)
         for run, side in zip(runs, sides, strict=True)
+        for contrast in (Contrast.between(side.environment, run.analysis.baseline),)
     )
     change = between.change(
         first, second, better=before.better, scale=on, confidence=confidence, equivalence=equivalence, looks=looks,

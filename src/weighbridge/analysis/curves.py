@@ -44,7 +44,7 @@ from weighbridge.analysis.sweep import (
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.level import Level
 from weighbridge.model.quantity import RATE_UNITS, SIZE_UNITS, TIME_UNITS
-from weighbridge.statistics import Better, Cost, compare, scale_of, typical_interval
+from weighbridge.statistics import Better, Contrast, scale_of, typical_interval
 from weighbridge.store.run import RunStore
 
 
@@ -70,6 +70,10 @@ class Results:
             if all(name in attempts[attempt] for name in environments):
                 return tuple(attempts[attempt][name] for name in environments)
         return None
+
+    def has_whole_block(self, level: LoadLevel, contrast: Contrast) -> bool:
+        """Whether all arms of a contrast have a result in some block of a level."""
+        return any(self.first(level, block, *contrast.arms) for block in self.blocks)
 
     def measured(self, level: LoadLevel, environment: str, metric: str) -> list[float]:
         """Give an environment's values at a level, one a block."""
@@ -171,63 +175,51 @@ def whole_costs(results: Results, metric: str, unit: str, better: Better, plan: 
         return ()
     found = []
     for name in plan.compared:
-        levels = [level for level in results.levels if _sides(results, level, plan.baseline, name)]
-        whole = [level for level in levels if not _breaks(results, level, plan.baseline, name)]
-        peaks = _peaks(results, levels, metric, plan, name) if is_throughput(unit, better) else None
-        found.append(
-            WholeCost(
-                name,
-                _cost(peaks, better, plan) if peaks else None,
-                _cost(_means(results, whole, metric, plan, name), better, plan) if len(whole) > 1 else None,
-                len(whole),
-            )
+        contrast = Contrast.between(name, plan.baseline)
+        levels = [level for level in results.levels if results.has_whole_block(level, contrast)]
+        whole = [level for level in levels if not _breaks(results, level, contrast)]
+        peaks = _peaks(results, levels, metric, contrast) if is_throughput(unit, better) else []
+        means = _means(results, whole, metric, contrast) if len(whole) > 1 else []
+        peak_cost, mean = (
+            contrast.cost([*zip(*blocks, strict=True)], better=better, looks=plan.looks) if blocks else None
+            for blocks in (peaks, means)
         )
+        found.append(WholeCost(name, peak_cost, mean, len(whole)))
     return tuple(found)
 
 
-_Sides = list[tuple[float, float]]
-"""The baseline's value and an environment's, block by block."""
+_Blocks = list[tuple[float, ...]]
+"""One value of each arm of a contrast, block by block."""
 
 
-def _sides(results: Results, level: LoadLevel, baseline: str, name: str) -> list[tuple[TrialRow, ...]]:
-    return [found for block in results.blocks if (found := results.first(level, block, baseline, name))]
+def _breaks(results: Results, level: LoadLevel, contrast: Contrast) -> bool:
+    return any(row.level == level.level and row.broke and row.environment in contrast.arms for row in results.trials)
 
 
-def _breaks(results: Results, level: LoadLevel, baseline: str, name: str) -> bool:
-    return any(
-        row.level == level.level and row.broke and row.environment in (baseline, name) for row in results.trials
-    )
-
-
-def _peaks(results: Results, levels: Sequence[LoadLevel], metric: str, plan: Plan, name: str) -> _Sides:
-    found = []
+def _peaks(results: Results, levels: Sequence[LoadLevel], metric: str, contrast: Contrast) -> _Blocks:
+    """The highest value of each arm in each block with a result at every level."""
+    found: _Blocks = []
     for block in results.blocks:
-        rows = [results.first(level, block, plan.baseline, name) for level in levels]
+        rows = [results.first(level, block, *contrast.arms) for level in levels]
         whole = [each for each in rows if each is not None]
-        sides = [[pair[side].values[metric] for pair in whole if metric in pair[side].values] for side in (0, 1)]
-        if len(whole) == len(levels) and all(sides):
-            found.append((max(sides[0]), max(sides[1])))
+        arms = [[row.values[metric] for row in arm if metric in row.values] for arm in zip(*whole, strict=True)]
+        if arms and len(whole) == len(levels) and all(arms):
+            found.append(tuple(max(arm) for arm in arms))
     return found
 
 
-def _means(results: Results, levels: Sequence[LoadLevel], metric: str, plan: Plan, name: str) -> _Sides:
+def _means(results: Results, levels: Sequence[LoadLevel], metric: str, contrast: Contrast) -> _Blocks:
     """The geometric mean over the levels, of each block with values at all; empty where one is not positive."""
-    found = []
+    found: _Blocks = []
     for block in results.blocks:
-        rows = [results.first(level, block, plan.baseline, name) for level in levels]
-        pairs = [[row.values.get(metric, math.nan) for row in pair] for pair in rows if pair is not None]
-        if len(pairs) < len(levels) or any(math.isnan(value) for pair in pairs for value in pair):
+        rows = [results.first(level, block, *contrast.arms) for level in levels]
+        values = [[row.values.get(metric, math.nan) for row in whole] for whole in rows if whole is not None]
+        if len(values) < len(levels) or any(math.isnan(value) for whole in values for value in whole):
             continue
-        if any(value <= 0 for pair in pairs for value in pair):
+        if any(value <= 0 for whole in values for value in whole):
             return []
-        found.append((math.exp(fmean(math.log(a) for a, _ in pairs)), math.exp(fmean(math.log(b) for _, b in pairs))))
+        found.append(tuple(math.exp(fmean(math.log(value) for value in arm)) for arm in zip(*values, strict=True)))
     return found
-
-
-def _cost(sides: _Sides, better: Better, plan: Plan) -> Cost | None:
-    if not sides:
-        return None
-    return compare([a for a, _ in sides], [b for _, b in sides], better=better, looks=plan.looks)
 
 
 LEAST = 3

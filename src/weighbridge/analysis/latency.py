@@ -12,7 +12,7 @@ from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.level import Level
 from weighbridge.statistics import Cost, Histogram, compare_percentiles, merge_histograms, percentiles
-from weighbridge.store.pairs import pairs
+from weighbridge.store.blocks import complete_blocks
 from weighbridge.store.run import RunStore, Value
 
 PERCENTS = (50.0, 90.0, 99.0, 99.9)
@@ -64,8 +64,9 @@ def _environments(
         mine = [histograms[each.trial_id] for each in places if each.environment == environment]
         if mine:
             whole = merge_histograms(mine)
-            found = pairs(places, plan.baseline, environment) if environment != plan.baseline else []
-            sides = [(histograms[p.baseline.trial_id], histograms[p.other.trial_id]) for p in found]
+            arms = (plan.baseline, environment)
+            blocks = complete_blocks(places, arms) if environment != plan.baseline else []
+            sides = [(histograms[first.trial_id], histograms[second.trial_id]) for first, second in blocks]
             rows.append(
                 Latency(
                     environment,

@@ -5,6 +5,7 @@ rate has nothing of that: two runs are "all of A, then all of B". So rates are c
 machine agree and the A/A arms of both runs hold, and then they get an interval, but no verdict.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -88,7 +89,7 @@ def _of(
     on = on if positive else "difference"
     worsening = None
     if min(map(len, sides)) >= between.FEWEST:
-        values = [between.effects([1.0] * len(side), side, "ratio") if on == "ratio" else side for side in sides]
+        values = [[math.log(each) for each in side] if on == "ratio" else side for side in sides]
         shift = between.change(*values, better=before.better, scale=on, allowance=0.0)
         worsening = shift.worsening
     blocks = len(sides[0]), len(sides[1])

@@ -8,7 +8,8 @@ from weighbridge.analysis.results import FEW_BLOCKS, Analysis, Comparison, Metri
 from weighbridge.replication.absent import why_not_measured
 from weighbridge.replication.pair import compare_pair
 from weighbridge.replication.published import PAIRED, PairTable, Published
-from weighbridge.statistics.paired import PairedTest, paired_test
+from weighbridge.statistics import Contrast
+from weighbridge.statistics.parametric import TTest, t_test
 
 Agreement = Literal[
     "sign and significance", "sign", "significance", "neither", "sign, in too few blocks",
@@ -36,7 +37,7 @@ class PairRow:
     first: str
     second: str
     published: PublishedPair
-    measured: PairedTest | None
+    measured: TTest | None
     judged: Comparison | None
     """The comparison of the two by the run's own rules: a ratio with its interval and its verdict."""
     unit: str
@@ -80,7 +81,8 @@ def _rows(analysis: Analysis, study: Published, table: PairTable) -> Iterator[Pa
         if report is not None:
             mine, other = (analysis.by_block(report, name) for name in (first, second))
             both = sorted(mine.keys() & other.keys())
-            test = paired_test([mine[block] for block in both], [other[block] for block in both])
+            sides = [[values[block] for block in both] for values in (other, mine)]
+            test = t_test(Contrast.between(first, second).effects(sides, "difference"))
             judged = compare_pair(analysis, report, first, second)
         why = ""
         if test is None:

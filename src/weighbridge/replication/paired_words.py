@@ -8,7 +8,7 @@ from weighbridge.model.text import printable
 from weighbridge.replication.paired import SIGNIFICANT, PairRow, PairRows
 from weighbridge.report.text.formatting import plain
 from weighbridge.report.text.verdicts import comparison_verdict, cost_text
-from weighbridge.statistics.paired import PairedTest
+from weighbridge.statistics.parametric import TTest
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -64,7 +64,7 @@ def _measured(row: PairRow) -> tuple[str, str]:
     return mean, t_text(here)
 
 
-def t_text(test: PairedTest) -> str:
+def t_text(test: TTest) -> str:
     """``t`` and ``p``; where every difference is the same there is neither."""
     return "all differences alike" if test.t is None or test.p is None else f"{test.t:.2f}, {p_text(test.p)}"
 

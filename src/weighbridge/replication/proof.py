@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from weighbridge.replication.published import TEST, Compared, Figure, Published
-from weighbridge.statistics import Interval, Sample, welch_interval
+from weighbridge.statistics import Contrast, Interval, Sample
 
 Proof = Literal["different", "equivalent", "inconclusive", "sign only"]
 
@@ -124,9 +124,10 @@ def _row(
     samples = [_sample(compared, side, ratio=ratio) for side in sides]
     interval: Interval | None = None
     proof: Proof = "sign only"
-    first, second = samples
-    if first is not None and second is not None and (interval := welch_interval(first, second, 0.95)) is not None:
-        narrow = welch_interval(first, second, 0.90)
+    contrast = Contrast.between(environment, compared.against)
+    known = [sample for sample in samples if sample is not None]
+    if len(known) == len(contrast.arms) and (interval := contrast.unblocked(known, 0.95)) is not None:
+        narrow = contrast.unblocked(known, 0.90)
         limit = math.log1p(margin) if ratio and margin else 0.0
         within = narrow is not None and -limit < narrow.low and narrow.high < limit
         proof = "equivalent" if within else "inconclusive" if interval.low <= 0 <= interval.high else "different"

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from weighbridge.analysis.results import Analysis, MetricReport
 from weighbridge.replication.absent import why_not_measured
 from weighbridge.replication.published import Figure, Published, SpreadTable
-from weighbridge.statistics.spread import Spread, spread
+from weighbridge.statistics.one_sample import Spread, spread
 
 SHARES = {"%": 0.01, "1": 1.0}
 """The units of a printed coefficient of variation."""
