@@ -9,8 +9,17 @@ from pydantic import ValidationError
 from scipy import stats
 
 from weighbridge.errors import StudyError
-from weighbridge.replication.proof import rows, unused
-from weighbridge.replication.published import Compared, Figure, LeftOut, Measured, Published, available, published
+from weighbridge.replication.proof import rows
+from weighbridge.replication.published import (
+    Compared,
+    Figure,
+    LeftOut,
+    Measured,
+    Published,
+    available,
+    published,
+    unused,
+)
 from weighbridge.statistics import Sample
 from weighbridge.statistics.parametric import welch_interval
 
