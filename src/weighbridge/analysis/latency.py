@@ -5,8 +5,8 @@ paired by block, because requests within a run are not independent; it is not pa
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from weighbridge.analysis.merged_latency import Latency, LatencyReport
 from weighbridge.analysis.plan import Plan
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.errors import RunDirectoryError
@@ -14,6 +14,37 @@ from weighbridge.model.level import Level
 from weighbridge.statistics import Cost, Histogram, compare_percentiles, merge_histograms, percentiles
 from weighbridge.store.blocks import complete_blocks
 from weighbridge.store.run import RunStore, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """The merged latency of one environment: percentiles of all requests of all runs, never averaged.
+
+    ``costs`` compare the runs' own percentiles with the baseline's block by block; None where there is no pair, for
+    the baseline itself, and for percentiles with too few requests beyond them.
+    """
+
+    environment: str
+    runs: int
+    requests: int
+    percentiles: tuple[float, ...]
+    """In seconds, of the percents in `weighbridge.analysis.latency.PERCENTS`."""
+    costs: tuple[Cost | None, ...]
+    curve: tuple[tuple[float, float], ...]
+    """Percent and seconds, ever nearer to 100 %."""
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyReport:
+    """Every environment's merged latency for one metric of one workload at one level."""
+
+    workload: str
+    level: Level
+    label: str
+    metric: str
+    rows: tuple[Latency, ...]
+    """In the study's order."""
+
 
 PERCENTS = (50.0, 90.0, 99.0, 99.9)
 """The percentiles that are shown."""
