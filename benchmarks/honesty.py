@@ -55,6 +55,7 @@ from weighbridge.statistics import (
     shared,
     verdicts,
 )
+from weighbridge.statistics.contrast import OF_TWO
 from weighbridge.statistics.sequential import margin_p_value
 
 Floats = NDArray[np.float64]
@@ -275,7 +276,10 @@ def verdicts_of(values: Floats, costs: Sequence[Cost]) -> list[Verdict]:
         (values[0, : cost.blocks].tolist(), arm[: cost.blocks].tolist())
         for cost, arm in zip(costs, values[1:], strict=True)
     ]
-    p_values = [verdicts.family_p_value(each, cost, len(LOOKS)) for each, cost in zip(sides, costs, strict=True)]
+    p_values = [
+        verdicts.family_p_value(OF_TWO.effects(each, cost.scale), len(LOOKS))
+        for each, cost in zip(sides, costs, strict=True)
+    ]
     return [verdicts.verdict(*each, None) for each in zip(costs, verdicts.adjusted(p_values), strict=True)]
 
 
@@ -296,7 +300,7 @@ def change_between(
     sessions: Sequence[Floats], allowance: float = between.SESSION_ALLOWANCE, looks: int = 1
 ) -> tuple[between.Change, Verdict]:
     """Compare two sessions by the product's rule, as a family of one."""
-    effects = [between.effects(base.tolist(), other.tolist(), "ratio") for base, other, _ in sessions]
+    effects = [OF_TWO.effects((base.tolist(), other.tolist()), "ratio") for base, other, _ in sessions]
     aa = [compare(*values[[0, 2]].tolist(), better="higher", looks=looks) for values in sessions]
     found = between.change(
         effects[0], effects[1], better="higher", scale="ratio", equivalence=MARGIN, allowance=allowance, looks=looks,
@@ -420,7 +424,7 @@ def one_gate_against(kind: str, margins: float, rng: np.random.Generator) -> Out
     runs = [
         session(rng, KINDS[kind], 0.9 * (1 - each * MARGIN), blocks=GATE_BLOCKS).tolist() for each in (0.0, margins)
     ]
-    first, second = (between.effects(base, other, "ratio") for base, other in runs)
+    first, second = (OF_TWO.effects((base, other), "ratio") for base, other in runs)
     change = between.change(first, second, better="higher", scale="ratio")
     outcome, _ = compared(change.worsening_with_allowance, ">", 100 * MARGIN)
     return outcome == "kept", outcome == "exceeded", margin_p_value(first, second, change, 100 * MARGIN, 1) <= 0.05

@@ -23,7 +23,7 @@ from weighbridge.report.text.summary import (
 )
 from weighbridge.report.text.trust import imprecise, trust_sentence
 from weighbridge.report.text.verdicts import comparison_verdict
-from weighbridge.statistics import compare
+from weighbridge.statistics import Contrast, compare
 from weighbridge.statistics.verdicts import adjusted, excludes_no_cost, family_p_value
 from weighbridge.store.extensions import Extension
 from weighbridge.store.run import RunStore
@@ -70,10 +70,15 @@ def test_holm_takes_a_verdict_away_and_says_so(run):
     assert lost and all(r.cost.verdict == "different" and r.verdict == "inconclusive" for r in lost)
 
 
+def p_value(sides, looks):
+    scale = compare(*sides, better="lower").scale
+    return family_p_value(Contrast.between("b", "a").effects(sides, scale), looks)
+
+
 def test_holm_skips_what_has_no_cost():
     assert adjusted([0.01, None, 0.04]) == [0.02, None, 0.04]
     constant = ([1.0, 2.0], [1.0, 2.0])
-    assert family_p_value(constant, compare(*constant, better="lower"), 1) == 1.0
+    assert p_value(constant, 1) == 1.0
 
 
 def test_a_bad_aa_arm_makes_the_session_untrusted(run):
@@ -146,17 +151,17 @@ def test_only_some_exploratory_verdicts_are_said_one_by_one(run):
 def test_identical_differences_get_the_sign_test(blocks, least):
     """A latency in histogram steps of 8 us: 55 -> 63 in every block."""
     sides = ([55.0] * blocks, [63.0] * blocks)
-    assert family_p_value(sides, compare(*sides, better="lower"), 1) == least
-    assert family_p_value(sides, compare(*sides, better="lower"), 8) == min(1, least / 0.7)
+    assert p_value(sides, 1) == least
+    assert p_value(sides, 8) == min(1, least / 0.7)
     rounded = ([55.0 * n for n in range(1, blocks + 1)], [63.0 * n for n in range(1, blocks + 1)])
-    assert family_p_value(rounded, compare(*rounded, better="lower"), 1) == least
+    assert p_value(rounded, 1) == least
     counts = ([0.0] * blocks, [8.0] * blocks)
-    assert family_p_value(counts, compare(*counts, better="lower"), 1) == least
+    assert p_value(counts, 1) == least
 
 
 def test_differences_that_vary_have_no_floor():
     sides = ([100.0, 101.0, 102.0], [200.0, 202.1, 203.9])
-    assert 0 < family_p_value(sides, compare(*sides, better="lower"), 1) < 0.001
+    assert 0 < p_value(sides, 1) < 0.001
 
 
 def test_three_identical_differences_are_never_different(run):

@@ -5,12 +5,16 @@ import math
 import pytest
 
 from report.made_up_runs import JITTER, LOSS, TCP, THROUGHPUT, Workload
-from weighbridge.analysis.between_runs import compare_runs
-from weighbridge.analysis.changed_facts import FactChange, FactKind
-from weighbridge.analysis.changed_settings import OnlyIn, OtherQuestionError, Part, SettingChange
-from weighbridge.analysis.compared_run import read_run
-from weighbridge.analysis.cost_change import NoChange
-from weighbridge.analysis.own_values import WhyNot
+from weighbridge.analysis.between_runs import NoChange, WhyNot, compare_runs
+from weighbridge.analysis.compared_run import (
+    FactChange,
+    FactKind,
+    OnlyIn,
+    OtherQuestionError,
+    Part,
+    SettingChange,
+    read_run,
+)
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome

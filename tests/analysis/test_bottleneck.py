@@ -14,7 +14,7 @@ from weighbridge.analysis.condition_remarks import Capped
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric
 from weighbridge.replication.comparison import replication
-from weighbridge.replication.export import replication_json
+from weighbridge.replication.document import replication_json
 from weighbridge.replication.published import published
 from weighbridge.report.export.csv import write_csv
 from weighbridge.report.export.json import report_json

@@ -9,7 +9,7 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.conditions import Calibration, calibration_of
 from weighbridge.analysis.confounders import confounders
 from weighbridge.analysis.flag_counts import figure_ranges, kind_of
-from weighbridge.analysis.reading_rate import ReadingRate
+from weighbridge.analysis.readings import ReadingRate
 from weighbridge.meters import host
 from weighbridge.model.facts import HALT, IDLE_CPUS, POLL
 from weighbridge.model.flag import Flag, FlagCode

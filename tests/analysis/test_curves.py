@@ -11,9 +11,8 @@ from report.test_html import check_links, page_of
 from report.test_terminal import shown
 from report.vega_lite import definition_of
 from weighbridge.analysis.analyse import analyse
-from weighbridge.analysis.curves import numbers
-from weighbridge.analysis.overload import breakages, reason, without_retries
-from weighbridge.analysis.sweep import Broke, LoadLevel, Peak
+from weighbridge.analysis.curves import Peak, SweptLevel, numbers
+from weighbridge.analysis.overload import Broke, breakages, reason, without_retries
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.cli import progress
 from weighbridge.model.level import Level
@@ -108,18 +107,18 @@ def test_an_open_loop_whose_first_metric_is_a_latency_has_a_peak_too(run):
 
 
 def test_a_peak_that_no_single_block_has_says_so():
-    first, second, third = (LoadLevel(load, str(load), Level(), "") for load in (100, 200, 400))
+    first, second, third = (SweptLevel(load, str(load), Level(), "") for load in (100, 200, 400))
     none = Peak(second, 1.0, 0, 3, (first, third), "")
     assert plain_text(peak_doubt("threads", none)) == (
         "in none of 3 blocks, which were highest at 100 or 400 threads"
     )
-    many = tuple(LoadLevel(load, str(load), Level(), "") for load in (1, 2, 3, 1000))
+    many = tuple(SweptLevel(load, str(load), Level(), "") for load in (1, 2, 3, 1000))
     assert plain_text(peak_doubt("threads", Peak(second, 1.0, 1, 9, many, ""))).endswith("else at 1 to 1 000 threads")
     assert peak_doubt("threads", Peak(second, 1.0, 0, 0, (), "")) == ""
 
 
 def test_breaks_for_several_reasons_are_told_apart():
-    low, high = (LoadLevel(load, str(load), Level(), "") for load in (1000, 2000))
+    low, high = (SweptLevel(load, str(load), Level(), "") for load in (1000, 2000))
     memory, refused = (Broke("b", count, 10, why, 10, 0) for count, why in ((4, "no memory"), (10, "refused")))
     assert plain_text(broke_words("threads", [(high, refused)], "mysql")) == (
         "broke in mysql at 2 000 threads: refused (10 of 10 trials)"
@@ -262,7 +261,7 @@ def test_levels_are_numbers_or_there_is_no_curve(texts, found):
      ("bitrate", "1Mbit/s", "bitrate 1Mbit/s")],
 )  # fmt: skip
 def test_every_level_has_its_unit(load, text, words):
-    assert plain_text(level_words(load, LoadLevel(numbers([text])[0], text, Level(), ""))) == words
+    assert plain_text(level_words(load, SweptLevel(numbers([text])[0], text, Level(), ""))) == words
 
 
 # -- what broke is a result ------------------------------------------------------------------------

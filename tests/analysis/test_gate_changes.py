@@ -5,8 +5,7 @@ import pytest
 from report.made_up_runs import LOSS, TCP, THROUGHPUT, Workload
 from weighbridge.analysis.between_runs import compare_runs
 from weighbridge.analysis.budget import parse_margin
-from weighbridge.analysis.changed_settings import OtherQuestionError
-from weighbridge.analysis.compared_run import read_run
+from weighbridge.analysis.compared_run import OtherQuestionError, read_run
 from weighbridge.analysis.gate_answer import judge_gate
 from weighbridge.analysis.gate_changes import judge_changes
 from weighbridge.analysis.gate_spending import Spending

@@ -23,7 +23,7 @@ from weighbridge.model.by_hand import ByHand, Recipe, Setting
 from weighbridge.model.command import Command
 from weighbridge.model.study import Resources, Study
 from weighbridge.model.workload import Endpoint
-from weighbridge.replication.parameters import parameters_of
+from weighbridge.replication.published import parameters_of
 from weighbridge.study.loader import check, load
 from weighbridge.study.profiles import load as load_profile
 from weighbridge.study.source import bundled, parse

@@ -16,7 +16,7 @@ from weighbridge.hosts import testbed
 from weighbridge.kit.kit import kit
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.userland import Userland
-from weighbridge.replication.parameters import parameters_of
+from weighbridge.replication.published import parameters_of
 from weighbridge.study.loader import check, load
 from weighbridge.study.source import bundled, parse
 

@@ -16,13 +16,20 @@ from weighbridge.analysis.results import Comparison
 from weighbridge.model.facts import layers_json
 from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
 from weighbridge.model.measurement import Metric
-from weighbridge.replication.absent import Offer
-from weighbridge.replication.comparison import direction, ratio_text, replication
-from weighbridge.replication.export import replication_json
-from weighbridge.replication.page import chart, print_replication, write_replication
+from weighbridge.replication.comparison import Offer, direction, replication
+from weighbridge.replication.document import replication_json
+from weighbridge.replication.page import chart, write_replication
 from weighbridge.replication.proof import PublishedRow
 from weighbridge.replication.published import Compared, Measured, published
-from weighbridge.replication.published_study import better_words, left_out, setup_rows
+from weighbridge.replication.words import (
+    better_words,
+    direction_words,
+    left_out,
+    outcome_sentence,
+    print_replication,
+    ratio_text,
+    setup_rows,
+)
 from weighbridge.statistics import Cost, Interval
 
 COSTS = {
@@ -45,37 +52,37 @@ def found_in(store):
 
 
 def by_table(found):
-    return {table.compared.title.split(":")[0]: {row.name: row for row in table.rows} for table in found.tables}
+    return {table.source.title.split(":")[0]: {row.name: row for row in table.rows} for table in found.tables}
 
 
 def test_directions_of_a_run(run):
     latency = by_table(found_in(a_run(run)))["Table 8"]
-    assert latency["docker-bridge"].direction == "agrees"
-    assert latency["docker-overlay"].direction == "disagrees"  # published slower, here faster
-    assert latency["docker-macvlan"].direction == "published inconclusive"
+    assert latency["docker-bridge"].verdict == "agrees"
+    assert latency["docker-overlay"].verdict == "disagrees"  # published slower, here faster
+    assert latency["docker-macvlan"].verdict == "published inconclusive"
     assert latency["docker-host"].measured.verdict == "equivalent"
-    assert latency["docker-host"].direction == "disagrees"  # published as 3.5 % slower, here within 3 %
+    assert latency["docker-host"].verdict == "disagrees"  # published as 3.5 % slower, here within 3 %
     throughput = by_table(found_in(a_run(run)))["Table 9"]
-    assert throughput["docker-host"].direction == "agrees"  # both equivalent
+    assert throughput["docker-host"].verdict == "agrees"  # both equivalent
 
 
 def test_fragmentation_has_an_environment_of_its_own(run):
     tables = by_table(found_in(a_run(run)))
     row = tables["Table 17"]["docker-overlay-1468"]
-    assert row.direction == "agrees"
+    assert row.verdict == "agrees"
     assert row.measured.environment == "docker-overlay-1468"
 
 
 def test_shares_are_compared_by_difference(run):
     row = by_table(found_in(a_run(run)))["Tables 20 to 24"]["docker-overlay"]
     assert row.measured.cost.scale == "difference"
-    assert row.direction == "disagrees"  # published as more loss, here less
+    assert row.verdict == "disagrees"  # published as more loss, here less
 
 
 def test_what_broke_says_so_instead_of_a_comparison(run):
     breaking = {(block, "docker-bridge", ()): "too many connections" for block in range(1, 4)}
     row = by_table(found_in(a_run(run, breaking=breaking, blocks=3)))["Table 8"]["docker-bridge"]
-    assert row.direction == "not measured" and row.why == "docker-bridge broke 3 of 3: too many connections"
+    assert row.verdict == "not measured" and row.why == "docker-bridge broke 3 of 3: too many connections"
 
 
 def test_what_was_not_measured_says_why(run):
@@ -85,18 +92,18 @@ def test_what_was_not_measured_says_why(run):
     assert found["Table 13"]["docker-bridge"].why == "the workload coherence has no finished trial in this run"
     assert found["Table 11"]["docker-bridge"].why == "datagram has no CPU usage in this run"
     assert found["Table 8"]["docker-macvlan"].why == "docker-macvlan is not in this run"
-    assert all(row.direction == "not measured" for row in found["Table 15"].values())
+    assert all(row.verdict == "not measured" for row in found["Table 15"].values())
 
 
 def test_figures_that_differ_in_size_are_told_whatever_their_direction(run):
     """Published: bridge 1.131 [1.092, 1.172], macvlan 1.018 [0.997, 1.038]; made up: 1.12 and 1.05 ± 0.2 %."""
     found = found_in(a_run(run))
     latency = by_table(found)["Table 8"]
-    assert latency["docker-bridge"].direction == "agrees" and not latency["docker-bridge"].apart
-    assert latency["docker-macvlan"].direction == "published inconclusive" and latency["docker-macvlan"].apart
+    assert latency["docker-bridge"].verdict == "agrees" and not latency["docker-bridge"].apart
+    assert latency["docker-macvlan"].verdict == "published inconclusive" and latency["docker-macvlan"].apart
     rows = [row for table in found.tables for row in table.rows]
     apart, measured = sum(row.apart for row in rows), sum(row.measured is not None for row in rows)
-    assert f"In size, {apart} of {measured} published figures lie outside" in found.sentence
+    assert f"In size, {apart} of {measured} published figures lie outside" in outcome_sentence(found)
     assert not any(row.apart for row in rows if row.measured is None)
     one = by_table(found_in(a_run(run, blocks=1)))["Table 8"]
     assert not any(row.apart for row in one.values()), "a single block has no interval"
@@ -108,7 +115,7 @@ def test_what_the_run_has_no_value_for_is_folded(run, tmp_path):
     store = run(costs={"docker-bridge": 1.2, "docker-host": 1.0}, workloads=clients, study="native-vs-container-apps")
     found = replication(analyse(store), published("native-vs-container-apps"))
     page = write_replication(found, store, tmp_path / "page.html").read_text()
-    table = next(each for each in found.tables if each.compared.title.startswith("Redis SET"))
+    table = next(each for each in found.tables if each.source.title.startswith("Redis SET"))
     absent = [row for row in table.rows if row.measured is None]
     assert {row.why for row in absent} == {"this level is not in the run"}
     assert f"{len(absent)} more published figures that this run has no value for" in page
@@ -118,7 +125,7 @@ def test_what_the_run_has_no_value_for_is_folded(run, tmp_path):
 
 def test_few_blocks_are_marked(run):
     found = by_table(found_in(a_run(run, blocks=3)))
-    assert found["Table 8"]["docker-bridge"].words.endswith("(exploratory)")
+    assert direction_words(found["Table 8"]["docker-bridge"]).endswith("(exploratory)")
 
 
 def test_a_run_without_trials(run):
@@ -224,7 +231,7 @@ def test_one_block_has_no_interval_anywhere(run):
     found = found_in(a_run(run, blocks=1))
     rows = [row for row in replication_json(found)["rows"] if row["measured"]]
     assert rows and all(row["measured"]["low"] is row["measured"]["high"] is None for row in rows)
-    table = next(each for each in found.tables if each.compared.title.startswith("Table 8"))
+    table = next(each for each in found.tables if each.source.title.startswith("Table 8"))
     measured_points = [p for p in drawn_points(definition_of(chart(table))) if p["source"] == "measured"]
     assert all(p["low"] == p["value"] == p["high"] and p["shown"].endswith("(no interval)") for p in measured_points)
 
@@ -276,7 +283,7 @@ def drawn_points(spec):
 
 
 def test_a_chart_holds_both_sides_and_bounded_intervals(run):
-    table = next(each for each in found_in(a_run(run)).tables if each.compared.title.startswith("Table 7"))
+    table = next(each for each in found_in(a_run(run)).tables if each.source.title.startswith("Table 7"))
     drawn = chart(table)
     assert drawn is not None
     spec = definition_of(drawn)
@@ -284,7 +291,7 @@ def test_a_chart_holds_both_sides_and_bounded_intervals(run):
     points = drawn_points(spec)
     assert {point["source"] for point in points} == {"published"}
     assert all(low <= point["low"] <= point["value"] <= point["high"] <= high for point in points)
-    both = chart(next(t for t in found_in(a_run(run)).tables if t.compared.title.startswith("Table 8")))
+    both = chart(next(t for t in found_in(a_run(run)).tables if t.source.title.startswith("Table 8")))
     assert {point["source"] for point in drawn_points(definition_of(both))} == {"published", "measured"}
     assert chart(replace(table, rows=())) is None
 
@@ -319,7 +326,7 @@ def test_a_figure_without_a_spread_is_called_the_same_everywhere(run, tmp_path):
     store = apps(run)
     found = replication(analyse(store), published("native-vs-container-apps"))
     row = next(row for table in found.tables for row in table.rows if row.measured)
-    assert row.words in {"agrees (sign only)", "disagrees (sign only)"}
+    assert direction_words(row) in {"agrees (sign only)", "disagrees (sign only)"}
     page = Page(write_replication(found, store, tmp_path / "page.html").read_text()).text
     other = page_of(a_run(run)).text
     for text in (page, other):
@@ -372,13 +379,15 @@ def test_figures_of_hardware_are_not_compared_in_size_with_those_of_an_emulator(
     before, row = (by_table(each)["Table 8"] for each in (plain, found))
     emulated, kvm = row["docker-macvlan (QEMU, TCG: emulated)"], row["docker-host (QEMU, KVM)"]
     assert before["docker-macvlan"].apart and not emulated.apart
-    assert emulated.words == "published inconclusive (emulated: not comparable in size)"
-    assert emulated.direction == before["docker-macvlan"].direction
-    assert (kvm.apart, kvm.words) == (before["docker-host"].apart, before["docker-host"].words)
+    assert direction_words(emulated) == "published inconclusive (emulated: not comparable in size)"
+    assert emulated.verdict == before["docker-macvlan"].verdict
+    assert (kvm.apart, direction_words(kvm)) == (before["docker-host"].apart, direction_words(before["docker-host"]))
     measured = [each for table in found.tables for each in table.rows if each.measured]
     under = sum(each.published.environment == "docker-macvlan" for each in measured)
-    assert f"of {len(measured) - under} published figures lie outside" in found.sentence
-    assert f"{under} measured under emulation: not comparable in size with figures of hardware." in found.sentence
+    assert f"of {len(measured) - under} published figures lie outside" in outcome_sentence(found)
+    assert f"{under} measured under emulation: not comparable in size with figures of hardware." in outcome_sentence(
+        found
+    )
 
     text = io.StringIO()
     print_replication(found, Console(file=text, width=200))
@@ -403,5 +412,5 @@ def test_no_size_is_compared_where_the_baseline_itself_was_emulated(run):
     found = found_in(a_run(run, facts={SCOPE: {f"{name}/server": guest for name in ("native", *COSTS)}}))
     measured = [row for table in found.tables for row in table.rows if row.measured]
     assert all(row.emulated and not row.apart for row in measured)
-    assert "lie outside" not in found.sentence
+    assert "lie outside" not in outcome_sentence(found)
     assert all("(inside QEMU, TCG: emulated)" in row.name for row in measured)

@@ -9,9 +9,19 @@ from pydantic import ValidationError
 from scipy import stats
 
 from weighbridge.errors import StudyError
-from weighbridge.replication.proof import rows, unused
-from weighbridge.replication.published import Compared, Figure, LeftOut, Measured, Published, available, published
-from weighbridge.statistics import Sample, welch_interval
+from weighbridge.replication.proof import rows
+from weighbridge.replication.published import (
+    Compared,
+    Figure,
+    LeftOut,
+    Measured,
+    Published,
+    available,
+    published,
+    unused,
+)
+from weighbridge.statistics import Sample
+from weighbridge.statistics.parametric import welch_interval
 
 DOCKER = "docker-networks"
 
@@ -103,15 +113,15 @@ def test_objects_are_shown_as_a_rate():
     st.floats(-100, 100), st.floats(1e-3, 10), st.integers(2, 9),
 )  # fmt: skip
 def test_welch_is_scipy_s(mean, deviation, runs, other, deviation2, runs2):
-    found = welch_interval(Sample(mean, deviation, runs), Sample(other, deviation2, runs2), 0.95)
+    found = welch_interval((Sample(mean, deviation, runs), Sample(other, deviation2, runs2)), (-1.0, 1.0), 0.95)
     test = stats.ttest_ind_from_stats(other, deviation2, runs2, mean, deviation, runs, equal_var=False)
     assert found is not None
     assert (found.low > 0 or found.high < 0) == (test.pvalue < 0.05) or test.pvalue == pytest.approx(0.05, abs=1e-6)
 
 
 def test_welch_needs_a_spread_and_two_runs():
-    assert welch_interval(Sample(1, 0, 3), Sample(2, 0, 3), 0.95) is None
-    assert welch_interval(Sample(1, 0.1, 1), Sample(2, 0.1, 3), 0.95) is None
+    assert welch_interval((Sample(1, 0, 3), Sample(2, 0, 3)), (-1.0, 1.0), 0.95) is None
+    assert welch_interval((Sample(1, 0.1, 1), Sample(2, 0.1, 3)), (-1.0, 1.0), 0.95) is None
 
 
 def test_a_study_without_published_figures_names_those_that_have():

@@ -16,12 +16,12 @@ from weighbridge.model.facts import layers_json
 from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
 from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.replication.comparison import replication
-from weighbridge.replication.export import replication_json
-from weighbridge.replication.page import print_replication, write_replication
-from weighbridge.replication.proof import rows, unused
-from weighbridge.replication.published import Compared, Figure, Measured, Published, SpreadTable, published
-from weighbridge.replication.spread_words import print_spreads
-from weighbridge.statistics.spread import Spread, spread
+from weighbridge.replication.document import replication_json
+from weighbridge.replication.page import write_replication
+from weighbridge.replication.proof import rows
+from weighbridge.replication.published import Compared, Figure, Measured, Published, SpreadTable, published, unused
+from weighbridge.replication.words import direction_words, print_replication, print_spreads
+from weighbridge.statistics.one_sample import Spread, spread
 
 TCP = Workload("tcp", [(Metric("throughput", "bit/s", "higher"), 5e10, 0.05)])
 THROUGHPUT = Measured(workload="tcp", metric="throughput")
@@ -67,7 +67,7 @@ def test_two_environments_are_compared_inside_their_blocks(run):
     found = replication(analyse(store), study(*PRINTED, comparisons=(ratios(),)))
     here = {row.name: row for row in found.tables[0].rows}
     assert set(here) == {"kvm", "tcg", "xen / kvm", "xen / tcg"}
-    assert all(row.direction == "agrees" for row in here.values())
+    assert all(row.verdict == "agrees" for row in here.values())
     pair = here["xen / tcg"].measured
     assert pair.cost.typical == pytest.approx(4.0 / 1.1, rel=0.1) and pair.blocks == 9
     assert pair.cost.low < 4.0 / 1.1 < pair.cost.high and pair.verdict == "different"
@@ -90,7 +90,7 @@ def test_a_baseline_of_its_own_is_another_environment_of_the_run(run):
         analyse(run(costs={"kvm": 1.5, "xen": 3.0}, workloads=[TCP])), study(*figures, comparisons=(compared,))
     )
     (row,) = found.tables[0].rows
-    assert (row.name, row.published.proof, row.direction) == ("xen / kvm", "different", "agrees")
+    assert (row.name, row.published.proof, row.verdict) == ("xen / kvm", "different", "agrees")
     degrees = 9 * (0.02**2 + 0.04**2) ** 2 / (0.02**4 + 0.04**4)  # Welch and Satterthwaite, ten runs each
     half = stats.t.ppf(0.975, degrees)
     width = half * math.sqrt((0.02**2 + 0.04**2) / 10)
@@ -149,7 +149,7 @@ def test_published_and_measured_spread_stand_side_by_side(run, tmp_path):
     store = run(costs={"kvm": 1.6}, workloads=[TCP])
     analysis = analyse(store)
     found = replication(analysis, given)
-    here = {row.environment: row for row in found.spreads[0].rows}
+    here = {row.published.environment: row for row in found.spreads[0].rows}
     assert list(here) == ["native", "kvm", "tcg", "xen"]
     assert here["native"].published.deviation == pytest.approx(15.58)
     assert here["native"].published.derived == ("deviation",)
@@ -184,7 +184,7 @@ def test_docker_beside_virtualbox(run):
     (bridge,), (host,) = (table.rows for table in found.tables)
     assert bridge.published.effect == pytest.approx(3740.15 / 51996.17) and bridge.published.proof == "different"
     assert bridge.why == host.why and "virtualbox is not in this run" in bridge.why
-    here = {row.environment: row.published for row in found.spreads[0].rows}
+    here = {row.published.environment: row.published for row in found.spreads[0].rows}
     assert list(here) == ["docker-bridge", "docker-host", "virtualbox", "qemu-kvm", "qemu-tcg"]
     assert here["qemu-tcg"].mean is None is here["qemu-kvm"].variation  # another hypervisor is no replication
     assert here["docker-host"].deviation == pytest.approx(51996.17 * 0.0779)
@@ -205,7 +205,7 @@ def test_spreads_fit_in_a_terminal_and_name_the_hypervisors(run, tmp_path):
     store = run(costs={"docker-bridge": 2.0, "qemu-tcg": 9.0}, workloads=[TCP], study=given.study, facts=LAYERS)
     found = replication(analyse(store), given)
     text = io.StringIO()
-    print_spreads(found.spreads, found.name, Console(file=text, width=80))
+    print_spreads(found.spreads[0], Console(file=text, width=80))
     said = text.getvalue()
     words = {word for line in said.splitlines() for word in line.split()}
     assert {"docker-bridge", "published", "measured", "coefficient", "variation", "(derived)", "[95"} <= words
@@ -228,12 +228,12 @@ def test_both_test_environments_stand_beside_the_client_elsewhere(run):
     given = published("hypervisor-network")
     store = run(costs={"qemu-kvm": 1.3, "qemu-tcg": 9.0}, workloads=CLIENTS, study=given.study, facts=LAYERS)
     found = replication(analyse(store), given)
-    assert [table.compared.measured.level for table in found.tables] == [{"client": "elsewhere"}] * 2
+    assert [table.source.measured.level for table in found.tables] == [{"client": "elsewhere"}] * 2
     for table in found.tables:
         here = {row.name: row for row in table.rows}
         assert set(here) == {NAME_KVM, NAME_TCG, *WITHOUT}
-        assert here[NAME_KVM].direction == here[NAME_TCG].direction == "agrees"
-        assert here[NAME_TCG].words == "agrees (sign only, emulated: not comparable in size)"
+        assert here[NAME_KVM].verdict == here[NAME_TCG].verdict == "agrees"
+        assert direction_words(here[NAME_TCG]) == "agrees (sign only, emulated: not comparable in size)"
         assert all(
             ("--profile xen" if name.startswith("xen") else "virtualbox is not in this run") in here[name].why
             for name in WITHOUT

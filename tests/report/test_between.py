@@ -10,8 +10,7 @@ from rich.console import Console
 
 from documents import fits
 from weighbridge.analysis.between_runs import compare_runs
-from weighbridge.analysis.changed_facts import FactChange, FactKind
-from weighbridge.analysis.compared_run import read_run
+from weighbridge.analysis.compared_run import FactChange, FactKind, read_run
 from weighbridge.analysis.history import history
 from weighbridge.analysis.isolation import Isolation
 from weighbridge.cli.schema import Document

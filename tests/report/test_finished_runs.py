@@ -19,7 +19,7 @@ from weighbridge.analysis.gate import judge
 from weighbridge.analysis.limit import parse_limit
 from weighbridge.cli.schema import Document
 from weighbridge.replication.comparison import replication
-from weighbridge.replication.export import replication_json
+from weighbridge.replication.document import replication_json
 from weighbridge.replication.published import published
 from weighbridge.report.export.json import limits_json, report_json
 from weighbridge.report.html import write_html

@@ -10,7 +10,7 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.decisions import LeftOut
 from weighbridge.replication.comparison import replication
-from weighbridge.replication.export import replication_json
+from weighbridge.replication.document import replication_json
 from weighbridge.replication.published import published
 from weighbridge.report.export.csv import write_csv
 from weighbridge.report.export.json import report_json

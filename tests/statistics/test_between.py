@@ -12,13 +12,12 @@ from scipy import stats
 from weighbridge.statistics import Interval, compare
 from weighbridge.statistics.between import (
     change,
-    effects,
     joint_floor,
     proves_nothing,
     shift_p_value,
     verdict,
 )
-from weighbridge.statistics.mann_whitney import critical_pair, shift_interval
+from weighbridge.statistics.ranks import critical_pair, shift_interval
 
 
 def logs(n, shift=0.0, seed=1, sd=0.02):
@@ -51,12 +50,10 @@ def test_the_critical_pair_of_two_tens_is_in_every_textbook():
 
 
 def test_the_normal_approximation_joins_the_exact_one():
-    from weighbridge.statistics import mann_whitney
-
     exact = critical_pair(60, 60, 0.95)
     tail = stats.norm.ppf(0.025)
     assert abs(exact - (1800 + tail * math.sqrt(60 * 60 * 121 / 12))) < 3
-    assert mann_whitney.critical_pair(100, 100, 0.95) == math.floor(5000 + tail * math.sqrt(100 * 100 * 201 / 12))
+    assert critical_pair(100, 100, 0.95) == math.floor(5000 + tail * math.sqrt(100 * 100 * 201 / 12))
 
 
 def test_the_shift_is_the_median_of_all_differences():
@@ -172,13 +169,6 @@ def test_several_looks_spend_less_of_the_error():
     one, several = (made(logs(20), logs(20, 0.05, 2), looks=looks) for looks in (1, 8))
     assert several.low < one.low and several.high > one.high
     assert several.p_value == pytest.approx(min(1.0, one.p_value / 0.7))
-
-
-def test_effects_are_of_blocks():
-    assert effects([100, 200], [50, 100], "ratio") == pytest.approx([math.log(0.5)] * 2)
-    assert effects([100, 200], [50, 100], "difference") == [-50, -100]
-    with pytest.raises(ValueError, match=r"shorter|longer"):
-        effects([100], [50, 100], "ratio")
 
 
 @pytest.mark.parametrize(

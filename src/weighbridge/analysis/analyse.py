@@ -7,30 +7,36 @@ from typing import cast
 
 from weighbridge.analysis.bottleneck import counts, limit_of
 from weighbridge.analysis.comparison_remarks import extended, remarks_about
-from weighbridge.analysis.comparisons import Key, comparison, grouped, paired, per_block
+from weighbridge.analysis.comparisons import (
+    Key,
+    after_holm,
+    analyse_ladder,
+    comparison,
+    contrast_cost,
+    family_of,
+    grouped,
+    per_block,
+)
 from weighbridge.analysis.conditions import calibration_of, polled
 from weighbridge.analysis.confounders import confounders, different_paths, interrupt_times, packet_sizes
 from weighbridge.analysis.context import Context, by_cell
 from weighbridge.analysis.curves import load_sweeps
 from weighbridge.analysis.durability import by_label, differences, durabilities, power_cuts
-from weighbridge.analysis.families import after_holm
 from weighbridge.analysis.isolation import isolation_remarks, isolations, unverified_remarks
 from weighbridge.analysis.judgement import judged
-from weighbridge.analysis.ladder import analyse_ladder
 from weighbridge.analysis.latency import latencies
 from weighbridge.analysis.overload import breakages, standing_values
 from weighbridge.analysis.paths import paths_of
 from weighbridge.analysis.plan import Plan, plan_of
-from weighbridge.analysis.reading_rate import readings
+from weighbridge.analysis.readings import readings, without_selections
 from weighbridge.analysis.resources import is_resource_use, negligible
 from weighbridge.analysis.results import FEW_BLOCKS, Analysis, MetricReport
-from weighbridge.analysis.selection import without_selections
 from weighbridge.analysis.sessions import sessions
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.analysis.trust import session_trust
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.level import Level
-from weighbridge.statistics import Better, Cost, compare, verdicts
+from weighbridge.statistics import Better, Contrast, Cost, verdicts
 from weighbridge.store.consistency import require_consistent
 from weighbridge.store.run import RunStore, Value
 
@@ -154,10 +160,10 @@ def _compared(
         reports.append(report)
         p_values.extend(None if each.aa else p for each, p in made)
         if aa is not None and plan.aa_arm:
-            sides = paired(here, plan.baseline, plan.aa_arm)
-            at_99 = compare(*sides, better=report.better, confidence=0.99, looks=plan.looks, scale=aa.scale)
-            nothing = negligible(report.metric, at_99.typical)
-            checks.append((report, at_99, 1.0 if nothing else verdicts.family_p_value(sides, at_99, plan.looks)))
+            at_99 = contrast_cost(here, Contrast.between(plan.aa_arm, plan.baseline), plan, 0.99, aa.scale)
+            assert at_99 is not None
+            nothing = negligible(report.metric, at_99.cost.typical)
+            checks.append((report, at_99.cost, 1.0 if nothing else at_99.p_value))
     return reports, checks, p_values
 
 
@@ -165,7 +171,8 @@ def _judged(
     reports: Sequence[MetricReport], p_values: Sequence[float | None], plan: Plan, context: Context
 ) -> list[MetricReport]:
     """Give the reports with verdicts and remarks."""
-    adjusted, failing = iter(after_holm(reports, p_values)), context.failing()
+    families = [family_of(report) for report in reports for _ in report.comparisons]
+    adjusted, failing = iter(after_holm(families, p_values)), context.failing()
     found = []
     for report in reports:
         rows = [judged(report, each, next(adjusted), context, failing) for each in report.comparisons]

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 
 from weighbridge.analysis.condition_remarks import Unresolved
 from weighbridge.analysis.flag_counts import flagged_trials
+from weighbridge.analysis.overload import Broke
 from weighbridge.analysis.remarks import (
     Autocorrelation,
     BrokeUnderLoad,
@@ -14,7 +15,6 @@ from weighbridge.analysis.remarks import (
     Remark,
     Selected,
 )
-from weighbridge.analysis.sweep import Broke
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.statistics import flags
 from weighbridge.statistics.verdicts import failing

@@ -7,28 +7,190 @@ claimed. Verdicts are corrected (Holm) in the families that a report has, in eac
     (pair,) = compare_runs(first, second).pairs
     row = pair.row("tcp", "{}", "throughput", "bridge")
     row.change.worsening_with_allowance, row.verdict
+
+**Own values.** Costs of two runs are each made inside blocks, so that a machine that is slower today slows both
+sides. An absolute rate has nothing of that: two runs are "all of A, then all of B". So rates are compared only where
+the facts of the machine agree and the A/A arms of both runs hold, and then they get an interval, but no verdict.
 """
 
+import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
+from statistics import median
 
-from weighbridge.analysis.changed_facts import FactChange, changed_facts
-from weighbridge.analysis.changed_settings import (
+from weighbridge.analysis.compared_run import (
+    ComparedRun,
+    FactChange,
     OnlyIn,
     SettingChange,
+    changed_facts,
     changed_settings,
     only_in,
     require_one_question,
 )
-from weighbridge.analysis.compared_run import ComparedRun
+from weighbridge.analysis.comparisons import Key, after_holm, family_of, per_block, scale
 from weighbridge.analysis.context import Context
-from weighbridge.analysis.cost_change import NoChange, cost_change, why_no_change
-from weighbridge.analysis.families import Family, family_of
-from weighbridge.analysis.own_values import OwnValues, WhyNoOwnValues, own_values, why_no_own_values
 from weighbridge.analysis.resources import negligible
 from weighbridge.analysis.results import FEW_BLOCKS, Comparison, MetricReport
 from weighbridge.model.level import Level
-from weighbridge.statistics import Verdict, between, verdicts
+from weighbridge.statistics import Contrast, Interval, Verdict, between
+from weighbridge.store.blocks import arm_values
+
+
+class NoChange(StrEnum):
+    """Why there is no change of a cost although both runs have the comparison."""
+
+    NO_COST = "no-cost"
+    """A run has no complete block."""
+    BROKE = "broke"
+    """In a run the environment or the baseline broke under the load in every block."""
+    FEW = "few-blocks"
+    """A run has a single block."""
+    UNIT = "other-unit"
+    """The two runs measured it in different units."""
+
+
+@dataclass(frozen=True, slots=True)
+class CostChange:
+    """A change, and what it is made of: each run's effects, block by block."""
+
+    first: Sequence[float]
+    second: Sequence[float]
+    change: between.Change
+
+
+def why_no_change(
+    reports: tuple[MetricReport, MetricReport], sides: tuple[Comparison, Comparison]
+) -> NoChange | None:
+    """Give why there is no change of a comparison that both runs have; None where there is one."""
+    before, after = reports
+    if (before.unit, before.better) != (after.unit, after.better):
+        return NoChange.UNIT
+    if any(each.broke_instead for each in sides):
+        return NoChange.BROKE
+    if any(each.cost is None for each in sides):
+        return NoChange.NO_COST
+    return NoChange.FEW if min(each.blocks for each in sides) < between.FEWEST else None
+
+
+def cost_change(
+    reports: tuple[MetricReport, MetricReport],
+    sides: tuple[Comparison, Comparison],
+    runs: tuple[ComparedRun, ComparedRun],
+    *,
+    looks: int,
+    confidence: float = 0.95,
+    equivalence: float | None = None,
+    allowance: float = between.SESSION_ALLOWANCE,
+) -> CostChange:
+    """Give the change of a cost that both runs have (`why_no_change` is None).
+
+    It is one of ratios where the metric is compared so and both costs are, else one of differences. An A/A arm has no
+    noise floors, as these are made of it.
+    """
+    before, after = reports
+    asked = scale(before.metric, before.unit)
+    scales = {side.cost.scale for side in sides if side.cost is not None}
+    on = asked or ("ratio" if scales == {"ratio"} else "difference")
+    floor = None
+    if not sides[0].aa and before.aa is not None and after.aa is not None:
+        floor = between.joint_floor(before.aa.cost, after.aa.cost, on)
+    key: Key = (before.workload, before.level, before.metric)
+    first, second = (
+        contrast.effects(arm_values(run.values[key], contrast.arms), on)
+        for run, side in zip(runs, sides, strict=True)
+        for contrast in (Contrast.between(side.environment, run.analysis.baseline),)
+    )
+    change = between.change(
+        first, second, better=before.better, scale=on, confidence=confidence, equivalence=equivalence, looks=looks,
+        allowance=allowance, floor=floor,
+    )  # fmt: skip
+    return CostChange(first, second, change)
+
+
+# -- the environments' own values ---------------------------------------------------------------
+
+
+class WhyNot(StrEnum):
+    """Why absolute rates are not compared."""
+
+    MACHINE = "machine"
+    """Facts of the machine differ."""
+    UNTRUSTED = "untrusted"
+    """A run's A/A arm shows a cost where there is none."""
+    NOT_KNOWN = "not-known"
+    """A run has no A/A arm, or too few blocks of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class WhyNoOwnValues:
+    """A reason; ``about`` are the facts that differ, or the runs that are not trusted."""
+
+    reason: WhyNot
+    about: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class OwnValues:
+    """One environment's own values of a metric in both runs: medians in its unit, and the shift between them.
+
+    ``worsening``: positive is worse, in percent, or in the metric's unit by difference; None with too few blocks.
+    """
+
+    environment: str
+    before: float
+    after: float
+    worsening: Interval | None
+    scale: str
+    blocks: tuple[int, int]
+
+
+def why_no_own_values(
+    first: ComparedRun, second: ComparedRun, facts: Sequence[FactChange]
+) -> tuple[WhyNoOwnValues, ...]:
+    """Give the reasons for which absolute rates of two runs cannot be compared; empty where they can."""
+    runs = first, second
+    found = []
+    if machine := tuple(dict.fromkeys(each.fact for each in facts if each.of_machine)):
+        found.append(WhyNoOwnValues(WhyNot.MACHINE, machine))
+    if shifted := tuple(run.name for run in runs if run.analysis.trust.trusted is False):
+        found.append(WhyNoOwnValues(WhyNot.UNTRUSTED, shifted))
+    if unknown := tuple(run.name for run in runs if run.analysis.trust.trusted is None):
+        found.append(WhyNoOwnValues(WhyNot.NOT_KNOWN, unknown))
+    return tuple(found)
+
+
+def own_values(
+    first: ComparedRun, second: ComparedRun, before: MetricReport, after: MetricReport
+) -> tuple[OwnValues, ...]:
+    """Give the own values of every environment that both runs have, the baseline first."""
+    baseline = first.analysis.baseline
+    theirs = {row.environment for row in after.comparisons if not row.aa}
+    names = [baseline, *(row.environment for row in before.comparisons if row.environment in theirs and not row.aa)]
+    return tuple(found for name in names if (found := _of(first, second, before, after, name)) is not None)
+
+
+def _of(
+    first: ComparedRun, second: ComparedRun, before: MetricReport, after: MetricReport, environment: str
+) -> OwnValues | None:
+    key = before.workload, before.level, before.metric
+    sides = [per_block(run.values.get(key, ()), environment) for run in (first, second)]
+    if before.unit != after.unit or not all(sides):
+        return None
+    positive = min(map(min, sides)) > 0
+    on = scale(before.metric, before.unit) or ("ratio" if positive else "difference")
+    on = on if positive else "difference"
+    worsening = None
+    if min(map(len, sides)) >= between.FEWEST:
+        values = [[math.log(each) for each in side] if on == "ratio" else side for side in sides]
+        shift = between.change(*values, better=before.better, scale=on, allowance=0.0)
+        worsening = shift.worsening
+    blocks = len(sides[0]), len(sides[1])
+    return OwnValues(environment, median(sides[0]), median(sides[1]), worsening, on, blocks)
+
+
+# -- whole runs ---------------------------------------------------------------------------------
 
 Failing = Collection[tuple[str, Level, str]]
 
@@ -198,14 +360,9 @@ def _after_holm(
     found: Sequence[MetricChanges], failing: Sequence[Failing], runs: tuple[ComparedRun, ComparedRun]
 ) -> list[MetricChanges]:
     """Give the same with verdicts."""
-    rows = [(family_of(each.before), row) for each in found for row in each.rows]
-    p_values = [row.change.p_value if row.change is not None and not row.aa else None for _, row in rows]
-    adjusted: list[float | None] = [None] * len(rows)
-    for family in Family:
-        places = [place for place, (each, _) in enumerate(rows) if each is family]
-        for place, p_value in zip(places, verdicts.adjusted([p_values[each] for each in places]), strict=True):
-            adjusted[place] = p_value
-    given = iter(adjusted)
+    rows = [row for each in found for row in each.rows]
+    p_values = [row.change.p_value if row.change is not None and not row.aa else None for row in rows]
+    given = iter(after_holm([family_of(each.before) for each in found for _ in each.rows], p_values))
     return [
         replace(each, rows=tuple(_judged(each, row, next(given), failing, runs) for row in each.rows))
         for each in found

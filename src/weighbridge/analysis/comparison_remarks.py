@@ -16,7 +16,7 @@ from weighbridge.analysis.confounders import bare
 from weighbridge.analysis.context import Context
 from weighbridge.analysis.durability import other_durability
 from weighbridge.analysis.isolation import guest_ticks, of_comparison
-from weighbridge.analysis.reading_rate import ReadingRate
+from weighbridge.analysis.readings import ReadingRate
 from weighbridge.analysis.remarks import (
     AAArm,
     AboutEnvironment,

@@ -1,16 +1,44 @@
-"""One environment against another on one metric: pairs of the same blocks, cost, medians, p-value."""
+"""Contrasts of a run's environments on one metric: the blocks that have them all, cost, medians, p-value.
 
-from collections.abc import Iterable, Sequence
+**Families** are comparisons whose verdicts are corrected together (Holm), so that none is a chance among many.
+
+A headline answers the question that a study asks; its percentiles and deviations, and what it cost, answer further
+ones. In one family a headline would be demoted by what is only said beside it. So there are three, of the comparisons
+with the baseline: the headlines of all workloads and levels, their further metrics, and resource use. The steps of a
+ladder are a fourth. In each the chance of any false "different" is at most 5 %: of a whole report it can be more,
+which the page says.
+
+**The ladder of a study**: environments of which each adds one step to another, and what each step costs.
+
+A step is a paired comparison of its own, of two environments inside the same blocks. It is never the difference of
+two costs against the baseline, whose intervals would add up and whose typical values need not be from the same runs.
+
+The steps of all the workloads' own metrics are a family of their own for Holm: asking for a ladder takes nothing from
+the comparisons with the baseline. Resource use has no ladder. A step is judged like any other comparison; its noise
+floor is the metric's.
+
+An environment that has no trial of a workload and level is absent there: the steps that add to it are against what it
+itself adds to.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from functools import cache, partial
 from statistics import median
 from typing import cast
 
-from weighbridge.analysis.plan import Plan
+from weighbridge.analysis.comparison_remarks import remarks_about
+from weighbridge.analysis.context import Context
+from weighbridge.analysis.judgement import judged
+from weighbridge.analysis.plan import Plan, changes
 from weighbridge.analysis.resources import by_difference
-from weighbridge.analysis.results import Comparison
+from weighbridge.analysis.results import Comparison, Ladder, MetricReport, Step
 from weighbridge.model.level import Level
-from weighbridge.statistics import Better, Scale, compare, scale_of, slow_run_rate, verdicts
-from weighbridge.store.pairs import pairs
-from weighbridge.store.run import Value
+from weighbridge.model.study import Rung, nearest_base
+from weighbridge.statistics import Better, Contrast, Cost, Scale, scale_of, slow_run_rate, verdicts
+from weighbridge.store.blocks import arm_values
+from weighbridge.store.run import RunStore, Value
 
 Key = tuple[str, Level, str]
 """Workload, level and metric."""
@@ -34,12 +62,6 @@ def difference_unit(unit: str) -> str:
     return "points" if unit == "%" else unit
 
 
-def paired(values: Sequence[Value], baseline: str, environment: str) -> verdicts.Paired:
-    """Give the values of both sides, block by block."""
-    found = pairs(values, baseline, environment)
-    return [pair.baseline.value for pair in found], [pair.other.value for pair in found]
-
-
 def per_block(values: Sequence[Value], environment: str) -> list[float]:
     """Give one value a block: of the first attempt that has one."""
     mine = sorted((v for v in values if v.environment == environment), key=lambda v: (v.block, v.attempt))
@@ -49,6 +71,34 @@ def per_block(values: Sequence[Value], environment: str) -> list[float]:
     return list(first.values())
 
 
+@dataclass(frozen=True, slots=True)
+class ContrastCost:
+    """A contrast on one metric of a run. ``values`` are those of its arms, in the blocks that have them all."""
+
+    values: tuple[Sequence[float], ...]
+    cost: Cost
+    p_value: float
+    """For Holm, with its family."""
+
+
+def contrast_cost(
+    values: Sequence[Value], contrast: Contrast, plan: Plan, confidence: float = 0.95, on: Scale | None = None
+) -> ContrastCost | None:
+    """Give what a contrast of environments is worth, from the values of one metric; None without a whole block.
+
+    It is on the scale ``on``; without one on that of the metric.
+    """
+    sides = arm_values(values, contrast.arms)
+    if not sides[0]:
+        return None
+    better = cast(Better, values[0].better)
+    cost = contrast.cost(
+        sides, better=better, confidence=confidence, equivalence=plan.equivalence, looks=plan.looks,
+        scale=on or scale(values[0].metric, values[0].unit),
+    )  # fmt: skip
+    return ContrastCost(sides, cost, verdicts.family_p_value(contrast.effects(sides, cost.scale), plan.looks))
+
+
 def comparison(
     values: Sequence[Value], plan: Plan, environment: str, against: str
 ) -> tuple[Comparison, float | None]:
@@ -56,23 +106,104 @@ def comparison(
 
     `values` are those of one metric.
     """
-    better = cast(Better, values[0].better)
-    sides = paired(values, against, environment)
+    found = contrast_cost(values, Contrast.between(environment, against), plan)
     mine = per_block(values, environment)
-    cost, p_value = None, None
-    if sides[0]:
-        on = scale(values[0].metric, values[0].unit)
-        cost = compare(*sides, better=better, equivalence=plan.equivalence, looks=plan.looks, scale=on)
-        p_value = verdicts.family_p_value(sides, cost, plan.looks)
-    made = Comparison(
+    better = cast(Better, values[0].better)
+    row = Comparison(
         environment=environment,
         aa=environment == plan.aa_arm,
-        cost=cost,
-        baseline_value=median(sides[0]) if sides[0] else None,
-        value=median(sides[1] or mine) if mine else None,
+        cost=found.cost if found else None,
+        baseline_value=median(found.values[0]) if found else None,
+        value=median(found.values[1] if found else mine) if mine else None,
         slow=slow_run_rate(mine, better=better) if mine and min(mine) >= 0 else None,
         adjusted_p=None,
         verdict="inconclusive",
         remarks=(),
     )
-    return made, p_value
+    return row, found.p_value if found else None
+
+
+# -- families -----------------------------------------------------------------------------------
+
+
+class Family(StrEnum):
+    """What is corrected together."""
+
+    HEADLINES = "headlines"
+    FURTHER = "further metrics"
+    RESOURCE_USE = "resource use"
+
+
+def family_of(report: MetricReport) -> Family:
+    """Give the family of a metric's comparisons with the baseline."""
+    if report.resource_use:
+        return Family.RESOURCE_USE
+    return Family.HEADLINES if report.headline else Family.FURTHER
+
+
+def after_holm(families: Sequence[Family], p_values: Sequence[float | None]) -> list[float | None]:
+    """Give the adjusted p-values of comparisons of these families, in their order; None stays None."""
+    adjusted: list[float | None] = [None] * len(families)
+    for family in Family:
+        places = [place for place, each in enumerate(families) if each is family]
+        for place, p_value in zip(places, verdicts.adjusted([p_values[each] for each in places]), strict=True):
+            adjusted[place] = p_value
+    return adjusted
+
+
+# -- the ladder ---------------------------------------------------------------------------------
+
+
+def analyse_ladder(
+    store: RunStore,
+    values: Mapping[Key, Sequence[Value]],
+    reports: Sequence[MetricReport],
+    plan: Plan,
+    context: Context,
+) -> tuple[Ladder, ...]:
+    """Give the steps of each of the workloads' own metrics, the headline metrics first; none without a ladder."""
+    own = sorted((each for each in reports if not each.resource_use), key=lambda each: not each.headline)
+    present: dict[tuple[str, Level], set[str]] = {}
+    for trial in context.trials:
+        present.setdefault((trial.workload, trial.level), set()).add(trial.environment)
+    said = cache(partial(changes, store))
+    ladders, p_values = [], []
+    for report in own if plan.ladder else []:
+        here = values[report.workload, report.level, report.metric]
+        steps = []
+        for previous, name in _pairs(plan.ladder, present.get((report.workload, report.level), set())):
+            row, p_value = comparison(here, plan, name, previous)
+            start = _stand(report, previous, row.cost.scale if row.cost else None)
+            steps.append(Step(previous, said(previous, name), row, start))
+            p_values.append(p_value)
+        if steps:
+            ladders.append(Ladder(report, tuple(steps)))
+    pairs = {(step.previous, step.row.environment) for ladder in ladders for step in ladder.steps}
+    contexts = {pair: context.between(*pair) for pair in pairs}
+    adjusted, failing = iter(verdicts.adjusted(p_values)), context.failing()
+    found = []
+    for ladder in ladders:
+        report, told = ladder.report, []
+        for step in ladder.steps:
+            against = contexts[step.previous, step.row.environment]
+            row = judged(report, replace(step.row, aa=False), next(adjusted), against, failing)
+            told.append(replace(step, row=replace(row, remarks=remarks_about(report, row, against))))
+        found.append(replace(ladder, steps=tuple(told)))
+    return tuple(found)
+
+
+def _pairs(ladder: Sequence[Rung], present: Collection[str]) -> Iterator[tuple[str, str]]:
+    """What is compared where only the environments that are `present` were measured: (against, environment)."""
+    for name in (rung.name for rung in ladder if rung.name in present):
+        base = nearest_base(ladder, name, present)
+        if base is not None:
+            yield base, name
+
+
+def _stand(report: MetricReport, environment: str, scale: Scale | None) -> float | None:
+    """Where an environment stands against the baseline on a scale: its own typical ratio or difference."""
+    rows = {row.environment: row.cost for row in report.comparisons}
+    if environment not in rows:  # the baseline itself
+        return 0.0 if scale == "difference" else 1.0
+    cost = rows[environment]
+    return cost.typical if cost is not None and cost.scale == scale else None

@@ -8,12 +8,12 @@ from weighbridge.analysis.bottleneck import Bottleneck, shared_limit
 from weighbridge.analysis.confounders import Fact, confounders
 from weighbridge.analysis.durability import other_durability
 from weighbridge.analysis.isolation import Isolation
+from weighbridge.analysis.overload import Broke
 from weighbridge.analysis.paths import Paths
 from weighbridge.analysis.plan import Plan
-from weighbridge.analysis.reading_rate import ReadingRate
+from weighbridge.analysis.readings import ReadingRate
 from weighbridge.analysis.remarks import Extended, Remark
 from weighbridge.analysis.results import Comparison, MetricReport
-from weighbridge.analysis.sweep import Broke
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.flag import Flag
 from weighbridge.model.level import Level

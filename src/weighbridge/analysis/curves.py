@@ -24,35 +24,165 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from statistics import fmean, median
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
-from weighbridge.analysis.overload import Place, without_retries
+from weighbridge.analysis.overload import Broke, Place, without_retries
 from weighbridge.analysis.plan import Plan
-from weighbridge.analysis.results import MetricReport
-from weighbridge.analysis.sweep import (
-    Broke,
-    EnvironmentCurve,
-    ErrorsFrom,
-    LoadLevel,
-    LoadSweep,
-    MetricCurve,
-    Peak,
-    Point,
-    WholeCost,
-    is_throughput,
-)
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.level import Level
 from weighbridge.model.quantity import RATE_UNITS, SIZE_UNITS, TIME_UNITS
-from weighbridge.statistics import Better, Cost, compare, scale_of, typical_interval
+from weighbridge.statistics import Better, Contrast, Cost, Interval, scale_of, typical_interval
 from weighbridge.store.run import RunStore
+
+if TYPE_CHECKING:
+    from weighbridge.analysis.results import MetricReport
+
+
+@dataclass(frozen=True, slots=True)
+class SweptLevel:
+    """One level of the load: its number, as it was written, and the cell's key and label."""
+
+    load: float
+    text: str
+    level: Level
+    label: str
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """One environment at one level on one metric. Values are in the metric's unit."""
+
+    level: SweptLevel
+    blocks: int
+    """Number of blocks that have a value."""
+    value: Interval | None
+    """The median over the blocks with the 95 % interval of the typical value (infinite limits for a single block);
+    None where there is no value."""
+    broke: Broke | None
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The level with an environment's highest median, and how sure that level is."""
+
+    level: SweptLevel
+    value: float
+    """The median there, in the metric's unit."""
+    highest: int
+    """In how many blocks this level was the highest."""
+    of: int
+    """Blocks in which every level has a result; 0 where there is none, and nothing is known of how sure it is."""
+    others: tuple[SweptLevel, ...]
+    """The other levels that were the highest in some block, ascending."""
+    edge: Literal["", "lowest", "highest"]
+    """Whether it is the first or the last level with values, so that the true peak may lie beyond."""
+
+
+@dataclass(frozen=True, slots=True)
+class EnvironmentCurve:
+    """One environment's values of one metric over the levels."""
+
+    environment: str
+    points: tuple[CurvePoint, ...]
+    """One for each level, ascending, also where there is no value."""
+    peak: Peak | None
+    """Of a throughput, its own; of other metrics, that of the throughput they belong to."""
+
+
+@dataclass(frozen=True, slots=True)
+class WholeCost:
+    """What an environment costs over the whole curve, paired by block. A family of its own: no verdict."""
+
+    environment: str
+    peak_cost: Cost | None
+    """Its highest value in a block against the baseline's, each at its own level; only of a throughput."""
+    mean: Cost | None
+    """Ratio of the geometric means over `levels`: of the areas under the curves where both axes are logarithmic."""
+    levels: int
+    """How many levels `mean` is about: those at which neither of the two broke."""
+
+
+@dataclass(frozen=True, slots=True)
+class MetricCurve:
+    """One metric over the levels, in every environment."""
+
+    metric: str
+    unit: str
+    better: Better
+    curves: tuple[EnvironmentCurve, ...]
+    """In the study's order."""
+    whole: tuple[WholeCost, ...]
+    """Every environment but the baseline, the A/A arm last."""
+
+    @property
+    def throughput(self) -> bool:
+        """Whether it is a rate of which more is better: what a peak is the highest of."""
+        return is_throughput(self.unit, self.better)
+
+    @property
+    def nothing(self) -> bool:
+        """Whether it is zero everywhere, as most counts of errors are."""
+        values = [point.value for curve in self.curves for point in curve.points if point.value is not None]
+        return all(value.estimate == value.high == 0 for value in values)
+
+
+def is_throughput(unit: str, better: Better) -> bool:
+    """Whether a metric is a rate of which more is better."""
+    return better == "higher" and unit.endswith("/s")
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorsFrom:
+    """Where errors begin in one environment, counted in trials that gave a measurement all the same."""
+
+    first: SweptLevel
+    """The lowest level at which some block has errors."""
+    blocks: int
+    of: int
+    """In how many blocks of that level."""
+    most: SweptLevel | None
+    """The lowest level at which the median block has errors; None where none does."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoadSweep:
+    """One workload under a rising load; other factors than the load are fixed in it."""
+
+    workload: str
+    load: str
+    """The option that is the load."""
+    fixed: str
+    """The other factors: ``content=page``; empty where the load alone is swept."""
+    levels: tuple[SweptLevel, ...]
+    """Ascending."""
+    metrics: tuple[MetricCurve, ...]
+    """What the workload measures, in its order; resource use is none of it."""
+    errors: Mapping[str, ErrorsFrom]
+    """By environment; absent where no errors were counted."""
+    broke: Mapping[str, tuple[tuple[SweptLevel, Broke], ...]]
+    """By environment the levels at which it broke; absent where it did not."""
+
+    @property
+    def title(self) -> str:
+        """The workload with its other factors."""
+        return f"{self.workload} ({self.fixed})" if self.fixed else self.workload
+
+    @property
+    def headline(self) -> MetricCurve | None:
+        """Its first metric; None where every trial broke."""
+        return self.metrics[0] if self.metrics else None
+
+    @property
+    def throughput(self) -> MetricCurve | None:
+        """Its first throughput, which has the peak; None where there is none."""
+        return next((each for each in self.metrics if each.throughput), None)
 
 
 @dataclass(slots=True)
 class Results:
     """The trials of one sweep that gave a result, measured or broken, by level, block, attempt and environment."""
 
-    levels: tuple[LoadLevel, ...]
+    levels: tuple[SweptLevel, ...]
     trials: tuple[TrialRow, ...]
     blocks: list[int] = field(default_factory=list)
     """Every block, ascending."""
@@ -63,7 +193,7 @@ class Results:
             self._by.setdefault((row.level, row.block), {}).setdefault(row.attempt, {})[row.environment] = row
         self.blocks = sorted({block for _, block in self._by})
 
-    def first(self, level: LoadLevel, block: int, *environments: str) -> tuple[TrialRow, ...] | None:
+    def first(self, level: SweptLevel, block: int, *environments: str) -> tuple[TrialRow, ...] | None:
         """Give the environments' trials of a block's first attempt in which all of them have a result."""
         attempts = self._by.get((level.level, block), {})
         for attempt in sorted(attempts):
@@ -71,7 +201,11 @@ class Results:
                 return tuple(attempts[attempt][name] for name in environments)
         return None
 
-    def measured(self, level: LoadLevel, environment: str, metric: str) -> list[float]:
+    def has_whole_block(self, level: SweptLevel, contrast: Contrast) -> bool:
+        """Whether all arms of a contrast have a result in some block of a level."""
+        return any(self.first(level, block, *contrast.arms) for block in self.blocks)
+
+    def measured(self, level: SweptLevel, environment: str, metric: str) -> list[float]:
         """Give an environment's values at a level, one a block."""
         rows = [found[0] for block in self.blocks if (found := self.first(level, block, environment))]
         return [row.values[metric] for row in rows if metric in row.values]
@@ -102,7 +236,7 @@ def curves_of(
         for level in results.levels:
             values = results.measured(level, name, metric)
             band = typical_interval(values) if values else None
-            points.append(Point(level, len(values), band, broken.get((level.level, name))))
+            points.append(CurvePoint(level, len(values), band, broken.get((level.level, name))))
         curve = EnvironmentCurve(name, tuple(points), None)
         peak = _peak(results, metric, curve) if throughput else _moved(others.get(name), curve)
         found.append(replace(curve, peak=peak))
@@ -126,9 +260,9 @@ def _peak(results: Results, metric: str, curve: EnvironmentCurve) -> Peak | None
     return Peak(level, value, tops.count(level), len(tops), tuple(others), edge)
 
 
-def _top(results: Results, metric: str, curve: EnvironmentCurve, block: int) -> LoadLevel | None:
+def _top(results: Results, metric: str, curve: EnvironmentCurve, block: int) -> SweptLevel | None:
     """The level that was the highest in a block; None unless every level has a result there, and one a value."""
-    values: list[tuple[float, LoadLevel]] = []
+    values: list[tuple[float, SweptLevel]] = []
     for point in curve.points:
         if point.value is None and point.broke is None:
             continue  # a level that this environment was never measured at
@@ -151,7 +285,7 @@ def _moved(peak: Peak | None, curve: EnvironmentCurve) -> Peak | None:
 
 def errors_from(results: Results, environment: str, counts: Sequence[str]) -> ErrorsFrom | None:
     """Give the lowest levels at which some block, and the median block, counted errors of any kind."""
-    first: tuple[LoadLevel, int, int] | None = None
+    first: tuple[SweptLevel, int, int] | None = None
     for level in results.levels:
         rows = [found[0] for block in results.blocks if (found := results.first(level, block, environment))]
         totals = [sum(row.values.get(each, 0.0) for each in counts) for row in rows if row.ok]
@@ -171,63 +305,51 @@ def whole_costs(results: Results, metric: str, unit: str, better: Better, plan: 
         return ()
     found = []
     for name in plan.compared:
-        levels = [level for level in results.levels if _sides(results, level, plan.baseline, name)]
-        whole = [level for level in levels if not _breaks(results, level, plan.baseline, name)]
-        peaks = _peaks(results, levels, metric, plan, name) if is_throughput(unit, better) else None
-        found.append(
-            WholeCost(
-                name,
-                _cost(peaks, better, plan) if peaks else None,
-                _cost(_means(results, whole, metric, plan, name), better, plan) if len(whole) > 1 else None,
-                len(whole),
-            )
+        contrast = Contrast.between(name, plan.baseline)
+        levels = [level for level in results.levels if results.has_whole_block(level, contrast)]
+        whole = [level for level in levels if not _breaks(results, level, contrast)]
+        peaks = _peaks(results, levels, metric, contrast) if is_throughput(unit, better) else []
+        means = _means(results, whole, metric, contrast) if len(whole) > 1 else []
+        peak_cost, mean = (
+            contrast.cost([*zip(*blocks, strict=True)], better=better, looks=plan.looks) if blocks else None
+            for blocks in (peaks, means)
         )
+        found.append(WholeCost(name, peak_cost, mean, len(whole)))
     return tuple(found)
 
 
-_Sides = list[tuple[float, float]]
-"""The baseline's value and an environment's, block by block."""
+_Blocks = list[tuple[float, ...]]
+"""One value of each arm of a contrast, block by block."""
 
 
-def _sides(results: Results, level: LoadLevel, baseline: str, name: str) -> list[tuple[TrialRow, ...]]:
-    return [found for block in results.blocks if (found := results.first(level, block, baseline, name))]
+def _breaks(results: Results, level: SweptLevel, contrast: Contrast) -> bool:
+    return any(row.level == level.level and row.broke and row.environment in contrast.arms for row in results.trials)
 
 
-def _breaks(results: Results, level: LoadLevel, baseline: str, name: str) -> bool:
-    return any(
-        row.level == level.level and row.broke and row.environment in (baseline, name) for row in results.trials
-    )
-
-
-def _peaks(results: Results, levels: Sequence[LoadLevel], metric: str, plan: Plan, name: str) -> _Sides:
-    found = []
+def _peaks(results: Results, levels: Sequence[SweptLevel], metric: str, contrast: Contrast) -> _Blocks:
+    """The highest value of each arm in each block with a result at every level."""
+    found: _Blocks = []
     for block in results.blocks:
-        rows = [results.first(level, block, plan.baseline, name) for level in levels]
+        rows = [results.first(level, block, *contrast.arms) for level in levels]
         whole = [each for each in rows if each is not None]
-        sides = [[pair[side].values[metric] for pair in whole if metric in pair[side].values] for side in (0, 1)]
-        if len(whole) == len(levels) and all(sides):
-            found.append((max(sides[0]), max(sides[1])))
+        arms = [[row.values[metric] for row in arm if metric in row.values] for arm in zip(*whole, strict=True)]
+        if arms and len(whole) == len(levels) and all(arms):
+            found.append(tuple(max(arm) for arm in arms))
     return found
 
 
-def _means(results: Results, levels: Sequence[LoadLevel], metric: str, plan: Plan, name: str) -> _Sides:
+def _means(results: Results, levels: Sequence[SweptLevel], metric: str, contrast: Contrast) -> _Blocks:
     """The geometric mean over the levels, of each block with values at all; empty where one is not positive."""
-    found = []
+    found: _Blocks = []
     for block in results.blocks:
-        rows = [results.first(level, block, plan.baseline, name) for level in levels]
-        pairs = [[row.values.get(metric, math.nan) for row in pair] for pair in rows if pair is not None]
-        if len(pairs) < len(levels) or any(math.isnan(value) for pair in pairs for value in pair):
+        rows = [results.first(level, block, *contrast.arms) for level in levels]
+        values = [[row.values.get(metric, math.nan) for row in whole] for whole in rows if whole is not None]
+        if len(values) < len(levels) or any(math.isnan(value) for whole in values for value in whole):
             continue
-        if any(value <= 0 for pair in pairs for value in pair):
+        if any(value <= 0 for whole in values for value in whole):
             return []
-        found.append((math.exp(fmean(math.log(a) for a, _ in pairs)), math.exp(fmean(math.log(b) for _, b in pairs))))
+        found.append(tuple(math.exp(fmean(math.log(value) for value in arm)) for arm in zip(*values, strict=True)))
     return found
-
-
-def _cost(sides: _Sides, better: Better, plan: Plan) -> Cost | None:
-    if not sides:
-        return None
-    return compare([a for a, _ in sides], [b for _, b in sides], better=better, looks=plan.looks)
 
 
 LEAST = 3
@@ -242,7 +364,7 @@ _NUMBER = re.compile(r"\s*([0-9]+(?:\.[0-9]+)?)\s*(\S*)\s*")
 def load_sweeps(
     store: RunStore,
     trials: Iterable[TrialRow],
-    reports: Sequence[MetricReport],
+    reports: "Sequence[MetricReport]",
     plan: Plan,
     broken: Mapping[Place, Broke],
 ) -> tuple[LoadSweep, ...]:
@@ -278,7 +400,7 @@ def numbers(texts: Sequence[str]) -> list[float] | None:
 
 def _swept(
     cells: Sequence[tuple[str, Level, str]], loads: Mapping[str, str]
-) -> list[tuple[str, str, tuple[LoadLevel, ...]]]:
+) -> list[tuple[str, str, tuple[SweptLevel, ...]]]:
     """The workloads that name their load, with their other factors and the levels, where these are enough."""
     groups: dict[tuple[str, str], list[tuple[str, Level, str]]] = {}
     for workload, level, label in cells:
@@ -289,13 +411,13 @@ def _swept(
     for (workload, rest), mine in groups.items():
         values = numbers([text for text, _, _ in mine])
         if values is not None and len(set(values)) >= LEAST:
-            made = [LoadLevel(value, *each) for value, each in zip(values, mine, strict=True)]
+            made = [SweptLevel(value, *each) for value, each in zip(values, mine, strict=True)]
             found.append((workload, rest, tuple(sorted(made, key=lambda each: each.load))))
     return found
 
 
 def _metrics(
-    results: Results, reports: Sequence[MetricReport], plan: Plan, workload: str, broken: Mapping[Place, Broke]
+    results: Results, reports: "Sequence[MetricReport]", plan: Plan, workload: str, broken: Mapping[Place, Broke]
 ) -> tuple[MetricCurve, ...]:
     """Each metric's curves. A latency's peak is that of the throughput named before it, else of the first one."""
     units = {each.metric: (each.unit, each.better) for each in reports}
@@ -323,8 +445,8 @@ def _errors(results: Results, metrics: Sequence[MetricCurve], environments: Sequ
 
 
 def _broke(
-    levels: Sequence[LoadLevel], workload: str, environments: Sequence[str], broken: Mapping[Place, Broke]
-) -> dict[str, tuple[tuple[LoadLevel, Broke], ...]]:
+    levels: Sequence[SweptLevel], workload: str, environments: Sequence[str], broken: Mapping[Place, Broke]
+) -> dict[str, tuple[tuple[SweptLevel, Broke], ...]]:
     found = {
         name: tuple(
             (level, each) for level in levels if (each := broken.get((workload, level.level, name))) is not None

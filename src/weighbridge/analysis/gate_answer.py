@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from weighbridge.analysis.budget import budget_targets
-from weighbridge.analysis.comparisons import Key, grouped, paired, scale
+from weighbridge.analysis.comparisons import Key, grouped, scale
 from weighbridge.analysis.gate import FEWEST, Finding, Reason, find
 from weighbridge.analysis.gate_spending import Spending
 from weighbridge.analysis.limit import Limit, Target, amount
@@ -23,7 +23,8 @@ from weighbridge.analysis.plan import plan_of
 from weighbridge.analysis.results import Analysis
 from weighbridge.model.decisions import Comparison, GateLook
 from weighbridge.statistics import Cost, compare, limit_p_value, verdicts
-from weighbridge.statistics.verdicts import Paired
+from weighbridge.statistics.contrast import Paired
+from weighbridge.store.blocks import arm_values
 from weighbridge.store.run import RunStore, Value
 
 Answer = Literal["passed", "failed", "undecided", "untrusted"]
@@ -136,7 +137,8 @@ class _Costs:
         report = target.report
         assert report is not None
         here = self._values[report.workload, report.level, report.metric]
-        sides = paired(here, self.analysis.baseline, target.environment)
+        baseline, other = arm_values(here, (self.analysis.baseline, target.environment))
         on = scale(report.metric, report.unit)
         confidence = 1 - verdicts.ALPHA * share
-        return compare(*sides, better=report.better, confidence=confidence, looks=self.looks, scale=on), sides
+        cost = compare(baseline, other, better=report.better, confidence=confidence, looks=self.looks, scale=on)
+        return cost, (baseline, other)

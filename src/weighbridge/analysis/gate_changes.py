@@ -7,10 +7,9 @@ workload's first metric that both runs have. What takes the answer from a cost i
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from weighbridge.analysis.changed_settings import OtherQuestionError, require_one_question
-from weighbridge.analysis.compared_run import ComparedRun
+from weighbridge.analysis.between_runs import NoChange, cost_change, why_no_change
+from weighbridge.analysis.compared_run import ComparedRun, OtherQuestionError, require_one_question
 from weighbridge.analysis.comparisons import scale
-from weighbridge.analysis.cost_change import NoChange, cost_change, why_no_change
 from weighbridge.analysis.gate import Finding, Reason, compared, unusable
 from weighbridge.analysis.gate_answer import Change, place_of
 from weighbridge.analysis.gate_spending import Spending

@@ -4,8 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from weighbridge.analysis.changed_facts import FactChange, changed_facts
-from weighbridge.analysis.compared_run import ComparedRun, read_run
+from weighbridge.analysis.compared_run import ComparedRun, FactChange, changed_facts, read_run
 from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.errors import RunDirectoryError
 from weighbridge.store.run import DATABASE, RunStore

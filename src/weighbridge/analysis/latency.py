@@ -5,15 +5,46 @@ paired by block, because requests within a run are not independent; it is not pa
 """
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
-from weighbridge.analysis.merged_latency import Latency, LatencyReport
 from weighbridge.analysis.plan import Plan
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.level import Level
 from weighbridge.statistics import Cost, Histogram, compare_percentiles, merge_histograms, percentiles
-from weighbridge.store.pairs import pairs
+from weighbridge.store.blocks import complete_blocks
 from weighbridge.store.run import RunStore, Value
+
+
+@dataclass(frozen=True, slots=True)
+class Latency:
+    """The merged latency of one environment: percentiles of all requests of all runs, never averaged.
+
+    ``costs`` compare the runs' own percentiles with the baseline's block by block; None where there is no pair, for
+    the baseline itself, and for percentiles with too few requests beyond them.
+    """
+
+    environment: str
+    runs: int
+    requests: int
+    percentiles: tuple[float, ...]
+    """In seconds, of the percents in `weighbridge.analysis.latency.PERCENTS`."""
+    costs: tuple[Cost | None, ...]
+    curve: tuple[tuple[float, float], ...]
+    """Percent and seconds, ever nearer to 100 %."""
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyReport:
+    """Every environment's merged latency for one metric of one workload at one level."""
+
+    workload: str
+    level: Level
+    label: str
+    metric: str
+    rows: tuple[Latency, ...]
+    """In the study's order."""
+
 
 PERCENTS = (50.0, 90.0, 99.0, 99.9)
 """The percentiles that are shown."""
@@ -64,8 +95,9 @@ def _environments(
         mine = [histograms[each.trial_id] for each in places if each.environment == environment]
         if mine:
             whole = merge_histograms(mine)
-            found = pairs(places, plan.baseline, environment) if environment != plan.baseline else []
-            sides = [(histograms[p.baseline.trial_id], histograms[p.other.trial_id]) for p in found]
+            arms = (plan.baseline, environment)
+            blocks = complete_blocks(places, arms) if environment != plan.baseline else []
+            sides = [(histograms[first.trial_id], histograms[second.trial_id]) for first, second in blocks]
             rows.append(
                 Latency(
                     environment,

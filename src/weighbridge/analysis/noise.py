@@ -2,7 +2,7 @@
 
 The run has one environment and its A/A arm, both of them natively. ``variation`` is the standard deviation of the
 within-block log ratios of the two: what blocks have to average out, and no more of the machine's changes than happen
-within a block. `weighbridge.statistics.power` says what follows for a comparison whose runs are as noisy.
+within a block. `weighbridge.statistics.precision` says what follows for a comparison whose runs are as noisy.
 """
 
 import math
@@ -18,7 +18,7 @@ from weighbridge.analysis.results import Analysis
 from weighbridge.model.facts import InterruptRate
 from weighbridge.model.flag import FlagCode
 from weighbridge.statistics import blocks_needed
-from weighbridge.store.pairs import pairs
+from weighbridge.store.blocks import arm_values
 from weighbridge.store.run import RunStore
 
 TARGETS = (0.05, 0.02, 0.01)
@@ -79,8 +79,7 @@ def machine_noise(store: RunStore) -> MachineNoise:
 
 def _log_ratios(store: RunStore, workload: str, metric: str, analysis: Analysis) -> Sequence[float]:
     values = [each for each in store.values() if (each.workload, each.metric) == (workload, metric)]
-    both = pairs(values, analysis.baseline, analysis.aa_arm or "")
-    sides = [(each.baseline.value, each.other.value) for each in both]
+    sides = zip(*arm_values(values, (analysis.baseline, analysis.aa_arm or "")), strict=True)
     return [math.log(other / first) for first, other in sides if first > 0 and other > 0]
 
 

@@ -3,14 +3,34 @@
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
-from weighbridge.analysis.sweep import Broke
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.level import Level
 from weighbridge.store.run import Value
 
 Place = tuple[str, Level, str]
 """Workload, level and environment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Broke:
+    """How many trials of one environment at one level broke under its load, of those that had a result, and why."""
+
+    environment: str
+    trials: int
+    of: int
+    reason: str
+    """What the trials said, one sentence; the most frequent where they said several things."""
+    lost: int
+    """Blocks that have no value because of it."""
+    measured: int
+    """Blocks that have one all the same."""
+
+    @property
+    def always(self) -> bool:
+        """Whether no trial gave a value."""
+        return self.trials == self.of
 
 
 def breakages(trials: Iterable[TrialRow]) -> dict[Place, Broke]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar
 
-from weighbridge.analysis.sweep import Broke
+from weighbridge.analysis.overload import Broke
 from weighbridge.model.flag import FlagKind
 from weighbridge.statistics import Interval
 

@@ -7,15 +7,16 @@ from typing import TYPE_CHECKING
 
 from weighbridge.analysis.bottleneck import Bottleneck
 from weighbridge.analysis.conditions import Calibration
+from weighbridge.analysis.curves import LoadSweep
 from weighbridge.analysis.durability import Durabilities, PowerCuts
 from weighbridge.analysis.isolation import Isolation
-from weighbridge.analysis.merged_latency import LatencyReport
+from weighbridge.analysis.latency import LatencyReport
+from weighbridge.analysis.overload import Broke
 from weighbridge.analysis.paths import Paths
 from weighbridge.analysis.plan import Change
 from weighbridge.analysis.remarks import Remark
 from weighbridge.analysis.resources import is_resource_use
 from weighbridge.analysis.sessions import Sessions
-from weighbridge.analysis.sweep import Broke, LoadSweep
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.decisions import LeftOut, TrialLength
 from weighbridge.model.level import Level

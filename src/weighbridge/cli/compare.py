@@ -69,7 +69,7 @@ def register(app: typer.Typer) -> None:
 def compared(runs: "list[Path]", allowance: float, margin: float | None) -> "RunsCompared":
     """Read and compare runs. Ends the program with one sentence where they cannot be compared."""
     from weighbridge.analysis.between_runs import compare_runs
-    from weighbridge.analysis.changed_settings import OtherQuestionError
+    from weighbridge.analysis.compared_run import OtherQuestionError
     from weighbridge.cli.runs import run_directory
     from weighbridge.errors import RunDirectoryError
 

@@ -7,8 +7,7 @@ from typing import TypeVar
 
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.budget import parse_budget, parse_margin
-from weighbridge.analysis.changed_settings import OtherQuestionError
-from weighbridge.analysis.compared_run import ComparedRun, read_run
+from weighbridge.analysis.compared_run import ComparedRun, OtherQuestionError, read_run
 from weighbridge.analysis.gate_answer import Gate, judge_gate, looks_beside
 from weighbridge.analysis.gate_changes import judge_changes
 from weighbridge.analysis.gate_plan import GatePlan, plan_gate

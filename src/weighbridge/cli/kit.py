@@ -40,7 +40,7 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Write a folder with which a study is run by hand, without Weighbridge: Dockerfile, compose files, ..."""
         from weighbridge.kit.kit import kit as files_of
-        from weighbridge.replication.parameters import parameters_of
+        from weighbridge.replication.published import parameters_of
         from weighbridge.runner.compose_file import load_study
         from weighbridge.study.profiles import profiles_of
 

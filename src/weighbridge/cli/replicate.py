@@ -11,8 +11,7 @@ from weighbridge.cli.output import WRONG_COMMAND_LINE, JsonFlag, ProfileOption, 
 if TYPE_CHECKING:
     from weighbridge.analysis.results import Analysis
     from weighbridge.model.study import Study
-    from weighbridge.replication.absent import Offer
-    from weighbridge.replication.comparison import Replication
+    from weighbridge.replication.comparison import Offer, Replication
     from weighbridge.store.run import RunStore
 
 PAGE = "replication.html"
@@ -123,8 +122,8 @@ def _require_published(directory: Path) -> None:
 def _show(store: "RunStore", *, as_json: bool) -> None:
     """Write both pages of a run and print its tables."""
     from weighbridge.analysis.analyse import analyse
-    from weighbridge.replication.export import replication_json
-    from weighbridge.replication.page import print_replication
+    from weighbridge.replication.document import replication_json
+    from weighbridge.replication.words import print_replication
     from weighbridge.report.html import write_html
     from weighbridge.report.terminal import print_report
 
@@ -151,7 +150,7 @@ def write_beside(store: "RunStore", analysis: "Analysis") -> tuple["Replication"
 
 def _offers(study: str) -> "list[Offer]":
     """What each profile of the bundled study measures."""
-    from weighbridge.replication.absent import Offer
+    from weighbridge.replication.comparison import Offer
     from weighbridge.runner.compose_file import load_study
     from weighbridge.study.profiles import profiles_of
 

@@ -1,26 +1,34 @@
-"""A run beside the published study that it repeats: per row, both comparisons and whether their direction agrees."""
+"""A run beside the published study that it repeats: tables of published and measured figures with a verdict on each.
+
+There is one kind of table. A row is about one published figure: what is published of it (`replication.proof`), what
+the run has in its place, in what the two agree, and why nothing is measured. The published figure is a comparison,
+how far runs differ, or a paired difference with its t-test.
+"""
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Literal
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, Literal, TypeVar
 
-from weighbridge.analysis.isolation import NO_HYPERVISOR, Isolation
-from weighbridge.analysis.results import Analysis, Comparison, MetricReport
+from weighbridge.analysis.comparison_remarks import remarks_about
+from weighbridge.analysis.comparisons import comparison
+from weighbridge.analysis.context import Context
+from weighbridge.analysis.isolation import NO_HYPERVISOR
+from weighbridge.analysis.judgement import judged
+from weighbridge.analysis.overload import without_retries
+from weighbridge.analysis.results import FEW_BLOCKS, Analysis, Comparison, MetricReport
 from weighbridge.model.level import level_label
-from weighbridge.replication.absent import Offer, offered, why_impossible, why_not_measured
-from weighbridge.replication.pair import Key, judged_rows, report_of
-from weighbridge.replication.paired import PairRows, pair_rows
-from weighbridge.replication.paired_words import pairs_sentence
-from weighbridge.replication.proof import PublishedRow, rows
-from weighbridge.replication.published import Compared, Published
-from weighbridge.replication.spread import SpreadRows, spread_rows
+from weighbridge.replication import proof
+from weighbridge.replication.proof import PublishedPair, PublishedRow, PublishedSpread
+from weighbridge.replication.published import Compared, Measured, PairTable, Published, SpreadTable
 from weighbridge.report.text.environments import environment_name
-from weighbridge.report.text.formatting import NO_INTERVAL, difference_interval
 from weighbridge.report.text.metric_names import metric_words
-from weighbridge.report.text.verdicts import broke_count, comparison_verdict
-from weighbridge.statistics import Interval
+from weighbridge.report.text.verdicts import broke_count
+from weighbridge.statistics import Contrast, verdicts
+from weighbridge.statistics.one_sample import Spread, spread
+from weighbridge.statistics.parametric import TTest, t_test
+from weighbridge.store.run import Value
 
 Direction = Literal[
     "agrees", "disagrees", "measured inconclusive", "published inconclusive", "hidden", "not measured"
@@ -33,87 +41,67 @@ DIRECTIONS: dict[Direction, str] = {
     "hidden": "both sides of the run met the same limit, which hides a difference: no agreement, no disagreement",
     "not measured": "the run has no such comparison",
 }
-"""Every direction, and what it means."""
-FARTHEST_RATIO = 100.0
-"""A ratio's limit beyond it is written as lying there: few blocks reach to 10^7."""
+"""The verdicts on a published comparison, and what each means."""
 INCONCLUSIVE = "inconclusive"
-NOT_IN_SIZE = "emulated: not comparable in size"
 SUMMARISED = {"agrees": "agrees", "disagrees": "disagrees", "hidden": "hidden", "not measured": "not measured"}
 """Directions that a summary names; the two others are its inconclusive ones."""
+Agreement = Literal[
+    "sign and significance", "sign", "significance", "neither", "sign, in too few blocks",
+    "other sign, in too few blocks", "not measured",
+]  # fmt: skip
+"""The verdicts on a paired difference. Of less than `FEW_BLOCKS` pairs a test is hardly ever significant: that agrees
+with nothing."""
+SIGNIFICANT = 0.05
+"""The level at which the published study calls a difference significant, and this table both."""
+
+SourceT = TypeVar("SourceT")
+PublishedT = TypeVar("PublishedT")
+MeasuredT = TypeVar("MeasuredT")
+VerdictT = TypeVar("VerdictT")
 
 
 @dataclass(frozen=True, slots=True)
-class ComparedRow:
-    """One published comparison beside the measured one."""
+class Row(Generic[PublishedT, MeasuredT, VerdictT]):
+    """One published figure beside the measured one."""
 
-    published: PublishedRow
-    measured: Comparison | None
+    name: str
+    """The environments as people read them, those that were measured with their hypervisors, and the level."""
+    published: PublishedT
+    measured: MeasuredT | None
     unit: str
     """Of the measured metric."""
-    direction: Direction
-    why: str
-    """Why there is no measured comparison; empty where there is one."""
-    isolation: Isolation = NO_HYPERVISOR
-    """The hypervisors that the environment was measured in."""
-    against_isolation: Isolation = NO_HYPERVISOR
-    """Those of what it is compared with."""
+    verdict: VerdictT
+    """In what the two agree; None where nothing is said of it."""
+    why: str = ""
+    """Why nothing is measured; empty where it is."""
+    judged: Comparison | None = None
+    """The comparison by the run's own rules: a ratio with its interval and its verdict; None of a spread."""
     emulated: bool = False
-    """Whether the environment or the baseline was measured under emulation: then sizes are not compared, as the
-    published figures are of hardware."""
+    """Whether a side of the comparison was measured under emulation: then sizes are not compared, as the published
+    figures are of hardware."""
+    apart: bool = False
+    """Whether the published figure, or its whole interval, lies outside of the measured one, not under emulation.
 
-    @property
-    def level(self) -> str:
-        """The level: ``threads=10``; empty where nothing is swept."""
-        return level_label(self.published.level)
-
-    @property
-    def name(self) -> str:
-        """The environment with the hypervisors that it was measured in, its level, and what it is compared with.
-
-        The latter where that is not the run's baseline.
-        """
-        own = self.published
-        name = environment_name(own.environment, self.isolation if self.measured else NO_HYPERVISOR)
-        name = f"{name} / {environment_name(own.against, self.against_isolation)}" if own.against else name
-        return f"{name} ({self.level})" if self.level else name
-
-    @property
-    def apart(self) -> bool:
-        """Whether the published figure, or its whole interval, lies outside of the measured one, not under emulation.
-
-        It may be so whatever the direction: two costs of the same sign may be of different size.
-        """
-        cost, own = self.measured.cost if self.measured else None, self.published
-        compared = own.compared
-        if cost is None or self.emulated or cost.blocks < 2 or cost.scale != compared.scale:
-            return False
-        if cost.scale == "difference" and self.unit != compared.shown_unit:
-            return False
-        low, high = (own.interval.low, own.interval.high) if own.interval else (own.effect, own.effect)
-        return high < cost.low or low > cost.high
-
-    @property
-    def words(self) -> str:
-        """The direction as people read it, with what weakens it."""
-        weak = []
-        if self.measured is not None and self.measured.hidden is not None:
-            verdict = comparison_verdict(self.measured)
-            return f"{verdict} ({NOT_IN_SIZE})" if self.emulated else verdict
-        if self.measured is not None and self.measured.exploratory:
-            weak.append("exploratory")
-        if self.direction in ("agrees", "disagrees") and self.published.proof == "sign only":
-            weak.append("sign only")
-        if self.measured is not None and self.emulated:
-            weak.append(NOT_IN_SIZE)
-        return f"{self.direction} ({', '.join(weak)})" if weak else self.direction
+    It may be so whatever the direction: two costs of the same sign may be of different size.
+    """
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class Table(Generic[SourceT, PublishedT, MeasuredT, VerdictT]):
     """One published table with its rows."""
 
-    compared: Compared
-    rows: tuple[ComparedRow, ...]
+    source: SourceT
+    rows: tuple[Row[PublishedT, MeasuredT, VerdictT], ...]
+
+
+ComparedRow = Row[PublishedRow, Comparison, Direction]
+SpreadRow = Row[PublishedSpread, Spread, None]
+PairRow = Row[PublishedPair, TTest, Agreement]
+ComparedTable = Table[Compared, PublishedRow, Comparison, Direction]
+Spreads = Table[SpreadTable, PublishedSpread, Spread, None]
+"""How far runs differ, as published and in the run."""
+Pairs = Table[PairTable, PublishedPair, TTest, Agreement]
+"""Paired differences with their t-test."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,24 +110,27 @@ class Replication:
 
     study: Published
     analysis: Analysis
-    tables: tuple[Table, ...]
-    spreads: tuple[SpreadRows, ...] = ()
-    """How far runs differ, as published and in the run."""
-    pairs: tuple[PairRows, ...] = ()
-    """Paired differences with their t-test."""
+    tables: tuple[ComparedTable, ...]
+    spreads: tuple[Spreads, ...] = ()
+    pairs: tuple[Pairs, ...] = ()
+
+    @property
+    def rows(self) -> list[ComparedRow]:
+        """The published comparisons of all tables."""
+        return [row for table in self.tables for row in table.rows]
 
     @property
     def counts(self) -> dict[Direction, int]:
         """How many rows have each direction."""
-        found = Counter(row.direction for table in self.tables for row in table.rows)
-        return {direction: found[direction] for direction in DIRECTIONS}
+        counts = Counter(row.verdict for row in self.rows)
+        return {direction: counts[direction] for direction in DIRECTIONS}
 
     @property
     def summary(self) -> list[tuple[str, str]]:
         """A line for each environment: ``agrees 3, disagrees 1, inconclusive 2, not measured 4``."""
         found: dict[str, Counter[str]] = {}
-        for row in (row for table in self.tables for row in table.rows):
-            found.setdefault(row.published.environment, Counter())[SUMMARISED.get(row.direction, INCONCLUSIVE)] += 1
+        for row in self.rows:
+            found.setdefault(row.published.environment, Counter())[SUMMARISED.get(row.verdict, INCONCLUSIVE)] += 1
         order = ("agrees", "disagrees", INCONCLUSIVE, "hidden", "not measured")
         return [
             (name, ", ".join(f"{each} {counts[each]}" for each in order if counts[each] or each in order[:3]))
@@ -148,24 +139,20 @@ class Replication:
 
     def name(self, environment: str) -> str:
         """An environment of the run with the hypervisors that it was measured in."""
-        return environment_name(environment, self.analysis.isolation.get(environment, NO_HYPERVISOR))
+        return _name(self.analysis, environment)
 
-    @property
-    def sentence(self) -> str:
-        """The outcome in one sentence."""
-        told = ", ".join(f"{direction} {number}" for direction, number in self.counts.items() if number)
-        if self.pairs:
-            return pairs_sentence(self.pairs)
-        rows = [row for table in self.tables for row in table.rows]
-        measured, apart = [row for row in rows if row.measured is not None], sum(row.apart for row in rows)
-        emulated = sum(row.emulated for row in measured)
-        compared = len(measured) - emulated
-        size = f" In size, {apart} of {compared} published figures lie outside of the measured interval."
-        size = size if compared else ""
-        if emulated:
-            size += f" {emulated} measured under emulation: not comparable in size with figures of hardware."
-        with_ = "" if any(row.published.against for row in rows) else f" with {self.study.baseline}"
-        return f"{len(rows)} published comparisons{with_}; rows by direction: {told}.{size}"
+
+def _name(analysis: Analysis, environment: str) -> str:
+    return environment_name(environment, analysis.isolation.get(environment, NO_HYPERVISOR))
+
+
+@dataclass(frozen=True, slots=True)
+class Offer:
+    """What one of the study's profiles measures."""
+
+    profile: str
+    workloads: frozenset[str]
+    environments: frozenset[str]
 
 
 def replication(analysis: Analysis, study: Published, offers: Sequence[Offer] = ()) -> Replication:
@@ -173,59 +160,140 @@ def replication(analysis: Analysis, study: Published, offers: Sequence[Offer] = 
 
     Measured verdicts are of a family of its own, of exactly the comparisons that the source publishes.
     """
-    published = [(compared, tuple(rows(study, compared, analysis.equivalence))) for compared in study.comparisons]
-    measured = judged_rows(analysis, published)
-    tables = [
-        Table(compared, tuple(_row(study, analysis, compared, row, offers, measured) for row in found))
-        for compared, found in published
+    published = [
+        (compared, tuple(proof.rows(study, compared, analysis.equivalence))) for compared in study.comparisons
     ]
-    return Replication(study, analysis, tuple(tables), spread_rows(analysis, study), pair_rows(analysis, study))
-
-
-def _row(
-    study: Published, analysis: Analysis, compared: Compared, row: PublishedRow, offers: Sequence[Offer],
-    measured: Mapping[Key, Comparison],
-) -> ComparedRow:  # fmt: skip
-    here = [report for report in analysis.metrics if report.workload == compared.measured.workload]
-    report, both = report_of(analysis, compared, row), (row.environment, row.against or analysis.baseline)
-    comparison = measured.get((report.label, report.metric, *both)) if report else None
-    if comparison is None or comparison.cost is None:
-        broke = _broke(analysis, compared, row)
-        impossible = next(filter(None, (why_impossible(study, analysis, name) for name in both)), "")
-        absent = next(filter(None, (why_not_measured(study, analysis, name) for name in both)), "")
-        other = (absent or _why(compared, here, report)) + offered(compared, row, offers, absent=not here)
-        why = broke or impossible or other
-        return ComparedRow(row, None, report.unit if report else "", "not measured", why)
-    assert report is not None
-    hidden = comparison.verdict == "hidden"
-    way: Direction = "hidden" if hidden else direction(row, comparison, analysis.equivalence or 0.0)
-    sides = [analysis.isolation.get(name, NO_HYPERVISOR) for name in both]
-    emulated = any(side.emulated for side in sides)
-    return ComparedRow(row, comparison, report.unit, way, "", sides[0], sides[1], emulated)
-
-
-def _broke(analysis: Analysis, compared: Compared, row: PublishedRow) -> str:
-    """What broke under this level's load, the environment or the baseline; empty where neither did."""
-    level, workload = {**compared.measured.level, **row.level}, compared.measured.workload
-    here = {name: broke for (mine, measured, name), broke in analysis.broken.items()
-            if mine == workload and measured.factors == level}  # fmt: skip
-    return "; ".join(
-        f"{name} {broke_count(here[name])}: {here[name].reason}"
-        for name in (row.environment, row.against or analysis.baseline)
-        if name in here
+    measured = judged_rows(analysis, published)
+    return Replication(
+        study,
+        analysis,
+        tuple(
+            Table(compared, tuple(_compared_row(study, analysis, compared, row, offers, measured) for row in rows))
+            for compared, rows in published
+        ),
+        tuple(Table(table, tuple(_spread_rows(study, analysis, table))) for table in study.spreads),
+        tuple(Table(table, tuple(_pair_rows(study, analysis, table))) for table in study.pairs),
     )
 
 
-def _why(compared: Compared, here: list[MetricReport], report: MetricReport | None) -> str:
-    """Why a published row has no measured comparison although the run has both environments."""
-    wanted = compared.measured
-    if not here:
-        return f"the workload {wanted.workload} has no finished trial in this run"
-    if report is None:
-        if any(each.metric == wanted.metric for each in here):
-            return "this level is not in the run"
-        return f"{wanted.workload} has no {metric_words(wanted.metric)} in this run"
-    return "no block has both values"
+def report_of(analysis: Analysis, measured: Measured, level: Mapping[str, str]) -> MetricReport | None:
+    """The metric of a run that published figures at a level are about; None where the run has it not."""
+    wanted = measured.workload, measured.metric, {**measured.level, **level}
+    return next(
+        (each for each in analysis.metrics if (each.workload, each.metric, each.level.factors) == wanted), None
+    )
+
+
+# -- comparisons of a run that a published study asks for ------------------------------------------
+
+Key = tuple[str, str, str, str]
+"""A metric's label and name, an environment, and what it is compared with."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A comparison inside the blocks that both sides have, with its p-value before Holm; not judged yet."""
+
+    report: MetricReport
+    row: Comparison
+    p_value: float | None
+    context: Context
+
+    def judge(self, adjusted_p: float | None) -> Comparison:
+        """Its verdict by the report's own rules, and its remarks."""
+        row = judged(self.report, self.row, adjusted_p, self.context, self.context.failing())
+        return replace(row, remarks=remarks_about(self.report, row, self.context))
+
+
+def asked(analysis: Analysis, report: MetricReport, environment: str, against: str) -> Asked | None:
+    """Compare an environment with the baseline or with another one; None where no block has both."""
+    values = [*_values(analysis, report)]
+    if analysis.context is None or not values:
+        return None
+    context = analysis.context
+    if against != analysis.baseline:
+        context = context.between(against, environment)
+    row, p_value = comparison(values, context.plan, environment, against)
+    if row.cost is None:
+        return None
+    return Asked(report, row if against == analysis.baseline else replace(row, aa=False), p_value, context)
+
+
+def judged_together(family: Sequence[Asked | None]) -> list[Comparison | None]:
+    """Their verdicts, in their order: exactly these are corrected together (Holm). None stays None."""
+    adjusted = verdicts.adjusted([None if each is None else each.p_value for each in family])
+    return [None if each is None else each.judge(p_value) for each, p_value in zip(family, adjusted, strict=True)]
+
+
+def judged_rows(
+    analysis: Analysis, published: Iterable[tuple[Compared, Sequence[PublishedRow]]]
+) -> dict[Key, Comparison]:
+    """What a run has of the published comparisons: each once, however many figures are published of it."""
+    family: dict[Key, Asked | None] = {}
+    for compared, rows in published:
+        for row in rows:
+            if (report := report_of(analysis, compared.measured, row.level)) is not None:
+                both = row.environment, row.against or analysis.baseline
+                key = report.label, report.metric, *both
+                family[key] = family[key] if key in family else asked(analysis, report, *both)
+    together = judged_together([*family.values()])
+    return {key: each for key, each in zip(family, together, strict=True) if each is not None}
+
+
+def compare_pair(analysis: Analysis, report: MetricReport, environment: str, against: str) -> Comparison | None:
+    """Compare two environments alone: a family of one."""
+    return judged_together([asked(analysis, report, environment, against)])[0]
+
+
+def _values(analysis: Analysis, report: MetricReport) -> Iterator[Value]:
+    """The metric's values, but for the repetitions of trials that broke."""
+    for trial in without_retries(analysis.trials_of.get(report.label, ())):
+        if report.metric in trial.values:
+            yield Value(
+                trial.id, trial.block, trial.attempt, trial.environment, trial.workload, trial.level, report.metric,
+                report.unit, report.better, trial.values[report.metric], trial.started_at, trial.flags,
+            )  # fmt: skip
+
+
+# -- rows ------------------------------------------------------------------------------------------
+
+
+def _compared_row(
+    study: Published, analysis: Analysis, compared: Compared, row: PublishedRow, offers: Sequence[Offer],
+    measured: Mapping[Key, Comparison],
+) -> ComparedRow:  # fmt: skip
+    report, both = (
+        report_of(analysis, compared.measured, row.level),
+        (row.environment, row.against or analysis.baseline),
+    )
+    own = measured.get((report.label, report.metric, *both)) if report else None
+    level = level_label(row.level)
+    if report is None or own is None or own.cost is None:
+        name = f"{row.environment} / {row.against}" if row.against else row.environment
+        why = _why_no_comparison(study, analysis, row, report, offers)
+        return Row(
+            f"{name} ({level})" if level else name, row, None, report.unit if report else "", "not measured", why
+        )
+    name = _name(analysis, row.environment)
+    name = f"{name} / {_name(analysis, row.against)}" if row.against else name
+    emulated = any(analysis.isolation.get(side, NO_HYPERVISOR).emulated for side in both)
+    hidden = own.verdict == "hidden"
+    return Row(
+        f"{name} ({level})" if level else name, row, own, report.unit,
+        "hidden" if hidden else direction(row, own, analysis.equivalence or 0.0), judged=own, emulated=emulated,
+        apart=not emulated and _outside(row, own, report.unit),
+    )  # fmt: skip
+
+
+def _outside(row: PublishedRow, own: Comparison, unit: str) -> bool:
+    """Whether the published figure, or its whole interval, lies outside of the measured interval."""
+    cost, compared = own.cost, row.compared
+    if cost is None or cost.blocks < 2 or cost.scale != compared.scale:
+        return False
+    if cost.scale == "difference" and unit != compared.shown_unit:
+        return False
+    low, high = (row.interval.low, row.interval.high) if row.interval else (row.effect, row.effect)
+    return high < cost.low or low > cost.high
 
 
 def direction(row: PublishedRow, measured: Comparison, margin: float) -> Direction:
@@ -234,17 +302,17 @@ def direction(row: PublishedRow, measured: Comparison, margin: float) -> Directi
     Where one is different and the other equivalent they disagree, unless the different one's own estimate lies within
     ``margin``: then it does not contradict the other, and is inconclusive.
     """
-    cost, proof, verdict = measured.cost, row.proof, measured.verdict
+    cost, own_proof, verdict = measured.cost, row.proof, measured.verdict
     if cost is None or verdict == "inconclusive":
         return "measured inconclusive"
-    if proof == "inconclusive" or (proof == "sign only" and (row.sign == 0 or verdict == "equivalent")):
+    if own_proof == "inconclusive" or (own_proof == "sign only" and (row.sign == 0 or verdict == "equivalent")):
         return "published inconclusive"
-    if "equivalent" not in (verdict, proof):  # both are different
+    if "equivalent" not in (verdict, own_proof):  # both are different
         none = 1.0 if cost.scale == "ratio" else 0.0
         return "agrees" if (cost.typical > none) - (cost.typical < none) == row.sign else "disagrees"
-    if verdict != proof and verdict == "equivalent":
+    if verdict != own_proof and verdict == "equivalent":
         return "published inconclusive" if _small(row.effect, row.compared.scale, margin) else "disagrees"
-    if verdict != proof:
+    if verdict != own_proof:
         return "measured inconclusive" if _small(cost.typical, cost.scale, margin) else "disagrees"
     return "agrees"
 
@@ -253,32 +321,106 @@ def _small(effect: float, scale: str, margin: float) -> bool:
     return scale == "ratio" and effect > 0 and abs(math.log(effect)) <= math.log1p(margin)
 
 
-# -- as people read it ----------------------------------------------------------------
+def _spread_rows(study: Published, analysis: Analysis, table: SpreadTable) -> Iterator[SpreadRow]:
+    report = report_of(analysis, table.measured, {})
+    for own in proof.spread_rows(study, table):
+        measured = spread(analysis.block_values(report, own.environment)) if report is not None else None
+        name, why = _name(analysis, own.environment), ""
+        if measured is None:
+            name, why = own.environment, _why_not_measured(study, analysis, own.environment)
+            why = why or f"fewer than two blocks of {table.measured.workload} in this run"
+        yield Row(name, own, measured, report.unit if report is not None else "", None, why)
 
 
-def published_text(row: PublishedRow) -> str:
-    """The published comparison: ``1.131 [1.092, 1.172]``, a ratio, or a difference with its unit."""
-    unit = row.compared.shown_unit
-    if row.compared.scale == "ratio":
-        return ratio_text(row.interval) if row.interval else f"{row.effect:.3f}"
-    interval = row.interval or Interval(row.effect, row.effect, row.effect)
-    text = difference_interval(interval, unit)
-    return text if row.interval else text.split(" [")[0]
+def _pair_rows(study: Published, analysis: Analysis, table: PairTable) -> Iterator[PairRow]:
+    report = report_of(analysis, table.measured, {})
+    for own in proof.pair_rows(study, table):
+        both, test, rule = (own.first, own.second), None, None
+        if report is not None:
+            contrast = Contrast.between(*both)
+            arms = [analysis.by_block(report, name) for name in contrast.arms]
+            blocks = sorted(arms[0].keys() & arms[1].keys())
+            test = t_test(contrast.effects([[arm[block] for block in blocks] for arm in arms], "difference"))
+            rule = compare_pair(analysis, report, *both)
+        name, why = f"{own.first} − {own.second}", ""
+        if test is not None:
+            first, second = (_name(analysis, each) for each in both)
+            both_there = second == own.second + first.removeprefix(own.first)
+            name = f"{own.first if both_there else first} − {second}"
+        else:
+            why = next(filter(None, (_why_not_measured(study, analysis, each) for each in both)), "")
+            why = why or f"fewer than two blocks of {table.measured.workload} at this level in this run"
+        yield Row(name, own, test, report.unit if report else "", agreement(own, test), why, rule)
 
 
-def measured_text(row: ComparedRow) -> str:
-    """The measured comparison in the same form; why there is none where there is none."""
-    cost = row.measured.cost if row.measured else None
-    if cost is None:
-        return row.why
-    return ratio_text(cost.interval) if cost.scale == "ratio" else difference_interval(cost.interval, row.unit)
+def agreement(own: PublishedPair, measured: TTest | None) -> Agreement:
+    """What the measured test of a difference has in common with the published one."""
+    if measured is None:
+        return "not measured"
+    sign = measured.mean * own.mean > 0
+    if measured.pairs < FEW_BLOCKS:
+        return "sign, in too few blocks" if sign else "other sign, in too few blocks"
+    significant = measured.p is not None and measured.p < SIGNIFICANT
+    alike = significant == (own.p < SIGNIFICANT)
+    if sign:
+        return "sign and significance" if alike else "sign"
+    return "significance" if alike else "neither"
 
 
-def ratio_text(ratio: Interval) -> str:
-    """A ratio with its limits; a single block has none, and says so."""
-    if ratio.low <= 0 and math.isinf(ratio.high):
-        return f"{ratio.estimate:.3f} {NO_INTERVAL}"
-    low, high = (
-        f"{each:.3f}" if each <= FARTHEST_RATIO else f">{FARTHEST_RATIO:.0f}" for each in (ratio.low, ratio.high)
+# -- why nothing is measured -----------------------------------------------------------------------
+
+
+def _why_impossible(study: Published, analysis: Analysis, environment: str) -> str:
+    """Why no profile measures an environment here: there is none of its kind, or it could not be opened; else ""."""
+    if environment in study.no_environment:
+        return f"{environment}: {study.no_environment[environment]}"
+    left_out = next((each for each in analysis.left_out if each.environment == environment), None)
+    return f"{environment} was left out, as it could not be opened: {left_out.reason}" if left_out else ""
+
+
+def _why_not_measured(study: Published, analysis: Analysis, environment: str) -> str:
+    """Why a run does not measure an environment; empty where it does."""
+    impossible = _why_impossible(study, analysis, environment)
+    return impossible or ("" if environment in analysis.environments else f"{environment} is not in this run")
+
+
+def _why_no_comparison(
+    study: Published, analysis: Analysis, row: PublishedRow, report: MetricReport | None, offers: Sequence[Offer]
+) -> str:
+    """Why a published comparison has no measured one: it broke, it cannot be opened, or it is not in the run."""
+    both = row.environment, row.against or analysis.baseline
+    if broke := _broke(analysis, row, both):
+        return broke
+    for why in (_why_impossible(study, analysis, name) for name in both):
+        if why:
+            return why
+    wanted = row.compared.measured
+    reports = [each for each in analysis.metrics if each.workload == wanted.workload]
+    why = next(filter(None, (_why_not_measured(study, analysis, name) for name in both)), "")
+    if not why and not reports:
+        why = f"the workload {wanted.workload} has no finished trial in this run"
+    elif not why and report is None:
+        known = any(each.metric == wanted.metric for each in reports)
+        why = "this level is not in the run"
+        why = why if known else f"{wanted.workload} has no {metric_words(wanted.metric)} in this run"
+    return (why or "no block has both values") + ("" if reports else _offered(row, offers))
+
+
+def _broke(analysis: Analysis, row: PublishedRow, environments: Sequence[str]) -> str:
+    """What broke under this level's load, the environment or the baseline; empty where neither did."""
+    wanted = row.compared.measured
+    level, workload = {**wanted.level, **row.level}, wanted.workload
+    here = {name: broke for (mine, measured, name), broke in analysis.broken.items()
+            if mine == workload and measured.factors == level}  # fmt: skip
+    return "; ".join(
+        f"{name} {broke_count(here[name])}: {here[name].reason}" for name in environments if name in here
     )
-    return f"{ratio.estimate:.3f} [{low}, {high}]"
+
+
+def _offered(row: PublishedRow, offers: Sequence[Offer]) -> str:
+    """Which profile measures it, the one with the fewest workloads; empty where none does."""
+    workload = row.compared.measured.workload
+    fitting = [each for each in offers if workload in each.workloads and row.environment in each.environments]
+    if not fitting:
+        return ""
+    return f": --profile {min(fitting, key=lambda each: len(each.workloads)).profile} measures it"

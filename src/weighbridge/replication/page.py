@@ -1,40 +1,40 @@
-"""The page of a replication: table by table the published figures beside the measured ones, and a table of them."""
+"""The page of a replication: table by table the published figures beside the measured ones, and a chart of them."""
 
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from weighbridge.model.text import printable
-from weighbridge.replication.comparison import (
-    DIRECTIONS,
-    ComparedRow,
-    Replication,
-    Table,
+from weighbridge.model.level import level_label
+from weighbridge.replication.comparison import DIRECTIONS, ComparedRow, ComparedTable, Replication
+from weighbridge.replication.words import (
+    PAIR_COLUMNS,
+    SPREAD_COLUMNS,
+    better_words,
+    direction_words,
+    left_out,
     measured_text,
+    outcome_sentence,
+    pair_cells,
+    parted,
     published_text,
+    setup_rows,
+    spread_cells,
+    variant,
 )
-from weighbridge.replication.paired_words import PAIR_COLUMNS, pair_cells, print_pairs
-from weighbridge.replication.published_study import better_words, comparison_words, left_out, setup_rows, variant
-from weighbridge.replication.spread_words import SPREAD_COLUMNS, print_spreads, spread_cells
 from weighbridge.report.charts.base import Canvas, Chart, colour_of, layer, nominal, quantitative, rule_at
 from weighbridge.report.charts.labels import name_axis, row_px
 from weighbridge.report.charts.static.scales import round_factors
 from weighbridge.report.page import HALF_PX, place, render, write_page
 from weighbridge.report.text.environments import displayed
 from weighbridge.report.text.formatting import plain, quantity, shared_unit, unit_as
-from weighbridge.report.text.remarks import remark_text
 from weighbridge.report.text.summary import exploratory_sentence
 from weighbridge.report.text.trust import trust_sentence
 from weighbridge.statistics import Cost
 from weighbridge.store.run import RunStore
 
-if TYPE_CHECKING:
-    from rich.console import Console
-
 COLOURS = {"published": "#E69F00", "measured": "#0072B2"}
 """Okabe and Ito's, which colour-blind people tell apart."""
-STYLES = {"agrees": "green", "disagrees": "bold red"}
 ROW_PX = 40
 _TICKS = 6
 CLASSES = {"agrees": "equivalent", "disagrees": "failed"}
@@ -48,21 +48,22 @@ def write_replication(found: Replication, store: RunStore, path: Path) -> Path:
         "replication.html.j2",
         specs,
         found=found,
+        sentence=outcome_sentence(found),
         analysis=displayed(analysis),
         tables=[
             {
                 "id": f"t{number}",
                 "table": table,
                 "chart": place(specs, chart(table), static_px=HALF_PX),
-                "rows": _rows(table, _parted(table)[0]),
-                "absent": _rows(table, _parted(table)[1]),
-                "better": better_words(found.study, table.compared),
+                "rows": _rows(table, parted(table)[0]),
+                "absent": _rows(table, parted(table)[1]),
+                "better": better_words(found.study, table.source),
             }
             for number, table in enumerate(found.tables, 1)
         ],
-        pairs=[{"table": each.table, "rows": pair_cells(each, found.name)} for each in found.pairs],
+        pairs=[{"table": each.source, "rows": pair_cells(each)} for each in found.pairs],
         pair_columns=PAIR_COLUMNS,
-        spreads=[{"table": each.table, "rows": spread_cells(each, found.name)} for each in found.spreads],
+        spreads=[{"table": each.source, "rows": spread_cells(each)} for each in found.spreads],
         colours=COLOURS,
         setup=setup_rows(found.study, store, analysis),
         spread_columns=SPREAD_COLUMNS,
@@ -76,16 +77,8 @@ def write_replication(found: Replication, store: RunStore, path: Path) -> Path:
     return path
 
 
-def _parted(table: Table) -> tuple[list[ComparedRow], list[ComparedRow]]:
-    """The rows to show and those to fold: the measured ones and the rest; where none was measured, all are shown."""
-    measured = [row for row in table.rows if row.measured is not None]
-    if not measured:
-        return list(table.rows), []
-    return measured, [row for row in table.rows if row.measured is None]
-
-
-def _rows(table: Table, rows: Sequence[ComparedRow]) -> list[dict[str, str]]:
-    unit = table.compared.shown_unit
+def _rows(table: ComparedTable, rows: Sequence[ComparedRow]) -> list[dict[str, str]]:
+    unit = table.source.shown_unit
     return [
         {
             "name": row.name,
@@ -98,8 +91,8 @@ def _rows(table: Table, rows: Sequence[ComparedRow]) -> list[dict[str, str]]:
             "verdict": row.measured.verdict if row.measured else "",
             "blocks": str(row.measured.blocks) if row.measured else "–",
             "apart": "published figure outside" if row.apart else "",
-            "words": row.words,
-            "style": CLASSES.get(row.direction, "soft"),
+            "words": direction_words(row),
+            "style": CLASSES.get(row.verdict, "soft"),
         }
         for row in rows
     ]
@@ -120,17 +113,18 @@ def _medians(row: ComparedRow, shown: str) -> str:
 # -- the chart of a table --------------------------------------------------------------------------
 
 
-def _points(table: Table) -> list[dict[str, Any]]:
+def _points(table: ComparedTable) -> list[dict[str, Any]]:
     """What is drawn: both comparisons of every row, on the table's own scale and, for differences, in one unit."""
-    scale, points = table.compared.scale, []
+    scale, points = table.source.scale, []
     alone = len({row.published.environment for row in table.rows}) == 1  # then its level is enough
-    for row in _parted(table)[0]:
+    for row in parted(table)[0]:
         own, cost = row.published, row.measured.cost if row.measured else None
         numbers = own.interval
         low, high = (numbers.low, numbers.high) if numbers else (own.effect, own.effect)
-        name = row.level if alone and row.level else row.name
+        level = level_label(row.published.level)
+        name = level if alone and level else row.name
         points.append(_point(row, name, "published", (own.effect, low, high), published_text(own)))
-        if cost is not None and cost.scale == scale and (scale == "ratio" or row.unit == table.compared.shown_unit):
+        if cost is not None and cost.scale == scale and (scale == "ratio" or row.unit == table.source.shown_unit):
             points.append(_point(row, name, "measured", _limits_of(cost), measured_text(row)))
     return [point for point in points if scale == "difference" or point["value"] > 0]
 
@@ -145,10 +139,10 @@ def _point(
 ) -> dict[str, Any]:
     value, low, high = numbers
     return {"environment": name, "source": source, "value": value, "low": low, "high": high, "shown": text,
-            "direction": row.words}  # fmt: skip
+            "direction": direction_words(row)}  # fmt: skip
 
 
-def chart(table: Table) -> Chart | None:
+def chart(table: ComparedTable) -> Chart | None:
     """Published and measured comparisons of a table with their intervals; None where nothing can be drawn.
 
     Very wide intervals run out of the chart.
@@ -156,7 +150,7 @@ def chart(table: Table) -> Chart | None:
     points = _points(table)
     if not points:
         return None
-    ratio = table.compared.scale == "ratio"
+    ratio = table.source.scale == "ratio"
     low, high = _limits([point["value"] for point in points], points, ratio=ratio)
     for point in points:
         point["low"], point["high"] = max(point["low"], low), min(point["high"], high)
@@ -164,7 +158,7 @@ def chart(table: Table) -> Chart | None:
     title = (
         "ratio to the baseline"
         if ratio
-        else f"difference, {'points' if table.compared.shown_unit == '%' else table.compared.shown_unit}"
+        else f"difference, {'points' if table.source.shown_unit == '%' else table.source.shown_unit}"
     )
     scale = {"domain": [low, high], "nice": False, "type": "log" if ratio else "linear", "zero": False}
     values = round_factors(low, high, _TICKS) if ratio else []  # Vega's own are powers of ten, or one in two of these
@@ -197,43 +191,3 @@ def _limits(values: list[float], points: list[dict[str, Any]], *, ratio: bool) -
     low, high = max(least, min([*core, *lows])), min(most, max([*core, *highs]))
     room = 0.06 * (high - low)
     return back(low - room), back(high + room)
-
-
-# -- the terminal ----------------------------------------------------------------------------------
-
-
-def print_replication(found: Replication, console: "Console") -> None:
-    """Print the table of directions to `console`; "outside": the published figure lies outside of the interval."""
-    from rich import box
-    from rich.table import Table as Columns
-    from rich.text import Text
-
-    console.print(Text(f"\nbeside the published study: {found.study.source}", style="bold"))
-    for remark in displayed(found.analysis).notices:
-        console.print(Text(f"  {printable(remark_text(remark))}", style="yellow"))
-    for name, counts in found.summary:
-        console.print(Text(f"  {found.name(name)}: {counts}"))
-    for table in found.tables:
-        better = better_words(found.study, table.compared)
-        how = comparison_words(found.study, table.compared)
-        console.print(Text(f"\n{table.compared.title} ({how}; {better})", style="bold"))
-        if all(row.measured is None for row in table.rows):
-            for why in dict.fromkeys(row.why for row in table.rows):
-                console.print(Text(f"  not measured: {printable(why)}", style="dim"))
-            continue
-        columns = Columns("environment", "published", "measured", "direction", box=box.SIMPLE_HEAD, pad_edge=False)
-        shown, folded = _parted(table)
-        for row in shown:
-            here = f"{measured_text(row)} outside" if row.apart else measured_text(row)
-            cells = (row.name, published_text(row.published), here, row.words)
-            style = STYLES.get(row.direction, "dim")
-            columns.add_row(*(Text(printable(cell), style=style if cell is cells[-1] else "") for cell in cells))
-        console.print(columns)
-        absent: dict[str, list[str]] = {}
-        for row in folded:
-            absent.setdefault(row.why, []).append(row.name)
-        for why, names in absent.items():
-            console.print(Text(f"  not measured ({printable(why)}): {', '.join(names)}", style="dim"))
-    print_pairs(found.pairs, found.name, console)
-    print_spreads(found.spreads, found.name, console)
-    console.print(Text(found.sentence, style="bold"))

@@ -1,6 +1,7 @@
-"""What a published comparison proves by its own spread: an interval, and different, equivalent or inconclusive.
+"""What is published of each row of a table, and what a comparison proves by its own spread.
 
-The rule, for every row alone (nothing is corrected for their number):
+That is an interval, and different, equivalent or inconclusive. The rule, for every row alone (nothing is corrected
+for their number):
 
 - where each run's own mean is printed: Welch's t interval at 95 % on the logarithms (of a difference: on the values);
 - where only mean and deviation (or coefficient of variation) of the runs are printed: the same with the deviation of
@@ -17,8 +18,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from weighbridge.replication.published import TEST, Compared, Figure, Published
-from weighbridge.statistics import Interval, Sample, welch_interval
+from weighbridge.replication.published import PAIRED, Compared, Figure, PairTable, Published, SpreadTable
+from weighbridge.statistics import Contrast, Interval, Sample
 
 Proof = Literal["different", "equivalent", "inconclusive", "sign only"]
 
@@ -124,9 +125,10 @@ def _row(
     samples = [_sample(compared, side, ratio=ratio) for side in sides]
     interval: Interval | None = None
     proof: Proof = "sign only"
-    first, second = samples
-    if first is not None and second is not None and (interval := welch_interval(first, second, 0.95)) is not None:
-        narrow = welch_interval(first, second, 0.90)
+    contrast = Contrast.between(environment, compared.against)
+    known = [sample for sample in samples if sample is not None]
+    if len(known) == len(contrast.arms) and (interval := contrast.unblocked(known, 0.95)) is not None:
+        narrow = contrast.unblocked(known, 0.90)
         limit = math.log1p(margin) if ratio and margin else 0.0
         within = narrow is not None and -limit < narrow.low and narrow.high < limit
         proof = "equivalent" if within else "inconclusive" if interval.low <= 0 <= interval.high else "different"
@@ -150,28 +152,62 @@ def _sample(compared: Compared, side: _Side, *, ratio: bool) -> Sample | None:
     return None
 
 
-def unused(study: Published) -> list[Figure]:
-    """The figures that no comparison uses and that nothing says why they are left out. There should be none."""
-    return [f for f in study.figures if not used(study, f) and not any(out.fits(f) for out in study.left_out)]
+# -- spreads and paired differences ----------------------------------------------------------------
+
+SHARES = {"%": 0.01, "1": 1.0}
+"""The units of a printed coefficient of variation."""
 
 
-def used(study: Published, figure: Figure) -> bool:
-    """Whether any comparison, or table of spreads or pairs, uses a figure."""
-    if any(table.fits(figure) for table in study.spreads) or any(table.fits(figure) for table in study.pairs):
-        return True
-    for compared in study.comparisons:
-        if compared.statistic == "ratio":
-            if figure in study.ratios(compared):
-                return True
-            continue
-        environments = {*(compared.environments or study.environments), study.baseline}
-        about = (figure.workload, figure.metric, figure.unit)
-        if about != (compared.workload, compared.metric, compared.unit) or figure.environment not in environments:
-            continue
-        swept = {factor: value for factor, value in figure.levels.items() if factor in compared.levels}
-        statistics = ("mean", "stdev") if compared.spread == "runs" else ("mean",)
-        if any(study.find(compared, figure.environment, swept, statistic) == figure for statistic in statistics):
-            return True
-        if TEST in figure.levels and figure in study.tests(compared, figure.environment, swept):
-            return True
-    return False
+@dataclass(frozen=True, slots=True)
+class PublishedSpread:
+    """What a source prints of one environment, in its own unit; what it does not print is derived from the others."""
+
+    published_as: str
+    environment: str
+    """As the bundled study names it."""
+    mean: float | None
+    deviation: float | None
+    variation: float | None
+    """A fraction."""
+    derived: tuple[str, ...] = ()
+    """Which of these are derived: "deviation", "variation"."""
+
+
+def spread_rows(study: Published, table: SpreadTable) -> Iterator[PublishedSpread]:
+    """What is printed of each environment, and what follows: deviation = mean x coefficient of variation."""
+    for published_as, names in (table.environments or study.environments).items():
+        figures: dict[str, Figure] = {}
+        for figure in study.figures:
+            if table.fits(figure) and figure.environment == published_as:
+                figures.setdefault(figure.statistic, figure)
+        mean, deviation = (figures[name].value if name in figures else None for name in ("mean", "stdev"))
+        printed = figures.get("cv")
+        variation = printed.value * SHARES[printed.unit] if printed is not None else None
+        derived: tuple[str, ...] = ()
+        if deviation is None and mean is not None and variation is not None:
+            deviation, derived = mean * variation, ("deviation",)
+        elif variation is None and mean and deviation is not None:
+            variation, derived = deviation / mean, ("variation",)
+        for name in names:
+            yield PublishedSpread(published_as, name, mean, deviation, variation, derived)
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedPair:
+    """What a source prints of the difference first - second: mean and standard deviation, t and p."""
+
+    first: str
+    second: str
+    """As the bundled study names them."""
+    mean: float
+    deviation: float
+    t: float
+    p: float
+
+
+def pair_rows(study: Published, table: PairTable) -> Iterator[PublishedPair]:
+    """The printed figures of each difference (``docker-volume - nfs-sync``). KeyError where one is missing."""
+    for printed, (first, second) in table.pairs.items():
+        figures = {f.statistic: f.value for f in study.figures if table.fits(f) and f.environment == printed}
+        mean, deviation, t, p = (figures[statistic] for statistic in PAIRED)
+        yield PublishedPair(first, second, mean, deviation, t, p)

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, model_validator
 
 from weighbridge.errors import StudyError
+from weighbridge.model.study import Parameter
 
 TEST = "test"
 """The level that numbers the runs of a table which prints each run's own mean."""
@@ -283,3 +284,37 @@ def published(study: str) -> Published:
     about: dict[str, Any] = YAML(typ="safe").load((folder / f"{study}.yaml").read_text())
     rows = csv.DictReader((folder / f"{study}.csv").read_text().splitlines())
     return Published.model_validate({**about, "figures": tuple(Figure.model_validate(row) for row in rows)})
+
+
+def unused(study: Published) -> list[Figure]:
+    """The figures that no comparison uses and that nothing says why they are left out. There should be none."""
+    return [f for f in study.figures if not used(study, f) and not any(out.fits(f) for out in study.left_out)]
+
+
+def used(study: Published, figure: Figure) -> bool:
+    """Whether any comparison, or table of spreads or pairs, uses a figure."""
+    if any(table.fits(figure) for table in study.spreads) or any(table.fits(figure) for table in study.pairs):
+        return True
+    for compared in study.comparisons:
+        if compared.statistic == "ratio":
+            if figure in study.ratios(compared):
+                return True
+            continue
+        environments = {*(compared.environments or study.environments), study.baseline}
+        about = (figure.workload, figure.metric, figure.unit)
+        if about != (compared.workload, compared.metric, compared.unit) or figure.environment not in environments:
+            continue
+        swept = {factor: value for factor, value in figure.levels.items() if factor in compared.levels}
+        statistics = ("mean", "stdev") if compared.spread == "runs" else ("mean",)
+        if any(study.find(compared, figure.environment, swept, statistic) == figure for statistic in statistics):
+            return True
+        if TEST in figure.levels and figure in study.tests(compared, figure.environment, swept):
+            return True
+    return False
+
+
+def parameters_of(study: str) -> tuple[Parameter, ...]:
+    """How a published study was run, as its source states it, in its order; empty for any other study."""
+    text = (resources.files("weighbridge.replication") / "parameters.csv").read_text()
+    rows = csv.DictReader(text.splitlines())
+    return tuple(Parameter(row["parameter"], row["value"], row["unit"]) for row in rows if row["study"] == study)

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from weighbridge.analysis.path_table import path_tables
+from weighbridge.analysis.paths import path_tables
 from weighbridge.analysis.results import Analysis
 from weighbridge.report.terminal_columns import SplitTable
 from weighbridge.report.text.paths import HEADS, figure_cells, figure_heads, first_of_each_client, path_cells, title

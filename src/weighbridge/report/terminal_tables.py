@@ -3,8 +3,7 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from weighbridge.analysis.latency import PERCENTS
-from weighbridge.analysis.merged_latency import LatencyReport
+from weighbridge.analysis.latency import PERCENTS, LatencyReport
 from weighbridge.analysis.results import Analysis, MetricReport
 from weighbridge.model.text import printable
 from weighbridge.report.terminal_columns import SplitTable, longest_line, narrowest, room, table, widths

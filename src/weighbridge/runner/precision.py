@@ -9,9 +9,9 @@ from weighbridge.model.decisions import GateLook
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Arm, Cell, Repetitions, Study
-from weighbridge.statistics import Cost, compare, next_look, planned_looks, scale_of
+from weighbridge.statistics import Contrast, Cost, next_look, planned_looks, scale_of
+from weighbridge.store.blocks import arm_values
 from weighbridge.store.extensions import Extension, extended, extensions
-from weighbridge.store.pairs import pairs
 from weighbridge.store.run import RunStore, Value
 
 
@@ -142,11 +142,11 @@ class Precision:
         metric = registry.workloads()[cell.kind].metrics(cell.options)[0]
         key = (*_key(cell), metric.name)
         mine = [value for value in values if (value.workload, value.level, value.metric) == key]
-        found = pairs(mine, self.study.file.baseline, arm)
-        if not found:
+        contrast = Contrast.between(arm, self.study.file.baseline)
+        sides = arm_values(mine, contrast.arms)
+        if not sides[0]:
             return None
-        sides = [pair.baseline.value for pair in found], [pair.other.value for pair in found]
-        return compare(*sides, better=metric.better, looks=len(self.looks), scale=scale_of(metric.unit))
+        return contrast.cost(sides, better=metric.better, looks=len(self.looks), scale=scale_of(metric.unit))
 
 
 def _key(cell: Cell) -> tuple[str, Level]:

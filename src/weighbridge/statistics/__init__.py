@@ -4,8 +4,7 @@ Usable without the rest of Weighbridge. Nothing here reads or writes anything, k
 The unit is one fresh run; two environments are compared block by block (value *i* with value *i*).
 """
 
-from weighbridge.statistics.allotment import Contender, allotted, shared
-from weighbridge.statistics.comparison import LOOKS_SHARE, compare
+from weighbridge.statistics.contrast import LOOKS_SHARE, Contrast, compare
 from weighbridge.statistics.cost import (
     Better,
     Cost,
@@ -17,15 +16,30 @@ from weighbridge.statistics.cost import (
     scale_of,
 )
 from weighbridge.statistics.diagnostics import Flags, Trend, flags
-from weighbridge.statistics.histogram import Histogram
-from weighbridge.statistics.latency import compare_percentiles, merge_histograms, percentile, percentiles
-from weighbridge.statistics.multiplicity import holm
-from weighbridge.statistics.one_sample import has_median_interval, median_interval, typical_interval
-from weighbridge.statistics.parametric import Sample, t_test_p_value, welch_interval
-from weighbridge.statistics.power import blocks_needed, expected_half_width, smallest_visible_cost
-from weighbridge.statistics.precision import LOOKS, Decision, next_look, planned_looks
+from weighbridge.statistics.histogram import Histogram, compare_percentiles, merge_histograms, percentile, percentiles
+from weighbridge.statistics.one_sample import (
+    SLOW,
+    SlowRuns,
+    has_median_interval,
+    median_interval,
+    slow_run_rate,
+    typical_interval,
+)
+from weighbridge.statistics.parametric import Sample
+from weighbridge.statistics.precision import (
+    LOOKS,
+    Contender,
+    Decision,
+    allotted,
+    blocks_needed,
+    expected_half_width,
+    next_look,
+    planned_looks,
+    shared,
+    smallest_visible_cost,
+)
 from weighbridge.statistics.sequential import decision_looks, limit_p_value, look_shares
-from weighbridge.statistics.slow_runs import SLOW, SlowRuns, slow_run_rate
+from weighbridge.statistics.verdicts import holm
 
 __all__ = [
     "LOOKS",
@@ -33,6 +47,7 @@ __all__ = [
     "SLOW",
     "Better",
     "Contender",
+    "Contrast",
     "Cost",
     "Decision",
     "Flags",
@@ -66,7 +81,5 @@ __all__ = [
     "shared",
     "slow_run_rate",
     "smallest_visible_cost",
-    "t_test_p_value",
     "typical_interval",
-    "welch_interval",
 ]

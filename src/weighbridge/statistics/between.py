@@ -2,8 +2,8 @@
 
 The blocks of two runs are independent: each gives its own within-block log ratios (environment / baseline), and the
 change is the shift between the two samples. Its estimate is Hodges & Lehmann's with the exact Mann-Whitney interval
-(`weighbridge.statistics.mann_whitney`, where unlike spreads widen it), below ten blocks in either run Welch's t
-interval, marked exploratory. Holm is fed Welch's t, for the reason for which it is fed Student's within a run
+(`ranks.shift_interval`, where unlike spreads widen it), below ten blocks in either run Welch's t interval, marked
+exploratory. Holm is fed Welch's t, for the reason for which it is fed Student's within a run
 (`weighbridge.statistics.verdicts`). On the difference scale the same is done with plain differences in the unit.
 
 **What blocks cannot hold.** Drift, neighbours and the clock are the same for both sides of a block, and cancel. What
@@ -23,11 +23,20 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weighbridge.statistics.comparison import EXPLORATORY_BELOW, LOOKS_SHARE, check_settings
-from weighbridge.statistics.cost import Better, Cost, Interval, Scale, Verdict, cost_difference, cost_percent
-from weighbridge.statistics.mann_whitney import shift_interval
-from weighbridge.statistics.parametric import Sample, welch_interval, welch_p_value
-from weighbridge.statistics.signed_rank import Floats
+from weighbridge.statistics.contrast import EXPLORATORY_BELOW, LOOKS_SHARE, OF_TWO, check_settings
+from weighbridge.statistics.cost import (
+    Better,
+    Cost,
+    Floats,
+    Interval,
+    Scale,
+    Verdict,
+    cost_difference,
+    cost_percent,
+    exp_interval,
+)
+from weighbridge.statistics.parametric import Sample, welch_p_value
+from weighbridge.statistics.ranks import shift_interval
 from weighbridge.statistics.verdicts import ALPHA, SAME, noise_floor
 
 SESSION_ALLOWANCE = 0.01
@@ -120,7 +129,7 @@ def change(
     allowance: float = SESSION_ALLOWANCE,
     floor: float | None = None,
 ) -> Change:
-    """Give the change from the first run to the second. The values are of blocks, as `effects` gives them.
+    """Give the change from the first run to the second. The values are the blocks' effects (`Contrast.effects`).
 
     `equivalence` is the margin as a fraction: equivalent when two one-sided tests at level 1 - confidence show the
     change, widened by the allowance, between 1 / (1 + margin) and 1 + margin. On the difference scale it is decided
@@ -136,7 +145,7 @@ def change(
     shift = _shift(one, other, 1 - (1 - confidence) * share)
     p_value = min(1.0, shift_p_value(first, second, allowed) / share)
     equivalent = _equivalent(one, other, 1 - 2 * (1 - confidence) * share, equivalence, scale, allowed)
-    shown = _exp(shift) if scale == "ratio" else shift
+    shown = exp_interval(shift) if scale == "ratio" else shift
     return Change(
         typical=shown.estimate,
         low=shown.low,
@@ -152,17 +161,6 @@ def change(
         confidence=confidence,
         margin=equivalence,
     )
-
-
-def effects(baseline: Sequence[float], other: Sequence[float], scale: Scale) -> list[float]:
-    """Give the log ratios (or differences) of other to baseline, block by block.
-
-    Raises ValueError where one has more values, and for a ratio of values that are not positive.
-    """
-    sides = list(zip(baseline, other, strict=True))
-    if scale == "difference":
-        return [value - reference for reference, value in sides]
-    return [math.log(value) - math.log(reference) for reference, value in sides]
 
 
 def joint_floor(first: Cost | None, second: Cost | None, scale: Scale) -> float | None:
@@ -238,7 +236,7 @@ def _shift(first: Floats, second: Floats, level: float) -> Interval:
     shift = shift_interval(first, second, level)
     if min(first.size, second.size) >= EXPLORATORY_BELOW:
         return shift
-    welch = welch_interval(_described(first), _described(second), level)
+    welch = OF_TWO.unblocked((_described(first), _described(second)), level)
     if welch is None:  # no spread in either
         return Interval(shift.estimate, shift.estimate, shift.estimate)
     return Interval(shift.estimate, min(welch.low, shift.estimate), max(welch.high, shift.estimate))
@@ -278,8 +276,3 @@ def _described(values: Floats) -> Sample:
 
 def _worsening(interval: Interval, scale: Scale, better: Better) -> Interval:
     return cost_percent(interval, better) if scale == "ratio" else cost_difference(interval, better)
-
-
-def _exp(interval: Interval) -> Interval:
-    with np.errstate(over="ignore"):
-        return Interval(*(float(np.exp(value)) for value in (interval.estimate, interval.low, interval.high)))

@@ -4,6 +4,11 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
 Better = Literal["higher", "lower"]
 """Which direction of a metric is good: throughput is ``higher``, latency is ``lower``."""
 
@@ -23,6 +28,12 @@ class Interval:
     estimate: float
     low: float
     high: float
+
+
+def exp_interval(logs: Interval) -> Interval:
+    """Return the ratios of an interval of logarithms; inf beyond what a float holds."""
+    with np.errstate(over="ignore"):
+        return Interval(*(float(np.exp(value)) for value in (logs.estimate, logs.low, logs.high)))
 
 
 def scale_of(unit: str) -> Scale | None:
@@ -53,7 +64,7 @@ def cost_difference(difference: Interval, better: Better) -> Interval:
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What one environment costs against the baseline, as `compare` found it.
+    """What one environment costs against the baseline, or any other contrast, as `Contrast.cost` makes it.
 
     On the ``ratio`` scale `typical`, `low`, `high`, `geometric` and `arithmetic` are other/baseline (1.0 is no cost).
     On the ``difference`` scale (some value was zero or negative) they are other - baseline in the metric's unit

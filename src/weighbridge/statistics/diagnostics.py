@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from weighbridge.statistics.cost import Floats
 from weighbridge.statistics.ranks import kendall_against_order, mid_ranks
 
 OUTLIER = 5 * 1.4826
@@ -64,19 +64,19 @@ def flags(values: Sequence[float]) -> Flags:
     )
 
 
-def _median(values: NDArray[np.float64]) -> np.float64:
+def _median(values: Floats) -> np.float64:
     """Return what numpy.median does, which takes ten times as long for a few values."""
     ordered, middle = np.sort(values), values.size // 2
     return np.float64(ordered[middle] if values.size % 2 else (ordered[middle - 1] + ordered[middle]) / 2)
 
 
-def _drift(series: NDArray[np.float64]) -> Trend:
+def _drift(series: Floats) -> Trend:
     """Test for a monotone trend (Kendall 1938; Mann, Econometrica 13 (1945))."""
     tau, p_value = kendall_against_order(series)
     return Trend(tau, p_value, p_value < ALARM)
 
 
-def _autocorrelation(series: NDArray[np.float64]) -> Trend:
+def _autocorrelation(series: Floats) -> Trend:
     """Test for positive serial correlation by ranks, with the beta approximation to the null distribution.
 
     Source: Bartels, "The rank version of von Neumann's ratio test for randomness", JASA 77 (1982).

@@ -3,6 +3,8 @@
 Source: Tene, HdrHistogram (hdrhistogram.org): its bucket layout, its percentiles by nearest rank, and its encoding V2
 (zlib and base64; counts as ZigZag LEB128, runs of empty buckets as one negative number), which its implementations in
 Java, Go, C and Python read and write. It is on numpy because the one in Python (hdrh) has no wheel for arm64.
+
+Latency is kept so: one histogram per run, merged per environment. Percentiles are never averaged.
 """
 
 from __future__ import annotations
@@ -16,6 +18,9 @@ from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
+
+from weighbridge.statistics.contrast import compare
+from weighbridge.statistics.cost import Better, Cost
 
 _ENVELOPE = struct.Struct(">II")
 """Cookie, and how many compressed bytes follow."""
@@ -249,3 +254,69 @@ def _decoded_long_counts(encoded: bytes) -> NDArray[np.int64]:
     if shift:
         raise ValueError("its last count is cut off")
     return np.array(numbers, np.int64)
+
+
+# -- histograms of runs -------------------------------------------------------------------------
+
+
+def merge_histograms(histograms: Sequence[Histogram]) -> Histogram:
+    """Give one histogram with the counts of all; those given stay as they are.
+
+    It spans the widest range among them with the fewest significant figures, so no count is lost or invented.
+    Raises ValueError where there is none.
+    """
+    if not len(histograms):
+        raise ValueError("There is no histogram to merge.")
+    merged = Histogram(
+        min(each.lowest for each in histograms),
+        max(each.highest for each in histograms),
+        min(each.significant_figures for each in histograms),
+    )
+    for each in histograms:
+        merged.add(each)
+    return merged
+
+
+def percentile(histogram: Histogram, percent: float) -> float:
+    """Give the value, in the histogram's unit, at or below which `percent` (0 .. 100) of the counts are.
+
+    Exact to the histogram's significant figures, by the nearest rank (at least the first).
+    Raises ValueError for a percentage out of range or no counts.
+    """
+    return percentiles(histogram, [percent])[0]
+
+
+def percentiles(histogram: Histogram, percents: Sequence[float]) -> list[float]:
+    """Give several of them, in the order given, for about the price of the highest one."""
+    for percent in percents:
+        if not 0 <= percent <= 100:
+            raise ValueError(f"A percentile is between 0 and 100, not {percent}.")
+    if histogram.count == 0:
+        raise ValueError("The histogram is empty: it has no percentiles.")
+    return [float(value) for value in histogram.percentiles(percents)]
+
+
+def compare_percentiles(
+    baseline: Sequence[Histogram],
+    other: Sequence[Histogram],
+    percent: float,
+    *,
+    better: Better = "lower",
+    confidence: float = 0.95,
+    equivalence: float | None = None,
+    looks: int = 1,
+) -> Cost:
+    """Give the cost at one percentile from one histogram per run, paired by block; see `compare`.
+
+    The interval is that of the per-run log ratios, because requests within a run are not independent.
+    The percentile to show for an environment is that of `merge_histograms`.
+    Raises ValueError as `percentile` and `compare` do.
+    """
+    return compare(
+        [percentile(each, percent) for each in baseline],
+        [percentile(each, percent) for each in other],
+        better=better,
+        confidence=confidence,
+        equivalence=equivalence,
+        looks=looks,
+    )

@@ -1,15 +1,16 @@
-"""The interval of one environment's own values, one a block."""
+"""What one environment's own values say, one a block: the typical value, their spread, and how often one is slow."""
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from statistics import median
 
 import numpy as np
 
-from weighbridge.statistics.comparison import EXPLORATORY_BELOW
-from weighbridge.statistics.cost import Interval
+from weighbridge.statistics.contrast import EXPLORATORY_BELOW
+from weighbridge.statistics.cost import Better, Interval
 from weighbridge.statistics.parametric import t_interval
-from weighbridge.statistics.signed_rank import signed_rank_interval
+from weighbridge.statistics.ranks import signed_rank_interval
 
 CONFIDENCE = 0.95
 
@@ -57,3 +58,100 @@ def _rank(n: int) -> int:
             return k
         k += 1
     return k
+
+
+# -- how far runs differ ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Mean and standard deviation of runs, in their unit, and the coefficient of variation (0.08 is 8 %)."""
+
+    mean: float
+    deviation: float
+    runs: int
+
+    @property
+    def variation(self) -> float | None:
+        """The coefficient of variation: deviation / mean; None where the mean is not positive."""
+        return self.deviation / self.mean if self.mean > 0 else None
+
+    @property
+    def limits(self) -> tuple[float, float] | None:
+        """The 95 % limits of the coefficient of variation; None below two runs.
+
+        Those of the deviation by the chi-square distribution, divided by the mean: right where the coefficient is
+        small (McKay, J. R. Statist. Soc. 95, 1932, below a third) and runs are about normal.
+        """
+        from scipy.special import chdtri
+
+        variation = self.variation
+        if variation is None or self.runs < 2:
+            return None
+        degrees = self.runs - 1
+        low, high = (math.sqrt(degrees / float(chdtri(degrees, share))) for share in (0.025, 0.975))
+        return variation * low, variation * high
+
+
+def spread(values: Sequence[float]) -> Spread | None:
+    """Return mean and standard deviation (n - 1) of fresh runs; None below two."""
+    if len(values) < 2:
+        return None
+    every = np.asarray(values, dtype=np.float64)
+    return Spread(float(every.mean()), float(every.std(ddof=1)), len(values))
+
+
+# -- slow runs ----------------------------------------------------------------------------------
+
+SLOW = 0.15
+"""By how much a slow run is worse than the median run, as a fraction."""
+
+
+@dataclass(frozen=True, slots=True)
+class SlowRuns:
+    """The share of slow runs with its exact interval, as fractions of 1."""
+
+    slow: int
+    """Number of slow runs."""
+    runs: int
+    """Number of runs."""
+    rate: float
+    """slow / runs."""
+    low: float
+    """Lower limit of the rate."""
+    high: float
+    """Upper limit of the rate: with no slow run, the rate that is ruled out."""
+
+
+def slow_run_rate(
+    values: Sequence[float], *, better: Better, threshold: float = SLOW, confidence: float = 0.95
+) -> SlowRuns:
+    """Give the share of slow runs with its exact binomial interval.
+
+    A run is slow when it is worse than the median of `values` by more than `threshold`: above 1.15 times the median
+    where lower is better, below the median / 1.15 where higher is. 15 % is beyond seven standard deviations of
+    a quiet machine's runs (CV 2 %), so noise does not count as a stall, and half of the 30 % that a throttled or
+    contended run typically loses, so a stall is not missed. It is relative to the session's own median: a
+    session that is slow throughout has no slow runs. Median 0 (loss): every run above 0 is
+    slow where lower is better.
+
+    The interval is two-sided (Clopper & Pearson, Biometrika 26 (1934)): at 95 %, 0 slow in 30
+    rules out rates above 11.6 %. It takes the runs as independent; see `flags` for whether they are.
+    Raises ValueError for no values, negative or non-finite ones.
+    """
+    runs = np.asarray(values, dtype=np.float64)
+    if not runs.size or not np.isfinite(runs).all() or runs.min() < 0:
+        raise ValueError("The slow-run rate needs at least one value, all of them finite and not negative.")
+    median, factor = float(np.median(runs)), 1 + threshold
+    slow = int(np.sum(runs * factor < median) if better == "higher" else np.sum(runs > median * factor))
+    return SlowRuns(slow, runs.size, slow / runs.size, *_clopper_pearson(slow, runs.size, confidence))
+
+
+def _clopper_pearson(successes: int, trials: int, confidence: float) -> tuple[float, float]:
+    """Return the exact interval of a proportion, from the quantiles of the beta distribution."""
+    from scipy.special import betaincinv
+
+    tail, failures = (1 - confidence) / 2, trials - successes
+    low = float(betaincinv(successes, failures + 1, tail)) if successes else 0.0
+    high = float(betaincinv(successes + 1, failures, 1 - tail)) if failures else 1.0
+    return low, high

@@ -7,8 +7,7 @@ from functools import lru_cache
 
 import numpy as np
 
-from weighbridge.statistics.cost import Interval
-from weighbridge.statistics.signed_rank import Floats
+from weighbridge.statistics.cost import Floats, Interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +27,33 @@ def t_quantile(degrees: float, confidence: float) -> float:
     return float(stdtrit(degrees, (1 + confidence) / 2))
 
 
-def t_test_p_value(differences: Sequence[float]) -> float:
-    """Return the two-sided p-value of Student's t that the mean is 0; the values must not be all the same."""
+@dataclass(frozen=True, slots=True)
+class TTest:
+    """Student's t-test that the mean of some differences is 0, as papers print it.
+
+    ``mean`` and ``deviation`` (n - 1) are in the differences' unit, ``p`` is two-sided. ``t`` and ``p`` are None
+    where all differences are the same, and nothing can be tested.
+    """
+
+    mean: float
+    deviation: float
+    pairs: int
+    t: float | None
+    p: float | None
+
+
+def t_test(differences: Sequence[float]) -> TTest | None:
+    """Return the test of the differences of pairs (Student, Biometrika 6, 1908); None below two."""
     from scipy.special import stdtr
 
     values = np.asarray(differences, dtype=np.float64)
-    t = float(values.mean()) / (float(values.std(ddof=1)) / values.size**0.5)
-    return float(2 * stdtr(values.size - 1, -abs(t)))
+    if values.size < 2:
+        return None
+    mean, deviation = float(values.mean()), float(values.std(ddof=1))
+    if not np.any(values != values[0]) or deviation == 0:
+        return TTest(mean, 0.0, values.size, None, None)
+    t = mean / (deviation / values.size**0.5)
+    return TTest(mean, deviation, values.size, t, float(2 * stdtr(values.size - 1, -abs(t))))
 
 
 def t_interval(values: Floats, confidence: float) -> Interval:
@@ -79,18 +98,19 @@ def fieller_interval(baseline: Floats, other: Floats, confidence: float) -> Inte
     return Interval(estimate, min(low, estimate), max(high, estimate))
 
 
-def welch_interval(first: Sample, second: Sample, confidence: float) -> Interval | None:
-    """Second - first with Welch's t interval (Welch 1947, degrees of freedom after Satterthwaite).
+def welch_interval(samples: Sequence[Sample], weights: Sequence[float], confidence: float) -> Interval | None:
+    """Return the weighted sum of the samples' means with its t interval (Welch 1947, freedom after Satterthwaite).
 
-    None without any spread or with a single run.
+    ``weights`` of -1 and 1: second - first. None without any spread or with a single run.
     """
-    found = _welch(first, second)
-    if found is None:
+    sides = list(zip(weights, samples, strict=True))
+    parts = [(weight * sample.deviation) ** 2 / sample.runs for weight, sample in sides]
+    runs = [sample.runs for sample in samples]
+    if sum(parts) == 0 or min(runs) < 2:
         return None
-    error, degrees = found
-    half = t_quantile(degrees, confidence) * error
-    difference = second.mean - first.mean
-    return Interval(difference, difference - half, difference + half)
+    half = t_quantile(welch_degrees(parts, runs), confidence) * math.sqrt(sum(parts))
+    estimate = sum(weight * sample.mean for weight, sample in sides)
+    return Interval(estimate, estimate - half, estimate + half)
 
 
 def welch_p_value(first: Sample, second: Sample, allowed: float = 0.0) -> float:
@@ -100,20 +120,11 @@ def welch_p_value(first: Sample, second: Sample, allowed: float = 0.0) -> float:
     """
     from scipy.special import stdtr
 
-    found = _welch(first, second)
-    if found is None:
-        raise ValueError("Welch's t needs two runs of each and some spread.")
-    error, degrees = found
-    beyond = max(0.0, abs(second.mean - first.mean) - allowed)
-    return float(2 * stdtr(degrees, -beyond / error))
-
-
-def _welch(first: Sample, second: Sample) -> tuple[float, float] | None:
-    """Return the standard error of second - first and its degrees of freedom; None where there are none."""
     parts = [sample.deviation**2 / sample.runs for sample in (first, second)]
     if sum(parts) == 0 or min(first.runs, second.runs) < 2:
-        return None
-    return math.sqrt(sum(parts)), welch_degrees(parts, (first.runs, second.runs))
+        raise ValueError("Welch's t needs two runs of each and some spread.")
+    beyond = max(0.0, abs(second.mean - first.mean) - allowed)
+    return float(2 * stdtr(welch_degrees(parts, (first.runs, second.runs)), -beyond / math.sqrt(sum(parts))))
 
 
 def welch_degrees(parts: Sequence[float], runs: Sequence[int]) -> float:

@@ -12,10 +12,10 @@ import math
 from collections.abc import Sequence
 
 from weighbridge.statistics.between import Change, shift_p_value
-from weighbridge.statistics.comparison import LOOKS_SHARE
+from weighbridge.statistics.contrast import LOOKS_SHARE, OF_TWO, Paired
 from weighbridge.statistics.cost import Cost
 from weighbridge.statistics.precision import GROWTH
-from weighbridge.statistics.verdicts import Paired, family_p_value
+from weighbridge.statistics.verdicts import family_p_value
 
 MOST_LOOKS = 5
 """Looks of one extension, its first and last one too."""
@@ -66,11 +66,12 @@ def limit_p_value(values: Paired, cost: Cost, limit: float, looks: int) -> float
     baseline, other = values
     worse = 1.0 if cost.better == "lower" else -1.0
     if cost.scale == "difference":
-        return family_p_value((baseline, [each - worse * limit for each in other]), cost, looks)
+        moved = [each - worse * limit for each in other]
+        return family_p_value(OF_TWO.effects((baseline, moved), cost.scale), looks)
     ratio = 1 + worse * limit / 100
     if ratio <= 0:  # no ratio is as low: of a latency every cost is above the limit
         return 0.0 if worse > 0 else 1.0
-    return family_p_value((baseline, [each / ratio for each in other]), cost, looks)
+    return family_p_value(OF_TWO.effects((baseline, [each / ratio for each in other]), cost.scale), looks)
 
 
 def margin_p_value(

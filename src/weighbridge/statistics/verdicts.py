@@ -33,10 +33,9 @@ between -50 and 33.3 %.
 import math
 from collections.abc import Sequence
 
-from weighbridge.statistics.comparison import LOOKS_SHARE
+from weighbridge.statistics.contrast import LOOKS_SHARE
 from weighbridge.statistics.cost import Cost, Interval, Verdict, cost_percent
-from weighbridge.statistics.multiplicity import holm
-from weighbridge.statistics.parametric import t_test_p_value
+from weighbridge.statistics.parametric import t_test
 
 ALPHA = 0.05
 """Chance of any false "different" in a family of comparisons."""
@@ -47,27 +46,35 @@ FAILING = 0.1
 SAME = 1e-9
 """Relative distance below which differences are the same: what the rounding of logarithms makes."""
 
-Paired = tuple[Sequence[float], Sequence[float]]
-"""The baseline's values and an environment's, block by block."""
 
+def family_p_value(effects: Sequence[float], looks: int) -> float:
+    """Give the two-sided p-value of Student's t that the effects of blocks are 0; 1 with fewer than two blocks.
 
-def family_p_value(values: Paired, cost: Cost, looks: int) -> float:
-    """Give the two-sided p-value of Student's t on the scale of `cost`; 1 with fewer than two blocks.
-
-    Differences that are all the same get the sign test's instead: 2^(1-n), or 1 where they are 0. It is never 0.
+    Effects that are all the same get the sign test's instead: 2^(1-n), or 1 where they are 0. It is never 0.
     """
-    baseline, other = values
-    if len(baseline) < 2:
+    test = t_test(effects)
+    if test is None:
         return 1.0
-    if cost.scale == "ratio":
-        differences = [math.log(b) - math.log(a) for a, b in zip(baseline, other, strict=True)]
-    else:
-        differences = [b - a for a, b in zip(baseline, other, strict=True)]
-    if max(differences) - min(differences) <= SAME * max(abs(each) for each in differences):
-        p_value = 2.0 ** (1 - len(differences)) if differences[0] else 1.0
-    else:
-        p_value = t_test_p_value(differences)
+    p_value = test.p
+    if p_value is None or max(effects) - min(effects) <= SAME * max(abs(each) for each in effects):
+        p_value = 2.0 ** (1 - len(effects)) if effects[0] else 1.0
     return min(1.0, p_value / (LOOKS_SHARE if looks > 1 else 1.0))
+
+
+def holm(p_values: Sequence[float]) -> tuple[float, ...]:
+    """Give the p-values adjusted for their number, in the order given: reject where one is <= 0.05.
+
+    The chance of any false rejection is then at most 5 %, whatever the dependence (Holm, "A simple sequentially
+    rejective multiple test procedure", Scand. J. Statist. 6 (1979)).
+    Raises ValueError for a value outside 0 to 1.
+    """
+    if not all(0 <= p <= 1 for p in p_values):
+        raise ValueError("Every p-value must be between 0 and 1.")
+    adjusted, largest, number = [0.0] * len(p_values), 0.0, len(p_values)
+    for rank, place in enumerate(sorted(range(number), key=lambda each: p_values[each])):
+        largest = max(largest, (number - rank) * p_values[place])
+        adjusted[place] = min(1.0, largest)
+    return tuple(adjusted)
 
 
 def adjusted(p_values: Sequence[float | None]) -> list[float | None]:

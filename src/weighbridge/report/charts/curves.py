@@ -4,8 +4,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from weighbridge.analysis.curves import EnvironmentCurve, LoadSweep, MetricCurve, Peak
 from weighbridge.analysis.results import Analysis
-from weighbridge.analysis.sweep import EnvironmentCurve, LoadSweep, MetricCurve, Peak
 from weighbridge.report.anchors import group
 from weighbridge.report.charts.base import (
     Canvas,

@@ -1,6 +1,6 @@
 """Latency: every environment's percentiles as one curve, from its merged histogram."""
 
-from weighbridge.analysis.merged_latency import LatencyReport
+from weighbridge.analysis.latency import LatencyReport
 from weighbridge.analysis.results import Analysis
 from weighbridge.report.charts.base import Canvas, Chart, environment_colour, layer, nominal, quantitative
 from weighbridge.report.charts.labels import NINES

@@ -8,10 +8,8 @@ from typing import Any, Final, Literal
 from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
-from weighbridge.analysis.changed_facts import FactKind
-from weighbridge.analysis.changed_settings import Part
-from weighbridge.analysis.cost_change import NoChange
-from weighbridge.analysis.own_values import WhyNot
+from weighbridge.analysis.between_runs import NoChange, WhyNot
+from weighbridge.analysis.compared_run import FactKind, Part
 from weighbridge.report.export.document import Worsening
 from weighbridge.statistics import Better, Scale, Verdict
 

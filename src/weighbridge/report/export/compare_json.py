@@ -2,11 +2,9 @@
 
 from collections.abc import Sequence
 
-from weighbridge.analysis.between_runs import ChangeRow, MetricChanges, RunPair, RunsCompared
-from weighbridge.analysis.changed_facts import FactChange
-from weighbridge.analysis.compared_run import ComparedRun
+from weighbridge.analysis.between_runs import ChangeRow, MetricChanges, OwnValues, RunPair, RunsCompared
+from weighbridge.analysis.compared_run import ComparedRun, FactChange
 from weighbridge.analysis.comparisons import difference_unit
-from weighbridge.analysis.own_values import OwnValues
 from weighbridge.analysis.results import Comparison
 from weighbridge.report.export.compare_document import (
     COMPARE_VERSION,

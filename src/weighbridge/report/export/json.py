@@ -10,13 +10,12 @@ from pydantic import BaseModel
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.bottleneck import Bottleneck
 from weighbridge.analysis.comparisons import difference_unit
+from weighbridge.analysis.curves import EnvironmentCurve, LoadSweep, MetricCurve
 from weighbridge.analysis.gate import Finding
-from weighbridge.analysis.latency import PERCENTS
-from weighbridge.analysis.merged_latency import Latency, LatencyReport
+from weighbridge.analysis.latency import PERCENTS, Latency, LatencyReport
 from weighbridge.analysis.program_use import program_use
 from weighbridge.analysis.remarks import Remark
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
-from weighbridge.analysis.sweep import EnvironmentCurve, LoadSweep, MetricCurve
 from weighbridge.model.power_cut import PowerCut
 from weighbridge.report.export.document import (
     VERSION,

@@ -3,8 +3,9 @@
 from textwrap import shorten
 from typing import Any
 
+from weighbridge.analysis.curves import CurvePoint, EnvironmentCurve, LoadSweep, MetricCurve, SweptLevel
+from weighbridge.analysis.overload import Broke
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
-from weighbridge.analysis.sweep import Broke, EnvironmentCurve, LoadLevel, LoadSweep, MetricCurve, Point
 from weighbridge.model.text import printable
 from weighbridge.report import charts
 from weighbridge.report.anchors import group
@@ -82,7 +83,7 @@ def _empty(analysis: Analysis, sweep: LoadSweep) -> dict[str, Any]:
 
 
 def _level(
-    analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, level: LoadLevel, arms: list[str]
+    analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, level: SweptLevel, arms: list[str]
 ) -> dict[str, Any]:
     report = next((m for m in analysis.of(level.label) if m.metric == metric.metric and m.level == level.level), None)
     rows = {row.environment: row for row in report.comparisons} if report else {}
@@ -91,7 +92,7 @@ def _level(
     return {"text": level_number(level), "link": f"w{analysis.labels.index(level.label)}", "cells": cells}
 
 
-def _baseline(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, level: LoadLevel) -> Cell:
+def _baseline(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, level: SweptLevel) -> Cell:
     point, broke = _point(metric, analysis.baseline, level), _broke(sweep, analysis.baseline, level)
     value = point.value.estimate if point and point.value else None
     mine = [point for curve in metric.curves if curve.environment == analysis.baseline for point in curve.points]
@@ -104,7 +105,7 @@ def _cost(
     analysis: Analysis,
     sweep: LoadSweep,
     metric: MetricCurve,
-    level: LoadLevel,
+    level: SweptLevel,
     name: str,
     report: MetricReport | None,
     row: Comparison | None,
@@ -131,16 +132,16 @@ def _noted(text: str, broke: Broke | None, *, beside: bool) -> Cell:
     return {**_said(text, note), "broke": True, "style": "" if beside else "broke", "said": broke.reason}
 
 
-def _linked(analysis: Analysis, level: LoadLevel, name: str, cell: Cell) -> Cell:
+def _linked(analysis: Analysis, level: SweptLevel, name: str, cell: Cell) -> Cell:
     tried = any(trial.environment == name for trial in analysis.trials_of.get(level.label, ()))
     return {**cell, "link": group(analysis, level.label, name) if tried else ""}
 
 
-def _broke(sweep: LoadSweep, name: str, level: LoadLevel) -> Broke | None:
+def _broke(sweep: LoadSweep, name: str, level: SweptLevel) -> Broke | None:
     return next((each for at, each in sweep.broke.get(name, ()) if at == level), None)
 
 
-def _point(metric: MetricCurve, name: str, level: LoadLevel) -> Point | None:
+def _point(metric: MetricCurve, name: str, level: SweptLevel) -> CurvePoint | None:
     curve = _curve(metric, name)
     return next((point for point in curve.points if point.level == level), None) if curve else None
 

@@ -4,8 +4,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from weighbridge.analysis.latency import PERCENTS
-from weighbridge.analysis.merged_latency import Latency, LatencyReport
+from weighbridge.analysis.latency import PERCENTS, Latency, LatencyReport
 from weighbridge.analysis.overload import reason
 from weighbridge.analysis.program_use import ProgramUse
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from weighbridge.analysis.path_table import PathTable, path_tables
+from weighbridge.analysis.paths import PathTable, path_tables
 from weighbridge.analysis.results import Analysis
 from weighbridge.report.text.paths import HEADS, figure_cells, figure_heads, first_of_each_client, path_cells, title
 

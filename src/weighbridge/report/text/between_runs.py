@@ -1,9 +1,7 @@
 """By what costs changed between two runs, in words. Shared by the terminal, the page and Markdown."""
 
-from weighbridge.analysis.between_runs import ChangeRow, MetricChanges, RunPair
+from weighbridge.analysis.between_runs import ChangeRow, MetricChanges, NoChange, OwnValues, RunPair
 from weighbridge.analysis.comparisons import difference_unit
-from weighbridge.analysis.cost_change import NoChange
-from weighbridge.analysis.own_values import OwnValues
 from weighbridge.report.text.formatting import (
     TOO_FEW,
     Shown,

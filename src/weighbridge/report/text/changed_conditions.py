@@ -2,10 +2,8 @@
 
 from collections.abc import Sequence
 
-from weighbridge.analysis.changed_facts import FactChange, FactKind
-from weighbridge.analysis.changed_settings import OnlyIn, Part, SettingChange
-from weighbridge.analysis.compared_run import ComparedRun
-from weighbridge.analysis.own_values import WhyNoOwnValues, WhyNot
+from weighbridge.analysis.between_runs import WhyNoOwnValues, WhyNot
+from weighbridge.analysis.compared_run import ComparedRun, FactChange, FactKind, OnlyIn, Part, SettingChange
 from weighbridge.report.text.formatting import margin
 from weighbridge.report.text.sessions import date_words
 

@@ -3,18 +3,17 @@
 from collections.abc import Sequence
 from textwrap import shorten
 
-from weighbridge.analysis.overload import without_figures
-from weighbridge.analysis.results import Analysis
-from weighbridge.analysis.sweep import (
-    Broke,
+from weighbridge.analysis.curves import (
     EnvironmentCurve,
     ErrorsFrom,
-    LoadLevel,
     LoadSweep,
     MetricCurve,
     Peak,
+    SweptLevel,
     WholeCost,
 )
+from weighbridge.analysis.overload import Broke, without_figures
+from weighbridge.analysis.results import Analysis
 from weighbridge.model.level import Level
 from weighbridge.report.text.formatting import SPACE, cost_of, quantity
 from weighbridge.report.text.metric_names import metric_label
@@ -32,12 +31,12 @@ def load_words(load: str) -> str:
     return f"{words}, {UNITS[load]}" if load in UNITS else words
 
 
-def level_number(level: LoadLevel) -> str:
+def level_number(level: SweptLevel) -> str:
     """A level's number: ``2 000``, or with the unit it was written with."""
     return f"{level.load:,.12g}".replace(",", SPACE) if _bare(level.text) else level.text
 
 
-def level_words(load: str, level: LoadLevel) -> str:
+def level_words(load: str, level: SweptLevel) -> str:
     """A level with its unit: ``2 000 connections``."""
     number = level_number(level)
     if not _bare(level.text):
@@ -50,7 +49,7 @@ def _bare(text: str) -> bool:
     return text.replace(".", "", 1).isdigit()
 
 
-def broke_words(load: str, broke: Sequence[tuple[LoadLevel, Broke]], where: str = "") -> str:
+def broke_words(load: str, broke: Sequence[tuple[SweptLevel, Broke]], where: str = "") -> str:
     """``broke at 2 000 threads: too many connections (10 of 10 trials)``; of several levels, one after the other."""
     begin = f"broke in {where} at" if where else "broke at"
     if len(broke) == 1:
@@ -122,7 +121,7 @@ def peak_doubt(load: str, peak: Peak, above: Broke | None = None) -> str:
     return "; ".join(parts)
 
 
-def _levels(load: str, levels: Sequence[LoadLevel]) -> str:
+def _levels(load: str, levels: Sequence[SweptLevel]) -> str:
     """``200 or 800 connections``; of more than three the range."""
     last = level_words(load, levels[-1])
     if len(levels) > 3:

@@ -1,8 +1,8 @@
 """Durability in words."""
 
+from weighbridge.analysis.curves import LoadSweep
 from weighbridge.analysis.durability import Durabilities
 from weighbridge.analysis.results import Analysis
-from weighbridge.analysis.sweep import LoadSweep
 from weighbridge.model.power_cut import PowerCut, Promise, Verdict
 
 MEANING = {

@@ -2,8 +2,7 @@
 
 from collections.abc import Sequence
 
-from weighbridge.analysis.path_table import Mechanism, PathTable
-from weighbridge.analysis.paths import ClientPlace, PathDifference, PathFigures, ProxiedFigures
+from weighbridge.analysis.paths import ClientPlace, Mechanism, PathDifference, PathFigures, PathTable, ProxiedFigures
 from weighbridge.model.facts import NetworkPath
 from weighbridge.report.text.formatting import plain
 

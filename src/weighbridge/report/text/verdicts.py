@@ -1,8 +1,8 @@
 """One comparison in words: its verdict, its cost, what hides it, and what broke instead."""
 
 from weighbridge.analysis.bottleneck import Bottleneck
+from weighbridge.analysis.overload import Broke
 from weighbridge.analysis.results import Comparison
-from weighbridge.analysis.sweep import Broke
 from weighbridge.model.flag import FlagCode
 from weighbridge.report.text.formatting import (
     SPACE,

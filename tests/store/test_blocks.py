@@ -1,10 +1,10 @@
-"""Pairs come from one block and one attempt; a block counts once, with its first whole attempt."""
+"""Values are compared within one block and attempt; a block counts once, with its first whole attempt."""
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from weighbridge.model.level import Level
-from weighbridge.store.pairs import metrics, pairs
+from weighbridge.store.blocks import arm_values, complete_blocks
 from weighbridge.store.run import Value
 
 
@@ -16,7 +16,7 @@ def value(block: int, environment: str, number: float = 1.0, *, attempt: int = 0
 
 
 def _numbers(values: list[Value]) -> list[tuple[int, float, float]]:
-    return [(p.block, p.baseline.value, p.other.value) for p in pairs(values, "native", "docker")]
+    return [(a.block, a.value, b.value) for a, b in complete_blocks(values, ("native", "docker"))]
 
 
 def test_each_block_gives_one_pair_in_order():
@@ -42,13 +42,16 @@ def test_the_first_complete_attempt_counts():
     assert _numbers(values[1:]) == [(1, 3, 4)]
 
 
-def test_metrics_are_told_once_in_their_order():
-    values = [value(1, "native", metric="b"), value(1, "native", metric="a"), value(2, "docker", metric="b"),
-              value(1, "native", workload="cpu"), value(1, "native", level=Level([("n", "1")]))]  # fmt: skip
-    assert metrics(values) == [
-        ("tcp", Level(), "b"), ("tcp", Level(), "a"), ("cpu", Level(), "throughput"),
-        ("tcp", Level([("n", "1")]), "throughput"),
-    ]  # fmt: skip
+def test_a_block_of_several_environments_needs_them_all_in_one_attempt():
+    arms = ("native", "first", "second", "both")
+    values = [value(block, name, number) for block in (1, 2, 3) for number, name in enumerate(arms)]
+    values = [each for each in values if (each.block, each.environment) != (2, "second")]
+    values += [value(2, name, 10 + number, attempt=1) for number, name in enumerate(arms)]
+    values = [each for each in values if (each.block, each.environment) != (3, "both")]
+    assert arm_values(values, arms) == ([0, 10], [1, 11], [2, 12], [3, 13])
+    assert arm_values(values, ("both", "native")) == ([3, 3], [0, 0]), "the first attempt of block 2 has these two"
+    assert [[each.environment for each in block] for block in complete_blocks(values, arms)] == [[*arms]] * 2
+    assert arm_values(values, (*arms, "absent")) == ([], [], [], [], [])
 
 
 @settings(derandomize=True, deadline=None)

@@ -2,8 +2,7 @@
 
 import pytest
 
-from weighbridge.analysis.reading_rate import ReadingRate
-from weighbridge.analysis.selection import without_selections
+from weighbridge.analysis.readings import ReadingRate, without_selections
 from weighbridge.model.level import Level
 from weighbridge.store.run import Value
 

@@ -1,4 +1,4 @@
-"""`compare` and `Cost`: values, symmetry, and what happens at the edges."""
+"""`Contrast`, `compare` and `Cost`: values, symmetry, several arms, and what happens at the edges."""
 
 import math
 
@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from weighbridge.statistics import Cost, Interval, compare, cost_percent, scale_of
+from weighbridge.statistics import Contrast, Cost, Interval, Sample, compare, cost_percent, scale_of
 
 
 def noisy(n, ratio=1.0, seed=1, sd=0.02):
@@ -250,3 +250,152 @@ def test_differences_can_be_asked_for_where_a_ratio_exists():
     assert cost.scale == "difference" and cost.typical == pytest.approx(5000.0)
     with pytest.raises(ValueError, match="ratio needs positive"):
         compare([0.0, 1.0], [1.0, 1.0], better="lower", scale="ratio")
+
+
+# -- contrasts -------------------------------------------------------------------------------------
+
+INTERACTION = Contrast(("neither", "first", "second", "both"), (1.0, -1.0, -1.0, 1.0))
+"""Whether two mechanisms cost together what they cost alone."""
+
+
+def measured(blocks, *ratios, sd=0.0, seed=3):
+    """Values of arms that cost so much, in blocks of which each has a drift of its own."""
+    rng = np.random.default_rng(seed)
+    drift = 940 * np.exp(rng.normal(0, 0.3, blocks))
+    return [(drift * ratio * np.exp(rng.normal(0, sd, blocks) if sd else 0)).tolist() for ratio in ratios]
+
+
+def test_effects_are_of_blocks():
+    two = Contrast.between("docker", "native")
+    assert two.arms == ("native", "docker")
+    assert two.effects([[100, 200], [50, 100]], "ratio") == pytest.approx([math.log(0.5)] * 2)
+    assert two.effects([[100, 200], [50, 100]], "difference") == [-50, -100]
+    with pytest.raises(ValueError, match="one value per block"):
+        two.effects([[100], [50, 100]], "ratio")
+    with pytest.raises(ValueError):
+        two.effects([[0], [50]], "ratio")
+
+
+def test_effects_of_two_arms_are_their_differences_to_the_last_bit():
+    baseline, other = noisy(200)
+    two = Contrast.between("docker", "native")
+    assert two.effects((baseline, other), "difference") == [b - a for a, b in zip(baseline, other, strict=True)]
+    logs = [math.log(b) - math.log(a) for a, b in zip(baseline, other, strict=True)]
+    assert two.effects((baseline, other), "ratio") == logs
+
+
+def test_a_comparison_is_the_contrast_of_two_arms():
+    sides = noisy(12, 0.8)
+    assert Contrast.between("docker", "native").cost(sides, better="higher") == compare(*sides, better="higher")
+
+
+def test_an_interaction_is_what_two_mechanisms_cost_beyond_each_alone():
+    """1.2 and 1.5 alone, 1.98 together: a tenth more than their product, in every block whatever its drift."""
+    cost = INTERACTION.cost(measured(12, 1.0, 1.2, 1.5, 1.98), better="lower", equivalence=0.05)
+    assert (cost.typical, cost.low, cost.high) == pytest.approx((1.1, 1.1, 1.1))
+    assert (cost.blocks, cost.scale, cost.verdict, cost.equivalent) == (12, "ratio", "different", False)
+    assert cost.percent.estimate == pytest.approx(10) and cost.p_value == 2 / 2**12
+    none = INTERACTION.cost(measured(12, 1.0, 1.2, 1.5, 1.8), better="lower", equivalence=0.05)
+    assert none.verdict == "equivalent" and none.typical == pytest.approx(1)
+
+
+def test_the_estimate_of_several_arms_is_that_of_their_own_effects():
+    arms = measured(20, 1.0, 1.2, 1.5, 1.98, sd=0.02)
+    logs = [np.log(arm) for arm in arms]
+    effects = logs[0] - logs[1] - logs[2] + logs[3]
+    cost = INTERACTION.cost(arms, better="lower")
+    walsh = [(effects[i] + effects[j]) / 2 for i in range(20) for j in range(i, 20)]
+    assert math.log(cost.typical) == pytest.approx(np.median(walsh))
+    assert cost.low < 1.1 < cost.high and cost.low > 1.0
+    assert cost.p_value == pytest.approx(stats.wilcoxon(effects, method="exact").pvalue)
+    assert cost.geometric.estimate == pytest.approx(math.exp(effects.mean()))
+    means = [np.mean(arm) for arm in arms]
+    assert cost.arithmetic.estimate == pytest.approx(means[0] * means[3] / (means[1] * means[2]))
+    assert cost.arithmetic.low < cost.arithmetic.estimate < cost.arithmetic.high
+
+
+def test_a_contrast_of_few_blocks_or_one_is_that_of_a_cost():
+    few = INTERACTION.cost(measured(5, 1.0, 1.2, 1.5, 1.98, sd=0.01), better="lower")
+    assert few.exploratory and few.low < few.typical < few.high
+    one = INTERACTION.cost(measured(1, 1.0, 1.2, 1.5, 1.98), better="lower")
+    assert (one.low, one.high) == (0, math.inf) and one.typical == pytest.approx(1.1)
+    assert (one.arithmetic.low, one.arithmetic.high) == (0, math.inf)
+
+
+def test_where_there_is_no_ratio_it_is_one_of_differences():
+    arms = [[0.0, 1.0, 2.0], [1.0, 2.0, 3.0], [3.0, 4.0, 5.0], [9.0, 10.0, 11.0]]
+    cost = INTERACTION.cost(arms, better="lower")
+    assert (cost.scale, cost.typical, cost.geometric) == ("difference", 5.0, None)
+    assert cost.arithmetic == Interval(5.0, 5.0, 5.0)
+    with pytest.raises(ValueError, match="too far apart"):
+        INTERACTION.cost([[1e308], [-1e308], [0.0], [1e308]], better="lower")
+
+
+def test_one_arm_against_the_mean_of_several():
+    third = 1 / 3
+    mean = Contrast(("a", "b", "c", "d"), (-third, -third, -third, 1.0))
+    cost = mean.cost(measured(11, 1.0, 2.0, 4.0, 3.0), better="lower")
+    assert cost.typical == pytest.approx(3 / 2)  # the geometric mean of 1, 2 and 4 is 2
+
+
+def test_arms_that_never_vary_change_nothing():
+    baseline, other = noisy(40, 0.8)
+    four = Contrast(("a", "b", "c", "d"), (-1.0, 1.0, -1.0, 1.0))
+    found = four.cost((baseline, other, [5.0] * 40, [5.0] * 40), better="higher")
+    two = compare(baseline, other, better="higher")
+    assert (found.typical, found.low, found.high) == pytest.approx((two.typical, two.low, two.high))
+    for end in ("estimate", "low", "high"):
+        linearised, fieller = getattr(found.arithmetic, end), getattr(two.arithmetic, end)
+        assert linearised == pytest.approx(fieller, rel=1e-3)
+
+
+def test_the_linearised_interval_of_means_covers_as_often_as_it_says():
+    rng = np.random.default_rng(11)
+    truth, covered = 1.0, 0
+    for _ in range(400):
+        arms = np.exp(rng.normal(0, 0.1, (4, 12)))
+        found = INTERACTION.cost(arms.tolist(), better="lower").arithmetic
+        covered += found.low <= truth <= found.high
+    assert 0.92 <= covered / 400 <= 0.98
+
+
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(st.lists(st.tuples(*[st.floats(1e-3, 1e6)] * 4), min_size=1, max_size=15))
+def test_an_interaction_is_the_difference_of_two_costs(blocks):
+    neither, first, second, both = map(list, zip(*blocks, strict=True))
+    alone = Contrast.between("first", "neither").effects((neither, first), "ratio")
+    beside = Contrast.between("both", "second").effects((second, both), "ratio")
+    effects = INTERACTION.effects((neither, first, second, both), "ratio")
+    assert effects == pytest.approx([b - a for a, b in zip(alone, beside, strict=True)], abs=1e-9)
+
+
+def test_arms_without_blocks_by_welch_and_satterthwaite():
+    samples = [Sample(10, 1, 5), Sample(12, 2, 8), Sample(11, 1.5, 10), Sample(18, 3, 6)]
+    found = INTERACTION.unblocked(samples, 0.95)
+    parts = [each.deviation**2 / each.runs for each in samples]
+    degrees = sum(parts) ** 2 / sum(p**2 / (each.runs - 1) for p, each in zip(parts, samples, strict=True))
+    half = stats.t.ppf(0.975, degrees) * math.sqrt(sum(parts))
+    assert (found.estimate, found.low, found.high) == pytest.approx((5, 5 - half, 5 + half))
+    doubled = Contrast(("a", "b"), (-2.0, 2.0)).unblocked(samples[:2], 0.95)
+    single = Contrast.between("b", "a").unblocked(samples[:2], 0.95)
+    assert (doubled.low, doubled.high) == pytest.approx((2 * single.low, 2 * single.high))
+
+
+@pytest.mark.parametrize(
+    ("arms", "weights", "message"),
+    [
+        (("a",), (0.0,), "two arms"),
+        (("a", "b"), (1.0,), "one weight for each"),
+        (("a", "b"), (1.0, 1.0), "add up to 0"),
+        (("a", "b", "c"), (-1.0, 1.0, 0.0), "not 0"),
+        (("a", "b"), (math.nan, 1.0), "add up to 0"),
+    ],
+)
+def test_weights_that_make_no_contrast(arms, weights, message):
+    with pytest.raises(ValueError, match=message):
+        Contrast(arms, weights)
+
+
+def test_every_arm_needs_its_values():
+    with pytest.raises(ValueError, match="one value per block, but there are 1 and 1 and 2"):
+        INTERACTION.cost([[1.0], [1.0], [2.0, 3.0]], better="lower")

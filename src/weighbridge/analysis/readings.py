@@ -1,0 +1,93 @@
+"""How often the meters read during the trials, whether that is often enough, and which figures are a selection.
+
+**A selection**: figures that are missing where they are small. CPU time of all who worked is not told where it is
+below what the counters resolve, nor software interrupts' share where there were few ticks of either. In short trials
+that leaves the trials with much of it, and more of them in one environment than in another. Such a figure is left out
+for the whole workload and level.
+"""
+
+import math
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from weighbridge.analysis.condition_remarks import FewReadings
+from weighbridge.analysis.plan import FASTEST_HZ, meters_hz
+from weighbridge.model.level import Level
+from weighbridge.model.measurement import Outcome
+from weighbridge.model.trial import PROMETHEUS
+from weighbridge.statistics.verdicts import FAILING
+from weighbridge.store.run import RunStore, Value
+
+ENOUGH = 5
+"""Readings in the measured time of a trial below which a mean or a peak says little."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingRate:
+    """Readings a second, the measured seconds of each trial, and whether a pilot block has chosen how many."""
+
+    hz: float
+    measured_s: Mapping[int, float]
+    chosen: bool = False
+
+    def too_few(self, trials: Sequence[int]) -> FewReadings | None:
+        """Say where these trials have too few readings (their median), and how many a second would do."""
+        seconds = median(self.measured_s[each] for each in trials) if trials else math.inf
+        if seconds * self.hz >= ENOUGH:
+            return None
+        wanted = math.ceil(ENOUGH / seconds) if seconds > 0 else math.inf
+        raised = None if wanted > FASTEST_HZ else int(max(wanted, math.floor(self.hz) + 1))
+        return FewReadings(self.hz, round(seconds * self.hz), raised, self.chosen)
+
+
+def readings(store: RunStore) -> ReadingRate | None:
+    """How often the meters of a run read; None where its trials have no readings over time."""
+    measured = {trial.id: trial.measured_s for trial in store.trials() if trial.outcome is Outcome.OK}
+    first = next(iter(measured), None)
+    if first is None or all(series.place == PROMETHEUS for _, series in store.series(first)):
+        return None
+    return ReadingRate(meters_hz(store), measured, bool(store.lengths()))
+
+
+# -- selections ---------------------------------------------------------------------------------
+
+SELECTED = ("cpu_all_per_", "softirq_share")
+"""How the names of metrics begin that are absent where they are small."""
+READ_MEANWHILE = ("memory_client_",)
+"""How the names of metrics begin that are what a meter happened to read while the measured program ran."""
+
+
+def without_selections(
+    values: Sequence[Value], rate: ReadingRate | None, robbed: Collection[int] = ()
+) -> list[Value]:
+    """Return the values without figures that more than one in ten of an environment's good trials lack.
+
+    ``robbed``: trials from which a hypervisor took CPU time. They lack them for that, whatever their size. Likewise
+    without those that meters read too seldom: fewer than `ENOUGH` times in the median trial.
+    """
+    trials: dict[tuple[str, Level], dict[str, set[int]]] = {}
+    metrics: dict[tuple[str, Level], set[str]] = {}
+    for value in values:
+        trials.setdefault(_cell(value), {}).setdefault(value.environment, set()).add(value.trial_id)
+        metrics.setdefault(_cell(value), set()).add(value.metric)
+    counted = [value for value in values if value.metric.startswith(SELECTED) and value.trial_id not in robbed]
+    has = Counter((*_cell(value), value.metric, value.environment) for value in counted)
+    left_out: set[tuple[str, Level, str]] = set()
+    for cell, sides in trials.items():
+        few = rate is not None and rate.too_few(
+            [each for ids in sides.values() for each in ids if each in rate.measured_s]
+        )
+        for metric in metrics[cell]:
+            lacking = metric.startswith(SELECTED) and any(
+                has[*cell, metric, side] < (1 - FAILING) * len(ids.difference(robbed)) for side, ids in sides.items()
+            )
+            seldom = metric.startswith(READ_MEANWHILE) and few and few.readings < ENOUGH
+            if (lacking and any(has[*cell, metric, side] for side in sides)) or seldom:
+                left_out.add((*cell, metric))
+    return [value for value in values if (*_cell(value), value.metric) not in left_out]
+
+
+def _cell(value: Value) -> tuple[str, Level]:
+    return value.workload, value.level

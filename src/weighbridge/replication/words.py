@@ -1,0 +1,359 @@
+"""A replication as people read it: sentences, the cells of its tables, what was different, and the terminal."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from weighbridge.analysis.results import Analysis
+from weighbridge.model.text import printable
+from weighbridge.replication.comparison import (
+    SIGNIFICANT,
+    ComparedRow,
+    ComparedTable,
+    PairRow,
+    Pairs,
+    Replication,
+    SpreadRow,
+    Spreads,
+)
+from weighbridge.replication.proof import PublishedRow
+from weighbridge.replication.published import Compared, Published, Setup, used
+from weighbridge.report.text.environments import displayed
+from weighbridge.report.text.formatting import (
+    NO_INTERVAL,
+    difference_interval,
+    plain,
+    quantity,
+    shared_unit,
+    unit_as,
+)
+from weighbridge.report.text.metric_names import metric_words
+from weighbridge.report.text.remarks import remark_text
+from weighbridge.report.text.verdicts import comparison_verdict, cost_text
+from weighbridge.statistics import Interval
+from weighbridge.statistics.parametric import TTest
+from weighbridge.store.run import RunStore
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+FARTHEST_RATIO = 100.0
+"""A ratio's limit beyond it is written as lying there: few blocks reach to 10^7."""
+NOT_IN_SIZE = "emulated: not comparable in size"
+STYLES = {"agrees": "green", "disagrees": "bold red"}
+_SMALL = 0.001
+
+# -- sentences -------------------------------------------------------------------------------------
+
+
+def outcome_sentence(found: Replication) -> str:
+    """The outcome in one sentence."""
+    if found.pairs:
+        counts = Counter(row.verdict for table in found.pairs for row in table.rows)
+        agreements = ", ".join(f"{agreement} {number}" for agreement, number in counts.items())
+        return (
+            f"{counts.total()} published differences, significant where p < {SIGNIFICANT:g}; "
+            f"the measured ones agree in: {agreements}."
+        )
+    directions = ", ".join(f"{direction} {number}" for direction, number in found.counts.items() if number)
+    measured, apart = [row for row in found.rows if row.measured is not None], sum(row.apart for row in found.rows)
+    emulated = sum(row.emulated for row in measured)
+    compared = len(measured) - emulated
+    size = f" In size, {apart} of {compared} published figures lie outside of the measured interval."
+    size = size if compared else ""
+    if emulated:
+        size += f" {emulated} measured under emulation: not comparable in size with figures of hardware."
+    with_ = "" if any(row.published.against for row in found.rows) else f" with {found.study.baseline}"
+    return f"{len(found.rows)} published comparisons{with_}; rows by direction: {directions}.{size}"
+
+
+def direction_words(row: ComparedRow) -> str:
+    """The direction of a comparison, with what weakens it."""
+    weak = []
+    if row.measured is not None and row.measured.hidden is not None:
+        verdict = comparison_verdict(row.measured)
+        return f"{verdict} ({NOT_IN_SIZE})" if row.emulated else verdict
+    if row.measured is not None and row.measured.exploratory:
+        weak.append("exploratory")
+    if row.verdict in ("agrees", "disagrees") and row.published.proof == "sign only":
+        weak.append("sign only")
+    if row.measured is not None and row.emulated:
+        weak.append(NOT_IN_SIZE)
+    return f"{row.verdict} ({', '.join(weak)})" if weak else row.verdict
+
+
+def published_text(row: PublishedRow) -> str:
+    """The published comparison: ``1.131 [1.092, 1.172]``, a ratio, or a difference with its unit."""
+    unit = row.compared.shown_unit
+    if row.compared.scale == "ratio":
+        return ratio_text(row.interval) if row.interval else f"{row.effect:.3f}"
+    interval = row.interval or Interval(row.effect, row.effect, row.effect)
+    text = difference_interval(interval, unit)
+    return text if row.interval else text.split(" [")[0]
+
+
+def measured_text(row: ComparedRow) -> str:
+    """The measured comparison in the same form; why there is none where there is none."""
+    cost = row.measured.cost if row.measured else None
+    if cost is None:
+        return row.why
+    return ratio_text(cost.interval) if cost.scale == "ratio" else difference_interval(cost.interval, row.unit)
+
+
+def ratio_text(ratio: Interval) -> str:
+    """A ratio with its limits; a single block has none, and says so."""
+    if ratio.low <= 0 and math.isinf(ratio.high):
+        return f"{ratio.estimate:.3f} {NO_INTERVAL}"
+    low, high = (
+        f"{each:.3f}" if each <= FARTHEST_RATIO else f">{FARTHEST_RATIO:.0f}" for each in (ratio.low, ratio.high)
+    )
+    return f"{ratio.estimate:.3f} [{low}, {high}]"
+
+
+# -- cells of paired differences and of spreads ----------------------------------------------------
+
+PAIR_COLUMNS = (
+    "difference", "published mean (deviation)", "t, p", "measured mean (deviation)", "t, p",
+    "by this run's own rules", "agrees in",
+)  # fmt: skip
+"""The columns of a table. The run's own rules are those of its report: a ratio with its interval, and a verdict."""
+SPREAD_COLUMNS = (
+    "environment", "published mean", "deviation", "coefficient of variation", "measured mean", "deviation",
+    "coefficient of variation [95 %]",
+)  # fmt: skip
+"""The columns of a table; "derived" beside a published figure: it follows from the two others."""
+
+
+def pair_cells(table: Pairs) -> list[tuple[str, ...]]:
+    """Return the rows of a table; where nothing is measured, why stands in the place of the measured values."""
+    return [
+        (row.name, *_published_pair(row, table), *_measured_pair(row), _own_rules(row), row.verdict)
+        for row in table.rows
+    ]
+
+
+def spread_cells(table: Spreads) -> list[tuple[str, ...]]:
+    """Return the rows of a table; where nothing is measured, why stands in the place of the first measured value."""
+    return [(row.name, *_published_spread(row, table), *_measured_spread(row, table)) for row in table.rows]
+
+
+def _published_pair(row: PairRow, table: Pairs) -> tuple[str, str]:
+    own = row.published
+    return f"{plain(own.mean)} ({plain(own.deviation)}) {table.source.unit}", f"{own.t:.2f}, {p_text(own.p)}"
+
+
+def _measured_pair(row: PairRow) -> tuple[str, str]:
+    test = row.measured
+    if test is None:
+        return row.why, "–"
+    mean = f"{plain(test.mean)} ({plain(test.deviation)}) {row.unit}, {test.pairs} blocks"
+    return mean, t_text(test)
+
+
+def t_text(test: TTest) -> str:
+    """``t`` and ``p``; where every difference is the same there is neither."""
+    return "all differences alike" if test.t is None or test.p is None else f"{test.t:.2f}, {p_text(test.p)}"
+
+
+def p_text(p: float) -> str:
+    """A p-value to three decimals; what is less is written as less, and never as 0."""
+    return f"< {_SMALL}" if p < _SMALL else f"{p:.3f}"
+
+
+def _own_rules(row: PairRow) -> str:
+    if row.judged is None or row.judged.cost is None:
+        return "–"
+    cost, verdict = cost_text(row.judged, row.unit), comparison_verdict(row.judged)
+    return verdict if cost == verdict else f"cost {cost}: {verdict}"
+
+
+def _published_spread(row: SpreadRow, table: Spreads) -> tuple[str, str, str]:
+    own, unit = row.published, table.source.unit
+    mean, deviation = ("–" if value is None else f"{plain(value)} {unit}" for value in (own.mean, own.deviation))
+    variation = percent(own.variation)
+    return (
+        mean,
+        f"{deviation} (derived)" if "deviation" in own.derived else deviation,
+        f"{variation} (derived)" if "variation" in own.derived else variation,
+    )
+
+
+def _measured_spread(row: SpreadRow, table: Spreads) -> tuple[str, str, str]:
+    """The measured figures, in the published ones' unit where that is a multiple of theirs."""
+    spread = row.measured
+    if spread is None:
+        return row.why, "–", "–"
+    limits = spread.limits
+    between = f" [{100 * limits[0]:.2f}, {100 * limits[1]:.2f}]" if limits else ""
+    shown = unit_as(table.source.unit, row.unit) or shared_unit([spread.mean], row.unit)
+    mean = f"{quantity(spread.mean, row.unit, shown)} ({spread.runs} runs)"
+    return mean, quantity(spread.deviation, row.unit, shown), f"{percent(spread.variation)}{between}"
+
+
+def percent(share: float | None) -> str:
+    """A fraction in percent: ``7.79 %``; a dash where there is none."""
+    return "–" if share is None else f"{100 * share:.2f} %"
+
+
+# -- the published study itself, and what was different --------------------------------------------
+
+
+def left_out(study: Published) -> list[tuple[str, str]]:
+    """What is left out: the tables with the figures' names, and why: the first reason that fits a figure."""
+    found: dict[int, dict[str, dict[str, dict[str, None]]]] = {}
+    for figure in study.figures:
+        number = next((n for n, out in enumerate(study.left_out) if out.fits(figure)), None)
+        if number is not None and not used(study, figure):
+            metrics = found.setdefault(number, {}).setdefault(figure.table, {})
+            metrics.setdefault(metric_words(figure.metric), {})[figure.statistic.replace("_", " ")] = None
+    return [(_places(found[number]), study.left_out[number].why) for number in sorted(found)]
+
+
+def _places(tables: Mapping[str, Mapping[str, Iterable[str]]]) -> str:
+    """Tables with the names of their figures; those with the same figures together."""
+    same: dict[str, list[str]] = {}
+    for table, metrics in tables.items():
+        names = ", ".join(f"{metric} ({', '.join(statistics)})" for metric, statistics in metrics.items())
+        same.setdefault(names, []).append(table)
+    return "; ".join(f"{', '.join(tables)}: {names}" for names, tables in same.items())
+
+
+def better_words(study: Published, compared: Compared) -> str:
+    """Whether more is better in a table: ``less is better``."""
+    about = (compared.workload, compared.metric)
+    higher = any(each.better == "higher" for each in study.figures if (each.workload, each.metric) == about)
+    return "more is better" if higher is (compared.times > 0) else "less is better"
+
+
+def comparison_words(study: Published, compared: Compared) -> str:
+    """With what a table compares: ``ratio to native``, ``ratio of two environments``."""
+    if compared.statistic == "ratio":
+        return "ratio of two environments"
+    return f"{'ratio to' if compared.scale == 'ratio' else 'difference from'} {compared.against or study.baseline}"
+
+
+def variant(store: RunStore) -> str:
+    """Which profile and link a run was made with, as its study's first line tells; empty where it does not."""
+    info = store.info()
+    first = info.get("study_text", "").partition("\n")[0]
+    return first.removeprefix("# ") if first.startswith(f"# {info.get('study', '')}") else ""
+
+
+def setup_rows(study: Published, store: RunStore, analysis: Analysis) -> list[tuple[str, str, str]]:
+    """What was how in the published study and in this run: what, published, here."""
+    options = {workload: options for workload, _, _, _, options in store.cells()}
+    return [(each.what, each.published, _here(each, store, analysis, options)) for each in study.setup]
+
+
+def _here(setup: Setup, store: RunStore, analysis: Analysis, options: dict[str, dict[str, object]]) -> str:
+    if setup.said:
+        return setup.said
+    if setup.blocks:
+        most = max((row.blocks for report in analysis.metrics for row in report.comparisons), default=0)
+        return f"{most} {'block' if most == 1 else 'blocks'}, each environment once in every block, in random order"
+    if setup.option:
+        workload, option = setup.option.split(".")
+        value = options.get(workload, {}).get(option)
+        shown = f"{value:.12g}" if isinstance(value, int | float) else ""
+        return f"{shown} {setup.unit}".strip() if shown else "not in this run"
+    facts = [(name, value) for key in setup.facts for _, name, value, _ in store.facts() if name == key]
+    several = len(setup.facts) > 1  # then a value alone does not say of what it is
+    found = [f"{name} {value}" if several else value for name, value in facts]
+    return "; ".join(dict.fromkeys(found)) or "not known"
+
+
+# -- the terminal ----------------------------------------------------------------------------------
+
+
+def print_replication(found: Replication, console: "Console") -> None:
+    """Print the table of directions to `console`; "outside": the published figure lies outside of the interval."""
+    from rich.text import Text
+
+    console.print(Text(f"\nbeside the published study: {found.study.source}", style="bold"))
+    for remark in displayed(found.analysis).notices:
+        console.print(Text(f"  {printable(remark_text(remark))}", style="yellow"))
+    for name, counts in found.summary:
+        console.print(Text(f"  {found.name(name)}: {counts}"))
+    for compared in found.tables:
+        _print_comparisons(found.study, compared, console)
+    for pairs in found.pairs:
+        print_pairs(pairs, console)
+    for spreads in found.spreads:
+        print_spreads(spreads, console)
+    console.print(Text(outcome_sentence(found), style="bold"))
+
+
+def parted(table: ComparedTable) -> tuple[list[ComparedRow], list[ComparedRow]]:
+    """The rows to show and those to fold: the measured ones and the rest; where none was measured, all are shown."""
+    measured = [row for row in table.rows if row.measured is not None]
+    if not measured:
+        return list(table.rows), []
+    return measured, [row for row in table.rows if row.measured is None]
+
+
+def _print_comparisons(study: Published, table: ComparedTable, console: "Console") -> None:
+    source, (shown, folded) = table.source, parted(table)
+    title = f"{source.title} ({comparison_words(study, source)}; {better_words(study, source)})"
+    if all(row.measured is None for row in shown):
+        _print_table(title, (), (), [(row.why, "") for row in shown], console)
+        return
+    lines = [
+        (row.name, published_text(row.published), f"{measured_text(row)}{' outside' if row.apart else ''}",
+         direction_words(row))
+        for row in shown
+    ]  # fmt: skip
+    styles = [STYLES.get(row.verdict, "dim") for row in shown]
+    columns = ("environment", "published", "measured", "direction")
+    _print_table(title, columns, lines, [(row.why, row.name) for row in folded], console, styles)
+
+
+def print_pairs(table: Pairs, console: "Console") -> None:
+    """Print a table of paired differences; published and measured figures have a line each."""
+    lines: list[tuple[str, ...]] = []
+    for row in table.rows:
+        lines.append((row.name, "published", *_published_pair(row, table), row.verdict))
+        if row.measured is not None:
+            lines.append(("", "measured", *_measured_pair(row), _own_rules(row)))
+    absent = [(row.why, "") for row in table.rows if row.measured is None]
+    columns = ("difference", "", "mean (deviation)", "t, p", "agrees in")
+    _print_table(table.source.title, columns, lines, absent, console)
+
+
+def print_spreads(table: Spreads, console: "Console") -> None:
+    """Print a table of how far runs differ; published and measured figures have a line each, as all do not fit."""
+    lines: list[tuple[str, ...]] = []
+    for row in table.rows:
+        lines.append((row.name, "published", *_published_spread(row, table)))
+        if row.measured is not None:
+            lines.append(("", "measured", *_measured_spread(row, table)))
+    absent = [(row.why, row.name) for row in table.rows if row.measured is None]
+    columns = ("environment", "", "mean", "deviation", "coefficient of variation [95 %]")
+    _print_table(table.source.title, columns, lines, absent, console)
+
+
+def _print_table(
+    title: str, columns: Sequence[str], lines: Sequence[Sequence[str]], absent: Iterable[tuple[str, str]],
+    console: "Console", styles: Sequence[str] = (),
+) -> None:  # fmt: skip
+    """Print a table, then each reason for which rows are absent with their names (without any: the reason alone).
+
+    ``styles``: those of the lines' last cells.
+    """
+    from rich import box
+    from rich.table import Table
+    from rich.text import Text
+
+    console.print(Text(f"\n{title}", style="bold"))
+    if columns:
+        table = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False)
+        for line, style in zip(lines, styles or [""] * len(lines), strict=True):
+            last = Text(printable(line[-1]), style=style)
+            table.add_row(*(Text(printable(cell)) for cell in line[:-1]), last)
+        console.print(table)
+    reasons: dict[str, list[str]] = {}
+    for why, name in absent:
+        reasons.setdefault(why, []).extend([name] if name else [])
+    for why, names in reasons.items():
+        told = f" ({printable(why)}): {', '.join(names)}" if names else f": {printable(why)}"
+        console.print(Text(f"  not measured{told}", style="dim"))
