@@ -7,9 +7,8 @@ from report.test_html import page_of
 from report.test_terminal import shown
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.conditions import Calibration, calibration_of
-from weighbridge.analysis.confounders import confounders
-from weighbridge.analysis.flag_counts import figure_ranges, kind_of
 from weighbridge.analysis.reading_rate import ReadingRate
+from weighbridge.analysis.remarks import confounders, few_readings, figure_ranges, kind_of
 from weighbridge.meters import host
 from weighbridge.model.facts import HALT, IDLE_CPUS, POLL
 from weighbridge.model.flag import Flag, FlagCode
@@ -150,10 +149,10 @@ def test_a_flag_beside_its_trial_and_for_machines():
 
 def test_too_few_readings_say_what_to_change():
     def advice(hz, seconds):
-        return remark_text(ReadingRate(hz, {1: seconds}).too_few([1]))
+        return remark_text(few_readings(ReadingRate(hz, {1: seconds}), [1]))
 
     assert advice(1.0, 2.0).endswith("1 Hz (about 2 readings in each): raise meters: {hz: 3}")
-    assert ReadingRate(1.0, {1: 5.0}).too_few([1]) is None and ReadingRate(1.0, {}).too_few([]) is None
+    assert few_readings(ReadingRate(1.0, {1: 5.0}), [1]) is None and few_readings(ReadingRate(1.0, {}), []) is None
     assert advice(10.0, 0.2).endswith(": a peak may be missed") and "hardly one reading" in advice(1.0, 0.0)
 
 

@@ -7,7 +7,7 @@ import pytest
 from usual_options import usual_options
 from weighbridge import registry
 from weighbridge.analysis.analyse import analyse
-from weighbridge.analysis.durability import by_label, power_cuts
+from weighbridge.analysis.conditions import by_label, power_cuts
 from weighbridge.model.power_cut import SCOPE, PowerCut, Promise, power_cut_facts
 from weighbridge.report.export.json import report_json
 from weighbridge.report.html import write_html

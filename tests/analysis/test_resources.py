@@ -8,11 +8,10 @@ from report.test_terminal import shown
 from report.vega_lite import definition_of
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.comparisons import comparison, grouped
-from weighbridge.analysis.condition_remarks import Fragments
-from weighbridge.analysis.confounders import confounders
 from weighbridge.analysis.families import Family, family_of
 from weighbridge.analysis.latency import PERCENTS
 from weighbridge.analysis.plan import plan_of
+from weighbridge.analysis.remarks import Fragments, confounders
 from weighbridge.analysis.resources import is_resource_use, negligible
 from weighbridge.analysis.usage import usage
 from weighbridge.errors import RunDirectoryError

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from weighbridge import registry
-from weighbridge.analysis.durability import by_label, durabilities
+from weighbridge.analysis.conditions import by_label, durabilities
 from weighbridge.errors import TrialsFailed
 from weighbridge.model.command import Command
 from weighbridge.model.trial import TrialRecord

@@ -12,8 +12,8 @@ from documents import fits
 from weighbridge.analysis.between_runs import compare_runs
 from weighbridge.analysis.changed_facts import FactChange, FactKind
 from weighbridge.analysis.compared_run import read_run
+from weighbridge.analysis.conditions import Isolation
 from weighbridge.analysis.history import history
-from weighbridge.analysis.isolation import Isolation
 from weighbridge.cli.schema import Document
 from weighbridge.model.isolation import Layer, SiteLayers
 from weighbridge.report.charts.between import changes_of_pair, costs_of_runs

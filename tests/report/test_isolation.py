@@ -10,11 +10,11 @@ import pytest
 from rich.console import Console
 
 from weighbridge.analysis.analyse import analyse
-from weighbridge.analysis.condition_remarks import Emulated, EmulatedCost, GuestTicks, Nested
+from weighbridge.analysis.conditions import Isolation, isolations
 from weighbridge.analysis.gate import judge
-from weighbridge.analysis.isolation import Isolation, isolations
 from weighbridge.analysis.latency import PERCENTS
 from weighbridge.analysis.limit import parse_limit
+from weighbridge.analysis.remarks import Emulated, EmulatedCost, GuestTicks, Nested
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.facts import layers_json
 from weighbridge.model.flag import Flag, FlagCode

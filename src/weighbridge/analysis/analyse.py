@@ -6,15 +6,20 @@ from statistics import median
 from typing import cast
 
 from weighbridge.analysis.bottleneck import counts, limit_of
-from weighbridge.analysis.comparison_remarks import extended, remarks_about
 from weighbridge.analysis.comparisons import Key, comparison, grouped, paired, per_block
-from weighbridge.analysis.conditions import calibration_of, polled
-from weighbridge.analysis.confounders import confounders, different_paths, interrupt_times, packet_sizes
+from weighbridge.analysis.conditions import (
+    by_label,
+    calibration_of,
+    durabilities,
+    interrupt_times,
+    isolations,
+    packet_sizes,
+    polled,
+    power_cuts,
+)
 from weighbridge.analysis.context import Context, by_cell
 from weighbridge.analysis.curves import load_sweeps
-from weighbridge.analysis.durability import by_label, differences, durabilities, power_cuts
 from weighbridge.analysis.families import after_holm
-from weighbridge.analysis.isolation import isolation_remarks, isolations, unverified_remarks
 from weighbridge.analysis.judgement import judged
 from weighbridge.analysis.ladder import analyse_ladder
 from weighbridge.analysis.latency import latencies
@@ -22,6 +27,7 @@ from weighbridge.analysis.overload import breakages, standing_values
 from weighbridge.analysis.paths import paths_of
 from weighbridge.analysis.plan import Plan, plan_of
 from weighbridge.analysis.reading_rate import readings
+from weighbridge.analysis.remarks import about_run, on_top, remarks_about
 from weighbridge.analysis.resources import is_resource_use, negligible
 from weighbridge.analysis.results import FEW_BLOCKS, Analysis, MetricReport
 from weighbridge.analysis.selection import without_selections
@@ -50,19 +56,25 @@ def analyse(store: RunStore) -> Analysis:
     broken, values = breakages(trials), grouped(standing_values(read, trials))
     labels = {(workload, level): label for workload, level, _, label, _ in store.cells()}
     isolation = isolations(facts, plan.environments)
-    found = confounders(facts, plan.baseline, plan.environments, store.study_file())
-    kept = durabilities(facts)
-    found += differences(kept, plan.baseline)
+    durability = durabilities(facts)
     paths = paths_of(facts, info)
-    found += different_paths(paths, plan, labels)
-    changed = extended(plan.changes)
-    found += changed
     limits = _limits(trials)
     context = Context(
-        trials, found, plan.baseline, plan.planned_blocks, plan.target or plan.equivalence, plan.target, plan,
-        packet_sizes(facts), kept, rate, interrupt_times(facts), limits, broken, paths, changed,
-        by_cell(trials), isolation, facts,
-    )  # fmt: skip
+        plan=plan,
+        trials=trials,
+        cells=by_cell(trials),
+        labels=labels,
+        facts=facts,
+        study=store.study_file(),
+        sizes=packet_sizes(facts),
+        durability=durability,
+        readings=rate,
+        interrupts=interrupt_times(facts),
+        limits=limits,
+        broken=broken,
+        paths=paths,
+        isolation=isolation,
+    )
     reports, checks, p_values = _compared(values, plan, labels)
     reports = _judged(reports, p_values, plan, context)
     return Analysis(
@@ -77,7 +89,7 @@ def analyse(store: RunStore) -> Analysis:
         labels=tuple(labels.values()),
         metrics=tuple(reports),
         trust=session_trust(reports, checks, plan.aa_arm),
-        confounders=found,
+        confounders=tuple(about_run.remarks(context)),
         trials=trials,
         polled=polled(facts),
         calibration=calibration_of(facts),
@@ -86,7 +98,7 @@ def analyse(store: RunStore) -> Analysis:
         sweeps=load_sweeps(store, trials, reports, plan, broken),
         broken=broken,
         bottlenecks={where: counts(mine) for where, mine in limits.items()},
-        durability=by_label(kept),
+        durability=by_label(durability),
         power_cuts=power_cuts(facts, plan.environments),
         paths=paths,
         left_out=store.left_out(),
@@ -94,7 +106,7 @@ def analyse(store: RunStore) -> Analysis:
         time_shared=any(each.blocks < each.until - each.after for each in store.allotments()),
         rungs=plan.ladder,
         isolation=isolation,
-        notices=(*isolation_remarks(isolation, plan.baseline), *unverified_remarks(facts, plan.environments)),
+        notices=tuple(on_top.remarks(context)),
         sessions=sessions(facts, trials, {kind for _, kind, *_ in store.environments()}),
         context=context,
     )

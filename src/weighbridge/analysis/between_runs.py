@@ -24,6 +24,7 @@ from weighbridge.analysis.compared_run import ComparedRun
 from weighbridge.analysis.context import Context
 from weighbridge.analysis.cost_change import NoChange, cost_change, why_no_change
 from weighbridge.analysis.families import Family, family_of
+from weighbridge.analysis.judgement import never_equivalent
 from weighbridge.analysis.own_values import OwnValues, WhyNoOwnValues, own_values, why_no_own_values
 from weighbridge.analysis.resources import negligible
 from weighbridge.analysis.results import FEW_BLOCKS, Comparison, MetricReport
@@ -221,7 +222,7 @@ def _judged(
     contexts = [_context(run) for run in runs]
     environments = row.before.environment, row.after.environment
     never = any(
-        context.never_equivalent(report, name, selected)
+        never_equivalent(context, report, name, selected)
         for context, report, name, selected in zip(contexts, reports, environments, failing, strict=True)
     )
     no_path = any(

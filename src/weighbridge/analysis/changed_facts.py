@@ -7,8 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from weighbridge.analysis.compared_run import ComparedRun
-from weighbridge.analysis.confounders import PACKET_SIZES, bare
-from weighbridge.analysis.isolation import Isolation
+from weighbridge.analysis.conditions import PACKET_SIZES, Isolation, bare
 from weighbridge.analysis.paths import PathFigures
 from weighbridge.model.facts import IDLE_CPUS, NetworkPath, idle_code
 from weighbridge.model.isolation import OUTSIDE

@@ -6,7 +6,7 @@ from typing import Any
 
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.comparisons import Key, grouped
-from weighbridge.analysis.confounders import Fact
+from weighbridge.analysis.conditions import Fact
 from weighbridge.analysis.overload import standing_values
 from weighbridge.analysis.results import Analysis
 from weighbridge.model.level import Level

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from weighbridge.analysis.comparisons import difference_unit
+from weighbridge.analysis.judgement import never_equivalent
 from weighbridge.analysis.limit import Limit, Target, amount, targets
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.statistics import Cost, Interval
@@ -90,7 +91,7 @@ def unusable(outcome: Outcome, report: MetricReport, row: Comparison, analysis: 
     unknown = context is not None and context.paths.missing(
         report.workload, report.level, analysis.baseline, row.environment
     )
-    unlike = context is not None and context.never_equivalent(report, row.environment, ())
+    unlike = context is not None and never_equivalent(context, report, row.environment, ())
     selection = {remark.code for remark in row.remarks} & {"selected", "broke"}
     reasons: dict[Reason, bool] = {
         "untrusted": analysis.trust.trusted is False,

@@ -15,11 +15,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import cache, partial
 
-from weighbridge.analysis.comparison_remarks import remarks_about
 from weighbridge.analysis.comparisons import Key, comparison
 from weighbridge.analysis.context import Context
 from weighbridge.analysis.judgement import judged
 from weighbridge.analysis.plan import Plan, changes
+from weighbridge.analysis.remarks import remarks_about
 from weighbridge.analysis.results import Ladder, MetricReport, Step
 from weighbridge.model.level import Level
 from weighbridge.model.study import Rung, nearest_base
@@ -51,14 +51,12 @@ def analyse_ladder(
             p_values.append(p_value)
         if steps:
             ladders.append(Ladder(report, tuple(steps)))
-    pairs = {(step.previous, step.row.environment) for ladder in ladders for step in ladder.steps}
-    contexts = {pair: context.between(*pair) for pair in pairs}
     after_holm, failing = iter(verdicts.adjusted(p_values)), context.failing()
     found = []
     for ladder in ladders:
         report, told = ladder.report, []
         for step in ladder.steps:
-            against = contexts[step.previous, step.row.environment]
+            against = context.with_against(step.previous)
             row = judged(report, replace(step.row, aa=False), next(after_holm), against, failing)
             told.append(replace(step, row=replace(row, remarks=remarks_about(report, row, against))))
         found.append(replace(ladder, steps=tuple(told)))

@@ -5,13 +5,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from weighbridge.analysis.condition_remarks import FewReadings
 from weighbridge.analysis.plan import FASTEST_HZ, meters_hz
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.trial import PROMETHEUS
 from weighbridge.store.run import RunStore
 
-ENOUGH = 5
+ENOUGH_READINGS = 5
 """Readings in the measured time of a trial below which a mean or a peak says little."""
 
 
@@ -23,14 +22,19 @@ class ReadingRate:
     measured_s: Mapping[int, float]
     chosen: bool = False
 
-    def too_few(self, trials: Sequence[int]) -> FewReadings | None:
-        """Say where these trials have too few readings (their median), and how many a second would do."""
-        seconds = median(self.measured_s[each] for each in trials) if trials else math.inf
-        if seconds * self.hz >= ENOUGH:
-            return None
-        wanted = math.ceil(ENOUGH / seconds) if seconds > 0 else math.inf
-        raised = None if wanted > FASTEST_HZ else int(max(wanted, math.floor(self.hz) + 1))
-        return FewReadings(self.hz, round(seconds * self.hz), raised, self.chosen)
+    def median_s(self, trials: Sequence[int]) -> float:
+        """Return the median of the trials' measured seconds; infinite without trials."""
+        return median(self.measured_s[each] for each in trials) if trials else math.inf
+
+    def enough(self, trials: Sequence[int]) -> bool:
+        """Whether the median trial has enough readings."""
+        return self.median_s(trials) * self.hz >= ENOUGH_READINGS
+
+    def enough_hz(self, trials: Sequence[int]) -> int | None:
+        """Return how many readings a second would be enough; None where the meters cannot read so often."""
+        seconds = self.median_s(trials)
+        wanted = math.ceil(ENOUGH_READINGS / seconds) if seconds > 0 else math.inf
+        return None if wanted > FASTEST_HZ else int(max(wanted, math.floor(self.hz) + 1))
 
 
 def readings(store: RunStore) -> ReadingRate | None:

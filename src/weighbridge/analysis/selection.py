@@ -8,7 +8,7 @@ environment than in another. Such a figure is left out for the whole workload an
 from collections import Counter
 from collections.abc import Collection, Sequence
 
-from weighbridge.analysis.reading_rate import ENOUGH, ReadingRate
+from weighbridge.analysis.reading_rate import ENOUGH_READINGS, ReadingRate
 from weighbridge.model.level import Level
 from weighbridge.statistics.verdicts import FAILING
 from weighbridge.store.run import Value
@@ -25,7 +25,7 @@ def without_selections(
     """Return the values without figures that more than one in ten of an environment's good trials lack.
 
     ``robbed``: trials from which a hypervisor took CPU time. They lack them for that, whatever their size. Likewise
-    without those that meters read too seldom: fewer than `ENOUGH` times in the median trial.
+    without those that meters read too seldom: fewer than `ENOUGH_READINGS` times in the median trial.
     """
     trials: dict[tuple[str, Level], dict[str, set[int]]] = {}
     metrics: dict[tuple[str, Level], set[str]] = {}
@@ -36,14 +36,13 @@ def without_selections(
     has = Counter((*_cell(value), value.metric, value.environment) for value in counted)
     left_out: set[tuple[str, Level, str]] = set()
     for cell, sides in trials.items():
-        few = rate is not None and rate.too_few(
-            [each for ids in sides.values() for each in ids if each in rate.measured_s]
-        )
+        read = [each for ids in sides.values() for each in ids if rate is not None and each in rate.measured_s]
+        few = rate is not None and bool(read) and round(rate.median_s(read) * rate.hz) < ENOUGH_READINGS
         for metric in metrics[cell]:
             lacking = metric.startswith(SELECTED) and any(
                 has[*cell, metric, side] < (1 - FAILING) * len(ids.difference(robbed)) for side, ids in sides.items()
             )
-            seldom = metric.startswith(READ_MEANWHILE) and few and few.readings < ENOUGH
+            seldom = metric.startswith(READ_MEANWHILE) and few
             if (lacking and any(has[*cell, metric, side] for side in sides)) or seldom:
                 left_out.add((*cell, metric))
     return [value for value in values if (*_cell(value), value.metric) not in left_out]

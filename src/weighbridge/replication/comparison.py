@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from weighbridge.analysis.isolation import NO_HYPERVISOR, Isolation
+from weighbridge.analysis.conditions import NO_HYPERVISOR, Isolation
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.model.level import level_label
 from weighbridge.replication.absent import Offer, offered, why_impossible, why_not_measured

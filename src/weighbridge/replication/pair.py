@@ -3,11 +3,11 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from weighbridge.analysis.comparison_remarks import remarks_about
 from weighbridge.analysis.comparisons import comparison
 from weighbridge.analysis.context import Context
 from weighbridge.analysis.judgement import judged
 from weighbridge.analysis.overload import without_retries
+from weighbridge.analysis.remarks import remarks_about
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.replication.proof import PublishedRow
 from weighbridge.replication.published import Compared
@@ -40,7 +40,7 @@ def asked(analysis: Analysis, report: MetricReport, environment: str, against: s
         return None
     context = analysis.context
     if against != analysis.baseline:
-        context = context.between(against, environment)
+        context = context.with_against(against)
     row, p_value = comparison(values, context.plan, environment, against)
     if row.cost is None:
         return None

@@ -22,7 +22,7 @@ from weighbridge.report.text.curves import broke_sentences
 from weighbridge.report.text.environments import displayed
 from weighbridge.report.text.left_out import left_out_lines
 from weighbridge.report.text.paths import INTRODUCTION
-from weighbridge.report.text.remark_codes import CODES
+from weighbridge.report.text.remarks import CODES
 from weighbridge.report.text.sessions import session_lines
 from weighbridge.report.text.steps import LADDER_INTRODUCTION, ladder_sentences
 from weighbridge.report.text.summary import (

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from weighbridge.analysis.overload import reason
-from weighbridge.analysis.remarks import RemarkCode
+from weighbridge.analysis.remarks import FewReadings
 from weighbridge.analysis.results import Analysis, MetricReport
 from weighbridge.model.flag import FlagKind
 from weighbridge.model.text import printable
@@ -96,7 +96,7 @@ def _print_cell(
     if not whole:
         _print_others(analysis, label, own[1:], used, out)
     for line in dict.fromkeys(remark_text(r) for m in used for row in m.comparisons for r in row.remarks
-                              if r.code == RemarkCode.READINGS):  # fmt: skip
+                              if isinstance(r, FewReadings)):  # fmt: skip
         out.print(_indented(line, "yellow"))
 
 

@@ -14,8 +14,7 @@ from weighbridge.analysis.gate import Finding
 from weighbridge.analysis.latency import PERCENTS
 from weighbridge.analysis.merged_latency import Latency, LatencyReport
 from weighbridge.analysis.program_use import program_use
-from weighbridge.analysis.remarks import Remark
-from weighbridge.analysis.results import Analysis, Comparison, MetricReport
+from weighbridge.analysis.results import Analysis, Comparison, MetricReport, Remark
 from weighbridge.analysis.sweep import EnvironmentCurve, LoadSweep, MetricCurve
 from weighbridge.model.power_cut import PowerCut
 from weighbridge.report.export.document import (

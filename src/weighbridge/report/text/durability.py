@@ -1,6 +1,6 @@
 """Durability in words."""
 
-from weighbridge.analysis.durability import Durabilities
+from weighbridge.analysis.conditions import Durabilities
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.sweep import LoadSweep
 from weighbridge.model.power_cut import PowerCut, Promise, Verdict

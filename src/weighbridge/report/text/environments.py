@@ -9,7 +9,7 @@ from dataclasses import fields, is_dataclass, replace
 from operator import is_not
 from typing import Any, TypeVar
 
-from weighbridge.analysis.isolation import NO_HYPERVISOR, Isolation
+from weighbridge.analysis.conditions import NO_HYPERVISOR, Isolation
 from weighbridge.analysis.results import Analysis
 from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.level import Level

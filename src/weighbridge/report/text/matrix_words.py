@@ -1,6 +1,6 @@
 """The cells of the matrix in words, for the terminal and the page."""
 
-from weighbridge.analysis.remarks import RemarkCode
+from weighbridge.analysis.remarks import NotAfterHolm, WithinNoise
 from weighbridge.analysis.results import FEW_BLOCKS, Analysis
 from weighbridge.report.text.effect import effect
 from weighbridge.report.text.formatting import SPACE, TOO_FEW, percent_short, percent_text, quantities, quantity
@@ -83,7 +83,7 @@ def whole(row: MatrixRow, cell: Cell) -> str:
     return f"{found.amount} {found.relation}" if found else ""
 
 
-WHY = {RemarkCode.NOISE: "within the noise floor", RemarkCode.HOLM: "not after Holm"}
+WHY = {WithinNoise.code: "within the noise floor", NotAfterHolm.code: "not after Holm"}
 """Why an interval without zero decides nothing, by the code of its remark."""
 
 

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Sequence
 
-from weighbridge.analysis.confounders import READABLE
+from weighbridge.analysis.conditions import READABLE
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.sessions import Session, SessionDifference
 

@@ -4,8 +4,24 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from weighbridge.analysis.comparisons import difference_unit
-from weighbridge.analysis.flag_counts import without_flags
-from weighbridge.analysis.remarks import AboutEnvironment, RemarkCode
+from weighbridge.analysis.remarks import (
+    AboutEnvironment,
+    AsDifference,
+    Capped,
+    Emulated,
+    Exploratory,
+    Fragments,
+    Identical,
+    Nested,
+    NotAfterHolm,
+    OneBlock,
+    OtherDurability,
+    OtherPacketSize,
+    Stalls,
+    TargetMissed,
+    WithinNoise,
+    without_flags,
+)
 from weighbridge.analysis.results import FEW_BLOCKS, Analysis, Comparison, MetricReport
 from weighbridge.model.flag import FlagKind
 from weighbridge.model.text import printable
@@ -18,17 +34,16 @@ from weighbridge.report.text.formatting import (
     quantity,
 )
 from weighbridge.report.text.metric_names import metric_name, metric_phrase
-from weighbridge.report.text.remark_codes import CODES
-from weighbridge.report.text.remarks import remark_text
+from weighbridge.report.text.remarks import CODES, remark_text
 from weighbridge.report.text.units import value_unit
 from weighbridge.report.text.verdicts import HIDDEN, bottleneck_words, comparison_verdict, resolved_text
 
-BESIDE_VERDICTS = (RemarkCode.PACKET_SIZE, RemarkCode.FRAGMENTS, RemarkCode.CAPPED, RemarkCode.DURABILITY)
+BESIDE_VERDICTS = (OtherPacketSize.code, Fragments.code, Capped.code, OtherDurability.code)
 """Codes of the remarks that are said in the sentence of a comparison."""
 
 ABOUT_COSTS = (
-    RemarkCode.EXPLORATORY, RemarkCode.ONE_BLOCK, RemarkCode.DIFFERENCE, RemarkCode.HOLM, RemarkCode.NOISE,
-    RemarkCode.IDENTICAL, RemarkCode.TARGET,
+    Exploratory.code, OneBlock.code, AsDifference.code, NotAfterHolm.code, WithinNoise.code,
+    Identical.code, TargetMissed.code,
 )  # fmt: skip
 """Codes of the remarks that are about a cost: where there are too few blocks for one, nothing of it is said."""
 
@@ -177,7 +192,7 @@ def disagreements(analysis: Analysis) -> list[str]:
         for report in analysis.metrics
         for row in report.comparisons
         for remark in row.remarks
-        if remark.code == RemarkCode.STALLS and not row.aa
+        if isinstance(remark, Stalls) and not row.aa
     ]
 
 
@@ -235,12 +250,12 @@ def remark_lines(
     """
     rows = [row for row in report.comparisons if not row.aa]
     few = rows and all(row.few for row in rows)
-    without = {*without, RemarkCode.EMULATED, RemarkCode.NESTED, *(ABOUT_COSTS if few else ())}
+    without = {*without, Emulated.code, Nested.code, *(ABOUT_COSTS if few else ())}
     about: dict[tuple[bool, str], list[str]] = {}
     for row in rows:
         for remark in (each for each in without_flags(row.remarks, kinds) if each.code not in without):
             own = isinstance(remark, AboutEnvironment)
-            text = CODES[remark.code] if remark.code == RemarkCode.DIFFERENCE else remark_text(remark)
+            text = CODES[remark.code] if isinstance(remark, AsDifference) else remark_text(remark)
             about.setdefault((own, text), []).append(row.environment)
     lines = [
         text if own or len(names) == len(rows) else f"{', '.join(names)}: {text}"
