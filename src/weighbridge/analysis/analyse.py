@@ -29,7 +29,7 @@ from weighbridge.analysis.plan import Plan, plan_of
 from weighbridge.analysis.reading_rate import readings
 from weighbridge.analysis.remarks import about_run, on_top, remarks_about
 from weighbridge.analysis.resources import is_resource_use, negligible
-from weighbridge.analysis.results import FEW_BLOCKS, Analysis, MetricReport
+from weighbridge.analysis.results import Analysis, MetricReport
 from weighbridge.analysis.selection import without_selections
 from weighbridge.analysis.sessions import sessions
 from weighbridge.analysis.trial_row import TrialRow
@@ -37,6 +37,7 @@ from weighbridge.analysis.trust import session_trust
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.level import Level
 from weighbridge.statistics import Better, Cost, compare, verdicts
+from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.consistency import require_consistent
 from weighbridge.store.run import RunStore, Value
 
@@ -160,7 +161,7 @@ def _compared(
         report = MetricReport(
             workload, level, labels.get((workload, level), workload), metric, here[0].unit,
             cast(Better, here[0].better), headline, median(baseline_values) if baseline_values else None,
-            verdicts.noise_floor(aa) if aa is not None and aa.blocks >= FEW_BLOCKS else None,
+            verdicts.noise_floor(aa) if aa is not None and aa.blocks >= MIN_BLOCKS_VERDICT else None,
             tuple(each for each, _ in made),
         )  # fmt: skip
         reports.append(report)

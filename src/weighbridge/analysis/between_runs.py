@@ -27,9 +27,10 @@ from weighbridge.analysis.families import Family, family_of
 from weighbridge.analysis.judgement import never_equivalent
 from weighbridge.analysis.own_values import OwnValues, WhyNoOwnValues, own_values, why_no_own_values
 from weighbridge.analysis.resources import negligible
-from weighbridge.analysis.results import FEW_BLOCKS, Comparison, MetricReport
+from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.model.level import Level
 from weighbridge.statistics import Verdict, between, verdicts
+from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 
 Failing = Collection[tuple[str, Level, str]]
 
@@ -54,7 +55,7 @@ class ChangeRow:
     @property
     def few(self) -> bool:
         """Whether a run has so few blocks that its report shows values instead of costs."""
-        return self.change is not None and min(self.change.blocks) < FEW_BLOCKS
+        return self.change is not None and min(self.change.blocks) < MIN_BLOCKS_VERDICT
 
 
 @dataclass(frozen=True, slots=True)

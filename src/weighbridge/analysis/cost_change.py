@@ -8,6 +8,7 @@ from weighbridge.analysis.compared_run import ComparedRun
 from weighbridge.analysis.comparisons import Key, paired, scale
 from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.statistics import between
+from weighbridge.statistics.sample_size import MIN_BLOCKS_INTERVAL
 
 
 class NoChange(StrEnum):
@@ -43,7 +44,7 @@ def why_no_change(
         return NoChange.BROKE
     if any(each.cost is None for each in sides):
         return NoChange.NO_COST
-    return NoChange.FEW if min(each.blocks for each in sides) < between.FEWEST else None
+    return NoChange.FEW if min(each.blocks for each in sides) < MIN_BLOCKS_INTERVAL else None
 
 
 def cost_change(

@@ -15,6 +15,7 @@ from weighbridge.analysis.compared_run import ComparedRun
 from weighbridge.analysis.comparisons import per_block, scale
 from weighbridge.analysis.results import MetricReport
 from weighbridge.statistics import Interval, between
+from weighbridge.statistics.sample_size import MIN_BLOCKS_INTERVAL
 
 
 class WhyNot(StrEnum):
@@ -87,7 +88,7 @@ def _of(
     on = scale(before.metric, before.unit) or ("ratio" if positive else "difference")
     on = on if positive else "difference"
     worsening = None
-    if min(map(len, sides)) >= between.FEWEST:
+    if min(map(len, sides)) >= MIN_BLOCKS_INTERVAL:
         values = [between.effects([1.0] * len(side), side, "ratio") if on == "ratio" else side for side in sides]
         shift = between.change(*values, better=before.better, scale=on, allowance=0.0)
         worsening = shift.worsening

@@ -19,10 +19,8 @@ from weighbridge.model.decisions import LeftOut, TrialLength
 from weighbridge.model.level import Level
 from weighbridge.model.study import Rung
 from weighbridge.statistics import Better, Cost, SlowRuns, Verdict
+from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.statistics.verdicts import noise_range
-
-FEW_BLOCKS = 5
-"""Blocks below which a report shows the measured values, and neither costs nor noise floors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +74,7 @@ class Comparison:
     @property
     def few(self) -> bool:
         """Whether the cost is made of so few blocks that the values are shown instead of it."""
-        return self.cost is not None and self.cost.blocks < FEW_BLOCKS
+        return self.cost is not None and self.cost.blocks < MIN_BLOCKS_VERDICT
 
     @property
     def shown_as(self) -> str:

@@ -6,14 +6,15 @@ hidden: behind a limit there is no noise to see. The largest one is named beside
 **Trusted**: a 99 % interval per metric would raise a false alarm in one session of seven with fifteen metrics. The
 session is untrusted if, for any metric, the A/A arm's 99 % interval excludes "no cost" and its p-value is at most 1 %
 after Holm across the metrics: at most one false alarm in a hundred sessions, however many metrics there are. Of fewer
-blocks than any verdict needs (`FEW_BLOCKS`) nothing is said of it.
+blocks than any verdict needs (`MIN_BLOCKS_VERDICT`) nothing is said of it.
 """
 
 from collections.abc import Sequence
 from statistics import median
 
-from weighbridge.analysis.results import FEW_BLOCKS, MetricReport, Trust, TrustReason
+from weighbridge.analysis.results import MetricReport, Trust, TrustReason
 from weighbridge.statistics import Cost, holm
+from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.statistics.verdicts import excludes_no_cost
 
 DISTRUST = 0.01
@@ -31,7 +32,7 @@ def session_trust(
     noise = ranges[len(ranges) // 2][1] if ranges else None
     largest, largest_in = max(floors, key=lambda each: each[0]) if floors else (None, None)
     blocks = max((each.aa.blocks for each in metrics if each.headline and each.aa), default=0)
-    usable = [each for each in at_99 if each[1].blocks >= FEW_BLOCKS]
+    usable = [each for each in at_99 if each[1].blocks >= MIN_BLOCKS_VERDICT]
     after_holm = holm([p for _, _, p in usable])
     shifted = tuple(
         report

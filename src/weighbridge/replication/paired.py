@@ -4,17 +4,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal
 
-from weighbridge.analysis.results import FEW_BLOCKS, Analysis, Comparison, MetricReport
+from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.replication.absent import why_not_measured
 from weighbridge.replication.pair import compare_pair
 from weighbridge.replication.published import PAIRED, PairTable, Published
 from weighbridge.statistics.paired import PairedTest, paired_test
+from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 
 Agreement = Literal[
     "sign and significance", "sign", "significance", "neither", "sign, in too few blocks",
     "other sign, in too few blocks", "not measured",
 ]  # fmt: skip
-"""Of less than `FEW_BLOCKS` pairs a test is hardly ever significant: that agrees with nothing."""
+"""Of less than `MIN_BLOCKS_VERDICT` pairs a test is hardly ever significant: that agrees with nothing."""
 SIGNIFICANT = 0.05
 """The level at which the published study calls a difference significant, and this table both."""
 
@@ -51,7 +52,7 @@ class PairRow:
         if here is None:
             return "not measured"
         sign = here.mean * self.published.mean > 0
-        if here.pairs < FEW_BLOCKS:
+        if here.pairs < MIN_BLOCKS_VERDICT:
             return "sign, in too few blocks" if sign else "other sign, in too few blocks"
         significant = here.p is not None and here.p < SIGNIFICANT
         alike = significant == (self.published.p < SIGNIFICANT)

@@ -8,6 +8,7 @@ import numpy as np
 
 from weighbridge.statistics.cost import Better, Cost, Interval, Scale, Verdict
 from weighbridge.statistics.parametric import fieller_interval, t_interval
+from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK
 from weighbridge.statistics.signed_rank import (
     Floats,
     hodges_lehmann,
@@ -15,9 +16,6 @@ from weighbridge.statistics.signed_rank import (
     signed_rank_interval,
     signed_rank_p_value,
 )
-
-EXPLORATORY_BELOW = 10
-"""With fewer blocks the exact signed-rank interval is too coarse, and a t interval stands in."""
 
 LOOKS_SHARE = 0.7
 """Share of the error that one of several looks may spend: 5 % becomes 3.5 %, the 96.5 % interval."""
@@ -79,7 +77,7 @@ def compare(
         geometric=geometric,
         arithmetic=arithmetic,
         blocks=differences.size,
-        exploratory=differences.size < EXPLORATORY_BELOW,
+        exploratory=differences.size < MIN_BLOCKS_SIGNED_RANK,
         p_value=min(1.0, p_value / share),
         equivalent=equivalent,
         verdict=_verdict(inner, equivalent),
@@ -125,7 +123,7 @@ def _differences(first: Floats, second: Floats, scale: Scale) -> Floats:
 
 def _typical(differences: Floats, level: float) -> Interval:
     """Give the Hodges-Lehmann estimate with the interval that the number of blocks allows."""
-    if differences.size >= EXPLORATORY_BELOW:
+    if differences.size >= MIN_BLOCKS_SIGNED_RANK:
         return signed_rank_interval(differences, level)
     mean = t_interval(differences, level)
     estimate = hodges_lehmann(differences)  # may be off the mean: the interval never excludes its own estimate
@@ -133,7 +131,7 @@ def _typical(differences: Floats, level: float) -> Interval:
 
 
 def _p_value(differences: Floats) -> float:
-    exploratory = differences.size < EXPLORATORY_BELOW
+    exploratory = differences.size < MIN_BLOCKS_SIGNED_RANK
     return sign_flip_p_value(differences) if exploratory else signed_rank_p_value(differences)
 
 

@@ -1,12 +1,13 @@
 """The cells of the matrix in words, for the terminal and the page."""
 
 from weighbridge.analysis.remarks import NotAfterHolm, WithinNoise
-from weighbridge.analysis.results import FEW_BLOCKS, Analysis
+from weighbridge.analysis.results import Analysis
 from weighbridge.report.text.effect import effect
 from weighbridge.report.text.formatting import SPACE, TOO_FEW, percent_short, percent_text, quantities, quantity
 from weighbridge.report.text.matrix import Cell, MatrixRow
 from weighbridge.report.text.units import value_unit
 from weighbridge.report.text.verdicts import broke_instead, resolved_text
+from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 
 WORDS = {
     "equivalent": "no difference",
@@ -91,7 +92,7 @@ def cost_range(row: MatrixRow, cell: Cell) -> str:
     """Return how much it may cost, below 0 a gain, where that is not decided: ``cost [-1.0, 1.9]``; else nothing."""
     compared = cell.rows[0][1]
     cost = compared.cost if cell.shown_as == "inconclusive" and row.levels == 1 else None
-    if cost is None or cost.percent is None or cost.blocks < FEW_BLOCKS:
+    if cost is None or cost.percent is None or cost.blocks < MIN_BLOCKS_VERDICT:
         return ""
     text = percent_text(cost.percent, cost.blocks)
     why = [words for code, words in WHY.items() if code in {remark.code for remark in compared.remarks}]

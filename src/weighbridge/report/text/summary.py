@@ -22,7 +22,7 @@ from weighbridge.analysis.remarks import (
     WithinNoise,
     without_flags,
 )
-from weighbridge.analysis.results import FEW_BLOCKS, Analysis, Comparison, MetricReport
+from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.model.flag import FlagKind
 from weighbridge.model.text import printable
 from weighbridge.report.text.curves import broke_sentences
@@ -37,6 +37,7 @@ from weighbridge.report.text.metric_names import metric_name, metric_phrase
 from weighbridge.report.text.remarks import CODES, remark_text
 from weighbridge.report.text.units import value_unit
 from weighbridge.report.text.verdicts import HIDDEN, bottleneck_words, comparison_verdict, resolved_text
+from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
 
 BESIDE_VERDICTS = (OtherPacketSize.code, Fragments.code, Capped.code, OtherDurability.code)
 """Codes of the remarks that are said in the sentence of a comparison."""
@@ -46,9 +47,6 @@ ABOUT_COSTS = (
     Identical.code, TargetMissed.code,
 )  # fmt: skip
 """Codes of the remarks that are about a cost: where there are too few blocks for one, nothing of it is said."""
-
-ENOUGH = 10
-"""Blocks from which a session can be precise."""
 
 MANY_LEVELS = 4
 """Levels of one workload from which one row, or one sentence, speaks for all of them: a table has each."""
@@ -127,7 +125,7 @@ def verdict_sentences(analysis: Analysis) -> list[tuple[str, str]]:
     few = Counter(row.environment for report in analysis.headlines for row in report.comparisons if row.few)
     for environment in few if not analysis.few else ():
         count = f"{few[environment]} comparison{'' if few[environment] == 1 else 's'}"
-        found.append(("few", f"{environment}: fewer than {FEW_BLOCKS} blocks in {count}, too few to say"))
+        found.append(("few", f"{environment}: fewer than {MIN_BLOCKS_VERDICT} blocks in {count}, too few to say"))
     return found
 
 
@@ -208,9 +206,9 @@ def exploratory_sentence(analysis: Analysis) -> str:
         few = "is too few" if blocks == "1 block" else "are too few"
         return (
             f"Quick test: {blocks} {few} for a verdict; drift during the session was not tested. "
-            f"{FEW_BLOCKS} give a first verdict, {ENOUGH} a reliable one."
+            f"{MIN_BLOCKS_VERDICT} give a first verdict, {MIN_BLOCKS_SIGNED_RANK} a reliable one."
         )
-    return f"Only {blocks}: every verdict here is exploratory ({ENOUGH} are needed)"
+    return f"Only {blocks}: every verdict here is exploratory ({MIN_BLOCKS_SIGNED_RANK} are needed)"
 
 
 def baseline_sentence(report: MetricReport, baseline: str) -> str:
