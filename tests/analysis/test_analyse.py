@@ -11,8 +11,7 @@ from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.model.study import Repetitions
 from weighbridge.report.export.json import report_json
 from weighbridge.report.html import write_html
-from weighbridge.report.text.matrix import matrix
-from weighbridge.report.text.matrix_words import large, native
+from weighbridge.report.text.matrix import large, matrix, native
 from weighbridge.report.text.remarks import CODES, remark_text
 from weighbridge.report.text.summary import (
     disagreements,

@@ -8,7 +8,7 @@ from report.test_terminal import shown
 from report.vega_lite import definition_of
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.comparisons import comparison, grouped
-from weighbridge.analysis.families import Family, family_of
+from weighbridge.analysis.judgement import Family, family_of
 from weighbridge.analysis.latency import PERCENTS
 from weighbridge.analysis.plan import plan_of
 from weighbridge.analysis.remarks import Fragments, confounders

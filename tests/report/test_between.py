@@ -25,8 +25,15 @@ from weighbridge.report.export.history_json import history_json
 from weighbridge.report.history_page import write_history
 from weighbridge.report.terminal_between import print_compared
 from weighbridge.report.terminal_history import print_history
-from weighbridge.report.text.between_runs import change_sentence, pair_answer, why_inconclusive
-from weighbridge.report.text.changed_conditions import changes_in_short, fact_lines, fact_words, run_letter
+from weighbridge.report.text.between_runs import (
+    change_sentence,
+    changes_in_short,
+    fact_lines,
+    fact_words,
+    pair_answer,
+    run_letter,
+    why_inconclusive,
+)
 
 from .made_up_runs import LOSS, RETRANSMITS, TCP, Workload
 from .test_html import HOSTILE, Page

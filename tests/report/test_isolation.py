@@ -27,8 +27,8 @@ from weighbridge.report.terminal import print_report
 from weighbridge.report.text.environments import displayed, environment_name
 from weighbridge.report.text.formatting import quantity
 from weighbridge.report.text.limits import finding_sentence
+from weighbridge.report.text.metric_names import value_unit
 from weighbridge.report.text.remarks import remark_text
-from weighbridge.report.text.units import value_unit
 from weighbridge.store.run import RunStore
 
 from .made_up_runs import LATENCY, LOSS, REQUESTS, TCP, Recipe, Workload, make_run

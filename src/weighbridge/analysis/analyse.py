@@ -19,8 +19,7 @@ from weighbridge.analysis.conditions import (
 )
 from weighbridge.analysis.context import Context, by_cell
 from weighbridge.analysis.curves import load_sweeps
-from weighbridge.analysis.families import after_holm
-from weighbridge.analysis.judgement import judged
+from weighbridge.analysis.judgement import after_holm, judged, session_trust
 from weighbridge.analysis.ladder import analyse_ladder
 from weighbridge.analysis.latency import latencies
 from weighbridge.analysis.overload import breakages, standing_values
@@ -33,7 +32,6 @@ from weighbridge.analysis.results import Analysis, MetricReport
 from weighbridge.analysis.selection import without_selections
 from weighbridge.analysis.sessions import sessions
 from weighbridge.analysis.trial_row import TrialRow
-from weighbridge.analysis.trust import session_trust
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.level import Level
 from weighbridge.statistics import Better, Cost, compare, verdicts
@@ -45,7 +43,7 @@ from weighbridge.store.run import RunStore, Value
 def analyse(store: RunStore) -> Analysis:
     """Compare everything in a run. A run without a finished trial gives an Analysis without metrics.
 
-    `weighbridge.statistics.verdicts` says how verdicts come about, `weighbridge.analysis.trust` how `trusted` does.
+    `weighbridge.statistics.verdicts` says how verdicts come about, `weighbridge.analysis.judgement` how trust does.
     Raises RunDirectoryError where the store cannot be read or is damaged.
     """
     require_consistent(store)

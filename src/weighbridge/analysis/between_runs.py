@@ -23,8 +23,7 @@ from weighbridge.analysis.changed_settings import (
 from weighbridge.analysis.compared_run import ComparedRun
 from weighbridge.analysis.context import Context
 from weighbridge.analysis.cost_change import NoChange, cost_change, why_no_change
-from weighbridge.analysis.families import Family, family_of
-from weighbridge.analysis.judgement import never_equivalent
+from weighbridge.analysis.judgement import Family, family_of, never_equivalent
 from weighbridge.analysis.own_values import OwnValues, WhyNoOwnValues, own_values, why_no_own_values
 from weighbridge.analysis.resources import negligible
 from weighbridge.analysis.results import Comparison, MetricReport

@@ -13,16 +13,18 @@ from weighbridge.report.terminal_paths import path_parts
 from weighbridge.report.terminal_tables import blocks_of, costs_table, percentiles_table, resources_table
 from weighbridge.report.terminal_wrap import keep_no_break_spaces
 from weighbridge.report.text.answer import answer
-from weighbridge.report.text.conditions import condition_lines
+from weighbridge.report.text.conditions import (
+    condition_lines,
+    durability_of,
+    left_out_lines,
+    session_lines,
+    sweep_durability,
+)
 from weighbridge.report.text.curves import curve_sentences, curve_title
-from weighbridge.report.text.durability import durability_of, sweep_durability
-from weighbridge.report.text.effect import effect
 from weighbridge.report.text.environments import displayed
 from weighbridge.report.text.formatting import TOO_FEW, quantities
-from weighbridge.report.text.left_out import left_out_lines
-from weighbridge.report.text.metric_names import metric_name, metric_title, titled
+from weighbridge.report.text.metric_names import metric_name, metric_title, titled, value_unit
 from weighbridge.report.text.remarks import remark_text
-from weighbridge.report.text.sessions import session_lines
 from weighbridge.report.text.steps import LADDER_INTRODUCTION, ladder_sentences
 from weighbridge.report.text.summary import (
     baseline_sentence,
@@ -35,8 +37,7 @@ from weighbridge.report.text.summary import (
 )
 from weighbridge.report.text.trial_flags import said_once
 from weighbridge.report.text.trust import imprecise, trust_sentence
-from weighbridge.report.text.units import value_unit
-from weighbridge.report.text.verdicts import broke_instead
+from weighbridge.report.text.verdicts import broke_instead, effect
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType

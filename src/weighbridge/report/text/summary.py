@@ -26,17 +26,15 @@ from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.model.flag import FlagKind
 from weighbridge.model.text import printable
 from weighbridge.report.text.curves import broke_sentences
-from weighbridge.report.text.effect import effect
 from weighbridge.report.text.formatting import (
     margin,
     noise_text,
     percent_range,
     quantity,
 )
-from weighbridge.report.text.metric_names import metric_name, metric_phrase
+from weighbridge.report.text.metric_names import metric_name, metric_phrase, value_unit
 from weighbridge.report.text.remarks import CODES, remark_text
-from weighbridge.report.text.units import value_unit
-from weighbridge.report.text.verdicts import HIDDEN, bottleneck_words, comparison_verdict, resolved_text
+from weighbridge.report.text.verdicts import HIDDEN, bottleneck_words, comparison_verdict, effect, resolved_text
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
 
 BESIDE_VERDICTS = (OtherPacketSize.code, Fragments.code, Capped.code, OtherDurability.code)
