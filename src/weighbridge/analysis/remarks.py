@@ -80,7 +80,7 @@ class ComparisonInRun:
 
 
 @dataclass(frozen=True, slots=True)
-class MetricValues:
+class ArmValues:
     """An environment's values of a metric in the order in which they ran, and what looks wrong with them."""
 
     environment: str
@@ -90,7 +90,7 @@ class MetricValues:
 
 
 @dataclass(frozen=True, slots=True)
-class Arm:
+class ArmTrials:
     """An environment's trials of a workload at a level, and whether they broke under its load."""
 
     environment: str
@@ -109,8 +109,8 @@ class SiteFacts:
 
 
 about_comparison: Rules[ComparisonInRun] = Rules()
-about_values: Rules[MetricValues] = Rules()
-about_trials: Rules[Arm] = Rules()
+about_values: Rules[ArmValues] = Rules()
+about_trials: Rules[ArmTrials] = Rules()
 about_site: Rules[SiteFacts] = Rules()
 about_run: Rules[Context] = Rules()
 """What differs in the run besides the isolation."""
@@ -138,11 +138,11 @@ def _arm_remarks(comparison: ComparisonInRun, environment: str) -> list[Remark]:
     def of_values() -> list[Remark]:
         mine = (trial.values for trial in comparison.trials if trial.environment == environment)
         values = [each[report.metric] for each in mine if report.metric in each]
-        return about_values.remarks(MetricValues(environment, report.metric, values, flags(values)))
+        return about_values.remarks(ArmValues(environment, report.metric, values, flags(values)))
 
     def of_trials() -> list[Remark]:
         mine = [trial for trial in comparison.trials if trial.environment == environment]
-        return about_trials.remarks(Arm(environment, mine, context.broken.get(arm)))
+        return about_trials.remarks(ArmTrials(environment, mine, context.broken.get(arm)))
 
     return context.once((*arm, report.metric), of_values) + context.once(arm, of_trials)
 
@@ -150,9 +150,10 @@ def _arm_remarks(comparison: ComparisonInRun, environment: str) -> list[Remark]:
 def confounders(
     facts: Iterable[Fact], baseline: str, environments: Sequence[str], study: StoredFile | None = None
 ) -> tuple[Remark, ...]:
-    """Return what differs besides the isolation between hosts, and by the facts of scope ``ENVIRONMENT/ROLE``.
+    """Return what differs besides the isolation: between hosts, and between the sites of environments.
 
-    So are packet sizes that differ and options that a workload of `study` has in one environment alone.
+    A site's facts have the scope ``ENVIRONMENT`` or ``ENVIRONMENT/ROLE``. Then come options that a workload of `study`
+    has in one environment alone, and packet sizes that are not the baseline's.
     """
     facts = list(facts)
     sites: dict[tuple[str, str], dict[str, str]] = {}
@@ -712,7 +713,7 @@ class Outliers(AboutEnvironment):
 
 
 @about_values
-def _outliers(values: MetricValues) -> Iterator[Remark]:
+def _outliers(values: ArmValues) -> Iterator[Remark]:
     if values.flags.outliers:
         yield Outliers(values.environment, len(values.flags.outliers), len(values.values))
 
@@ -726,7 +727,7 @@ class Drift(AboutEnvironment):
 
 
 @about_values
-def _drift(values: MetricValues) -> Iterator[Remark]:
+def _drift(values: ArmValues) -> Iterator[Remark]:
     if values.flags.drift is not None and values.flags.drift.flagged:
         yield Drift(values.environment, values.flags.drift.statistic)
 
@@ -739,7 +740,7 @@ class Autocorrelation(AboutEnvironment):
 
 
 @about_values
-def _autocorrelation(values: MetricValues) -> Iterator[Remark]:
+def _autocorrelation(values: ArmValues) -> Iterator[Remark]:
     if values.flags.autocorrelation is not None and values.flags.autocorrelation.flagged:
         yield Autocorrelation(values.environment)
 
@@ -763,7 +764,7 @@ class Unresolved(AboutEnvironment):
 
 
 @about_values
-def _unresolved(values: MetricValues) -> Iterator[Remark]:
+def _unresolved(values: ArmValues) -> Iterator[Remark]:
     impossible = sum(value <= 0 for value in values.values) if values.metric == MEMORY_PER_SITE else 0
     if impossible:
         yield Unresolved(values.environment, impossible, len(values.values))
@@ -778,7 +779,7 @@ class BrokeUnderLoad(AboutEnvironment):
 
 
 @about_trials
-def _broke_under_load(arm: Arm) -> Iterator[Remark]:
+def _broke_under_load(arm: ArmTrials) -> Iterator[Remark]:
     if arm.broke is not None:
         yield BrokeUnderLoad(arm.environment, arm.broke)
 
@@ -793,7 +794,7 @@ class FailedTrials(AboutEnvironment):
 
 
 @about_trials
-def _failed_trials(arm: Arm) -> Iterator[Remark]:
+def _failed_trials(arm: ArmTrials) -> Iterator[Remark]:
     outcomes = Counter(trial.outcome for trial in arm.trials if not (trial.ok or trial.broke))
     if outcomes:
         yield FailedTrials(arm.environment, len(arm.trials), tuple(outcomes.most_common()))
@@ -807,7 +808,7 @@ class Selected(AboutEnvironment):
 
 
 @about_trials
-def _selected(arm: Arm) -> Iterator[Remark]:
+def _selected(arm: ArmTrials) -> Iterator[Remark]:
     if failing([trial.ok for trial in arm.trials if not trial.broke]):
         yield Selected(arm.environment)
 
@@ -840,7 +841,7 @@ class ProgramErrors(FlaggedTrials):
 
 
 @about_trials
-def _flagged_trials(arm: Arm) -> Iterator[Remark]:
+def _flagged_trials(arm: ArmTrials) -> Iterator[Remark]:
     yield from flagged_trials(arm.environment, arm.trials)
 
 
