@@ -156,12 +156,14 @@ ABOUT_THE_RUN = {
     remarks.PathsUnrecorded, remarks.Unverified,
 }  # fmt: skip
 """Remarks that are beside no comparison."""
+BASES = {Remark, remarks.AboutCost, remarks.AboutEnvironment, remarks.Confounder, remarks.PartOfCost}
+"""What classes of remarks have in common."""
 
 
 def test_the_reference_has_the_fields_of_every_remark():
     known = {kind for kind in vars(remarks).values() if isinstance(kind, type) and issubclass(kind, Remark)}
     ways: dict[str, list[str]] = {code: [] for code in CODES}
-    for kind in known - ABOUT_THE_RUN - {Remark, remarks.AboutEnvironment, remarks.Confounder}:
+    for kind in known - ABOUT_THE_RUN - BASES:
         ways[kind.code].append(", ".join(f"`{each.name}`" for each in fields(kind)))
     section = (ROOT / "docs/reference.md").read_text().split("### The fields of `remarks`\n")[1].split("\n### ")[0]
     rows = re.findall(r"^\| `.*$", section, re.MULTILINE)

@@ -7,13 +7,13 @@ from dataclasses import fields
 import pytest
 
 from weighbridge.analysis import remarks
-from weighbridge.analysis.remarks import AboutEnvironment, Confounder, ProgramErrors
+from weighbridge.analysis.remarks import AboutCost, AboutEnvironment, Confounder, PartOfCost, ProgramErrors
 from weighbridge.analysis.results import Remark
 from weighbridge.model.flag import FlagKind
 from weighbridge.report.export.json import remark_json
 from weighbridge.report.text.remarks import CODES, remark_text
 
-BASES = (Remark, AboutEnvironment, Confounder)
+BASES = (Remark, AboutCost, AboutEnvironment, Confounder, PartOfCost)
 KINDS = {
     each
     for each in vars(remarks).values()

@@ -152,8 +152,8 @@ def confounders(
 ) -> tuple[Remark, ...]:
     """Return what differs besides the isolation: between hosts, and between the sites of environments.
 
-    A site's facts have the scope ``ENVIRONMENT`` or ``ENVIRONMENT/ROLE``. Then come options that a workload of `study`
-    has in one environment alone, and packet sizes that are not the baseline's.
+    A site's facts have the scope ``ENVIRONMENT`` or ``ENVIRONMENT/ROLE``. Then come options that a workload of
+    `study` has in one environment alone, and packet sizes that are not the baseline's.
     """
     facts = list(facts)
     sites: dict[tuple[str, str], dict[str, str]] = {}
@@ -184,6 +184,18 @@ class AboutEnvironment(Remark):
     """What is about one environment's own values, trials or sites."""
 
     environment: str
+
+
+class AboutCost(Remark):
+    """What is about the cost itself: where a comparison has too few blocks for one, nothing of it is said."""
+
+    __slots__ = ()
+
+
+class PartOfCost(Remark):
+    """What makes a part of the cost: it is said in the sentence of the comparison."""
+
+    __slots__ = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -279,7 +291,7 @@ def _no_blocks(comparison: ComparisonInRun) -> Iterator[Remark]:
 
 
 @dataclass(frozen=True, slots=True)
-class OneBlock(Remark):
+class OneBlock(AboutCost):
     """A single block gives no interval."""
 
     code = "one-block"
@@ -292,7 +304,7 @@ def _one_block(comparison: ComparisonInRun) -> Iterator[Remark]:
 
 
 @dataclass(frozen=True, slots=True)
-class Exploratory(Remark):
+class Exploratory(AboutCost):
     """Fewer than ten blocks."""
 
     code = "exploratory"
@@ -351,7 +363,7 @@ def _extended_run(comparison: ComparisonInRun) -> Iterator[Remark]:
 
 
 @dataclass(frozen=True, slots=True)
-class TargetMissed(Remark):
+class TargetMissed(AboutCost):
     """The precision asked for was not reached. ``target`` and ``half_width`` are fractions, this perhaps infinite."""
 
     code = "target"
@@ -374,7 +386,7 @@ def _target_missed(comparison: ComparisonInRun) -> Iterator[Remark]:
 
 
 @dataclass(frozen=True, slots=True)
-class AsDifference(Remark):
+class AsDifference(AboutCost):
     """The cost is a difference in ``unit``."""
 
     code = "difference"
@@ -390,7 +402,7 @@ def _as_difference(comparison: ComparisonInRun) -> Iterator[Remark]:
 
 
 @dataclass(frozen=True, slots=True)
-class Identical(Remark):
+class Identical(AboutCost):
     """All blocks say the same, and are too few to rule out chance."""
 
     code = "identical"
@@ -405,7 +417,7 @@ def _identical(comparison: ComparisonInRun) -> Iterator[Remark]:
 
 
 @dataclass(frozen=True, slots=True)
-class NotAfterHolm(Remark):
+class NotAfterHolm(AboutCost):
     """The interval excludes no cost, the adjusted p-value does not."""
 
     code = "holm"
@@ -420,7 +432,7 @@ def _not_after_holm(comparison: ComparisonInRun) -> Iterator[Remark]:
 
 
 @dataclass(frozen=True, slots=True)
-class WithinNoise(Remark):
+class WithinNoise(AboutCost):
     """The cost is no larger than the metric's noise floor.
 
     It is a fraction, and the costs within it in percent; None where the cost is a difference.
@@ -469,7 +481,7 @@ def _stalls(comparison: ComparisonInRun) -> Iterator[Remark]:
 
 
 @dataclass(frozen=True, slots=True)
-class OtherPacketSize(Remark):
+class OtherPacketSize(PartOfCost):
     """A comparison of two packet sizes: "1418 B"."""
 
     code = "packet-size"
@@ -516,7 +528,7 @@ def _other_sizes(sizes: Mapping[str, str], baseline: str, environments: Sequence
 
 
 @dataclass(frozen=True, slots=True)
-class Capped(Remark):
+class Capped(PartOfCost):
     """Something limited most trials of one side (``trials`` of ``of``), and not of the other."""
 
     code = "capped"
@@ -547,7 +559,7 @@ UDP_HEADERS = 28
 
 
 @dataclass(frozen=True, slots=True)
-class Fragments(Remark):
+class Fragments(PartOfCost):
     """What an environment's datagrams carry (``size``) is more than its path takes in one piece (bytes, both)."""
 
     code = "fragments"
@@ -612,7 +624,7 @@ class PathsUnrecorded(Remark):
 
 
 @dataclass(frozen=True, slots=True)
-class OtherDurability(Remark):
+class OtherDurability(PartOfCost):
     """The environment keeps otherwise what it acknowledged; empty where it is not known.
 
     Beside a comparison without ``environment`` and ``labels``.

@@ -5,21 +5,13 @@ from collections.abc import Collection, Sequence
 
 from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.remarks import (
+    AboutCost,
     AboutEnvironment,
     AsDifference,
-    Capped,
-    Emulated,
-    Exploratory,
-    Fragments,
-    Identical,
+    EmulatedCost,
     Nested,
-    NotAfterHolm,
-    OneBlock,
-    OtherDurability,
-    OtherPacketSize,
+    PartOfCost,
     Stalls,
-    TargetMissed,
-    WithinNoise,
     without_flags,
 )
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
@@ -36,15 +28,6 @@ from weighbridge.report.text.metric_names import metric_name, metric_phrase, val
 from weighbridge.report.text.remarks import CODES, remark_text
 from weighbridge.report.text.verdicts import HIDDEN, bottleneck_words, comparison_verdict, effect, resolved_text
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
-
-BESIDE_VERDICTS = (OtherPacketSize.code, Fragments.code, Capped.code, OtherDurability.code)
-"""Codes of the remarks that are said in the sentence of a comparison."""
-
-ABOUT_COSTS = (
-    Exploratory.code, OneBlock.code, AsDifference.code, NotAfterHolm.code, WithinNoise.code,
-    Identical.code, TargetMissed.code,
-)  # fmt: skip
-"""Codes of the remarks that are about a cost: where there are too few blocks for one, nothing of it is said."""
 
 MANY_LEVELS = 4
 """Levels of one workload from which one row, or one sentence, speaks for all of them: a table has each."""
@@ -84,7 +67,7 @@ def change(report: MetricReport, row: Comparison, baseline: str) -> str:
 def sentence(report: MetricReport, row: Comparison, baseline: str) -> str:
     """Give one comparison as a sentence: environment, cost with interval, baseline, blocks and verdict."""
     end = f"({count(row.blocks)}) - {comparison_verdict(row)}"
-    end += "".join(f"; {remark_text(remark)}" for remark in row.remarks if remark.code in BESIDE_VERDICTS)
+    end += "".join(f"; {remark_text(remark)}" for remark in row.remarks if isinstance(remark, PartOfCost))
     return f"{row.environment} {change(report, row, baseline)} {end}"
 
 
@@ -246,10 +229,12 @@ def remark_lines(
     """
     rows = [row for row in report.comparisons if not row.aa]
     few = rows and all(row.few for row in rows)
-    without = {*without, Emulated.code, Nested.code, *(ABOUT_COSTS if few else ())}
+    without = {*without, EmulatedCost.code, Nested.code}
     about: dict[tuple[bool, str], list[str]] = {}
     for row in rows:
-        for remark in (each for each in without_flags(row.remarks, kinds) if each.code not in without):
+        for remark in without_flags(row.remarks, kinds):
+            if remark.code in without or (few and isinstance(remark, AboutCost)):
+                continue
             own = isinstance(remark, AboutEnvironment)
             text = CODES[remark.code] if isinstance(remark, AsDifference) else remark_text(remark)
             about.setdefault((own, text), []).append(row.environment)
