@@ -9,12 +9,14 @@ from types import SimpleNamespace
 import pytest
 
 from weighbridge import errors, registry, workloads
-from weighbridge.analysis import condition_remarks, remarks
+from weighbridge.analysis import remarks
+from weighbridge.analysis.results import Remark
 from weighbridge.cli.schema import Document, schema_of
 from weighbridge.linux.packages import TABLE, distributions
 from weighbridge.model.command import Completed
 from weighbridge.model.measurement import ProgramFailed, Unparseable
 from weighbridge.model.workload import Endpoint
+from weighbridge.report.text.remarks import CODES
 from weighbridge.study.loader import check
 from weighbridge.study.schema import json_schema
 from weighbridge.study.source import bundled, parse
@@ -150,19 +152,19 @@ def test_the_reference_has_every_key_of_a_document(document: Document):
 
 
 ABOUT_THE_RUN = {
-    condition_remarks.Emulated, condition_remarks.HostsDiffer, condition_remarks.PacketSizes,
-    condition_remarks.PathsUnrecorded, condition_remarks.Unverified,
+    remarks.Emulated, remarks.HostsDiffer, remarks.PacketSizes,
+    remarks.PathsUnrecorded, remarks.Unverified,
 }  # fmt: skip
 """Remarks that are beside no comparison."""
+BASES = {Remark, remarks.AboutCost, remarks.AboutEnvironment, remarks.Confounder, remarks.PartOfCost}
+"""What classes of remarks have in common."""
 
 
 def test_the_reference_has_the_fields_of_every_remark():
-    known = [*vars(remarks).values(), *vars(condition_remarks).values()]
-    kinds = {kind for kind in known if isinstance(kind, type) and issubclass(kind, remarks.Remark)} - ABOUT_THE_RUN
-    ways: dict[str, list[str]] = {code: [] for code in remarks.RemarkCode}
-    for kind in kinds:
-        if code := vars(kind).get("code"):
-            ways[code].append(", ".join(f"`{each.name}`" for each in fields(kind)))
+    known = {kind for kind in vars(remarks).values() if isinstance(kind, type) and issubclass(kind, Remark)}
+    ways: dict[str, list[str]] = {code: [] for code in CODES}
+    for kind in known - ABOUT_THE_RUN - BASES:
+        ways[kind.code].append(", ".join(f"`{each.name}`" for each in fields(kind)))
     section = (ROOT / "docs/reference.md").read_text().split("### The fields of `remarks`\n")[1].split("\n### ")[0]
     rows = re.findall(r"^\| `.*$", section, re.MULTILINE)
     assert rows == [

@@ -5,17 +5,14 @@ import pytest
 
 from report.made_up_runs import LATENCY, LOSS, REQUESTS, TCP, THROUGHPUT, Workload
 from weighbridge.analysis.analyse import analyse
-from weighbridge.analysis.condition_remarks import Unresolved
-from weighbridge.analysis.confounders import confounders
+from weighbridge.analysis.remarks import Unresolved, confounders
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.model.study import Repetitions
 from weighbridge.report.export.json import report_json
 from weighbridge.report.html import write_html
-from weighbridge.report.text.matrix import matrix
-from weighbridge.report.text.matrix_words import large, native
-from weighbridge.report.text.remark_codes import CODES
-from weighbridge.report.text.remarks import remark_text
+from weighbridge.report.text.matrix import large, matrix, native
+from weighbridge.report.text.remarks import CODES, remark_text
 from weighbridge.report.text.summary import (
     disagreements,
     exploratory_sentence,

@@ -10,7 +10,7 @@ from report.test_html import page_of
 from report.test_terminal import shown
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.bottleneck import shared_limit
-from weighbridge.analysis.condition_remarks import Capped
+from weighbridge.analysis.remarks import Capped
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric
 from weighbridge.replication.comparison import replication

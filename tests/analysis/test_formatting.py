@@ -17,7 +17,7 @@ from weighbridge.report.text.formatting import (
     shared_unit,
     unit_as,
 )
-from weighbridge.report.text.units import difference_unit_of
+from weighbridge.report.text.metric_names import difference_unit_of
 from weighbridge.report.text.verdicts import cost_text
 from weighbridge.statistics import Interval, compare
 

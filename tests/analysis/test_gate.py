@@ -7,11 +7,12 @@ import pytest
 
 from report.made_up_runs import LOSS, REQUESTS, TCP, Workload
 from weighbridge.analysis.analyse import analyse
-from weighbridge.analysis.gate import FEWEST, judge
+from weighbridge.analysis.gate import judge
 from weighbridge.analysis.limit import LimitError, parse_limit
 from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.report.export.json import limits_json
 from weighbridge.report.text.limits import finding_sentence
+from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 
 TOO_MANY = "too many connections"
 
@@ -72,7 +73,7 @@ def test_a_gain_is_kept(run):
     assert answer(run(costs={"bridge": 0.7}), "bridge.tcp.throughput > 0%") == ("kept", "within")
 
 
-@pytest.mark.parametrize("blocks", [0, 1, FEWEST - 1])
+@pytest.mark.parametrize("blocks", [0, 1, MIN_BLOCKS_VERDICT - 1])
 def test_too_few_blocks_pass_and_fail_nothing(run, blocks):
     store = run(costs={"bridge": 5.0}, blocks=blocks)
     reason = "blocks" if blocks else "no-cost"
@@ -81,7 +82,9 @@ def test_too_few_blocks_pass_and_fail_nothing(run, blocks):
 
 
 def test_enough_blocks(run):
-    assert answer(run(costs={"bridge": 5.0}, blocks=FEWEST), "bridge.tcp.throughput > 10%")[0] == "exceeded"
+    assert (
+        answer(run(costs={"bridge": 5.0}, blocks=MIN_BLOCKS_VERDICT), "bridge.tcp.throughput > 10%")[0] == "exceeded"
+    )
 
 
 def test_a_hidden_cost_is_no_answer(analysis):

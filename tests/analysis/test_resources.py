@@ -7,11 +7,11 @@ from report.test_html import HOSTILE, check_links, page_of
 from report.test_terminal import shown
 from report.vega_lite import definition_of
 from weighbridge.analysis.analyse import analyse
-from weighbridge.analysis.comparisons import Family, comparison, family_of, grouped
-from weighbridge.analysis.condition_remarks import Fragments
-from weighbridge.analysis.confounders import confounders
+from weighbridge.analysis.comparisons import comparison, grouped
+from weighbridge.analysis.judgement import Family, family_of
 from weighbridge.analysis.latency import PERCENTS
 from weighbridge.analysis.plan import plan_of
+from weighbridge.analysis.remarks import Fragments, confounders
 from weighbridge.analysis.resources import is_resource_use, negligible
 from weighbridge.analysis.usage import usage
 from weighbridge.errors import RunDirectoryError

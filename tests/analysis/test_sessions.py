@@ -8,7 +8,7 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.sessions import SessionDifference, sessions
 from weighbridge.model.measurement import Outcome
 from weighbridge.report.export.json import report_json
-from weighbridge.report.text.sessions import session_lines
+from weighbridge.report.text.conditions import session_lines
 from weighbridge.store.run import DATABASE, RunStore
 
 BEGAN = 1_700_000_000.0

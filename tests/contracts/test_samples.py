@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from runner.world import Act, FakeSite, World
 from weighbridge import registry
-from weighbridge.analysis.isolation import unverified_remarks
+from weighbridge.analysis.remarks import unverified
 from weighbridge.cli import plan
 from weighbridge.cli.app import app
 from weighbridge.cli.doctor import examine
@@ -159,7 +159,7 @@ def test_what_is_unverified_on_real_hardware_is_said_everywhere(
 
     assert unverified_parts(study()) == {"guest": why, "host here": "nobody was nice"}
     facts = [("unverified", what, text, 0.0) for what, text in unverified_parts(study()).items()]
-    told = [remark_text(each) for each in unverified_remarks(facts * 2, ["native", "guest"])]
+    told = [remark_text(each) for each in unverified(facts * 2, ["native", "guest"])]
     assert told == [
         f"guest: unverified on real hardware: {why}", "host here: unverified on real hardware: nobody was nice",
     ]  # fmt: skip

@@ -9,12 +9,12 @@ from pathlib import Path
 import pytest
 
 from weighbridge import registry
-from weighbridge.analysis.durability import by_label, durabilities
+from weighbridge.analysis.conditions import by_label, durabilities
 from weighbridge.errors import TrialsFailed
 from weighbridge.model.command import Command
 from weighbridge.model.trial import TrialRecord
 from weighbridge.model.userland import Userland
-from weighbridge.report.text.durability import MEANING, durability_words
+from weighbridge.report.text.conditions import MEANING, durability_words
 from weighbridge.runner import session
 from weighbridge.runner.run import run_study
 from weighbridge.store.run import RunStore

@@ -11,8 +11,8 @@ from rich.console import Console
 from documents import fits
 from weighbridge.analysis.between_runs import compare_runs
 from weighbridge.analysis.compared_run import FactChange, FactKind, read_run
+from weighbridge.analysis.conditions import Isolation
 from weighbridge.analysis.history import history
-from weighbridge.analysis.isolation import Isolation
 from weighbridge.cli.schema import Document
 from weighbridge.model.isolation import Layer, SiteLayers
 from weighbridge.report.charts.between import changes_of_pair, costs_of_runs
@@ -24,8 +24,15 @@ from weighbridge.report.export.history_json import history_json
 from weighbridge.report.history_page import write_history
 from weighbridge.report.terminal_between import print_compared
 from weighbridge.report.terminal_history import print_history
-from weighbridge.report.text.between_runs import change_sentence, pair_answer, why_inconclusive
-from weighbridge.report.text.changed_conditions import changes_in_short, fact_lines, fact_words, run_letter
+from weighbridge.report.text.between_runs import (
+    change_sentence,
+    changes_in_short,
+    fact_lines,
+    fact_words,
+    pair_answer,
+    run_letter,
+    why_inconclusive,
+)
 
 from .made_up_runs import LOSS, RETRANSMITS, TCP, Workload
 from .test_html import HOSTILE, Page

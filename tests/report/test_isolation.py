@@ -10,11 +10,11 @@ import pytest
 from rich.console import Console
 
 from weighbridge.analysis.analyse import analyse
-from weighbridge.analysis.condition_remarks import Emulated, EmulatedCost, GuestTicks, Nested
+from weighbridge.analysis.conditions import Isolation, isolations
 from weighbridge.analysis.gate import judge
-from weighbridge.analysis.isolation import Isolation, isolations
 from weighbridge.analysis.latency import PERCENTS
 from weighbridge.analysis.limit import parse_limit
+from weighbridge.analysis.remarks import Emulated, EmulatedCost, GuestTicks, Nested
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.facts import layers_json
 from weighbridge.model.flag import Flag, FlagCode
@@ -27,8 +27,8 @@ from weighbridge.report.terminal import print_report
 from weighbridge.report.text.environments import displayed, environment_name
 from weighbridge.report.text.formatting import quantity
 from weighbridge.report.text.limits import finding_sentence
+from weighbridge.report.text.metric_names import value_unit
 from weighbridge.report.text.remarks import remark_text
-from weighbridge.report.text.units import value_unit
 from weighbridge.store.run import RunStore
 
 from .made_up_runs import LATENCY, LOSS, REQUESTS, TCP, Recipe, Workload, make_run

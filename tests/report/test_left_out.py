@@ -16,7 +16,7 @@ from weighbridge.report.export.csv import write_csv
 from weighbridge.report.export.json import report_json
 from weighbridge.report.html import write_html
 from weighbridge.report.terminal import print_report
-from weighbridge.report.text.left_out import left_out_lines
+from weighbridge.report.text.conditions import left_out_lines
 from weighbridge.store.run import RunStore
 
 KVM = LeftOut(environment="kvm", kind="qemu", why="/dev/kvm is missing", remedy="enable nested virtualisation")

@@ -5,8 +5,7 @@ import pytest
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.remarks import WithinNoise
 from weighbridge.report.sections.matrix import matrix_section
-from weighbridge.report.text.matrix import matrix
-from weighbridge.report.text.matrix_words import cost_range, large, native, small
+from weighbridge.report.text.matrix import cost_range, large, matrix, native, small
 
 from .made_up_runs import REQUESTS, TCP, THROUGHPUT, Workload, rising_load
 from .test_html import check_links, page_of

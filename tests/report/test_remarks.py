@@ -6,29 +6,29 @@ from dataclasses import fields
 
 import pytest
 
-from weighbridge.analysis import condition_remarks, remarks
-from weighbridge.analysis.remarks import AboutEnvironment, ProgramErrors, Remark, RemarkCode
+from weighbridge.analysis import remarks
+from weighbridge.analysis.remarks import AboutCost, AboutEnvironment, Confounder, PartOfCost, ProgramErrors
+from weighbridge.analysis.results import Remark
 from weighbridge.model.flag import FlagKind
 from weighbridge.report.export.json import remark_json
-from weighbridge.report.text.remark_codes import CODES
-from weighbridge.report.text.remarks import remark_text
+from weighbridge.report.text.remarks import CODES, remark_text
 
+BASES = (Remark, AboutCost, AboutEnvironment, Confounder, PartOfCost)
 KINDS = {
     each
-    for module in (remarks, condition_remarks)
-    for each in vars(module).values()
-    if isinstance(each, type) and issubclass(each, Remark) and each not in (Remark, AboutEnvironment)
+    for each in vars(remarks).values()
+    if isinstance(each, type) and issubclass(each, Remark) and each not in BASES
 }
 
 
 @pytest.mark.parametrize("kind", sorted(KINDS, key=lambda kind: kind.__name__), ids=lambda kind: kind.__name__)
 def test_every_remark_has_a_code_and_words(kind: type[Remark]):
-    assert kind.code in RemarkCode
+    assert kind.code in CODES
     assert remark_text.dispatch(kind) is not remark_text.dispatch(Remark)
 
 
 def test_every_code_has_a_meaning_and_a_remark():
-    assert set(CODES) == set(RemarkCode) == {kind.code for kind in KINDS}
+    assert set(CODES) == {kind.code for kind in KINDS}
     assert ProgramErrors.code == "errors"
 
 

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from weighbridge.model.decisions import GateLook
 from weighbridge.statistics import compare, decision_looks, limit_p_value, look_shares
 from weighbridge.statistics.between import change
-from weighbridge.statistics.sequential import FEWEST, LEAST_SHARE, MOST_LOOKS, SPENT, margin_p_value
+from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
+from weighbridge.statistics.sequential import LEAST_SHARE, MOST_LOOKS, SPENT, margin_p_value
 
 
 @given(st.integers(1, 300), st.integers(0, 900))
@@ -30,7 +31,7 @@ def test_however_often_a_run_is_extended_all_looks_spend_no_more_than_the_error(
         looks = decision_looks(blocks, blocks + more)
         shares = look_shares(looks, left)
         assert len(shares) == len(looks) and all(share >= 0 for share in shares)
-        assert sum(shares) == pytest.approx(left * SPENT if looks[-1] >= FEWEST else 0.0)
+        assert sum(shares) == pytest.approx(left * SPENT if looks[-1] >= MIN_BLOCKS_VERDICT else 0.0)
         left -= sum(shares)
         blocks += more
     assert left > 0
@@ -39,7 +40,7 @@ def test_however_often_a_run_is_extended_all_looks_spend_no_more_than_the_error(
 def test_later_looks_spend_more_and_looks_that_decide_nothing_spend_nothing():
     assert decision_looks(10, 60) == (10, 16, 24, 38, 60)
     assert list(look_shares((10, 20, 40))) == sorted(look_shares((10, 20, 40)))
-    assert look_shares((FEWEST - 1, 20)) == (0.0, SPENT)
+    assert look_shares((MIN_BLOCKS_VERDICT - 1, 20)) == (0.0, SPENT)
     assert look_shares((1, 2)) == (0.0, 0.0)
 
 

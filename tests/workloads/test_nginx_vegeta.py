@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from weighbridge.analysis.flag_counts import figure_ranges, kind_of
+from weighbridge.analysis.remarks import figure_ranges, kind_of
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Broke, ProgramFailed, TrialFailure, Unparseable
 from weighbridge.report.text.trial_flags import flag_kind_text

@@ -6,37 +6,35 @@ from statistics import median
 from typing import cast
 
 from weighbridge.analysis.bottleneck import counts, limit_of
-from weighbridge.analysis.comparison_remarks import extended, remarks_about
-from weighbridge.analysis.comparisons import (
-    Key,
-    after_holm,
-    analyse_ladder,
-    comparison,
-    contrast_cost,
-    family_of,
-    grouped,
-    per_block,
+from weighbridge.analysis.comparisons import Key, analyse_ladder, comparison, contrast_cost, grouped, per_block
+from weighbridge.analysis.conditions import (
+    by_label,
+    calibration_of,
+    durabilities,
+    interrupt_times,
+    isolations,
+    packet_sizes,
+    polled,
+    power_cuts,
 )
-from weighbridge.analysis.conditions import calibration_of, polled
-from weighbridge.analysis.confounders import confounders, different_paths, interrupt_times, packet_sizes
 from weighbridge.analysis.context import Context, by_cell
 from weighbridge.analysis.curves import load_sweeps
-from weighbridge.analysis.durability import by_label, differences, durabilities, power_cuts
-from weighbridge.analysis.isolation import isolation_remarks, isolations, unverified_remarks
-from weighbridge.analysis.judgement import judged
+from weighbridge.analysis.judgement import after_holm, family_of, judged, session_trust
 from weighbridge.analysis.latency import latencies
 from weighbridge.analysis.overload import breakages, standing_values
 from weighbridge.analysis.paths import paths_of
 from weighbridge.analysis.plan import Plan, plan_of
 from weighbridge.analysis.readings import readings, without_selections
+from weighbridge.analysis.remarks import about_run, on_top, remarks_about
 from weighbridge.analysis.resources import is_resource_use, negligible
-from weighbridge.analysis.results import FEW_BLOCKS, Analysis, MetricReport
+from weighbridge.analysis.results import Analysis, MetricReport
 from weighbridge.analysis.sessions import sessions
 from weighbridge.analysis.trial_row import TrialRow
-from weighbridge.analysis.trust import session_trust
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.level import Level
-from weighbridge.statistics import Better, Contrast, Cost, verdicts
+from weighbridge.statistics import Better, Cost, verdicts
+from weighbridge.statistics.contrast import Contrast
+from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.consistency import require_consistent
 from weighbridge.store.run import RunStore, Value
 
@@ -44,7 +42,7 @@ from weighbridge.store.run import RunStore, Value
 def analyse(store: RunStore) -> Analysis:
     """Compare everything in a run. A run without a finished trial gives an Analysis without metrics.
 
-    `weighbridge.statistics.verdicts` says how verdicts come about, `weighbridge.analysis.trust` how `trusted` does.
+    `weighbridge.statistics.verdicts` says how verdicts come about, `weighbridge.analysis.judgement` how trust does.
     Raises RunDirectoryError where the store cannot be read or is damaged.
     """
     require_consistent(store)
@@ -56,19 +54,25 @@ def analyse(store: RunStore) -> Analysis:
     broken, values = breakages(trials), grouped(standing_values(read, trials))
     labels = {(workload, level): label for workload, level, _, label, _ in store.cells()}
     isolation = isolations(facts, plan.environments)
-    found = confounders(facts, plan.baseline, plan.environments, store.study_file())
-    kept = durabilities(facts)
-    found += differences(kept, plan.baseline)
+    durability = durabilities(facts)
     paths = paths_of(facts, info)
-    found += different_paths(paths, plan, labels)
-    changed = extended(plan.changes)
-    found += changed
     limits = _limits(trials)
     context = Context(
-        trials, found, plan.baseline, plan.planned_blocks, plan.target or plan.equivalence, plan.target, plan,
-        packet_sizes(facts), kept, rate, interrupt_times(facts), limits, broken, paths, changed,
-        by_cell(trials), isolation, facts,
-    )  # fmt: skip
+        plan=plan,
+        trials=trials,
+        cells=by_cell(trials),
+        labels=labels,
+        facts=facts,
+        study=store.study_file(),
+        sizes=packet_sizes(facts),
+        durability=durability,
+        readings=rate,
+        interrupts=interrupt_times(facts),
+        limits=limits,
+        broken=broken,
+        paths=paths,
+        isolation=isolation,
+    )
     reports, checks, p_values = _compared(values, plan, labels)
     reports = _judged(reports, p_values, plan, context)
     return Analysis(
@@ -83,7 +87,7 @@ def analyse(store: RunStore) -> Analysis:
         labels=tuple(labels.values()),
         metrics=tuple(reports),
         trust=session_trust(reports, checks, plan.aa_arm),
-        confounders=found,
+        confounders=tuple(about_run.remarks(context)),
         trials=trials,
         polled=polled(facts),
         calibration=calibration_of(facts),
@@ -92,7 +96,7 @@ def analyse(store: RunStore) -> Analysis:
         sweeps=load_sweeps(store, trials, reports, plan, broken),
         broken=broken,
         bottlenecks={where: counts(mine) for where, mine in limits.items()},
-        durability=by_label(kept),
+        durability=by_label(durability),
         power_cuts=power_cuts(facts, plan.environments),
         paths=paths,
         left_out=store.left_out(),
@@ -100,7 +104,7 @@ def analyse(store: RunStore) -> Analysis:
         time_shared=any(each.blocks < each.until - each.after for each in store.allotments()),
         rungs=plan.ladder,
         isolation=isolation,
-        notices=(*isolation_remarks(isolation, plan.baseline), *unverified_remarks(facts, plan.environments)),
+        notices=tuple(on_top.remarks(context)),
         sessions=sessions(facts, trials, {kind for _, kind, *_ in store.environments()}),
         context=context,
     )
@@ -154,7 +158,7 @@ def _compared(
         report = MetricReport(
             workload, level, labels.get((workload, level), workload), metric, here[0].unit,
             cast(Better, here[0].better), headline, median(baseline_values) if baseline_values else None,
-            verdicts.noise_floor(aa) if aa is not None and aa.blocks >= FEW_BLOCKS else None,
+            verdicts.noise_floor(aa) if aa is not None and aa.blocks >= MIN_BLOCKS_VERDICT else None,
             tuple(each for each, _ in made),
         )  # fmt: skip
         reports.append(report)

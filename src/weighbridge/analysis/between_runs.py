@@ -29,12 +29,14 @@ from weighbridge.analysis.compared_run import (
     only_in,
     require_one_question,
 )
-from weighbridge.analysis.comparisons import Key, after_holm, family_of, per_block, scale
+from weighbridge.analysis.comparisons import Key, per_block, scale
 from weighbridge.analysis.context import Context
+from weighbridge.analysis.judgement import after_holm, family_of, never_equivalent
 from weighbridge.analysis.resources import negligible
-from weighbridge.analysis.results import FEW_BLOCKS, Comparison, MetricReport
+from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.model.level import Level
 from weighbridge.statistics import Contrast, Interval, Verdict, between
+from weighbridge.statistics.sample_size import MIN_BLOCKS_INTERVAL, MIN_BLOCKS_VERDICT
 from weighbridge.store.blocks import arm_values
 
 
@@ -71,7 +73,7 @@ def why_no_change(
         return NoChange.BROKE
     if any(each.cost is None for each in sides):
         return NoChange.NO_COST
-    return NoChange.FEW if min(each.blocks for each in sides) < between.FEWEST else None
+    return NoChange.FEW if min(each.blocks for each in sides) < MIN_BLOCKS_INTERVAL else None
 
 
 def cost_change(
@@ -182,7 +184,7 @@ def _of(
     on = scale(before.metric, before.unit) or ("ratio" if positive else "difference")
     on = on if positive else "difference"
     worsening = None
-    if min(map(len, sides)) >= between.FEWEST:
+    if min(map(len, sides)) >= MIN_BLOCKS_INTERVAL:
         values = [[math.log(each) for each in side] if on == "ratio" else side for side in sides]
         shift = between.change(*values, better=before.better, scale=on, allowance=0.0)
         worsening = shift.worsening
@@ -215,7 +217,7 @@ class ChangeRow:
     @property
     def few(self) -> bool:
         """Whether a run has so few blocks that its report shows values instead of costs."""
-        return self.change is not None and min(self.change.blocks) < FEW_BLOCKS
+        return self.change is not None and min(self.change.blocks) < MIN_BLOCKS_VERDICT
 
 
 @dataclass(frozen=True, slots=True)
@@ -378,7 +380,7 @@ def _judged(
     contexts = [_context(run) for run in runs]
     environments = row.before.environment, row.after.environment
     never = any(
-        context.never_equivalent(report, name, selected)
+        never_equivalent(context, report, name, selected)
         for context, report, name, selected in zip(contexts, reports, environments, failing, strict=True)
     )
     no_path = any(

@@ -8,8 +8,7 @@ from typing import Any
 
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.comparisons import Key, grouped
-from weighbridge.analysis.confounders import PACKET_SIZES, Fact, bare
-from weighbridge.analysis.isolation import Isolation
+from weighbridge.analysis.conditions import PACKET_SIZES, Fact, Isolation, bare
 from weighbridge.analysis.overload import standing_values
 from weighbridge.analysis.paths import PathFigures
 from weighbridge.analysis.plan import KIND, differing

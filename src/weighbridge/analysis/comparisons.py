@@ -23,15 +23,14 @@ itself adds to.
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from functools import cache, partial
 from statistics import median
 from typing import cast
 
-from weighbridge.analysis.comparison_remarks import remarks_about
 from weighbridge.analysis.context import Context
 from weighbridge.analysis.judgement import judged
 from weighbridge.analysis.plan import Plan, changes
+from weighbridge.analysis.remarks import remarks_about
 from weighbridge.analysis.resources import by_difference
 from weighbridge.analysis.results import Comparison, Ladder, MetricReport, Step
 from weighbridge.model.level import Level
@@ -123,34 +122,6 @@ def comparison(
     return row, found.p_value if found else None
 
 
-# -- families -----------------------------------------------------------------------------------
-
-
-class Family(StrEnum):
-    """What is corrected together."""
-
-    HEADLINES = "headlines"
-    FURTHER = "further metrics"
-    RESOURCE_USE = "resource use"
-
-
-def family_of(report: MetricReport) -> Family:
-    """Give the family of a metric's comparisons with the baseline."""
-    if report.resource_use:
-        return Family.RESOURCE_USE
-    return Family.HEADLINES if report.headline else Family.FURTHER
-
-
-def after_holm(families: Sequence[Family], p_values: Sequence[float | None]) -> list[float | None]:
-    """Give the adjusted p-values of comparisons of these families, in their order; None stays None."""
-    adjusted: list[float | None] = [None] * len(families)
-    for family in Family:
-        places = [place for place, each in enumerate(families) if each is family]
-        for place, p_value in zip(places, verdicts.adjusted([p_values[each] for each in places]), strict=True):
-            adjusted[place] = p_value
-    return adjusted
-
-
 # -- the ladder ---------------------------------------------------------------------------------
 
 
@@ -178,14 +149,12 @@ def analyse_ladder(
             p_values.append(p_value)
         if steps:
             ladders.append(Ladder(report, tuple(steps)))
-    pairs = {(step.previous, step.row.environment) for ladder in ladders for step in ladder.steps}
-    contexts = {pair: context.between(*pair) for pair in pairs}
     adjusted, failing = iter(verdicts.adjusted(p_values)), context.failing()
     found = []
     for ladder in ladders:
         report, told = ladder.report, []
         for step in ladder.steps:
-            against = contexts[step.previous, step.row.environment]
+            against = context.with_against(step.previous)
             row = judged(report, replace(step.row, aa=False), next(adjusted), against, failing)
             told.append(replace(step, row=replace(row, remarks=remarks_about(report, row, against))))
         found.append(replace(ladder, steps=tuple(told)))

@@ -1,118 +1,93 @@
 """What is known of a run as a whole, beside which each comparison is judged."""
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Any, TypeVar
 
-from weighbridge.analysis.arm_remarks import about_series, about_trials
-from weighbridge.analysis.bottleneck import Bottleneck, shared_limit
-from weighbridge.analysis.confounders import Fact, confounders
-from weighbridge.analysis.durability import other_durability
-from weighbridge.analysis.isolation import Isolation
+from weighbridge.analysis.conditions import Fact, Isolation
 from weighbridge.analysis.overload import Broke
 from weighbridge.analysis.paths import Paths
 from weighbridge.analysis.plan import Plan
 from weighbridge.analysis.readings import ReadingRate
-from weighbridge.analysis.remarks import Extended, Remark
-from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.flag import Flag
 from weighbridge.model.level import Level
+from weighbridge.model.stored_study import StoredFile
 from weighbridge.statistics.verdicts import failing
+
+Data = TypeVar("Data")
 
 
 @dataclass(frozen=True, slots=True)
 class Context:
-    """What is known of the run as a whole. ``tolerance`` is the disagreement of means that is no news, a fraction."""
+    """What is known of the run as a whole."""
 
-    trials: Sequence[TrialRow]
-    confounders: Sequence[Remark]
-    baseline: str
-    planned_blocks: int | None
-    tolerance: float | None
-    target: float | None
     plan: Plan
-    sizes: Mapping[str, str] = field(default_factory=dict)
-    """Packet sizes by "ENVIRONMENT/WORKLOAD LABEL", see `weighbridge.analysis.confounders.packet_sizes`."""
-    durability: Mapping[str, str] = field(default_factory=dict)
-    """By "ENVIRONMENT/WORKLOAD LABEL", see `weighbridge.analysis.durability.durabilities`."""
-    readings: ReadingRate | None = None
-    """How often the meters read; None where no trial has readings."""
-    interrupts: Collection[str] = ()
-    """`InterruptTime` of each of the run's hosts, as far as the run has it."""
-    limits: Mapping[tuple[str, Level, str], Sequence[Flag | None]] = field(default_factory=dict)
-    """The bottleneck of each good trial, by workload, level and environment."""
-    broken: Mapping[tuple[str, Level, str], Broke] = field(default_factory=dict)
-    """Where trials broke under their load: workload, level, environment."""
-    paths: Paths = field(default_factory=Paths)
-    extended: Sequence[Extended] = ()
-    """That the number of blocks was changed after the run had begun."""
-    cells: Mapping[tuple[str, Level], Sequence[TrialRow]] | None = None
-    """`trials` by workload and level, as `by_cell` gives them; it saves time."""
-    isolation: Mapping[str, Isolation] = field(default_factory=dict)
-    """The hypervisors of the environments that are in some."""
-    facts: Sequence[Fact] = ()
+    trials: Sequence[TrialRow]
+    cells: Mapping[tuple[str, Level], Sequence[TrialRow]]
+    """`trials` by workload and level, as `by_cell` gives them."""
+    labels: Mapping[tuple[str, Level], str]
+    """Every workload and level of the study, as people read it."""
+    facts: Sequence[Fact]
     """All of the run's."""
-    known: dict[tuple[str | Level, ...], list[Remark]] = field(default_factory=dict)
-    """What was said of an arm before: an arm is in many comparisons."""
+    study: StoredFile | None
+    """The study as the run keeps it."""
+    sizes: Mapping[str, str]
+    """Packet sizes by "ENVIRONMENT/WORKLOAD LABEL", see `weighbridge.analysis.conditions.packet_sizes`."""
+    durability: Mapping[str, str]
+    """By "ENVIRONMENT/WORKLOAD LABEL", see `weighbridge.analysis.conditions.durabilities`."""
+    readings: ReadingRate | None
+    """How often the meters read; None where no trial has readings."""
+    interrupts: Collection[str]
+    """`InterruptTime` of each of the run's hosts, as far as the run has it."""
+    limits: Mapping[tuple[str, Level, str], Sequence[Flag | None]]
+    """The bottleneck of each good trial, by workload, level and environment."""
+    broken: Mapping[tuple[str, Level, str], Broke]
+    """Where trials broke under their load: workload, level, environment."""
+    paths: Paths
+    isolation: Mapping[str, Isolation]
+    """The hypervisors of the environments that are in some."""
+    against: str | None = None
+    """What stands in the baseline's place in comparisons beside those with the baseline; None in these."""
+    results: dict[Hashable, Any] = field(default_factory=dict)
+    """What `once` has given."""
 
-    def between(self, against: str, environment: str) -> "Context":
-        """Give what is known as far as it concerns two environments, the first in the baseline's place."""
-        return replace(
-            self,
-            baseline=against,
-            confounders=confounders(self.facts, against, (against, environment)),
-            target=None,  # the run stops on the precision of the comparisons with the baseline
-        )
+    @property
+    def baseline(self) -> str:
+        """The environment that others are compared with."""
+        return self.plan.baseline if self.against is None else self.against
+
+    @property
+    def tolerance(self) -> float | None:
+        """The disagreement of means that is no news, as a fraction."""
+        return self.plan.target or self.plan.equivalence
+
+    def with_against(self, environment: str) -> "Context":
+        """Return the same with another environment in the baseline's place."""
+        return replace(self, against=environment)
+
+    def once(self, key: Hashable, work_out: Callable[[], Data]) -> Data:
+        """Return what `work_out` gave when it was first called for this key: an arm is in many comparisons."""
+        if key not in self.results:
+            self.results[key] = work_out()
+        result: Data = self.results[key]
+        return result
 
     def of_cell(self, workload: str, level: Level) -> Sequence[TrialRow]:
-        """Give the trials of a workload at a level."""
-        cells = by_cell(self.trials) if self.cells is None else self.cells
-        return cells.get((workload, level), ())
-
-    def about_arm(self, report: MetricReport, environment: str) -> list[Remark]:
-        """Give what is to be known of an environment's own values of a metric and of its trials."""
-        arm = report.workload, report.level, environment
-        series = (*arm, report.metric)
-        if series not in self.known:
-            mine = [trial for trial in self.of_cell(*arm[:2]) if trial.environment == environment]
-            self.known[series] = about_series(report.metric, environment, mine)
-            if arm not in self.known:
-                self.known[arm] = about_trials(environment, mine, self.broken.get(arm))
-        return self.known[series] + self.known[arm]
+        """Return the trials of a workload at a level."""
+        return self.cells.get((workload, level), ())
 
     def failing(self) -> set[tuple[str, Level, str]]:
-        """Give each (workload, level, environment) that failed too often, or broke: what is left is a selection."""
+        """Return each (workload, level, environment) that failed too often, or broke: what is left is a selection."""
         outcomes: dict[tuple[str, Level, str], list[bool]] = {}
         for trial in (each for each in self.trials if not each.broke):
             outcomes.setdefault((trial.workload, trial.level, trial.environment), []).append(trial.ok)
         return {where for where, ok in outcomes.items() if failing(ok)} | set(self.broken)
 
-    def never_equivalent(
-        self, report: MetricReport, environment: str, failing: Collection[tuple[str, Level, str]]
-    ) -> bool:
-        """Whether one of the two sides is among the `failing`, or they do not keep alike what they acknowledged."""
-        arms = ((report.workload, report.level, name) for name in (self.baseline, environment))
-        unlike = other_durability(self.durability, report.label, environment, self.baseline)
-        return unlike is not None or any(arm in failing for arm in arms)
-
-    def hidden(self, report: MetricReport, environment: str) -> Bottleneck | None:
-        """What hides a difference between an environment and the baseline; nothing hides resource use."""
-        if report.resource_use:
-            return None
-        sides = [self.limits.get((report.workload, report.level, name), ()) for name in (self.baseline, environment)]
-        return shared_limit(sides[0], sides[1], report.unit)
-
-    def with_breaks(self, report: MetricReport, row: Comparison) -> Comparison:
-        """Give a comparison that knows which of its sides broke."""
-        own, other = (
-            self.broken.get((report.workload, report.level, name)) for name in (row.environment, self.baseline)
-        )
-        return replace(row, broke=own, baseline_broke=other)
-
 
 def by_cell(trials: Sequence[TrialRow]) -> dict[tuple[str, Level], list[TrialRow]]:
-    """Give the trials of each workload and level."""
-    found: dict[tuple[str, Level], list[TrialRow]] = {}
+    """Return the trials of each workload and level."""
+    cells: dict[tuple[str, Level], list[TrialRow]] = {}
     for trial in trials:
-        found.setdefault((trial.workload, trial.level), []).append(trial)
-    return found
+        cells.setdefault((trial.workload, trial.level), []).append(trial)
+    return cells

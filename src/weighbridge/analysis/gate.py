@@ -10,13 +10,12 @@ from dataclasses import dataclass
 from typing import Literal
 
 from weighbridge.analysis.comparisons import difference_unit
+from weighbridge.analysis.judgement import never_equivalent
 from weighbridge.analysis.limit import Limit, Target, amount, targets
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.statistics import Cost, Interval
-from weighbridge.statistics.sequential import FEWEST
+from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.statistics.verdicts import within_noise
-
-__all__ = ["FEWEST", "Finding", "Outcome", "Reason", "compared", "find", "judge", "unusable"]
 
 Outcome = Literal["exceeded", "kept", "undecided"]
 Reason = Literal[
@@ -90,12 +89,12 @@ def unusable(outcome: Outcome, report: MetricReport, row: Comparison, analysis: 
     unknown = context is not None and context.paths.missing(
         report.workload, report.level, analysis.baseline, row.environment
     )
-    unlike = context is not None and context.never_equivalent(report, row.environment, ())
+    unlike = context is not None and never_equivalent(context, report, row.environment, ())
     selection = {remark.code for remark in row.remarks} & {"selected", "broke"}
     reasons: dict[Reason, bool] = {
         "untrusted": analysis.trust.trusted is False,
         "hidden": str(row.verdict) == "hidden",
-        "blocks": row.blocks < FEWEST,
+        "blocks": row.blocks < MIN_BLOCKS_VERDICT,
         "path": unknown,
         "durability": outcome == "kept" and unlike,  # what keeps less is quick for that
         "failed": outcome == "kept" and bool(selection),  # the runs that succeeded prove no small cost

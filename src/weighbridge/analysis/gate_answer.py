@@ -15,7 +15,7 @@ from typing import Literal
 
 from weighbridge.analysis.budget import budget_targets
 from weighbridge.analysis.comparisons import Key, grouped, scale
-from weighbridge.analysis.gate import FEWEST, Finding, Reason, find
+from weighbridge.analysis.gate import Finding, Reason, find
 from weighbridge.analysis.gate_spending import Spending
 from weighbridge.analysis.limit import Limit, Target, amount
 from weighbridge.analysis.overload import standing_values
@@ -24,6 +24,7 @@ from weighbridge.analysis.results import Analysis
 from weighbridge.model.decisions import Comparison, GateLook
 from weighbridge.statistics import Cost, compare, limit_p_value, verdicts
 from weighbridge.statistics.contrast import Paired
+from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.blocks import arm_values
 from weighbridge.store.run import RunStore, Value
 
@@ -96,7 +97,7 @@ def _judged(budget: Limit, target: Target, costs: "_Costs", spending: Spending) 
     if report is None or row is None or row.cost is None:
         return find(budget, target, costs.analysis, None), None
     if share <= 0:
-        reason: Reason = "blocks" if row.blocks < FEWEST else "spent"
+        reason: Reason = "blocks" if row.blocks < MIN_BLOCKS_VERDICT else "spent"
         return Finding(budget, target, "undecided", reason, blocks=row.blocks), None
     cost, sides = costs.at(target, share)
     p_value = limit_p_value(sides, cost, amount(budget, report), costs.looks)

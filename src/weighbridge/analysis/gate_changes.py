@@ -16,7 +16,8 @@ from weighbridge.analysis.gate_spending import Spending
 from weighbridge.analysis.limit import Limit, Target
 from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.statistics import verdicts
-from weighbridge.statistics.sequential import FEWEST, margin_p_value
+from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
+from weighbridge.statistics.sequential import margin_p_value
 
 Runs = tuple[ComparedRun, ComparedRun]
 """The earlier run, and the one that is judged."""
@@ -78,8 +79,8 @@ def _judged(margin: Limit, sides: _Sides, runs: Runs, spending: Spending, looks:
         return Finding(margin, target, "undecided", "other-unit", change=True), None
     if "difference" in (row.cost.scale, earlier.cost.scale):
         return Finding(margin, target, "undecided", "no-ratio", change=True), None
-    if min(row.blocks, earlier.blocks) < FEWEST or share <= 0:
-        why: Reason = "blocks" if min(row.blocks, earlier.blocks) < FEWEST else "spent"
+    if min(row.blocks, earlier.blocks) < MIN_BLOCKS_VERDICT or share <= 0:
+        why: Reason = "blocks" if min(row.blocks, earlier.blocks) < MIN_BLOCKS_VERDICT else "spent"
         return Finding(margin, target, "undecided", why, change=True), None
     found = cost_change(reports, both, runs, looks=looks, confidence=1 - verdicts.ALPHA * share)
     change = found.change

@@ -12,7 +12,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from weighbridge.analysis.condition_remarks import FewReadings
 from weighbridge.analysis.plan import FASTEST_HZ, meters_hz
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
@@ -20,7 +19,7 @@ from weighbridge.model.trial import PROMETHEUS
 from weighbridge.statistics.verdicts import FAILING
 from weighbridge.store.run import RunStore, Value
 
-ENOUGH = 5
+ENOUGH_READINGS = 5
 """Readings in the measured time of a trial below which a mean or a peak says little."""
 
 
@@ -32,14 +31,19 @@ class ReadingRate:
     measured_s: Mapping[int, float]
     chosen: bool = False
 
-    def too_few(self, trials: Sequence[int]) -> FewReadings | None:
-        """Say where these trials have too few readings (their median), and how many a second would do."""
-        seconds = median(self.measured_s[each] for each in trials) if trials else math.inf
-        if seconds * self.hz >= ENOUGH:
-            return None
-        wanted = math.ceil(ENOUGH / seconds) if seconds > 0 else math.inf
-        raised = None if wanted > FASTEST_HZ else int(max(wanted, math.floor(self.hz) + 1))
-        return FewReadings(self.hz, round(seconds * self.hz), raised, self.chosen)
+    def median_s(self, trials: Sequence[int]) -> float:
+        """Return the median of the trials' measured seconds; infinite without trials."""
+        return median(self.measured_s[each] for each in trials) if trials else math.inf
+
+    def enough(self, trials: Sequence[int]) -> bool:
+        """Whether the median trial has enough readings."""
+        return self.median_s(trials) * self.hz >= ENOUGH_READINGS
+
+    def enough_hz(self, trials: Sequence[int]) -> int | None:
+        """Return how many readings a second would be enough; None where the meters cannot read so often."""
+        seconds = self.median_s(trials)
+        wanted = math.ceil(ENOUGH_READINGS / seconds) if seconds > 0 else math.inf
+        return None if wanted > FASTEST_HZ else int(max(wanted, math.floor(self.hz) + 1))
 
 
 def readings(store: RunStore) -> ReadingRate | None:
@@ -65,7 +69,7 @@ def without_selections(
     """Return the values without figures that more than one in ten of an environment's good trials lack.
 
     ``robbed``: trials from which a hypervisor took CPU time. They lack them for that, whatever their size. Likewise
-    without those that meters read too seldom: fewer than `ENOUGH` times in the median trial.
+    without those that meters read too seldom: fewer than `ENOUGH_READINGS` times in the median trial.
     """
     trials: dict[tuple[str, Level], dict[str, set[int]]] = {}
     metrics: dict[tuple[str, Level], set[str]] = {}
@@ -76,14 +80,13 @@ def without_selections(
     has = Counter((*_cell(value), value.metric, value.environment) for value in counted)
     left_out: set[tuple[str, Level, str]] = set()
     for cell, sides in trials.items():
-        few = rate is not None and rate.too_few(
-            [each for ids in sides.values() for each in ids if each in rate.measured_s]
-        )
+        read = [each for ids in sides.values() for each in ids if rate is not None and each in rate.measured_s]
+        few = rate is not None and bool(read) and round(rate.median_s(read) * rate.hz) < ENOUGH_READINGS
         for metric in metrics[cell]:
             lacking = metric.startswith(SELECTED) and any(
                 has[*cell, metric, side] < (1 - FAILING) * len(ids.difference(robbed)) for side, ids in sides.items()
             )
-            seldom = metric.startswith(READ_MEANWHILE) and few and few.readings < ENOUGH
+            seldom = metric.startswith(READ_MEANWHILE) and few
             if (lacking and any(has[*cell, metric, side] for side in sides)) or seldom:
                 left_out.add((*cell, metric))
     return [value for value in values if (*_cell(value), value.metric) not in left_out]

@@ -1,181 +1,182 @@
-"""What a reader has to know beside a number, as typed values: a code, and figures and names in the fields.
+"""What a reader has to know beside a number: each remark is a class, and below it stands the rule that finds it.
 
-`weighbridge.report.text.remarks` has the words. Nothing here changes a number.
+A remark has a code, and figures and names in its fields: ``report --json`` has them as they are. Its words are in
+`weighbridge.report.text.remarks`. Nothing here changes a number.
+
+Remarks stand in the order of their rules, those that weigh most first. A rule is about one of these: a comparison, an
+environment's values of a metric, its trials, what the facts of a site say, or the run as a whole.
 """
 
-from dataclasses import dataclass
-from enum import StrEnum
-from typing import ClassVar
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Generic, TypeVar
 
+from pydantic import ValidationError
+
+from weighbridge.analysis.bottleneck import limit_of_most
+from weighbridge.analysis.conditions import (
+    COMPARED,
+    NO_HYPERVISOR,
+    PACKET_SIZES,
+    READABLE,
+    Fact,
+    Isolation,
+    bare,
+    emulators,
+)
+from weighbridge.analysis.context import Context
 from weighbridge.analysis.overload import Broke
-from weighbridge.model.flag import FlagKind
-from weighbridge.statistics import Interval
+from weighbridge.analysis.paths import ClientPlace, PathDifference
+from weighbridge.analysis.readings import ReadingRate
+from weighbridge.analysis.resources import CPU_TIME, SITES_CPU, by_difference
+from weighbridge.analysis.results import Comparison, MetricReport, Remark
+from weighbridge.analysis.trial_row import TrialRow
+from weighbridge.model.facts import HOST_DIFFERENCES, HostDifference
+from weighbridge.model.flag import BOTTLENECKS, Flag, FlagCode, FlagKind
+from weighbridge.model.host import InterruptTime
+from weighbridge.model.isolation import OUTSIDE
+from weighbridge.model.stored_study import StoredFile
+from weighbridge.statistics import Flags, Interval, cost_percent, flags, next_look
+from weighbridge.statistics.verdicts import ALPHA, excludes_no_cost, failing, proves_nothing, within_noise
+
+Subject = TypeVar("Subject")
+Rule = Callable[[Subject], Iterable[Remark]]
 
 
-class RemarkCode(StrEnum):
-    """Every code. They are stable: ``report --json`` has them."""
+class Rules(Generic[Subject]):
+    """The rules about subjects of one type, in the order of their remarks. An instance decorates a rule."""
 
-    AA = "aa"
-    NO_BLOCKS = "no-blocks"
-    ONE_BLOCK = "one-block"
-    EXPLORATORY = "exploratory"
-    INCOMPLETE = "incomplete"
-    EXTENDED = "extended"
-    TARGET = "target"
-    DIFFERENCE = "difference"
-    HOLM = "holm"
-    NOISE = "noise"
-    IDENTICAL = "identical"
-    STALLS = "stalls"
-    SELECTED = "selected"
-    OUTLIERS = "outliers"
-    DRIFT = "drift"
-    AUTOCORRELATION = "autocorrelation"
-    BROKE = "broke"
-    FAILED = "failed"
-    ERRORS = "errors"
-    TRIAL = "trial"
-    READINGS = "readings"
-    UNRESOLVED = "unresolved"
-    PACKET_SIZE = "packet-size"
-    CAPPED = "capped"
-    FRAGMENTS = "fragments"
-    PATH = "path"
-    NO_PATH = "no-path"
-    INTERRUPT_TIME = "interrupt-time"
-    DURABILITY = "durability"
-    CONFOUNDER = "confounder"
-    EMULATED = "emulated"
-    NESTED = "nested"
-    GUEST_TICKS = "guest-ticks"
-    UNVERIFIED = "unverified"
+    def __init__(self) -> None:
+        self._rules: list[Rule[Subject]] = []
+
+    def __call__(self, rule: Rule[Subject]) -> Rule[Subject]:
+        """Add a rule."""
+        self._rules.append(rule)
+        return rule
+
+    def remarks(self, subject: Subject) -> list[Remark]:
+        """Return what the rules find."""
+        return [remark for rule in self._rules for remark in rule(subject)]
 
 
 @dataclass(frozen=True, slots=True)
-class Remark:
-    """A remark; each class is one thing that can be said."""
+class ComparisonInRun:
+    """A comparison with its metric and what is known of its run."""
 
-    code: ClassVar[RemarkCode]
+    report: MetricReport
+    row: Comparison
+    context: Context
 
     @property
-    def unresolved_in(self) -> str:
-        """The environment whose value is below what can be resolved; empty of other remarks."""
-        return ""
+    def sides(self) -> tuple[str, str]:
+        """The baseline and the environment."""
+        return self.context.baseline, self.row.environment
 
-
-# -- about the blocks of a comparison --------------------------------------------------------------
+    @property
+    def trials(self) -> Sequence[TrialRow]:
+        """The trials of its workload and level."""
+        return self.context.of_cell(self.report.workload, self.report.level)
 
 
 @dataclass(frozen=True, slots=True)
-class AAArm(Remark):
-    """The comparison is that of the baseline with itself."""
+class ArmValues:
+    """An environment's values of a metric in the order in which they ran, and what looks wrong with them."""
 
-    code = RemarkCode.AA
+    environment: str
+    metric: str
+    values: Sequence[float]
+    flags: Flags
+
+
+@dataclass(frozen=True, slots=True)
+class ArmTrials:
+    """An environment's trials of a workload at a level, and whether they broke under its load."""
+
+    environment: str
+    trials: Sequence[TrialRow]
+    broke: Broke | None
+
+
+@dataclass(frozen=True, slots=True)
+class SiteFacts:
+    """The facts of an environment's site, and of the baseline's site of the same role (else of the userland)."""
+
+    environment: str
+    facts: Mapping[str, str]
     baseline: str
+    baseline_facts: Mapping[str, str]
 
 
-@dataclass(frozen=True, slots=True)
-class NoBlocks(Remark):
-    """No block has a value of both sides."""
-
-    code = RemarkCode.NO_BLOCKS
-
-
-@dataclass(frozen=True, slots=True)
-class OneBlock(Remark):
-    """A single block gives no interval."""
-
-    code = RemarkCode.ONE_BLOCK
+about_comparison: Rules[ComparisonInRun] = Rules()
+about_values: Rules[ArmValues] = Rules()
+about_trials: Rules[ArmTrials] = Rules()
+about_site: Rules[SiteFacts] = Rules()
+about_run: Rules[Context] = Rules()
+"""What differs in the run besides the isolation."""
+on_top: Rules[Context] = Rules()
+"""What stands before all costs of the run."""
 
 
-@dataclass(frozen=True, slots=True)
-class Exploratory(Remark):
-    """Fewer than ten blocks."""
-
-    code = RemarkCode.EXPLORATORY
-    blocks: int
-
-
-@dataclass(frozen=True, slots=True)
-class Incomplete(Remark):
-    """Fewer blocks than were planned or tried."""
-
-    code = RemarkCode.INCOMPLETE
-    blocks: int
-    planned: int
+def remarks_about(report: MetricReport, row: Comparison, context: Context) -> tuple[Remark, ...]:
+    """Return every remark about one comparison, the ones that weigh most first."""
+    comparison = ComparisonInRun(report, row, context)
+    remarks = about_comparison.remarks(comparison)
+    for environment in comparison.sides:
+        remarks += _arm_remarks(comparison, environment)
+    names = {*comparison.sides, OUTSIDE}
+    confounding = (each for each in _confounders_of(context) if isinstance(each, Confounder))
+    remarks += [each for each in confounding if each.environment in names]
+    return tuple(remarks)
 
 
-@dataclass(frozen=True, slots=True)
-class Extended(Remark):
-    """The number of blocks was changed; ``looked_after``: how many had finished at each change."""
+def _arm_remarks(comparison: ComparisonInRun, environment: str) -> list[Remark]:
+    """What is to be known of an environment's own values of a metric and of its trials."""
+    report, context = comparison.report, comparison.context
+    arm = report.workload, report.level, environment
 
-    code = RemarkCode.EXTENDED
-    planned: int
-    blocks: int
-    looked_after: tuple[int, ...]
+    def of_values() -> list[Remark]:
+        mine = (trial.values for trial in comparison.trials if trial.environment == environment)
+        values = [each[report.metric] for each in mine if report.metric in each]
+        return about_values.remarks(ArmValues(environment, report.metric, values, flags(values)))
 
+    def of_trials() -> list[Remark]:
+        mine = [trial for trial in comparison.trials if trial.environment == environment]
+        return about_trials.remarks(ArmTrials(environment, mine, context.broken.get(arm)))
 
-# -- about its cost --------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class TargetMissed(Remark):
-    """The precision asked for was not reached. ``target`` and ``half_width`` are fractions, this perhaps infinite."""
-
-    code = RemarkCode.TARGET
-    target: float
-    half_width: float
-    blocks: int
-    predicted_blocks: int | None
+    return context.once((*arm, report.metric), of_values) + context.once(arm, of_trials)
 
 
-@dataclass(frozen=True, slots=True)
-class AsDifference(Remark):
-    """The cost is a difference in ``unit``."""
+def confounders(
+    facts: Iterable[Fact], baseline: str, environments: Sequence[str], study: StoredFile | None = None
+) -> tuple[Remark, ...]:
+    """Return what differs besides the isolation: between hosts, and between the sites of environments.
 
-    code = RemarkCode.DIFFERENCE
-    difference: Interval
-    unit: str
-
-
-@dataclass(frozen=True, slots=True)
-class NotAfterHolm(Remark):
-    """The interval excludes no cost, the adjusted p-value does not."""
-
-    code = RemarkCode.HOLM
-    adjusted_p: float
-
-
-@dataclass(frozen=True, slots=True)
-class WithinNoise(Remark):
-    """The cost is no larger than the metric's noise floor.
-
-    It is a fraction, and the costs within it in percent; None where the cost is a difference.
+    A site's facts have the scope ``ENVIRONMENT`` or ``ENVIRONMENT/ROLE``. Then come options that a workload of
+    `study` has in one environment alone, and packet sizes that are not the baseline's.
     """
-
-    code = RemarkCode.NOISE
-    noise_floor: float | None = None
-    low: float | None = None
-    high: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Identical(Remark):
-    """All blocks say the same, and are too few to rule out chance."""
-
-    code = RemarkCode.IDENTICAL
-    blocks: int
-
-
-@dataclass(frozen=True, slots=True)
-class Stalls(Remark):
-    """The mean cost, in percent, is far from the typical one."""
-
-    code = RemarkCode.STALLS
-    mean_percent: Interval
+    facts = list(facts)
+    sites: dict[tuple[str, str], dict[str, str]] = {}
+    for scope, key, value, _ in facts:
+        name, _, role = scope.partition("/")
+        sites.setdefault((name, role), {})[key] = value
+    remarks: list[Remark] = [*_hosts_differ(sites.get((HOST_DIFFERENCES, ""), {}))]
+    for (name, role), site in sites.items():
+        if name in (*environments, OUTSIDE):
+            reference = {**sites.get(("userland", ""), {}), **sites.get((baseline, role), {})}
+            remarks += about_site.remarks(SiteFacts(name, site, baseline, reference))
+    sizes = [*_other_sizes(sites.get((PACKET_SIZES, ""), {}), baseline, environments)]
+    remarks += _own_options(study, environments, sizes)
+    return (*dict.fromkeys(remarks), *sizes)
 
 
-# -- about the values and trials of one environment ------------------------------------------------
+def _confounders_of(context: Context) -> tuple[Remark, ...]:
+    """Those of a run; options that workloads have of their own are said beside comparisons with its baseline."""
+    study = context.study if context.against is None else None
+    return context.once(
+        ("confounders", context.against),
+        lambda: confounders(context.facts, context.baseline, context.plan.environments, study),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,52 +186,643 @@ class AboutEnvironment(Remark):
     environment: str
 
 
-@dataclass(frozen=True, slots=True)
-class Selected(AboutEnvironment):
-    """So many trials failed that the cost is that of a selection."""
+class AboutCost(Remark):
+    """What is about the cost itself: where a comparison has too few blocks for one, nothing of it is said."""
 
-    code = RemarkCode.SELECTED
+    __slots__ = ()
+
+
+class PartOfCost(Remark):
+    """What makes a part of the cost: it is said in the sentence of the comparison."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Confounder(AboutEnvironment):
+    """What differs in an environment besides the isolation."""
+
+    code = "confounder"
+
+
+# -- about whose cost it is ------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class AAArm(Remark):
+    """The comparison is that of the baseline with itself."""
+
+    code = "aa"
+    baseline: str
+
+
+@about_comparison
+def _aa_arm(comparison: ComparisonInRun) -> Iterator[Remark]:
+    if comparison.row.aa:
+        yield AAArm(comparison.context.baseline)
+
+
+@dataclass(frozen=True, slots=True)
+class EmulatedCost(AboutEnvironment):
+    """A side of a comparison was measured under emulation; ``both``: the other, too (``layers`` are of both)."""
+
+    code = "emulated"
+    layers: tuple[str, ...]
+    both: bool = False
+
+
+@about_comparison
+def _emulated_cost(comparison: ComparisonInRun) -> Iterator[Remark]:
+    sides = {name: comparison.context.isolation.get(name, NO_HYPERVISOR) for name in reversed(comparison.sides)}
+    if all(side.emulated for side in sides.values()):
+        layers = dict.fromkeys(name for side in sides.values() for name in emulators(side))
+        yield EmulatedCost(comparison.row.environment, tuple(layers), both=True)
+    else:
+        yield from (EmulatedCost(name, emulators(side)) for name, side in sides.items() if side.emulated)
+
+
+@dataclass(frozen=True, slots=True)
+class Nested(Remark):
+    """These environments were measured on a host that is a guest itself, in ``layers``, the outermost first.
+
+    ``environments`` is empty beside a comparison whose sides both were on it.
+    """
+
+    code = "nested"
+    environments: tuple[str, ...]
+    host: str
+    layers: tuple[str, ...]
+
+
+@about_comparison
+def _nested_sides(comparison: ComparisonInRun) -> Iterator[Remark]:
+    """Where one such host is that of both sides it is told once; where only one side was on one, the top tells."""
+    sides = {name: _nested(comparison.context.isolation.get(name, NO_HYPERVISOR)) for name in comparison.sides}
+    environment, baseline = reversed(sides)
+    common = [each for each in sides[environment] if each in sides[baseline]]
+    if common or not all(sides.values()):
+        yield from common
+    else:
+        for name in (environment, baseline):
+            yield from (replace(each, environments=(name,)) for each in sides[name])
+
+
+def _nested(isolation: Isolation) -> list[Nested]:
+    """The hosts that are guests themselves."""
+    return [
+        Nested((), site.host, tuple(layer.name for layer in site.of_host)) for site in isolation.sites if site.of_host
+    ]
+
+
+# -- about the blocks of a comparison --------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class NoBlocks(Remark):
+    """No block has a value of both sides."""
+
+    code = "no-blocks"
+
+
+@about_comparison
+def _no_blocks(comparison: ComparisonInRun) -> Iterator[Remark]:
+    if comparison.row.cost is None and not comparison.row.broke_instead:
+        yield NoBlocks()
+
+
+@dataclass(frozen=True, slots=True)
+class OneBlock(AboutCost):
+    """A single block gives no interval."""
+
+    code = "one-block"
+
+
+@about_comparison
+def _one_block(comparison: ComparisonInRun) -> Iterator[Remark]:
+    if comparison.row.blocks == 1:
+        yield OneBlock()
+
+
+@dataclass(frozen=True, slots=True)
+class Exploratory(AboutCost):
+    """Fewer than ten blocks."""
+
+    code = "exploratory"
+    blocks: int
+
+
+@about_comparison
+def _exploratory(comparison: ComparisonInRun) -> Iterator[Remark]:
+    if comparison.row.blocks != 1 and comparison.row.exploratory:
+        yield Exploratory(comparison.row.blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class Incomplete(Remark):
+    """Fewer blocks than were planned or tried."""
+
+    code = "incomplete"
+    blocks: int
+    planned: int
+
+
+@about_comparison
+def _incomplete(comparison: ComparisonInRun) -> Iterator[Remark]:
+    row, trials = comparison.row, comparison.trials
+    if row.cost is None:
+        return
+    tried = {trial.block for trial in trials if trial.environment == row.environment}
+    planned = comparison.context.plan.planned_blocks or len(tried)
+    broke = {trial.block for trial in trials if trial.broke and trial.environment in comparison.sides}
+    if row.blocks + len(broke) < planned:
+        yield Incomplete(row.blocks, planned)
+
+
+@dataclass(frozen=True, slots=True)
+class Extended(Remark):
+    """The number of blocks was changed; ``looked_after``: how many had finished at each change."""
+
+    code = "extended"
+    planned: int
+    blocks: int
+    looked_after: tuple[int, ...]
+
+
+def _extended(context: Context) -> Iterator[Remark]:
+    looked = [change for change in context.plan.changes if change.looked]
+    if looked:
+        yield Extended(looked[0].planned, looked[-1].blocks, tuple(change.after for change in looked))
+
+
+@about_comparison
+def _extended_run(comparison: ComparisonInRun) -> Iterator[Remark]:
+    yield from _extended(comparison.context)
+
+
+# -- about its cost --------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class TargetMissed(AboutCost):
+    """The precision asked for was not reached. ``target`` and ``half_width`` are fractions, this perhaps infinite."""
+
+    code = "target"
+    target: float
+    half_width: float
+    blocks: int
+    predicted_blocks: int | None
+
+
+@about_comparison
+def _target_missed(comparison: ComparisonInRun) -> Iterator[Remark]:
+    """The target is about each workload's headline metric, in the comparisons with the run's baseline."""
+    row, context = comparison.row, comparison.context
+    target = context.plan.target if context.against is None else None
+    if target is None or row.cost is None or row.aa or not comparison.report.headline:
+        return
+    if not row.cost.half_width <= target:
+        predicted = next_look(row.cost.blocks, [row.cost], target).predicted_blocks
+        yield TargetMissed(target, row.cost.half_width, row.cost.blocks, predicted)
+
+
+@dataclass(frozen=True, slots=True)
+class AsDifference(AboutCost):
+    """The cost is a difference in ``unit``."""
+
+    code = "difference"
+    difference: Interval
+    unit: str
+
+
+@about_comparison
+def _as_difference(comparison: ComparisonInRun) -> Iterator[Remark]:
+    cost = comparison.row.cost
+    if cost is not None and cost.scale == "difference":
+        yield AsDifference(cost.interval, comparison.report.unit)
+
+
+@dataclass(frozen=True, slots=True)
+class Identical(AboutCost):
+    """All blocks say the same, and are too few to rule out chance."""
+
+    code = "identical"
+    blocks: int
+
+
+@about_comparison
+def _identical(comparison: ComparisonInRun) -> Iterator[Remark]:
+    row = comparison.row
+    if row.cost is not None and row.blocks > 1 and proves_nothing(row.cost) and not row.aa:
+        yield Identical(row.blocks)
+
+
+@dataclass(frozen=True, slots=True)
+class NotAfterHolm(AboutCost):
+    """The interval excludes no cost, the adjusted p-value does not."""
+
+    code = "holm"
+    adjusted_p: float
+
+
+@about_comparison
+def _not_after_holm(comparison: ComparisonInRun) -> Iterator[Remark]:
+    adjusted_p = comparison.row.adjusted_p
+    if _undecided_beside_no_cost(comparison.row) and adjusted_p is not None and adjusted_p > ALPHA:
+        yield NotAfterHolm(adjusted_p)
+
+
+@dataclass(frozen=True, slots=True)
+class WithinNoise(AboutCost):
+    """The cost is no larger than the metric's noise floor.
+
+    It is a fraction, and the costs within it in percent; None where the cost is a difference.
+    """
+
+    code = "noise"
+    noise_floor: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+@about_comparison
+def _within_noise(comparison: ComparisonInRun) -> Iterator[Remark]:
+    report, row = comparison.report, comparison.row
+    aa = report.aa.cost if report.aa else None
+    if row.cost is not None and _undecided_beside_no_cost(row) and within_noise(row.cost, aa):
+        low, high = report.noise if report.noise and report.noise_floor is not None else (None, None)
+        yield WithinNoise(report.noise_floor, low, high)
+
+
+def _undecided_beside_no_cost(row: Comparison) -> bool:
+    """Whether a comparison is inconclusive although its own interval excludes "no cost"."""
+    cost = row.cost if row.verdict == "inconclusive" and not row.aa else None
+    return cost is not None and excludes_no_cost(cost) and not cost.equivalent
+
+
+@dataclass(frozen=True, slots=True)
+class Stalls(Remark):
+    """The mean cost, in percent, is far from the typical one."""
+
+    code = "stalls"
+    mean_percent: Interval
+
+
+@about_comparison
+def _stalls(comparison: ComparisonInRun) -> Iterator[Remark]:
+    """With few blocks, neither of the two means says much."""
+    cost, tolerance = comparison.row.cost, comparison.context.tolerance
+    if cost is None or cost.exploratory or cost.disagreement is None or tolerance is None:
+        return
+    if cost.disagreement > tolerance and not cost.arithmetic.low <= cost.typical <= cost.arithmetic.high:
+        yield Stalls(cost_percent(cost.arithmetic, cost.better))
+
+
+# -- about what was measured under which conditions ------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class OtherPacketSize(PartOfCost):
+    """A comparison of two packet sizes: "1418 B"."""
+
+    code = "packet-size"
+    size: str
+    baseline_size: str
+
+
+@about_comparison
+def _other_packet_size(comparison: ComparisonInRun) -> Iterator[Remark]:
+    """A size that was probed and one that was given are the same when they are as large."""
+    baseline_size, size = (_packet_size(comparison, name) for name in comparison.sides)
+    if size and baseline_size and size != baseline_size:
+        yield OtherPacketSize(size, baseline_size)
+
+
+def _packet_size(comparison: ComparisonInRun, environment: str) -> str:
+    return bare(comparison.context.sizes.get(f"{environment}/{comparison.report.label}", ""))
+
+
+@dataclass(frozen=True, slots=True)
+class PacketSizes(AboutEnvironment):
+    """An environment's packet sizes where they are not the baseline's, each with the workloads concerned."""
+
+    code = "packet-size"
+    baseline: str
+    sizes: tuple[tuple[OtherPacketSize, tuple[str, ...]], ...]
+
+    @property
+    def labels(self) -> frozenset[str]:
+        """Every workload concerned."""
+        return frozenset(label for _, labels in self.sizes for label in labels)
+
+
+def _other_sizes(sizes: Mapping[str, str], baseline: str, environments: Sequence[str]) -> Iterator[PacketSizes]:
+    for name in environments:
+        by_size: dict[OtherPacketSize, list[str]] = {}
+        for place, size in sizes.items():
+            environment, _, label = place.partition("/")
+            reference = sizes.get(f"{baseline}/{label}")
+            if environment == name and reference is not None and bare(size) != bare(reference):
+                by_size.setdefault(OtherPacketSize(bare(size), bare(reference)), []).append(label)
+        if by_size:
+            yield PacketSizes(name, baseline, tuple((each, tuple(labels)) for each, labels in by_size.items()))
+
+
+@dataclass(frozen=True, slots=True)
+class Capped(PartOfCost):
+    """Something limited most trials of one side (``trials`` of ``of``), and not of the other."""
+
+    code = "capped"
+    environment: str
+    limit: str
+    trials: int
+    of: int
+    of_baseline: bool
+
+
+@about_comparison
+def _capped(comparison: ComparisonInRun) -> Iterator[Remark]:
+    """Which of the two alone could do no better: where both could not, the verdict says so."""
+    report, row, context = comparison.report, comparison.row, comparison.context
+    if report.resource_use or row.cost is None or row.aa:
+        return
+    capped = []
+    for name in comparison.sides:
+        side = context.limits.get((report.workload, report.level, name), ())
+        if limited := limit_of_most(side, report.unit):
+            capped.append(Capped(name, limited[0], limited[1], len(side), name == context.baseline))
+    if len(capped) == 1:
+        yield capped[0]
+
+
+UDP_HEADERS = 28
+"""Bytes of the headers of IPv4 (RFC 791) and UDP (RFC 768) in a packet."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fragments(PartOfCost):
+    """What an environment's datagrams carry (``size``) is more than its path takes in one piece (bytes, both)."""
+
+    code = "fragments"
+    environment: str
+    size: int
+    in_one_piece: int
+
+
+@about_comparison
+def _fragments(comparison: ComparisonInRun) -> Iterator[Remark]:
+    """Which of the two alone sends its datagrams in pieces: that is a cost of their size on this path."""
+    fragments = []
+    for name in comparison.sides:
+        path, size = comparison.context.paths.of(name, comparison.report.level), _packet_size(comparison, name)
+        payload = int(size.split()[0]) if size.endswith(" B") and size.split()[0].isdecimal() else 0
+        if path is not None and path.mtu and payload + UDP_HEADERS > path.mtu:
+            fragments.append(Fragments(name, payload, path.mtu - UDP_HEADERS))
+    if len(fragments) == 1:
+        yield fragments[0]
+
+
+@dataclass(frozen=True, slots=True)
+class NoPath(Remark):
+    """The network path of one of the two is not known."""
+
+    code = "no-path"
+
+
+@about_comparison
+def _no_path(comparison: ComparisonInRun) -> Iterator[Remark]:
+    report = comparison.report
+    if comparison.context.paths.missing(report.workload, report.level, *comparison.sides):
+        yield NoPath()
+
+
+@dataclass(frozen=True, slots=True)
+class OtherPath(Remark):
+    """The environments' network path is another one than the baseline's.
+
+    ``environments`` is empty beside a comparison, ``place`` None where all clients are in one.
+    """
+
+    code = "path"
+    difference: PathDifference
+    environments: tuple[str, ...] = ()
+    place: ClientPlace | None = None
+
+
+@about_comparison
+def _other_path(comparison: ComparisonInRun) -> Iterator[Remark]:
+    report, (baseline, environment) = comparison.report, comparison.sides
+    unlike = comparison.context.paths.difference(report.workload, report.level, environment, baseline)
+    if unlike:
+        yield OtherPath(unlike)
+
+
+@dataclass(frozen=True, slots=True)
+class PathsUnrecorded(Remark):
+    """The run is from before network paths were recorded."""
+
+    code = "path"
+
+
+@dataclass(frozen=True, slots=True)
+class OtherDurability(PartOfCost):
+    """The environment keeps otherwise what it acknowledged; empty where it is not known.
+
+    Beside a comparison without ``environment`` and ``labels``.
+    """
+
+    code = "durability"
+    durability: str
+    baseline_durability: str
+    baseline: str
+    environment: str = ""
+    labels: tuple[str, ...] = ()
+
+
+@about_comparison
+def _other_durability(comparison: ComparisonInRun) -> Iterator[Remark]:
+    durability, (baseline, environment) = comparison.context.durability, comparison.sides
+    mine, other = (durability.get(f"{name}/{comparison.report.label}", "") for name in (environment, baseline))
+    if mine != other:
+        yield OtherDurability(mine, other, baseline)
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptTimeApart(Remark):
+    """A site's CPU time leaves out interrupts: surely, or perhaps."""
+
+    code = "interrupt-time"
+    sure: bool
+
+
+@about_comparison
+def _interrupt_time_apart(comparison: ComparisonInRun) -> Iterator[Remark]:
+    charged: InterruptTime = "charged to the interrupted task"
+    apart: InterruptTime = "accounted apart"
+    kinds = comparison.context.interrupts
+    if comparison.report.metric.startswith(SITES_CPU) and not set(kinds) <= {charged}:
+        yield InterruptTimeApart(apart in kinds)
+
+
+@dataclass(frozen=True, slots=True)
+class GuestTicks(AboutEnvironment):
+    """CPU time of an environment is by the ticks of ``host``, a guest on an emulator, which tells it of no steal."""
+
+    code = "guest-ticks"
+    host: str
+
+
+@about_comparison
+def _guest_ticks(comparison: ComparisonInRun) -> Iterator[Remark]:
+    """Whose CPU time an emulated host counts; that of an emulator's process on a real machine is real."""
+    if comparison.report.metric.startswith(CPU_TIME):
+        yield from dict.fromkeys(
+            GuestTicks(name, site.host)
+            for name in reversed(comparison.sides)
+            for site in comparison.context.isolation.get(name, NO_HYPERVISOR).sites
+            if any(layer.emulated for layer in site.of_host)
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class FewReadings(Remark):
+    """The meters, at ``hz``, read so often in the median trial; ``wanted_hz`` would do, None where nothing would.
+
+    ``chosen``: a pilot block has chosen the trials' lengths, so that there is nothing to be changed.
+    """
+
+    code = "readings"
+    hz: float
+    readings: int
+    wanted_hz: int | None
+    chosen: bool = False
+
+
+@about_comparison
+def _few_readings(comparison: ComparisonInRun) -> Iterator[Remark]:
+    """What a host used and what memory peaked at is read a few times a second: short trials have too few readings."""
+    if by_difference(comparison.report.metric):
+        few = few_readings(comparison.context.readings, [trial.id for trial in comparison.trials if trial.ok])
+        yield from [few] if few else []
+
+
+def few_readings(rate: ReadingRate | None, trials: Sequence[int]) -> FewReadings | None:
+    """Return that the median of these trials has too few readings, and how many a second would do; None if enough."""
+    if rate is None or rate.enough(trials):
+        return None
+    return FewReadings(rate.hz, round(rate.median_s(trials) * rate.hz), rate.enough_hz(trials), rate.chosen)
+
+
+# -- about the values and trials of one environment ------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
 class Outliers(AboutEnvironment):
     """How many of its runs are far from the others."""
 
-    code = RemarkCode.OUTLIERS
+    code = "outliers"
     outliers: int
     runs: int
+
+
+@about_values
+def _outliers(values: ArmValues) -> Iterator[Remark]:
+    if values.flags.outliers:
+        yield Outliers(values.environment, len(values.flags.outliers), len(values.values))
 
 
 @dataclass(frozen=True, slots=True)
 class Drift(AboutEnvironment):
     """Its values rise or fall during the session (Kendall's tau)."""
 
-    code = RemarkCode.DRIFT
+    code = "drift"
     tau: float
+
+
+@about_values
+def _drift(values: ArmValues) -> Iterator[Remark]:
+    if values.flags.drift is not None and values.flags.drift.flagged:
+        yield Drift(values.environment, values.flags.drift.statistic)
 
 
 @dataclass(frozen=True, slots=True)
 class Autocorrelation(AboutEnvironment):
     """Its successive runs resemble one another."""
 
-    code = RemarkCode.AUTOCORRELATION
+    code = "autocorrelation"
+
+
+@about_values
+def _autocorrelation(values: ArmValues) -> Iterator[Remark]:
+    if values.flags.autocorrelation is not None and values.flags.autocorrelation.flagged:
+        yield Autocorrelation(values.environment)
+
+
+MEMORY_PER_SITE = "memory_per_site"
+"""The growth of all of the machine's used memory with each site: no site uses less than nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unresolved(AboutEnvironment):
+    """In ``count`` of ``trials`` the growth of the machine's memory was zero or less: it hides that of the sites."""
+
+    code = "unresolved"
+    count: int
+    trials: int
+
+    @property
+    def unresolved_in(self) -> str:
+        """The environment itself."""
+        return self.environment
+
+
+@about_values
+def _unresolved(values: ArmValues) -> Iterator[Remark]:
+    impossible = sum(value <= 0 for value in values.values) if values.metric == MEMORY_PER_SITE else 0
+    if impossible:
+        yield Unresolved(values.environment, impossible, len(values.values))
 
 
 @dataclass(frozen=True, slots=True)
 class BrokeUnderLoad(AboutEnvironment):
     """Its trials broke under their load."""
 
-    code = RemarkCode.BROKE
+    code = "broke"
     broke: Broke
+
+
+@about_trials
+def _broke_under_load(arm: ArmTrials) -> Iterator[Remark]:
+    if arm.broke is not None:
+        yield BrokeUnderLoad(arm.environment, arm.broke)
 
 
 @dataclass(frozen=True, slots=True)
 class FailedTrials(AboutEnvironment):
     """How many of its ``trials`` gave no measurement; ``outcomes`` by frequency."""
 
-    code = RemarkCode.FAILED
+    code = "failed"
     trials: int
     outcomes: tuple[tuple[str, int], ...]
+
+
+@about_trials
+def _failed_trials(arm: ArmTrials) -> Iterator[Remark]:
+    outcomes = Counter(trial.outcome for trial in arm.trials if not (trial.ok or trial.broke))
+    if outcomes:
+        yield FailedTrials(arm.environment, len(arm.trials), tuple(outcomes.most_common()))
+
+
+@dataclass(frozen=True, slots=True)
+class Selected(AboutEnvironment):
+    """So many trials failed that the cost is that of a selection."""
+
+    code = "selected"
+
+
+@about_trials
+def _selected(arm: ArmTrials) -> Iterator[Remark]:
+    if failing([trial.ok for trial in arm.trials if not trial.broke]):
+        yield Selected(arm.environment)
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +838,7 @@ class FigureRange:
 class FlaggedTrials(AboutEnvironment):
     """How many of its ``trials`` have a flag of one kind."""
 
-    code = RemarkCode.TRIAL
+    code = "trial"
     flag: FlagKind
     count: int
     trials: int
@@ -257,4 +849,258 @@ class FlaggedTrials(AboutEnvironment):
 class ProgramErrors(FlaggedTrials):
     """How many of its trials' programs reported errors."""
 
-    code = RemarkCode.ERRORS
+    code = "errors"
+
+
+@about_trials
+def _flagged_trials(arm: ArmTrials) -> Iterator[Remark]:
+    yield from flagged_trials(arm.environment, arm.trials)
+
+
+def flagged_trials(environment: str, trials: Sequence[TrialRow]) -> list[FlaggedTrials]:
+    """Return each kind of flag that an environment's trials have, the most frequent first."""
+    by_kind = _flags_by_kind(trials)
+    return [
+        (ProgramErrors if kind.code == FlagCode.PROGRAM_ERRORS else FlaggedTrials)(
+            environment, kind, count, len(trials), figure_ranges(by_kind[kind])
+        )
+        for kind, count in _trials_by_kind(trials).most_common()
+    ]
+
+
+NEARLY_ALL = 0.75
+"""Share of the environments from which a flag is said once for all of them."""
+
+
+def common_flags(trials: Sequence[TrialRow]) -> list[FlaggedTrials]:
+    """Return the kinds that are about nearly all environments, so that they need not be said of each of them."""
+    arms: dict[str, list[TrialRow]] = {}
+    for trial in trials:
+        arms.setdefault(trial.environment, []).append(trial)
+    concerned = Counter(kind for mine in arms.values() for kind in _trials_by_kind(mine))
+    by_kind = _flags_by_kind(trials)
+    return [
+        FlaggedTrials("", kind, count, len(trials), figure_ranges(by_kind[kind]))
+        for kind, count in _trials_by_kind(trials).items()
+        if len(arms) > 1 and concerned[kind] >= NEARLY_ALL * len(arms) and kind.code != FlagCode.PROGRAM_ERRORS
+    ]
+
+
+def without_flags(remarks: Iterable[Remark], kinds: Collection[FlagKind]) -> list[Remark]:
+    """Return the remarks but for those about these kinds of flags."""
+    return [each for each in remarks if not (isinstance(each, FlaggedTrials) and each.flag in kinds)]
+
+
+def kind_of(flag: Flag) -> FlagKind:
+    """Return what a flag is about, without its figures: flags of one kind are counted together."""
+    return FlagKind(flag.code, flag.where, flag.text if flag.code == FlagCode.OTHER else "")
+
+
+def figure_ranges(of: Iterable[Flag]) -> tuple[FigureRange, ...]:
+    """Return the smallest and the largest of each figure that flags have."""
+    values: dict[str, list[float]] = {}
+    for flag in of:
+        for name, value in flag.figures.items():
+            values.setdefault(name, []).append(value)
+    return tuple(FigureRange(name, min(mine), max(mine)) for name, mine in values.items())
+
+
+def _trials_by_kind(trials: Sequence[TrialRow]) -> Counter[FlagKind]:
+    """How many trials have each kind. Of a bottleneck the verdicts tell, where it hides something."""
+    by_trial = ([flag for flag in trial.flags if flag.code not in BOTTLENECKS] for trial in trials)
+    return Counter(each for mine in by_trial for each in sorted({kind_of(flag) for flag in mine}))
+
+
+def _flags_by_kind(trials: Sequence[TrialRow]) -> dict[FlagKind, list[Flag]]:
+    by_kind: dict[FlagKind, list[Flag]] = {}
+    for flag in (flag for trial in trials for flag in trial.flags):
+        by_kind.setdefault(kind_of(flag), []).append(flag)
+    return by_kind
+
+
+# -- what differs besides the isolation ------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class HostsDiffer(Remark):
+    """The run's hosts differ; of a run of before this was data, ``sentence`` says how."""
+
+    code = "confounder"
+    difference: HostDifference | None
+    sentence: str = ""
+
+
+def _hosts_differ(differences: Mapping[str, str]) -> Iterator[HostsDiffer]:
+    for value in differences.values():
+        try:
+            yield HostsDiffer(HostDifference.model_validate_json(value))
+        except ValidationError:
+            yield HostsDiffer(None, value)
+
+
+@dataclass(frozen=True, slots=True)
+class NotHonoured(Confounder):
+    """A limit that an environment could not honour: which, and what its fact says."""
+
+    limit: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class NotMetered(Confounder):
+    """What no meter of an environment reads, and why."""
+
+    quantity: str
+    why: str
+
+
+@about_site
+def _not_honoured_or_metered(site: SiteFacts) -> Iterator[Remark]:
+    kinds = {"not honoured": NotHonoured, "not metered": NotMetered}
+    for key, value in site.facts.items():
+        for prefix, kind in kinds.items():
+            if key.startswith(prefix):
+                yield kind(site.environment, key.removeprefix(prefix).lstrip(": "), value)
+
+
+@dataclass(frozen=True, slots=True)
+class OtherValue(Confounder):
+    """A fact of its site that is not the baseline's; both values are empty where they are digests, or too long."""
+
+    fact: str
+    baseline: str
+    value: str = ""
+    baseline_value: str = ""
+
+
+@about_site
+def _other_value(site: SiteFacts) -> Iterator[Remark]:
+    """Of the facts in `COMPARED` and those that begin with ``version``."""
+    if site.environment in (site.baseline, OUTSIDE):
+        return
+    for key, value in site.facts.items():
+        other = site.baseline_facts.get(key, value)
+        if (key in COMPARED or key.startswith("version")) and other != value:
+            fact = key.removeprefix("version").lstrip(": ") or "version"
+            values = (value, other) if max(len(value), len(other)) <= READABLE else ()
+            yield OtherValue(site.environment, fact, site.baseline, *values)
+
+
+@dataclass(frozen=True, slots=True)
+class OwnOptions(Confounder):
+    """Options that workloads have in this environment alone."""
+
+    workloads: tuple[tuple[str, tuple[tuple[str, str], ...]], ...]
+
+
+def _own_options(
+    study: StoredFile | None, environments: Sequence[str], sizes: Sequence[PacketSizes]
+) -> Iterator[OwnOptions]:
+    """Of the workloads whose packet sizes are not said already."""
+    for name in environments:
+        own = study.environments.get(name) if study is not None else None
+        labels = {label.split(" (")[0] for each in sizes if each.environment == name for label in each.labels}
+        workloads = tuple(
+            (workload, tuple((key, str(value)) for key, value in options.items()))
+            for workload, options in ((own.workloads or {}).items() if own is not None else ())
+            if workload not in labels
+        )
+        if workloads:
+            yield OwnOptions(name, workloads)
+
+
+@about_run
+def _confounders_of_run(context: Context) -> Iterable[Remark]:
+    return _confounders_of(context)
+
+
+@about_run
+def _other_durabilities(context: Context) -> Iterator[Remark]:
+    labels: dict[OtherDurability, list[str]] = {}
+    for place, mine in context.durability.items():
+        environment, _, label = place.partition("/")
+        other = context.durability.get(f"{context.baseline}/{label}", "")
+        if mine != other:
+            unlike = OtherDurability(mine, other, context.baseline, environment)
+            labels.setdefault(unlike, []).append(label)
+    yield from (replace(unlike, labels=tuple(mine)) for unlike, mine in labels.items())
+
+
+@about_run
+def _other_paths(context: Context) -> Iterator[Remark]:
+    paths, plan = context.paths, context.plan
+    if paths.networked is None:
+        if len(plan.environments) > 1:
+            yield PathsUnrecorded()
+        return
+    alike: dict[OtherPath, dict[str, None]] = {}
+    for workload, level in context.labels:
+        for name in plan.compared_on(workload, level):
+            if unlike := paths.difference(workload, level, name, plan.baseline):
+                place = paths.place(paths.client_of(level)) if len(paths.clients) > 1 else None
+                alike.setdefault(OtherPath(unlike, place=place), {})[name] = None
+    yield from (replace(each, environments=tuple(names)) for each, names in alike.items())
+
+
+about_run(_extended)
+
+
+# -- what stands on top ----------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Emulated(Remark):
+    """These environments were measured under emulation: what they cost is the cost of the emulators in ``layers``.
+
+    ``baseline`` is its name where it is one of them, else empty: every cost is then one of an emulator.
+    """
+
+    code = "emulated"
+    environments: tuple[str, ...]
+    layers: tuple[str, ...]
+    baseline: str = ""
+
+
+@on_top
+def _emulated(context: Context) -> Iterator[Remark]:
+    emulated = {name: each for name, each in context.isolation.items() if each.emulated}
+    if emulated:
+        layers = dict.fromkeys(name for each in emulated.values() for name in emulators(each))
+        yield Emulated(tuple(emulated), tuple(layers), context.baseline if context.baseline in emulated else "")
+
+
+@on_top
+def _nested_environments(context: Context) -> Iterator[Remark]:
+    hosts: dict[Nested, dict[str, None]] = {}
+    for name, isolation in context.isolation.items():
+        for host in _nested(isolation):
+            hosts.setdefault(host, {})[name] = None
+    yield from (replace(host, environments=tuple(names)) for host, names in hosts.items())
+
+
+UNVERIFIED = "unverified"
+"""Scope of what was never seen to work on real hardware: environment or "host NAME" -> what of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unverified(Remark):
+    """An environment, or a ``host``, of a kind that was never seen to work on real hardware: ``what`` was not."""
+
+    code = "unverified"
+    environment: str
+    host: str
+    what: str
+
+
+@on_top
+def _unverified(context: Context) -> Iterable[Remark]:
+    return unverified(context.facts, context.plan.environments)
+
+
+def unverified(facts: Iterable[Fact], environments: Sequence[str]) -> tuple[Remark, ...]:
+    """Return what a run has of that scope, each once."""
+    stated = dict.fromkeys((key, value) for scope, key, value, _ in facts if scope == UNVERIFIED)
+    return tuple(
+        Unverified(key, "", what) if key in environments else Unverified("", key.removeprefix("host "), what)
+        for key, what in stated
+    )

@@ -3,18 +3,16 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import ClassVar
 
 from weighbridge.analysis.bottleneck import Bottleneck
-from weighbridge.analysis.conditions import Calibration
+from weighbridge.analysis.conditions import Calibration, Durabilities, Isolation, PowerCuts
+from weighbridge.analysis.context import Context
 from weighbridge.analysis.curves import LoadSweep
-from weighbridge.analysis.durability import Durabilities, PowerCuts
-from weighbridge.analysis.isolation import Isolation
 from weighbridge.analysis.latency import LatencyReport
 from weighbridge.analysis.overload import Broke
 from weighbridge.analysis.paths import Paths
 from weighbridge.analysis.plan import Change
-from weighbridge.analysis.remarks import Remark
 from weighbridge.analysis.resources import is_resource_use
 from weighbridge.analysis.sessions import Sessions
 from weighbridge.analysis.trial_row import TrialRow
@@ -22,13 +20,21 @@ from weighbridge.model.decisions import LeftOut, TrialLength
 from weighbridge.model.level import Level
 from weighbridge.model.study import Rung
 from weighbridge.statistics import Better, Cost, SlowRuns, Verdict
+from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.statistics.verdicts import noise_range
 
-if TYPE_CHECKING:
-    from weighbridge.analysis.context import Context
 
-FEW_BLOCKS = 5
-"""Blocks below which a report shows the measured values, and neither costs nor noise floors."""
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """What a reader has to know beside a number; each class (`weighbridge.analysis.remarks`) is one thing to say."""
+
+    code: ClassVar[str]
+    """Stable: ``report --json`` has it."""
+
+    @property
+    def unresolved_in(self) -> str:
+        """The environment whose value is below what can be resolved; empty of other remarks."""
+        return ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +75,7 @@ class Comparison:
     @property
     def few(self) -> bool:
         """Whether the cost is made of so few blocks that the values are shown instead of it."""
-        return self.cost is not None and self.cost.blocks < FEW_BLOCKS
+        return self.cost is not None and self.cost.blocks < MIN_BLOCKS_VERDICT
 
     @property
     def shown_as(self) -> str:
@@ -240,7 +246,7 @@ class Analysis:
     """What stands before all costs: which are an emulator's, which those inside of a guest, what is unverified."""
     sessions: Sessions = field(default_factory=Sessions)
     """How often the run was begun or went on, and which blocks are of which time."""
-    context: "Context | None" = field(default=None, repr=False, compare=False)
+    context: Context | None = field(default=None, repr=False, compare=False)
     """What further comparisons of this run are judged by; None in an analysis that is for people's eyes."""
     trials_of: Mapping[str, Sequence[TrialRow]] = field(init=False, repr=False, compare=False)
     """The trials of each label that has any, in the order in which they ran."""

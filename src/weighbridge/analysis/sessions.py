@@ -8,7 +8,7 @@ from bisect import bisect_right
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from weighbridge.analysis.confounders import COMPARED, Fact
+from weighbridge.analysis.conditions import COMPARED, Fact
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.level import Level

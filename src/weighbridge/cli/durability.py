@@ -46,7 +46,7 @@ def register(app: typer.Typer) -> None:
         from weighbridge.cli.approval import confirm_continued, confirm_named
         from weighbridge.cli.progress import show
         from weighbridge.cli.runs import run_directory
-        from weighbridge.report.text.durability import how_kept, power_cut_verdict
+        from weighbridge.report.text.conditions import how_kept, power_cut_verdict
         from weighbridge.runner.durability import check_durability
         from weighbridge.runner.signals import interruptible
         from weighbridge.store.run import RunStore
@@ -111,7 +111,7 @@ def document_of(found: "Durability") -> dict[str, Any]:
 def _print(found: "Durability") -> None:
     from rich.table import Table
 
-    from weighbridge.report.text.durability import HOW_CHECKED, how_kept, power_cut_verdict
+    from weighbridge.report.text.conditions import HOW_CHECKED, how_kept, power_cut_verdict
 
     table = Table("environment", "storage", "written by", "acknowledged records", box=None, pad_edge=False)
     for each in found.checked:

@@ -30,7 +30,7 @@ def register(app: typer.Typer) -> None:
         from weighbridge.errors import RunDirectoryError
         from weighbridge.report.export.history_json import history_json
         from weighbridge.report.terminal_history import print_history
-        from weighbridge.report.text.history import why_skipped
+        from weighbridge.report.text.between_runs import why_skipped
 
         if not directory.is_dir():
             what = "is no folder" if directory.exists() else "does not exist"

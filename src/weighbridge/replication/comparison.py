@@ -11,13 +11,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Generic, Literal, TypeVar
 
-from weighbridge.analysis.comparison_remarks import remarks_about
 from weighbridge.analysis.comparisons import comparison
+from weighbridge.analysis.conditions import NO_HYPERVISOR
 from weighbridge.analysis.context import Context
-from weighbridge.analysis.isolation import NO_HYPERVISOR
 from weighbridge.analysis.judgement import judged
 from weighbridge.analysis.overload import without_retries
-from weighbridge.analysis.results import FEW_BLOCKS, Analysis, Comparison, MetricReport
+from weighbridge.analysis.remarks import remarks_about
+from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.model.level import level_label
 from weighbridge.replication import proof
 from weighbridge.replication.proof import PublishedPair, PublishedRow, PublishedSpread
@@ -28,6 +28,7 @@ from weighbridge.report.text.verdicts import broke_count
 from weighbridge.statistics import Contrast, verdicts
 from weighbridge.statistics.one_sample import Spread, spread
 from weighbridge.statistics.parametric import TTest, t_test
+from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.run import Value
 
 Direction = Literal[
@@ -49,8 +50,8 @@ Agreement = Literal[
     "sign and significance", "sign", "significance", "neither", "sign, in too few blocks",
     "other sign, in too few blocks", "not measured",
 ]  # fmt: skip
-"""The verdicts on a paired difference. Of less than `FEW_BLOCKS` pairs a test is hardly ever significant: that agrees
-with nothing."""
+"""The verdicts on a paired difference. Of less than `MIN_BLOCKS_VERDICT` pairs a test is hardly ever significant:
+that agrees with nothing."""
 SIGNIFICANT = 0.05
 """The level at which the published study calls a difference significant, and this table both."""
 
@@ -212,7 +213,7 @@ def asked(analysis: Analysis, report: MetricReport, environment: str, against: s
         return None
     context = analysis.context
     if against != analysis.baseline:
-        context = context.between(against, environment)
+        context = context.with_against(against)
     row, p_value = comparison(values, context.plan, environment, against)
     if row.cost is None:
         return None
@@ -358,7 +359,7 @@ def agreement(own: PublishedPair, measured: TTest | None) -> Agreement:
     if measured is None:
         return "not measured"
     sign = measured.mean * own.mean > 0
-    if measured.pairs < FEW_BLOCKS:
+    if measured.pairs < MIN_BLOCKS_VERDICT:
         return "sign, in too few blocks" if sign else "other sign, in too few blocks"
     significant = measured.p is not None and measured.p < SIGNIFICANT
     alike = significant == (own.p < SIGNIFICANT)

@@ -8,20 +8,18 @@ from weighbridge.report.text.between_runs import (
     HOW_TO_READ,
     change_amount,
     change_verdict,
-    own_values_words,
-    pair_answer,
-    shown_as,
-    why_inconclusive,
-)
-from weighbridge.report.text.changed_conditions import (
     fact_lines,
     only_lines,
+    own_values_words,
+    pair_answer,
     run_letter,
     run_words,
     setting_words,
+    shown_as,
+    why_inconclusive,
     why_no_own_values,
 )
-from weighbridge.report.text.displayed_runs import displayed_runs
+from weighbridge.report.text.environments import displayed_runs
 from weighbridge.report.text.metric_names import metric_title
 from weighbridge.report.text.verdicts import cost_text
 

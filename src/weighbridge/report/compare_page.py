@@ -10,28 +10,26 @@ from weighbridge.report.charts.between import changes_of_pair, costs_of_runs, en
 from weighbridge.report.page import FULL_PX, HALF_PX, place, render
 from weighbridge.report.text.between_runs import (
     HOW_TO_READ,
-    change_amount,
-    change_verdict,
-    floor_words,
-    own_values_words,
-    pair_answer,
-    shown_as,
-    why_inconclusive,
-)
-from weighbridge.report.text.changed_conditions import (
     KINDS,
     blocks_words,
+    change_amount,
+    change_verdict,
     fact_lines,
     fact_words,
+    floor_words,
     only_lines,
+    own_values_words,
+    pair_answer,
     run_letter,
     setting_words,
+    shown_as,
     trust_words,
+    why_inconclusive,
     why_no_own_values,
 )
-from weighbridge.report.text.displayed_runs import displayed_runs
+from weighbridge.report.text.conditions import date_words
+from weighbridge.report.text.environments import displayed_runs
 from weighbridge.report.text.metric_names import metric_title
-from weighbridge.report.text.sessions import date_words
 from weighbridge.report.text.trust import trust_sentence
 from weighbridge.report.text.verdicts import cost_text
 

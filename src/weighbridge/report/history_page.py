@@ -5,10 +5,9 @@ from pathlib import Path
 from weighbridge.analysis.history import History
 from weighbridge.report.charts.history import changes, environment_colours, over_runs, series_of
 from weighbridge.report.page import FULL_PX, place, render
-from weighbridge.report.text.changed_conditions import fact_lines, trust_words
-from weighbridge.report.text.displayed_runs import displayed_history
-from weighbridge.report.text.history import cost_words, why_skipped
-from weighbridge.report.text.sessions import date_words
+from weighbridge.report.text.between_runs import cost_words, fact_lines, trust_words, why_skipped
+from weighbridge.report.text.conditions import date_words
+from weighbridge.report.text.environments import displayed_history
 
 
 def write_history(found: History, path: Path) -> None:

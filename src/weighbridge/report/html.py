@@ -17,13 +17,11 @@ from weighbridge.report.sections.overtime import overtime_sections
 from weighbridge.report.sections.paths import path_sections
 from weighbridge.report.sections.trials import trial_groups
 from weighbridge.report.text.answer import answer
-from weighbridge.report.text.conditions import condition_lines
+from weighbridge.report.text.conditions import condition_lines, left_out_lines, session_lines
 from weighbridge.report.text.curves import broke_sentences
 from weighbridge.report.text.environments import displayed
-from weighbridge.report.text.left_out import left_out_lines
 from weighbridge.report.text.paths import INTRODUCTION
-from weighbridge.report.text.remark_codes import CODES
-from weighbridge.report.text.sessions import session_lines
+from weighbridge.report.text.remarks import CODES
 from weighbridge.report.text.steps import LADDER_INTRODUCTION, ladder_sentences
 from weighbridge.report.text.summary import (
     disagreements,

@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING
 
 from weighbridge.analysis.overload import reason
-from weighbridge.analysis.remarks import RemarkCode
+from weighbridge.analysis.remarks import FewReadings
 from weighbridge.analysis.results import Analysis, MetricReport
 from weighbridge.model.flag import FlagKind
 from weighbridge.model.text import printable
@@ -13,16 +13,18 @@ from weighbridge.report.terminal_paths import path_parts
 from weighbridge.report.terminal_tables import blocks_of, costs_table, percentiles_table, resources_table
 from weighbridge.report.terminal_wrap import keep_no_break_spaces
 from weighbridge.report.text.answer import answer
-from weighbridge.report.text.conditions import condition_lines
+from weighbridge.report.text.conditions import (
+    condition_lines,
+    durability_of,
+    left_out_lines,
+    session_lines,
+    sweep_durability,
+)
 from weighbridge.report.text.curves import curve_sentences, curve_title
-from weighbridge.report.text.durability import durability_of, sweep_durability
-from weighbridge.report.text.effect import effect
 from weighbridge.report.text.environments import displayed
 from weighbridge.report.text.formatting import TOO_FEW, quantities
-from weighbridge.report.text.left_out import left_out_lines
-from weighbridge.report.text.metric_names import metric_name, metric_title, titled
+from weighbridge.report.text.metric_names import metric_name, metric_title, titled, value_unit
 from weighbridge.report.text.remarks import remark_text
-from weighbridge.report.text.sessions import session_lines
 from weighbridge.report.text.steps import LADDER_INTRODUCTION, ladder_sentences
 from weighbridge.report.text.summary import (
     baseline_sentence,
@@ -35,8 +37,7 @@ from weighbridge.report.text.summary import (
 )
 from weighbridge.report.text.trial_flags import said_once
 from weighbridge.report.text.trust import imprecise, trust_sentence
-from weighbridge.report.text.units import value_unit
-from weighbridge.report.text.verdicts import broke_instead
+from weighbridge.report.text.verdicts import broke_instead, effect
 
 if TYPE_CHECKING:
     from rich.console import Console, RenderableType
@@ -96,7 +97,7 @@ def _print_cell(
     if not whole:
         _print_others(analysis, label, own[1:], used, out)
     for line in dict.fromkeys(remark_text(r) for m in used for row in m.comparisons for r in row.remarks
-                              if r.code == RemarkCode.READINGS):  # fmt: skip
+                              if isinstance(r, FewReadings)):  # fmt: skip
         out.print(_indented(line, "yellow"))
 
 

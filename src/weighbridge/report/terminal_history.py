@@ -7,10 +7,10 @@ from weighbridge.analysis.history import History, PastRun
 from weighbridge.model.text import printable
 from weighbridge.report.terminal_columns import SplitTable
 from weighbridge.report.terminal_wrap import keep_no_break_spaces
-from weighbridge.report.text.changed_conditions import changes_in_short, trust_words
-from weighbridge.report.text.displayed_runs import displayed_history
+from weighbridge.report.text.between_runs import changes_in_short, trust_words
+from weighbridge.report.text.conditions import date_words
+from weighbridge.report.text.environments import displayed_history
 from weighbridge.report.text.metric_names import metric_title
-from weighbridge.report.text.sessions import date_words
 from weighbridge.report.text.verdicts import cost_text
 
 if TYPE_CHECKING:

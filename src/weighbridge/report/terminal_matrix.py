@@ -5,8 +5,7 @@ from typing import TYPE_CHECKING
 
 from weighbridge.analysis.results import Analysis
 from weighbridge.model.text import printable
-from weighbridge.report.text.matrix import Matrix, matrix
-from weighbridge.report.text.matrix_words import cost_range, large, native, small
+from weighbridge.report.text.matrix import Matrix, cost_range, large, matrix, native, small
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -9,8 +9,7 @@ from weighbridge.model.text import printable
 from weighbridge.report.terminal_columns import SplitTable, longest_line, narrowest, room, table, widths
 from weighbridge.report.terminal_matrix import STYLES
 from weighbridge.report.text.formatting import quantities, quantity, shared_unit
-from weighbridge.report.text.metric_names import metric_name
-from weighbridge.report.text.units import difference_unit_of, value_unit
+from weighbridge.report.text.metric_names import difference_unit_of, metric_name, value_unit
 from weighbridge.report.text.verdicts import comparison_verdict, cost_text, resolved_text
 
 if TYPE_CHECKING:

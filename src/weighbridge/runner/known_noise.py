@@ -12,6 +12,7 @@ from typing import Any
 from weighbridge.model.study import Study
 from weighbridge.runner.estimate import blocks_in_time
 from weighbridge.statistics import expected_half_width
+from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.userland.build import cache_folder
 
 
@@ -20,8 +21,6 @@ def _file() -> Path:
 
 
 _RUN = "noise-run-"
-FEWEST = 5
-"""Blocks of which a half-width is told."""
 
 
 @contextlib.contextmanager
@@ -57,7 +56,7 @@ def expected(study: Study) -> tuple[str, Mapping[str, float]]:
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
         kept = json.loads(_file().read_text())
         fixed = study.file.repetitions.blocks or study.file.repetitions.min
-        blocks = fixed if study.file.repetitions.within is None else max(FEWEST, blocks_in_time(study))
+        blocks = fixed if study.file.repetitions.within is None else max(MIN_BLOCKS_VERDICT, blocks_in_time(study))
         kinds = {cell.kind for cell in study.cells}
         seen = {str(row["kind"]): float(row["variation"]) for row in kept["noise"] if row["kind"] in kinds}
         if all(math.isfinite(each) and each >= 0 for each in seen.values()):

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weighbridge.statistics.contrast import EXPLORATORY_BELOW, LOOKS_SHARE, OF_TWO, check_settings
+from weighbridge.statistics.contrast import LOOKS_SHARE, OF_TWO, check_settings
 from weighbridge.statistics.cost import (
     Better,
     Cost,
@@ -37,13 +37,11 @@ from weighbridge.statistics.cost import (
 )
 from weighbridge.statistics.parametric import Sample, welch_p_value
 from weighbridge.statistics.ranks import shift_interval
+from weighbridge.statistics.sample_size import MIN_BLOCKS_INTERVAL, MIN_BLOCKS_SIGNED_RANK
 from weighbridge.statistics.verdicts import ALPHA, SAME, noise_floor
 
 SESSION_ALLOWANCE = 0.01
 """By how much a cost ratio may differ between two sessions of the same, as a fraction."""
-
-FEWEST = 2
-"""Blocks of either run below which there is no interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +149,7 @@ def change(
         low=shown.low,
         high=shown.high,
         blocks=(one.size, other.size),
-        exploratory=min(one.size, other.size) < EXPLORATORY_BELOW,
+        exploratory=min(one.size, other.size) < MIN_BLOCKS_SIGNED_RANK,
         p_value=p_value,
         equivalent=equivalent,
         floor=floor,
@@ -234,7 +232,7 @@ def _separated_by_chance(first: int, second: int) -> float:
 
 def _shift(first: Floats, second: Floats, level: float) -> Interval:
     shift = shift_interval(first, second, level)
-    if min(first.size, second.size) >= EXPLORATORY_BELOW:
+    if min(first.size, second.size) >= MIN_BLOCKS_SIGNED_RANK:
         return shift
     welch = OF_TWO.unblocked((_described(first), _described(second)), level)
     if welch is None:  # no spread in either
@@ -255,8 +253,10 @@ def _equivalent(
 
 def _sample(values: Sequence[float]) -> Floats:
     found = np.asarray(values, dtype=np.float64)
-    if found.ndim != 1 or found.size < FEWEST:
-        raise ValueError(f"A change needs at least {FEWEST} blocks of both runs, but one has {found.size}.")
+    if found.ndim != 1 or found.size < MIN_BLOCKS_INTERVAL:
+        raise ValueError(
+            f"A change needs at least {MIN_BLOCKS_INTERVAL} blocks of both runs, but one has {found.size}."
+        )
     if not np.isfinite(found).all():
         raise ValueError("Every value must be finite: a missing or failed measurement cannot be compared.")
     return found

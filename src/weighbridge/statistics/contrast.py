@@ -20,9 +20,7 @@ import numpy as np
 from weighbridge.statistics.cost import Better, Cost, Floats, Interval, Scale, Verdict, exp_interval
 from weighbridge.statistics.parametric import Sample, fieller_interval, t_interval, welch_interval
 from weighbridge.statistics.ranks import hodges_lehmann, sign_flip_p_value, signed_rank_interval, signed_rank_p_value
-
-EXPLORATORY_BELOW = 10
-"""With fewer blocks the exact signed-rank interval is too coarse, and a t interval stands in."""
+from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK
 
 LOOKS_SHARE = 0.7
 """Share of the error that one of several looks may spend: 5 % becomes 3.5 %, the 96.5 % interval."""
@@ -124,7 +122,7 @@ class Contrast:
             geometric=geometric,
             arithmetic=arithmetic,
             blocks=effects.size,
-            exploratory=effects.size < EXPLORATORY_BELOW,
+            exploratory=effects.size < MIN_BLOCKS_SIGNED_RANK,
             p_value=min(1.0, _p_value(effects) / share),
             equivalent=equivalent,
             verdict=_verdict(inner, equivalent),
@@ -213,7 +211,7 @@ def _unequal(values: Sequence[Sequence[float]]) -> str:
 
 def _typical(effects: Floats, level: float) -> Interval:
     """Give the Hodges-Lehmann estimate with the interval that the number of blocks allows."""
-    if effects.size >= EXPLORATORY_BELOW:
+    if effects.size >= MIN_BLOCKS_SIGNED_RANK:
         return signed_rank_interval(effects, level)
     mean = t_interval(effects, level)
     estimate = hodges_lehmann(effects)  # may be off the mean: the interval never excludes its own estimate
@@ -221,7 +219,7 @@ def _typical(effects: Floats, level: float) -> Interval:
 
 
 def _p_value(effects: Floats) -> float:
-    exploratory = effects.size < EXPLORATORY_BELOW
+    exploratory = effects.size < MIN_BLOCKS_SIGNED_RANK
     return sign_flip_p_value(effects) if exploratory else signed_rank_p_value(effects)
 
 

@@ -7,10 +7,10 @@ from statistics import median
 
 import numpy as np
 
-from weighbridge.statistics.contrast import EXPLORATORY_BELOW
 from weighbridge.statistics.cost import Better, Interval
 from weighbridge.statistics.parametric import t_interval
 from weighbridge.statistics.ranks import signed_rank_interval
+from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK
 
 CONFIDENCE = 0.95
 
@@ -24,7 +24,7 @@ def typical_interval(values: Sequence[float]) -> Interval:
     middle = median(values)
     logs = min(values) > 0
     numbers = np.log(values) if logs else np.asarray(values, dtype=np.float64)
-    of = signed_rank_interval if len(values) >= EXPLORATORY_BELOW else t_interval
+    of = signed_rank_interval if len(values) >= MIN_BLOCKS_SIGNED_RANK else t_interval
     found = of(numbers, CONFIDENCE)
     with np.errstate(over="ignore"):
         low, high = (float(np.exp(each)) if logs else each for each in (found.low, found.high))

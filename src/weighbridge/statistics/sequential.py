@@ -15,6 +15,7 @@ from weighbridge.statistics.between import Change, shift_p_value
 from weighbridge.statistics.contrast import LOOKS_SHARE, OF_TWO, Paired
 from weighbridge.statistics.cost import Cost
 from weighbridge.statistics.precision import GROWTH
+from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.statistics.verdicts import family_p_value
 
 MOST_LOOKS = 5
@@ -25,9 +26,6 @@ SPENT = 0.8
 
 LEAST_SHARE = 1e-6
 """The share of the error below which a look spends nothing, and decides nothing."""
-
-FEWEST = 5
-"""Blocks below which an interval says too little to pass or fail anything."""
 
 
 def decision_looks(blocks: int, most: int) -> tuple[int, ...]:
@@ -49,7 +47,7 @@ def look_shares(looks: Sequence[int], left: float = 1.0) -> tuple[float, ...]:
     In proportion to the root of the blocks: in proportion to the blocks themselves ten blocks would get less than an
     exact interval of theirs needs. Nothing where there are too few to decide anything.
     """
-    weights = [math.sqrt(look) if look >= FEWEST else 0.0 for look in looks]
+    weights = [math.sqrt(look) if look >= MIN_BLOCKS_VERDICT else 0.0 for look in looks]
     whole = sum(weights)
     shares = (left * SPENT * weight / whole if whole else 0.0 for weight in weights)
     return tuple(share if share >= LEAST_SHARE else 0.0 for share in shares)

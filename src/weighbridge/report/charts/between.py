@@ -18,10 +18,8 @@ from weighbridge.report.charts.base import (
 )
 from weighbridge.report.charts.costs import axis_numbers, cost_axis, cost_limits, interval_axis, kept_inside
 from weighbridge.report.charts.labels import TWO_LINES, name_axis, row_px
-from weighbridge.report.text.between_runs import change_amount, change_verdict
-from weighbridge.report.text.changed_conditions import run_letter
-from weighbridge.report.text.metric_names import metric_title
-from weighbridge.report.text.units import difference_unit_of
+from weighbridge.report.text.between_runs import change_amount, change_verdict, run_letter
+from weighbridge.report.text.metric_names import difference_unit_of, metric_title
 from weighbridge.report.text.verdicts import comparison_verdict, cost_text
 
 RUN_PX = 16

@@ -20,8 +20,7 @@ from weighbridge.report.charts.base import (
 )
 from weighbridge.report.charts.labels import TWO_LINES, name_axis, row_px
 from weighbridge.report.text.formatting import margin
-from weighbridge.report.text.metric_names import metric_title
-from weighbridge.report.text.units import difference_unit_of
+from weighbridge.report.text.metric_names import difference_unit_of, metric_title
 from weighbridge.report.text.verdicts import comparison_verdict, cost_text
 
 FAR = 1000.0

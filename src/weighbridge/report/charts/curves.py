@@ -28,6 +28,7 @@ from weighbridge.report.text.curves import (
 )
 from weighbridge.report.text.formatting import quantity, readable_unit
 from weighbridge.report.text.verdicts import broke_count
+from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK
 
 CURVE_PX, LANE_PX = 270, 13
 """Height of the curves, and of each lane above them in which an environment's errors and breaks are marked."""
@@ -40,9 +41,6 @@ DECADE = 10.0
 
 BEYOND = 1.5
 """A band may reach this many times beyond the medians: what is wider runs out of the chart."""
-
-ENOUGH = 10
-"""Blocks from which the interval is that of the signed ranks."""
 
 AA_DASHED = nominal("aa", scale={"domain": [False, True], "range": [[1, 0], [6, 4]]}, legend=None)
 """The A/A arm is dashed: its grey is next to the baseline's."""
@@ -219,7 +217,9 @@ def _link(analysis: Analysis, label: str, environment: str) -> str:
 def curve_caption(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve) -> str:
     """Give how the curves are read."""
     fewest = min((point.blocks for curve in metric.curves for point in curve.points if point.blocks), default=0)
-    how = "signed-rank" if fewest >= ENOUGH else "Student's t below ten blocks, signed-rank from there"
+    how = (
+        "signed-rank" if fewest >= MIN_BLOCKS_SIGNED_RANK else "Student's t below ten blocks, signed-rank from there"
+    )
     parts = ["line: median over the blocks", f"band: 95 % interval of the typical value ({how})"]
     parts += [f"dashed: {analysis.aa_arm}, the baseline again"] if analysis.aa_arm else []
     if any(curve.peak for curve in metric.curves):

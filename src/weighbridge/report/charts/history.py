@@ -11,10 +11,9 @@ from weighbridge.model.level import Level
 from weighbridge.report.charts.base import BASELINE, PALETTE, Canvas, Chart, colour_of, layer, nominal, quantitative
 from weighbridge.report.charts.costs import axis_numbers, cost_limits, kept_inside
 from weighbridge.report.charts.labels import listed
-from weighbridge.report.text.changed_conditions import changes_in_short
-from weighbridge.report.text.metric_names import metric_title
-from weighbridge.report.text.sessions import date_words
-from weighbridge.report.text.units import difference_unit_of
+from weighbridge.report.text.between_runs import changes_in_short
+from weighbridge.report.text.conditions import date_words
+from weighbridge.report.text.metric_names import difference_unit_of, metric_title
 from weighbridge.report.text.verdicts import comparison_verdict, cost_text
 
 HEIGHT_PX = 260

@@ -18,9 +18,8 @@ from weighbridge.report.charts.base import (
 )
 from weighbridge.report.charts.labels import name_axis, row_px
 from weighbridge.report.text.formatting import quantity
-from weighbridge.report.text.metric_names import metric_name
+from weighbridge.report.text.metric_names import metric_name, value_unit
 from weighbridge.report.text.trial_flags import flags_text
-from weighbridge.report.text.units import value_unit
 
 RUNS_PX = 190
 EVERY_TICK = 12

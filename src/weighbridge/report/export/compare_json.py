@@ -19,7 +19,7 @@ from weighbridge.report.export.compare_document import (
 )
 from weighbridge.report.export.json import finite, worsening_json
 from weighbridge.report.export.provenance import date_of
-from weighbridge.report.text.changed_conditions import run_letter
+from weighbridge.report.text.between_runs import run_letter
 
 
 def compare_json(found: RunsCompared) -> CompareDocument:

@@ -3,13 +3,13 @@
 docs/reference.md says what the keys mean.
 """
 
-from typing import Any, Final, Literal, NotRequired
+from typing import Annotated, Any, Final, Literal, NotRequired
 
-from pydantic import ConfigDict, with_config
+from pydantic import ConfigDict, WithJsonSchema, with_config
 from typing_extensions import TypedDict
 
 from weighbridge.analysis.gate import Outcome, Reason
-from weighbridge.analysis.remarks import RemarkCode
+from weighbridge.report.text.remarks import CODES
 from weighbridge.statistics import Better, Verdict
 
 VERSION: Final = 4
@@ -68,7 +68,7 @@ class Hidden(TypedDict):
 class RemarkRow(TypedDict):
     """A remark beside a cost; further keys are its figures and names, and differ by code."""
 
-    code: RemarkCode
+    code: Annotated[str, WithJsonSchema({"enum": [*CODES], "type": "string"})]
     text: str
 
 

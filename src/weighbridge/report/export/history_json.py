@@ -5,7 +5,7 @@ from weighbridge.report.export.compare_document import HISTORY_VERSION, HistoryD
 from weighbridge.report.export.compare_json import facts_json
 from weighbridge.report.export.json import worsening_json
 from weighbridge.report.export.provenance import date_of
-from weighbridge.report.text.history import why_skipped
+from weighbridge.report.text.between_runs import why_skipped
 
 
 def history_json(found: History) -> HistoryDocument:

@@ -14,8 +14,7 @@ from weighbridge.analysis.curves import EnvironmentCurve, LoadSweep, MetricCurve
 from weighbridge.analysis.gate import Finding
 from weighbridge.analysis.latency import PERCENTS, Latency, LatencyReport
 from weighbridge.analysis.program_use import program_use
-from weighbridge.analysis.remarks import Remark
-from weighbridge.analysis.results import Analysis, Comparison, MetricReport
+from weighbridge.analysis.results import Analysis, Comparison, MetricReport, Remark
 from weighbridge.model.power_cut import PowerCut
 from weighbridge.report.export.document import (
     VERSION,
@@ -41,6 +40,7 @@ from weighbridge.report.export.within import within_json
 from weighbridge.report.text.remarks import coded_text, remark_text
 from weighbridge.report.text.steps import change_text
 from weighbridge.statistics import Cost
+from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK
 from weighbridge.store.run import RunStore
 
 
@@ -281,7 +281,7 @@ def cost_json(analysis: Analysis, report: MetricReport, row: Comparison, against
         "geometric": finite(ratio.geometric.estimate) if ratio and ratio.geometric else None,
         "arithmetic": finite(ratio.arithmetic.estimate) if ratio else None,
         "blocks": row.blocks,
-        "exploratory": row.blocks < 10,
+        "exploratory": row.blocks < MIN_BLOCKS_SIGNED_RANK,
         "resource_use": report.resource_use,
         "verdict": "inconclusive" if row.few and row.hidden is None else row.verdict,
         "baseline_emulated": within_json(analysis, against or analysis.baseline)["emulated"],

@@ -1,6 +1,6 @@
 """The hypervisors of environments, for machines."""
 
-from weighbridge.analysis.isolation import NO_HYPERVISOR
+from weighbridge.analysis.conditions import NO_HYPERVISOR
 from weighbridge.analysis.results import Analysis
 from weighbridge.report.export.document import LayerRow, Within
 

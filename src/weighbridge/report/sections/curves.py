@@ -10,6 +10,7 @@ from weighbridge.model.text import printable
 from weighbridge.report import charts
 from weighbridge.report.anchors import group
 from weighbridge.report.page import FULL_PX, place
+from weighbridge.report.text.conditions import sweep_durability
 from weighbridge.report.text.curves import (
     curve_label,
     curve_title,
@@ -20,7 +21,6 @@ from weighbridge.report.text.curves import (
     peak_doubt,
     peak_words,
 )
-from weighbridge.report.text.durability import sweep_durability
 from weighbridge.report.text.formatting import cost_of, quantity, shared_unit
 from weighbridge.report.text.verdicts import broke_count, comparison_verdict, cost_text
 from weighbridge.statistics import Cost

@@ -4,9 +4,8 @@ from typing import Any
 
 from weighbridge.analysis.results import Analysis
 from weighbridge.report.sections.metrics import levels_id, metric_id
-from weighbridge.report.text.effect import effect
-from weighbridge.report.text.matrix import Cell, MatrixRow, matrix
-from weighbridge.report.text.matrix_words import large, native, small, whole
+from weighbridge.report.text.matrix import Cell, MatrixRow, large, matrix, native, small, whole
+from weighbridge.report.text.verdicts import effect
 
 MOST_WIDE = 5
 """Environments up to which a page has room for values on one line with their units."""

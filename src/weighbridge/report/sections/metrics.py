@@ -14,11 +14,10 @@ from weighbridge.report import charts
 from weighbridge.report.anchors import group
 from weighbridge.report.page import HALF_PX, place
 from weighbridge.report.sections.programs import program_table
-from weighbridge.report.text.durability import durability_of
+from weighbridge.report.text.conditions import durability_of
 from weighbridge.report.text.formatting import SPACE, Shown, percent_text, plain, quantities, quantity, shared_unit
-from weighbridge.report.text.metric_names import metric_label, metric_name
+from weighbridge.report.text.metric_names import difference_unit_of, metric_label, metric_name, value_unit
 from weighbridge.report.text.summary import baseline_sentence, remark_lines, swept
-from weighbridge.report.text.units import difference_unit_of, value_unit
 from weighbridge.report.text.verdicts import broke_count, comparison_verdict, cost_text
 from weighbridge.statistics import cost_percent
 

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.model.study import CLIENT
-from weighbridge.report.text.effect import Effect, effect
 from weighbridge.report.text.metric_names import metric_phrase
 from weighbridge.report.text.paths import place_words
 from weighbridge.report.text.summary import nothing_sentence, over_levels
+from weighbridge.report.text.verdicts import Effect, effect
 
 NAMED = 3
 """Costs that are named in a part of the sentence, the largest first."""

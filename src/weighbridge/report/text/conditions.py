@@ -1,8 +1,15 @@
-"""Under what the machine measured, what its last calibration says, and which durability was checked, in words."""
+"""Under what a run was measured, in words: durability, calibration, sessions, what is left out."""
 
+import time
+from collections.abc import Sequence
+
+from weighbridge.analysis.conditions import READABLE, Durabilities
+from weighbridge.analysis.curves import LoadSweep
 from weighbridge.analysis.results import Analysis
+from weighbridge.analysis.sessions import Session, SessionDifference
 from weighbridge.model.decisions import length_text
-from weighbridge.report.text.durability import power_cut_lines
+from weighbridge.model.power_cut import PowerCut, Promise, Verdict
+from weighbridge.model.study import nearest_base
 
 NOT_THIS_PATH = "the calibration of this machine is for one host without cables, not for this path"
 NOT_POLLED = "the calibration of this machine is for idle CPUs that halt, not for this run's"
@@ -34,3 +41,150 @@ def condition_lines(analysis: Analysis) -> list[str]:
 def _lengths(analysis: Analysis) -> list[str]:
     told = "; ".join(map(length_text, analysis.lengths))
     return [f"how long each trial worked was chosen by a pilot block, which is not counted: {told}"] if told else []
+
+
+# -- durability ------------------------------------------------------------------------------------
+
+
+MEANING = {
+    "synchronous": "acknowledged writes are on the disk",
+    "asynchronous": "a power cut loses the last acknowledged writes",
+    "none": "acknowledged writes are in memory only",
+}
+
+PROMISES = {
+    Promise.FSYNC: "write and fsync",
+    Promise.O_DSYNC: "write with O_DSYNC",
+    Promise.WRITE: "plain write",
+    Promise.COMMIT: "commit",
+}
+"""What was done before a record was acknowledged."""
+HOW_CHECKED = (
+    "each disk had a write cache that loses at the cut what was not flushed; a record counts as acknowledged if that "
+    "was known before the cut"
+)
+
+
+def how_kept(cut: PowerCut) -> str:
+    """Return what was done before a record was acknowledged: ``commit of db``."""
+    return PROMISES[cut.promise] + (f" of {cut.workload}" if cut.workload else "")
+
+
+def power_cut_verdict(cut: PowerCut) -> str:
+    """Return what was kept: ``kept all 187``, ``claims synchronous, lost 3 of 187 (first: 184; 1 torn)``."""
+    if cut.verdict is Verdict.KEPT:
+        return f"kept all {cut.acknowledged}"
+    about = [f"first: {cut.first_lost}"]
+    about += [f"{count} {what}" for count, what in ((cut.torn, "torn"), (cut.displaced, "out of place")) if count]
+    about += [f"its server said: {cut.failure}"] if cut.failure else []
+    lost = f"lost {cut.lost} of {cut.acknowledged} ({'; '.join(about)})"
+    if cut.verdict is Verdict.OVERCLAIMED:
+        return f"claims {cut.claimed}, {lost}"
+    if cut.promise is Promise.WRITE:
+        return f"{lost}, as nothing was synced"
+    return f"{lost}, as claimed ({cut.claimed})"
+
+
+def power_cut_lines(analysis: Analysis) -> list[str]:
+    """Return a line for each check by power cut of the run."""
+    return [
+        f"records acknowledged in {cut.environment} ({cut.storage}, {how_kept(cut)}), after a power cut: "
+        f"{power_cut_verdict(cut)}"
+        for cut in analysis.power_cuts
+    ]
+
+
+def durability_words(found: Durabilities) -> str:
+    """Return what a power cut leaves of a workload's data, of each environment where they differ."""
+    told = []
+    for kind, names in found.items():
+        where = f" in {', '.join(names)}" if len(found) > 1 else ""
+        told.append(f"{MEANING.get(kind, f'durability {kind}')}{where}")
+    return "; ".join(told)
+
+
+def durability_of(analysis: Analysis, label: str) -> str:
+    """Return it for a workload and level; empty where it has none."""
+    return durability_words(analysis.durability.get(label, {}))
+
+
+def sweep_durability(analysis: Analysis, sweep: LoadSweep) -> str:
+    """Return it for a workload under a rising load; empty where it has none."""
+    return "; ".join(dict.fromkeys(filter(None, (durability_of(analysis, each.label) for each in sweep.levels))))
+
+
+# -- sessions --------------------------------------------------------------------------------------
+
+
+def session_lines(analysis: Analysis) -> list[str]:
+    """Return which blocks come from which session, which mix two, and what differs; none of a single session."""
+    found = analysis.sessions
+    if len(found.found) < 2:
+        return []
+    told = ", ".join(
+        f"{_blocks(each.blocks)} in session {number} ({started(each)})" for number, each in enumerate(found.found, 1)
+    )
+    lines = [f"measured in {len(found.found)} sessions, between which this machine may have changed: {told}"]
+    if found.mixed:
+        one = len(found.mixed) == 1
+        lines.append(
+            f"{_blocks(found.mixed)} {'was' if one else 'were'} begun in one session and finished in another: "
+            f"{'its' if one else 'their'} costs compare values of both"
+        )
+    return [*lines, *map(_difference, found.differences)]
+
+
+def started(session: Session) -> str:
+    """Return when a session began: ``2026-11-22 20:01 UTC``."""
+    return date_words(session.started_at)
+
+
+def date_words(at: float) -> str:
+    """Return an instant in seconds since the epoch: ``2026-11-22 20:01 UTC``; ``at an unknown time`` beyond all."""
+    try:
+        return time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(at))
+    except (ValueError, OverflowError, OSError):
+        return "at an unknown time"
+
+
+def _difference(each: SessionDifference) -> str:
+    where = f" in {', '.join(each.environments)}" if each.environments else ""
+    values = [value or "not known" for value in each.values]
+    then = f": {', then '.join(values)}" if max(map(len, values)) <= READABLE else ""
+    return f"{each.fact}{where} is not the same in all sessions{then}"
+
+
+def _blocks(blocks: Sequence[int]) -> str:
+    """``block 4``, ``blocks 1 to 3 and 5``."""
+    runs: list[list[int]] = []
+    for block in blocks:
+        if runs and block == runs[-1][-1] + 1:
+            runs[-1].append(block)
+        else:
+            runs.append([block])
+    parts = [f"{run[0]} to {run[-1]}" if len(run) > 1 else str(run[0]) for run in runs]
+    listed = f"{', '.join(parts[:-1])} and {parts[-1]}" if len(parts) > 1 else parts[0]
+    return f"block{'' if len(blocks) == 1 else 's'} {listed}"
+
+
+# -- environments that a run does not measure ------------------------------------------------------
+
+
+def left_out_lines(analysis: Analysis) -> list[str]:
+    """Return a line for each environment that could not be opened: why, what helps, what becomes of its step."""
+    return [
+        f"{each.environment} ({each.kind}) was left out, as it could not be opened: {each.reason}"
+        f"{_of_ladder(analysis, each.environment)}"
+        for each in analysis.left_out
+    ]
+
+
+def _of_ladder(analysis: Analysis, name: str) -> str:
+    """What becomes of the steps of a ladder that are from or to an environment that was left out."""
+    rungs = analysis.rungs
+    if name not in (rung.name for rung in rungs):
+        return ""
+    above = [rung.name for rung in rungs if rung.base == name and rung.name in analysis.environments]
+    linked = [(each, nearest_base(rungs, each, analysis.environments)) for each in above]
+    told = [f"{each} is compared with {base}" if base else f"{each} adds to nothing" for each, base in linked]
+    return f" (its step of the ladder falls away{''.join(f'; {each}' for each in told)})"

@@ -5,11 +5,11 @@ from collections.abc import Iterable, Sequence
 from functools import lru_cache
 
 from weighbridge.analysis.comparisons import difference_unit
-from weighbridge.analysis.results import FEW_BLOCKS
 from weighbridge.statistics import Cost, Interval
+from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 
 TOO_FEW = "too few to say"
-"""What is said of fewer than `FEW_BLOCKS` instead of a cost."""
+"""What is said of fewer than `MIN_BLOCKS_VERDICT` instead of a cost."""
 
 SPACE = "\u00a0"
 """Between thousands and before a unit: a space at which no line is broken."""
@@ -207,7 +207,7 @@ FARTHEST = 9999.0
 
 def percent_text(percent: Interval, blocks: int) -> str:
     """Give a cost in percent with its interval; of few blocks only that they are."""
-    return percent_interval(percent) if blocks >= FEW_BLOCKS else TOO_FEW
+    return percent_interval(percent) if blocks >= MIN_BLOCKS_VERDICT else TOO_FEW
 
 
 def cost_of(cost: Cost | None) -> str:

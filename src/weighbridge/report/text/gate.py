@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
-from weighbridge.analysis.gate import FEWEST, Finding, Reason
+from weighbridge.analysis.gate import Finding, Reason
 from weighbridge.analysis.gate_answer import Gate
 from weighbridge.analysis.results import Analysis
 from weighbridge.model.text import one_line
@@ -11,6 +11,7 @@ from weighbridge.report.text.environments import layers_of_environment
 from weighbridge.report.text.formatting import SPACE
 from weighbridge.report.text.limits import WHY, cost_words
 from weighbridge.report.text.verdicts import broke_instead
+from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 
 Outcome = Literal["passed", "failed", "undecided"]
 OUTCOMES: dict[str, Outcome] = {"kept": "passed", "exceeded": "failed", "undecided": "undecided"}
@@ -19,7 +20,7 @@ _BUDGET: dict[Reason, str] = {
     "above": "over its budget",
     "within": "within its budget",
     "interval": "the budget is inside the interval",
-    "blocks": f"fewer than {FEWEST} blocks",
+    "blocks": f"fewer than {MIN_BLOCKS_VERDICT} blocks",
     "many": "over its budget by its own interval, but not among so many comparisons",
 }
 _MARGIN: dict[Reason, str] = {

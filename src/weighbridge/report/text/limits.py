@@ -1,14 +1,15 @@
 """What became of limits on costs, in words."""
 
-from weighbridge.analysis.gate import FEWEST, Finding, Reason
+from weighbridge.analysis.gate import Finding, Reason
 from weighbridge.analysis.results import Analysis
 from weighbridge.report.text.environments import layers_of_environment
 from weighbridge.report.text.formatting import NO_INTERVAL, SPACE, difference_interval, percent_interval, plain
 from weighbridge.report.text.verdicts import broke_instead
+from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 
 WHY: dict[Reason, str] = {
     "interval": "the limit is inside the interval",
-    "blocks": f"fewer than {FEWEST} blocks",
+    "blocks": f"fewer than {MIN_BLOCKS_VERDICT} blocks",
     "no-cost": "no complete block",
     "broke": "trials broke under their load",
     "hidden": "a bottleneck hides the cost",

@@ -1,9 +1,12 @@
-"""Metrics as people read them."""
+"""Metrics as people read them: their names, and in which unit the values of a column are."""
 
+import math
 import re
+from collections.abc import Iterable
 
 from weighbridge.analysis.resources import is_resource_use
-from weighbridge.analysis.results import MetricReport
+from weighbridge.analysis.results import Comparison, MetricReport
+from weighbridge.report.text.formatting import Shown, shared_unit
 
 ABOUT = {"one_way_latency": "derived: half of 1/rate", "memory_usage": "committed, used or not"}
 """What a metric is computed from where its name would be taken for more, or for another thing."""
@@ -55,3 +58,19 @@ def metric_phrase(report: MetricReport) -> str:
 def metric_name(report: MetricReport) -> str:
     """Return the metric, where workload and level are said already."""
     return metric_label(report.workload, report.metric, report.unit)
+
+
+# -- units: one for all values of a column, so that rows can be compared by eye --------------------
+
+
+def value_unit(*reports: MetricReport) -> Shown:
+    """Return the unit for the values of one metric at one level, or at several."""
+    values = [row.value for report in reports for row in report.comparisons]
+    return shared_unit([*(report.baseline_value for report in reports), *values], reports[0].unit)
+
+
+def difference_unit_of(rows: Iterable[Comparison], unit: str) -> Shown:
+    """Return the unit for the costs of one metric in `unit` that are differences."""
+    costs = [row.cost for row in rows if row.cost is not None and row.cost.scale == "difference" and not row.few]
+    ends = [[abs(each) for each in (cost.typical, cost.low, cost.high) if math.isfinite(each)] for cost in costs]
+    return shared_unit([max(each) for each in ends if each], unit)

@@ -1,51 +1,24 @@
-"""Remarks in words: the only place where one becomes a sentence."""
+"""Remarks in words: the only place where one becomes a sentence, and where its code gets a meaning."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import singledispatch
+from typing import TypeVar
 
-from weighbridge.analysis.condition_remarks import (
-    FewReadings,
-    HostsDiffer,
-    InterruptTimeApart,
-    NoPath,
-    NotHonoured,
-    NotMetered,
-    OtherDurability,
-    OtherPacketSize,
-    OtherPath,
-    OtherValue,
-    OwnOptions,
-    PacketSizes,
-    PathsUnrecorded,
-)
-from weighbridge.analysis.remarks import (
-    AAArm,
-    AsDifference,
-    Autocorrelation,
-    BrokeUnderLoad,
-    Drift,
-    Exploratory,
-    Extended,
-    FailedTrials,
-    FlaggedTrials,
-    Identical,
-    Incomplete,
-    NoBlocks,
-    NotAfterHolm,
-    OneBlock,
-    Outliers,
-    Remark,
-    Selected,
-    Stalls,
-    TargetMissed,
-    WithinNoise,
-)
+from weighbridge.analysis import remarks
+from weighbridge.analysis.results import Remark
 from weighbridge.model.facts import HostDifference
+from weighbridge.model.flag import FlagCode
 from weighbridge.report.text.formatting import difference_interval, noise_text, percent_interval, plain, share
-from weighbridge.report.text.notices import NOTICES
 from weighbridge.report.text.paths import difference_words, place_words
 from weighbridge.report.text.trial_flags import flag_kind_text
+from weighbridge.report.text.verdicts import LIMITS
+
+Kind = TypeVar("Kind", bound=Remark)
+Sentence = Callable[[Kind], str]
+
+CODES: dict[str, str] = {}
+"""Every code with its meaning, in the order of the page."""
 
 
 def coded_text(remark: Remark) -> str:
@@ -59,36 +32,46 @@ def remark_text(remark: Remark) -> str:
     raise TypeError(f"{type(remark).__name__} has no words")
 
 
+def words(kind: type[Kind], meaning: str = "") -> Callable[[Sentence[Kind]], Sentence[Kind]]:
+    """Register the sentence of a class of remarks; with what its code means, which the first class of a code says."""
+    if meaning:
+        CODES[kind.code] = meaning
+    return remark_text.register(kind)
+
+
 # -- about the blocks of a comparison --------------------------------------------------------------
 
 
-@remark_text.register
-def _(remark: AAArm) -> str:
+@words(remarks.AAArm, "the row is the baseline measured a second time")
+def _(remark: remarks.AAArm) -> str:
     return f"this is {remark.baseline} itself, measured a second time"
 
 
-@remark_text.register
-def _(_: NoBlocks) -> str:
+@words(remarks.NoBlocks, "no block has a value of both sides, so there is no cost")
+def _(_: remarks.NoBlocks) -> str:
     return "no block has a value of both sides, so there is no cost"
 
 
-@remark_text.register
-def _(_: OneBlock) -> str:
+@words(remarks.OneBlock, "a single block: no interval can be given")
+def _(_: remarks.OneBlock) -> str:
     return "one block gives no interval: run more"
 
 
-@remark_text.register
-def _(remark: Exploratory) -> str:
+@words(remarks.Exploratory, "fewer than ten blocks: the interval leans on normality")
+def _(remark: remarks.Exploratory) -> str:
     return f"{remark.blocks} blocks: exploratory below ten"
 
 
-@remark_text.register
-def _(remark: Incomplete) -> str:
+@words(remarks.Incomplete, "fewer blocks than were planned or tried")
+def _(remark: remarks.Incomplete) -> str:
     return f"{remark.blocks} of {remark.planned} blocks are complete"
 
 
-@remark_text.register
-def _(remark: Extended) -> str:
+@words(
+    remarks.Extended,
+    "the number of blocks was changed after looking: intervals and p-values are those of a further look",
+)
+def _(remark: remarks.Extended) -> str:
     how = "extended" if remark.blocks > remark.planned else "cut"
     at = " and ".join(map(str, remark.looked_after))
     text = f"{how} from {remark.planned} to {remark.blocks} blocks after looking at {at}"
@@ -98,38 +81,47 @@ def _(remark: Extended) -> str:
 # -- about its cost --------------------------------------------------------------------------------
 
 
-@remark_text.register
-def _(remark: TargetMissed) -> str:
+@words(remarks.TargetMissed, "the precision that the study asked for was not reached")
+def _(remark: remarks.TargetMissed) -> str:
     predicted = remark.predicted_blocks
     needed = f"; about {predicted} blocks would be needed" if predicted else ""
     width = share(remark.half_width) if math.isfinite(remark.half_width) else "no relative width"
     return f"target {share(remark.target)} not reached: {width} after {remark.blocks} blocks{needed}"
 
 
-@remark_text.register
-def _(remark: AsDifference) -> str:
+@words(
+    remarks.AsDifference,
+    "the cost is a difference in the unit: a count, a share, beyond a baseline, or a value was zero",
+)
+def _(remark: remarks.AsDifference) -> str:
     return f"the cost is a difference: {difference_interval(remark.difference, remark.unit)}"
 
 
-@remark_text.register
-def _(remark: Identical) -> str:
-    return f"all {remark.blocks} blocks say the same: too few to rule out chance"
-
-
-@remark_text.register
-def _(remark: NotAfterHolm) -> str:
+@words(remarks.NotAfterHolm, "the interval excludes no cost, but not after correction for the number of comparisons")
+def _(remark: remarks.NotAfterHolm) -> str:
     return f"not significant after Holm's correction (p = {plain(remark.adjusted_p, 2)})"
 
 
-@remark_text.register
-def _(remark: WithinNoise) -> str:
+@words(
+    remarks.WithinNoise,
+    "the cost is no larger than the noise floor that the A/A arm shows for this metric: never different",
+)
+def _(remark: remarks.WithinNoise) -> str:
     known = remark.low is not None and remark.high is not None
     floor = f" of {noise_text((remark.low or 0.0, remark.high or 0.0))}" if known else ""
     return f"no larger than this metric's noise floor{floor}"
 
 
-@remark_text.register
-def _(remark: Stalls) -> str:
+@words(
+    remarks.Identical,
+    "every block says the same, but so few blocks may do so by chance: neither different nor equivalent",
+)
+def _(remark: remarks.Identical) -> str:
+    return f"all {remark.blocks} blocks say the same: too few to rule out chance"
+
+
+@words(remarks.Stalls, "the arithmetic cost's interval excludes the typical cost: a few runs are far from the others")
+def _(remark: remarks.Stalls) -> str:
     mean = percent_interval(remark.mean_percent)
     return f"the mean cost is {mean}, far from the typical one: a few runs stall or spring ahead"
 
@@ -137,25 +129,36 @@ def _(remark: Stalls) -> str:
 # -- about the values and trials of one environment ------------------------------------------------
 
 
-@remark_text.register
-def _(remark: Outliers) -> str:
+@words(
+    remarks.Selected,
+    "more than one of ten trials failed: the cost is that of the runs that succeeded, never equivalent",
+)
+def _(remark: remarks.Selected) -> str:
+    return f"{remark.environment}: the cost is that of the runs that succeeded"
+
+
+@words(remarks.Outliers, "values further than 5 * 1.4826 MAD from the median (kept); from eight values on")
+def _(remark: remarks.Outliers) -> str:
     are = "is an outlier" if remark.outliers == 1 else "are outliers"
     return f"{remark.environment}: {remark.outliers} of {remark.runs} runs {are} (kept)"
 
 
-@remark_text.register
-def _(remark: Drift) -> str:
+@words(remarks.Drift, "values rise or fall in the order in which they ran (Kendall's tau, p < 0.01)")
+def _(remark: remarks.Drift) -> str:
     way = "up" if remark.tau > 0 else "down"
     return f"{remark.environment} drifts {way} during the session (tau {remark.tau:+.2f})"
 
 
-@remark_text.register
-def _(remark: Autocorrelation) -> str:
+@words(remarks.Autocorrelation, "successive values resemble one another (rank von Neumann ratio, p < 0.01)")
+def _(remark: remarks.Autocorrelation) -> str:
     return f"{remark.environment}: successive runs resemble one another"
 
 
-@remark_text.register
-def _(remark: BrokeUnderLoad) -> str:
+@words(
+    remarks.BrokeUnderLoad,
+    "the load was more than the server bears: a result, never equivalent; the cost is that of other blocks",
+)
+def _(remark: remarks.BrokeUnderLoad) -> str:
     broke, begin = remark.broke, f"{remark.environment}:"
     if broke.always:
         return f"{begin} broke in every trial ({broke.trials}): {broke.reason}"
@@ -163,20 +166,20 @@ def _(remark: BrokeUnderLoad) -> str:
     return f"{begin} {text} ({broke.reason}): the cost is that of the others"
 
 
-@remark_text.register
-def _(remark: FailedTrials) -> str:
+@words(remarks.FailedTrials, "trials that gave no measurement")
+def _(remark: remarks.FailedTrials) -> str:
     how = ", ".join(f"{count} {outcome}" for outcome, count in remark.outcomes)
     failed = sum(count for _, count in remark.outcomes)
     return f"{remark.environment}: {failed} of {remark.trials} trials failed ({how})"
 
 
-@remark_text.register
-def _(remark: Selected) -> str:
-    return f"{remark.environment}: the cost is that of the runs that succeeded"
+@words(remarks.ProgramErrors, "trials whose program reported errors beside its result")
+def _(remark: remarks.ProgramErrors) -> str:
+    return _flagged(remark)
 
 
-@remark_text.register
-def _(remark: FlaggedTrials) -> str:
+@words(remarks.FlaggedTrials, "trials that were flagged when they ran (steal, throttling, pressure, saturation)")
+def _flagged(remark: remarks.FlaggedTrials) -> str:
     text = flag_kind_text(remark.flag, remark.figures)
     return f"{remark.environment}: {text} in {remark.count} of {remark.trials} trials"
 
@@ -184,8 +187,11 @@ def _(remark: FlaggedTrials) -> str:
 # -- about what was measured under which conditions ------------------------------------------------
 
 
-@remark_text.register
-def _(remark: FewReadings) -> str:
+@words(
+    remarks.FewReadings,
+    "the trials are so short that the meters read only a few times in each: means and peaks are chance",
+)
+def _(remark: remarks.FewReadings) -> str:
     count = remark.readings
     read = f"about {count} reading{'' if count == 1 else 's'}" if count else "hardly one reading"
     if remark.chosen:
@@ -196,19 +202,53 @@ def _(remark: FewReadings) -> str:
     return f"{begin}: raise meters: {{hz: {remark.wanted_hz}}}"
 
 
-@remark_text.register
-def _(remark: InterruptTimeApart) -> str:
-    where = "not in this figure" if remark.sure else "perhaps not in this figure"
-    return f"the network stack's interrupt time is {where}: read the CPU of all of the machine"
+@words(
+    remarks.Unresolved, "memory per site is zero or less in some trials: less than the machine's own memory varies"
+)
+def _(remark: remarks.Unresolved) -> str:
+    return (
+        f"{remark.environment}: memory per site is zero or less in {remark.count} of {remark.trials} trials: it is "
+        "the growth of the whole machine's used memory, and values around zero are below what that can resolve"
+    )
 
 
-@remark_text.register
-def _(_: NoPath) -> str:
-    return "the network path of one of the two is not known: no verdict"
+@words(remarks.OtherPacketSize, "measured with other packet sizes than the baseline: part of the cost may be theirs")
+def _(remark: remarks.OtherPacketSize) -> str:
+    return f"measured with other packet sizes: {remark.size} against {remark.baseline_size}"
 
 
-@remark_text.register
-def _(remark: OtherPath) -> str:
+@words(remarks.PacketSizes)
+def _(remark: remarks.PacketSizes) -> str:
+    sizes = (
+        f"packets of {each.size}, but {each.baseline_size} in {remark.baseline} ({', '.join(labels)})"
+        for each, labels in remark.sizes
+    )
+    return f"{remark.environment}: {'; '.join(sizes)}"
+
+
+@words(
+    remarks.Capped,
+    "a limit, such as a full cable, held one of the two sides back and not the other: part of the cost",
+)
+def _(remark: remarks.Capped) -> str:
+    where = f"{LIMITS[FlagCode(remark.limit)]} in {remark.trials} of {remark.of} trials"
+    then = "larger" if remark.of_baseline else "smaller"
+    return f"{remark.environment} was limited by {where}: without that the cost would be {then}"
+
+
+@words(
+    remarks.Fragments, "one side's datagrams are larger than its path carries in one piece: that is part of the cost"
+)
+def _(remark: remarks.Fragments) -> str:
+    sizes = f"{remark.size} B, of which its path carries {remark.in_one_piece} B at once"
+    return f"each datagram of {remark.environment} goes in pieces: {sizes}"
+
+
+@words(
+    remarks.OtherPath,
+    "its network path differs from the baseline's besides the isolation: part of the cost may be the path's",
+)
+def _(remark: remarks.OtherPath) -> str:
     text = difference_words(remark.difference)
     if not remark.environments:
         return f"another network path: {text}"
@@ -216,27 +256,30 @@ def _(remark: OtherPath) -> str:
     return f"{', '.join(remark.environments)}{where}: {text}"
 
 
-@remark_text.register
-def _(_: PathsUnrecorded) -> str:
+@words(remarks.PathsUnrecorded)
+def _(_: remarks.PathsUnrecorded) -> str:
     return "the network paths were not recorded: whether they differ between the environments is not known"
 
 
-@remark_text.register
-def _(remark: OtherPacketSize) -> str:
-    return f"measured with other packet sizes: {remark.size} against {remark.baseline_size}"
+@words(remarks.NoPath, "the network path of one of the two is not known: never different, never equivalent")
+def _(_: remarks.NoPath) -> str:
+    return "the network path of one of the two is not known: no verdict"
 
 
-@remark_text.register
-def _(remark: PacketSizes) -> str:
-    told = (
-        f"packets of {each.size}, but {each.baseline_size} in {remark.baseline} ({', '.join(labels)})"
-        for each, labels in remark.sizes
-    )
-    return f"{remark.environment}: {'; '.join(told)}"
+@words(
+    remarks.InterruptTimeApart,
+    "a site's own CPU time leaves out the network stack's interrupts here: read cpu_all_per_*",
+)
+def _(remark: remarks.InterruptTimeApart) -> str:
+    where = "not in this figure" if remark.sure else "perhaps not in this figure"
+    return f"the network stack's interrupt time is {where}: read the CPU of all of the machine"
 
 
-@remark_text.register
-def _(remark: OtherDurability) -> str:
+@words(
+    remarks.OtherDurability,
+    "it keeps less, or more, of what it acknowledged than the baseline does: never equivalent",
+)
+def _(remark: remarks.OtherDurability) -> str:
     mine, other = (each or "unknown" for each in (remark.durability, remark.baseline_durability))
     text = f"durability {mine}, but {other} in {remark.baseline}"
     return f"{remark.environment}: {text} ({', '.join(remark.labels)})" if remark.environment else text
@@ -245,8 +288,11 @@ def _(remark: OtherDurability) -> str:
 # -- confounders -----------------------------------------------------------------------------------
 
 
-@remark_text.register
-def _(remark: HostsDiffer) -> str:
+@words(
+    remarks.HostsDiffer,
+    "something besides the isolation differs: versions, limits that could not be honoured, what is not metered",
+)
+def _(remark: remarks.HostsDiffer) -> str:
     return f"hosts: {_host_difference(remark.difference) if remark.difference else remark.sentence}"
 
 
@@ -259,26 +305,26 @@ def _host_difference(difference: HostDifference) -> str:
     return "those made on this machine share its CPUs: a packet's arrival is partly worked off on its sender's CPU"
 
 
-@remark_text.register
-def _(remark: NotHonoured) -> str:
+@words(remarks.NotHonoured)
+def _(remark: remarks.NotHonoured) -> str:
     named = remark.why.startswith(remark.limit)  # as older runs have it
     return f"{remark.environment}: not honoured: {remark.why if named else f'{remark.limit}: {remark.why}'}"
 
 
-@remark_text.register
-def _(remark: NotMetered) -> str:
+@words(remarks.NotMetered)
+def _(remark: remarks.NotMetered) -> str:
     return f"{remark.environment}: not metered: {remark.quantity}: {remark.why}"
 
 
-@remark_text.register
-def _(remark: OtherValue) -> str:
+@words(remarks.OtherValue)
+def _(remark: remarks.OtherValue) -> str:
     how = f"{remark.value or 'none'}, but {remark.baseline_value or 'none'} in {remark.baseline}"
     how = how if remark.value or remark.baseline_value else f"not the same as in {remark.baseline}"
     return f"{remark.environment}: {remark.fact}: {how}"
 
 
-@remark_text.register
-def _(remark: OwnOptions) -> str:
+@words(remarks.OwnOptions)
+def _(remark: remarks.OwnOptions) -> str:
     return f"{remark.environment}: options of its own in {', '.join(map(_options, remark.workloads))}"
 
 
@@ -287,8 +333,50 @@ def _options(own: tuple[str, Sequence[tuple[str, str]]]) -> str:
     return f"{workload} ({', '.join(f'{key}: {value}' for key, value in options)})"
 
 
-# -- hypervisors -----------------------------------------------------------------------------------
+# -- hypervisors, and what was never seen on real hardware -----------------------------------------
 
 
-for words in NOTICES:
-    remark_text.register(words)
+@words(
+    remarks.Emulated,
+    "measured under emulation: the cost is the emulator's, or of emulated against emulated: not real hardware's",
+)
+def _(remark: remarks.Emulated) -> str:
+    begin = f"{', '.join(remark.environments)}: measured under emulation ({', '.join(remark.layers)})"
+    if remark.baseline:
+        return (
+            f"{begin}: as {remark.baseline} is the baseline, each cost is the emulator's or compares emulated with "
+            "emulated, and is not what real hardware would show"
+        )
+    return (
+        f"{begin}: what they cost is the emulator's on this machine, and says nothing of a hypervisor with hardware "
+        "support"
+    )
+
+
+@words(remarks.EmulatedCost)
+def _(remark: remarks.EmulatedCost) -> str:
+    layers = ", ".join(remark.layers)
+    if remark.both:
+        return f"both sides were measured under emulation ({layers}): the cost is not what real hardware would show"
+    return f"{remark.environment}: measured under emulation ({layers}): the cost is the emulator's"
+
+
+@words(remarks.Unverified, "an environment or a host of a kind that was never seen to work on real hardware")
+def _(remark: remarks.Unverified) -> str:
+    who = remark.environment or f"host {remark.host}"
+    return f"{who}: unverified on real hardware: {remark.what}"
+
+
+@words(remarks.Nested, "measured on a host that is itself a guest: the cost is one inside of that machine")
+def _(remark: remarks.Nested) -> str:
+    where = f"host {remark.host}, which is itself inside {' inside '.join(reversed(remark.layers))}"
+    who = f"{', '.join(remark.environments)}: " if remark.environments else "both were "
+    return f"{who}measured on {where}: costs are those inside of that machine"
+
+
+@words(remarks.GuestTicks, "CPU time as an emulated host counts it, which may hold time in which it was not let run")
+def _(remark: remarks.GuestTicks) -> str:
+    return (
+        f"{remark.environment}: its CPU time is what the kernel of host {remark.host} counted, which its emulator "
+        "tells of no steal: time in which this machine did not let it run may be in it"
+    )

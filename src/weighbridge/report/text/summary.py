@@ -4,36 +4,30 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from weighbridge.analysis.comparisons import difference_unit
-from weighbridge.analysis.flag_counts import without_flags
-from weighbridge.analysis.remarks import AboutEnvironment, RemarkCode
-from weighbridge.analysis.results import FEW_BLOCKS, Analysis, Comparison, MetricReport
+from weighbridge.analysis.remarks import (
+    AboutCost,
+    AboutEnvironment,
+    AsDifference,
+    EmulatedCost,
+    Nested,
+    PartOfCost,
+    Stalls,
+    without_flags,
+)
+from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.model.flag import FlagKind
 from weighbridge.model.text import printable
 from weighbridge.report.text.curves import broke_sentences
-from weighbridge.report.text.effect import effect
 from weighbridge.report.text.formatting import (
     margin,
     noise_text,
     percent_range,
     quantity,
 )
-from weighbridge.report.text.metric_names import metric_name, metric_phrase
-from weighbridge.report.text.remark_codes import CODES
-from weighbridge.report.text.remarks import remark_text
-from weighbridge.report.text.units import value_unit
-from weighbridge.report.text.verdicts import HIDDEN, bottleneck_words, comparison_verdict, resolved_text
-
-BESIDE_VERDICTS = (RemarkCode.PACKET_SIZE, RemarkCode.FRAGMENTS, RemarkCode.CAPPED, RemarkCode.DURABILITY)
-"""Codes of the remarks that are said in the sentence of a comparison."""
-
-ABOUT_COSTS = (
-    RemarkCode.EXPLORATORY, RemarkCode.ONE_BLOCK, RemarkCode.DIFFERENCE, RemarkCode.HOLM, RemarkCode.NOISE,
-    RemarkCode.IDENTICAL, RemarkCode.TARGET,
-)  # fmt: skip
-"""Codes of the remarks that are about a cost: where there are too few blocks for one, nothing of it is said."""
-
-ENOUGH = 10
-"""Blocks from which a session can be precise."""
+from weighbridge.report.text.metric_names import metric_name, metric_phrase, value_unit
+from weighbridge.report.text.remarks import CODES, remark_text
+from weighbridge.report.text.verdicts import HIDDEN, bottleneck_words, comparison_verdict, effect, resolved_text
+from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
 
 MANY_LEVELS = 4
 """Levels of one workload from which one row, or one sentence, speaks for all of them: a table has each."""
@@ -73,7 +67,7 @@ def change(report: MetricReport, row: Comparison, baseline: str) -> str:
 def sentence(report: MetricReport, row: Comparison, baseline: str) -> str:
     """Give one comparison as a sentence: environment, cost with interval, baseline, blocks and verdict."""
     end = f"({count(row.blocks)}) - {comparison_verdict(row)}"
-    end += "".join(f"; {remark_text(remark)}" for remark in row.remarks if remark.code in BESIDE_VERDICTS)
+    end += "".join(f"; {remark_text(remark)}" for remark in row.remarks if isinstance(remark, PartOfCost))
     return f"{row.environment} {change(report, row, baseline)} {end}"
 
 
@@ -112,7 +106,7 @@ def verdict_sentences(analysis: Analysis) -> list[tuple[str, str]]:
     few = Counter(row.environment for report in analysis.headlines for row in report.comparisons if row.few)
     for environment in few if not analysis.few else ():
         count = f"{few[environment]} comparison{'' if few[environment] == 1 else 's'}"
-        found.append(("few", f"{environment}: fewer than {FEW_BLOCKS} blocks in {count}, too few to say"))
+        found.append(("few", f"{environment}: fewer than {MIN_BLOCKS_VERDICT} blocks in {count}, too few to say"))
     return found
 
 
@@ -177,7 +171,7 @@ def disagreements(analysis: Analysis) -> list[str]:
         for report in analysis.metrics
         for row in report.comparisons
         for remark in row.remarks
-        if remark.code == RemarkCode.STALLS and not row.aa
+        if isinstance(remark, Stalls) and not row.aa
     ]
 
 
@@ -193,9 +187,9 @@ def exploratory_sentence(analysis: Analysis) -> str:
         few = "is too few" if blocks == "1 block" else "are too few"
         return (
             f"Quick test: {blocks} {few} for a verdict; drift during the session was not tested. "
-            f"{FEW_BLOCKS} give a first verdict, {ENOUGH} a reliable one."
+            f"{MIN_BLOCKS_VERDICT} give a first verdict, {MIN_BLOCKS_SIGNED_RANK} a reliable one."
         )
-    return f"Only {blocks}: every verdict here is exploratory ({ENOUGH} are needed)"
+    return f"Only {blocks}: every verdict here is exploratory ({MIN_BLOCKS_SIGNED_RANK} are needed)"
 
 
 def baseline_sentence(report: MetricReport, baseline: str) -> str:
@@ -235,12 +229,14 @@ def remark_lines(
     """
     rows = [row for row in report.comparisons if not row.aa]
     few = rows and all(row.few for row in rows)
-    without = {*without, RemarkCode.EMULATED, RemarkCode.NESTED, *(ABOUT_COSTS if few else ())}
+    without = {*without, EmulatedCost.code, Nested.code}
     about: dict[tuple[bool, str], list[str]] = {}
     for row in rows:
-        for remark in (each for each in without_flags(row.remarks, kinds) if each.code not in without):
+        for remark in without_flags(row.remarks, kinds):
+            if remark.code in without or (few and isinstance(remark, AboutCost)):
+                continue
             own = isinstance(remark, AboutEnvironment)
-            text = CODES[remark.code] if remark.code == RemarkCode.DIFFERENCE else remark_text(remark)
+            text = CODES[remark.code] if isinstance(remark, AsDifference) else remark_text(remark)
             about.setdefault((own, text), []).append(row.environment)
     lines = [
         text if own or len(names) == len(rows) else f"{', '.join(names)}: {text}"

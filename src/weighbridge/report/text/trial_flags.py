@@ -4,8 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from weighbridge.analysis.flag_counts import common_flags, figure_ranges
-from weighbridge.analysis.remarks import FigureRange
+from weighbridge.analysis.remarks import FigureRange, common_flags, figure_ranges
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.flag import Flag, FlagCode, FlagKind
 from weighbridge.report.text.formatting import plain

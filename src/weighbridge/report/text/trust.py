@@ -1,10 +1,11 @@
 """Whether a session can be trusted, and how precise it is, in words."""
 
-from weighbridge.analysis.results import FEW_BLOCKS, Analysis, Trust, TrustReason
+from weighbridge.analysis.results import Analysis, Trust, TrustReason
 from weighbridge.model.flag import FlagCode
 from weighbridge.report.text.formatting import LEAST_NOISE, margin, noise_text
 from weighbridge.report.text.metric_names import metric_title
-from weighbridge.report.text.summary import ENOUGH, count
+from weighbridge.report.text.summary import count
+from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
 
 NOISE = "each table has its own: a cost within that may be noise"
 """What a noise floor means."""
@@ -14,7 +15,7 @@ def imprecise(analysis: Analysis) -> bool:
     """Whether the A/A arm holds, but the session has too few blocks, or too much noise for its margin."""
     trust, wanted = analysis.trust, analysis.equivalence
     noisy = trust.noise_floor is not None and wanted is not None and trust.noise_floor > wanted
-    return trust.trusted is True and (trust.blocks < ENOUGH or noisy)
+    return trust.trusted is True and (trust.blocks < MIN_BLOCKS_SIGNED_RANK or noisy)
 
 
 def trust_sentence(analysis: Analysis) -> str:
@@ -39,7 +40,7 @@ def trust_sentence(analysis: Analysis) -> str:
     if seen and (wanted is None or (floor or 0.0) > wanted):
         beside = "" if wanted is None else f"; the margin is {margin(wanted)}"
         return f"Not precise: {known}{beside}. T{control[1:]}. {_advice(analysis)}"
-    limit = f"{count(trust.blocks)} are too few to be sure of that ({ENOUGH} are needed)"
+    limit = f"{count(trust.blocks)} are too few to be sure of that ({MIN_BLOCKS_SIGNED_RANK} are needed)"
     return f"Not precise: {control}, but {limit}; {known}."
 
 
@@ -49,7 +50,7 @@ def _reason(trust: Trust, shown: int = 3) -> str:
     more = f" and {len(titles) - shown} more" if len(titles) > shown else ""
     return {
         TrustReason.NO_AA_ARM: "this study has no A/A arm, so its noise floor is not known",
-        TrustReason.FEW_BLOCKS: f"the A/A arm has fewer than {FEW_BLOCKS} blocks",
+        TrustReason.FEW_BLOCKS: f"the A/A arm has fewer than {MIN_BLOCKS_VERDICT} blocks",
         TrustReason.SHIFTED: f"the A/A arm shows a cost where there is none: {', '.join(titles[:shown])}{more}",
         TrustReason.HOLDS: "A/A arm holds",
     }[trust.reason]
