@@ -1,7 +1,6 @@
 """A server that is started again after a power cut: it is asked until it answers, and its errors are told."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import pytest
 
@@ -9,7 +8,7 @@ from weighbridge.model.command import Command, Completed
 from weighbridge.model.power_cut import Ledger
 from weighbridge.model.workload import Endpoint
 from weighbridge.runner import commit_cut
-from weighbridge.runner.commit_cut import Server, _asked, _state, _told
+from weighbridge.runner.commit_cut import Server, _asked, _first_error
 from weighbridge.workloads.pgbench import PLUGIN
 
 AT = Endpoint("127.0.0.1", "127.0.0.1", 5432)
@@ -39,9 +38,9 @@ class Recovering:
 
 
 def ask(site: Recovering) -> tuple[str, str]:
-    state = _state()
-    state.server = site  # type: ignore[assignment]
-    return _asked(site, SERVER, state)  # type: ignore[arg-type]
+    programs = SERVER.programs(site)  # type: ignore[arg-type]
+    programs.server = site  # type: ignore[assignment]
+    return _asked(site, SERVER, programs)  # type: ignore[arg-type]
 
 
 @pytest.fixture(autouse=True)
@@ -70,6 +69,6 @@ def test_one_that_ends_is_told_with_its_error():
     ("said", "told"), [(b"[ERROR] InnoDB: page\n[ERROR] Aborting\n", "ERROR] InnoDB: page"), (b"", "")]
 )
 def test_the_first_error_is_the_reason(said: bytes, told: str):
-    state: Any = _state()
-    state.completed["server"] = Completed(("mariadbd",), 1, b"", said, 0.0)
-    assert _told(state) == told
+    programs = SERVER.programs(Recovering(0))  # type: ignore[arg-type]
+    programs.completed["server"] = Completed(("mariadbd",), 1, b"", said, 0.0)
+    assert _first_error(programs) == told

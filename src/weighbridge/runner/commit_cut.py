@@ -3,8 +3,7 @@
 import re
 import secrets
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from typing import Any
@@ -18,11 +17,9 @@ from weighbridge.model.power_cut import ACKNOWLEDGED, Ledger, ReadBack, committe
 from weighbridge.model.site import DATA, Mount, Site, SiteRequest, SiteStorage
 from weighbridge.model.study import Cell
 from weighbridge.model.workload import Endpoint, Workload
-from weighbridge.runner import trial_programs
-from weighbridge.runner.metering import Metering
 from weighbridge.runner.power_cut import Writer, file_on, host_of, in_memory, power_of
+from weighbridge.runner.programs import Programs
 from weighbridge.runner.stage import Stage
-from weighbridge.runner.trial_state import TrialState
 
 _RECOVER_S, _AGAIN_S = 120.0, 0.5
 _ERROR = re.compile(r"\b(?:PANIC|FATAL|ERROR)\b(?![^\n]*starting up)[^\n]*")
@@ -46,18 +43,22 @@ class Server:
         assert ledger is not None
         return cls(workload, options, at, ledger)
 
-    def begin(self, site: Site, state: TrialState) -> None:
-        """Make its data, as before a trial, and start it. Raises TrialFailure."""
-        stage = Stage({"server": site}, self.at, {})
-        trial_programs.prepare(self.workload, self.options, stage, state)
-        trial_programs.serve(self.workload.command("server", self.options, self.at), site, state)
+    def programs(self, site: Site) -> Programs:
+        """Its programs in a site, of which none runs yet."""
+        return Programs(self.workload, self.options, Stage({"server": site}, self.at, {}))
 
-    def recover(self, site: Site, state: TrialState) -> None:
+    def begin(self, site: Site) -> None:
+        """Make its data, as before a trial, and start it. Raises TrialFailure."""
+        programs = self.programs(site)
+        programs.prepare()
+        programs.serve(self.workload.command("server", self.options, self.at), site)
+
+    def recover(self, site: Site, programs: Programs) -> None:
         """Start it on the data that are there. Raises TrialFailure."""
         for path, data in self.workload.files("server", self.options, self.at).items():
             site.put(path, data, self.workload.file_mode(self.options, path))
         command = self.workload.command("server", self.options, self.at)
-        trial_programs.serve(command, site, state, ready_s=_RECOVER_S)
+        programs.serve(command, site, ready_s=_RECOVER_S)
 
 
 def commits(cell: Cell) -> bool:
@@ -80,7 +81,7 @@ def cut_and_recover(
     marker = f"weighbridge-powercut-{secrets.token_hex(8)}"
     site.thaw()
     try:
-        server.begin(site, _state())
+        server.begin(site)
         marked = site.run(Command(("touch", f"{DATA}/{marker}")))
     except TrialFailure as why:
         raise Unavailable(f"{server.workload.kind}: {why}") from why
@@ -103,39 +104,29 @@ def _read_back(request: SiteRequest, folder: str, server: Server) -> tuple[str, 
     storage = SiteStorage("directory", lambda _: nullcontext(Mount("folder", folder)))
     with native.open(native.options(), replace(request, name="1-recovered", storage=storage)) as site:
         site.thaw()
-        with _ended(_state()) as state:
-            try:
-                server.recover(site, state)
-            except TrialFailure as why:
-                return "", _told(state) or str(why)
-            return _asked(site, server, state)
+        programs = server.programs(site)
+        try:
+            server.recover(site, programs)
+            return _asked(site, server, programs)
+        except TrialFailure as why:
+            return "", _first_error(programs) or str(why)
+        finally:
+            programs.stop_server(quietly=True)
 
 
-def _asked(site: Site, server: Server, state: TrialState) -> tuple[str, str]:
+def _asked(site: Site, server: Server, programs: Programs) -> tuple[str, str]:
     """What the client prints: one that listens may still be at its recovery, and refuse until it is done."""
     deadline = time.monotonic() + _RECOVER_S
     while (done := site.run(server.ledger.read)).returncode != 0 and time.monotonic() < deadline:
-        if state.server is None or state.server.poll() is not None:
-            trial_programs.stop_server(state, quietly=True)
-            return "", _told(state) or done.last_words
+        if programs.server is None or programs.server.poll() is not None:
+            programs.stop_server(quietly=True)
+            return "", _first_error(programs) or done.last_words
         time.sleep(_AGAIN_S)
     return done.text, "" if done.returncode == 0 else done.last_words
 
 
-def _told(state: TrialState) -> str:
+def _first_error(programs: Programs) -> str:
     """The first of its errors that a server told of; what comes last is often a hint."""
-    server = state.completed.get("server")
+    server = programs.completed.get("server")
     told = _ERROR.search(server.stderr.decode(errors="replace")) if server is not None else None
     return told[0].strip()[:300] if told else ""
-
-
-@contextmanager
-def _ended(state: TrialState) -> Iterator[TrialState]:
-    try:
-        yield state
-    finally:
-        trial_programs.stop_server(state, quietly=True)
-
-
-def _state() -> TrialState:
-    return TrialState(Metering({}, {}, {}, time.monotonic()))

@@ -7,7 +7,7 @@ from functools import partial
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.model.command import Command
 from weighbridge.model.site import Site
-from weighbridge.runner.missing_program import failure_beside
+from weighbridge.runner.outputs import failure_beside
 from weighbridge.store.run import RunStore
 
 SCOPE = "cleanup"

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from weighbridge import registry
 from weighbridge.errors import EnvironmentLost
-from weighbridge.meters.machines import read_here
+from weighbridge.meters.machines import IdleLevels, read_here
 from weighbridge.meters.opened import meters
 from weighbridge.model.decisions import left_out_text, length_text
 from weighbridge.model.host import RunContext
@@ -24,7 +24,6 @@ from weighbridge.runner.estimate import TimedBy, TimeLeft, meter_hz
 from weighbridge.runner.further import Further
 from weighbridge.runner.left_out import left_out_line
 from weighbridge.runner.lengths import PILOT, Lengths
-from weighbridge.runner.machine_use import IdleLevels
 from weighbridge.runner.pollers import Pollers
 from weighbridge.runner.precision import Precision, Standing
 from weighbridge.runner.progress import Progress

@@ -12,7 +12,7 @@ from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.facts.connection import connection
 from weighbridge.facts.path import DatagramPath, probe
 from weighbridge.facts.site import about_site, layers_of_site
-from weighbridge.meters.machines import Read, read_here
+from weighbridge.meters.machines import Read, read_here, reader_of
 from weighbridge.meters.opened import OpenMeters
 from weighbridge.model.command import Transport
 from weighbridge.model.decisions import LeftOut
@@ -27,7 +27,6 @@ from weighbridge.runner import companions, site_needs
 from weighbridge.runner.finishing import Finishing
 from weighbridge.runner.left_out import measured
 from weighbridge.runner.limits import cpus_of, limits_of
-from weighbridge.runner.machine_use import reader_of
 from weighbridge.runner.open_hosts import open_hosts
 from weighbridge.runner.room import Room, Written, written
 from weighbridge.runner.site_needs import first_over, published_ports, roles_of, transports_of

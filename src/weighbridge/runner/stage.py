@@ -1,6 +1,5 @@
 """Where one trial takes place: its sites, their hosts and machines, and what is between them."""
 
-from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
@@ -79,19 +78,6 @@ class Stage:
     def sites_of(self, role: Role) -> tuple[Site, ...]:
         """The sites in which a role's program runs."""
         return (self.sites[role], *(self.further if role == self.measured else ()))
-
-    def counters(self) -> dict[Role, Mapping[str, float]]:
-        """The counters of each role's sites, added up (`Site.meters`); ``throttled_s`` is their mean."""
-        found: dict[Role, Mapping[str, float]] = {}
-        for role in self.sites:
-            total: Counter[str] = Counter()
-            for site in self.sites_of(role):
-                total.update(site.meters())
-            held_s = (
-                {"throttled_s": total["throttled_s"] / len(self.sites_of(role))} if "throttled_s" in total else {}
-            )
-            found[role] = {**total, **held_s}
-        return found
 
     @property
     def counted(self) -> bool:
