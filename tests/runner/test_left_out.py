@@ -10,7 +10,7 @@ from weighbridge.model.decisions import LeftOut
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Study
 from weighbridge.runner import left_out as left_out_module
-from weighbridge.runner import sites as sites_module
+from weighbridge.runner import routes
 from weighbridge.runner.session import Session
 from weighbridge.store.run import RunStore
 
@@ -83,8 +83,8 @@ def test_what_no_client_reaches_is_left_out_and_its_client_rests_again(world: Wo
     def connection(server, client, at, transport):
         return None if server.place == "one" else world.path
 
-    monkeypatch.setattr(sites_module, "connection", connection)
-    monkeypatch.setattr(sites_module, "REACHED_S", 0.0)
+    monkeypatch.setattr(routes, "connection", connection)
+    monkeypatch.setattr(routes, "REACHED_S", 0.0)
     _, counts = go(tmp_path, study(optional=["one"]), world)
     assert counts == {"native": 4, "two": 4, "native-again": 4}
     assert "no connection from its client reaches its server" in kept(tmp_path)[0].why

@@ -45,7 +45,7 @@ class Server:
 
     def programs(self, site: Site) -> Programs:
         """Its programs in a site, of which none runs yet."""
-        return Programs(self.workload, self.options, Stage({"server": site}, self.at, {}))
+        return Programs(self.workload, self.options, Stage({"server": site}, self.at))
 
     def begin(self, site: Site) -> None:
         """Make its data, as before a trial, and start it. Raises TrialFailure."""

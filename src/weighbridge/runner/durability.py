@@ -16,12 +16,11 @@ from weighbridge.model.userland import Userland, UserlandSpec
 from weighbridge.runner import clean, run_lock
 from weighbridge.runner.commit_cut import Server, commits, cut_and_recover
 from weighbridge.runner.left_out import left_out_line
-from weighbridge.runner.limits import limits_of
-from weighbridge.runner.open_hosts import open_hosts
 from weighbridge.runner.power_cut import cut_and_read_back
 from weighbridge.runner.preflight import require_userland
 from weighbridge.runner.readiness import hosts_readiness
 from weighbridge.runner.signals import shield
+from weighbridge.runner.sites import limits_of, open_hosts
 from weighbridge.runner.storage import durability_of, require_in_force, site_storage, storage_durability
 from weighbridge.userland.build import cache_folder, ensure
 

@@ -72,7 +72,9 @@ def find_limit(result: TrialResult, programs: Programs, window: Window) -> Flag:
     had_s = times.active_s * (1 - min(0.9, stolen))
     seen = TrialUsage(window.used_by_roles, had_s, window.cables(times.sending_s), window.waited_s)
     shared = min((machine.cpus for machine in stage.machines.values() if stage.shares(machine)), default=None)
-    role_cpus = RoleCpus(stage.inside, stage.cpus, shared, programs.threads, apart=len(stage.machines) > 1)
+    inside = frozenset(role for role in stage.sites if stage.part(role).inside)
+    cpus: dict[str, int] = {role: part.cpus for role, part in stage.parts.items() if part.cpus is not None}
+    role_cpus = RoleCpus(inside, cpus, shared, programs.threads, apart=len(stage.working) > 1)
     return bottleneck(seen, role_cpus, programs.asked, result.measurements)
 
 
@@ -81,7 +83,7 @@ def flag_use(programs: Programs, window: Window) -> tuple[Flag, ...]:
     flags: list[Flag] = []
     stage, active_s, threads = programs.stage, times_of(programs, window).active_s, programs.threads
     used, used_by_roles = window.used, window.used_by_roles
-    for name, machine in stage.watched.items():
+    for name, machine in stage.machines.items():
         ours = [used.get(place, {}) for place in (*machine.roles, *machine.hypervisors)]
         left_out = {FlagCode.OTHER_WORK} if programs.opens else set()
         if not all(stage.sites[role].counted for role in machine.roles):  # what was taken may be what they used
@@ -91,9 +93,10 @@ def flag_use(programs: Programs, window: Window) -> tuple[Flag, ...]:
         if stage.shares(machine):
             of_machine += host.shared_flags(used_by_roles, active_s, machine.cpus)
         flags += of_machine if name == HERE else [replace(flag, where=name) for flag in of_machine]
-    for role, use in used_by_roles.items():
+    for role in stage.sites:
         busy_s = active_s if role == "client" else window.measured_s
-        flags += host.site_flags(role, use, busy_s, min(threads, stage.cpus.get(role, threads)))
+        most = min(threads, stage.part(role).cpus or threads)
+        flags += host.site_flags(role, used_by_roles[role], busy_s, most) if role in used_by_roles else ()
     return tuple(flags)
 
 

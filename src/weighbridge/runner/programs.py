@@ -134,9 +134,9 @@ class Programs:
                 stage.prepared.add(once)
             if restore is not None:
                 _run_before(site, stage.started(role, restore), Step.RESTORE, data=writes)
-        if cold or writes or stage.written:
+        if cold or writes or stage.data.written:
             sites = [*stage.sites.values(), *stage.further]
-            settle_page_caches(sites, stage.storage_servers, stage.written, empty=cold)
+            settle_page_caches(sites, stage.data.servers, stage.data.written, empty=cold)
 
     def start_server(self) -> None:
         """Make every command, start the server, if there is one, and wait until it listens. Raises TrialFailure."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 from weighbridge import registry
 from weighbridge.errors import EnvironmentLost
-from weighbridge.meters.machines import IdleLevels, read_here
+from weighbridge.meters.machines import IdleLevels
 from weighbridge.meters.opened import meters
 from weighbridge.model.decisions import left_out_text, length_text
 from weighbridge.model.host import RunContext
@@ -106,10 +106,10 @@ class Session:
             begun = time.monotonic()
             hz = meter_hz(self.study)
             self.store.set_info(METERS_HZ, repr(hz))
-            polled, here = (False, read_here) if self.pollers is None else (True, self.pollers.read)
+            polled = self.pollers is not None
             opened = self._stack.enter_context(meters(self.study.file.meters, hz, polled=polled))
             self._sites = Sites(
-                self.study, self.run, self.userlands, opened, here, polled, may_leave_out=not self._finished
+                self.study, self.run, self.userlands, opened, self.pollers, may_leave_out=not self._finished
             )
             self._sites.open_all(self._stack)
             self._stack.callback(self._sites.finishing.run, self.store, self.progress.say)  # first of all at the end

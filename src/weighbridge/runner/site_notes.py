@@ -21,7 +21,7 @@ def note_sites(store: RunStore, study: Study, sites: Sites) -> None:
     if sites.neighbourhood is not None:
         require_same_companions(store, sites.neighbourhood.images)
         store.add_facts(COMPANIONS, sites.neighbourhood.images)
-    store.add_facts("path", sites.paths())
+    store.add_facts("path", sites.routes.paths())
     store.add_facts("packet sizes", packet_sizes(study, sites.endpoint_of))
     for scope, facts in about_study(study).items():
         store.add_facts(scope, facts)

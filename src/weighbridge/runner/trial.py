@@ -22,7 +22,7 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
     try:
         window.begin()
         programs.prepare()
-        stage.hold_back()
+        stage.data.throttle()
         window.begin_series()
         programs.start_server()
         programs.warm_up()

@@ -105,13 +105,14 @@ class Window:
         self.meters_s = 0.0
         """CPU seconds that all meters took while the measured process ran: that share of what they took in all."""
         self._meter_samples: list[Sample] = []
-        groups = {place: group for each in stage.watched.values() for place, group in each.hypervisors.items()}
+        groups = {place: group for each in stage.machines.values() for place, group in each.hypervisors.items()}
         self._trial = Interval([
             *(Reader(role, partial(_added_up, stage.sites_of(role))) for role in stage.sites),
             *(Reader(place, group.meters) for place, group in groups.items()),
-            *(Reader(name, partial(host.read, file=machine.read)) for name, machine in stage.watched.items()),
+            *(Reader(name, partial(host.read, file=machine.read)) for name, machine in stage.machines.items()),
         ])  # fmt: skip
         self._guests = Interval([Reader(role, partial(_as_guest, site)) for role, site in stage.sites.items()])
+        self._links: Sequence[Link] = ()
         self._measured = Interval()
         self._series_begun: list[str] = []
         self._series_begun_at = 0.0
@@ -167,18 +168,18 @@ class Window:
         Machines are read where it is ``served``: what a program without a counterpart costs, its own site tells. One
         that ``opens`` sites works outside of the stage's.
         """
-        stage = self._stage
+        stage, machines, self._links = self._stage, self._stage.working, self._stage.links
         readers = [
-            *(_link_reader(number, link) for number, link in enumerate(stage.links)),
-            *(Reader(name, partial(_waits, machine.read)) for name, machine in stage.machines.items()),
+            *(_link_reader(number, link) for number, link in enumerate(self._links)),
+            *(Reader(name, partial(_waits, machine.read)) for name, machine in machines.items()),
         ]
         if not opens:
             sites = [Reader(role, partial(_added_up, stage.sites_of(role))) for role in stage.sites]
             readers = [*sites, *readers]
-        if not opens and served and stage.counted and stage.machines.keys() <= stage.idle.keys():
-            machines = [Reader(name, partial(counters_of, machine.read)) for name, machine in stage.machines.items()]
+        if not opens and served and stage.counted and machines.keys() <= stage.idle.keys():
+            counters = [Reader(name, partial(counters_of, machine.read)) for name, machine in machines.items()]
             tcp = Reader(TRIAL, partial(tcp_total, networks_of(stage.sites.values())))
-            readers = [*machines, Reader(TRIAL, _own), tcp, *readers]
+            readers = [*counters, Reader(TRIAL, _own), tcp, *readers]
         self._measured = Interval(readers)
         self._measured.begin()
         self._measured_at = time.monotonic()
@@ -216,7 +217,7 @@ class Window:
         if "tool_cpu_s" not in after.get(TRIAL, {}):
             return None
         trial = self._measured.used[TRIAL]
-        machines = {name: use(before[name], after[name]) for name in self._stage.machines}
+        machines = {name: use(before[name], after[name]) for name in self._stage.working}
         segments = {name: value for name, value in trial.items() if name.endswith("_segments")}
         return MachineUse(machines, trial["tool_cpu_s"], segments)
 
@@ -224,14 +225,14 @@ class Window:
     def waited_s(self) -> float:
         """Seconds in which programs waited for disks meanwhile, on the machine where that was most."""
         used = self._measured.used
-        return max((used.get(name, {}).get("psi_io_s", 0.0) for name in self._stage.machines), default=0.0)
+        return max((used.get(name, {}).get("psi_io_s", 0.0) for name in self._stage.working), default=0.0)
 
     def cables(self, seconds: float) -> list[Flag]:
         """Each cable's share of its rate over the seconds in which data were on it. Its busier direction counts."""
-        carried = [self._measured.used.get(_cable(number), {}) for number in range(len(self._stage.links))]
+        carried = [self._measured.used.get(_cable(number), {}) for number in range(len(self._links))]
         shares = [
             (link, min(1.0, max(bits.values()) / (link.rate * seconds)))
-            for link, bits in zip(self._stage.links, carried, strict=True)
+            for link, bits in zip(self._links, carried, strict=True)
             if bits and seconds > 0
         ]
         return [Flag(FlagCode.CABLE, link.where, {"share": share, "rate": link.rate}) for link, share in shares]
