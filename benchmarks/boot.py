@@ -37,7 +37,7 @@ from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.runner import clean, run_lock
 from weighbridge.runner.openings import open_sites
-from weighbridge.runner.readiness import ready
+from weighbridge.runner.preflight import ready
 from weighbridge.runner.signals import interruptible
 from weighbridge.runner.sites import OpenSite, site_name
 from weighbridge.userland.build import cache_folder, ensure

@@ -26,11 +26,11 @@ from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Study
 from weighbridge.model.trial import Trial
 from weighbridge.report.text.remarks import remark_text
+from weighbridge.runner.notes import durabilities, unverified_parts
 from weighbridge.runner.run import loads_of
 from weighbridge.runner.sites import open_hosts
 from weighbridge.runner.stage import Stage
 from weighbridge.runner.storage import site_storage
-from weighbridge.runner.study_facts import durabilities, unverified_parts
 from weighbridge.runner.trial import run_trial
 from weighbridge.study.loader import check
 from weighbridge.study.schema import json_schema

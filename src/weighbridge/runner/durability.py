@@ -14,11 +14,8 @@ from weighbridge.model.site import SiteRequest
 from weighbridge.model.study import Arm, Cell, Placement, Role, Study
 from weighbridge.model.userland import Userland, UserlandSpec
 from weighbridge.runner import clean, run_lock
-from weighbridge.runner.commit_cut import Server, commits, cut_and_recover
-from weighbridge.runner.left_out import left_out_line
-from weighbridge.runner.power_cut import cut_and_read_back
-from weighbridge.runner.preflight import require_userland
-from weighbridge.runner.readiness import hosts_readiness
+from weighbridge.runner.power_cut import Server, commits, cut_and_read_back, cut_and_recover
+from weighbridge.runner.preflight import hosts_readiness, left_out_line, require_userland
 from weighbridge.runner.signals import shield
 from weighbridge.runner.sites import limits_of, open_hosts
 from weighbridge.runner.storage import durability_of, require_in_force, site_storage, storage_durability

@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from weighbridge import registry
 from weighbridge.errors import EnvironmentLost
 from weighbridge.meters.machines import IdleLevels
 from weighbridge.meters.opened import meters
+from weighbridge.model import isolation
 from weighbridge.model.decisions import left_out_text, length_text
 from weighbridge.model.host import RunContext
 from weighbridge.model.level import Level
@@ -18,23 +20,57 @@ from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Cell, Study
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.model.userland import Userlands
-from weighbridge.runner.allotments import Allotments
 from weighbridge.runner.continuity import layers_of_run
 from weighbridge.runner.estimate import TimedBy, TimeLeft, meter_hz
-from weighbridge.runner.further import Further
-from weighbridge.runner.left_out import left_out_line
 from weighbridge.runner.lengths import PILOT, Lengths
+from weighbridge.runner.notes import note_sites
 from weighbridge.runner.pollers import Pollers
-from weighbridge.runner.precision import Precision, Standing
-from weighbridge.runner.progress import Progress
+from weighbridge.runner.precision import Allotments, Precision, Standing
+from weighbridge.runner.preflight import left_out_line
 from weighbridge.runner.repeated_failures import ENOUGH, RESULTS, RepeatedFailures, require_results
 from weighbridge.runner.signals import shield
-from weighbridge.runner.site_notes import note_sites
 from weighbridge.runner.sites import Sites
 from weighbridge.runner.trial import run_trial
+from weighbridge.store.extensions import extend
 from weighbridge.store.reader import LEFT_OUT, TIME_IS_OVER
 from weighbridge.store.run import METERS_HZ, RunStore
 from weighbridge.study import schedule
+
+
+class Progress(Protocol):
+    """A terminal, a page, a monitoring server; each is told everything."""
+
+    def say(self, text: str) -> None:
+        """One line about what happens now."""
+
+    def layers_known(self, layers: Mapping[str, tuple[isolation.SiteLayers, ...]]) -> None:
+        """Before the first trial: the environments that are in hypervisors, and in which."""
+
+    def trial_started(self, trial: Trial, done: int, total: int, left_s: float) -> None:
+        """A trial begins; ``done`` of ``total`` planned trials have ended, about ``left_s`` seconds are left."""
+
+    def trial_finished(self, record: TrialRecord) -> None:
+        """A trial ended and is saved."""
+
+    def precision_checked(self, blocks: int, standings: Sequence[Standing]) -> None:
+        """After ``blocks`` blocks the precision was looked at: how far each open comparison is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Further:
+    """How a run goes on after its last planned look. ``limit_s``: how long, from the begin of the session."""
+
+    limit_s: float
+    wanted: Callable[[RunStore], int | None]
+    """Gives how many blocks the run is to have in all; None: what there are will do."""
+
+    def extended(self, study: Study, store: RunStore) -> bool:
+        """Record the blocks that are asked for; whether there are any."""
+        blocks = self.wanted(store)
+        if blocks is not None:
+            extend(store, study.file.repetitions, blocks)
+        return blocks is not None
+
 
 REPEATS = 2
 """How often a block with a failed trial is run again, before the precision is looked at."""

@@ -26,8 +26,8 @@ from weighbridge.model.study import Arm, Cell, Role, Study
 from weighbridge.model.userland import Userlands
 from weighbridge.model.workload import Endpoint
 from weighbridge.runner.finishing import Finishing
-from weighbridge.runner.left_out import measured
 from weighbridge.runner.pollers import Pollers
+from weighbridge.runner.preflight import without_left_out
 from weighbridge.runner.room import Room, Written, written
 from weighbridge.runner.routes import Routes, first_over, published_ports
 from weighbridge.runner.stage import DataDisks, Part, Stage, machines_of
@@ -161,7 +161,7 @@ class Sites:
             self._open = {key: opened for key, opened in self._open.items() if key[0] != arm.name}
             self.routes.forget(arm.name)
             self.left_out.append(LeftOut(environment=arm.name, kind=arm.kind, why=str(error)))
-            self.study = measured(self.study, self.left_out)
+            self.study = without_left_out(self.study, self.left_out)
 
     def _host(self, role: Role, client: str = "") -> Host:
         return self.hosts[(client or self.study.client_hosts[0]) if role == "client" else self.study.server_host]
