@@ -10,7 +10,7 @@ from typer.testing import CliRunner
 
 from report.made_up_runs import P99, REQUESTS, TCP, Recipe, Workload, make_run
 from weighbridge.analysis.confounders import confounders
-from weighbridge.analysis.levels import hosts_of
+from weighbridge.analysis.metered import hosts_of
 from weighbridge.analysis.plan import meters_hz
 from weighbridge.cli import replicate
 from weighbridge.cli.app import app
