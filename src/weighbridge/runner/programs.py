@@ -28,7 +28,6 @@ from weighbridge.model.site import DATA, Site
 from weighbridge.model.study import Role
 from weighbridge.model.trial import RoleRecord, TrialResult
 from weighbridge.model.workload import Endpoint, Workload
-from weighbridge.runner.finishing import Finish
 from weighbridge.runner.openings import open_sites
 from weighbridge.runner.outputs import (
     add_up,
@@ -39,7 +38,7 @@ from weighbridge.runner.outputs import (
     plugin_faults,
     read_result,
 )
-from weighbridge.runner.stage import Stage
+from weighbridge.runner.stage import Finish, Stage
 from weighbridge.runner.window import Sample, Window
 from weighbridge.store.rows import CHECK, PREPARATION, WARM_UP
 

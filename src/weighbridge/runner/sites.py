@@ -1,7 +1,7 @@
 """The sites of a run: opened before the first trial, all but the measured ones frozen, closed at the end."""
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -25,14 +25,17 @@ from weighbridge.model.site import WAY_TO_COMPANIONS, Mount, Neighbourhood, Site
 from weighbridge.model.study import Arm, Cell, Role, Study
 from weighbridge.model.userland import Userlands
 from weighbridge.model.workload import Endpoint
-from weighbridge.runner.finishing import Finishing
+from weighbridge.runner.outputs import failure_beside
 from weighbridge.runner.pollers import Pollers
 from weighbridge.runner.preflight import without_left_out
-from weighbridge.runner.room import Room, Written, written
+from weighbridge.runner.room import DiskBudget, Written, written
 from weighbridge.runner.routes import Routes, first_over, published_ports
-from weighbridge.runner.stage import DataDisks, Part, Stage, machines_of
+from weighbridge.runner.stage import AtEnd, DataDisks, Finish, Part, Stage, machines_of
 from weighbridge.runner.storage import require_in_force, set_disk_speed, site_storage, storage_facts, writes
+from weighbridge.store.run import RunStore
 
+CLEANUP = "cleanup"
+"""The scope of facts about what failed at the end of a run: "ENVIRONMENT/ROLE" -> why."""
 Key = tuple[str, Role, str]
 """A site: its environment or "outside", its role, and the host of the clients that it is for."""
 
@@ -90,6 +93,44 @@ class OpenSite:
 
 
 @dataclass(slots=True)
+class Finishing:
+    """What is still to be run in open sites: in each of them once, what came last first."""
+
+    _due: dict[tuple[str, ...], tuple[str, Finish]] = field(default_factory=dict)
+
+    def of(self, environment: str) -> AtEnd:
+        """What takes those of the sites of an environment."""
+        return partial(self._note, environment)
+
+    def _note(self, environment: str, finish: Finish) -> None:
+        once = (finish.site.name, finish.given, *finish.command.argv)
+        self._due.setdefault(once, (f"{environment}/{finish.role}", finish))
+
+    def run(self, store: RunStore, say: Callable[[str], None]) -> None:
+        """Run all, before the sites are closed. One that fails is told and kept with the run, and fails nothing."""
+        failed: dict[str, list[str]] = {}
+        for place, finish in reversed(self._due.values()):
+            if why := _failure(finish):
+                say(f"{place}: the cleanup failed: {why}; all that was measured is kept")
+                failed.setdefault(place, []).append(why)
+        self._due.clear()
+        if failed:
+            store.add_facts(CLEANUP, {place: "; ".join(why) for place, why in failed.items()})
+
+
+def _failure(finish: Finish) -> str:
+    """Run it in its site; why it failed, if it did."""
+    try:
+        finish.site.thaw()
+        for path, data in finish.files.items():  # another workload may have written there since
+            finish.site.put(path, data, finish.modes[path])
+        completed = finish.site.run(finish.command)
+    except (EnvironmentLost, Unavailable, OSError) as error:
+        return str(error)
+    return failure_beside(completed) if completed.returncode != 0 or completed.timed_out else ""
+
+
+@dataclass(slots=True)
 class Sites:
     """Every open site of a run. An environment has one of each role for the clients of each host."""
 
@@ -110,7 +151,7 @@ class Sites:
     _open: dict[Key, OpenSite] = field(default_factory=dict)
     _stacks: dict[str, ExitStack] = field(default_factory=dict)
     """What closes the sites of each environment."""
-    _room: Room = field(default_factory=Room)
+    _disks: DiskBudget = field(default_factory=DiskBudget)
     _numbers: Iterator[int] = field(default_factory=count)
 
     def open_all(self, stack: ExitStack) -> None:
@@ -198,7 +239,7 @@ class Sites:
         if storage is not None:
             require_in_force(storage.mounts, opened.site)
             asked = Written() if role == "client" else written(self.study, arm)
-            stack.callback(self._room.claim(opened.site, storage, asked))
+            stack.callback(self._disks.claim(opened.site, storage, asked))
         opened.rest()
 
     def _open_further(self, stack: ExitStack, key: Key, number: int) -> None:

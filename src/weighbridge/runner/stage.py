@@ -12,7 +12,6 @@ from weighbridge.model.host import HERE, Group, Host, Link
 from weighbridge.model.site import Site
 from weighbridge.model.study import Role
 from weighbridge.model.workload import Endpoint
-from weighbridge.runner.finishing import AtEnd
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +48,25 @@ class DataDisks:
     """The hosts, all of the run's, on which trials write: what an earlier one left to be written is written first."""
     throttle: Callable[[], None] = lambda: None
     """Limits them to the speed at which the workload is measured: what it starts from is there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """A command for the end of one site, and the files with their modes that it may read there.
+
+    ``role``: whose site it is, with its number where there are several.
+    """
+
+    role: str
+    site: Site
+    command: Command
+    files: Mapping[str, bytes]
+    modes: Mapping[str, int]
+    given: str
+    """A digest of the files."""
+
+
+AtEnd = Callable[[Finish], None]
 
 
 @dataclass(frozen=True, slots=True)

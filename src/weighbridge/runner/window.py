@@ -44,6 +44,8 @@ class Interval:
     readers: Sequence[Reader] = ()
     before: dict[str, dict[str, float]] = field(default_factory=dict)
     after: dict[str, dict[str, float]] = field(default_factory=dict)
+    used: dict[str, dict[str, float]] = field(default_factory=dict)
+    """By how much each counter grew, by place and name, once the end is read; of a level its value before."""
 
     def begin(self) -> None:
         """Read for the first time. Raises EnvironmentLost."""
@@ -55,11 +57,7 @@ class Interval:
         for reader in self.readers:
             with suppress(EnvironmentLost):
                 self.after.setdefault(reader.place, {}).update(reader.read())
-
-    @property
-    def used(self) -> dict[str, dict[str, float]]:
-        """By how much each counter grew, by place and name; of a level its value before."""
-        return {place: host.used(counters, self.after.get(place, {})) for place, counters in self.before.items()}
+        self.used = {place: host.used(counters, self.after.get(place, {})) for place, counters in self.before.items()}
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +98,8 @@ class Window:
         """How long the whole trial took, once that has ended."""
         self.ran: tuple[float, float] | None = None
         """When the measured process ran, in seconds of the trial: from and to; None: it has not come to its end."""
+        self.measured_s = 0.0
+        """How long it ran, by its own clock."""
         self.series: list[Series] = []
         self.flags: list[Flag] = []
         self.meters_s = 0.0
@@ -191,12 +191,7 @@ class Window:
     def note_measured(self, lasted_s: float) -> None:
         """Note how long the measured process ran, by its own clock."""
         begun_s = self._measured_at - self.begun
-        self.ran = begun_s, begun_s + lasted_s
-
-    @property
-    def measured_s(self) -> float:
-        """How long the measured process ran; 0 where it has not come to its end."""
-        return self.ran[1] - self.ran[0] if self.ran else 0.0
+        self.measured_s, self.ran = lasted_s, (begun_s, begun_s + lasted_s)
 
     @property
     def used(self) -> dict[str, dict[str, float]]:
@@ -207,8 +202,8 @@ class Window:
     @property
     def used_by_roles(self) -> dict[str, dict[str, float]]:
         """What each role's sites used while the measured process ran: not the warm-up, nor the server's start."""
-        after, used = self._measured.after, self._measured.used
-        return {role: used[role] for role in self._stage.sites if role in after and role in used}
+        used = self._measured.used
+        return {role: used[role] for role in self._stage.sites if role in used}
 
     @property
     def machine_use(self) -> MachineUse | None:

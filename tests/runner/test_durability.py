@@ -25,9 +25,16 @@ from weighbridge.model.power_cut import (
 )
 from weighbridge.model.site import Mount
 from weighbridge.model.workload import Endpoint
-from weighbridge.runner import durability, power_cut
-from weighbridge.runner.durability import checkable, checks, userland_of_checks
-from weighbridge.runner.power_cut import Server, _asked, _first_error, cut_and_read_back
+from weighbridge.runner import durability
+from weighbridge.runner.durability import (
+    Server,
+    _asked,
+    _first_error,
+    checkable,
+    checks,
+    cut_and_read_back,
+    userland_of_checks,
+)
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 from weighbridge.workloads.pgbench import PLUGIN
@@ -378,7 +385,7 @@ def ask(site: Recovering) -> tuple[str, str]:
 
 @pytest.fixture(autouse=True)
 def _at_once(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(power_cut, "_AGAIN_S", 0.0)
+    monkeypatch.setattr(durability, "_AGAIN_S", 0.0)
 
 
 def test_a_server_at_its_recovery_is_asked_again():
@@ -388,7 +395,7 @@ def test_a_server_at_its_recovery_is_asked_again():
 
 
 def test_one_that_refuses_for_good_is_told(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(power_cut, "_RECOVER_S", 0.01)
+    monkeypatch.setattr(durability, "_RECOVER_S", 0.01)
     assert ask(Recovering(10**6)) == ("", "FATAL:  the database system is starting up")
 
 
