@@ -13,6 +13,7 @@ from weighbridge.model.trial import Times, TrialResult
 from weighbridge.runner.bottleneck import RoleCpus, TrialUsage, bottleneck
 from weighbridge.runner.costs import all_who_worked, derived, usage, work_of
 from weighbridge.runner.programs import Programs
+from weighbridge.runner.stage import Stage
 from weighbridge.runner.window import Window
 
 CLOCKS_APART = 0.01
@@ -34,11 +35,12 @@ class Evaluation:
 
 def evaluate(result: TrialResult, programs: Programs, window: Window) -> Evaluation:
     """Compute what is said of a trial that gave a result."""
-    measured, used = programs.stage.measured, window.used_by_roles
-    costs = measure_costs(result, programs, window)
-    throttled_s = used.get(measured, {}).get("throttled_s", 0.0)
+    measured, times = programs.stage.measured, times_of(programs, window)
+    costs = measure_costs(result, times, programs.stage, window)
+    limit = find_limit(result, times, programs, window)
+    throttled_s = window.used_by_roles.get(measured, {}).get("throttled_s", 0.0)
     clocks = flag_clocks(measured, programs.completed[measured], throttled_s)
-    flags = (*result.flags, find_limit(result, programs, window), *clocks)
+    flags = (*result.flags, limit, *clocks)
     return Evaluation((*result.measurements, *costs), result.histograms, flags)
 
 
@@ -48,14 +50,14 @@ def times_of(programs: Programs, window: Window) -> Times:
     return Times(ran_s, ran_s, ran_s) if result is None else result.times(programs.options, ran_s)
 
 
-def measure_costs(result: TrialResult, programs: Programs, window: Window) -> tuple[Measurement, ...]:
+def measure_costs(result: TrialResult, times: Times, stage: Stage, window: Window) -> tuple[Measurement, ...]:
     """What the trial cost in resources.
 
     Of a site that its host's kernel does not count, CPU time is its own programs' alone, without what works for it
     there: no cost is made of it. Nor is one made of whole machines then.
     """
-    stage, used = programs.stage, window.used_by_roles
-    work = result.work or work_of(result.measurements, times_of(programs, window).work_s)
+    used = window.used_by_roles
+    work = result.work or work_of(result.measurements, times.work_s)
     sites_s = sum(each.get("cpu_s", 0.0) for each in used.values())
     everybody = all_who_worked(window.machine_use, stage.idle, window.meters_s, work, sites_s)
     host_name = stage.hosts.get("server") or next(iter(stage.hosts.values()), "")
@@ -65,9 +67,9 @@ def measure_costs(result: TrialResult, programs: Programs, window: Window) -> tu
     return (*everybody, *derived(counted, window.series, work), *whole)
 
 
-def find_limit(result: TrialResult, programs: Programs, window: Window) -> Flag:
+def find_limit(result: TrialResult, times: Times, programs: Programs, window: Window) -> Flag:
     """What limited the trial."""
-    stage, times, machines = programs.stage, times_of(programs, window), window.machine_use
+    stage, machines = programs.stage, window.machine_use
     stolen = machines.stolen if machines and not stage.polled else 0.0
     had_s = times.active_s * (1 - min(0.9, stolen))
     seen = TrialUsage(window.used_by_roles, had_s, window.cables(times.sending_s), window.waited_s)
