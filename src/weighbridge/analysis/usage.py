@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from weighbridge.analysis.metered import CPU, IN, MEMORY, OUT, UNITS, quantity_of
@@ -122,6 +123,7 @@ def _of_a_trial(read: Iterable[Series], step_s: float) -> dict[tuple[str, str, s
     return found
 
 
+@cache  # a run has few names of series, and each trial has all of them
 def _about(name: str) -> tuple[str, str] | None:
     """What a series is called in the page, and its unit; None for one that is not drawn."""
     what, part = quantity_of(name) or ("", "")
