@@ -21,8 +21,9 @@ import secrets
 import statistics
 import sys
 from collections.abc import Iterator, Mapping
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
+from itertools import count
 from typing import Any
 
 from weighbridge import registry
@@ -36,9 +37,9 @@ from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.runner import clean, run_lock
 from weighbridge.runner.openings import open_sites
-from weighbridge.runner.readiness import ready
+from weighbridge.runner.preflight import ready
 from weighbridge.runner.signals import interruptible
-from weighbridge.runner.site_requests import Key, SiteRequests
+from weighbridge.runner.sites import OpenSite, site_name
 from weighbridge.userland.build import cache_folder, ensure
 from weighbridge.workloads.density import memory_per_site
 
@@ -46,6 +47,7 @@ TRUE = Command(("true",))
 SETTLE_S = 0.5
 BASELINE = "native"
 _MIB = 2**20
+_NUMBERS = count()
 
 
 @dataclass(slots=True)
@@ -53,13 +55,17 @@ class Kind:
     """One kind of site: its first one, which stays open, and what was measured. Seconds, MiB."""
 
     name: str
-    site: Site
+    opened: OpenSite
     to_ready: list[float] = field(default_factory=list)
     to_close: list[float] = field(default_factory=list)
     own_cpu: list[float] = field(default_factory=list)
     trips: list[float] = field(default_factory=list)
     machine_mib: float | None = None
     group_mib: float | None = None
+
+    def another(self) -> AbstractContextManager[Site]:
+        """Open one more site like the first."""
+        return self.opened.open_beside(_site_name(self.name))
 
     def note(self, found: Opened) -> None:
         """The times of fresh sites."""
@@ -83,6 +89,10 @@ def candidates() -> Iterator[tuple[str, Environment, Any]]:
             yield name, environment, options
 
 
+def _site_name(kind: str) -> str:
+    return site_name(next(_NUMBERS), kind, "solo")
+
+
 @contextmanager
 def a_run() -> Iterator[RunContext]:
     """What sites are opened in; everything of it is closed and swept at the end, and found by clean after a kill."""
@@ -96,7 +106,7 @@ def a_run() -> Iterator[RunContext]:
             run_lock.forget(run_id)
 
 
-def open_kinds(run: RunContext, host: Host, requests: SiteRequests) -> tuple[list[Kind], dict[str, str]]:
+def open_kinds(run: RunContext, host: Host) -> tuple[list[Kind], dict[str, str]]:
     """The first site of each kind, and why there is none of the others."""
     kinds: list[Kind] = []
     refused: dict[str, str] = {}
@@ -106,39 +116,36 @@ def open_kinds(run: RunContext, host: Host, requests: SiteRequests) -> tuple[lis
         if problems or not state.ready:
             refused[name] = "; ".join(problems) or state.detail
             continue
-        key: Key = (name, "solo", "")
-        request = SiteRequest(run, host, requests.name(key), "solo", userland, Limits())
+        request = SiteRequest(run, host, _site_name(name), "solo", userland, Limits())
         try:
-            site = run.stack.enter_context(requests.open(key, environment, options, request))
+            opened = OpenSite.open(run.stack, environment, options, request)
         except (Unavailable, EnvironmentLost) as why:
             refused[name] = str(why)
             continue
-        kinds.append(Kind(name, site))
+        kinds.append(Kind(name, opened))
     return kinds, refused
 
 
-def measure(kinds: list[Kind], requests: SiteRequests, rounds: int, trips: int, idle: int, seed: int) -> None:
+def measure(kinds: list[Kind], rounds: int, trips: int, idle: int, seed: int) -> None:
     """Rounds over all kinds, then idle sites of each."""
     chance = random.Random(seed)
     for number in range(rounds):
         print(f"round {number + 1} of {rounds}", file=sys.stderr)
         for kind in chance.sample(kinds, len(kinds)):
-            kind.note(_opened(Openings(), requests, kind))
+            kind.note(_opened(Openings(), kind))
             for _ in range(trips * number // rounds, trips * (number + 1) // rounds):
-                done = kind.site.run(TRUE)
+                done = kind.opened.site.run(TRUE)
                 if done.returncode != 0 or done.outside_s is None:
                     raise SystemExit(f"{kind.name}: true ended with {done.returncode}: {done.last_words}")
                 kind.trips.append(done.outside_s - done.duration_s)
     for kind in kinds:
-        kind.note_memory(_opened(Openings(idle, together=True, settle_s=SETTLE_S), requests, kind))
+        kind.note_memory(_opened(Openings(idle, together=True, settle_s=SETTLE_S), kind))
 
 
-def _opened(asked: Openings, requests: SiteRequests, kind: Kind) -> Opened:
+def _opened(asked: Openings, kind: Kind) -> Opened:
     try:
-        memory, counted = kind.site.memory, kind.site.counted
-        return read_opened(
-            open_sites(asked, TRUE, lambda: requests.open_beside((kind.name, "solo", "")), memory, counted=counted)
-        )
+        site = kind.opened.site
+        return read_opened(open_sites(asked, TRUE, kind.another, site.memory, counted=site.counted))
     except TrialFailure as why:
         raise SystemExit(f"{kind.name}: {why}") from why
 
@@ -200,14 +207,13 @@ def main() -> int:
     asked = parser.parse_args()
     if min(asked.rounds, asked.trips) < 1 or asked.idle < 2:
         parser.error("at least one round, one round trip and two idle sites")
-    requests = SiteRequests()
     try:
         with interruptible(), a_run() as run:
             local = registry.hosts()["local"]
             options = local.options.model_validate({"kind": "local"})
             host = run.stack.enter_context(local.open("local", options, run, ()))
-            kinds, refused = open_kinds(run, host, requests)
-            measure(kinds, requests, asked.rounds, asked.trips, asked.idle, asked.seed)
+            kinds, refused = open_kinds(run, host)
+            measure(kinds, asked.rounds, asked.trips, asked.idle, asked.seed)
     except Interrupted as end:
         return end.exit_code
     if asked.json:

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from report.made_up_runs import P99, REQUESTS, TCP, Recipe, Workload, make_run
-from weighbridge.analysis.levels import hosts_of
+from weighbridge.analysis.metered import hosts_of
 from weighbridge.analysis.plan import meters_hz
 from weighbridge.analysis.remarks import confounders
 from weighbridge.cli import replicate

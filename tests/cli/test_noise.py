@@ -9,7 +9,7 @@ import pytest
 
 from weighbridge.errors import Interrupted
 from weighbridge.model.facts import InterruptRate
-from weighbridge.runner import device_interrupts, userlands
+from weighbridge.runner import known_noise, userlands
 from weighbridge.runner import run as running
 from weighbridge.store.run import RunStore
 
@@ -30,7 +30,7 @@ def measured(monkeypatch: pytest.MonkeyPatch, ready: list, run: Path) -> list[Pa
 
     monkeypatch.setattr(userlands, "require_userlands", lambda _: None)
     monkeypatch.setattr(running, "run_study", finish)
-    monkeypatch.setattr(device_interrupts, "interrupt_rates", lambda *_: ())
+    monkeypatch.setattr(known_noise, "interrupt_rates", lambda *_: ())
     return folders
 
 
@@ -46,7 +46,7 @@ def test_devices_that_interrupt_often_are_named(
     weighbridge: Weighbridge, measured: list[Path], monkeypatch: pytest.MonkeyPatch
 ):
     rate = InterruptRate(127, "nvme0q1", 3, 512.3)
-    monkeypatch.setattr(device_interrupts, "interrupt_rates", lambda *_: (rate,))
+    monkeypatch.setattr(known_noise, "interrupt_rates", lambda *_: (rate,))
     assert "nvme0q1 interrupted CPU 3 512 times a second" in " ".join(weighbridge("doctor", "--noise").out.split())
     found = json.loads(weighbridge("doctor", "--noise", "--json").out)["interrupts"]
     assert found == [{"number": 127, "device": "nvme0q1", "cpu": 3, "per_s": 512.3}]

@@ -24,7 +24,7 @@ def lacking(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     def ready(plugin: Any, options: Any = None) -> Readiness:
         return Readiness(plugin.kind not in lacks, lacks.get(plugin.kind, ""))
 
-    monkeypatch.setattr("weighbridge.runner.readiness.ready", ready)
+    monkeypatch.setattr("weighbridge.runner.preflight.ready", ready)
     monkeypatch.setattr("weighbridge.engines.shared_root.refusal", lambda: None)
     return lacks
 

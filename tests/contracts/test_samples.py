@@ -28,11 +28,11 @@ from weighbridge.model.study import Study
 from weighbridge.model.trial import Trial
 from weighbridge.report.text.remarks import remark_text
 from weighbridge.runner import clean
-from weighbridge.runner.open_hosts import open_hosts
+from weighbridge.runner.notes import durabilities, unverified_parts
 from weighbridge.runner.run import loads_of
+from weighbridge.runner.sites import open_hosts
 from weighbridge.runner.stage import Stage
 from weighbridge.runner.storage import site_storage
-from weighbridge.runner.study_facts import durabilities, unverified_parts
 from weighbridge.runner.trial import run_trial
 from weighbridge.study.loader import check
 from weighbridge.study.schema import json_schema
@@ -235,7 +235,7 @@ def test_each_role_gets_its_files_before_anything_starts() -> None:
         if cell.kind == "script":
             workload = registry.workloads()["script"]
             sites = {role: FakeSite(world, role, "one", role) for role in workload.roles(cell.options)}
-            stage = Stage(sites, held_workload.AT, {})
+            stage = Stage(sites, held_workload.AT)
             record = run_trial(Trial(1, 0, cell.workload, cell.level, "one"), workload, cell.options, stage)
             assert (record.outcome, record.measurements[0].value) == (Outcome.OK, 7.0)
     assert {site for site, _ in world.files} == {"solo", "client"}

@@ -64,8 +64,8 @@ repetitions: {blocks: 3}
 
 def test_the_plan_tells_what_will_be_emulated_and_what_left_out(as_user, monkeypatch, tmp_path, capsys):
     as_user(0)
-    monkeypatch.setattr("weighbridge.runner.readiness.lacking_here", lambda plugin: None)
-    monkeypatch.setattr("weighbridge.runner.readiness._without_a_launcher", lambda plugin: None)
+    monkeypatch.setattr("weighbridge.runner.preflight.lacking_here", lambda plugin: None)
+    monkeypatch.setattr("weighbridge.runner.preflight._without_a_launcher", lambda plugin: None)
     monkeypatch.setattr("weighbridge.runner.preflight.userland_problem", lambda *_: None)
     monkeypatch.setenv("COLUMNS", "200")
     file = tmp_path / "guests.yaml"

@@ -9,7 +9,7 @@ from weighbridge import registry
 from weighbridge.linux import packages, static_c
 from weighbridge.linux.packages import distribution_of, distributions, install, install_here, install_on
 from weighbridge.model.plugin import Readiness
-from weighbridge.runner.readiness import lacking_here
+from weighbridge.runner.preflight import lacking_here
 from weighbridge.storage.tmpfs import Tmpfs
 
 DEBIAN = 'PRETTY_NAME="Debian GNU/Linux 12 (bookworm)"\nNAME="Debian GNU/Linux"\nID=debian\n'
@@ -91,7 +91,7 @@ def test_a_plug_in_says_how_to_install_what_no_table_knows(monkeypatch, tmp_path
 @pytest.mark.parametrize("kind", ["xen", "virtualbox", "guest"])
 def test_what_is_for_another_architecture_is_not_to_be_installed(monkeypatch, kind):
     plugin = {**registry.environments(), **registry.hosts()}[kind]  # before: each module is imported once
-    monkeypatch.setattr("weighbridge.runner.readiness.platform.machine", lambda: "aarch64")
+    monkeypatch.setattr("weighbridge.runner.preflight.platform.machine", lambda: "aarch64")
     told = "it is for x86_64 alone, and this machine is aarch64"
     assert lacking_here(plugin) == Readiness(False, told, "use one of x86_64")
 
@@ -121,7 +121,7 @@ def test_no_module_names_a_package_manager_itself():
     found = [
         path.name for path in source.rglob("*.py") if path.name != "packages.py" and words.search(path.read_text())
     ]
-    assert sorted(found) == ["decisions.py", "left_out.py"], "two docstrings, whose example it is"
+    assert sorted(found) == ["decisions.py", "preflight.py"], "two docstrings, whose example it is"
 
 
 def test_a_compiler_without_a_static_libc_is_not_enough(monkeypatch, tmp_path):

@@ -1,11 +1,14 @@
 """What whole machines did between two moments, from captured texts of the kernel."""
 
+from collections.abc import Mapping
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from weighbridge.meters import machines
 from weighbridge.meters.host import stat
-from weighbridge.meters.machines import Idle, Snapshot, Tcp, Use, idle, snapshot, tcp, tcp_total, use
+from weighbridge.meters.machines import Idle, IdleLevels, Use, counters_of, idle, networks_of, tcp, tcp_total, use
 
 DATA = Path(__file__).parent / "data"
 STAT = (DATA / "stat.txt").read_text()
@@ -28,32 +31,40 @@ def test_counters_of_a_machine():
 def test_what_is_no_such_text(text: str):
     with pytest.raises(ValueError):
         stat(text)
-    assert snapshot(lambda path: text.encode()) is None
+    assert counters_of(lambda path: text.encode()) == {}
 
 
 def test_what_cannot_be_read_is_absent():
     def gone(path: str) -> bytes:
         raise FileNotFoundError(path)
 
-    assert snapshot(gone) is None
-    assert tcp_total([(lambda path: SNMP, "/proc/1/net/snmp"), (gone, "/proc/2/net/snmp")]) is None
+    assert counters_of(gone) == {}
+    networks = {("a", "1"): (lambda path: SNMP, "/proc/1/net/snmp"), ("a", "2"): (gone, "/proc/2/net/snmp")}
+    assert tcp_total(networks) == {}
 
 
-def counters(**changed: float) -> dict[str, float]:
-    return {"cpus": 2.0, "unused_s": 10.0, "steal_s": 1.0, "softirq_s": 0.5, "context_switches": 100.0} | changed
+def counters(at_s: float, **changed: float) -> dict[str, float]:
+    return {
+        "at_s": at_s,
+        "cpus": 2.0,
+        "unused_s": 10.0,
+        "steal_s": 1.0,
+        "softirq_s": 0.5,
+        "context_switches": 100.0,
+    } | changed
 
 
 def test_cpu_time_is_what_the_idle_clock_leaves_over():
-    before = Snapshot(5.0, counters())
-    after = Snapshot(7.0, counters(unused_s=12.5, steal_s=1.1, softirq_s=0.7, context_switches=1100.0))
+    before = counters(5.0)
+    after = counters(7.0, unused_s=12.5, steal_s=1.1, softirq_s=0.7, context_switches=1100.0)
     found = use(before, after)
     assert found is not None and found.seconds == 2.0 and found.context_switches == 1000.0
     assert found.busy_s == pytest.approx(2 * 2.0 - 2.5 - 0.1) and found.softirq_s == pytest.approx(0.2)
 
 
 def test_no_use_without_both_or_with_another_number_of_cpus():
-    one = Snapshot(5.0, counters())
-    assert use(None, one) is use(one, None) is use(one, Snapshot(7.0, counters(cpus=3.0))) is None
+    one = counters(5.0)
+    assert use({}, one) is use(one, {}) is use(one, counters(7.0, cpus=3.0)) is None
 
 
 def test_an_idle_level_may_lie_below_zero():
@@ -62,12 +73,55 @@ def test_an_idle_level_may_lie_below_zero():
 
 def test_segments_that_tcp_sent_again():
     line = [line for line in SNMP.decode().splitlines() if line.startswith("Tcp:")][1].split()
-    assert tcp(SNMP.decode()) == Tcp(float(line[11]), float(line[12]))
-    both = tcp_total([(lambda path: SNMP, "a"), (lambda path: SNMP, "b")])
-    assert both == Tcp(2 * float(line[11]), 2 * float(line[12]))
+    assert tcp(SNMP.decode()) == {"sent_segments": float(line[11]), "resent_segments": float(line[12])}
+    both = tcp_total({("a", name): (lambda path: SNMP, name) for name in "ab"})
+    assert both == {"sent_segments": 2 * float(line[11]), "resent_segments": 2 * float(line[12])}
 
 
 @pytest.mark.parametrize("text", ["", "Tcp: a b\n", "Tcp: OutSegs\nTcp: 1 2\n", "Tcp: OutSegs\nTcp: 1\n", "Udp: x\n"])
 def test_a_text_without_tcp(text: str):
     with pytest.raises(ValueError):
         tcp(text)
+
+
+# -- the idle level --------------------------------------------------------------------------------
+
+
+def test_the_idle_level_is_the_median_of_the_last_looks(monkeypatch: pytest.MonkeyPatch):
+    clock = SimpleNamespace(now=0.0, unused=0.0, share=0.0)
+
+    def sleep(seconds: float) -> None:
+        clock.now += seconds
+        clock.unused += seconds * 100 * (1 - clock.share)
+
+    kept: list[Mapping[str, str]] = []
+    monkeypatch.setattr(machines.time, "sleep", sleep)
+    monkeypatch.setattr(machines.time, "monotonic", lambda: clock.now)
+    looks = IdleLevels({"host": lambda path: b"cpu 0 0 0 %d 0 0 0 0\ncpu0 0\nctxt 7\n" % clock.unused}, kept.append)
+    assert looks.due and looks.levels == {}
+    for share in (0.5, 0.02, 0.04, 0.04, 0.06, 0.06):
+        clock.share = share
+        looks.look()
+    assert looks.levels["host"].busy_cpus == pytest.approx(0.04)
+    assert kept[0] == {"host: CPUs busy": "0.5000", "host: context switches per second": "0"} and len(kept) == 6
+    assert clock.now == machines.FIRST_S + 5 * machines.AGAIN_S and not looks.due
+    clock.now += machines.BETWEEN_S
+    assert looks.due
+
+
+# -- network namespaces ----------------------------------------------------------------------------
+
+
+def _site(scope: Mapping[str, str], name: str = "host", pid: str = "self") -> SimpleNamespace:
+    network = name, f"/proc/{pid}/net/dev"
+    return SimpleNamespace(host=SimpleNamespace(network=network, read=bytes), scope=lambda: scope)
+
+
+def test_each_network_namespace_counts_once():
+    shared = {"server": _site({}), "client": _site({"cpu.stat": "/x"})}
+    assert set(networks_of(shared.values())) == {("host", "/proc/self/net/dev")}
+    own = {"server": _site({"net": "/proc/77/net/dev"}), "client": _site({})}
+    assert {path for _, path in networks_of(own.values()).values()} == {"/proc/self/net/snmp", "/proc/77/net/snmp"}
+    apart = {"server": _site({}, "a", "1"), "client": _site({"net": "/proc/7/net/dev"}, "b", "1")}
+    assert set(networks_of(apart.values())) == {
+        ("a", "/proc/1/net/dev"), ("b", "/proc/1/net/dev"), ("b", "/proc/7/net/dev")}  # fmt: skip

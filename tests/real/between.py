@@ -46,4 +46,4 @@ def on_host(run: str, host: str) -> set[str]:
 
 def site_of(sites: Sites, place: str, role: str) -> Any:
     """The open site of a role in an environment, for the clients of the first host."""
-    return next(site for key, site in sites._open.items() if key[:2] == (place, role))
+    return next(opened.site for key, opened in sites._open.items() if key[:2] == (place, role))

@@ -19,7 +19,7 @@ from weighbridge.hosts.testbed import TestbedHost
 from weighbridge.linux import network
 from weighbridge.model.command import Command
 from weighbridge.model.userland import UserlandSpec
-from weighbridge.runner import trial_programs, userlands
+from weighbridge.runner import programs, userlands
 from weighbridge.runner.run import run_study
 from weighbridge.runner.sites import Sites
 from weighbridge.study.loader import load
@@ -162,7 +162,7 @@ def test_a_host_goes_off_in_a_trial(machine: Machine, tmp_path: Path, sites: lis
 
 
 def test_a_peer_that_never_becomes_ready(machine: Machine, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(trial_programs, "READY_S", 0.5)
+    monkeypatch.setattr(programs, "READY_S", 0.5)
     run = tmp_path / "run"
     study = write(tmp_path, workloads=("m: {kind: mute}",))
     fails(study, run, TrialsFailed, "the report lists each failed trial")

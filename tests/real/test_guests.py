@@ -28,7 +28,7 @@ from weighbridge.model.host import Limits, RunContext
 from weighbridge.model.site import DATA, Site, SiteRequest, SiteStorage
 from weighbridge.model.userland import Userland
 from weighbridge.model.workload import Endpoint
-from weighbridge.runner.readiness import ready
+from weighbridge.runner.preflight import ready
 
 from .conftest import open_run
 from .machine import Machine

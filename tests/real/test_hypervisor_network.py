@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from weighbridge import registry
-from weighbridge.runner.readiness import ready
+from weighbridge.runner.preflight import ready
 
 from .weighing import weighbridge
 

@@ -32,9 +32,9 @@ BUSY_CPUS = 0.3
 def cannot() -> None:
     if why := lacking():
         pytest.skip(f"idle CPUs cannot poll: {why}")
-    before = machines.snapshot(machines.read_here)
+    before = machines.counters_of(machines.read_here)
     time.sleep(0.5)
-    found = machines.use(before, machines.snapshot(machines.read_here))
+    found = machines.use(before, machines.counters_of(machines.read_here))
     if found is None or found.busy_s > BUSY_CPUS * found.seconds:
         pytest.skip("other programs are at work: no CPU is idle")
 
@@ -49,9 +49,9 @@ def pollers(machine: Machine, tmp_path: Path) -> Iterator[Pollers]:
 
 def used(read: machines.Read, doing: Callable[[], object]) -> machines.Use:
     """What the machine did meanwhile."""
-    before = machines.snapshot(read)
+    before = machines.counters_of(read)
     doing()
-    found = machines.use(before, machines.snapshot(read))
+    found = machines.use(before, machines.counters_of(read))
     assert found is not None
     return found
 

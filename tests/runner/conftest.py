@@ -3,7 +3,7 @@
 import pytest
 
 from weighbridge import registry
-from weighbridge.runner import sites
+from weighbridge.runner import routes
 
 from .world import World, usual
 
@@ -14,5 +14,5 @@ def world(monkeypatch: pytest.MonkeyPatch) -> World:
     made = World(act=usual)
     monkeypatch.setattr(registry, "environments", lambda: made.environments)
     monkeypatch.setattr(registry, "workloads", lambda: made.workloads)
-    monkeypatch.setattr(sites, "connection", lambda server, client, at, transport: made.path)
+    monkeypatch.setattr(routes, "connection", lambda server, client, at, transport: made.path)
     return made

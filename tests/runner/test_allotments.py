@@ -11,10 +11,9 @@ import pytest
 from weighbridge.errors import Interrupted, RunDirectoryError
 from weighbridge.model.decisions import Allotment, allotments_text
 from weighbridge.model.study import Cell
-from weighbridge.runner import allotments
-from weighbridge.runner.allotments import Allotments
+from weighbridge.runner import precision
 from weighbridge.runner.estimate import TimeLeft
-from weighbridge.runner.precision import Standing
+from weighbridge.runner.precision import Allotments, Standing
 from weighbridge.runner.session import Session
 from weighbridge.store.reader import ALLOTMENTS
 from weighbridge.store.run import RunStore
@@ -111,7 +110,7 @@ def fewer(further: Sequence[int], contenders: object, blocks: int) -> list[int]:
 
 
 def test_a_continued_run_has_the_same_schedule(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(allotments, "shared", fewer)
+    monkeypatch.setattr(precision, "shared", fewer)
     whole = go(tmp_path / "whole", Told())
     blocks = {name: [block for workload, block in whole if workload == name] for name in ("net", "cpu")}
     assert blocks == {"net": [*range(1, 11), 13, 17], "cpu": [*range(1, 18)]}
@@ -122,16 +121,16 @@ def test_a_continued_run_has_the_same_schedule(world: World, tmp_path: Path, mon
                 raise Interrupted(2)
 
         path = tmp_path / str(at)
-        monkeypatch.setattr(allotments, "shared", fewer)
+        monkeypatch.setattr(precision, "shared", fewer)
         with pytest.raises(Interrupted):
             go(path, Told(at_begin=interrupt))
         if at == 16:
-            monkeypatch.setattr(allotments, "shared", lambda further, contenders, blocks: [blocks, blocks])
+            monkeypatch.setattr(precision, "shared", lambda further, contenders, blocks: [blocks, blocks])
         assert Counter(go(path, Told())) == Counter(whole)
 
 
 def test_what_is_left_counts_what_takes_part(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(allotments, "shared", fewer)
+    monkeypatch.setattr(precision, "shared", fewer)
     told = Told()
     go(tmp_path, told)
     assert told.counts[-1] == (4 * (12 + 17) - 1, 4 * (12 + 17))

@@ -8,8 +8,8 @@ from weighbridge.errors import EnvironmentLost, Interrupted
 from weighbridge.linux import cpus
 from weighbridge.model.command import Command
 from weighbridge.model.measurement import Outcome
-from weighbridge.runner.finishing import SCOPE
 from weighbridge.runner.session import Session
+from weighbridge.runner.sites import CLEANUP
 from weighbridge.store.run import RunStore
 
 from .world import USERLAND, Act, FakeSite, FakeWorkload, Load, Told, World, context, study, usual
@@ -42,7 +42,7 @@ def ran(world: World, what: str) -> list[str]:
 
 def kept(path: Path) -> dict[str, str]:
     with RunStore(path / "run") as store:
-        return {key: value for scope, key, value, _ in store.facts() if scope == SCOPE}
+        return {key: value for scope, key, value, _ in store.facts() if scope == CLEANUP}
 
 
 def test_each_site_that_was_prepared_is_finished_once_after_the_last_trial(world: World, tmp_path: Path):

@@ -8,8 +8,7 @@ import pytest
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.decisions import GateLook, gate_looks_of, gate_looks_text
 from weighbridge.model.level import Level
-from weighbridge.runner.further import Further
-from weighbridge.runner.session import Session
+from weighbridge.runner.session import Further, Session
 from weighbridge.store.extensions import extensions
 from weighbridge.store.reader import GATE_LOOKS
 from weighbridge.store.run import RunStore

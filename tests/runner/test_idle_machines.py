@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from weighbridge.meters import machines
+from weighbridge.meters.machines import IdleLevels
 from weighbridge.meters.opened import meters
 from weighbridge.model.study import Meters, Study
-from weighbridge.runner import machine_use, session, sites
-from weighbridge.runner.machine_use import IdleLevels
+from weighbridge.runner import session, sites
 from weighbridge.runner.session import Session
 from weighbridge.store.run import RunStore
 
@@ -30,8 +31,8 @@ def looks(world: World, monkeypatch: pytest.MonkeyPatch) -> list[set[str]]:
         look(self)
 
     monkeypatch.setattr(IdleLevels, "look", noted)
-    monkeypatch.setattr(machine_use, "FIRST_S", 0.01)
-    monkeypatch.setattr(machine_use, "AGAIN_S", 0.01)
+    monkeypatch.setattr(machines, "FIRST_S", 0.01)
+    monkeypatch.setattr(machines, "AGAIN_S", 0.01)
     monkeypatch.setattr(session, "meters", lambda _, hz, **others: meters(Meters(source="off"), hz, **others))
     return awake
 
@@ -46,7 +47,7 @@ def run(path: Path, made: Study) -> None:
 def test_it_is_looked_at_first_and_then_between_blocks(
     world: World, looks: list[set[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, between_s, expected
 ):
-    monkeypatch.setattr(machine_use, "BETWEEN_S", between_s)
+    monkeypatch.setattr(machines, "BETWEEN_S", between_s)
     run(tmp_path, metered(study(blocks=3)))
     assert looks == [set()] * expected, "nobody was awake"
     with RunStore(tmp_path / "run") as store:

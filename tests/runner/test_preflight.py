@@ -1,4 +1,4 @@
-"""What a study asks for that this machine has not."""
+"""What is said before anything is started: what a machine lacks, and who is left out."""
 
 import os
 from pathlib import Path
@@ -6,14 +6,21 @@ from pathlib import Path
 import pytest
 
 from weighbridge import registry
+from weighbridge.errors import EnvironmentLost, Interrupted, Unavailable
+from weighbridge.linux import cpus
 from weighbridge.linux.memory_room import Room
+from weighbridge.model.decisions import LeftOut
 from weighbridge.model.plugin import Readiness
-from weighbridge.runner import preflight as machine
-from weighbridge.runner import readiness
+from weighbridge.model.study import Study
+from weighbridge.runner import preflight, routes
 from weighbridge.runner import run as running
 from weighbridge.runner.run import refusals
+from weighbridge.runner.session import Session
+from weighbridge.store.run import RunStore
 from weighbridge.study.loader import check, with_blocks
 from weighbridge.study.source import parse
+
+from .world import USERLAND, Told, World, context, study
 
 START = "study: s\nquestion: q\nbaseline: n\nenvironments: {n: {kind: native}}\n"
 TCP = "workloads: {tcp: {kind: iperf3}}\n"
@@ -31,9 +38,9 @@ TCP = "workloads: {tcp: {kind: iperf3}}\n"
     ],
 )
 def test_cpus_that_are_not_here_are_told_before_the_run(monkeypatch: pytest.MonkeyPatch, more: str, about: list[str]):
-    monkeypatch.setattr(machine, "cpus_online", lambda: [0, 1])
+    monkeypatch.setattr(preflight, "cpus_online", lambda: [0, 1])
     study = check(parse(START + TCP + more, "a.yaml"))
-    told = machine.missing_cpus(study) + machine.warnings(study)
+    told = preflight.missing_cpus(study) + preflight.warnings(study)
     assert len(told) == len(about)
     assert all(text.startswith(start) for text, start in zip(told, about, strict=True))
 
@@ -51,10 +58,10 @@ def test_limits_that_a_user_cannot_set_are_told_before_the_run(
     monkeypatch: pytest.MonkeyPatch, user: int, lacks: str, resources: str, told: list[str]
 ):
     monkeypatch.setattr(os, "geteuid", lambda: user)
-    monkeypatch.setattr(machine.delegation, "lacking", lambda: lacks)
+    monkeypatch.setattr(preflight.delegation, "lacking", lambda: lacks)
     environments = "environments: {n: {kind: native}, d: {kind: docker}}"
     text = START.replace("environments: {n: {kind: native}}", environments) + f"{TCP}resources: {resources}"
-    assert machine.warnings(check(parse(text, "a.yaml"))) == told
+    assert preflight.warnings(check(parse(text, "a.yaml"))) == told
 
 
 HOSTS = """\
@@ -70,13 +77,13 @@ def refused(text: str) -> list[str]:
 
 
 def test_hosts_that_cannot_be_had_are_told_before_the_run(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(readiness, "lacking_here", lambda _: None)
+    monkeypatch.setattr(preflight, "lacking_here", lambda _: None)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert refused(START + TCP + HOSTS.replace("MEMORY", "512MiB")) == []
     (why,) = refused(START + TCP + HOSTS.replace("MEMORY", "921600GiB"))
     assert why.startswith("a.yaml:6: host a: a guest of 943718400 MiB of memory has no room on this machine, where ")
     assert why.endswith(": give it less memory")
-    monkeypatch.setattr(readiness, "room_in", lambda _: Room(800 * 2**20))  # room for one of them
+    monkeypatch.setattr(preflight, "room_in", lambda _: Room(800 * 2**20))  # room for one of them
     (why,) = refused(START + TCP + HOSTS.replace("MEMORY", "512MiB"))
     assert "host a: a guest of 512 MiB" in why and "512 MiB of them for other guests" in why
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
@@ -115,7 +122,7 @@ def test_storage_on_guests_is_not_asked_of_this_machine():
     crowded = study.model_copy(
         update={"file": study.file.model_copy(update={"hosts": {**study.file.hosts, "b": placed}})}
     )
-    assert not readiness.hosts_readiness(crowded)["b"].ready
+    assert not preflight.hosts_readiness(crowded)["b"].ready
 
 
 def test_what_this_machine_lacks_names_its_line(monkeypatch: pytest.MonkeyPatch):
@@ -144,18 +151,162 @@ def test_of_a_study_that_a_run_has_kept_no_lines_are_known():
 
 def test_a_cache_that_cannot_be_written_is_no_ready_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("WEIGHBRIDGE_CACHE", str(tmp_path / "not" / "yet"))
-    assert machine.checks()["disk"].ready
+    assert preflight.checks()["disk"].ready
     monkeypatch.setattr(os, "access", lambda path, how: path != tmp_path)
-    found = machine.checks()["disk"]
+    found = preflight.checks()["disk"]
     assert not found.ready and str(tmp_path) in found.detail and "WEIGHBRIDGE_CACHE" in found.remedy
 
 
 def test_what_may_refuse_traffic_or_files_is_told_where_it_is_in_force(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(machine.selinux, "state", lambda: "")
-    monkeypatch.setattr(machine.firewalld, "runs", lambda: False)
-    assert not {"SELinux", "firewalld"} & set(machine.checks())
-    monkeypatch.setattr(machine.selinux, "state", lambda: "enforcing")
-    monkeypatch.setattr(machine.firewalld, "runs", lambda: True)
-    checks = machine.checks()
+    monkeypatch.setattr(preflight.selinux, "state", lambda: "")
+    monkeypatch.setattr(preflight.firewalld, "runs", lambda: False)
+    assert not {"SELinux", "firewalld"} & set(preflight.checks())
+    monkeypatch.setattr(preflight.selinux, "state", lambda: "enforcing")
+    monkeypatch.setattr(preflight.firewalld, "runs", lambda: True)
+    checks = preflight.checks()
     assert checks["SELinux"].ready and "label=disable" in checks["SELinux"].detail
     assert checks["firewalld"].ready and "zones" in checks["firewalld"].detail
+
+
+# -- optional environments that are left out -------------------------------------------------------
+
+
+INSTALL = Readiness(False, "podman is not installed", "apt-get install podman")
+
+
+@pytest.fixture(autouse=True)
+def _two_cpus(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(cpus, "cpus_online", lambda: [0, 1])
+    monkeypatch.setattr("weighbridge.runner.stage.cpus_online", lambda: [0, 1])
+
+
+def readiness(world: World):
+    """What `weighbridge.runner.run.readiness_of` gives, without launchers and storage."""
+    return lambda made: {arm.name: world.environments[arm.kind].readiness(arm.options) for arm in made.arms}
+
+
+def go(path: Path, made: Study, world: World, told: Told | None = None) -> tuple[Told, dict[str, int]]:
+    """Run a study into a directory, as ``run_study`` does; how many trials each environment has."""
+    told = told or Told()
+    with RunStore(path / "run", writable=True) as store, context(path) as run:
+        if "study" not in store.info():
+            store.begin(made, {"run_id": run.id})
+        rest = preflight.leave_out(made, store, readiness(world), told.say)
+        try:
+            Session(rest, store, run, USERLAND, told).go()
+        finally:
+            counts: dict[str, int] = {}
+            for trial in store.finished():
+                counts[trial.environment] = counts.get(trial.environment, 0) + 1
+    return told, counts
+
+
+def kept(path: Path) -> tuple[LeftOut, ...]:
+    with RunStore(path / "run") as store:
+        return store.left_out()
+
+
+def test_what_is_not_ready_is_not_measured_and_the_run_keeps_why(world: World, tmp_path: Path):
+    world.environments["fake"].readiness = lambda options=None: INSTALL  # type: ignore[method-assign]
+    made = study(optional=["one", "two"])
+    with pytest.raises(Unavailable, match=r"nothing is left.*one is left out: podman is not installed; apt-get"):
+        go(tmp_path, made, world)
+    assert not world.sites
+    ready = iter([Readiness(True), INSTALL])
+    world.environments["fake"].readiness = lambda options=None: next(ready)  # type: ignore[method-assign]
+    told, counts = go(tmp_path, made, world)
+    assert counts == {"native": 4, "one": 4, "native-again": 4}
+    assert "two is left out: podman is not installed; apt-get install podman" in told.lines
+    expected = LeftOut(environment="two", kind="fake", why=INSTALL.detail, remedy=INSTALL.remedy)
+    assert kept(tmp_path) == (expected,)
+
+
+@pytest.mark.parametrize("role", ["server", "client"])
+def test_what_refuses_as_it_is_opened_is_closed_and_left_out(world: World, tmp_path: Path, role: str):
+    world.unavailable = {f"one-{role}": "no guest came up under KVM"}
+    made = study(optional=["one"], more="inside: [server, client]")
+    told, counts = go(tmp_path, made, world)
+    assert counts == {"native": 4, "two": 4, "native-again": 4}
+    assert [(each.environment, each.why) for each in kept(tmp_path)] == [("one", "no guest came up under KVM")]
+    assert "one is left out: no guest came up under KVM" in told.lines
+    assert world.left() == []
+    assert len({site.name for site in world.sites}) == len(world.sites)
+    assert not [place for place, _, _ in world.started if place == "one"]
+
+
+def test_what_no_client_reaches_is_left_out_and_its_client_rests_again(world: World, tmp_path: Path, monkeypatch):
+    def connection(server, client, at, transport):
+        return None if server.place == "one" else world.path
+
+    monkeypatch.setattr(routes, "connection", connection)
+    monkeypatch.setattr(routes, "REACHED_S", 0.0)
+    _, counts = go(tmp_path, study(optional=["one"]), world)
+    assert counts == {"native": 4, "two": 4, "native-again": 4}
+    assert "no connection from its client reaches its server" in kept(tmp_path)[0].why
+    awake = [sites for _, _, sites in world.started]
+    assert all(len(each) <= 2 for each in awake)  # those of one trial
+
+
+def test_what_is_not_optional_ends_the_run(world: World, tmp_path: Path):
+    world.unavailable = {"two-server": "no guest came up"}
+    with pytest.raises(Unavailable, match="no guest came up"):
+        go(tmp_path, study(optional=["one"]), world)
+    assert world.left() == []
+
+
+def test_clients_outside_are_of_no_environment(world: World, tmp_path: Path):
+    world.unavailable = {"outside-client": "no room"}
+    with pytest.raises(Unavailable, match="no room"):
+        go(tmp_path, study(optional=["one", "two"]), world)
+
+
+def test_a_run_without_a_trial_looks_again(world: World, tmp_path: Path):
+    made, told = study(optional=["one"]), Told()
+    world.unavailable = {"one-server": "no guest"}
+
+    def interrupt(_: object) -> None:
+        raise Interrupted(2)
+
+    told.at_begin = interrupt
+    with pytest.raises(Interrupted):
+        go(tmp_path, made, world, told)
+    assert [each.environment for each in kept(tmp_path)] == ["one"]
+    world.unavailable = {}
+    _, counts = go(tmp_path, made, world)
+    assert counts["one"] == 4 and kept(tmp_path) == ()
+
+
+def test_a_run_with_trials_keeps_what_it_began_with(world: World, tmp_path: Path):
+    made, told = study(optional=["one"]), Told()
+    world.unavailable = {"one-server": "no guest"}
+
+    def interrupt(_: object) -> None:
+        if len(told.begun) == 3:
+            raise Interrupted(2)
+
+    told.at_begin = interrupt
+    with pytest.raises(Interrupted):
+        go(tmp_path, made, world, told)
+    world.unavailable = {}  # it could be opened now
+    _, counts = go(tmp_path, made, world)
+    assert counts == {"native": 4, "two": 4, "native-again": 4}
+    assert [each.environment for each in kept(tmp_path)] == ["one"]
+
+
+@pytest.mark.parametrize("how", ["opening", "readiness"])
+def test_what_a_run_began_with_it_does_not_leave_out_later(world: World, tmp_path: Path, how: str):
+    made, told = study(optional=["one"]), Told()
+
+    def interrupt(_: object) -> None:
+        if len(told.begun) == 3:
+            raise Interrupted(2)
+
+    told.at_begin = interrupt
+    with pytest.raises(Interrupted):
+        go(tmp_path, made, world, told)
+    world.cannot_open = {"one"}
+    if how == "readiness":
+        world.environments["fake"].readiness = lambda options=None: INSTALL  # type: ignore[method-assign]
+    with pytest.raises(EnvironmentLost):  # of what is not ready `require_ready` tells before
+        go(tmp_path, made, world)
+    assert kept(tmp_path) == ()

@@ -10,7 +10,7 @@ from weighbridge.model.command import Command, Completed
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import Mount, SiteStorage
 from weighbridge.runner import room
-from weighbridge.runner.room import Room, Written, lacking_room, written
+from weighbridge.runner.room import DiskBudget, Written, lacking_room, written
 from weighbridge.runner.run import refusals
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
@@ -128,7 +128,7 @@ def storage(*servers: str, capacity: int | None = None) -> SiteStorage:
 
 
 def test_sites_on_one_disk_take_their_room_one_after_the_other():
-    claims, site = Room(), Disk(f"{GIB} 900 1000")
+    claims, site = DiskBudget(), Disk(f"{GIB} 900 1000")
     give_back = claims.claim(site, storage(), Written(600 * 2**20))  # type: ignore[arg-type]
     with pytest.raises(Unavailable, match="1024 MiB free, of which 600 MiB are for other environments: make"):
         claims.claim(site, storage(), Written(600 * 2**20))  # type: ignore[arg-type]
@@ -140,15 +140,15 @@ def test_sites_on_one_disk_take_their_room_one_after_the_other():
 
 @pytest.mark.parametrize("site", [Disk("- - -"), Disk("", code=127), Disk("nan 1 1"), Disk("5")])
 def test_a_disk_that_tells_nothing_is_no_reason(site: Disk):
-    Room().claim(site, storage(), Written(GIB))  # type: ignore[arg-type]
+    DiskBudget().claim(site, storage(), Written(GIB))  # type: ignore[arg-type]
 
 
 def test_files_take_inodes_of_the_disk_unless_it_makes_them_as_they_are_wanted():
-    claims, site = Room(), Disk(f"{GIB} 900 1000")
+    claims, site = DiskBudget(), Disk(f"{GIB} 900 1000")
     claims.claim(site, storage(), Written(2**20, 600))  # type: ignore[arg-type]
     with pytest.raises(Unavailable, match="write about 600 files, and its storage has 900 files free, of which 600"):
         claims.claim(site, storage(), Written(2**20, 600))  # type: ignore[arg-type]
-    Room().claim(Disk(f"{GIB} 0 0"), storage(), Written(2**20, 600))  # type: ignore[arg-type]
+    DiskBudget().claim(Disk(f"{GIB} 0 0"), storage(), Written(2**20, 600))  # type: ignore[arg-type]
 
 
 def test_the_files_of_all_workloads_and_sites_are_counted():

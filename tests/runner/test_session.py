@@ -16,8 +16,8 @@ from weighbridge.model.level import Level
 from weighbridge.model.measurement import Broke, Outcome
 from weighbridge.model.study import Role, Study
 from weighbridge.model.trial import Trial
+from weighbridge.runner import routes
 from weighbridge.runner import session as session_module
-from weighbridge.runner import sites as sites_module
 from weighbridge.runner.estimate import seconds
 from weighbridge.runner.session import Session
 from weighbridge.runner.sites import Sites, limits_of
@@ -214,7 +214,7 @@ def test_a_server_that_cannot_be_reached_is_none_that_broke(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     monkeypatch.setattr(FakeWorkload, "its_load", "n")
-    monkeypatch.setattr(sites_module, "REACHED_S", 0.01)
+    monkeypatch.setattr(routes, "REACHED_S", 0.01)
     world.path = None
     with pytest.raises(
         Unavailable, match=r"environment native: no connection from its client reaches its server at 198"

@@ -412,7 +412,7 @@ class Told:
 
 
 if TYPE_CHECKING:
-    from weighbridge.runner.progress import Progress
+    from weighbridge.runner.session import Progress
 
     def _are_what_they_stand_for(site: FakeSite, program: Program, told: Told) -> tuple[Site, SiteProcess, Progress]:
         return site, program, told

@@ -4,7 +4,6 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from weighbridge.analysis.plan import meters_hz
 from weighbridge.model.level import Level, cell_label
 from weighbridge.store.run import RunStore
 
@@ -70,13 +69,3 @@ def _load(cells: Sequence[_Cell], named: str) -> str:
         if len(numbers) == len(cells) and None not in numbers and len(set(numbers)) > 1:
             swept.append(name)
     return named if named in swept else next(iter(swept), "")
-
-
-def hosts_of(store: RunStore) -> tuple[str, ...]:
-    """The names of the study's hosts: an environment's own variants of them are shown under these."""
-    return tuple(store.study_file().hosts)
-
-
-def every_s(store: RunStore) -> float:
-    """The seconds between two readings of the meters, as the study asked for."""
-    return 1 / meters_hz(store)

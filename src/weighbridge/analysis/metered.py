@@ -1,4 +1,6 @@
-"""What the meters read in one trial, as quantities of the server, the generator and their hosts. Pure.
+"""What the meters read in the trials of a run, as quantities of the server, the generator and their hosts.
+
+Everything that is drawn or told of use over time is made of these series, and nobody else knows their names.
 
 A rate stands at the end of the time that it is a mean of (`weighbridge.meters.series`); a level is taken to have held
 since the reading before it. Of several network interfaces or disks of a place the busiest at each moment counts: the
@@ -13,7 +15,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from weighbridge.analysis.plan import meters_hz
 from weighbridge.model.trial import PROMETHEUS, Series
+from weighbridge.store.run import RunStore
 
 PLACES = {"server": "server", "client": "generator", "solo": "program"}
 """Roles as the report calls their sites here."""
@@ -37,10 +41,14 @@ SLOW_S = 1.0
 SHORTEST_S = 0.05
 """The shortest time that a reading of its own is about, in seconds."""
 
-_HELD = ("memory_anonymous_bytes", "memory_shared_bytes")
-_NETWORK = re.compile(r".+_(receive|transmit)_bytes_per_s")
-_DISK = re.compile(r"disk(?:_.+)?_(read|written)_bytes_per_s")
-_KIND = re.compile(r"cpu_(\w+)_share")
+_NAMES = (
+    (re.compile(r"cpu(?:_(\w+))?_share"), CPU),
+    (re.compile(r"memory(?:_(\w+))?_bytes"), MEMORY),
+    (re.compile(r"disk(?:_(.+))?_read_bytes_per_s"), READ),
+    (re.compile(r"disk(?:_(.+))?_written_bytes_per_s"), WRITTEN),
+    (re.compile(r"(.+)_receive_bytes_per_s"), IN),
+    (re.compile(r"(.+)_transmit_bytes_per_s"), OUT),
+)
 
 Readings = dict[float, float]
 """Value by the second of the trial at which it was read."""
@@ -53,6 +61,49 @@ class Key:
     place: str
     what: str
     kind: str = ""
+
+
+@lru_cache(maxsize=4096)  # each trial has the same series
+def quantity_of(name: str) -> tuple[str, str] | None:
+    """What a series is of by its name (`QUANTITIES`), and of which kind, interface or disk; None for any other."""
+    for pattern, what in _NAMES:
+        if match := pattern.fullmatch(name):
+            return what, match[1] or ""
+    return None
+
+
+class Metered:
+    """The readings of a run by trial."""
+
+    def __init__(self, store: RunStore) -> None:
+        """They are read when they are asked for, all at once."""
+        self._store = store
+        self._hosts = hosts_of(store)
+        self._every_s = 1 / meters_hz(store)
+        self._windows = {trial.id: trial.window for trial in store.trials() if trial.window is not None}
+
+    def quantities(self, trial: int) -> dict[Key, Readings]:
+        """What was read in a trial (its id) of each quantity."""
+        return quantities(self._store.series_by_trial().get(trial, ()), self._hosts)
+
+    def about_s(self, key: Key) -> float:
+        """Seconds between two readings of a quantity."""
+        return about_s(key, self._every_s)
+
+    def used(self, trial: int) -> dict[Key, float]:
+        """Each quantity as one number: means over the time of the measured program, of memory the most."""
+        window = self._windows.get(trial, (0.0, math.inf))
+        values = {
+            key: most(read, window) if key.what == MEMORY else mean(read, window, self.about_s(key))
+            for key, read in self.quantities(trial).items()
+            if not key.kind and key.place != PROMETHEUS
+        }
+        return {key: value for key, value in values.items() if value is not None}
+
+
+def hosts_of(store: RunStore) -> tuple[str, ...]:
+    """The names of the study's hosts: an environment's own variants of them are shown under these."""
+    return tuple(store.study_file().hosts)
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,12 +144,11 @@ def _key_of(place: str, name: str) -> Key | None:
     """What a series is a part of; None for one of a site's own CPU time or of memory."""
     if place == PROMETHEUS:
         return Key(PROMETHEUS, name)
-    if match := _NETWORK.fullmatch(name):
-        return Key(place, IN if match[1] == "receive" else OUT)
-    if match := _DISK.fullmatch(name):
-        return Key(place, READ if match[1] == "read" else WRITTEN)
-    if place.startswith(HOST) and (match := _KIND.fullmatch(name)) and match[1] in KINDS:
-        return Key(place, CPU, KINDS[match[1]])
+    what, part = quantity_of(name) or ("", "")
+    if what in (READ, WRITTEN, IN, OUT):
+        return Key(place, what)
+    if what == CPU and place.startswith(HOST) and part in KINDS:
+        return Key(place, CPU, KINDS[part])
     return None
 
 
@@ -115,15 +165,17 @@ def place_of(place: str, hosts: tuple[str, ...] = ()) -> str:
 def _of_a_place(place: str, mine: dict[str, Readings]) -> dict[Key, Readings]:
     """CPU and memory: what a site's programs hold (files in the cache are not theirs), a host's in use."""
     found: dict[Key, Readings] = {}
+    kinds = {quantity_of(name): read for name, read in mine.items()}
     if not place.startswith(HOST):
-        for names in (("cpu_share",), ("cpu_user_share", "cpu_system_share")):
-            if names[0] in mine and Key(place, CPU) not in found:
-                for name in names:
-                    _join(found, Key(place, CPU), mine.get(name, {}))
-    held = _HELD if _HELD[0] in mine else ("memory_used_bytes",) if "memory_used_bytes" in mine else ("memory_bytes",)
-    for name in held:
-        if name in mine:
-            _join(found, Key(place, MEMORY), mine[name])
+        for parts in (("",), ("user", "system")):
+            if (CPU, parts[0]) in kinds and Key(place, CPU) not in found:
+                for part in parts:
+                    _join(found, Key(place, CPU), kinds.get((CPU, part), {}))
+    for parts in (("anonymous", "shared"), ("used",), ("",)):
+        if (MEMORY, parts[0]) in kinds:
+            for part in parts:
+                _join(found, Key(place, MEMORY), kinds.get((MEMORY, part), {}))
+            break
     return found
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Literal
 
-from weighbridge.analysis.levels import Group, every_s, groups_of, hosts_of
+from weighbridge.analysis.levels import Group, groups_of
 from weighbridge.analysis.metered import (
     CPU,
     HOST,
@@ -21,9 +21,8 @@ from weighbridge.analysis.metered import (
     QUANTITIES,
     UNITS,
     Key,
+    Metered,
     Readings,
-    about_s,
-    quantities,
     stretches,
 )
 from weighbridge.analysis.results import Analysis
@@ -109,12 +108,12 @@ class Picture:
 
 def pictures(store: RunStore, analysis: Analysis) -> list[Picture]:
     """Give what can be drawn, one picture for each workload; none where the run has no readings over time."""
-    groups = groups_of(store)
+    groups, metered = groups_of(store), Metered(store)
     found = []
     for group in groups:
         chosen = _block(analysis, group)
         if chosen is not None:
-            picture = _picture(store, group, *chosen, min(MOST_POINTS, POINTS // len(groups)))
+            picture = _picture(metered, group, *chosen, min(MOST_POINTS, POINTS // len(groups)))
             if picture.panels or picture.queries:
                 found.append(picture)
     return found
@@ -175,10 +174,10 @@ def _nearest(analysis: Analysis, blocks: Mapping[int, Sequence[TrialRow]]) -> in
 
 
 def _picture(
-    store: RunStore, group: Group, block: int, choice: BlockChoice, trials: Sequence[TrialRow], points: int
+    metered: Metered, group: Group, block: int, choice: BlockChoice, trials: Sequence[TrialRow], points: int
 ) -> Picture:
-    hosts, apart_s, spans = hosts_of(store), every_s(store), _spans(group, trials)
-    read = [quantities((series for _, series in store.series(trial.id)), hosts) for trial in trials]
+    spans = _spans(group, trials)
+    read = [metered.quantities(trial.id) for trial in trials]
     drawn = {key for each in read for key in each}
     lasted = sum(span.end - span.start for span in spans)
     # A step is kept apart for each span, so that each adds one point at its end.
@@ -190,7 +189,7 @@ def _picture(
     for number, (span, mine) in enumerate(zip(spans, read, strict=True)):
         for key, values in mine.items():
             if key != Key(key.place, CPU) or not key.place.startswith(HOST):  # of a host the kinds are drawn
-                curves.setdefault(key, {})[number] = _curve(span, values, step_s, about_s(key, apart_s))
+                curves.setdefault(key, {})[number] = _curve(span, values, step_s, metered.about_s(key))
     panels = _panels(curves)
     queries = [panel for panel in panels if panel.place == PROMETHEUS]
     return Picture(

@@ -7,12 +7,12 @@ the trials of an environment is drawn with the band from the smallest to the lar
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
 
+from weighbridge.analysis.metered import CPU, IN, MEMORY, OUT, UNITS, quantity_of
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.trial import Series
@@ -35,9 +35,8 @@ PANELS = 36
 IDLE = 0.01
 """CPUs below which a kind of CPU time is not drawn."""
 
-CPU = re.compile(r"cpu(?:_(?P<kind>\w+))?_share")
-MEMORY = re.compile(r"memory(?:_(?P<kind>used|committed))?_bytes")
-NETWORK = re.compile(r"(?P<interface>.+)_(?P<way>receive|transmit)_bytes_per_s")
+MEMORY_KINDS = ("", "used", "committed")
+"""The kinds of memory that are drawn."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,13 +126,10 @@ def _of_a_trial(read: Iterable[Series], step_s: float) -> dict[tuple[str, str, s
 @cache  # a run has few names of series, and each trial has all of them
 def _about(name: str) -> tuple[str, str] | None:
     """What a series is called in the page, and its unit; None for one that is not drawn."""
-    if (cpu := CPU.fullmatch(name)) and cpu["kind"] != "idle":
-        return (f"CPU, {cpu['kind'].replace('_', ' ')}" if cpu["kind"] else "CPU"), "CPUs"
-    if memory := MEMORY.fullmatch(name):
-        return (f"memory, {memory['kind']}" if memory["kind"] else "memory"), "B"
-    if network := NETWORK.fullmatch(name):
-        return ("network in" if network["way"] == "receive" else "network out"), "B/s"
-    return None
+    what, part = quantity_of(name) or ("", "")
+    if (what == CPU and part != "idle") or (what == MEMORY and part in MEMORY_KINDS):
+        return (f"{what}, {part.replace('_', ' ')}" if part else what), UNITS[what]
+    return (what, UNITS[what]) if what in (IN, OUT) else None
 
 
 def _steps(at_s: Sequence[float], step_s: float) -> tuple[NDArray[np.intp], NDArray[np.intp]]:

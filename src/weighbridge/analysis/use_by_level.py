@@ -3,28 +3,14 @@
 CPU, disks and network are means over the time in which the measured program ran, memory the most that was read then.
 """
 
-import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from weighbridge.analysis.levels import Group, LoadLevel, every_s, groups_of, hosts_of
-from weighbridge.analysis.metered import (
-    CPU,
-    HOST,
-    MEMORY,
-    PLACES,
-    QUANTITIES,
-    UNITS,
-    Key,
-    about_s,
-    mean,
-    most,
-    quantities,
-)
+from weighbridge.analysis.levels import Group, LoadLevel, groups_of
+from weighbridge.analysis.metered import CPU, HOST, PLACES, QUANTITIES, UNITS, Key, Metered
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.flag import FlagCode
-from weighbridge.model.trial import PROMETHEUS
 from weighbridge.statistics import has_median_interval, median_interval
 from weighbridge.store.run import RunStore
 
@@ -86,8 +72,7 @@ class ByLevel:
 
 def by_level(store: RunStore, analysis: Analysis) -> list[ByLevel]:
     """Give each workload's use by level; nothing for one without readings over time."""
-    windows = _windows(store)
-    meters = hosts_of(store), every_s(store)
+    metered = Metered(store)
     found = []
     for group in groups_of(store):
         rows = []
@@ -96,32 +81,18 @@ def by_level(store: RunStore, analysis: Analysis) -> list[ByLevel]:
             for environment in analysis.environments:
                 trials = [trial for trial in mine if trial.environment == environment]
                 if trials:
-                    rows.append(_row(store, meters, windows, level, trials))
+                    rows.append(_row(metered, level, trials))
         there = {key for row in rows for key in row.use}
         if there:
             found.append(ByLevel(group, tuple(sorted(there, key=_order)), tuple(rows)))
     return found
 
 
-def _row(
-    store: RunStore,
-    meters: tuple[Sequence[str], float],
-    windows: Mapping[int, tuple[float, float]],
-    level: LoadLevel,
-    trials: Sequence[TrialRow],
-) -> UseRow:
-    hosts, apart_s = meters
-    read_of = store.series_by_trial()
+def _row(metered: Metered, level: LoadLevel, trials: Sequence[TrialRow]) -> UseRow:
     values: dict[Key, list[float]] = {}
     for trial in one_a_block(trials):
-        read = quantities(read_of.get(trial.id, ()), hosts)
-        window = windows.get(trial.id, (0.0, math.inf))
-        for key, mine in read.items():
-            if key.kind or key.place == PROMETHEUS:
-                continue
-            value = most(mine, window) if key.what == MEMORY else mean(mine, window, about_s(key, apart_s))
-            if value is not None:
-                values.setdefault(key, []).append(value)
+        for key, value in metered.used(trial.id).items():
+            values.setdefault(key, []).append(value)
     results = [trial for trial in trials if trial.ok or trial.outcome == "broke"]
     throttled = {shown: sum(_throttled(trial, role) for trial in results) for role, shown in PLACES.items()}
     return UseRow(
@@ -143,11 +114,6 @@ def _throttled(trial: TrialRow, role: str) -> bool:
 def one_a_block(trials: Sequence[TrialRow]) -> list[TrialRow]:
     """Give the first trial of each block that gave a value."""
     return list({trial.block: trial for trial in reversed(trials) if trial.ok}.values())
-
-
-def _windows(store: RunStore) -> dict[int, tuple[float, float]]:
-    """The time in which the measured program of each trial ran, in seconds of the trial."""
-    return {trial.id: trial.window for trial in store.trials() if trial.window is not None}
 
 
 def _order(key: Key) -> tuple[int, str, int]:

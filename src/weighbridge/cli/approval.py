@@ -29,13 +29,12 @@ def announce(study: "Study", directory: Path) -> "Study":
     Raises Unavailable where it cannot be.
     """
     from weighbridge.runner.estimate import clock, seconds
-    from weighbridge.runner.left_out import left_out_line, measured, not_ready
-    from weighbridge.runner.preflight import warnings
+    from weighbridge.runner.preflight import left_out_line, not_ready, warnings, without_left_out
     from weighbridge.runner.run import readiness_of, require_ready
     from weighbridge.runner.userlands import require_userlands
 
     left_out = not_ready(study, readiness_of)
-    study = measured(study, left_out)
+    study = without_left_out(study, left_out)
     require_ready(study)
     require_userlands(study)
     least, most = seconds(study)

@@ -29,7 +29,7 @@ def register(app: typer.Typer) -> None:
         from weighbridge.analysis.calibration import summary
         from weighbridge.cli.progress import show
         from weighbridge.cli.runs import continuable
-        from weighbridge.runner.calibration import keep
+        from weighbridge.runner.known_noise import keep_calibration
         from weighbridge.runner.run import require_ready, run_study
         from weighbridge.runner.signals import interruptible
         from weighbridge.runner.userlands import require_userlands
@@ -51,7 +51,7 @@ def register(app: typer.Typer) -> None:
             found = summary([stack.enter_context(RunStore(directory / name)) for name in STUDIES])
         found["made"] = time.strftime("%Y-%m-%d %H:%M:%S %z")
         (directory / "calibration.json").write_text(json.dumps(found, indent=1))
-        keep(found)
+        keep_calibration(found)
         if as_json:
             print_json(found)
         else:

@@ -74,8 +74,14 @@ def _print(title: str, rows: Sequence[tuple[str, str]]) -> None:
 def examine() -> dict[str, Any]:
     """Readiness of every plug-in, and what the machine itself must have; what is unverified on real hardware."""
     from weighbridge import registry
-    from weighbridge.runner.preflight import checks, environment_readiness, source_readiness, workload_readiness
-    from weighbridge.runner.readiness import lacking_here, ready
+    from weighbridge.runner.preflight import (
+        checks,
+        environment_readiness,
+        lacking_here,
+        ready,
+        source_readiness,
+        workload_readiness,
+    )
 
     environments, unverified = {}, {}
     for kind, plugin in registry.environments().items():

@@ -9,8 +9,8 @@ from weighbridge.analysis.gate_spending import Spending, blocks_of, spending_of
 from weighbridge.cli.gate_looks import keep_look
 from weighbridge.cli.gate_questions import Questions
 from weighbridge.report.html import write_html
-from weighbridge.runner.further import Further
 from weighbridge.runner.run import study_of
+from weighbridge.runner.session import Further
 from weighbridge.store.extensions import extend
 from weighbridge.store.run import RunStore
 

@@ -11,7 +11,7 @@ from weighbridge.cli.output import WRONG_COMMAND_LINE, err, fail
 
 if TYPE_CHECKING:
     from weighbridge.model.study import Study
-    from weighbridge.runner.progress import Progress
+    from weighbridge.runner.session import Progress
 
 Address = tuple[str, int]
 MetricsOption = typer.Option(

@@ -18,8 +18,7 @@ def noise(*, as_json: bool) -> None:
     """Measure how noisy this machine is, and print it. Raises what a run raises."""
     from weighbridge.analysis.noise import machine_noise
     from weighbridge.cli.progress import show
-    from weighbridge.runner.device_interrupts import counted_interrupts
-    from weighbridge.runner.known_noise import keep, run_folder
+    from weighbridge.runner.known_noise import counted_interrupts, keep, run_folder
     from weighbridge.runner.run import require_ready, run_study
     from weighbridge.runner.signals import interruptible
     from weighbridge.runner.userlands import require_userlands

@@ -66,11 +66,10 @@ def describe(study: "Study") -> "PlanDocument":
     """The plan as data: environments with readiness, cells, trials in order, seconds from and to."""
     from weighbridge.cli.plan_document import VERSION
     from weighbridge.runner.estimate import seconds
-    from weighbridge.runner.left_out import not_ready, nothing_left
     from weighbridge.runner.lengths import length_of
-    from weighbridge.runner.preflight import warnings
+    from weighbridge.runner.notes import unverified_parts
+    from weighbridge.runner.preflight import not_ready, nothing_left, warnings
     from weighbridge.runner.run import readiness_of, refusals
-    from weighbridge.runner.study_facts import unverified_parts
     from weighbridge.runner.userlands import userland_of, userland_problems
     from weighbridge.study.brings import brought_by
     from weighbridge.study.schedule import block

@@ -109,10 +109,10 @@ def report_run(store: "RunStore", progress: "Shown") -> "Analysis | None":
     from weighbridge.analysis.analyse import analyse
     from weighbridge.report.html import write_html
     from weighbridge.report.terminal import print_report
-    from weighbridge.runner.finishing import SCOPE as FINISHING
+    from weighbridge.runner.sites import CLEANUP
 
     for scope, place, why, _ in store.facts():
-        if scope == FINISHING:
+        if scope == CLEANUP:
             err().print(f"note: {place}: the cleanup failed: {why}; all that was measured is kept", markup=False)
     page = store.directory / "report.html"
     analysis = analyse(store)

@@ -33,7 +33,7 @@ def _lacking(name: str, userland: Mapping[str, Any], *, server: bool) -> str:
     """Why a program of the userland cannot be weighed in what has this name; "" where nothing is known."""
     from weighbridge import registry
     from weighbridge.model.environment import Needs
-    from weighbridge.runner.readiness import ready
+    from weighbridge.runner.preflight import ready
     from weighbridge.study.weighed import INSIDE
 
     options = dict(INSIDE[name])

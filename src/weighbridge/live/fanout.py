@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.runner.precision import Standing
-from weighbridge.runner.progress import Progress
+from weighbridge.runner.session import Progress
 
 
 class ProgressFanout:

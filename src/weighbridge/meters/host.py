@@ -70,10 +70,14 @@ def stat(text: str, ticks: int = _TICKS) -> dict[str, float]:
     return readings | ({"context_switches": float(switches[0])} if switches else {})
 
 
+_COUNTERS = ("_s", "_kills", "_switches", "_bits", "_segments")
+"""How the names of counters end; all others are levels."""
+
+
 def used(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
     """The difference of each counter; a level (``load1``, ``cpus``) as it was at the start."""
     return {
-        name: after[name] - value if name.endswith(("_s", "_kills", "_switches")) else value
+        name: after[name] - value if name.endswith(_COUNTERS) else value
         for name, value in before.items()
         if name in after
     }

@@ -7,14 +7,19 @@ are told in hundredths of a second. softirq's share is one of those kinds: it is
 """
 
 import contextlib
+import math
 import os
 import time
+from collections import deque
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median
 
 from weighbridge.linux.counters import snmp
 from weighbridge.meters.host import stat
+from weighbridge.model.host import HERE, Host
+from weighbridge.model.site import Site
 
 RESOLUTION_S = 3 / os.sysconf("SC_CLK_TCK")
 """Seconds by which a CPU time can be wrong: three counters make it up, each cut to a tick at both ends."""
@@ -28,12 +33,9 @@ def read_here(path: str) -> bytes:
     return Path(path).read_bytes()
 
 
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """Counters of one machine at one moment of `time.monotonic` here, the middle of the reading."""
-
-    at_s: float
-    counters: Mapping[str, float]
+def reader_of(host: Host, here: Read = read_here) -> Read:
+    """Who reads the files of a host's machine; ``here`` reads those of this one."""
+    return here if host.machine == HERE else host.read
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,31 +61,26 @@ class Idle:
     switches_per_s: float
 
 
-@dataclass(frozen=True, slots=True)
-class Tcp:
-    """Segments that TCP sent in some network namespaces, and how many of them again."""
+def counters_of(read: Read) -> dict[str, float]:
+    """Return a machine's counters (`weighbridge.meters.host.stat`); none where they cannot be read.
 
-    sent: float
-    retransmitted: float
-
-
-def snapshot(read: Read) -> Snapshot | None:
-    """The counters now; None where they cannot be read."""
+    ``at_s`` is their moment of `time.monotonic` here, the middle of the reading.
+    """
     begun = time.monotonic()
     with contextlib.suppress(OSError, ValueError, IndexError):
         text = read("/proc/stat").decode()
-        return Snapshot((begun + time.monotonic()) / 2, stat(text))
-    return None
+        return {"at_s": (begun + time.monotonic()) / 2, **stat(text)}
+    return {}
 
 
-def use(before: Snapshot | None, after: Snapshot | None) -> Use | None:
-    """What lies between two snapshots; None without both, or where a CPU came or went meanwhile."""
-    if before is None or after is None or before.counters["cpus"] != after.counters["cpus"]:
+def use(before: Mapping[str, float], after: Mapping[str, float]) -> Use | None:
+    """What lies between two readings (`counters_of`); None without both, or where a CPU came or went meanwhile."""
+    if "at_s" not in before or "at_s" not in after or before["cpus"] != after["cpus"]:
         return None
-    seconds = after.at_s - before.at_s
-    grown = {name: value - before.counters.get(name, value) for name, value in after.counters.items()}
-    busy_s = after.counters["cpus"] * seconds - grown["unused_s"] - grown["steal_s"]
-    stolen = max(0.0, grown["steal_s"]) / (after.counters["cpus"] * seconds) if seconds > 0 else 0.0
+    grown = {name: value - before.get(name, value) for name, value in after.items()}
+    seconds = grown["at_s"]
+    busy_s = after["cpus"] * seconds - grown["unused_s"] - grown["steal_s"]
+    stolen = max(0.0, grown["steal_s"]) / (after["cpus"] * seconds) if seconds > 0 else 0.0
     return Use(
         seconds, busy_s, grown["softirq_s"], grown.get("context_switches", 0.0), grown.get("busy_s", 0.0), stolen
     )
@@ -94,22 +91,89 @@ def idle(found: Use) -> Idle:
     return Idle(found.busy_s / found.seconds, found.context_switches / found.seconds)
 
 
-def tcp(text: str) -> Tcp:
-    """TCP's counters in the text of a /proc/PID/net/snmp. Raises ValueError where it is something else."""
+FIRST_S, AGAIN_S = 1.0, 0.5
+"""How long the first look at idle machines takes, and each later one."""
+BETWEEN_S = 100 * AGAIN_S
+"""At least so long after a look is the next: looking costs no more than one percent of a run."""
+LOOKS = 5
+"""How many of the last looks make the idle level."""
+
+
+@dataclass(slots=True)
+class IdleLevels:
+    """What each machine does while every site is frozen: looked at before the first trial, and again now and then."""
+
+    readers: Mapping[str, Read]
+    keep: Callable[[Mapping[str, str]], None] = lambda _: None
+    """Is given each look as facts: "MACHINE: CPUs busy" and "MACHINE: context switches per second"."""
+    _looks: dict[str, deque[Idle]] = field(default_factory=dict)
+    _looked_at: float = -math.inf
+
+    @property
+    def levels(self) -> dict[str, Idle]:
+        """The median of the last looks at each machine: one look is to a hundredth of a second only."""
+        return {
+            name: Idle(median(each.busy_cpus for each in looks), median(each.switches_per_s for each in looks))
+            for name, looks in self._looks.items()
+        }
+
+    @property
+    def due(self) -> bool:
+        """Whether it is time for another look."""
+        return time.monotonic() - self._looked_at >= BETWEEN_S
+
+    def look(self) -> None:
+        """Look at all of them at once. No site may run meanwhile."""
+        before = {name: counters_of(read) for name, read in self.readers.items()}
+        time.sleep(AGAIN_S if self._looks else FIRST_S)
+        for name, read in self.readers.items():
+            if (used := use(before[name], counters_of(read))) is not None:
+                if used.busy_s < -RESOLUTION_S:  # the hypervisor took part of it: this look tells nothing
+                    continue
+                level = idle(used)
+                self._looks.setdefault(name, deque(maxlen=LOOKS)).append(level)
+                self.keep(
+                    {
+                        f"{name}: CPUs busy": f"{level.busy_cpus:.4f}",
+                        f"{name}: context switches per second": f"{level.switches_per_s:.0f}",
+                    }
+                )
+        self._looked_at = time.monotonic()
+
+
+Networks = Mapping[tuple[str, str], tuple[Read, str]]
+
+
+def networks_of(sites: Iterable[Site]) -> Networks:
+    """TCP's counters of each network namespace on the way: the sites' own, and their hosts' (docker-proxy's, say)."""
+    files: dict[tuple[str, str], tuple[Read, str]] = {}
+    for site in sites:
+        owner, counters = site.host.network
+        for path in (counters, site.scope().get("net")):
+            if path is not None:
+                files[owner, path] = site.host.read, str(Path(path).with_name("snmp"))
+    return files
+
+
+def tcp(text: str) -> dict[str, float]:
+    """TCP's ``sent_segments`` and ``resent_segments`` in the text of a /proc/PID/net/snmp.
+
+    Raises ValueError where it is something else.
+    """
     counters = snmp(text, "Tcp")
     try:
-        return Tcp(float(counters["OutSegs"]), float(counters["RetransSegs"]))
+        return {"sent_segments": float(counters["OutSegs"]), "resent_segments": float(counters["RetransSegs"])}
     except KeyError as missing:
         raise ValueError(f"no counter {missing}") from missing
 
 
-def tcp_total(networks: Iterable[tuple[Read, str]]) -> Tcp | None:
-    """TCP's counters over network namespaces, each given by who reads and the path; None where one is unreadable."""
-    total = Tcp(0.0, 0.0)
+def tcp_total(networks: Networks) -> dict[str, float]:
+    """TCP's counters, added up over network namespaces; none where one is unreadable."""
+    total = {"sent_segments": 0.0, "resent_segments": 0.0}
     try:
-        for read, path in networks:
+        for read, path in networks.values():
             one = tcp(read(path).decode())
-            total = Tcp(total.sent + one.sent, total.retransmitted + one.retransmitted)
+            total = {name: value + one[name] for name, value in total.items()}
     except (OSError, ValueError):
-        return None
+        return {}
     return total

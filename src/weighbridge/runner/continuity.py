@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.facts import IDLE_CPUS, idle_code, layers_of
 from weighbridge.model.isolation import SCOPE, SiteLayers, by_environment
-from weighbridge.runner.measured_programs import SCOPE as PROGRAMS
+from weighbridge.runner.userlands import PROGRAMS
 from weighbridge.store.run import RunStore
 
 LAUNCHER = "launcher"

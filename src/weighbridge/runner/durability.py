@@ -1,29 +1,258 @@
-"""Durability, checked: each environment of a study writes to its storage, and the power is cut in the midst."""
+"""Durability, checked: each environment of a study writes to its storage, and the power is cut in the midst.
 
+A site's program writes records, or a database's clients commit them; its disk's host is killed, and what is there is
+read back.
+"""
+
+import gzip
+import re
 import secrets
+import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import ExitStack
-from dataclasses import dataclass, field
+from contextlib import ExitStack, nullcontext, suppress
+from dataclasses import dataclass, field, replace
+from pathlib import PurePosixPath
+from typing import Any
 
 from weighbridge import registry
 from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.model.command import Command
 from weighbridge.model.decisions import LeftOut
-from weighbridge.model.host import RunContext
-from weighbridge.model.power_cut import PowerCut, Promise
-from weighbridge.model.site import SiteRequest
+from weighbridge.model.host import Host, Power, RunContext
+from weighbridge.model.measurement import TrialFailure
+from weighbridge.model.power_cut import ACKNOWLEDGED, TOKEN, Ledger, PowerCut, Promise, ReadBack, committed, read_back
+from weighbridge.model.site import DATA, Mount, Site, SiteRequest, SiteStorage
 from weighbridge.model.study import Arm, Cell, Placement, Role, Study
 from weighbridge.model.userland import Userland, UserlandSpec
+from weighbridge.model.workload import Endpoint, Workload
 from weighbridge.runner import clean, run_lock
-from weighbridge.runner.commit_cut import Server, commits, cut_and_recover
-from weighbridge.runner.left_out import left_out_line
-from weighbridge.runner.limits import limits_of
-from weighbridge.runner.open_hosts import open_hosts
-from weighbridge.runner.power_cut import cut_and_read_back
-from weighbridge.runner.preflight import require_userland
-from weighbridge.runner.readiness import hosts_readiness
+from weighbridge.runner.preflight import hosts_readiness, left_out_line, require_userland
+from weighbridge.runner.programs import Programs
 from weighbridge.runner.signals import shield
-from weighbridge.runner.storage import durability_of, require_in_force, site_storage, storage_durability
+from weighbridge.runner.sites import limits_of, open_hosts
+from weighbridge.runner.stage import Stage
+from weighbridge.runner.storage import durability_of, mounted, require_in_force, site_storage, storage_durability
 from weighbridge.userland.build import cache_folder, ensure
+
+PROGRAM = "weighbridge-powercut"
+"""In the userland of the check: ``weighbridge/c/powercut``."""
+BETWEEN_US = 2000
+"""Microseconds between two records: so a check writes a few megabytes, and its acknowledgements are read in time."""
+_FIRST_S, _LOOK_S, _FIND_S, _READ_S = 60.0, 0.05, 300.0, 300.0
+_FIND = 'find "$1" -xdev -type f -name "$2" -print -quit'
+_ABSENT = 3
+_PACK = f'test -e "$1" || exit {_ABSENT}; exec gzip -c "$1"'
+
+
+class Writer:
+    """A program in a site that has records kept, and tells of each that was acknowledged in a file of the site."""
+
+    def __init__(self, site: Site, command: Command, file: str, mark: bytes) -> None:
+        """Start it. The file has one ``mark`` for each record."""
+        self._site, self._file, self._mark = site, file, mark
+        self._running = site.start(command)
+
+    def acknowledged(self) -> int:
+        """How many records were, so far. Raises Unavailable where it has ended."""
+        if self._running.poll() is not None:
+            raise Unavailable(f"the writer of records ended: {self._running.stop().last_words}")
+        with suppress(FileNotFoundError):
+            return self._site.read(self._file).count(self._mark)
+        return 0
+
+    def begin(self) -> None:
+        """Wait for the first. Raises Unavailable where there is none in time."""
+        deadline = time.monotonic() + _FIRST_S
+        while not self.acknowledged():
+            if time.monotonic() > deadline:
+                raise Unavailable(f"the writer of records acknowledged none within {_FIRST_S:.0f} s")
+            time.sleep(_LOOK_S)
+
+    def until_cut(self, host: Host, power: Power, seconds: float, say: Callable[[str], None]) -> int:
+        """Let it write for so many seconds, cut the power of the host, and give how many were acknowledged before."""
+        say(f"writing records for {seconds:g} s")
+        time.sleep(seconds)
+        count = self.acknowledged()
+        power.cut()
+        say(f"the power of host {host.name} was cut after {count} acknowledged records; starting it again")
+        return count
+
+
+def cut_and_read_back(
+    site: Site, mounts: list[Mount], promise: Promise, seconds: float, say: Callable[[str], None]
+) -> tuple[Host, int, ReadBack]:
+    """Write for so many seconds, cut the power, and give whose it was, how many records were acknowledged, the rest.
+
+    ``mounts`` are those of the site's storage, whose server it is, where it has one. Acknowledged is what was seen to
+    be before the cut: a few more may have been. Raises Unavailable where the power or the data cannot be reached.
+    """
+    host = host_of(site, mounts)
+    power = power_of(host)
+    token = secrets.token_hex(TOKEN // 2)
+    name = f"weighbridge-powercut-{token}"
+    seen = f"/run/{name}"
+    site.thaw()
+    writer = Writer(site, Command((PROGRAM, f"{DATA}/{name}", promise, token, seen, str(BETWEEN_US))), seen, b"+")
+    writer.begin()
+    file = None if in_memory(site) else file_on(host, power, name)
+    count = writer.until_cut(host, power, seconds, say)
+    with power.restored() as again:
+        content = b"" if file is None else _content(again, file)
+    return host, count, read_back(content, token, count)
+
+
+def host_of(site: Site, mounts: list[Mount]) -> Host:
+    """On whose disk the site's data are. Raises Unavailable where that is none that can be looked for."""
+    servers = {host.name: host for mount in mounts for host in mount.servers}
+    if len(servers) > 1:
+        raise Unavailable(f"its data are on several hosts: {', '.join(servers)}")
+    for host in servers.values():
+        return host
+    if site.layers != site.host.layers:
+        raise Unavailable("its data are on a disk of a machine inside of its host, where they are not looked for")
+    return site.host
+
+
+def power_of(host: Host) -> Power:
+    """Its power. Raises Unavailable where that cannot be cut."""
+    if (power := host.capabilities.power) is None:
+        raise Unavailable(f"its data are on host {host.name}, whose power cannot be cut: use a host of kind guest")
+    return power
+
+
+def in_memory(site: Site) -> bool:
+    """Whether what a site has for its data is memory: no cut leaves any of it."""
+    return mounted(site)[:1] in (("tmpfs",), ("ramfs",))
+
+
+def file_on(host: Host, power: Power, name: str) -> str:
+    """The path of the site's file on the host's data disk, by which it is found again. Raises Unavailable."""
+    done = host.run(Command(("sh", "-c", _FIND, "find", power.data, name), _FIND_S))
+    if not (path := done.text.strip()):
+        raise Unavailable(f"its data are not found on the data disk of host {host.name}")
+    return path
+
+
+def _content(host: Host, file: str) -> bytes:
+    """What the file holds; empty where it is not there any more. Raises EnvironmentLost where it cannot be read."""
+    done = host.run(Command(("sh", "-c", _PACK, "pack", file), _READ_S))
+    if done.returncode == _ABSENT:
+        return b""
+    if done.returncode != 0:
+        raise EnvironmentLost(f"host {host.name}: what was written cannot be read: {done.last_words}")
+    return gzip.decompress(done.stdout)
+
+
+_RECOVER_S, _AGAIN_S = 120.0, 0.5
+_ERROR = re.compile(r"\b(?:PANIC|FATAL|ERROR)\b(?![^\n]*starting up)[^\n]*")
+_LOOPBACK = Endpoint("127.0.0.1", "127.0.0.1", 0, "127.0.0.1")
+
+
+@dataclass(frozen=True, slots=True)
+class Server:
+    """A workload's server that is checked, and the clients that commit to it."""
+
+    workload: Workload
+    options: Any
+    at: Endpoint
+    ledger: Ledger
+
+    @classmethod
+    def of(cls, kind: str, options: Any, host: Host) -> "Server":
+        """That of a workload which has one whose commits can be counted; on a port of the host that is free."""
+        workload, at = registry.workloads()[kind], replace(_LOOPBACK, port=host.free_ports(()))
+        ledger = workload.ledger(options, at)
+        assert ledger is not None
+        return cls(workload, options, at, ledger)
+
+    def programs(self, site: Site) -> Programs:
+        """Its programs in a site, of which none runs yet."""
+        return Programs(self.workload, self.options, Stage({"server": site}, self.at))
+
+    def begin(self, site: Site) -> None:
+        """Make its data, as before a trial, and start it. Raises TrialFailure."""
+        programs = self.programs(site)
+        programs.prepare()
+        programs.serve(self.workload.command("server", self.options, self.at), site)
+
+    def recover(self, site: Site, programs: Programs) -> None:
+        """Start it on the data that are there. Raises TrialFailure."""
+        for path, data in self.workload.files("server", self.options, self.at).items():
+            site.put(path, data, self.workload.file_mode(self.options, path))
+        command = self.workload.command("server", self.options, self.at)
+        programs.serve(command, site, ready_s=_RECOVER_S)
+
+
+def commits(cell: Cell) -> bool:
+    """Whether a workload has a server whose commits can be counted."""
+    return registry.workloads()[cell.kind].ledger(cell.options, _LOOPBACK) is not None
+
+
+def cut_and_recover(
+    site: Site, request: SiteRequest, server: Server, seconds: float
+) -> tuple[Host, int, ReadBack, str]:
+    """Commit for so many seconds, cut the power, start the server again, and count.
+
+    Gives whose power it was, how many commits were acknowledged, what is there of them, and why the server did not
+    tell, if it did not. The server is started again natively on that host, on the folder that its storage had there.
+    Raises Unavailable where the power or the data cannot be reached, or nothing was committed.
+    """
+    assert request.storage is not None
+    host = host_of(site, request.storage.mounts)
+    power = power_of(host)
+    marker = f"weighbridge-powercut-{secrets.token_hex(8)}"
+    site.thaw()
+    try:
+        server.begin(site)
+        marked = site.run(Command(("touch", f"{DATA}/{marker}")))
+    except TrialFailure as why:
+        raise Unavailable(f"{server.workload.kind}: {why}") from why
+    if marked.returncode != 0:
+        raise Unavailable(f"nothing can be written to {DATA}: {marked.last_words}")
+    folder = None if in_memory(site) else PurePosixPath(file_on(host, power, marker)).parent
+    writer = Writer(site, server.ledger.write, ACKNOWLEDGED, b"\n")
+    writer.begin()
+    count = writer.until_cut(host, power, seconds, request.run.say)
+    if folder is None:
+        return host, count, committed("", count), ""
+    with power.restored() as again:
+        printed, failure = _read_back(replace(request, host=again), str(folder), server)
+    return host, count, committed(printed, count), failure
+
+
+def _read_back(request: SiteRequest, folder: str, server: Server) -> tuple[str, str]:
+    """What the server's client prints of the data in a folder of the host, and why it prints nothing."""
+    native = registry.environments()["native"]
+    storage = SiteStorage("directory", lambda _: nullcontext(Mount("folder", folder)))
+    with native.open(native.options(), replace(request, name="1-recovered", storage=storage)) as site:
+        site.thaw()
+        programs = server.programs(site)
+        try:
+            server.recover(site, programs)
+            return _asked(site, server, programs)
+        except TrialFailure as why:
+            return "", _first_error(programs) or str(why)
+        finally:
+            programs.stop_server(quietly=True)
+
+
+def _asked(site: Site, server: Server, programs: Programs) -> tuple[str, str]:
+    """What the client prints: one that listens may still be at its recovery, and refuse until it is done."""
+    deadline = time.monotonic() + _RECOVER_S
+    while (done := site.run(server.ledger.read)).returncode != 0 and time.monotonic() < deadline:
+        if programs.server is None or programs.server.poll() is not None:
+            programs.stop_server(quietly=True)
+            return "", _first_error(programs) or done.last_words
+        time.sleep(_AGAIN_S)
+    return done.text, "" if done.returncode == 0 else done.last_words
+
+
+def _first_error(programs: Programs) -> str:
+    """The first of its errors that a server told of; what comes last is often a hint."""
+    server = programs.completed.get("server")
+    told = _ERROR.search(server.stderr.decode(errors="replace")) if server is not None else None
+    return told[0].strip()[:300] if told else ""
+
 
 USERLAND = UserlandSpec.of(c=("powercut",))
 _ROLE: Role = "server"

@@ -1,23 +1,20 @@
-"""What a trial that was measured tells: its output, what its work cost, what limited it, what flags it has."""
+"""What a trial that was measured tells: what its work cost, what limited it, what flags it has."""
 
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
-from dataclasses import replace
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 
 from weighbridge.meters import host
 from weighbridge.meters.scopes import host_place
 from weighbridge.model.command import Completed
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.host import HERE
-from weighbridge.model.measurement import Measurement, TrialFailure, Unparseable
-from weighbridge.model.trial import TrialResult
-from weighbridge.model.workload import Workload
-from weighbridge.runner.bottleneck import Seen, Setting, bottleneck
-from weighbridge.runner.costs import derived, usage, work_of
-from weighbridge.runner.machine_use import all_who_worked
+from weighbridge.model.measurement import Measurement
+from weighbridge.model.trial import Times, TrialResult
+from weighbridge.runner.bottleneck import RoleCpus, TrialUsage, bottleneck
+from weighbridge.runner.costs import all_who_worked, derived, usage, work_of
+from weighbridge.runner.programs import Programs
 from weighbridge.runner.stage import Stage
-from weighbridge.runner.trial_state import TrialState
+from weighbridge.runner.window import Window
 
 CLOCKS_APART = 0.01
 """Share of a program's time by which the clocks of its site and of this machine may differ."""
@@ -27,85 +24,95 @@ PERIOD_S = 0.1
 """For how long the CPU limit may hold back the launcher, which starts the program, in its site."""
 
 
-@contextmanager
-def plugin_faults(workload: Workload, outcome: type[TrialFailure]) -> Iterator[None]:
-    """Turn a fault of a plug-in into a failed trial, whose output is kept. One of the runner's own is not caught."""
-    try:
-        yield
-    except (ArithmeticError, LookupError, TypeError, ValueError, AttributeError) as fault:
-        raise outcome(f"{workload.kind} failed with {type(fault).__name__}: {fault}") from fault
+@dataclass(frozen=True, slots=True)
+class Evaluation:
+    """What a trial is worth: its measurements, the headline first, and what a reader has to know beside them."""
+
+    measurements: tuple[Measurement, ...] = ()
+    histograms: Mapping[str, str] = field(default_factory=dict)
+    flags: tuple[Flag, ...] = ()
 
 
-def read_result(workload: Workload, options: Any, completed: Mapping[str, Completed]) -> TrialResult:
-    """What the outputs say, as the plug-in reads them. Raises TrialFailure."""
-    with plugin_faults(workload, Unparseable):
-        result = workload.parse(options, completed)
-        if not isinstance(result, TrialResult):
-            raise TypeError(f"parse gave a {type(result).__name__}, not a TrialResult")
-    return result
+def evaluate(result: TrialResult, programs: Programs, window: Window) -> Evaluation:
+    """Compute what is said of a trial that gave a result."""
+    measured, times = programs.stage.measured, times_of(programs, window)
+    costs = measure_costs(result, times, programs.stage, window)
+    limit = find_limit(result, times, programs, window)
+    throttled_s = window.used_by_roles.get(measured, {}).get("throttled_s", 0.0)
+    clocks = flag_clocks(measured, programs.completed[measured], throttled_s)
+    flags = (*result.flags, limit, *clocks)
+    return Evaluation((*result.measurements, *costs), result.histograms, flags)
 
 
-def measure_costs(result: TrialResult, state: TrialState, stage: Stage) -> tuple[Measurement, ...]:
+def times_of(programs: Programs, window: Window) -> Times:
+    """For how long the measured process did what: as long as it ran, where its output was not read."""
+    ran_s, result = window.measured_s, programs.result
+    return Times(ran_s, ran_s, ran_s) if result is None else result.times(programs.options, ran_s)
+
+
+def measure_costs(result: TrialResult, times: Times, stage: Stage, window: Window) -> tuple[Measurement, ...]:
     """What the trial cost in resources.
 
     Of a site that its host's kernel does not count, CPU time is its own programs' alone, without what works for it
     there: no cost is made of it. Nor is one made of whole machines then.
     """
-    metering = state.metering
-    work = result.work or work_of(result.measurements, state.times.work_s)
-    sites_s = sum(each.get("cpu_s", 0.0) for each in state.measured_use.values())
-    everybody = all_who_worked(metering.machines, stage.idle, metering.own_cpu_s, work, sites_s)
+    used = window.used_by_roles
+    work = result.work or work_of(result.measurements, times.work_s)
+    sites_s = sum(each.get("cpu_s", 0.0) for each in used.values())
+    everybody = all_who_worked(window.machine_use, stage.idle, window.meters_s, work, sites_s)
     host_name = stage.hosts.get("server") or next(iter(stage.hosts.values()), "")
-    whole = usage(metering.series, host_place(host_name), metering.measured) if stage.counted else ()
+    whole = usage(window.series, host_place(host_name), window.ran) if stage.counted else ()
     apart = {role for role, site in stage.sites.items() if not site.counted}
-    counted = {role: use for role, use in state.measured_use.items() if role not in apart}
-    return (*everybody, *derived(counted, metering.series, work), *whole)
+    counted = {role: each for role, each in used.items() if role not in apart}
+    return (*everybody, *derived(counted, window.series, work), *whole)
 
 
-def find_limit(result: TrialResult, asked: Measurement | None, state: TrialState, stage: Stage) -> Flag:
-    """What limited the trial; ``asked``: the rate that the program was told to keep."""
-    machines, watch = state.metering.machines, state.watch
+def find_limit(result: TrialResult, times: Times, programs: Programs, window: Window) -> Flag:
+    """What limited the trial."""
+    stage, machines = programs.stage, window.machine_use
     stolen = machines.stolen if machines and not stage.polled else 0.0
-    had_s = state.times.active_s * (1 - min(0.9, stolen))
-    seen = Seen(state.measured_use, had_s, watch.cables(state.times.sending_s), watch.waited_s)
+    had_s = times.active_s * (1 - min(0.9, stolen))
+    seen = TrialUsage(window.used_by_roles, had_s, window.cables(times.sending_s), window.waited_s)
     shared = min((machine.cpus for machine in stage.machines.values() if stage.shares(machine)), default=None)
-    setting = Setting(stage.inside, stage.cpus, shared, state.threads, apart=len(stage.machines) > 1)
-    return bottleneck(seen, setting, asked, result.measurements)
+    inside = frozenset(role for role in stage.sites if stage.part(role).inside)
+    cpus: dict[str, int] = {role: part.cpus for role, part in stage.parts.items() if part.cpus is not None}
+    role_cpus = RoleCpus(inside, cpus, shared, programs.threads, apart=len(stage.working) > 1)
+    return bottleneck(seen, role_cpus, programs.asked, result.measurements)
 
 
-def flag_use(
-    used: Mapping[str, Mapping[str, float]], wall_s: float, state: TrialState, stage: Stage
-) -> tuple[Flag, ...]:
-    """What a reader has to know of how machines and sites were used; ``used``: in the whole trial, by place."""
-    found: list[Flag] = []
-    for name, machine in stage.watched.items():
-        ours = [used[place] for place in (*machine.roles, *machine.hypervisors)]
-        flags = host.host_flags(used[name], ours, wall_s, machine.cpus)
-        left_out = {FlagCode.OTHER_WORK} if state.opens else set()
+def flag_use(programs: Programs, window: Window) -> tuple[Flag, ...]:
+    """What a reader has to know of how machines and sites were used in a trial, whatever became of it."""
+    flags: list[Flag] = []
+    stage, active_s, threads = programs.stage, times_of(programs, window).active_s, programs.threads
+    used, used_by_roles = window.used, window.used_by_roles
+    for name, machine in stage.machines.items():
+        ours = [used.get(place, {}) for place in (*machine.roles, *machine.hypervisors)]
+        left_out = {FlagCode.OTHER_WORK} if programs.opens else set()
         if not all(stage.sites[role].counted for role in machine.roles):  # what was taken may be what they used
             left_out = {FlagCode.OTHER_WORK, FlagCode.STEAL}
-        flags = [flag for flag in flags if flag.code not in left_out]
+        disturbances = host.host_flags(used.get(name, {}), ours, window.lasted_s, machine.cpus)
+        of_machine = [flag for flag in disturbances if flag.code not in left_out]
         if stage.shares(machine):
-            flags += host.shared_flags(state.measured_use, state.times.active_s, machine.cpus)
-        found += flags if name == HERE else [replace(flag, where=name) for flag in flags]
-    for role, use in state.measured_use.items():
-        active_s = state.times.active_s if role == "client" else state.measured_s
-        found += host.site_flags(role, use, active_s, min(state.threads, stage.cpus.get(role, state.threads)))
-    return tuple(found)
+            of_machine += host.shared_flags(used_by_roles, active_s, machine.cpus)
+        flags += of_machine if name == HERE else [replace(flag, where=name) for flag in of_machine]
+    for role in stage.sites:
+        busy_s = active_s if role == "client" else window.measured_s
+        most = min(threads, stage.part(role).cpus or threads)
+        flags += host.site_flags(role, used_by_roles[role], busy_s, most) if role in used_by_roles else ()
+    return tuple(flags)
 
 
-def flag_clocks(role: str, state: TrialState) -> tuple[Flag, ...]:
+def flag_clocks(role: str, completed: Completed | None, throttled_s: float) -> tuple[Flag, ...]:
     """Tell of a program that took another time by its site's clock than by this machine's.
 
     A guest's clock may stand still or run slow while its hypervisor has no CPU. A container has this machine's clock:
     there it tells that we heard late of the program's end (of 360 trials on a quiet machine none, the latest 0.8 ms).
+    ``throttled_s``: for how long its CPU limit held its site back.
     """
-    completed = state.completed.get(role)
     if completed is None or completed.outside_s is None:
         return ()
     site_s, here_s = completed.duration_s, completed.outside_s
-    held_s = min(PERIOD_S, state.measured_use.get(role, {}).get("throttled_s", 0.0))
     apart_s = abs(here_s - site_s)
-    if apart_s - WAY_S - held_s <= CLOCKS_APART * here_s:
+    if apart_s - WAY_S - min(PERIOD_S, throttled_s) <= CLOCKS_APART * here_s:
         return ()
     return (Flag(FlagCode.CLOCKS, role, {"share": apart_s / here_s, "site_s": site_s, "here_s": here_s}),)

@@ -1,14 +1,17 @@
-"""How noisy this machine was when it was last measured, kept where `plan` finds it."""
+"""What is known of this machine from when it was last measured: its noise, its calibration, who interrupts it."""
 
 import contextlib
 import json
 import math
 import os
 import tempfile
+import time
 from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from weighbridge.model.facts import InterruptCounts, InterruptRate, interrupt_rates, interrupts_of
 from weighbridge.model.study import Study
 from weighbridge.runner.estimate import blocks_in_time
 from weighbridge.statistics import expected_half_width
@@ -16,7 +19,7 @@ from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.userland.build import cache_folder
 
 
-def _file() -> Path:
+def _noise_file() -> Path:
     return cache_folder() / "noise.json"
 
 
@@ -43,8 +46,8 @@ def left() -> list[Path]:
 
 def keep(found: Mapping[str, Any]) -> None:
     """Keep what ``doctor --noise --json`` prints, with when it was ``made``, as this machine's last one."""
-    _file().parent.mkdir(parents=True, exist_ok=True)
-    _file().write_text(json.dumps(found, indent=1))
+    _noise_file().parent.mkdir(parents=True, exist_ok=True)
+    _noise_file().write_text(json.dumps(found, indent=1))
 
 
 def expected(study: Study) -> tuple[str, Mapping[str, float]]:
@@ -54,7 +57,7 @@ def expected(study: Study) -> tuple[str, Mapping[str, float]]:
     short it is the most: that of as many blocks as the time holds of trials as they are written. Empty: not known.
     """
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
-        kept = json.loads(_file().read_text())
+        kept = json.loads(_noise_file().read_text())
         fixed = study.file.repetitions.blocks or study.file.repetitions.min
         blocks = fixed if study.file.repetitions.within is None else max(MIN_BLOCKS_VERDICT, blocks_in_time(study))
         kinds = {cell.kind for cell in study.cells}
@@ -62,3 +65,47 @@ def expected(study: Study) -> tuple[str, Mapping[str, float]]:
         if all(math.isfinite(each) and each >= 0 for each in seen.values()):
             return str(kept["made"]), {kind: expected_half_width(each, blocks) for kind, each in seen.items()}
     return "", {}
+
+
+def _calibration_file() -> Path:
+    return cache_folder() / "calibration.json"
+
+
+def keep_calibration(found: dict[str, Any]) -> None:
+    """Keep a calibration as this machine's last one."""
+    _calibration_file().parent.mkdir(parents=True, exist_ok=True)
+    _calibration_file().write_text(json.dumps(found, indent=1))
+
+
+def calibration_facts() -> dict[str, str]:
+    """The last calibration as facts of a run; empty where there is none or it cannot be read."""
+    with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
+        found = json.loads(_calibration_file().read_text())
+        total = len(found["readings"])
+        told = {
+            "calibrated": f"{found['made']}: {found['inside']} of {total} known costs were read inside their interval"
+        }
+        for what, spans in found["smallest_visible"].items():
+            told[f"smallest visible cost, {what}"] = ", ".join(
+                f"{cost:.2%} in {span}" for span, cost in spans.items()
+            )
+        return told
+    return {}
+
+
+@contextmanager
+def counted_interrupts(least_per_s: float) -> Iterator[list[InterruptRate]]:
+    """Count them while the body runs. At its end the list has those that came at least so often.
+
+    It stays empty where the kernel does not tell.
+    """
+    found: list[InterruptRate] = []
+    began, before = time.monotonic(), _interrupts()
+    yield found
+    found += interrupt_rates(before, _interrupts(), time.monotonic() - began, least_per_s)
+
+
+def _interrupts() -> InterruptCounts:
+    with suppress(OSError, UnicodeDecodeError):
+        return interrupts_of(Path("/proc/interrupts").read_text())
+    return {}

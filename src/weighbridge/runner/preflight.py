@@ -1,25 +1,34 @@
-"""What this machine must have, beyond what each environment needs: for ``doctor``."""
+"""Whether it can be measured here: what this machine must have, which plug-ins can be used, and who is left out."""
 
 import os
+import platform
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 from weighbridge import registry
 from weighbridge.errors import Unavailable
+from weighbridge.launcher import build
 from weighbridge.linux import cgroup_files, delegation, firewalld, selinux
 from weighbridge.linux.counters import memory_kib
 from weighbridge.linux.cpus import cpus_online
-from weighbridge.linux.memory_room import MEMINFO, mib
+from weighbridge.linux.memory_room import LESS, MEMINFO, mib, no_room, room_in
+from weighbridge.linux.packages import install_here
+from weighbridge.linux.process import which
+from weighbridge.model.decisions import LeftOut, left_out_text
 from weighbridge.model.environment import Environment
-from weighbridge.model.plugin import Readiness
+from weighbridge.model.plugin import Plugin, Readiness
 from weighbridge.model.quantity import cpus_in
-from weighbridge.model.study import Study
+from weighbridge.model.storage import Storage
+from weighbridge.model.study import Arm, Study
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.model.userland_source import SourceOptions, UserlandSource
 from weighbridge.model.workload import Workload
 from weighbridge.runner.estimate import clock, too_little_time
-from weighbridge.runner.readiness import lacking_here, ready
+from weighbridge.store.reader import LEFT_OUT
+from weighbridge.store.run import RunStore
+from weighbridge.study.contradictions import needs_of
 from weighbridge.userland.build import cache_folder, cached, cannot_build
 
 _LEAST_FREE = 2 * 2**30
@@ -194,3 +203,99 @@ def _existing(folder: Path) -> Path:
     while not folder.exists():
         folder = folder.parent
     return folder
+
+
+def lacking_here(plugin: Plugin) -> Readiness | None:
+    """What this machine lacks for a plug-in: its architecture, programs that it starts here. None: nothing."""
+    architecture = platform.machine()
+    if plugin.architectures and architecture not in plugin.architectures:
+        names = " or ".join(plugin.architectures)
+        return Readiness(False, f"it is for {names} alone, and this machine is {architecture}", f"use one of {names}")
+    missing = [name for name in plugin.programs if which(name) is None]
+    if not missing:
+        return None
+    told = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed"
+    return Readiness(False, told, install_here(missing, plugin.installed_by))
+
+
+def ready(plugin: Environment | Storage, options: Any | None = None) -> Readiness:
+    """Whether an environment or a storage can be used here, with these options where some are given."""
+    return lacking_here(plugin) or _without_a_launcher(plugin) or plugin.readiness(options)
+
+
+def hosts_readiness(study: Study) -> Mapping[str, Readiness]:
+    """For each host that a role or storage of the study is on: whether it can be had, as far as is known here."""
+    room, found = room_in(Path(MEMINFO).read_text()), {}
+    for name in dict.fromkeys((study.server_host, *study.client_hosts, *study.storage_hosts)):
+        options = study.file.hosts[name]
+        plugin = registry.hosts()[options.kind]
+        found[name] = lacking_here(plugin) or plugin.readiness(options)
+        if options.memory_here and (why := no_room(options.memory_here, "this machine", room)) and found[name].ready:
+            found[name] = Readiness(False, why, LESS)
+        room.promised += options.memory_here
+    return found
+
+
+def unmet(study: Study, arm: Arm) -> Readiness | None:
+    """What this machine lacks of what an environment takes in this study; None where nothing is known to be."""
+    plugin = registry.environments()[arm.kind]
+    for client in arm.clients or study.client_hosts:
+        if (lacking := plugin.unmet(arm.options, needs=needs_of(study.file, list(study.cells), client))) is not None:
+            return lacking
+    return None
+
+
+def _without_a_launcher(plugin: Plugin) -> Readiness | None:
+    lacking = build.cannot_build(cache_folder()) if plugin.launches else None
+    return Readiness(False, *lacking) if lacking else None
+
+
+ReadinessOf = Callable[[Study], Mapping[str, Readiness]]
+"""By environment whether it can be opened here: `weighbridge.runner.run.readiness_of`."""
+
+
+def not_ready(study: Study, readiness: ReadinessOf) -> tuple[LeftOut, ...]:
+    """The optional environments that are not ready here; only these are looked at."""
+    optional = study.without([arm.name for arm in study.arms if not arm.optional])
+    found = readiness(optional) if optional.arms else {}
+    return tuple(
+        LeftOut(environment=arm.name, kind=arm.kind, why=found[arm.name].detail, remedy=found[arm.name].remedy)
+        for arm in optional.arms
+        if not found[arm.name].ready
+    )
+
+
+def without_left_out(study: Study, left_out: Sequence[LeftOut]) -> Study:
+    """The study without what is left out. Raises Unavailable where nothing is left to compare with the baseline."""
+    if why := nothing_left(study, left_out):
+        raise Unavailable(why)
+    return study.without([each.environment for each in left_out])
+
+
+def nothing_left(study: Study, left_out: Sequence[LeftOut]) -> str:
+    """Why the study cannot be run without what is left out; "" where it can."""
+    rest = study.without([each.environment for each in left_out])
+    if not left_out or not all(arm.aa_of or arm.name == study.file.baseline for arm in rest.arms):
+        return ""
+    why = "; ".join(left_out_line(each) for each in left_out)
+    return f"nothing is left to compare with {study.file.baseline}: {why}"
+
+
+def leave_out(study: Study, store: RunStore, readiness: ReadinessOf, say: Callable[[str], None]) -> Study:
+    """Return the study as this run measures it, and keep and tell what is left out.
+
+    A run with a trial keeps what it began with: then nothing is looked at again.
+    """
+    begun = bool(store.finished())
+    left_out = store.left_out() if begun else not_ready(study, readiness)
+    rest = without_left_out(study, left_out)
+    if not begun:
+        store.set_info(LEFT_OUT, left_out_text(left_out))
+    for each in left_out:
+        say(left_out_line(each))
+    return rest
+
+
+def left_out_line(left_out: LeftOut) -> str:
+    """One line for the progress: ``podman is left out: podman is not installed; apt-get install podman``."""
+    return f"{left_out.environment} is left out: {left_out.reason}"

@@ -1,27 +1,435 @@
-"""What each program of a trial used, as the launcher of its site tells it."""
+"""The programs of one trial: data made for the server, the server that listens, the client that is waited for."""
 
-from collections.abc import Mapping
+import hashlib
+import re
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import Any
 
-from weighbridge.model.command import Completed
-from weighbridge.runner.metering import Sample
+from weighbridge.errors import EnvironmentLost
+from weighbridge.linux.process import OUTPUT_LIMIT
+from weighbridge.linux.process import run as run_here
+from weighbridge.model.command import Command, Completed, Running, SiteProcess, port_in_use
+from weighbridge.model.host import Host
+from weighbridge.model.measurement import (
+    DeadlineExceeded,
+    Measurement,
+    ProgramFailed,
+    ServerDied,
+    ServerNotReady,
+    TrialFailure,
+    Unparseable,
+)
+from weighbridge.model.openings import Openings
+from weighbridge.model.site import DATA, Site
+from weighbridge.model.study import Role
+from weighbridge.model.trial import RoleRecord, TrialResult
+from weighbridge.model.workload import Endpoint, Workload
+from weighbridge.runner.openings import open_sites
+from weighbridge.runner.outputs import (
+    add_up,
+    ended_with,
+    failure_beside,
+    missing,
+    per_site,
+    plugin_faults,
+    read_result,
+)
+from weighbridge.runner.stage import Finish, Stage
+from weighbridge.runner.window import Sample, Window
+from weighbridge.store.rows import CHECK, PREPARATION, WARM_UP
+
+READY_S = 20.0
+"""How long a server may take to listen."""
+AFTER_SERVER_S = 2.0
+"""How long a client may go on once its server has died."""
+_TOO_MUCH = f"{{}} printed more than {OUTPUT_LIMIT >> 20} MiB, which is the limit"
+_WATCH_S = 0.25
+_SAID_S = 0.05
+"""Between two looks at what a server has printed, in seconds."""
+_LINE = 4096
+"""Characters of a line that are looked at."""
+_CHECKED = 2**20
+"""Bytes of what was printed that a check gets: the launcher holds them, and a program's peak begins at its own."""
+_FOLDER_S = 10.0
+_WRITE = "sync"
+_DROP = "sync && echo 3 > /proc/sys/vm/drop_caches"
+"""Dirty pages are not dropped (Documentation/admin-guide/sysctl/vm.rst), so they are written first."""
+_DROP_S = 300.0
 
 
-def samples(completed: Mapping[str, Completed]) -> tuple[Sample, ...]:
-    """Role, name and value: CPU seconds, bytes, counts, and its wall time as seen from outside of the site."""
-    found: list[Sample] = []
-    for role, each in completed.items():
-        if each.outside_s is not None:
-            found.append((role, "program_outside_s", each.outside_s))
-        if each.usage is None:
-            continue
-        told = {
-            "program_cpu_user_s": each.usage.cpu_user_s,
-            "program_cpu_system_s": each.usage.cpu_system_s,
-            "program_peak_bytes": each.usage.peak_memory,
-            "program_switches": each.usage.switches,
-            "program_preemptions": each.usage.preemptions,
-            "program_minor_faults": each.usage.minor_faults,
-            "program_major_faults": each.usage.major_faults,
-        }
-        found += [(role, name, float(value)) for name, value in told.items()]
-    return tuple(found)
+class Step(StrEnum):
+    """What is run in a site before its program, by what it does to the data of one that keeps some."""
+
+    PREPARE = "prepared"
+    RESTORE = "restored"
+
+
+_OF = {Step.PREPARE: "site", Step.RESTORE: "trial"}
+
+
+class Programs:
+    """The programs of one trial, in the order in which `weighbridge.runner.trial.run_trial` has them run."""
+
+    def __init__(self, workload: Workload, options: Any, stage: Stage) -> None:
+        """Nothing runs yet."""
+        self.workload, self.options, self.stage = workload, options, stage
+        self.completed: dict[str, Completed] = {}
+        """What each role's program left; of a warm-up, a preparation and a check under names of their own."""
+        self.server: Running | None = None
+        self.load = ""
+        """The option that is the workload's load, once its server is started; "" where it has none."""
+        self.threads = 1
+        """Threads of the measured process that can be busy at once."""
+        self.result: TrialResult | None = None
+        """What the outputs say, once they are read; of several sites the sum."""
+        self.results: Sequence[TrialResult] = ()
+        """What those of each measured site say."""
+        self.asked: Measurement | None = None
+        """The rate that the measured program was told to keep, once its output is read."""
+        self._endpoints: Sequence[Endpoint] = ()
+        """Where each site of the measured role works."""
+        self._openings: Openings | None = None
+        self._commands: Sequence[Command] = ()
+        """The measured one, for each of its sites."""
+        self._warm_ups: Sequence[Command] = ()
+
+    @property
+    def opens(self) -> bool:
+        """Whether the trial opens sites of its own: who works for them works outside of the stage's."""
+        return self._openings is not None and self.stage.open_site is not None
+
+    def prepare(self) -> None:
+        """Write what each role reads, and make what the server, or the one role, starts from. Raises TrialFailure."""
+        workload, options, stage, at = self.workload, self.options, self.stage, self.stage.endpoint
+        with plugin_faults(workload, ProgramFailed):
+            writes = workload.needs_data(options)
+        self._endpoints = endpoints(at, stage.sites_of(stage.measured), keeps=writes)
+        with plugin_faults(workload, ProgramFailed):
+            files = {role: dict(workload.files(role, options, at)) for role in stage.sites}
+            modes = {path: workload.file_mode(options, path) for each in files.values() for path in each}
+            role: Role = "server" if "server" in stage.sites else "solo"
+            keeps, cold = role in stage.sites, workload.cold(options)
+        for each in stage.sites:
+            for site in stage.sites_of(each):
+                for path, data in files[each].items():
+                    site.put(path, data, modes[path])
+        given = hashlib.sha256(repr(sorted(files.get(role, {}).items())).encode()).hexdigest()  # its scripts, say
+        keeping = zip(stage.sites_of(role), self._endpoints, strict=True) if keeps else ()
+        for number, (site, its) in enumerate(keeping, 1):
+            with plugin_faults(workload, ProgramFailed):
+                command, restore = workload.prepare(options, its), workload.restore(options, its)
+                finish = workload.finish(options, its)
+            if finish is not None:  # also of what is interrupted while it is prepared
+                at_end = stage.started(role, finish)
+                stage.at_end(Finish(place(role, number), site, at_end, files[role], modes, given))
+            if command is not None and (once := (site.name, given, *command.argv)) not in stage.prepared:
+                self.completed[place(PREPARATION, number)] = _run_before(
+                    site, stage.started(role, command), Step.PREPARE, data=writes
+                )
+                stage.prepared.add(once)
+            if restore is not None:
+                _run_before(site, stage.started(role, restore), Step.RESTORE, data=writes)
+        if cold or writes or stage.data.written:
+            sites = [*stage.sites.values(), *stage.further]
+            settle_page_caches(sites, stage.data.servers, stage.data.written, empty=cold)
+
+    def start_server(self) -> None:
+        """Make every command, start the server, if there is one, and wait until it listens. Raises TrialFailure."""
+        workload, options, stage, measured = self.workload, self.options, self.stage, self.stage.measured
+        with plugin_faults(workload, ProgramFailed):
+            roles, self.load = workload.roles(options), workload.load(options)
+            self.threads = workload.generator_threads(options) * len(self._endpoints)
+            served = workload.command("server", options, stage.endpoint) if "server" in roles else None
+            self._openings = workload.openings(options)
+            self._commands = [
+                stage.started(measured, workload.command(measured, options, its)) for its in self._endpoints
+            ]
+            warming = (workload.warm_up(options, its) for its in self._endpoints)
+            self._warm_ups = [stage.started(measured, each) for each in warming if each is not None]
+        if served is not None:
+            self.serve(stage.started("server", served), stage.sites["server"])
+
+    def serve(self, command: Command, site: Site, ready_s: float | None = None) -> None:
+        """Start the server and wait until it listens; ServerNotReady says why there is none."""
+        for transport, port in command.listens:
+            if site.listening(((transport, port),)):
+                raise ServerNotReady(port_in_use(transport, port))
+        self.server = server = site.start(command)
+        ready_s = READY_S if ready_s is None else ready_s
+        deadline = time.monotonic() + ready_s
+        while not (site.listening(command.listens, _WATCH_S) and _has_said(command, server)):
+            if server.poll() is not None:
+                self.completed["server"] = completed = server.stop()
+                ended = f"{command.argv[0]} ended before it {'was ready' if command.says else 'listened'}: "
+                ended += completed.last_words
+                if completed.returncode == 0:
+                    ended += " (it ended with code 0: a server stays in the foreground)"
+                raise ServerNotReady(missing(completed) or ended)
+            if time.monotonic() > deadline:
+                ports = " and ".join(f"{transport} port {port}" for transport, port in command.listens)
+                told = f" and print a line with /{command.says:.60}/" if command.says else ""
+                raise ServerNotReady(f"{command.argv[0]} did not listen on {ports}{told} within {ready_s:.0f} s")
+            if command.says:
+                time.sleep(_SAID_S)
+
+    def warm_up(self) -> None:
+        """Run what warms up the server and the client, where something does. Raises TrialFailure."""
+        if self._warm_ups and self._watch(self._start(self._warm_ups), self._warm_ups[0], WARM_UP).returncode != 0:
+            raise self._warm_up_failure()
+
+    def _warm_up_failure(self) -> TrialFailure:
+        """Why a warm-up failed: where a load may break the server, the workload reads that from its output."""
+        completed = self.completed[WARM_UP]
+        if self.load:
+            self.stop_server()
+            try:
+                read_result(self.workload, self.options, {**self.completed, self.stage.measured: completed})
+            except Unparseable:
+                pass
+            except TrialFailure as failure:
+                failure.args = (f"in the warm-up, {failure}",)  # it stays what it is: of a killed server, too
+                return failure
+        return ProgramFailed(f"the warm-up failed with exit code {completed.returncode}: {completed.last_words}")
+
+    def measure(self, window: Window) -> None:
+        """Run the measured process in each of its sites, while the window reads what is used. Raises TrialFailure."""
+        measured, command = self.stage.measured, self._commands[0]
+        window.begin_measured(served=self.server is not None, opens=self.opens)
+        if self._openings is not None and self.stage.open_site is not None:
+            site = self.stage.sites[measured]
+            completed = open_sites(self._openings, command, self.stage.open_site, site.memory, counted=site.counted)
+            self.completed[measured] = completed
+            window.end_measured()
+        else:
+            running = self._start(self._commands)
+            completed = self._watch(running, command, measured, window.end_measured)
+            if isinstance(running, Together):
+                self.completed |= {place(measured, number): left for number, left in enumerate(running.left, 1)}
+        window.note_measured(completed.duration_s)
+
+    def _start(self, commands: Sequence[Command]) -> Running:
+        """Start a command in each of the measured sites."""
+        sites = self.stage.sites_of(self.stage.measured)
+        return start_in_all(sites, commands) if self.stage.further else sites[0].start(commands[0])
+
+    def _watch(
+        self, running: Running, command: Command, role: str, ended: Callable[[], None] = lambda: None
+    ) -> Completed:
+        """Wait for a client, watching its deadline and the server; ``ended`` is called before its output comes."""
+        deadline, server_died = time.monotonic() + command.deadline_s, False
+        late = False
+        try:
+            while not running.wait(min(_WATCH_S, max(0.0, deadline - time.monotonic()))):
+                if time.monotonic() >= deadline:
+                    late = True
+                    break
+                if self.server is not None and not server_died and self.server.poll() is not None:
+                    server_died = True
+                    deadline = min(deadline, time.monotonic() + AFTER_SERVER_S)
+            ended()
+        finally:
+            completed = self.completed[role] = running.stop(timed_out=late)
+        if self.server is not None and (code := self.server.poll()) is not None:
+            said = self.completed["server"] = self.server.stop()
+            why = _TOO_MUCH.format(said.argv[0]) if said.too_much else said.last_words
+            raise ServerDied(f"the server ended with code {code} while the {role} was at work: {why}")
+        if late:
+            raise DeadlineExceeded(f"{command.argv[0]} was still running at its deadline of {command.deadline_s:g} s")
+        if completed.too_much:
+            raise ProgramFailed(_TOO_MUCH.format(command.argv[0]))
+        if sentence := missing(completed):
+            raise ProgramFailed(sentence)
+        return completed
+
+    def check(self) -> None:
+        """Run the workload's check in each measured site whose process ended with code 0. Raises ProgramFailed."""
+        stage = self.stage
+        for number, (site, its) in enumerate(zip(stage.sites_of(stage.measured), self._endpoints, strict=True), 1):
+            measured = self.completed[place(stage.measured, number)]
+            with plugin_faults(self.workload, ProgramFailed):
+                command = self.workload.check(self.options, its)
+            if command is None or measured.returncode != 0:
+                continue
+            completed = site.run(replace(stage.started(stage.measured, command), stdin=measured.stdout[:_CHECKED]))
+            self.completed[place(CHECK, number)] = completed
+            if completed.returncode != 0:
+                raise ProgramFailed(f"the check failed: {failure_beside(completed)}")
+
+    def stop_server(self, *, quietly: bool = False) -> None:
+        """End the server, if there still is one, and keep its output. Raises ProgramFailed, but not ``quietly``."""
+        if self.server is None:
+            return
+        server, self.server = self.server, None
+        try:
+            completed = self.completed["server"] = server.stop()
+        except EnvironmentLost:
+            if not quietly:
+                raise
+            return
+        if completed.too_much and not quietly:
+            raise ProgramFailed(_TOO_MUCH.format(completed.argv[0]))
+
+    def read(self) -> TrialResult:
+        """What the outputs say; of several sites the sum. Raises TrialFailure."""
+        workload, options, measured = self.workload, self.options, self.stage.measured
+        if self.stage.further:
+            left = [self.completed[place(measured, number)] for number in range(1, len(self._endpoints) + 1)]
+            self.results = [read_result(workload, options, {measured: each}) for each in left]
+            timed = getattr(options, "duration", None) is not None
+            worked = [result.work_s or each.duration_s for result, each in zip(self.results, left, strict=True)]
+            self.result = add_up(self.results, [] if timed else worked)
+        else:
+            self.result = read_result(workload, options, self.completed)
+            self.results = [self.result]
+        with plugin_faults(workload, Unparseable):
+            self.asked = workload.asked_rate(options)
+        return self.result
+
+    def records(self) -> Iterator[RoleRecord]:
+        """What each program left, for the record of the trial."""
+        for role, left in self.completed.items():
+            yield RoleRecord(role, left.argv, left.returncode, left.duration_s, left.stdout, left.stderr)
+
+    def samples(self) -> Iterator[Sample]:
+        """What each program used, as its site's launcher tells it, and what each of several sites gave."""
+        if self.stage.further:
+            yield from per_site(self.results)
+        for role, left in self.completed.items():
+            yield from _used_by(role, left)
+
+
+def place(role: str, number: int) -> str:
+    """The name under which the program of a site is kept: the first one's is the role itself."""
+    return role if number == 1 else f"{role} {number}"
+
+
+def endpoints(at: Endpoint, sites: Sequence[Site], *, keeps: bool) -> list[Endpoint]:
+    """Where each of several sites works: where one ``keeps`` data, in a folder of its own, which is made here.
+
+    Raises ProgramFailed.
+    """
+    if len(sites) == 1 or not keeps:
+        return [at] * len(sites)
+    each_one = [replace(at, data=f"{at.data}/site-{number}") for number, _ in enumerate(sites, 1)]
+    for site, its in zip(sites, each_one, strict=True):
+        done = site.run(Command(("mkdir", "-p", its.data), _FOLDER_S))
+        if done.returncode != 0:
+            raise ProgramFailed(f"{site.name}: {its.data} cannot be made: {done.last_words}")
+    return each_one
+
+
+def _run_before(site: Site, command: Command, step: Step, *, data: bool) -> Completed:
+    """What a program left that was run before the measured one; ``data``: it makes what is at DATA."""
+    killed = site.meters().get("oom_kills", 0.0)
+    completed = site.run(command)
+    if completed.returncode != 0:
+        why = "did not end in time" if completed.timed_out else missing(completed) or completed.last_words
+        if site.meters().get("oom_kills", killed) > killed:
+            why = f"the site ran out of its memory limit (resources: memory): {why}"
+        if data:
+            raise ServerNotReady(f"the data at {DATA} cannot be {step}: {why}")
+        raise ProgramFailed(f"the preparation of the {_OF[step]} failed: {ended_with(completed)}{why}")
+    return completed
+
+
+def _has_said(command: Command, server: SiteProcess) -> bool:
+    """Whether a server has printed the line by which it tells that it is ready, if it is to."""
+    if not command.says:
+        return True
+    whole = (stream[: stream.rfind(b"\n") + 1] for stream in server.printed())
+    lines = (line for stream in whole for line in stream.decode(errors="replace").splitlines())
+    return any(re.search(command.says, line[:_LINE]) for line in lines)
+
+
+def _used_by(role: str, program: Completed) -> Iterator[Sample]:
+    """What a program used as its site's launcher tells it, and its wall time as seen from outside of the site."""
+    if program.outside_s is not None:
+        yield role, "program_outside_s", program.outside_s
+    if (usage := program.usage) is not None:
+        yield role, "program_cpu_user_s", usage.cpu_user_s
+        yield role, "program_cpu_system_s", usage.cpu_system_s
+        yield role, "program_peak_bytes", float(usage.peak_memory)
+        yield role, "program_switches", float(usage.switches)
+        yield role, "program_preemptions", float(usage.preemptions)
+        yield role, "program_minor_faults", float(usage.minor_faults)
+        yield role, "program_major_faults", float(usage.major_faults)
+
+
+@dataclass(slots=True)
+class Together:
+    """Programs in several sites, waited for as one that has ended when all have. Implements ``Running``."""
+
+    running: Sequence[Running]
+    left: tuple[Completed, ...] = ()
+    """What each of them left, once they are stopped."""
+
+    def poll(self) -> int | None:
+        """The first code that is not 0, once all have ended."""
+        codes = [each.poll() for each in self.running]
+        return None if None in codes else next((code for code in codes if code), 0)
+
+    def wait(self, timeout_s: float) -> bool:
+        """Wait for all of them."""
+        until = time.monotonic() + timeout_s
+        return all(each.wait(max(0.0, until - time.monotonic())) for each in self.running)
+
+    def stop(self, *, timed_out: bool = False) -> Completed:
+        """End all; gives what the one left that was longest at work."""
+        if not self.left:
+            self.left = tuple(each.stop(timed_out=timed_out) for each in self.running)
+        return max(self.left, key=lambda each: each.duration_s)
+
+
+def start_in_all(sites: Sequence[Site], commands: Sequence[Command]) -> Together:
+    """Start a command in each site, one right after the other. What has started is ended where one cannot be."""
+    begun: list[Running] = []
+    try:
+        for site, command in zip(sites, commands, strict=True):
+            begun.append(site.start(command))
+    except BaseException:
+        Together(begun).stop()
+        raise
+    return Together(begun)
+
+
+# -- page caches: nobody pays for what another one wrote, and cold workloads read nothing from them ----------------
+
+
+def settle_page_caches(
+    sites: Iterable[Site], servers: Iterable[Host] = (), others: Iterable[Host] = (), *, empty: bool
+) -> None:
+    """Write what is dirty, and where asked for ``empty`` the caches: of everything that may hold the sites' data.
+
+    ``others``: hosts of other environments, on which earlier trials have written: what these left is written, too.
+
+    Sites with a kernel of their own, hosts, storage servers, and this machine where one of these is a guest of ours,
+    whose disks are files here. The inner ones come first, as they are written to the outer ones. A testbed host has
+    this machine's. Raises ServerNotReady where that is not allowed.
+    """
+    command = Command(("sh", "-c", _DROP if empty else _WRITE), _DROP_S)
+    hosts: dict[str, Host] = {}
+    for site in sites:
+        hosts.setdefault(site.host.machine, site.host)
+        if site.layers != site.host.layers:
+            _require(f"in {site.name}", site.run(command).returncode, "", empty=empty)
+    outer = [*hosts.values(), *servers]
+    for host in outer:
+        done = host.run(command)
+        _require(f"of host {host.name}", done.returncode, done.last_words, empty=empty)
+    beside = {host.machine: host for host in others if host.machine not in {each.machine for each in outer}}
+    for host in beside.values():
+        with suppress(EnvironmentLost):  # the trial is not its own
+            host.run(Command(("sh", "-c", _WRITE), _DROP_S))
+    if any(host.capabilities.hypervisor is not None for host in (*outer, *beside.values())):
+        done = run_here(command)
+        _require("of this machine", done.returncode, done.last_words, empty=empty)
+
+
+def _require(where: str, code: int, said: str, *, empty: bool) -> None:
+    if code != 0:
+        what, remedy = ("emptied", ": run as root, or use 'cold: false'") if empty else ("written", "")
+        raise ServerNotReady(f"the page cache {where} cannot be {what} ({said or f'exit code {code}'}){remedy}")

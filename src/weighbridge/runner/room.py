@@ -90,7 +90,7 @@ def _free_here() -> int:
     return disk_usage(next(folder for folder in (there, *there.parents) if folder.exists())).free
 
 
-class Room:
+class DiskBudget:
     """What was promised of the disks on which the sites of a run have their data."""
 
     def __init__(self) -> None:

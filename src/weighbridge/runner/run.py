@@ -22,22 +22,17 @@ from weighbridge.model.facts import HALT, IDLE_CPUS, POLL
 from weighbridge.model.host import RunContext
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Study, StudyFile
-from weighbridge.runner import calibration, clean
+from weighbridge.runner import clean
 from weighbridge.runner import run_lock as state
 from weighbridge.runner.continuity import LAUNCHER, launcher_unknown, require_same
-from weighbridge.runner.further import Further
-from weighbridge.runner.left_out import leave_out
-from weighbridge.runner.measured_programs import SCOPE as PROGRAMS
-from weighbridge.runner.measured_programs import measured_programs
+from weighbridge.runner.known_noise import calibration_facts
 from weighbridge.runner.pollers import CannotPoll, Pollers, lacking, wanted
-from weighbridge.runner.preflight import missing_cpus
-from weighbridge.runner.progress import Progress
-from weighbridge.runner.readiness import hosts_readiness, ready, unmet
+from weighbridge.runner.preflight import hosts_readiness, leave_out, missing_cpus, ready, unmet
 from weighbridge.runner.room import lacking_room
-from weighbridge.runner.session import Session
+from weighbridge.runner.session import Further, Progress, Session
 from weighbridge.runner.signals import shield
 from weighbridge.runner.storage import storage_readiness, storage_server_readiness
-from weighbridge.runner.userlands import ensure_userlands, userland_facts
+from weighbridge.runner.userlands import PROGRAMS, ensure_userlands, measured_programs, userland_facts
 from weighbridge.store.consistency import require_same_study
 from weighbridge.store.extensions import extend
 from weighbridge.store.run import RunStore
@@ -127,7 +122,7 @@ def require_ready(study: Study) -> list[str]:
     """Raise Unavailable that names each environment that cannot be opened, why, and what makes it ready.
 
     Likewise where its Prometheus server does not answer; StudyError where that refuses a query. Gives what a person
-    should know of it. Which environments may be missing `weighbridge.runner.left_out` says before.
+    should know of it. Which environments may be missing `weighbridge.runner.preflight` says before.
     """
     if found := refusals(study, readiness_of(study)):
         raise Unavailable("; ".join(found))
@@ -275,7 +270,7 @@ def _session(
             progress.say("it is not known which launcher timed this run so far: times of short programs may differ")
         store.add_facts("host", {key: value for key, value in facts.items() if value})
         store.add_facts("before", before)
-        store.add_facts("calibration", calibration.facts())
+        store.add_facts("calibration", calibration_facts())
         for scope, known in about.items():
             store.add_facts(scope, known)
         store.add_facts(PROGRAMS, programs)

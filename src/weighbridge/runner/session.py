@@ -6,11 +6,13 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from typing import Protocol
 
 from weighbridge import registry
-from weighbridge.errors import EnvironmentLost
-from weighbridge.meters.machines import read_here
+from weighbridge.errors import EnvironmentLost, TrialsFailed
+from weighbridge.meters.machines import IdleLevels
 from weighbridge.meters.opened import meters
+from weighbridge.model import isolation
 from weighbridge.model.decisions import left_out_text, length_text
 from weighbridge.model.host import RunContext
 from weighbridge.model.level import Level
@@ -18,24 +20,129 @@ from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Cell, Study
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.model.userland import Userlands
-from weighbridge.runner.allotments import Allotments
 from weighbridge.runner.continuity import layers_of_run
 from weighbridge.runner.estimate import TimedBy, TimeLeft, meter_hz
-from weighbridge.runner.further import Further
-from weighbridge.runner.left_out import left_out_line
 from weighbridge.runner.lengths import PILOT, Lengths
-from weighbridge.runner.machine_use import IdleLevels
+from weighbridge.runner.notes import note_sites
 from weighbridge.runner.pollers import Pollers
-from weighbridge.runner.precision import Precision, Standing
-from weighbridge.runner.progress import Progress
-from weighbridge.runner.repeated_failures import ENOUGH, RESULTS, RepeatedFailures, require_results
+from weighbridge.runner.precision import Allotments, Precision, Standing
+from weighbridge.runner.preflight import left_out_line
 from weighbridge.runner.signals import shield
-from weighbridge.runner.site_notes import note_sites
 from weighbridge.runner.sites import Sites
 from weighbridge.runner.trial import run_trial
+from weighbridge.store.extensions import extend
 from weighbridge.store.reader import LEFT_OUT, TIME_IS_OVER
 from weighbridge.store.run import METERS_HZ, RunStore
 from weighbridge.study import schedule
+
+ENOUGH = 3
+"""Identical failures without a success between them after which no further trial is made."""
+RESULTS = (Outcome.OK, Outcome.BROKE)
+"""The outcomes after which a trial is not made again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Repeated:
+    """How something failed every time."""
+
+    outcome: Outcome
+    message: str
+    times: int
+
+
+@dataclass(slots=True)
+class RepeatedFailures:
+    """What became of the trials of each workload, level and environment, and which of these are given up."""
+
+    study: Study
+    _seen: dict[tuple[str, Level], dict[str, Counter[tuple[Outcome, str]]]] = field(default_factory=dict)
+    _attempts: dict[tuple[str, Level], set[tuple[int, int]]] = field(default_factory=dict)
+
+    def note(self, trial: Trial, outcome: Outcome, message: str) -> None:
+        """Note how a trial ended. A lost environment says nothing of what it was to measure."""
+        if outcome is not Outcome.ENVIRONMENT_LOST:
+            here = self._seen.setdefault((trial.workload, trial.level), {})
+            here.setdefault(trial.environment, Counter())[outcome, message] += 1
+            self._attempts.setdefault((trial.workload, trial.level), set()).add((trial.block, trial.attempt))
+
+    def given_up(self, workload: str, level: Level) -> Mapping[str, Repeated]:
+        """The environments in which a workload is not tried again at a level.
+
+        It is all of them where every one failed alike, in more than one block (what disturbs the machine for a minute
+        fails them alike, too), where the baseline is among them, and where nothing is left to compare with it.
+        """
+        here = self._seen.get((workload, level), {})
+        found = {name: repeated for name, seen in here.items() if (repeated := _repeated(seen))}
+        arms = {arm.name: arm.aa_of for arm in self.study.arms}
+        compared = [name for name, aa_of in arms.items() if name != self.study.file.baseline and aa_of is None]
+        again = len(self._attempts.get((workload, level), ())) > 1
+        alike = _repeated(sum(here.values(), Counter())) if again else None
+        whole = alike or found.get(self.study.file.baseline)
+        if whole is None and compared and all(name in found for name in compared):
+            whole = found[compared[0]]
+        return dict.fromkeys(arms, whole) | found if whole is not None else found
+
+
+def _repeated(seen: Counter[tuple[Outcome, str]]) -> Repeated | None:
+    if len(seen) != 1 or seen.total() < ENOUGH:
+        return None
+    ((outcome, message),) = seen
+    return None if outcome in RESULTS else Repeated(outcome, message, seen.total())
+
+
+def require_results(study: Study, failures: RepeatedFailures, has_result: Callable[[Cell], bool]) -> None:
+    """Raise TrialsFailed where a workload at a level was given up, or has no complete block (``has_result``)."""
+    told: dict[str, list[str]] = {}
+    hopeless = []
+    for cell in study.cells:
+        given_up = failures.given_up(cell.workload, cell.level)
+        if given_up:
+            same, where = next(iter(given_up.values())), ", ".join(given_up)
+            how = f"in {where} failed {same.times} times in the same way ({same.outcome}: {same.message})"
+            told.setdefault(how, []).append(cell.label)
+        elif not has_result(cell):
+            hopeless.append(cell.label)
+    sentences = [f"{', '.join(labels)} {how} and was not tried again" for how, labels in told.items()]
+    if hopeless:
+        sentences.append(f"no block of {', '.join(hopeless)} could be completed")
+    if sentences:
+        raise TrialsFailed(f"{'; '.join(sentences)}: the report lists each failed trial and why")
+
+
+class Progress(Protocol):
+    """A terminal, a page, a monitoring server; each is told everything."""
+
+    def say(self, text: str) -> None:
+        """One line about what happens now."""
+
+    def layers_known(self, layers: Mapping[str, tuple[isolation.SiteLayers, ...]]) -> None:
+        """Before the first trial: the environments that are in hypervisors, and in which."""
+
+    def trial_started(self, trial: Trial, done: int, total: int, left_s: float) -> None:
+        """A trial begins; ``done`` of ``total`` planned trials have ended, about ``left_s`` seconds are left."""
+
+    def trial_finished(self, record: TrialRecord) -> None:
+        """A trial ended and is saved."""
+
+    def precision_checked(self, blocks: int, standings: Sequence[Standing]) -> None:
+        """After ``blocks`` blocks the precision was looked at: how far each open comparison is."""
+
+
+@dataclass(frozen=True, slots=True)
+class Further:
+    """How a run goes on after its last planned look. ``limit_s``: how long, from the begin of the session."""
+
+    limit_s: float
+    wanted: Callable[[RunStore], int | None]
+    """Gives how many blocks the run is to have in all; None: what there are will do."""
+
+    def extended(self, study: Study, store: RunStore) -> bool:
+        """Record the blocks that are asked for; whether there are any."""
+        blocks = self.wanted(store)
+        if blocks is not None:
+            extend(store, study.file.repetitions, blocks)
+        return blocks is not None
+
 
 REPEATS = 2
 """How often a block with a failed trial is run again, before the precision is looked at."""
@@ -107,10 +214,10 @@ class Session:
             begun = time.monotonic()
             hz = meter_hz(self.study)
             self.store.set_info(METERS_HZ, repr(hz))
-            polled, here = (False, read_here) if self.pollers is None else (True, self.pollers.read)
+            polled = self.pollers is not None
             opened = self._stack.enter_context(meters(self.study.file.meters, hz, polled=polled))
             self._sites = Sites(
-                self.study, self.run, self.userlands, opened, here, polled, may_leave_out=not self._finished
+                self.study, self.run, self.userlands, opened, self.pollers, may_leave_out=not self._finished
             )
             self._sites.open_all(self._stack)
             self._stack.callback(self._sites.finishing.run, self.store, self.progress.say)  # first of all at the end

@@ -1,43 +1,133 @@
 """The sites of a run: opened before the first trial, all but the measured ones frozen, closed at the end."""
 
-import time
+import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, TypeVar
+from itertools import count
+from typing import Any
 
 from weighbridge import registry
+from weighbridge.engines.companions import start_companions
+from weighbridge.engines.docker import engine_of
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.facts.connection import connection
-from weighbridge.facts.path import DatagramPath, probe
 from weighbridge.facts.site import about_site, layers_of_site
-from weighbridge.meters.machines import Read, read_here
+from weighbridge.meters.machines import Read, read_here, reader_of
 from weighbridge.meters.opened import OpenMeters
-from weighbridge.model.command import Transport
 from weighbridge.model.decisions import LeftOut
-from weighbridge.model.facts import NetworkPath, layers_json
-from weighbridge.model.host import Host, RunContext
+from weighbridge.model.environment import Environment
+from weighbridge.model.facts import layers_json
+from weighbridge.model.host import Host, Limits, RunContext
 from weighbridge.model.isolation import OUTSIDE
-from weighbridge.model.site import Mount, Neighbourhood, Site, SiteRequest
+from weighbridge.model.quantity import cpus_in
+from weighbridge.model.site import WAY_TO_COMPANIONS, Mount, Neighbourhood, Site, SiteRequest, SiteStorage
 from weighbridge.model.study import Arm, Cell, Role, Study
 from weighbridge.model.userland import Userlands
 from weighbridge.model.workload import Endpoint
-from weighbridge.runner import companions, site_needs
-from weighbridge.runner.finishing import Finishing
-from weighbridge.runner.left_out import measured
-from weighbridge.runner.limits import cpus_of, limits_of
-from weighbridge.runner.machine_use import reader_of
-from weighbridge.runner.open_hosts import open_hosts
-from weighbridge.runner.room import Room, Written, written
-from weighbridge.runner.site_needs import first_over, published_ports, roles_of, transports_of
-from weighbridge.runner.site_requests import Key, SiteRequests
-from weighbridge.runner.stage import Stage, below, links_of, machines_of
+from weighbridge.runner.outputs import failure_beside
+from weighbridge.runner.pollers import Pollers
+from weighbridge.runner.preflight import without_left_out
+from weighbridge.runner.room import DiskBudget, Written, written
+from weighbridge.runner.routes import Routes, first_over, published_ports
+from weighbridge.runner.stage import AtEnd, DataDisks, Finish, Part, Stage, machines_of
 from weighbridge.runner.storage import require_in_force, set_disk_speed, site_storage, storage_facts, writes
+from weighbridge.store.run import RunStore
 
-REACHED_S = 15.0
-"""How long the path between two sites may take to come up: an overlay network learns of its members by gossip."""
-Found = TypeVar("Found")
+CLEANUP = "cleanup"
+"""The scope of facts about what failed at the end of a run: "ENVIRONMENT/ROLE" -> why."""
+Key = tuple[str, Role, str]
+"""A site: its environment or "outside", its role, and the host of the clients that it is for."""
+
+
+@dataclass(slots=True, eq=False)
+class OpenSite:
+    """A site that is open, with all that belongs to it: how it was asked for, and what stands beside it."""
+
+    environment: Environment
+    options: Any
+    request: SiteRequest
+    site: Site
+    further: list[Site] = field(default_factory=list)
+    """Those beside it, for workloads that run in several at a time: they wake and rest with it."""
+    prepared: set[tuple[str, ...]] = field(default_factory=set)
+    """As `weighbridge.runner.stage.Stage.prepared`."""
+    awake: bool = True
+
+    @classmethod
+    def open(cls, stack: ExitStack, environment: Environment, options: Any, request: SiteRequest) -> "OpenSite":
+        """Open one, which the stack closes. Raises Unavailable, EnvironmentLost."""
+        return cls(environment, options, request, stack.enter_context(environment.open(options, request)))
+
+    @property
+    def mounts(self) -> list[Mount]:
+        """What was opened of its storage."""
+        return self.request.storage.mounts if self.request.storage is not None else []
+
+    def open_beside(self, name: str) -> AbstractContextManager[Site]:
+        """Open one more like it, which publishes no port and is the caller's."""
+        request = replace(self.request, name=name, ports=(), beside=self.request.name)
+        return self.environment.open(self.options, request)
+
+    def open_sharing(self, name: str) -> AbstractContextManager[Site]:
+        """Open one more like it that has the same storage, which this one closes."""
+        storage = self.request.storage
+        if storage is not None and storage.mounts:
+            storage = SiteStorage(storage.kind, lambda _, mount=storage.mounts[0]: nullcontext(mount))  # type: ignore[misc]
+        request = replace(self.request, name=name, ports=(), beside=self.request.name, storage=storage)
+        return self.environment.open(self.options, request)
+
+    def wake(self) -> None:
+        """Let everything in it run."""
+        if not self.awake:
+            for site in (self.site, *self.further):
+                site.thaw()
+            self.awake = True
+
+    def rest(self) -> None:
+        """Freeze everything in it."""
+        if self.awake:
+            for site in (self.site, *self.further):
+                site.freeze()
+            self.awake = False
+
+
+@dataclass(slots=True)
+class Finishing:
+    """What is still to be run in open sites: in each of them once, what came last first."""
+
+    _due: dict[tuple[str, ...], tuple[str, Finish]] = field(default_factory=dict)
+
+    def of(self, environment: str) -> AtEnd:
+        """What takes those of the sites of an environment."""
+        return partial(self._note, environment)
+
+    def _note(self, environment: str, finish: Finish) -> None:
+        once = (finish.site.name, finish.given, *finish.command.argv)
+        self._due.setdefault(once, (f"{environment}/{finish.role}", finish))
+
+    def run(self, store: RunStore, say: Callable[[str], None]) -> None:
+        """Run all, before the sites are closed. One that fails is told and kept with the run, and fails nothing."""
+        failed: dict[str, list[str]] = {}
+        for place, finish in reversed(self._due.values()):
+            if why := _failure(finish):
+                say(f"{place}: the cleanup failed: {why}; all that was measured is kept")
+                failed.setdefault(place, []).append(why)
+        self._due.clear()
+        if failed:
+            store.add_facts(CLEANUP, {place: "; ".join(why) for place, why in failed.items()})
+
+
+def _failure(finish: Finish) -> str:
+    """Run it in its site; why it failed, if it did."""
+    try:
+        finish.site.thaw()
+        for path, data in finish.files.items():  # another workload may have written there since
+            finish.site.put(path, data, finish.modes[path])
+        completed = finish.site.run(finish.command)
+    except (EnvironmentLost, Unavailable, OSError) as error:
+        return str(error)
+    return failure_beside(completed) if completed.returncode != 0 or completed.timed_out else ""
 
 
 @dataclass(slots=True)
@@ -48,30 +138,21 @@ class Sites:
     run: RunContext
     userlands: Userlands
     meters: OpenMeters
-    here: Read = read_here
-    """Reads the files of this machine; ``polled``: whose idle CPUs poll."""
-    polled: bool = False
+    pollers: Pollers | None = None
+    """What keeps idle CPUs of this machine from halting."""
     may_leave_out: bool = False
     """Whether an optional environment that cannot be opened is left out: as long as nothing is measured."""
     left_out: list[LeftOut] = field(default_factory=list)
     """Those that were; ``study`` is without them from then on."""
     hosts: Mapping[str, Host] = field(default_factory=dict)
-    _open: dict[Key, Site] = field(default_factory=dict)
+    neighbourhood: Neighbourhood | None = None  # once the companions are ready
+    routes: Routes = field(default_factory=Routes)
+    finishing: Finishing = field(default_factory=Finishing)
+    _open: dict[Key, OpenSite] = field(default_factory=dict)
     _stacks: dict[str, ExitStack] = field(default_factory=dict)
     """What closes the sites of each environment."""
-    _payloads: dict[tuple[str, str], DatagramPath] = field(default_factory=dict)
-    _paths: dict[tuple[str, str], NetworkPath] = field(default_factory=dict)
-    """By environment and host of the client, as the other one."""
-    _ports: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
-    neighbourhood: Neighbourhood | None = None  # once the companions are ready
-    _further: dict[Key, list[Site]] = field(default_factory=dict)
-    """Those beside the open one of a key, for workloads that run in several at a time."""
-    _awake: set[Key] = field(default_factory=set)
-    _mounts: dict[Key, list[Mount]] = field(default_factory=dict)
-    _prepared: dict[Key, set[tuple[str, ...]]] = field(default_factory=dict)
-    _requests: SiteRequests = field(default_factory=SiteRequests)
-    _room: Room = field(default_factory=Room)
-    finishing: Finishing = field(default_factory=Finishing)
+    _disks: DiskBudget = field(default_factory=DiskBudget)
+    _numbers: Iterator[int] = field(default_factory=count)
 
     def open_all(self, stack: ExitStack) -> None:
         """Open every site that the study's workloads need, and freeze it. The stack closes them.
@@ -80,29 +161,20 @@ class Sites:
         """
         self.hosts = open_hosts(self.study, self.run)
         if self.study.file.companions:
-            self.neighbourhood = companions.start(self.study, self.run, self._host("server"))
-        for cell in self.study.cells:
-            for arm in self.study.arms_of(cell):
-                if transports_of(self.study, arm, cell):
-                    # each environment has ports of its own: a published port takes its number on the whole host
-                    ports = self._ports.setdefault((arm.name, cell.client), {})
-                    if cell.workload not in ports:
-                        taken = site_needs.taken_ports(self.study, self._ports.values())
-                        ports[cell.workload] = self._host("server").free_ports(taken)
+            engine = engine_of(self.run, self._host("server"))
+            self.neighbourhood = start_companions(self.run, engine, self.study.file.companions)
+        self.routes.give_ports(self.study, self._host("server"))
         for arm in self.study.arms:
             self._open_arm(stack, arm)
-        over: dict[tuple[str, str], tuple[Transport, Arm, Cell]] = {}
-        for place, arm, cell in first_over(self.study, "udp"):
-            over[place] = "udp", arm, cell
+        over_udp = first_over(self.study, "udp")
+        for _, arm, cell in over_udp.values():
             if arm in self.study.arms:  # it was not left out for the clients of another host
                 with self._leaving_out(arm):
-                    self._payloads[place] = self._wait_until_reachable(arm, cell, "datagram", probe)
-        over |= {place: ("tcp", arm, cell) for place, arm, cell in first_over(self.study, "tcp")}
-        for place, (transport, arm, cell) in over.items():  # a path that is not known is not measured
+                    self.routes.find_payload(self.study, arm, cell, self._sites(arm, cell))
+        for transport, arm, cell in (over_udp | first_over(self.study, "tcp")).values():
             if arm in self.study.arms:
                 with self._leaving_out(arm):
-                    attempt = partial(connection, transport=transport)
-                    self._paths[place] = self._wait_until_reachable(arm, cell, "connection", attempt)
+                    self.routes.find_path(self.study, arm, cell, transport, self._sites(arm, cell))
 
     def _open_arm(self, stack: ExitStack, arm: Arm) -> None:
         cells = [cell for cell in self.study.cells if arm in self.study.arms_of(cell)]
@@ -127,31 +199,30 @@ class Sites:
             if not (self.may_leave_out and arm.optional):
                 raise
             self._stacks.pop(arm.name).close()
-            every: tuple[dict[Any, Any], ...] = self._open, self._further, self._ports, self._payloads, self._paths
-            for noted in every:
-                for where in [each for each in noted if each[0] == arm.name]:
-                    del noted[where]
+            self._open = {key: opened for key, opened in self._open.items() if key[0] != arm.name}
+            self.routes.forget(arm.name)
             self.left_out.append(LeftOut(environment=arm.name, kind=arm.kind, why=str(error)))
-            self.study = measured(self.study, self.left_out)
-
-    def paths(self) -> dict[str, str]:
-        """The path of each environment as JSON (`model.facts.NetworkPath`), by "ENVIRONMENT@CLIENT'S HOST"."""
-        return {f"{name}@{client}": path.model_dump_json() for (name, client), path in self._paths.items()}
+            self.study = without_left_out(self.study, self.left_out)
 
     def _host(self, role: Role, client: str = "") -> Host:
         return self.hosts[(client or self.study.client_hosts[0]) if role == "client" else self.study.server_host]
+
+    def _name(self, key: Key) -> str:
+        """A name that no other site of the run has or had."""
+        place, role, _ = key
+        return site_name(next(self._numbers), place, role)
 
     def _open_one(self, stack: ExitStack, key: Key, arm: Arm) -> None:
         if key in self._open:
             return
         place, role, client = key
-        inside, host, ports = place != OUTSIDE, self._host(role, client), self._ports.get((arm.name, client), {})
+        inside, host, ports = place != OUTSIDE, self._host(role, client), self.routes.ports(arm.name, client)
         environment = registry.environments()[arm.kind if inside else "native"]
         storage = site_storage(environment, arm.options if inside else None, self.study, role, self.hosts)
         request = SiteRequest(
             run=self.run,
             host=host,
-            name=self._requests.name(key),
+            name=self._name(key),
             role=role,
             userland=self.userlands.of(role, place),
             limits=limits_of(self.study, role, host),
@@ -164,26 +235,20 @@ class Sites:
         apart = f", client on {client}" if len(self.study.client_hosts) > 1 else ""
         self.run.say(f"starting {place} ({role}{apart})")
         options = arm.options if inside else environment.options()
-        site = stack.enter_context(self._requests.open(key, environment, options, request))
-        self._open[key] = site
+        opened = self._open[key] = OpenSite.open(stack, environment, options, request)
         if storage is not None:
-            self._mounts[key] = storage.mounts
-            require_in_force(storage.mounts, site)
+            require_in_force(storage.mounts, opened.site)
             asked = Written() if role == "client" else written(self.study, arm)
-            stack.callback(self._room.claim(site, storage, asked))
-        site.freeze()
+            stack.callback(self._disks.claim(opened.site, storage, asked))
+        opened.rest()
 
     def _open_further(self, stack: ExitStack, key: Key, number: int) -> None:
-        further = self._further.setdefault(key, [])
-        while len(further) < number:
-            self.run.say(f"starting {key[0]} ({len(further) + 2} of {number + 1})")
-            site = stack.enter_context(self._requests.open_sharing(key))
-            further.append(site)
+        first = self._open[key]
+        while len(first.further) < number:
+            self.run.say(f"starting {key[0]} ({len(first.further) + 2} of {number + 1})")
+            site = stack.enter_context(first.open_sharing(self._name(key)))
+            first.further.append(site)
             site.freeze()
-
-    def _at(self, key: Key) -> list[Site]:
-        """All sites of a key: the further ones stand beside the first, and wake and rest with it."""
-        return [self._open[key], *self._further.get(key, ())]
 
     def _key(self, arm: Arm, role: Role, client: str) -> Key:
         client = client or next((host for host in self.study.client_hosts if self._has_clients(arm, host)), "")
@@ -198,101 +263,148 @@ class Sites:
     def stage(self, arm: Arm, cell: Cell) -> Stage:
         """The thawed sites for one workload in one environment; all others are frozen."""
         keys = {role: self._key(arm, role, cell.client) for role in roles_of(cell)}
-        measured, wanted = roles_of(cell)[-1], set(keys.values())
-        for site in [site for key in self._awake - wanted for site in self._at(key)]:
-            site.freeze()
-        for site in [site for key in wanted - self._awake for site in self._at(key)]:
-            site.thaw()
-        self._awake = wanted
-        sites: Mapping[Role, Site] = {role: self._open[key] for role, key in keys.items()}
-        for host in {site.host.name: site.host for site in sites.values()}.values():
+        opened = {role: self._open[key] for role, key in keys.items()}
+        for each in self._open.values():
+            if each not in opened.values():
+                each.rest()
+        for each in opened.values():
+            each.wake()
+        sites: Mapping[Role, Site] = {role: each.site for role, each in opened.items()}
+        hosts = {site.host.name: site.host for site in sites.values()}.values()
+        for host in hosts:
             if (cable := host.capabilities.limited_cable) is not None:
                 cable.set_link(limited=cell.link != "none")
-        keeper = keys.get("server", keys[measured])
-        keepers = [*(site.host for site in self._at(keeper)), *self._storage_servers(wanted)]
-        set_disk_speed(keepers, None)
-        hosts = {role: site.host.name for role, site in sites.items()}
-        meters = self.meters.of({site.host.name: site.host for site in sites.values()}.values())
-        cpus: dict[str, int] = {role: cpus_of(self.study, role, site) for role, site in sites.items()}
-        inside = frozenset(role for role, (place, _, _) in keys.items() if place != OUTSIDE)
+        measured = list(opened)[-1]
+        keeper = opened.get("server", opened[measured])
         return Stage(
-            sites, self._endpoint(arm, cell, sites), machines_of(sites, self.here), hosts, meters,
-            self._prepared.setdefault(keeper, set()), cpus, inside, links_of(sites), polled=self.polled,
-            open_site=partial(self._requests.open_beside, keys[measured]), below=below(sites, self.here),
-            storage_servers=self._storage_servers(wanted), further=tuple(self._at(keys[measured])[1 : cell.sites]),
-            written=self._written() if writes(self.study) else (),
-            hold_back=partial(set_disk_speed, keepers, cell.disk_speed), at_end=self.finishing.of(arm.name),
-            process={role: self.userlands.of(role, keys[role][0]).process for role in sites},
-        )  # fmt: skip
+            sites=sites,
+            endpoint=self.routes.endpoint(self.study, arm, cell, sites),
+            machines=machines_of(sites, self._here),
+            parts={role: self._part(role, key) for role, key in keys.items()},
+            meters=self.meters.of(hosts),
+            further=tuple(opened[measured].further[: cell.sites - 1]),
+            open_site=lambda: opened[measured].open_beside(self._name(keys[measured])),
+            prepared=keeper.prepared,
+            data=self._data_disks(keeper, opened.values(), cell),
+            at_end=self.finishing.of(arm.name),
+            polled=self.pollers is not None,
+        )
 
-    def _storage_servers(self, keys: Iterable[Key]) -> tuple[Host, ...]:
-        mounts = [mount for key in keys for mount in self._mounts.get(key, ())]
-        return tuple({host.name: host for mount in mounts for host in mount.servers}.values())
+    def _part(self, role: Role, key: Key) -> Part:
+        place, site = key[0], self._open[key].site
+        return Part(cpus_of(self.study, role, site), place != OUTSIDE, self.userlands.of(role, place).process)
 
-    def _written(self) -> tuple[Host, ...]:
-        return (*(site.host for site in self._open.values()), *self._storage_servers(self._open))
-
-    def _endpoint(self, arm: Arm, cell: Cell, sites: Mapping[Role, Site]) -> Endpoint:
-        server = sites.get("server", next(iter(sites.values())))
-        client, where = sites.get("client", server), (arm.name, cell.client)
-        port = site_needs.port_of(self.study, arm, cell, self._ports.get(where, {}))
-        if (payload := self._payloads.get(where)) is None:
-            return Endpoint(server.listen, server.address, port, client.address)
-        return Endpoint(server.listen, server.address, port, payload.client, payload.udp_payload)
-
-    def _wait_until_reachable(
-        self, arm: Arm, cell: Cell, what: str, attempt: Callable[[Site, Site, Endpoint], Found | None]
-    ) -> Found:
-        """Give what an attempt finds between two roles. In a trial an unreachable server would count as broken."""
-        sites = self._sites(arm, cell)
-        with ExitStack() as awake:
-            for site in sites.values():
-                site.thaw()
-                awake.callback(site.freeze)
-            at = self._endpoint(arm, cell, sites)
-            deadline = time.monotonic() + REACHED_S
-            while not (found := attempt(sites["server"], sites["client"], at)):
-                if time.monotonic() > deadline:
-                    raise site_needs.unreached(arm.name, what, at, REACHED_S)
-        return found
+    def _data_disks(self, keeper: OpenSite, opened: Iterable[OpenSite], cell: Cell) -> DataDisks:
+        """Those of the sites of a trial; what limited them in the one before is lifted."""
+        servers = _storage_servers(opened)
+        disks = [*(site.host for site in (keeper.site, *keeper.further)), *servers]
+        set_disk_speed(disks, None)
+        every = self._open.values() if writes(self.study) else ()
+        written_to = (*(each.site.host for each in every), *_storage_servers(every))
+        return DataDisks(servers, written_to, partial(set_disk_speed, disks, cell.disk_speed))
 
     def _sites(self, arm: Arm, cell: Cell) -> dict[Role, Site]:
-        return {role: self._open[self._key(arm, role, cell.client)] for role in roles_of(cell)}
+        return {role: self._open[self._key(arm, role, cell.client)].site for role in roles_of(cell)}
 
     def endpoint_of(self, arm: Arm, cell: Cell) -> Endpoint:
         """Where a workload's server and client are in an environment."""
-        return self._endpoint(arm, cell, self._sites(arm, cell))
+        return self.routes.endpoint(self.study, arm, cell, self._sites(arm, cell))
+
+    @property
+    def _here(self) -> Read:
+        """Who reads the files of this machine."""
+        return read_here if self.pollers is None else self.pollers.read
 
     def layers(self) -> dict[str, str]:
         """The hypervisors of each site that is in some, as JSON (`weighbridge.model.isolation.SiteLayers`)."""
-        return {name: layers_json(layers_of_site(site)) for name, _, site in self._named() if site.layers}
+        sites = ((name, self._open[key].site) for name, key in self._named().items())
+        return {name: layers_json(layers_of_site(site)) for name, site in sites if site.layers}
 
     def readers(self) -> dict[str, Read]:
         """Who reads the files of each machine that sites are on."""
-        return {site.host.machine: reader_of(site.host, self.here) for site in self._open.values()}
+        hosts = [opened.site.host for opened in self._open.values()]
+        return {host.machine: reader_of(host, self._here) for host in hosts}
 
     def rest(self) -> None:
         """Freeze every site."""
-        for site in [site for key in self._awake for site in self._at(key)]:
-            site.freeze()
-        self._awake = set()
+        for opened in self._open.values():
+            opened.rest()
 
     def facts(self) -> dict[str, dict[str, str]]:
         """What is in force in each site, by "environment/role" ("environment/role@HOST" of clients on a host)."""
-        found = {}
-        for key, (name, role, site) in zip(self._open, self._named(), strict=True):
-            site.thaw()
-            limits = limits_of(self.study, role, site.host)
-            stored = storage_facts(self._mounts.get(key, ()), site, limits) | companions.way(self.study, key[0])
+        facts = {}
+        for name, (place, role, client) in self._named().items():
+            opened = self._open[place, role, client]
+            opened.wake()
+            site, limits = opened.site, limits_of(self.study, role, opened.site.host)
+            stored = storage_facts(opened.mounts, site, limits) | self._way_to_companions(place)
             # unless it has others, as it then says
-            found[name] = {"limits": str(limits), **site.facts(), **about_site(site), **stored}
-            site.freeze()
-        self._awake = set()
-        return found
+            facts[name] = {"limits": str(limits), **site.facts(), **about_site(site), **stored}
+            opened.rest()
+        return facts
 
-    def _named(self) -> list[tuple[str, Role, Site]]:
+    def _way_to_companions(self, environment: str) -> dict[str, str]:
+        """How the sites of an environment reach the companions, as a fact; empty where there are none."""
+        arm = next((arm for arm in self.study.arms if arm.name == environment), None)
+        if arm is None or not self.study.file.companions:
+            return {}
+        return {WAY_TO_COMPANIONS: registry.environments()[arm.kind].way_to_companions(arm.options)}
+
+    def _named(self) -> dict[str, Key]:
         several = len({client for _, _, client in self._open}) > 1
-        return [
-            (f"{place}/{role}" + (f"@{client}" if several else ""), role, site)
-            for (place, role, client), site in self._open.items()
-        ]
+        return {
+            f"{place}/{role}" + (f"@{client}" if several else ""): (place, role, client)
+            for place, role, client in self._open
+        }
+
+
+def site_name(number: int, place: str, role: Role) -> str:
+    """The name of a site of a role in an environment, whose number no other one of the run has."""
+    return f"{number}-{re.sub('[^A-Za-z0-9]+', '-', place).strip('-')}-{role}"
+
+
+def _storage_servers(opened: Iterable[OpenSite]) -> tuple[Host, ...]:
+    """The hosts on which servers of these sites' storage are, each once."""
+    return tuple({host.name: host for each in opened for mount in each.mounts for host in mount.servers}.values())
+
+
+def roles_of(cell: Cell) -> tuple[Role, ...]:
+    """The roles of a cell's workload, in the order in which they start."""
+    return registry.workloads()[cell.kind].roles(cell.options)
+
+
+def open_hosts(study: Study, run: RunContext) -> dict[str, Host]:
+    """The hosts that some role is on, by name; the run closes them. Unavailable names the one that cannot be had."""
+    wanted = {name: study.file.hosts[name] for name in (study.server_host, *study.client_hosts, *study.storage_hosts)}
+    opened: dict[str, Host] = {}
+    refused: list[str] = []
+    for name, options in wanted.items():  # every one is tried, so that one run tells all that is wrong
+        try:
+            host = registry.hosts()[options.kind].open(name, options, run, tuple(wanted.values()))
+            opened[name] = run.stack.enter_context(host)
+        except Unavailable as error:
+            refused.append(str(error))
+    if refused:
+        raise Unavailable("; ".join(refused))
+    return opened
+
+
+def limits_of(study: Study, role: Role, host: Host) -> Limits:
+    """The limits of a role's sites on a host. Unavailable where the study pins to a CPU that is not there."""
+    resources, online = study.file.resources, host.cpus_online()
+    cpuset = host.cpuset
+    if resources.pin == "spread":
+        cpuset = str(online[(0 if role != "client" else 1) % len(online)])
+    elif resources.pin is not None:
+        cpuset = resources.pin.get("client" if role == "client" else "server", cpuset)
+    for cpu in cpus_in(cpuset) if cpuset else ():
+        if cpu not in online:
+            raise Unavailable(f"the study pins {role} to CPU {cpu}, but host {host.name} has only {online}")
+    period_us = round(resources.cpu_period * 1e6)
+    return Limits(resources.cpus, resources.memory, cpuset, period_us)
+
+
+def cpus_of(study: Study, role: Role, site: Site) -> int:
+    """Return on how many CPUs the processes of a role's site may run."""
+    cpuset = limits_of(study, role, site.host).cpuset
+    return len(cpus_in(cpuset) if cpuset else site.host.cpus_online())

@@ -13,7 +13,7 @@ from weighbridge.model.plugin import Durability, Readiness
 from weighbridge.model.site import DATA, Mount, MountRequest, Site, SiteStorage
 from weighbridge.model.storage import Storage, StorageOptions, weaker
 from weighbridge.model.study import Arm, Cell, Study
-from weighbridge.runner.readiness import ready
+from weighbridge.runner.preflight import ready
 
 
 def site_storage(

@@ -1,12 +1,17 @@
-"""What a study says of its workloads that a reader has to know beside their numbers."""
+"""What a run keeps of its study and of its sites beside the numbers: facts that a reader has to know."""
 
 from collections.abc import Callable
 
 from weighbridge import registry
+from weighbridge.facts.differences import about_hosts
+from weighbridge.model import isolation
 from weighbridge.model.host import SPEEDS
 from weighbridge.model.study import Arm, Cell, Study
 from weighbridge.model.workload import Endpoint
+from weighbridge.runner.continuity import COMPANIONS, require_same_companions, require_same_layers
+from weighbridge.runner.sites import Sites
 from weighbridge.runner.storage import durability_of
+from weighbridge.store.run import RunStore
 
 
 def about_study(study: Study) -> dict[str, dict[str, str]]:
@@ -69,3 +74,21 @@ def packet_sizes(study: Study, endpoint_of: Callable[[Arm, Cell], Endpoint]) -> 
             if size is not None:
                 found[f"{arm.name}/{cell.label}"] = f"{size} B{probed}"
     return found
+
+
+def note_sites(store: RunStore, study: Study, sites: Sites) -> None:
+    """Keep it. Raises RunDirectoryError where the run was begun in other hypervisors."""
+    layers = sites.layers()
+    require_same_layers(store, layers)
+    store.add_facts(isolation.SCOPE, layers)
+    for place, facts in sites.facts().items():
+        store.add_facts(place, facts)
+    for scope, facts in about_hosts(sites.hosts).items():
+        store.add_facts(scope, facts)
+    if sites.neighbourhood is not None:
+        require_same_companions(store, sites.neighbourhood.images)
+        store.add_facts(COMPANIONS, sites.neighbourhood.images)
+    store.add_facts("path", sites.routes.paths())
+    store.add_facts("packet sizes", packet_sizes(study, sites.endpoint_of))
+    for scope, facts in about_study(study).items():
+        store.add_facts(scope, facts)

@@ -2,7 +2,7 @@
 
 from weighbridge.model.study import Study
 from weighbridge.model.workload import Endpoint
-from weighbridge.runner.site_needs import port_of, taken_ports, unreached
+from weighbridge.runner.routes import port_of, taken_ports, unreached
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 

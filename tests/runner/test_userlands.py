@@ -10,8 +10,7 @@ from weighbridge.model.command import ProcessDefaults
 from weighbridge.model.options import Brings
 from weighbridge.model.stored_study import StoredStudy, study_json
 from weighbridge.model.userland import Userland, Userlands
-from weighbridge.runner.measured_programs import measured_programs
-from weighbridge.runner.userlands import userland_facts
+from weighbridge.runner.userlands import measured_programs, userland_facts
 from weighbridge.study.brings import brought_by
 from weighbridge.study.frozen import first_difference, thaw
 from weighbridge.study.loader import check

@@ -1,0 +1,157 @@
+"""Where the servers of a run listen, and on which ways their clients reach them: ports, payloads, paths."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from typing import TypeVar
+
+from weighbridge import registry
+from weighbridge.errors import Unavailable
+from weighbridge.facts.connection import connection
+from weighbridge.facts.path import DatagramPath, probe
+from weighbridge.model.command import Transport
+from weighbridge.model.facts import NetworkPath
+from weighbridge.model.host import Host
+from weighbridge.model.site import Site
+from weighbridge.model.study import Arm, Cell, Role, Study
+from weighbridge.model.workload import Endpoint
+
+REACHED_S = 15.0
+"""How long the path between two sites may take to come up: an overlay network learns of its members by gossip."""
+Reached = TypeVar("Reached")
+
+
+@dataclass(slots=True)
+class Route:
+    """The way from the clients on one host to the servers of one environment."""
+
+    ports: dict[str, int] = field(default_factory=dict)
+    """By workload."""
+    payload: DatagramPath | None = None
+    """The largest that goes through in a datagram, where some workload sends any."""
+    path: NetworkPath | None = None
+
+
+@dataclass(slots=True)
+class Routes:
+    """Those of a run, by environment and host of the clients."""
+
+    _routes: dict[tuple[str, str], Route] = field(default_factory=dict)
+
+    def give_ports(self, study: Study, server: Host) -> None:
+        """Choose the ports on which servers listen, of those that are free on their host.
+
+        Each environment has ports of its own: a published port takes its number on the whole host.
+        """
+        for cell in study.cells:
+            for arm in study.arms_of(cell):
+                if transports_of(study, arm, cell):
+                    ports = self._routes.setdefault((arm.name, cell.client), Route()).ports
+                    if cell.workload not in ports:
+                        taken = taken_ports(study, [route.ports for route in self._routes.values()])
+                        ports[cell.workload] = server.free_ports(taken)
+
+    def ports(self, environment: str, client: str) -> Mapping[str, int]:
+        """Where the servers of an environment listen for the clients on a host, by workload."""
+        return self._of(environment, client).ports
+
+    def _of(self, environment: str, client: str) -> Route:
+        return self._routes.get((environment, client), Route())
+
+    def endpoint(self, study: Study, arm: Arm, cell: Cell, sites: Mapping[Role, Site]) -> Endpoint:
+        """Where a workload's server and client are in an environment."""
+        server = sites.get("server", next(iter(sites.values())))
+        client, route = sites.get("client", server), self._of(arm.name, cell.client)
+        port = port_of(study, arm, cell, route.ports)
+        if route.payload is None:
+            return Endpoint(server.listen, server.address, port, client.address)
+        return Endpoint(server.listen, server.address, port, route.payload.client, route.payload.udp_payload)
+
+    def find_payload(self, study: Study, arm: Arm, cell: Cell, sites: Mapping[Role, Site]) -> None:
+        """Find the largest datagram that reaches a workload's server. Raises Unavailable where none does."""
+        at = self.endpoint(study, arm, cell, sites)
+        self._routes[arm.name, cell.client].payload = _reached(arm.name, "datagram", sites, at, probe)
+
+    def find_path(self, study: Study, arm: Arm, cell: Cell, transport: Transport, sites: Mapping[Role, Site]) -> None:
+        """Find what lies between a workload's two roles. Raises Unavailable where its server is not reached.
+
+        In a trial an unreachable server would count as broken, and a path that is not known is not measured.
+        """
+        at, attempt = self.endpoint(study, arm, cell, sites), partial(connection, transport=transport)
+        self._routes[arm.name, cell.client].path = _reached(arm.name, "connection", sites, at, attempt)
+
+    def forget(self, environment: str) -> None:
+        """Give up those of an environment."""
+        self._routes = {place: route for place, route in self._routes.items() if place[0] != environment}
+
+    def paths(self) -> dict[str, str]:
+        """The path of each environment as JSON (`model.facts.NetworkPath`), by "ENVIRONMENT@CLIENT'S HOST"."""
+        paths = ((place, route.path) for place, route in self._routes.items())
+        return {f"{name}@{client}": path.model_dump_json() for (name, client), path in paths if path is not None}
+
+
+def _reached(
+    environment: str,
+    what: str,
+    sites: Mapping[Role, Site],
+    at: Endpoint,
+    attempt: Callable[[Site, Site, Endpoint], Reached | None],
+) -> Reached:
+    """Give what an attempt finds between two frozen sites, as soon as there is a way."""
+    with ExitStack() as awake:
+        for site in sites.values():
+            site.thaw()
+            awake.callback(site.freeze)
+        deadline = time.monotonic() + REACHED_S
+        while not (reached := attempt(sites["server"], sites["client"], at)):
+            if time.monotonic() > deadline:
+                raise unreached(environment, what, at, REACHED_S)
+    return reached
+
+
+def unreached(name: str, what: str, at: Endpoint, tried_s: float) -> Unavailable:
+    """Say that nothing reaches where a server is to be."""
+    told = f"no {what} from its client reaches its server at {at.address} (tried for {tried_s:.0f} s)"
+    return Unavailable(f"environment {name}: {told}")
+
+
+def transports_of(study: Study, arm: Arm, cell: Cell) -> tuple[Transport, ...]:
+    """What the server's port carries in an environment; empty where the workload needs no network."""
+    return registry.workloads()[cell.kind].transports(study.options(arm, cell))
+
+
+def published_ports(study: Study, arm: Arm, ports: Mapping[str, int]) -> tuple[tuple[Transport, int], ...]:
+    """Every port on which clients reach the servers of an environment; ``ports`` is by workload."""
+    published: dict[tuple[Transport, int], None] = {}
+    for cell in study.cells:
+        workload, port = registry.workloads()[cell.kind], ports.get(cell.workload, 0)
+        for transport in transports_of(study, arm, cell) if port else ():
+            published[transport, port] = None
+            if workload.has_data_port:
+                published[transport, port + 1] = None
+    return tuple(published)
+
+
+def port_of(study: Study, arm: Arm, cell: Cell, ports: Mapping[str, int]) -> int:
+    """Where a server listens: at the only port that it can, else at that of its workload in ``ports``; 0: nowhere."""
+    fixed = registry.workloads()[cell.kind].fixed_port(study.options(arm, cell))
+    return fixed or ports.get(cell.workload, 0)
+
+
+def taken_ports(study: Study, given: Iterable[Mapping[str, int]]) -> set[int]:
+    """The ports that no other server is to be given: those given, by workload, and those that alone some can have."""
+    fixed = {port_of(study, arm, cell, {}) for cell in study.cells for arm in study.arms_of(cell)} - {0}
+    beside = {port - 1 for port in fixed}  # the one after a port is given with it
+    return {port for each in given for port in each.values()} | fixed | beside
+
+
+def first_over(study: Study, transport: Transport) -> dict[tuple[str, str], tuple[Transport, Arm, Cell]]:
+    """For each environment and host of clients the first workload over a transport: to try the path at its port."""
+    first: dict[tuple[str, str], tuple[Transport, Arm, Cell]] = {}
+    for cell in study.cells:
+        for arm in study.arms_of(cell):
+            if transport in transports_of(study, arm, cell):
+                first.setdefault((arm.name, cell.client), (transport, arm, cell))
+    return first

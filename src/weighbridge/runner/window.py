@@ -1,0 +1,289 @@
+"""What one trial uses of its stage: counters before and after it and its measured process, series meanwhile.
+
+Whoever is to be read is a `Reader`: one place, and one way to read its counters. An `Interval` has them read at both
+of its ends. Everything that is said of a trial's use is computed from its `Window`, and nothing else is read for it.
+"""
+
+import math
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+
+from weighbridge.errors import EnvironmentLost
+from weighbridge.meters import host
+from weighbridge.meters.machines import Use, counters_of, networks_of, tcp_total, use
+from weighbridge.meters.meter import MeterFailed
+from weighbridge.meters.scopes import host_place
+from weighbridge.model.flag import Flag, FlagCode
+from weighbridge.model.host import Link
+from weighbridge.model.site import Site
+from weighbridge.model.trial import Series
+from weighbridge.runner.stage import Stage
+
+Sample = tuple[str, str, float]
+"""Place, name and value."""
+TRIAL = "trial"
+"""The place of what is read of a whole trial: this process's CPU time, TCP's segments."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """Reads the counters of one place by their names; those that cannot be read are absent."""
+
+    place: str
+    read: Callable[[], Mapping[str, float]]
+
+
+@dataclass(slots=True)
+class Interval:
+    """Counters that the same readers read before and after something. The first reader stands nearest to it."""
+
+    readers: Sequence[Reader] = ()
+    before: dict[str, dict[str, float]] = field(default_factory=dict)
+    after: dict[str, dict[str, float]] = field(default_factory=dict)
+    used: dict[str, dict[str, float]] = field(default_factory=dict)
+    """By how much each counter grew, by place and name, once the end is read; of a level its value before."""
+
+    def begin(self) -> None:
+        """Read for the first time. Raises EnvironmentLost."""
+        for reader in reversed(self.readers):
+            self.before.setdefault(reader.place, {}).update(reader.read())
+
+    def end(self) -> None:
+        """Read for the last time. Nothing is known of a place that was lost meanwhile."""
+        for reader in self.readers:
+            with suppress(EnvironmentLost):
+                self.after.setdefault(reader.place, {}).update(reader.read())
+        self.used = {place: host.used(counters, self.after.get(place, {})) for place, counters in self.before.items()}
+
+
+@dataclass(frozen=True, slots=True)
+class MachineUse:
+    """What whole machines did while the measured process ran, and how often TCP sent again."""
+
+    machines: Mapping[str, Use | None]
+    """By name; None where one could not be read."""
+    tool_s: float = 0.0
+    """CPU seconds of this process meanwhile: of the machine HERE."""
+    segments: Mapping[str, float] = field(default_factory=dict)
+    """TCP's ``sent_segments`` and ``resent_segments``; empty where they could not be read."""
+
+    @property
+    def uses(self) -> dict[str, Use]:
+        """Those that could be read."""
+        return {name: used for name, used in self.machines.items() if used is not None}
+
+    @property
+    def complete(self) -> bool:
+        """Whether every machine could be read."""
+        return bool(self.machines) and None not in self.machines.values()
+
+    @property
+    def stolen(self) -> float:
+        """The share of CPU time that a hypervisor took, on the machine where that was most."""
+        return max((used.stolen for used in self.uses.values()), default=0.0)
+
+
+class Window:
+    """What one trial uses, from its begin to its end: of the whole trial, and of the time of its measured process."""
+
+    def __init__(self, stage: Stage) -> None:
+        """``begun`` is the moment from which the trial's seconds count (time.monotonic)."""
+        self._stage = stage
+        self.begun = time.monotonic()
+        self.lasted_s = 0.0
+        """How long the whole trial took, once that has ended."""
+        self.ran: tuple[float, float] | None = None
+        """When the measured process ran, in seconds of the trial: from and to; None: it has not come to its end."""
+        self.measured_s = 0.0
+        """How long it ran, by its own clock."""
+        self.series: list[Series] = []
+        self.flags: list[Flag] = []
+        self.meters_s = 0.0
+        """CPU seconds that all meters took while the measured process ran: that share of what they took in all."""
+        self._meter_samples: list[Sample] = []
+        groups = {place: group for each in stage.machines.values() for place, group in each.hypervisors.items()}
+        self._trial = Interval([
+            *(Reader(role, partial(_added_up, stage.sites_of(role))) for role in stage.sites),
+            *(Reader(place, group.meters) for place, group in groups.items()),
+            *(Reader(name, partial(host.read, file=machine.read)) for name, machine in stage.machines.items()),
+        ])  # fmt: skip
+        self._guests = Interval([Reader(role, partial(_as_guest, site)) for role, site in stage.sites.items()])
+        self._links: Sequence[Link] = ()
+        self._measured = Interval()
+        self._series_begun: list[str] = []
+        self._series_begun_at = 0.0
+        self._measured_at = 0.0
+
+    def begin(self) -> None:
+        """Read the counters of the whole trial for the first time. Raises EnvironmentLost."""
+        self._trial.begin()
+        self._guests.begin()
+
+    def end(self, *, lost: bool) -> None:
+        """Read everything for the last time; of guests nothing where one was ``lost``."""
+        self.end_series()
+        self.lasted_s = time.monotonic() - self.begun
+        if not lost:
+            self._guests.end()
+        self._trial.end()
+
+    def begin_series(self) -> None:
+        """Let the meters of the hosts begin; each has read once when this returns. They never fail a trial."""
+        self._series_begun_at = time.monotonic()
+        sites, hosts = self._stage.sites, self._stage.hosts
+        for name, meter in self._stage.meters.items():
+            try:
+                meter.begin({role: site.scope() for role, site in sites.items() if hosts.get(role) == name})
+            except (MeterFailed, EnvironmentLost, OSError) as failure:
+                self._no_readings(name, failure)
+            else:
+                self._series_begun.append(name)
+
+    def end_series(self) -> None:
+        """Let the meters read for the last time, and take what they read. Ending twice is harmless."""
+        names, self._series_begun = self._series_begun, []
+        begun_s, lasted_s = self._series_begun_at - self.begun, time.monotonic() - self._series_begun_at
+        share = (self.ran[1] - max(begun_s, self.ran[0])) / lasted_s if self.ran else 0.0
+        for name in names:
+            try:
+                taken = self._stage.meters[name].end(self.begun)
+            except MeterFailed as failure:
+                self._no_readings(name, failure)
+                continue
+            self.series += taken.series
+            if taken.own_cpu_s is not None:
+                self._meter_samples.append((host_place(name), "meter_cpu_s", taken.own_cpu_s))
+                self.meters_s += share * taken.own_cpu_s
+
+    def _no_readings(self, name: str, failure: Exception) -> None:
+        self.flags.append(Flag(FlagCode.NO_READINGS, f"host {name}", text=str(failure)))
+
+    def begin_measured(self, *, served: bool, opens: bool) -> None:
+        """Read just before the measured process starts.
+
+        Machines are read where it is ``served``: what a program without a counterpart costs, its own site tells. One
+        that ``opens`` sites works outside of the stage's.
+        """
+        stage, machines, self._links = self._stage, self._stage.working, self._stage.links
+        readers = [
+            *(_link_reader(number, link) for number, link in enumerate(self._links)),
+            *(Reader(name, partial(_waits, machine.read)) for name, machine in machines.items()),
+        ]
+        if not opens:
+            sites = [Reader(role, partial(_added_up, stage.sites_of(role))) for role in stage.sites]
+            readers = [*sites, *readers]
+        if not opens and served and stage.counted and machines.keys() <= stage.idle.keys():
+            counters = [Reader(name, partial(counters_of, machine.read)) for name, machine in machines.items()]
+            tcp = Reader(TRIAL, partial(tcp_total, networks_of(stage.sites.values())))
+            readers = [*counters, Reader(TRIAL, _own), tcp, *readers]
+        self._measured = Interval(readers)
+        self._measured.begin()
+        self._measured_at = time.monotonic()
+
+    def end_measured(self) -> None:
+        """Read just after the measured process has ended: its output has not come yet."""
+        self._measured.end()
+
+    def note_measured(self, lasted_s: float) -> None:
+        """Note how long the measured process ran, by its own clock."""
+        begun_s = self._measured_at - self.begun
+        self.measured_s, self.ran = lasted_s, (begun_s, begun_s + lasted_s)
+
+    @property
+    def used(self) -> dict[str, dict[str, float]]:
+        """What each machine, hypervisor and site used in the whole trial, by place and name of the counter."""
+        guests = self._guests.used
+        return {place: {**used, **guests.get(place, {})} for place, used in self._trial.used.items()}
+
+    @property
+    def used_by_roles(self) -> dict[str, dict[str, float]]:
+        """What each role's sites used while the measured process ran: not the warm-up, nor the server's start."""
+        used = self._measured.used
+        return {role: used[role] for role in self._stage.sites if role in used}
+
+    @property
+    def machine_use(self) -> MachineUse | None:
+        """What whole machines did meanwhile; None where they were not read."""
+        before, after = self._measured.before, self._measured.after
+        if "tool_cpu_s" not in after.get(TRIAL, {}):
+            return None
+        trial = self._measured.used[TRIAL]
+        machines = {name: use(before[name], after[name]) for name in self._stage.working}
+        segments = {name: value for name, value in trial.items() if name.endswith("_segments")}
+        return MachineUse(machines, trial["tool_cpu_s"], segments)
+
+    @property
+    def waited_s(self) -> float:
+        """Seconds in which programs waited for disks meanwhile, on the machine where that was most."""
+        used = self._measured.used
+        return max((used.get(name, {}).get("psi_io_s", 0.0) for name in self._stage.working), default=0.0)
+
+    def cables(self, seconds: float) -> list[Flag]:
+        """Each cable's share of its rate over the seconds in which data were on it. Its busier direction counts."""
+        carried = [self._measured.used.get(_cable(number), {}) for number in range(len(self._links))]
+        shares = [
+            (link, min(1.0, max(bits.values()) / (link.rate * seconds)))
+            for link, bits in zip(self._links, carried, strict=True)
+            if bits and seconds > 0
+        ]
+        return [Flag(FlagCode.CABLE, link.where, {"share": share, "rate": link.rate}) for link, share in shares]
+
+    def killed(self) -> bool:
+        """Whether the kernel has killed for the memory limit of the server's site in this trial so far."""
+        before, server = self._trial.before.get("server", {}), self._stage.sites.get("server")
+        with suppress(EnvironmentLost):
+            return server is not None and server.meters().get("oom_kills", 0.0) > before.get("oom_kills", math.inf)
+        return False
+
+    def samples(self) -> Iterator[Sample]:
+        """All that was read but for the series."""
+        for place, used in self.used.items():
+            yield from ((place, name, value) for name, value in used.items())
+        if (read := self.machine_use) is not None and self.ran is not None:
+            for name, each in read.uses.items():
+                yield name, "measured_busy_s", each.busy_s
+                yield name, "measured_softirq_s", each.softirq_s
+                yield name, "measured_context_switches", each.context_switches
+                yield name, "idle_cpus", self._stage.idle[name].busy_cpus
+            yield TRIAL, "tool_cpu_s", read.tool_s
+            if read.segments:
+                yield TRIAL, "tcp_segments_sent", read.segments["sent_segments"]
+                yield TRIAL, "tcp_segments_retransmitted", read.segments["resent_segments"]
+        yield from self._meter_samples
+
+
+def _added_up(sites: Sequence[Site]) -> dict[str, float]:
+    """The counters of a role's sites, added up (`Site.meters`); ``throttled_s`` is their mean."""
+    total: Counter[str] = Counter()
+    for site in sites:
+        total.update(site.meters())
+    held_s = {"throttled_s": total["throttled_s"] / len(sites)} if "throttled_s" in total else {}
+    return {**total, **held_s}
+
+
+def _as_guest(site: Site) -> Mapping[str, float]:
+    """Its CPU time as the kernel of a guest sees it. Raises EnvironmentLost; unreadable counters fail no trial."""
+    with suppress(OSError):
+        return site.guest_meters()
+    return {}
+
+
+def _own() -> dict[str, float]:
+    return {"tool_cpu_s": time.process_time()}
+
+
+def _waits(read: Callable[[str], bytes]) -> dict[str, float]:
+    waited_s = host.waited_s("io", file=read)
+    return {} if waited_s is None else {"psi_io_s": waited_s}
+
+
+def _cable(number: int) -> str:
+    return f"cable {number}"
+
+
+def _link_reader(number: int, link: Link) -> Reader:
+    return Reader(_cable(number), lambda: {f"{way}_bits": bits for way, bits in link.carried().items()})
