@@ -10,7 +10,8 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.environments import _system_container
-from weighbridge.environments._system_container import Container, Started, SystemContainer, dropped
+from weighbridge.environments._isolation import dropped
+from weighbridge.environments._system_container import Container, Started, SystemContainer
 from weighbridge.environments.lxc import below, configuration
 from weighbridge.environments.nspawn import command
 from weighbridge.errors import Unavailable
@@ -154,7 +155,7 @@ class Plain(SystemContainer):
 
 
 def test_facts_are_gathered_once_they_are_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setattr(_system_container, "_first_process", lambda *_: os.getpid())
+    monkeypatch.setattr(_system_container, "first_process", lambda *_: os.getpid())
     monkeypatch.setattr(_system_container.build, "ensure", lambda *_: tmp_path)
     host, run = Recording(), RunContext(RUN, tmp_path, tmp_path, ExitStack())
     request = SiteRequest(run, host, "1-plain", "server", Userland("0" * 64, tmp_path, None, {}), Limits())
