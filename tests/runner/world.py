@@ -204,6 +204,7 @@ class Layer(Environment):
 
     def __init__(self, world: "World", kind: str) -> None:
         self.kind = kind  # type: ignore[misc]  # two of one class
+        self.is_host = kind == "native"  # type: ignore[misc]
         self.world = world
 
     def readiness(self, options: Any | None = None) -> Readiness:

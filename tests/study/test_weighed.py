@@ -8,7 +8,7 @@ from weighbridge import registry
 from weighbridge.errors import StudyError
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
-from weighbridge.study.weighed import INSIDE, Earlier, Weighed, study_text
+from weighbridge.study.weighed import Earlier, Weighed, study_text
 
 HOST = {"kind": "host", "folder": "/home/me", "env": {"PATH": "/usr/bin", "NOTE": "a: b # no comment"}}
 
@@ -69,7 +69,7 @@ def test_what_nothing_can_be_weighed_in_is_told_with_the_nearest_name():
         study_text(Weighed(["true"], HOST, inside=["gvsor"]))
 
 
-@pytest.mark.parametrize("name", [name for name in INSIDE if name != "native"])
+@pytest.mark.parametrize("name", [name for name in registry.weighed_in() if name != "native"])
 def test_each_name_of_in_is_an_environment_of_a_packed_userland(name: str):
     study = made("true", inside=[name], userland={"kind": "saved-image", "path": "/tmp/i.tar"})
     assert study.arms[1].name == name

@@ -66,6 +66,10 @@ class Environment(Plugin):
     """The kind of storage where a workload needs one and the study names none."""
     limited_by_host: ClassVar[bool] = False
     """Whether its sites are in control groups of ours, in which a user who is not root may find no limits."""
+    is_host: ClassVar[bool] = False
+    """Whether it is the host itself: what every role outside of a study's environments is in. Of one kind alone."""
+    fixed_s: ClassVar[tuple[float, float]] = (0.15, 0.8)
+    """Seconds that a trial takes beside its programs, from and to: for the time that a study is expected to take."""
     shares_root: ClassVar[bool] = False
     """Whether its sites can have the root folder of the host that they are on, which is not packed."""
 
@@ -98,6 +102,10 @@ class Environment(Plugin):
     def variants(self) -> Mapping[str, Any]:
         """Options whose readiness ``doctor`` tells in a row of their own, by what they are called."""
         return {}
+
+    def weighed_in(self) -> Mapping[str, Mapping[str, Any]]:
+        """The names by which ``weigh --in`` knows it, each with its options as a study says them."""
+        return {self.kind: {}}
 
     def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
         """How it is made by hand, without Weighbridge, for ``weighbridge kit``."""

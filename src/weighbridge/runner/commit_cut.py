@@ -99,7 +99,7 @@ def cut_and_recover(
 
 def _read_back(request: SiteRequest, folder: str, server: Server) -> tuple[str, str]:
     """What the server's client prints of the data in a folder of the host, and why it prints nothing."""
-    native = registry.environments()["native"]
+    native = registry.the_host()
     storage = SiteStorage("directory", lambda _: nullcontext(Mount("folder", folder)))
     with native.open(native.options(), replace(request, name="1-recovered", storage=storage)) as site:
         site.thaw()

@@ -146,7 +146,7 @@ class Sites:
             return
         place, role, client = key
         inside, host, ports = place != OUTSIDE, self._host(role, client), self._ports.get((arm.name, client), {})
-        environment = registry.environments()[arm.kind if inside else "native"]
+        environment = registry.environments()[arm.kind] if inside else registry.the_host()
         storage = site_storage(environment, arm.options if inside else None, self.study, role, self.hosts)
         request = SiteRequest(
             run=self.run,

@@ -137,6 +137,13 @@ class Docker(Environment):
         """Combinations of options that cannot work, and networks that cannot carry what the study asks."""
         return list(problems(options, needs))
 
+    def weighed_in(self) -> Mapping[str, Mapping[str, Any]]:
+        """By its networks, too; ``docker`` is that with its bridge."""
+        networks = {name: {"network": name} for name in ("host", "none", "bridge")}
+        published = {"network": "bridge", "publish": True}
+        gvisor = {"network": "bridge", "runtime": "runsc"}
+        return {"docker": networks["bridge"], **networks, "published": published, "gvisor": gvisor}
+
     def readiness(self, options: Any | None = None) -> Readiness:
         """Whether an engine answers or one can be started, and whether the kernel has what the network needs."""
         own = None if options is None else options.dockerd

@@ -64,6 +64,10 @@ class PodmanEnvironment(Environment):
         """Combinations of options that cannot work, and networks that cannot carry what the study asks."""
         return list(problems(options, needs))
 
+    def weighed_in(self) -> Mapping[str, Mapping[str, Any]]:
+        """As root has it, and as a user has it."""
+        return {"podman": {}, "podman-rootless": {"rootless": True}}
+
     def readiness(self, options: Any | None = None) -> Readiness:
         """Whether podman, its runtime and what its network needs are there; starts nothing."""
         return readiness(options)
