@@ -22,7 +22,7 @@ def world() -> World:
 
 def solo(world: World, sites: int = 1) -> Stage:
     first, *others = [FakeSite(world, f"solo-{number}", "one", "solo") for number in range(1, sites + 1)]
-    return Stage({"solo": first}, AT, {}, {"solo": "a"}, further=tuple(others))
+    return Stage({"solo": first}, {"solo": AT}, {}, {"solo": "a"}, further=tuple(others))
 
 
 def with_check(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -62,7 +62,7 @@ def test_the_check_is_run_where_the_client_was_while_the_server_still_runs(
 
     with_check(monkeypatch)
     sites = {role: Watching(world, role, "one", role) for role in ROLES}
-    record = measured(world, Stage(sites, AT, {}, {"server": "a", "client": "a"}))
+    record = measured(world, Stage(sites, dict.fromkeys(sites, AT), {}, {"server": "a", "client": "a"}))
     assert (record.outcome, world.ran[0][0], alive) == (Outcome.OK, "client", [True])
 
 
@@ -108,6 +108,6 @@ def test_files_are_there_before_anything_is_prepared(world: World, monkeypatch: 
     monkeypatch.setattr(FakeWorkload, "files", lambda *_: {"/tmp/prog": b"#!/bin/sh\n"})
     monkeypatch.setattr(FakeWorkload, "file_mode", lambda *_: 0o755)
     monkeypatch.setattr(FakeWorkload, "prepare", lambda *_: Command(("/tmp/prog",)))
-    stage = Stage({"solo": Watching(world, "solo", "one", "solo")}, AT, {}, {"solo": "a"})
+    stage = Stage({"solo": Watching(world, "solo", "one", "solo")}, {"solo": AT}, {}, {"solo": "a"})
     assert measured(world, stage).outcome is Outcome.OK
     assert (there, world.modes) == ([1], {("solo", "/tmp/prog"): 0o755})

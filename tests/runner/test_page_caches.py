@@ -19,7 +19,9 @@ from .world import ROLES, FakeSite, FakeWorkload, Load, World
 @pytest.fixture
 def stage(world: World) -> Stage:
     sites = {role: FakeSite(world, role, "one", role) for role in ROLES}
-    return Stage(sites, Endpoint("0.0.0.0", "198.51.100.1", 5201), {}, {"server": "a", "client": "a"})
+    return Stage(
+        sites, dict.fromkeys(sites, Endpoint("0.0.0.0", "198.51.100.1", 5201)), {}, {"server": "a", "client": "a"}
+    )
 
 
 @pytest.fixture

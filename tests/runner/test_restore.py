@@ -17,7 +17,9 @@ def stage(world: World, monkeypatch: pytest.MonkeyPatch) -> Stage:
     monkeypatch.setattr(FakeWorkload, "prepare", lambda *_: Command(("prepare",)))
     monkeypatch.setattr(FakeWorkload, "restore", lambda *_: Command(("restore",)))
     sites = {role: FakeSite(world, role, "one", role) for role in ROLES}
-    return Stage(sites, Endpoint("0.0.0.0", "198.51.100.1", 5201), {}, {"server": "a", "client": "a"})
+    return Stage(
+        sites, dict.fromkeys(sites, Endpoint("0.0.0.0", "198.51.100.1", 5201)), {}, {"server": "a", "client": "a"}
+    )
 
 
 def test_once_made_and_each_time_restored(world: World, stage: Stage):

@@ -93,7 +93,7 @@ def test_the_counters_of_all_sites_are_added_up(world: World):
             return {"cpu_s": 2.0, "throttled_s": 0.5}
 
     sites = [Counted(world, "solo", "one", "solo") for _ in range(3)]
-    stage = Stage({"solo": sites[0]}, AT, {}, further=tuple(sites[1:]))
+    stage = Stage({"solo": sites[0]}, {"solo": AT}, {}, further=tuple(sites[1:]))
     assert stage.counters() == {"solo": {"cpu_s": 6.0, "throttled_s": 0.5}}
     assert stage.sites_of("solo") == tuple(sites)
 

@@ -34,6 +34,7 @@ pytestmark = pytest.mark.measures  # its programs last by the clock
 TICKS = os.sysconf("SC_CLK_TCK")
 LATE = Flag(FlagCode.GENERATOR_LATE, figures={"share": 0.03})
 
+AT = Endpoint("0.0.0.0", "198.51.100.1", 5201)
 TRIAL = Trial(1, 0, "net", Level(), "one")
 SERVER = Act(stdout=b"", hangs=True)
 
@@ -64,7 +65,7 @@ def measure(
     sites = {site.role: site for site in world.sites}
     hosts = {"server": "a", "client": "b", "solo": "a"}
     stage = Stage(
-        sites, Endpoint("0.0.0.0", "198.51.100.1", 5201), {"host": Machine(2, tuple(sites))}, hosts, meters or {},
+        sites, dict.fromkeys(sites, AT), {"host": Machine(2, tuple(sites))}, hosts, meters or {},
         links=links,
     )  # fmt: skip
     record = run_trial(TRIAL, workload, Load(warm=warm), stage)
@@ -222,7 +223,9 @@ def test_an_environment_that_goes_away(world: World, role: str, when: str):
     world.act = lambda site, command: acts.get(command.argv[0]) or usually(site, command)
     world.sites = [FakeSite(world, name, "one", name) for name in ("server", "client")]
     stage = Stage(
-        {s.role: s for s in world.sites}, Endpoint("", "", 5201), {"host": Machine(2, ("server", "client"))}
+        {s.role: s for s in world.sites},
+        dict.fromkeys(ROLES, Endpoint("", "", 5201)),
+        {"host": Machine(2, ("server", "client"))},
     )
     record = run_trial(TRIAL, FakeWorkload(), Load(), stage)
     failed(record, Outcome.ENVIRONMENT_LOST, f"{role} went away at {when}")
@@ -281,7 +284,9 @@ def test_flags_of_another_machine_name_it(world: World):
         raise FileNotFoundError(path)
 
     machines = {"host": Machine(2, ("client",)), "host b": Machine(4, ("server",), elsewhere)}
-    record = run_trial(TRIAL, FakeWorkload(), Load(), Stage(sites, Endpoint("", "", 5201), machines))
+    record = run_trial(
+        TRIAL, FakeWorkload(), Load(), Stage(sites, dict.fromkeys(sites, Endpoint("", "", 5201)), machines)
+    )
     assert any((flag.code, flag.where) == (FlagCode.STEAL, "host b") for flag in record.flags)
     assert ("host b", "load1", 9.5) in record.samples
 
@@ -316,7 +321,7 @@ def test_what_befalls_this_machine_befalls_a_trial_on_its_guests(world: World, b
     assert two.roles == () and set(two.hypervisors) == {"hypervisor of host server", "hypervisor of host client"}
     assert machines_of(sites, here).keys() == {"host server", "host client"}
     one = {"host": replace(two, cpus=1, hypervisors={"hypervisor of host a": Hypervisor()})}
-    stage = Stage(sites, Endpoint("", "", 5201), machines_of(sites, here), below=one)
+    stage = Stage(sites, dict.fromkeys(sites, Endpoint("", "", 5201)), machines_of(sites, here), below=one)
     record = run_trial(TRIAL, FakeWorkload(), Load(), stage)
     flags = {(flag.code, flag.where) for flag in record.flags}
     assert (FlagCode.STEAL, "") in flags  # it is told only to this machine, and not to an emulator's guest
@@ -346,7 +351,7 @@ def test_a_stage_that_is_lost_is_no_trial(world: World):
 def test_data_is_prepared_once_a_site_and_files_are_written_each_time(world: World, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(FakeWorkload, "wants", Command(("prepare", "10 tables")))
     sites = {role: FakeSite(world, role, "one", role) for role in ROLES}
-    stage = Stage(sites, Endpoint("0.0.0.0", "198.51.100.1", 5201), {}, {"server": "a", "client": "a"})
+    stage = Stage(sites, dict.fromkeys(sites, AT), {}, {"server": "a", "client": "a"})
     for _ in range(2):
         world.files.clear()
         assert run_trial(TRIAL, FakeWorkload(), Load(), stage).outcome is Outcome.OK
@@ -361,7 +366,7 @@ def test_disks_are_held_back_once_the_data_are_there(world: World, monkeypatch: 
     def hold_back() -> None:
         done.append((len(world.ran), len(world.started)))
 
-    stage = Stage(sites, Endpoint("0.0.0.0", "198.51.100.1", 5201), {}, {"server": "a", "client": "a"})
+    stage = Stage(sites, dict.fromkeys(sites, AT), {}, {"server": "a", "client": "a"})
     assert run_trial(TRIAL, FakeWorkload(), Load(), replace(stage, hold_back=hold_back)).outcome is Outcome.OK
     assert done == [(1, 0)]
 
@@ -621,7 +626,7 @@ def test_all_who_worked_stand_before_the_sites_own(world: World, monkeypatch: py
     sites = {role: FakeSite(world, role, "one", role) for role in ROLES}
     world.act = lambda site, command: Act(lasts=0.05) if command.argv[0] == "client" else usual(site, command)
     stage = Stage(
-        sites, Endpoint("0.0.0.0", "198.51.100.1", 5201), {"host b": Machine(100, ("server", "client"), read)},
+        sites, dict.fromkeys(sites, AT), {"host b": Machine(100, ("server", "client"), read)},
         idle={"host b": Idle(10.0, 0.0)},
     )  # fmt: skip
     record = run_trial(TRIAL, FakeWorkload(), Load(), stage)
@@ -651,7 +656,7 @@ def test_of_a_site_that_its_host_does_not_count_no_cost_is_made(world: World, mo
     readings = count(0.0, 0.25)
     monkeypatch.setattr(FakeSite, "meters", lambda _: {"cpu_s": next(readings)})
     stage = Stage(
-        sites, Endpoint("0.0.0.0", "198.51.100.1", 5201), {"host b": Machine(100, ("server", "client"), read)},
+        sites, dict.fromkeys(sites, AT), {"host b": Machine(100, ("server", "client"), read)},
         idle={"host b": Idle(10.0, 0.0)},
     )  # fmt: skip
     record = run_trial(TRIAL, FakeWorkload(), Load(), stage)

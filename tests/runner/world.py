@@ -135,6 +135,7 @@ class FakeSite:
     open_files: int = 1024
     layers: Layers = field(init=False)
     counted: bool = True
+    reached: Mapping[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.host = FakeHost(self.world)

@@ -23,7 +23,6 @@ class Needs:
 
     ``network``: a workload needs one. ``server_calls_client``: its server also connects to its client. ``apart``: the
     roles are on two hosts. ``hosts``: what those hosts are, by kind. ``inside``: the roles in the environment.
-    ``fixed_port``: the only port that some server of it can have, in every environment; None where there is none.
     ``own_hosts``: what the hosts of those are; None: all of ``hosts``. ``resources``: the limits of every site.
     ``of_this_machine``: its programs are this machine's own, in whose root folder they are started.
     """
@@ -35,7 +34,6 @@ class Needs:
     inside: frozenset[str] = frozenset({"server"})
     own_hosts: Mapping[str, HostTraits] | None = None
     resources: Resources = field(default_factory=Resources)
-    fixed_port: int | None = None
     of_this_machine: bool = False
 
     @property

@@ -48,7 +48,7 @@ class Server:
 
     def begin(self, site: Site, state: TrialState) -> None:
         """Make its data, as before a trial, and start it. Raises TrialFailure."""
-        stage = Stage({"server": site}, self.at, {})
+        stage = Stage({"server": site}, {"server": self.at}, {})
         trial_programs.prepare(self.workload, self.options, stage, state)
         trial_programs.serve(self.workload.command("server", self.options, self.at), site, state)
 

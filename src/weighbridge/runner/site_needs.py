@@ -4,7 +4,7 @@ from collections.abc import Iterable, Mapping
 
 from weighbridge import registry
 from weighbridge.errors import Unavailable
-from weighbridge.model.command import Transport
+from weighbridge.model.command import PublishedPort, Transport
 from weighbridge.model.study import Arm, Cell, Role, Study
 from weighbridge.model.workload import Endpoint
 
@@ -19,27 +19,35 @@ def transports_of(study: Study, arm: Arm, cell: Cell) -> tuple[Transport, ...]:
     return registry.workloads()[cell.kind].transports(study.options(arm, cell))
 
 
-def published_ports(study: Study, arm: Arm, ports: Mapping[str, int]) -> tuple[tuple[Transport, int], ...]:
-    """Every port on which clients reach the servers of an environment; ``ports`` is by workload."""
-    found: dict[tuple[Transport, int], None] = {}
+PortKey = tuple[str, int]
+"""Whose port it is: a workload's, and the only one on which its server can listen (0: on any)."""
+
+
+def port_key(cell: Cell) -> PortKey:
+    """Return what the server of a cell shares its port with."""
+    return cell.workload, registry.workloads()[cell.kind].fixed_port(cell.options) or 0
+
+
+def published_ports(study: Study, arm: Arm, ports: Mapping[PortKey, int]) -> tuple[PublishedPort, ...]:
+    """Every port on which clients reach the servers of an environment that publishes them."""
+    found: dict[PublishedPort, None] = {}
     for cell in study.cells:
-        workload, port = registry.workloads()[cell.kind], ports.get(cell.workload, 0)
-        for transport in transports_of(study, arm, cell) if port else ():
-            found[transport, port] = None
-            if workload.has_data_port:
-                found[transport, port + 1] = None
+        workload, reached = registry.workloads()[cell.kind], ports.get(port_key(cell), 0)
+        listens = port_of(cell, ports)
+        for transport in transports_of(study, arm, cell) if reached else ():
+            for each in (0, 1) if workload.has_data_port else (0,):
+                found[PublishedPort(transport, reached + each, listens + each)] = None
     return tuple(found)
 
 
-def port_of(study: Study, arm: Arm, cell: Cell, ports: Mapping[str, int]) -> int:
+def port_of(cell: Cell, ports: Mapping[PortKey, int]) -> int:
     """Where a server listens: at the only port that it can, else at that of its workload in ``ports``; 0: nowhere."""
-    fixed = registry.workloads()[cell.kind].fixed_port(study.options(arm, cell))
-    return fixed or ports.get(cell.workload, 0)
+    return port_key(cell)[1] or ports.get(port_key(cell), 0)
 
 
-def taken_ports(study: Study, given: Iterable[Mapping[str, int]]) -> set[int]:
-    """The ports that no other server is to be given: those given, by workload, and those that alone some can have."""
-    fixed = {port_of(study, arm, cell, {}) for cell in study.cells for arm in study.arms_of(cell)} - {0}
+def taken_ports(study: Study, given: Iterable[Mapping[PortKey, int]]) -> set[int]:
+    """The ports that no other server is to be given: those given, and those that alone some can have."""
+    fixed = {port_of(cell, {}) for cell in study.cells} - {0}
     beside = {port - 1 for port in fixed}  # the one after a port is given with it
     return {port for each in given for port in each.values()} | fixed | beside
 

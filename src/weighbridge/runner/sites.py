@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -30,7 +30,7 @@ from weighbridge.runner.limits import cpus_of, limits_of
 from weighbridge.runner.machine_use import reader_of
 from weighbridge.runner.open_hosts import open_hosts
 from weighbridge.runner.room import Room, Written, written
-from weighbridge.runner.site_needs import first_over, published_ports, roles_of, transports_of
+from weighbridge.runner.site_needs import PortKey, first_over, port_key, published_ports, roles_of, transports_of
 from weighbridge.runner.site_requests import Key, SiteRequests
 from weighbridge.runner.stage import Stage, below, links_of, machines_of
 from weighbridge.runner.storage import require_in_force, set_disk_speed, site_storage, storage_facts, writes
@@ -62,7 +62,7 @@ class Sites:
     _payloads: dict[tuple[str, str], DatagramPath] = field(default_factory=dict)
     _paths: dict[tuple[str, str], NetworkPath] = field(default_factory=dict)
     """By environment and host of the client, as the other one."""
-    _ports: dict[tuple[str, str], dict[str, int]] = field(default_factory=dict)
+    _ports: dict[tuple[str, str], dict[PortKey, int]] = field(default_factory=dict)
     neighbourhood: Neighbourhood | None = None  # once the companions are ready
     _further: dict[Key, list[Site]] = field(default_factory=dict)
     """Those beside the open one of a key, for workloads that run in several at a time."""
@@ -86,9 +86,9 @@ class Sites:
                 if transports_of(self.study, arm, cell):
                     # each environment has ports of its own: a published port takes its number on the whole host
                     ports = self._ports.setdefault((arm.name, cell.client), {})
-                    if cell.workload not in ports:
+                    if (whose := port_key(cell)) not in ports:
                         taken = site_needs.taken_ports(self.study, self._ports.values())
-                        ports[cell.workload] = self._host("server").free_ports(taken)
+                        ports[whose] = self._host("server").free_ports(taken)
         for arm in self.study.arms:
             self._open_arm(stack, arm)
         over: dict[tuple[str, str], tuple[Transport, Arm, Cell]] = {}
@@ -215,7 +215,7 @@ class Sites:
         cpus: dict[str, int] = {role: cpus_of(self.study, role, site) for role, site in sites.items()}
         inside = frozenset(role for role, (place, _, _) in keys.items() if place != OUTSIDE)
         return Stage(
-            sites, self._endpoint(arm, cell, sites), machines_of(sites, self.here), hosts, meters,
+            sites, self._endpoints(arm, cell, sites), machines_of(sites, self.here), hosts, meters,
             self._prepared.setdefault(keeper, set()), cpus, inside, links_of(sites), polled=self.polled,
             open_site=partial(self._requests.open_beside, keys[measured]), below=below(sites, self.here),
             storage_servers=self._storage_servers(wanted), further=tuple(self._at(keys[measured])[1 : cell.sites]),
@@ -231,16 +231,18 @@ class Sites:
     def _written(self) -> tuple[Host, ...]:
         return (*(site.host for site in self._open.values()), *self._storage_servers(self._open))
 
-    def _endpoint(self, arm: Arm, cell: Cell, sites: Mapping[Role, Site]) -> Endpoint:
+    def _endpoints(self, arm: Arm, cell: Cell, sites: Mapping[Role, Site]) -> dict[Role, Endpoint]:
         server = sites.get("server", next(iter(sites.values())))
         client, where = sites.get("client", server), (arm.name, cell.client)
-        port = site_needs.port_of(self.study, arm, cell, self._ports.get(where, {}))
-        if (payload := self._payloads.get(where)) is None:
-            return Endpoint(server.listen, server.address, port, client.address)
-        return Endpoint(server.listen, server.address, port, payload.client, payload.udp_payload)
+        port = site_needs.port_of(cell, self._ports.get(where, {}))
+        at = Endpoint(server.listen, server.address, port, client.address)
+        if (payload := self._payloads.get(where)) is not None:
+            at = replace(at, client=payload.client, udp_payload=payload.udp_payload)
+        ports = {"client": server.reached.get(port, port)}
+        return {role: replace(at, port=ports.get(role, port)) for role in sites}
 
     def _wait_until_reachable(
-        self, arm: Arm, cell: Cell, what: str, attempt: Callable[[Site, Site, Endpoint], Found | None]
+        self, arm: Arm, cell: Cell, what: str, attempt: Callable[[Site, Site, Mapping[Role, Endpoint]], Found | None]
     ) -> Found:
         """Give what an attempt finds between two roles. In a trial an unreachable server would count as broken."""
         sites = self._sites(arm, cell)
@@ -248,19 +250,19 @@ class Sites:
             for site in sites.values():
                 site.thaw()
                 awake.callback(site.freeze)
-            at = self._endpoint(arm, cell, sites)
+            at = self._endpoints(arm, cell, sites)
             deadline = time.monotonic() + REACHED_S
             while not (found := attempt(sites["server"], sites["client"], at)):
                 if time.monotonic() > deadline:
-                    raise site_needs.unreached(arm.name, what, at, REACHED_S)
+                    raise site_needs.unreached(arm.name, what, at["client"], REACHED_S)
         return found
 
     def _sites(self, arm: Arm, cell: Cell) -> dict[Role, Site]:
         return {role: self._open[self._key(arm, role, cell.client)] for role in roles_of(cell)}
 
     def endpoint_of(self, arm: Arm, cell: Cell) -> Endpoint:
-        """Where a workload's server and client are in an environment."""
-        return self._endpoint(arm, cell, self._sites(arm, cell))
+        """Where a workload's measured role is in an environment."""
+        return [*self._endpoints(arm, cell, self._sites(arm, cell)).values()][-1]
 
     def layers(self) -> dict[str, str]:
         """The hypervisors of each site that is in some, as JSON (`weighbridge.model.isolation.SiteLayers`)."""

@@ -32,7 +32,7 @@ class Stage:
     """Where the roles of one workload are in one environment, on which hosts, and the meters of hosts by name."""
 
     sites: Mapping[Role, Site]
-    endpoint: Endpoint
+    endpoints: Mapping[Role, Endpoint]
     machines: Mapping[str, Machine]
     """The machines that the sites are on: "host" is this one, which testbed hosts share, "host NAME" another."""
     hosts: Mapping[Role, str] = field(default_factory=dict)

@@ -87,11 +87,11 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
 
 
 def _measure(workload: Workload, options: Any, stage: Stage, state: TrialState) -> None:
-    at = stage.endpoint
     with plugin_faults(workload, ProgramFailed):
         roles, state.load = workload.roles(options), workload.load(options)
         state.threads = workload.generator_threads(options) * len(state.endpoints)
-        measured, served = roles[-1], workload.command("server", options, at) if "server" in roles else None
+        measured, serves = roles[-1], "server" in roles
+        served = workload.command("server", options, stage.endpoints["server"]) if serves else None
         opens = workload.openings(options)
         commands = [stage.started(measured, workload.command(measured, options, its)) for its in state.endpoints]
         warming = (workload.warm_up(options, its) for its in state.endpoints)

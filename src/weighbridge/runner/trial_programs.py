@@ -3,7 +3,7 @@
 import hashlib
 import re
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from typing import Any
@@ -14,7 +14,7 @@ from weighbridge.model.command import Command, Completed, Running, SiteProcess, 
 from weighbridge.model.measurement import DeadlineExceeded, ProgramFailed, ServerDied, ServerNotReady
 from weighbridge.model.site import DATA, Site
 from weighbridge.model.study import Role
-from weighbridge.model.workload import Workload
+from weighbridge.model.workload import Endpoint, Workload
 from weighbridge.runner.evaluation import plugin_faults
 from weighbridge.runner.finishing import Finish
 from weighbridge.runner.missing_program import ended_with, failure_beside, missing
@@ -50,12 +50,11 @@ _OF = {Step.PREPARE: "site", Step.RESTORE: "trial"}
 
 def prepare(workload: Workload, options: Any, stage: Stage, state: TrialState) -> None:
     """Write what each role reads, and make what the server, or the one role, starts from."""
-    at = stage.endpoint
     with plugin_faults(workload, ProgramFailed):
         writes = workload.needs_data(options)
-    state.endpoints = endpoints(at, stage.sites_of(stage.measured), keeps=writes)
+    state.endpoints = endpoints(stage.endpoints[stage.measured], stage.sites_of(stage.measured), keeps=writes)
     with plugin_faults(workload, ProgramFailed):
-        files = {role: dict(workload.files(role, options, at)) for role in stage.sites}
+        files = {role: dict(workload.files(role, options, at)) for role, at in stage.endpoints.items()}
         modes = {path: workload.file_mode(options, path) for each in files.values() for path in each}
         role: Role = "server" if "server" in stage.sites else "solo"
         keeps, cold = role in stage.sites, workload.cold(options)
@@ -64,7 +63,7 @@ def prepare(workload: Workload, options: Any, stage: Stage, state: TrialState) -
             for path, data in files[each].items():
                 site.put(path, data, modes[path])
     given = hashlib.sha256(repr(sorted(files.get(role, {}).items())).encode()).hexdigest()  # its scripts, say
-    keeping = zip(stage.sites_of(role), state.endpoints, strict=True) if keeps else ()
+    keeping = zip(stage.sites_of(role), _endpoints_of(role, stage, state), strict=True) if keeps else ()
     for number, (site, its) in enumerate(keeping, 1):
         with plugin_faults(workload, ProgramFailed):
             command, restore = workload.prepare(options, its), workload.restore(options, its)
@@ -82,6 +81,10 @@ def prepare(workload: Workload, options: Any, stage: Stage, state: TrialState) -
     if cold or writes or stage.written:
         sites = [*stage.sites.values(), *stage.further]
         settle_page_caches(sites, stage.storage_servers, stage.written, empty=cold)
+
+
+def _endpoints_of(role: Role, stage: Stage, state: TrialState) -> Sequence[Endpoint]:
+    return state.endpoints if role == stage.measured else [stage.endpoints[role]]
 
 
 def _run_before(site: Site, command: Command, step: Step, *, data: bool) -> Completed:

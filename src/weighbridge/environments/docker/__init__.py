@@ -215,6 +215,7 @@ class Docker(Environment):
             launcher = stack.enter_context(Launcher(attached, request.name, why, variables))
             launcher.tells_use = options.runtime != "runsc"
             site = DockerSite(request, made, container, addresses, notes, launcher)
+            site.reached = request.reached if options.publish else {}
             if options.runtime == "runsc" and options.network == "host":
                 site.listening = gvisor.listening_outside(made.host, site.pid)
             yield site
@@ -256,7 +257,8 @@ def _attach(stack: ExitStack, options: DockerOptions, request: SiteRequest, made
 
 def _ports(options: DockerOptions, request: SiteRequest, host: Host, network: Any) -> dict[str, tuple[str, int]]:
     on = _published_on(options, request, host, network)
-    return {f"{port}/{transport}": (on, port) for transport, port in request.ports} if options.publish else {}
+    ports = request.ports if options.publish else ()
+    return {f"{port.listens}/{port.transport}": (on, port.reached) for port in ports}
 
 
 def _published_on(options: DockerOptions, request: SiteRequest, host: Host, network: Any) -> str:

@@ -127,6 +127,7 @@ class PodmanEnvironment(Environment):
                 notes["pasta"] = f"connected by Weighbridge: podman {made.version} cannot"
             addresses = _addresses(options, request, own, gateway)
             site = PodmanSite(request, made, launcher, addresses, pid, group, options.joined != "host")
+            site.reached = request.reached if options.publish else {}
             site.notes |= notes | {f"not honoured: {limit}": reason for limit, reason in refused.items()}
             stack.callback(site.thaw)  # frozen, its launcher would not hear that it is to end
             yield site
@@ -225,8 +226,8 @@ def _ports(options: PodmanOptions, request: SiteRequest, gateway: str) -> list[s
     on = _published_on(options, request, gateway)
     return [
         word
-        for port, transport in ((port, transport) for transport, port in request.ports)
-        for word in ("--publish", f"{on}:{port}:{port}/{transport}")
+        for port in request.ports
+        for word in ("--publish", f"{on}:{port.reached}:{port.listens}/{port.transport}")
     ]
 
 
@@ -234,7 +235,14 @@ def _forwarded(options: PodmanOptions, request: SiteRequest) -> dict[str, list[s
     """By transport what pasta is to forward, in its own words."""
     on = _published_on(options, request, "")
     ports = request.ports if options.publish else ()
-    return {kind: [f"{on}/{port}" for transport, port in ports if transport == kind] for kind in ("tcp", "udp")}
+    return {
+        kind: [
+            f"{on}/{port.reached}" + (f":{port.listens}" if port.listens != port.reached else "")
+            for port in ports
+            if port.transport == kind
+        ]
+        for kind in ("tcp", "udp")
+    }
 
 
 def _published_on(options: PodmanOptions, request: SiteRequest, gateway: str) -> str:
