@@ -6,7 +6,7 @@ import pkgutil
 from collections.abc import Callable, Iterable, Mapping
 from importlib.metadata import entry_points
 from types import MappingProxyType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from weighbridge.errors import WeighbridgeError
 from weighbridge.model.adapter import Adapter
@@ -70,6 +70,26 @@ def adapters() -> Mapping[str, Adapter]:
 def environments() -> Mapping[str, Environment]:
     """Every environment by its kind."""
     return register(_discover("weighbridge.environments"), Environment)  # type: ignore[type-abstract]
+
+
+def the_host() -> Environment:
+    """The environment that is the host itself, in which the roles are that are outside of all others."""
+    [environment] = [each for each in environments().values() if each.is_host]
+    return environment
+
+
+def weighed_in() -> Mapping[str, Mapping[str, Any]]:
+    """What a program may be weighed in: an environment as a study says it, by the names of ``weigh --in``.
+
+    Raises RegistryError where two environments have one name.
+    """
+    found: dict[str, Mapping[str, Any]] = {}
+    for kind, environment in environments().items():
+        for name, options in environment.weighed_in().items():
+            if name in found:
+                raise RegistryError(f"the environments {found[name]['kind']} and {kind} are both '{name}' of --in")
+            found[name] = {"kind": kind, **options}
+    return MappingProxyType(found)
 
 
 @functools.cache

@@ -10,6 +10,7 @@ from typing import Any, get_args
 from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.model.by_hand import ByHandRequest
+from weighbridge.model.command import PublishedPort
 from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
 from weighbridge.model.facts import layers_json, layers_of
 from weighbridge.model.host import HostTraits, RunContext
@@ -157,7 +158,7 @@ def _lines(*sentences: str) -> list[str]:
 
 
 def _is_told_how_to_be_made_by_hand(environment: Environment, options: Any) -> None:
-    request = ByHandRequest(1, (("tcp", 5201),), frozenset({"server", "client"}))
+    request = ByHandRequest(1, (PublishedPort("tcp", 5201, 5201),), frozenset({"server", "client"}))
     made = environment.by_hand(options, request)
     must(environment, made == environment.by_hand(options, request), "by_hand()", "give the same when asked twice")
     said = _lines(made.cannot, *made.first, *made.differs)

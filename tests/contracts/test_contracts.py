@@ -87,9 +87,8 @@ def test_an_environment(environment: Environment) -> None:
     held.holds_as_environment(environment)
 
 
-@pytest.mark.parametrize("kind", ["docker", "lxc", "native", "netns", "nspawn"])
-def test_our_environments_have_a_network_unless_told_otherwise(kind: str) -> None:
-    environment = registry.environments()[kind]
+@pytest.mark.parametrize("environment", registry.environments().values(), ids=registry.environments())
+def test_our_environments_have_a_network_unless_told_otherwise(environment: Environment) -> None:
     assert environment.problems(environment.options(), needs=Needs(network=True)) == []
 
 

@@ -235,7 +235,7 @@ def test_each_role_gets_its_files_before_anything_starts() -> None:
         if cell.kind == "script":
             workload = registry.workloads()["script"]
             sites = {role: FakeSite(world, role, "one", role) for role in workload.roles(cell.options)}
-            stage = Stage(sites, held_workload.AT)
+            stage = Stage(sites, dict.fromkeys(sites, held_workload.AT))
             record = run_trial(Trial(1, 0, cell.workload, cell.level, "one"), workload, cell.options, stage)
             assert (record.outcome, record.measurements[0].value) == (Outcome.OK, 7.0)
     assert {site for site, _ in world.files} == {"solo", "client"}

@@ -81,9 +81,6 @@ WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
         {"publish": True},
         "a published port carries connections to the server onl",
     ),
-    "a server that has one port only, over a published port": (
-        Needs(network=True, fixed_port=8000), {"publish": True}, "would take the host's port 8000, which the native",
-    ),
     "macvlan here without parent": (HERE, {"network": "macvlan"}, "needs a parent interface of this machine (for"),
     "an engine of this machine elsewhere": (
         SSH, {"network": "host", "dockerd": "/opt/29/dockerd"}, "dockerd: it is a program of this machine: use hosts",
@@ -106,7 +103,6 @@ RIGHT: dict[str, tuple[Needs, dict[str, Any]]] = {
     "an engine of another folder": (BETWEEN, {"network": "host", "dockerd": "/opt/29/dockerd"}),
     "an engine of another folder, here": (HERE, {"network": "host", "dockerd": "/opt/29/dockerd"}),
     "none without a network": (Needs(), {"network": "none"}),
-    "one port only, in a bridge": (Needs(network=True, fixed_port=8000), {}),
 }
 
 

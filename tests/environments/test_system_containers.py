@@ -13,8 +13,9 @@ from weighbridge.environments.lxc import below, configuration
 from weighbridge.environments.nspawn import command
 from weighbridge.errors import Unavailable
 from weighbridge.hosts import system_container
+from weighbridge.hosts.isolation import dropped
 from weighbridge.hosts.local import LocalHost
-from weighbridge.hosts.system_container import Container, Started, SystemContainer, dropped
+from weighbridge.hosts.system_container import Container, Started, SystemContainer
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.environment import Needs
 from weighbridge.model.host import Limits, RunContext
@@ -154,7 +155,7 @@ class Plain(SystemContainer):
 
 
 def test_facts_are_gathered_once_they_are_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    monkeypatch.setattr(system_container, "_first_process", lambda *_: os.getpid())
+    monkeypatch.setattr(system_container, "first_process", lambda *_: os.getpid())
     monkeypatch.setattr(system_container.build, "ensure", lambda *_: tmp_path)
     host, run = Recording(), RunContext(RUN, tmp_path, tmp_path, ExitStack())
     request = SiteRequest(run, host, "1-plain", "server", Userland("0" * 64, tmp_path, None, {}), Limits())

@@ -24,6 +24,7 @@ from weighbridge.environments.virtualbox.commands import (
     translated,
 )  # fmt: skip
 from weighbridge.guests import medium
+from weighbridge.model.command import PublishedPort
 from weighbridge.model.environment import Needs
 
 from .kinds import traits
@@ -123,8 +124,8 @@ def test_its_serial_ports_are_a_socket_and_a_file():
         (internal("net", "198.19.201.2"), ("--nic1", "intnet", "--intnet1", "net")),
         (host_only("vboxnet0", "192.168.56.2", "192.168.56.1"), ("--nic1", "hostonly", "--host-only-adapter1")),
         (
-            translated("127.0.0.1", [("tcp", 5201)]),
-            ("--nic1", "nat", "--nat-pf1", "tcp5201,tcp,127.0.0.1,5201,,5201"),
+            translated("127.0.0.1", [PublishedPort("tcp", 5201, 80)]),
+            ("--nic1", "nat", "--nat-pf1", "tcp5201,tcp,127.0.0.1,5201,,80"),
         ),
         (None, ("--nic1", "none")),
     ],

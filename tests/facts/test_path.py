@@ -11,9 +11,13 @@ from weighbridge.errors import EnvironmentLost
 from weighbridge.facts import _probing
 from weighbridge.facts.path import LARGEST, SMALLEST, DatagramPath, parse, probe, probe_command
 from weighbridge.model.command import Command, Completed
+from weighbridge.model.study import Role
 from weighbridge.model.workload import Endpoint
 
-AT = Endpoint(listen="0.0.0.0", address="192.0.2.7", port=15201)
+AT: dict[Role, Endpoint] = {
+    "server": Endpoint(listen="0.0.0.0", address="192.0.2.7", port=15201),
+    "client": Endpoint(listen="0.0.0.0", address="192.0.2.7", port=25201),
+}
 FOUND = b"payload=1472 from=192.0.2.1\n"
 
 
@@ -59,7 +63,7 @@ class Place:
         return self.answer
 
     def listening(self, ports: Any, within_s: float = 0.0) -> bool:
-        assert ports == (("udp", AT.port),)
+        assert ports == (("udp", AT["server"].port),)
         self.listens_after -= 1
         return self.listens_after < 0
 
@@ -74,8 +78,8 @@ def test_both_ends_are_the_launcher():
 def test_what_was_found_and_that_the_answering_end_is_stopped():
     server, client = Place(listens_after=3), Place(answer=ended(FOUND))
     assert probe(server, client, AT) == DatagramPath(1472, "192.0.2.1")
-    assert [command.argv[2:4] for command in server.commands] == [("answer", "0.0.0.0")]
-    assert [command.argv[2:4] for command in client.commands] == [("ask", "192.0.2.7")]
+    assert [command.argv[2:5] for command in server.commands] == [("answer", "0.0.0.0", "15201")]
+    assert [command.argv[2:5] for command in client.commands] == [("ask", "192.0.2.7", "25201")]
     assert server.receiver.stopped == 1
 
 

@@ -15,6 +15,7 @@ from weighbridge.guests.kernel import DRIVERS
 from weighbridge.guests.machine import Disk, DiskBus, Machine, Nic
 from weighbridge.guests.network import Tap, UserNetwork
 from weighbridge.guests.resources import DEFAULT_MEMORY, cpus_of, memory_of, own_cpus, reserved
+from weighbridge.model.command import PublishedPort
 from weighbridge.model.environment import Needs
 from weighbridge.model.host import Limits, RunContext
 from weighbridge.model.study import Resources
@@ -64,15 +65,18 @@ def test_the_root_is_never_written_to_and_the_data_is(bus: DiskBus):
 
 
 def test_ports_lead_from_one_address_of_the_host_alone():
-    told = UserNetwork("127.0.0.1", (("tcp", 5001), ("udp", 5002))).netdev()
-    assert "hostfwd=tcp:127.0.0.1:5001-10.0.2.15:5001" in told and "hostfwd=udp:127.0.0.1:5002-" in told
+    told = UserNetwork("127.0.0.1", (PublishedPort("tcp", 5001, 5001), PublishedPort("udp", 5002, 80))).netdev()
+    assert "hostfwd=tcp:127.0.0.1:5001-10.0.2.15:5001" in told and "hostfwd=udp:127.0.0.1:5002-10.0.2.15:80" in told
 
 
 def test_a_guest_reaches_nobody_where_its_ports_allow_that():
-    assert "restrict=on" in UserNetwork("127.0.0.1", (("tcp", 5001),)).netdev()
-    assert "restrict=off" in UserNetwork("127.0.0.1", (("tcp", 5001), ("udp", 5001))).netdev()
+    assert "restrict=on" in UserNetwork("127.0.0.1", (PublishedPort("tcp", 5001, 5001),)).netdev()
+    assert (
+        "restrict=off"
+        in UserNetwork("127.0.0.1", (PublishedPort("tcp", 5001, 5001), PublishedPort("udp", 5001, 5001))).netdev()
+    )
     assert UserNetwork("127.0.0.1").facts() == {"way out": "none"}
-    assert "beyond" in UserNetwork("127.0.0.1", (("udp", 5001),)).facts()["way out"]
+    assert "beyond" in UserNetwork("127.0.0.1", (PublishedPort("udp", 5001, 5001),)).facts()["way out"]
 
 
 def test_no_two_guests_have_one_hardware_address():

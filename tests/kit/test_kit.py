@@ -86,6 +86,19 @@ def test_services_have_image_limits_network_and_ports():
     assert network["ipam"]["config"][0]["gateway"] == gateway
 
 
+def test_a_server_of_one_port_is_behind_another_one_of_the_host():
+    one = "shop: {kind: command, server: shop, client: 'curl {address}:{port}', port: 8000}\n  cpu:"
+    files = files_of(mine(**{"cpu:": one}))
+    ports = compose_of(files, "published")["services"]["server"]["ports"]
+    assert [port.split(":", 1)[1] for port in ports][3:] == ["5205:8000/tcp", "5206:8001/tcp"]
+    called = {
+        name: last_line(text_of(files, f"environments/{name}/shop/client.sh")) for name in ("published", "bridge")
+    }
+    assert [{word.rpartition(":")[2] for word in words if ":" in word} for words in called.values()] == [
+        {"5205"}, {"8000"},
+    ]  # fmt: skip
+
+
 def test_only_the_roles_inside_are_services():
     assert [*compose_of(files_of(mine()), "bridge")["services"]] == ["server"]
     assert [*compose_of(files_of(mine("[server, client]")), "bridge")["services"]] == ["server", "client"]

@@ -23,9 +23,10 @@ from weighbridge.guests import disk
 from weighbridge.hosts.local import LocalHost
 from weighbridge.linux.network import free_port
 from weighbridge.linux.process import link_prefix, run_of
-from weighbridge.model.command import Command, Completed
+from weighbridge.model.command import Command, Completed, PublishedPort
 from weighbridge.model.host import Limits, RunContext
 from weighbridge.model.site import DATA, Site, SiteRequest, SiteStorage
+from weighbridge.model.study import Role
 from weighbridge.model.userland import Userland
 from weighbridge.model.workload import Endpoint
 from weighbridge.runner.preflight import ready
@@ -198,7 +199,8 @@ def path_to(site: Site, run: RunContext, userland: Userland, port: int) -> None:
     """A client outside reaches it, over TCP and UDP, and is seen to."""
     native = registry.environments()["native"]
     with native.open(native.options(), requested(run, userland, role="client")) as client:
-        at = Endpoint(site.listen, site.address, port, client.address)
+        end = Endpoint(site.listen, site.address, port, client.address)
+        at: dict[Role, Endpoint] = {"server": end, "client": end}
         found = connection(site, client, at, "tcp")
         assert found is not None
         last = found.interfaces[-1]
@@ -216,7 +218,9 @@ def test_a_guest_on_a_bridge_is_reached(site: Site, run: RunContext, small_userl
 )
 def test_every_device_carries_what_it_should(run: RunContext, small_userland: Userland, given: dict[str, str]):
     port = free_port()
-    request = requested(run, small_userland, ports=(("tcp", port), ("udp", port)))
+    request = requested(
+        run, small_userland, ports=(PublishedPort("tcp", port, port), PublishedPort("udp", port, port))
+    )
     with registry.environments()["qemu"].open(options(**given), request) as opened:
         path_to(opened, run, small_userland, port)
 

@@ -20,6 +20,7 @@ from weighbridge.linux import counters, network
 from weighbridge.model.command import Command
 from weighbridge.model.host import Limits
 from weighbridge.model.site import Site, SiteRequest
+from weighbridge.model.study import Role
 from weighbridge.model.userland import Userland
 from weighbridge.model.workload import Endpoint
 from weighbridge.userland.build import cache_folder
@@ -94,8 +95,13 @@ def link(one: Namespace, name: str, other: Namespace, peer: str, mtu: int, peer_
     other.ip("link", "set", peer, "up")
 
 
+def both(at: Endpoint) -> dict[Role, Endpoint]:
+    """What is the same for both roles."""
+    return {"server": at, "client": at}
+
+
 def payload_of(server: Any, client: Any, at: Endpoint) -> int | None:
-    found = probe(server, client, at)
+    found = probe(server, client, both(at))
     return None if found is None else found.udp_payload
 
 
@@ -311,7 +317,7 @@ def test_the_path_of_a_connection(namespace: Make, monkeypatch: pytest.MonkeyPat
     link(client, "eth0", server, "eth0", 1400)
     client.ip("address", "add", f"{CLIENT}/15", "dev", "eth0")
     server.ip("address", "add", f"{SERVER}/15", "dev", "eth0")
-    at = Endpoint(SERVER, SERVER, PORT)
+    at = both(Endpoint(SERVER, SERVER, PORT))
     for transport in ("tcp", "udp", "tcp"):  # no port is left waiting
         found = connection(server, client, at, transport)
         assert found is not None and found.transport == transport
@@ -319,9 +325,13 @@ def test_the_path_of_a_connection(namespace: Make, monkeypatch: pytest.MonkeyPat
         assert ends == [("client", "eth0", "veth", 1400), ("server", "eth0", "veth", 1400)]
         assert (found.routers, found.translation, found.loopback) == (0, "none", False)
         assert found.mss == (1348 if transport == "tcp" else None), "1400 less 40 of headers and 12 of time stamps"
-    alone = connection(server, server, Endpoint("127.0.0.1", "127.0.0.1", PORT), "tcp") if server_lo(server) else None
+    alone = (
+        connection(server, server, both(Endpoint("127.0.0.1", "127.0.0.1", PORT)), "tcp")
+        if server_lo(server)
+        else None
+    )
     assert alone is not None and alone.loopback and alone.mtu == 65536 and (alone.mss or 0) > 9000
-    assert connection(server, client, Endpoint(SERVER, SERVER.replace(".2.2", ".3.3"), PORT), "tcp") is None
+    assert connection(server, client, both(Endpoint(SERVER, SERVER.replace(".2.2", ".3.3"), PORT)), "tcp") is None
     server.ip("route", "del", "198.18.0.0/15")
     began = time.monotonic()
     assert connection(server, client, at, "tcp") is None, "no way back"
@@ -345,7 +355,7 @@ def test_what_others_send_meanwhile_is_no_part_of_the_path(namespace: Make, way:
     try:
         for transport in ("tcp", "udp"):
             before, began = carried(client, "busy"), time.monotonic()
-            found = connection(server, client, Endpoint(SERVER, SERVER, PORT), transport)
+            found = connection(server, client, both(Endpoint(SERVER, SERVER, PORT)), transport)
             rate = (carried(client, "busy") - before) / (time.monotonic() - began)
             assert rate > 5e6, "nobody sends"
             assert found is not None

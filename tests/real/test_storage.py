@@ -69,7 +69,7 @@ def test_a_disk_that_is_full_in_mid_trial_is_the_outcome(machine: Machine, small
             run, LocalHost(run.id), "0-full-solo", "solo", small_userland, Limits(), storage=storage
         )
         with chroot_site(request) as site:
-            stage = Stage({"solo": site}, Endpoint("127.0.0.1", "127.0.0.1", 0))
+            stage = Stage({"solo": site}, {"solo": Endpoint("127.0.0.1", "127.0.0.1", 0)})
             record = run_trial(Trial(1, 0, "dd", Level(), "full"), DD, asked, stage)
     assert record.outcome is Outcome.PROGRAM_FAILED and "No space left on device" in record.message, record
     machine.must_be_unchanged()

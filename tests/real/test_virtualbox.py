@@ -32,7 +32,7 @@ from weighbridge.launcher import build
 from weighbridge.launcher.launch import Launcher
 from weighbridge.linux import process
 from weighbridge.linux.process import Process, environment_of
-from weighbridge.model.command import Command, Completed
+from weighbridge.model.command import Command, Completed, PublishedPort
 from weighbridge.model.host import Limits, RunContext
 from weighbridge.model.leavings import Leftover, RunFolders
 from weighbridge.model.site import SiteRequest
@@ -158,7 +158,7 @@ NETWORKS: dict[str, tuple[Attachment | None, dict[str, str]]] = {
     ),
     "internal": (commands.internal("wb-0000a1-internal", "198.19.201.2"), {"nic1": "intnet"}),
     "nat": (
-        commands.translated("127.0.0.1", [("tcp", 5201), ("udp", 5201)]),
+        commands.translated("127.0.0.1", [PublishedPort("tcp", 5201, 5201), PublishedPort("udp", 5201, 5201)]),
         {"nic1": "nat", "Forwarding(0)": "tcp5201,tcp,127.0.0.1,5201,,5201"},
     ),
     "host-only": (

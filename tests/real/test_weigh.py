@@ -111,13 +111,13 @@ def test_the_server_of_an_image_and_a_client_of_this_machine(tmp_path: Path, mac
 def test_a_server_that_can_listen_on_one_port_alone(tmp_path: Path, machine: Machine):
     _build(tmp_path, SERVER.replace("count != 3", "count != 2"))
     words = (
-        "--server", "./shop 8123", "--ready", "8123", "--blocks", "2", "--in", "netns,host,bridge",
-        "--metric", "n=json:$[0],higher,1/s", "--", "python3", "-c", CLIENT, "{address}", "8123",
+        "--server", "./shop 8123", "--ready", "8123", "--blocks", "2", "--in", "netns,host,bridge,published",
+        "--metric", "n=json:$[0],higher,1/s", "--", "python3", "-c", CLIENT, "{address}", "{port}",
     )  # fmt: skip
     done = weigh(tmp_path, *words)
     assert done.returncode == 0, done.stderr
     printed = values(tmp_path, "n")
-    assert {*printed} == {"native", "native-again", "netns", "host", "bridge"}
+    assert {*printed} == {"native", "native-again", "netns", "host", "bridge", "published"}
     assert {value for each in printed.values() for value in each} == {7.0}
     with socket.create_server(("127.0.0.1", 8123)):
         taken = weigh(tmp_path, "--out", str(tmp_path / "other"), *words)

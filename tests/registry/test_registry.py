@@ -89,6 +89,20 @@ def test_plug_ins_are_sorted_and_cannot_be_changed():
         workloads["iperf3"] = PLUGIN
 
 
+def test_one_environment_is_the_host_itself():
+    assert [kind for kind, each in registry.environments().items() if each.is_host] == [registry.the_host().kind]
+
+
+def test_each_environment_is_weighed_in_by_its_kind_or_by_names_of_its_own(monkeypatch: pytest.MonkeyPatch):
+    named = registry.weighed_in()
+    assert {options["kind"] for options in named.values()} == {*registry.environments()}
+    assert named["netns"] == {"kind": "netns"} and named["none"] == {"kind": "docker", "network": "none"}
+    podman = registry.environments()["podman"]
+    monkeypatch.setattr(type(podman), "weighed_in", lambda _: {"bridge": {}})
+    with pytest.raises(RegistryError, match="docker and podman are both 'bridge'"):
+        registry.weighed_in()
+
+
 def test_every_module_of_the_package_is_a_plug_in_of_its_own_kind():
     import weighbridge.workloads
 

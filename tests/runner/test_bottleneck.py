@@ -48,7 +48,7 @@ def test_the_share_of_a_cable_is_that_of_its_busier_direction(world: World):
     bits, silent = {"out": 5e6, "in": 1e6}, dict[str, float]()
     links = Link("host a", RATE, lambda: dict(bits)), Link("host b", RATE, lambda: dict(silent))
     site = FakeSite(world, "solo", "one", "solo", links=links)
-    window = Window(Stage({"solo": site}, Endpoint("", "", 0)))
+    window = Window(Stage({"solo": site}, {"solo": Endpoint("", "", 0)}))
     window.begin_measured(served=False, opens=False)
     bits.update({"out": 5e6 + 198e6, "in": 1e6 + 20e6})
     silent["out"] = 1.0  # unreadable at first

@@ -29,7 +29,7 @@ AT = Endpoint("0.0.0.0", "198.51.100.1", 5201)
 
 def solo(world: World, sites: int = 1) -> Stage:
     first, *others = [FakeSite(world, f"solo-{number}", "one", "solo") for number in range(1, sites + 1)]
-    return Stage({"solo": first}, AT, further=tuple(others))
+    return Stage({"solo": first}, {"solo": AT}, further=tuple(others))
 
 
 def with_check(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -69,7 +69,7 @@ def test_the_check_is_run_where_the_client_was_while_the_server_still_runs(
 
     with_check(monkeypatch)
     sites = {role: Watching(world, role, "one", role) for role in ROLES}
-    record = measured(world, Stage(sites, AT))
+    record = measured(world, Stage(sites, dict.fromkeys(sites, AT)))
     assert (record.outcome, world.ran[0][0], alive) == (Outcome.OK, "client", [True])
 
 
@@ -115,7 +115,7 @@ def test_files_are_there_before_anything_is_prepared(world: World, monkeypatch: 
     monkeypatch.setattr(FakeWorkload, "files", lambda *_: {"/tmp/prog": b"#!/bin/sh\n"})
     monkeypatch.setattr(FakeWorkload, "file_mode", lambda *_: 0o755)
     monkeypatch.setattr(FakeWorkload, "prepare", lambda *_: Command(("/tmp/prog",)))
-    stage = Stage({"solo": Watching(world, "solo", "one", "solo")}, AT)
+    stage = Stage({"solo": Watching(world, "solo", "one", "solo")}, {"solo": AT})
     assert measured(world, stage).outcome is Outcome.OK
     assert (there, world.modes) == ([1], {("solo", "/tmp/prog"): 0o755})
 
@@ -150,7 +150,7 @@ def test_what_cannot_be_restored_starts_nothing(world: World, restored: Stage, m
 @pytest.fixture
 def stage(world: World) -> Stage:
     sites = {role: FakeSite(world, role, "one", role) for role in ROLES}
-    return Stage(sites, Endpoint("0.0.0.0", "198.51.100.1", 5201))
+    return Stage(sites, dict.fromkeys(sites, Endpoint("0.0.0.0", "198.51.100.1", 5201)))
 
 
 @pytest.fixture
@@ -317,7 +317,7 @@ def test_the_counters_of_all_sites_are_added_up(world: World):
             return {"cpu_s": 2.0, "throttled_s": 0.5}
 
     sites = [Counted(world, "solo", "one", "solo") for _ in range(3)]
-    stage = Stage({"solo": sites[0]}, AT, further=tuple(sites[1:]))
+    stage = Stage({"solo": sites[0]}, {"solo": AT}, further=tuple(sites[1:]))
     window = Window(stage)
     window.begin()
     assert window._trial.before == {"solo": {"cpu_s": 6.0, "throttled_s": 0.5}}

@@ -1,8 +1,9 @@
 """Where the servers of a study listen: where they are told to, or at the only port that they can."""
 
+from weighbridge.model.command import PublishedPort
 from weighbridge.model.study import Study
 from weighbridge.model.workload import Endpoint
-from weighbridge.runner.routes import port_of, taken_ports, unreached
+from weighbridge.runner.routes import port_of, published_ports, taken_ports, unreached
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 
@@ -21,17 +22,17 @@ workloads:
 """
 
 
+GIVEN = {("told", 0): 24000, ("fixed", 7000): 25000, ("fixed", 8000): 26000}
+"""The free ports of a host that the servers of an environment were given."""
+
+
 def made() -> Study:
     return check(parse(TEXT, "study.yaml"))
 
 
 def test_each_level_of_a_port_is_where_its_server_listens():
     study = made()
-    found = {
-        (cell.label, arm.name): port_of(study, arm, cell, {"told": 24000, "fixed": 25000})
-        for cell in study.cells
-        for arm in study.arms
-    }
+    found = {(cell.label, arm.name): port_of(cell, GIVEN) for cell in study.cells for arm in study.arms}
     assert {port for (label, _), port in found.items() if label.startswith("told")} == {24000}
     assert {port for (label, _), port in found.items() if label.startswith("solo")} == {0}
     assert sorted(port for (label, _), port in found.items() if label.startswith("fixed")) == sorted(
@@ -39,8 +40,17 @@ def test_each_level_of_a_port_is_where_its_server_listens():
     )
 
 
+def test_a_published_port_leads_to_where_a_server_listens():
+    study = made()
+    assert published_ports(study, study.arms[0], GIVEN) == tuple(
+        PublishedPort("tcp", reached + each, listens + each)
+        for reached, listens in ((24000, 24000), (25000, 7000), (26000, 8000))
+        for each in (0, 1)  # the server's and that of its data
+    )
+
+
 def test_nobody_else_is_given_a_fixed_port_as_the_first_or_second_of_two():
-    assert taken_ports(made(), [{"told": 24000}]) == {6999, 7000, 7999, 8000, 24000}
+    assert taken_ports(made(), [{("told", 0): 24000}]) == {6999, 7000, 7999, 8000, 24000}
 
 
 def test_who_is_unreached_is_told():

@@ -4,18 +4,20 @@ from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
-from typing import NoReturn
+from typing import Any, NoReturn
 
 import pytest
 
 from weighbridge.errors import DiskFull, EnvironmentLost, Interrupted, RunDirectoryError, TrialsFailed, Unavailable
 from weighbridge.linux import cpus
+from weighbridge.model.command import Command
 from weighbridge.model.facts import layers_of
 from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Broke, Outcome
 from weighbridge.model.study import Role, Study
 from weighbridge.model.trial import Trial
+from weighbridge.model.workload import Endpoint
 from weighbridge.runner import routes
 from weighbridge.runner import session as session_module
 from weighbridge.runner.estimate import seconds
@@ -23,7 +25,7 @@ from weighbridge.runner.session import Session
 from weighbridge.runner.sites import Sites, limits_of
 from weighbridge.store.run import RunStore
 
-from .world import USERLAND, Act, FakeWorkload, Told, World, context, study, usual
+from .world import USERLAND, Act, FakeSite, FakeWorkload, Told, World, context, study, usual
 
 ARMS = ["native", "one", "two", "native-again"]
 
@@ -385,8 +387,28 @@ def test_every_site_is_opened_once_with_its_limits_and_ports(world: World, tmp_p
         assert (request.limits.cpus, request.limits.memory) == (0.5, 64 * 2**20)
         assert request.limits.cpuset == ("1" if request.role == "client" else "0")
         assert bool(request.ports) == (request.role == "server")
-    ports = [port for request in world.requests for _, port in request.ports]
-    assert all(1024 <= port < 65536 for port in ports)
+    ports = [port for request in world.requests for port in request.ports]
+    assert all(1024 <= port.reached == port.listens < 65536 for port in ports)
+
+
+def test_a_client_uses_the_port_by_which_the_site_of_its_server_is_reached(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    command, opened, ports = FakeWorkload.command, FakeSite.__post_init__, dict[str, set[int]]()
+
+    def noted(self: FakeWorkload, role: Role, options: Any, at: Endpoint) -> Command:
+        ports.setdefault(role, set()).add(at.port)
+        return command(self, role, options, at)
+
+    def published(self: FakeSite) -> None:
+        opened(self)
+        self.reached = {port: port + 1000 for port in range(65536)}
+
+    monkeypatch.setattr(FakeWorkload, "command", noted)
+    monkeypatch.setattr(FakeSite, "__post_init__", published)
+    go(tmp_path, study("net: {kind: fake}"))
+    listens = {each.listens for request in world.requests for each in request.ports}
+    assert ports == {"server": listens, "client": {port + 1000 for port in listens}}
 
 
 def test_pins(world: World):

@@ -37,6 +37,7 @@ pytestmark = pytest.mark.measures  # its programs last by the clock
 TICKS = os.sysconf("SC_CLK_TCK")
 LATE = Flag(FlagCode.GENERATOR_LATE, figures={"share": 0.03})
 
+AT = Endpoint("0.0.0.0", "198.51.100.1", 5201)
 TRIAL = Trial(1, 0, "net", Level(), "one")
 SERVER = Act(stdout=b"", hangs=True)
 
@@ -68,8 +69,8 @@ def measure(
         site.host.name = {"server": "a", "client": "b", "solo": "a"}[site.role]
     world.sites[0].links = links
     sites = {site.role: site for site in world.sites}
-    at, machines = Endpoint("0.0.0.0", "198.51.100.1", 5201), {"host": Machine(2, tuple(sites))}
-    stage = Stage(sites, at, machines, meters=meters or {})
+    machines = {"host": Machine(2, tuple(sites))}
+    stage = Stage(sites, dict.fromkeys(sites, AT), machines, meters=meters or {})
     record = run_trial(TRIAL, workload, Load(warm=warm), stage)
     assert [program for program in world.programs if program.stopped is None] == []
     return record
@@ -225,7 +226,9 @@ def test_an_environment_that_goes_away(world: World, role: str, when: str):
     world.act = lambda site, command: acts.get(command.argv[0]) or usually(site, command)
     world.sites = [FakeSite(world, name, "one", name) for name in ("server", "client")]
     stage = Stage(
-        {s.role: s for s in world.sites}, Endpoint("", "", 5201), {"host": Machine(2, ("server", "client"))}
+        {s.role: s for s in world.sites},
+        dict.fromkeys(ROLES, Endpoint("", "", 5201)),
+        {"host": Machine(2, ("server", "client"))},
     )
     record = run_trial(TRIAL, FakeWorkload(), Load(), stage)
     failed(record, Outcome.ENVIRONMENT_LOST, f"{role} went away at {when}")
@@ -284,7 +287,9 @@ def test_flags_of_another_machine_name_it(world: World):
         raise FileNotFoundError(path)
 
     machines = {"host": Machine(2, ("client",)), "host b": Machine(4, ("server",), elsewhere)}
-    record = run_trial(TRIAL, FakeWorkload(), Load(), Stage(sites, Endpoint("", "", 5201), machines))
+    record = run_trial(
+        TRIAL, FakeWorkload(), Load(), Stage(sites, dict.fromkeys(sites, Endpoint("", "", 5201)), machines)
+    )
     assert any((flag.code, flag.where) == (FlagCode.STEAL, "host b") for flag in record.flags)
     assert ("host b", "load1", 9.5) in record.samples
 
@@ -319,7 +324,7 @@ def test_what_befalls_this_machine_befalls_a_trial_on_its_guests(world: World, b
     two = machines["host"]
     assert two.roles == () and set(two.hypervisors) == {"hypervisor of host server", "hypervisor of host client"}
     one = {"host": replace(two, cpus=1, hypervisors={"hypervisor of host a": Hypervisor()})}
-    stage = Stage(sites, Endpoint("", "", 5201), machines | one)
+    stage = Stage(sites, dict.fromkeys(sites, Endpoint("", "", 5201)), machines | one)
     assert stage.working.keys() == {"host server", "host client"}
     record = run_trial(TRIAL, FakeWorkload(), Load(), stage)
     flags = {(flag.code, flag.where) for flag in record.flags}
@@ -349,7 +354,7 @@ def test_a_stage_that_is_lost_is_no_trial(world: World):
 def test_data_is_prepared_once_a_site_and_files_are_written_each_time(world: World, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(FakeWorkload, "wants", Command(("prepare", "10 tables")))
     sites = {role: FakeSite(world, role, "one", role) for role in ROLES}
-    stage = Stage(sites, Endpoint("0.0.0.0", "198.51.100.1", 5201))
+    stage = Stage(sites, dict.fromkeys(sites, AT))
     for _ in range(2):
         world.files.clear()
         assert run_trial(TRIAL, FakeWorkload(), Load(), stage).outcome is Outcome.OK
@@ -364,7 +369,7 @@ def test_disks_are_held_back_once_the_data_are_there(world: World, monkeypatch: 
     def throttle() -> None:
         done.append((len(world.ran), len(world.started)))
 
-    stage = Stage(sites, Endpoint("0.0.0.0", "198.51.100.1", 5201))
+    stage = Stage(sites, dict.fromkeys(sites, AT))
     throttled = replace(stage, data=DataDisks(throttle=throttle))
     assert run_trial(TRIAL, FakeWorkload(), Load(), throttled).outcome is Outcome.OK
     assert done == [(1, 0)]
@@ -625,7 +630,7 @@ def test_all_who_worked_stand_before_the_sites_own(world: World, monkeypatch: py
     sites = {role: FakeSite(world, role, "one", role) for role in ROLES}
     world.act = lambda site, command: Act(lasts=0.05) if command.argv[0] == "client" else usual(site, command)
     stage = Stage(
-        sites, Endpoint("0.0.0.0", "198.51.100.1", 5201), {"host b": Machine(100, ("server", "client"), read)},
+        sites, dict.fromkeys(sites, AT), {"host b": Machine(100, ("server", "client"), read)},
         idle={"host b": Idle(10.0, 0.0)},
     )  # fmt: skip
     record = run_trial(TRIAL, FakeWorkload(), Load(), stage)
@@ -655,7 +660,7 @@ def test_of_a_site_that_its_host_does_not_count_no_cost_is_made(world: World, mo
     readings = count(0.0, 0.25)
     monkeypatch.setattr(FakeSite, "meters", lambda _: {"cpu_s": next(readings)})
     stage = Stage(
-        sites, Endpoint("0.0.0.0", "198.51.100.1", 5201), {"host b": Machine(100, ("server", "client"), read)},
+        sites, dict.fromkeys(sites, AT), {"host b": Machine(100, ("server", "client"), read)},
         idle={"host b": Idle(10.0, 0.0)},
     )  # fmt: skip
     record = run_trial(TRIAL, FakeWorkload(), Load(), stage)
@@ -674,7 +679,7 @@ def test_only_the_meters_share_of_the_measured_time_is_taken_off(world: World, m
     monkeypatch.setattr(windows.time, "monotonic", lambda: next(clock))
     meter = SimpleNamespace(begin=lambda scopes: None, end=lambda since: Taken((), 0.8))
     sites = {"solo": FakeSite(world, "solo", "one", "solo")}
-    window = Window(Stage(sites, Endpoint("", "", 0), meters={"a": meter}))  # type: ignore[arg-type,dict-item]
+    window = Window(Stage(sites, dict.fromkeys(sites, Endpoint("", "", 0)), meters={"a": meter}))  # type: ignore[arg-type,dict-item]
     window.begin_series()
     window.begin_measured(served=False, opens=False)
     window.note_measured(2.0)

@@ -140,6 +140,7 @@ class FakeSite:
     open_files: int = 1024
     layers: Layers = field(init=False)
     counted: bool = True
+    reached: Mapping[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.host = FakeHost(self.world)
@@ -209,6 +210,7 @@ class Layer(Environment):
 
     def __init__(self, world: "World", kind: str) -> None:
         self.kind = kind  # type: ignore[misc]  # two of one class
+        self.is_host = kind == "native"  # type: ignore[misc]
         self.world = world
 
     def readiness(self, options: Any | None = None) -> Readiness:

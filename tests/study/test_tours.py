@@ -22,7 +22,7 @@ def test_every_environment_of_the_tour_is_a_step_of_its_ladder():
 
 def test_the_tour_has_every_kind_of_isolation_that_this_machine_can_hold():
     kinds = [arm.kind for arm in load(TOUR).arms if not arm.aa_of]
-    assert set(kinds) == {"native", "netns", "lxc", "nspawn", "podman", "docker", "qemu"}
+    assert set(kinds) == {"native", "netns", "bubblewrap", "lxc", "nspawn", "podman", "docker", "qemu"}
 
 
 def test_devices_differ_in_one_option_from_the_baseline():

@@ -50,9 +50,9 @@ def register(app: typer.Typer) -> None:
             [],
             "--in",
             metavar="NAME,...",
-            help="What it is weighed in: docker, host, none, bridge, published, gvisor, netns, podman, "
-            "podman-rootless, qemu, lxc, nspawn. Default: docker, else podman-rootless, else netns; with --server: "
-            "netns,bridge, without root bridge; with --against: native, bridge of a server or an image.",
+            help="What it is weighed in: a kind of environment (doctor lists them), or of Docker host, none, bridge, "
+            "published, gvisor, or podman-rootless. Default: docker, else podman-rootless, else netns; with "
+            "--server: netns,bridge, without root bridge; with --against: native, bridge of a server or an image.",
         ),
         server: str | None = typer.Option(
             None, "--server", metavar="COMMAND", help="A server, which is inside; the program is its client, outside."

@@ -34,9 +34,8 @@ def _lacking(name: str, userland: Mapping[str, Any], *, server: bool) -> str:
     from weighbridge import registry
     from weighbridge.model.environment import Needs
     from weighbridge.runner.preflight import ready
-    from weighbridge.study.weighed import INSIDE
 
-    options = dict(INSIDE[name])
+    options = dict(registry.weighed_in()[name])
     plugin = registry.environments()[options.pop("kind")]
     of_this_machine = not registry.userlands()[userland["kind"]].packed
     if of_this_machine and not plugin.shares_root:

@@ -9,14 +9,6 @@ LOOPBACK_IS_HERE = "'publish_on: loopback' cannot be reached from another host"
 ONE_WAY = "a published port carries connections to the server only; a workload needs both ways"
 
 
-def fixed_port_problems(needs: Needs) -> list[str]:
-    """Why a port of the host cannot be handed on to a server that has to have that very number natively."""
-    if needs.fixed_port is None:
-        return []
-    taken = f"a published port would take the host's port {needs.fixed_port}, which the native server has to have"
-    return [f"{taken}: measure a server of one port in environments that publish none"]
-
-
 def needs_bridge(option: str, network: str) -> str:
     """An option that is given with a network that has no use for it."""
     return f"'{option}' needs network: bridge, not {network}"

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from weighbridge.engines.network_problems import fixed_port_problems, network_problems
+from weighbridge.engines.network_problems import network_problems
 from weighbridge.errors import Unavailable
 from weighbridge.guests import accelerator, data_disk, disk, kernel, ramdisk, vcpus
 from weighbridge.guests.accelerator import LAYERS, Wanted, chosen
@@ -91,7 +91,6 @@ class Qemu(Environment):
             found.append("network: user takes connections from outside only: put the client outside of it")
         if needs.server_calls_client and options.network == "user":
             found.append("a forwarded port carries connections to the server only; a workload needs both ways")
-        found += fixed_port_problems(needs) if options.network == "user" else ()
         if options.disk == "ide" and not HOST.has_ide:
             found.append(f"machines of {HOST.name} have no IDE: say disk: virtio")
         if options.nic == "vhost" and options.network != "bridge":
@@ -145,6 +144,7 @@ class Qemu(Environment):
                 notes,
                 has_data=len(machine.disks) > 1,
             )
+            site.reached = request.reached if options.network == "user" else {}
             try:
                 yield site
             finally:  # frozen, its launcher would not hear that it is to end

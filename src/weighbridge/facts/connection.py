@@ -7,7 +7,7 @@ silences between, to tell the interfaces that carried them from those that other
 
 import re
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
 
@@ -20,6 +20,7 @@ from weighbridge.model.command import Command, Transport, port_in_use
 from weighbridge.model.facts import Interface, InterfaceKind, NetworkPath, Translation
 from weighbridge.model.host import Host
 from weighbridge.model.site import Site
+from weighbridge.model.study import Role
 from weighbridge.model.workload import Endpoint
 
 BYTES = 256 * 1024
@@ -57,14 +58,15 @@ class End:
     """Of its namespace, without their place: at first all of them, then those that carried the probe."""
 
 
-def connection(server: Site, client: Site, at: Endpoint, transport: Transport) -> NetworkPath | None:
+def connection(server: Site, client: Site, at: Mapping[Role, Endpoint], transport: Transport) -> NetworkPath | None:
     """Give the path of a connection from the client's site to the server's, whose port must be free.
 
     None where nothing gets through. Raises Unavailable where another program has the port, EnvironmentLost where a
     site has gone.
     """
-    if server.listening(((transport, at.port),)):
-        raise Unavailable(port_in_use(transport, at.port))
+    listens_at, reached_at = at["server"], at["client"]
+    if server.listening(((transport, listens_at.port),)):
+        raise Unavailable(port_in_use(transport, listens_at.port))
     hosts = list({host.name: host for host in (client.host, server.host)}.values())
     watch = Watch({
         **{f"host {host.name}": partial(_read, host, host.network[1]) for host in hosts},
@@ -91,7 +93,7 @@ def connection(server: Site, client: Site, at: Endpoint, transport: Transport) -
         mss=near.numbers.get("mss"),
         mss_back=far.numbers.get("mss"),
         routers=near.numbers["ttl"] - 1 if "ttl" in near.numbers else None,
-        translation=translation((at.address, at.port), near, far, sizes=not untold),
+        translation=translation((reached_at.address, reached_at.port), near, far, sizes=not untold),
         uncertain=bool(untold),
         hooks=None
         if filters is None
@@ -114,17 +116,19 @@ def _send_again(watch: Watch, send: Callable[[int], object | None]) -> None:
             rate = max(rate, size / watch.took_s)
 
 
-def _send(server: Site, client: Site, at: Endpoint, transport: Transport, size: int) -> tuple[End, End] | None:
+def _send(
+    server: Site, client: Site, at: Mapping[Role, Endpoint], transport: Transport, size: int
+) -> tuple[End, End] | None:
     """Send so many bytes, and give what the client's end and the server's tell; None where nothing gets through."""
 
-    def end(role: str, address: str) -> Command:
-        return probe_of("connection", SECONDS, role, transport, address, str(at.port), str(SECONDS), str(size))
+    def end(role: str, address: str, port: int) -> Command:
+        return probe_of("connection", SECONDS, role, transport, address, str(port), str(SECONDS), str(size))
 
-    listener = server.start(end("listen", at.listen))
+    listener = server.start(end("listen", at["server"].listen, at["server"].port))
     try:
-        if not listens(listener, server, transport, at.port):
+        if not listens(listener, server, transport, at["server"].port):
             return None
-        asked = client.run(end("connect", at.address))
+        asked = client.run(end("connect", at["client"].address, at["client"].port))
         listener.wait(SECONDS if asked.returncode == 0 else 0.0)
     finally:
         answered = listener.stop()

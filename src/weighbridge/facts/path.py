@@ -1,11 +1,13 @@
 """The largest UDP payload that does not fragment between two sites, probed."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from weighbridge.facts._probing import listens, probe_of
 from weighbridge.model.command import Command
 from weighbridge.model.site import Site
+from weighbridge.model.study import Role
 from weighbridge.model.workload import Endpoint
 
 PROBE_S = 20
@@ -26,7 +28,7 @@ class DatagramPath:
     client: str
 
 
-def probe(server: Site, client: Site, at: Endpoint) -> DatagramPath | None:
+def probe(server: Site, client: Site, at: Mapping[Role, Endpoint]) -> DatagramPath | None:
     """The path between two sites; None where no datagram came back.
 
     Datagrams go from the client's site to the server's, whose port must be free. Each end of the path gives the
@@ -34,11 +36,11 @@ def probe(server: Site, client: Site, at: Endpoint) -> DatagramPath | None:
     that drops large datagrams and says nothing is found too. What a tunnel splits outside of the datagrams that it
     carries cannot be seen from within.
     """
-    receiver = server.start(probe_command("answer", at.listen, at.port))
+    receiver = server.start(probe_command("answer", at["server"].listen, at["server"].port))
     try:
-        if not listens(receiver, server, "udp", at.port):
+        if not listens(receiver, server, "udp", at["server"].port):
             return None
-        sender = client.run(probe_command("ask", at.address, at.port))
+        sender = client.run(probe_command("ask", at["client"].address, at["client"].port))
     finally:
         receiver.stop()
     return None if sender.returncode != 0 else parse(sender.text)

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from weighbridge.errors import Unavailable
 from weighbridge.linux.links import NO_OFFLOADS
-from weighbridge.model.command import Command, HostProcess
+from weighbridge.model.command import Command, HostProcess, PublishedPort
 from weighbridge.model.host import Host
 
 _MADE_S, _LOOK_S, _TOGETHER_S = 30.0, 0.02, 0.2
@@ -73,7 +73,7 @@ class UserNetwork:
     """QEMU's own network stack: ``ports`` of ``address`` on the host lead to the guest."""
 
     address: str
-    ports: tuple[tuple[str, int], ...] = ()
+    ports: tuple[PublishedPort, ...] = ()
     own: ClassVar[str] = "10.0.2.15"
     gateway: ClassVar[str] = "10.0.2.2"
     mask: ClassVar[str] = "255.255.255.0"
@@ -84,7 +84,9 @@ class UserNetwork:
     @property
     def closed(self) -> bool:
         """Whether the guest reaches nothing by itself. With a UDP port it does: else its answers would be dropped."""
-        return all(how == "tcp" for how, _ in self.ports)  # libslirp 4.7 keeps restrict from answers of TCP alone
+        return all(
+            port.transport == "tcp" for port in self.ports
+        )  # libslirp 4.7 keeps restrict from answers of TCP alone
 
     def facts(self) -> Mapping[str, str]:
         """What the guest reaches by itself."""
@@ -92,7 +94,9 @@ class UserNetwork:
 
     def netdev(self) -> str:
         """The value of ``-netdev``."""
-        forwards = (f"hostfwd={how}:{self.address}:{port}-{self.own}:{port}" for how, port in self.ports)
+        forwards = (
+            f"hostfwd={port.transport}:{self.address}:{port.reached}-{self.own}:{port.listens}" for port in self.ports
+        )
         return ",".join(("user", "id=net", f"restrict={'on' if self.closed else 'off'}", *forwards))
 
     def must_be_free(self, host: Host) -> None:

@@ -1,7 +1,8 @@
 """A site that is a chroot into the userland on a host, with its own control group: what native environments open."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from weighbridge.errors import Unavailable
@@ -9,8 +10,8 @@ from weighbridge.launcher import build
 from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.site import GroupedSite, limit_of_processes
 from weighbridge.linux.cgroup_files import network_of, processes_of
-from weighbridge.linux.process import environment_of, most_open_files, mounted_by
-from weighbridge.model.command import Command
+from weighbridge.linux.process import GRACE_S, environment_of, most_open_files, mounted_by
+from weighbridge.model.command import Command, HostProcess
 from weighbridge.model.facts import IN_NAMESPACE, UNPRIVILEGED
 from weighbridge.model.host import Group
 from weighbridge.model.site import Mount, MountRequest, SiteRequest
@@ -18,26 +19,46 @@ from weighbridge.model.site import Mount, MountRequest, SiteRequest
 _TOGETHER_S = 0.2
 
 
-class ChrootSite(GroupedSite):
-    """A chroot into the userland. Implements ``Site``. ``pid`` is its launcher's, in the host's own numbers."""
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a site is made of, as its host names it; ``data`` becomes /srv, ``hosts`` /etc/hosts: "" for neither.
 
-    def __init__(
-        self,
-        request: SiteRequest,
-        launcher: Launcher,
-        cgroup: Group | None,
-        refused: Mapping[str, str],
-        *,
-        own_network: bool,
-    ) -> None:
+    ``group``: the control group that its first process joins; None where there is none.
+    """
+
+    launcher: str
+    root: str
+    data: str
+    hosts: str
+    group: Group | None
+
+
+@dataclass(frozen=True, slots=True)
+class Started:
+    """What runs then: ``process`` is the program that was started, ``refused`` the limits that are not in force."""
+
+    launcher: Launcher
+    process: HostProcess
+    group: Group | None
+    refused: Mapping[str, str]
+
+
+class ChrootSite(GroupedSite):
+    """A chroot into the userland. Implements ``Site``."""
+
+    def __init__(self, request: SiteRequest, started: Started, *, own_network: bool) -> None:
         reached = request.host.address if request.apart else "127.0.0.1"
-        super().__init__(request.name, request.host, launcher, (reached, reached), cgroup)
+        super().__init__(request.name, request.host, started.launcher, (reached, reached), started.group)
         self.notes: dict[str, str] = {}
         """Further facts."""
-        self.pid = launcher.pid
         self._request = request
-        self._refused = refused
+        self._refused = started.refused
         self._own_network = own_network
+
+    @property
+    def pid(self) -> int:
+        """A process of it that stays, in the host's own numbers: its launcher."""
+        return self._launcher.pid
 
     def scope(self) -> Mapping[str, str]:
         """The files of its control group (or its processes, where it has none), and of a network of its own."""
@@ -65,18 +86,68 @@ def chroot_site(request: SiteRequest, *, own_network: bool = False) -> Iterator[
 
     Raises Unavailable where namespaces may not be made.
     """
-    cgroup, refused = _group(request)
-    with ExitStack() as stack:
-        data = stack.enter_context(_data(request)).source if request.storage is not None else ""
-        if cgroup:
-            stack.callback(cgroup.remove)
-            stack.callback(cgroup.kill)
-        launcher = stack.enter_context(_launcher(request, cgroup, data, own_network=own_network))
-        site = ChrootSite(request, launcher, cgroup, refused, own_network=own_network)
+
+    def command(parts: Parts) -> tuple[str, ...]:
+        return _launcher_command(request, parts, own_network=own_network)
+
+    with started(request, command) as running:
+        site = ChrootSite(request, running, own_network=own_network)
         try:
             yield site
         finally:  # frozen, its launcher would not hear that it is to end
             site.thaw()
+
+
+@contextmanager
+def started(request: SiteRequest, command: Callable[[Parts], tuple[str, ...]]) -> Iterator[Started]:
+    """The program of ``command``, which becomes or starts the launcher in a site, under the limits of the request.
+
+    Everything of it has ended, and is gone, when the context ends. Raises Unavailable where it does not start.
+    """
+    host, run = request.host, request.run
+    group, refused = _group(request)
+    with ExitStack() as stack:
+        data = stack.enter_context(_data(request)).source if request.storage is not None else ""
+        if group:
+            stack.callback(group.remove)
+            stack.callback(group.kill)
+        hosts = str(_hosts_file(request)) if request.companions else ""
+        program = host.program(build.ensure(run.cache, run.say))
+        parts = Parts(program, str(host.userland(request.userland)), data, hosts, group)
+        process, stream = host.talk(Command(command(parts)))
+
+        def end() -> None:  # by itself, now that its launcher has: it may have processes to wait for
+            process.wait(GRACE_S)
+            process.stop()
+
+        stack.callback(end)
+
+        def why() -> str:
+            process.wait(_TOGETHER_S)
+            host.run(Command(("true",), 10))  # where the whole host has gone, that is what is told
+            said = process.stop().stderr.decode(errors="replace").strip()
+            return f"its launcher ended: {said.splitlines()[-1]}" if said else "its launcher was killed"
+
+        launcher = stack.enter_context(Launcher(stream, request.name, why, environment_of(run.id)))
+        yield Started(launcher, process, group, refused)
+
+
+def _launcher_command(request: SiteRequest, parts: Parts, *, own_network: bool) -> tuple[str, ...]:
+    """The launcher itself, in the control group and in namespaces of its own, which end with it.
+
+    The programs see the same bits everywhere, so the root is read-only.
+    """
+    argv = [parts.launcher]
+    for path in parts.group.procs if parts.group else ():
+        argv += ["--join", str(path)]
+    argv += ["--files", str(most_open_files())]  # sshd's sessions may have fewer than ours
+    inside = "self" if request.userland.of_this_machine else "root"
+    argv += [*(() if request.host.root else ("--user", inside)), *(("--net",) if own_network else ())]
+    argv += ["--root", parts.root, "--name", mounted_by(request.run.id)]
+    argv += ["--data", parts.data] if parts.data else []
+    argv += ["--hosts", parts.hosts] if parts.hosts else []
+    argv += ["--layer", request.userland.layered] if request.userland.layered else []
+    return tuple(argv)
 
 
 def _hosts_file(request: SiteRequest) -> Path:
@@ -101,35 +172,3 @@ def _group(request: SiteRequest) -> tuple[Group | None, Mapping[str, str]]:
         asked = {"cpus": limits.cpus, "memory": limits.memory, "pin": limits.cpuset}
         return None, {what: str(error) for what, value in asked.items() if value is not None}
     return group, group.limit(limits)
-
-
-@contextmanager
-def _launcher(request: SiteRequest, cgroup: Group | None, data: str, *, own_network: bool) -> Iterator[Launcher]:
-    """The site's first process, in the control group and in namespaces of its own, which end with it.
-
-    The programs see the same bits everywhere, so the root is read-only.
-    """
-    host, run = request.host, request.run
-    argv = [host.program(build.ensure(run.cache, run.say))]
-    for path in cgroup.procs if cgroup else ():
-        argv += ["--join", str(path)]
-    argv += ["--files", str(most_open_files())]  # sshd's sessions may have fewer than ours
-    inside = "self" if request.userland.of_this_machine else "root"
-    argv += [*(() if host.root else ("--user", inside)), *(("--net",) if own_network else ())]
-    argv += ["--root", str(host.userland(request.userland)), "--name", mounted_by(run.id)]
-    argv += ["--data", data] if data else []
-    argv += ["--hosts", str(_hosts_file(request))] if request.companions else []
-    argv += ["--layer", request.userland.layered] if request.userland.layered else []
-    process, stream = host.talk(Command(tuple(argv)))
-
-    def why() -> str:
-        process.wait(_TOGETHER_S)
-        host.run(Command(("true",), 10))  # where the whole host has gone, that is what is told
-        said = process.stop().stderr.decode(errors="replace").strip()
-        return f"its launcher ended: {said.splitlines()[-1]}" if said else "its launcher was killed"
-
-    try:
-        with Launcher(stream, request.name, why, environment_of(run.id)) as launcher:
-            yield launcher
-    finally:
-        process.stop()

@@ -13,6 +13,7 @@ from pydantic import Field
 from weighbridge.engines.network_problems import NO_NETWORK, attach_problems
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.bridge import Bridge, bridge_for
+from weighbridge.hosts.isolation import first_process, isolation
 from weighbridge.launcher import build
 from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.site import GroupedSite
@@ -26,54 +27,11 @@ from weighbridge.model.host import Group, Host
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import MountRequest, Site, SiteRequest
 
-_CAPABILITIES = """
-chown dac_override dac_read_search fowner fsetid kill setgid setuid setpcap linux_immutable net_bind_service
-net_broadcast net_admin net_raw ipc_lock ipc_owner sys_module sys_rawio sys_chroot sys_ptrace sys_pacct sys_admin
-sys_boot sys_nice sys_resource sys_time sys_tty_config mknod lease audit_write audit_control setfcap mac_override
-mac_admin syslog wake_alarm block_suspend audit_read perfmon bpf checkpoint_restore
-"""
-"""By number (capability(7))."""
-_OWN_NAMESPACES = """for name in cgroup ipc mnt net pid time user uts; do
-    [ "$(readlink "/proc/$1/ns/$name")" = "$(readlink "/proc/self/ns/$name")" ] || echo "$name"
-done"""
-
-
-def isolation(host: Host, pid: int) -> dict[str, str]:
-    """What is in force between a container and its host: namespaces, dropped capabilities, filter of system calls."""
-    own = host.run(Command(("sh", "-c", _OWN_NAMESPACES, "own", str(pid)), 20)).text.split()
-    inside = host.run(Command(("cat", f"/proc/{pid}/status"), 20)).text
-    outside = host.run(Command(("cat", "/proc/self/status"), 20)).text
-    seccomp = {"0": "off", "1": "strict", "2": "filter"}.get(_field(inside, "Seccomp"), "unknown")
-    return {
-        "namespaces": " ".join(own),
-        "dropped capabilities": " ".join(dropped(_field(outside, "CapBnd"), _field(inside, "CapBnd"))) or "none",
-        "seccomp": seccomp,
-    }
-
-
-def dropped(outside: str, inside: str) -> list[str]:
-    """The names of the capabilities that one bounding set has and the other has not, as proc(5) writes them."""
-    try:
-        missing = int(outside, 16) & ~int(inside, 16)
-    except ValueError:
-        return []
-    return [name for number, name in enumerate(_CAPABILITIES.split()) if missing >> number & 1]
-
-
-def _field(status: str, name: str) -> str:
-    found = re.search(rf"^{name}:\s*(\S+)", status, re.MULTILINE)
-    return found[1] if found else ""
-
-
 LAUNCHER = "/run/weighbridge-launcher"
 """Where a container has the launcher."""
 END_S = 5.0
 _TOGETHER_S = 0.5
 _numbers = itertools.count()
-# the first process of a namespace is 1 there, whatever its number here
-_FIRST_PROCESS = """find "$1" -name cgroup.procs -exec cat {} + | while read -r pid; do
-    if grep -q "^NSpid:.*[[:space:]]1$" "/proc/$pid/status" 2>/dev/null; then echo "$pid"; fi
-done"""
 
 
 class SystemContainerOptions(EnvironmentOptions):
@@ -148,7 +106,7 @@ class SystemContainer(Environment):
             container = _container(stack, options, request)
             bridge = bridge_for(request, attached=bool(options.attach)) if options.network == "bridge" else None
             started = self.started(container, stack)
-            pid = _first_process(host, started.group, request.name)
+            pid = first_process(host, started.group, request.name)
             address = _address(stack, bridge, container, pid)
 
             def in_force() -> dict[str, str]:
@@ -259,13 +217,6 @@ def _address(stack: ExitStack, bridge: Bridge | None, container: Container, pid:
     if (disposable := host.capabilities.disposable) is not None:
         disposable.keep_offloads(pid)
     return address
-
-
-def _first_process(host: Host, group: Group, name: str) -> int:
-    found = host.run(Command(("sh", "-c", _FIRST_PROCESS, "first", str(group.procs[0].parent)), 20)).text.split()
-    if len(found) != 1:
-        raise Unavailable(f"{name}: its first process cannot be told from {len(found)} in its control group")
-    return int(found[0])
 
 
 def _problems(options: SystemContainerOptions, needs: Needs) -> Iterator[str]:

@@ -8,7 +8,7 @@ from typing import Any
 from weighbridge import registry
 from weighbridge.errors import StudyError
 from weighbridge.model.by_hand import ByHand, ByHandRequest
-from weighbridge.model.command import Command, Transport
+from weighbridge.model.command import Command, PublishedPort
 from weighbridge.model.study import Arm, Cell, Role, Study
 from weighbridge.model.workload import Endpoint, Workload
 
@@ -24,7 +24,7 @@ class KitCell:
     cell: Cell
     workload: Workload
     options: Any
-    at: Endpoint
+    ends: Mapping[Role, Endpoint]
     published: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     """The words that the source of a published study gave the program of a role beside its name."""
 
@@ -35,7 +35,7 @@ class KitCell:
 
     def command(self, role: Role) -> Command:
         """The process of a role, with the published options that it has not already."""
-        made = self.workload.command(role, self.options, self.at)
+        made = self.workload.command(role, self.options, self.ends[role])
         return replace(made, argv=with_options(made.argv, self.published.get(role, ())))
 
 
@@ -131,29 +131,39 @@ def _cells_here(study: Study) -> tuple[list[Cell], list[Cell]]:
     return here, [cell for cell in study.cells if cell not in here]
 
 
-def _ports(study: Study) -> Mapping[str, int]:
-    names = dict.fromkeys(cell.workload for cell in study.cells)
-    return {name: FIRST_PORT + 2 * number for number, name in enumerate(names)}
+def _port_key(cell: Cell, options: Any) -> tuple[str, int]:
+    """A workload, and the only port on which its server can listen (0: on any)."""
+    return cell.workload, registry.workloads()[cell.kind].fixed_port(options) or 0
+
+
+def _ports(study: Study) -> Mapping[tuple[str, int], int]:
+    keys = dict.fromkeys(_port_key(cell, cell.options) for cell in study.cells)
+    return {key: FIRST_PORT + 2 * number for number, key in enumerate(keys)}
 
 
 def _environment(
-    study: Study, arm: Arm, cells: Iterable[Cell], ports: Mapping[str, int], number: int
+    study: Study, arm: Arm, cells: Iterable[Cell], ports: Mapping[tuple[str, int], int], number: int
 ) -> KitEnvironment:
     plugin, inside = registry.environments()[arm.kind], frozenset[str](study.file.inside)
     chosen = [(cell, registry.workloads()[cell.kind], study.options(arm, cell)) for cell in cells]
-    ports = {
-        cell.workload: workload.fixed_port(options) or ports[cell.workload] for cell, workload, options in chosen
-    }
     reached = tuple(
         dict.fromkeys(
-            port for cell, workload, options in chosen for port in _reached(workload, options, ports[cell.workload])
+            port
+            for cell, workload, options in chosen
+            for port in _reached(workload, options, ports[_port_key(cell, options)])
         )
     )
     network = bool(reached)
     solo = "server" if "server" in inside or not network else "client"
     by_hand = plugin.by_hand(arm.options, ByHandRequest(number, reached, inside if network else {solo}, network))  # type: ignore[arg-type]
     in_kit = tuple(
-        KitCell("", cell, workload, options, _endpoint(by_hand, ports[cell.workload]))
+        KitCell(
+            "",
+            cell,
+            workload,
+            options,
+            _endpoints(by_hand, workload.fixed_port(options), ports[_port_key(cell, options)]),
+        )
         for cell, workload, options in chosen
     )
     way = _storage_way(arm, chosen)
@@ -172,15 +182,17 @@ def _storage_way(arm: Arm, chosen: Iterable[tuple[Cell, Workload, Any]]) -> str:
     return next((way for way in ways if way in environment.mounts), "")
 
 
-def _reached(workload: Workload, options: Any, port: int) -> Iterator[tuple[Transport, int]]:
+def _reached(workload: Workload, options: Any, port: int) -> Iterator[PublishedPort]:
+    listens = workload.fixed_port(options) or port
     for transport in workload.transports(options):
-        yield transport, port
-        if workload.has_data_port:
-            yield transport, port + 1
+        for each in (0, 1) if workload.has_data_port else (0,):
+            yield PublishedPort(transport, port + each, listens + each)
 
 
-def _endpoint(by_hand: ByHand, port: int) -> Endpoint:
-    return Endpoint(by_hand.listen, by_hand.address, port, by_hand.client, by_hand.udp_payload)
+def _endpoints(by_hand: ByHand, fixed: int | None, port: int) -> Mapping[Role, Endpoint]:
+    server = Endpoint(by_hand.listen, by_hand.address, fixed or port, by_hand.client, by_hand.udp_payload)
+    client = replace(server, port=port) if by_hand.published else server
+    return {"server": server, "solo": server, "client": client}
 
 
 class _Folders:

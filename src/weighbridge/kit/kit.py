@@ -198,7 +198,7 @@ def _publishes(environment: KitEnvironment) -> bool:
 
 
 def _port(cell: KitCell) -> str:
-    return str(cell.at.port) if "server" in cell.roles else ""
+    return str(cell.ends["client"].port) if "server" in cell.roles else ""
 
 
 def _measured(cell: KitCell) -> str:
@@ -223,6 +223,10 @@ def _differs(found: Contents) -> Iterator[str]:
         yield "natively data is kept in /srv"
     if any(cell.workload.cold(cell.options) for environment in found.environments for cell in environment.cells):
         yield "page caches are not emptied before a round: run sync, then echo 3 > /proc/sys/vm/drop_caches, as root"
-    if any(cell.workload.check(cell.options, cell.at) for each in found.environments for cell in each.cells):
+    if any(
+        cell.workload.check(cell.options, cell.ends[cell.roles[-1]])
+        for each in found.environments
+        for cell in each.cells
+    ):
         yield "a check has what the program printed, but in a container of its own: not what it left in /tmp"
     yield "resource use is not metered: run sar, or docker stats, beside it"

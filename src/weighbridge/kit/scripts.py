@@ -32,7 +32,7 @@ def cell_files(environment: KitEnvironment, cell: KitCell) -> tuple[Files, Files
                 "restore",
                 "finish",
             )  # the same for several levels, which then start from the same data
-            of_role = {} if data else cell.workload.files(role, cell.options, cell.at)
+            of_role = {} if data else cell.workload.files(role, cell.options, cell.ends[role])
             about = cell.cell.workload if data else cell.cell.label
             title = f"{about}, {name.replace('_', '-')}, in {environment.arm.name}"
             kept = {path: _kept(read, path, content) for path, content in of_role.items()}
@@ -59,14 +59,15 @@ def listens(cell: KitCell) -> tuple[str, int]:
 
 def _programs(cell: KitCell) -> Iterator[tuple[str, Role, Command]]:
     """The name of a script, the role in whose site it runs, and what it runs."""
-    workload, options, at = cell.workload, cell.options, cell.at
+    workload, options = cell.workload, cell.options
+    at, measured = cell.ends[cell.roles[0]], cell.ends[cell.roles[-1]]
     before = {"prepare": workload.prepare(options, at), "restore": workload.restore(options, at)}
     yield from ((name, cell.roles[0], command) for name, command in before.items() if command is not None)
-    if (warm_up := workload.warm_up(options, at)) is not None:
+    if (warm_up := workload.warm_up(options, measured)) is not None:
         yield "warm_up", cell.roles[-1], warm_up
     for role in cell.roles:
         yield role, role, cell.command(role)
-    if (check := workload.check(options, at)) is not None:
+    if (check := workload.check(options, measured)) is not None:
         yield "check", cell.roles[-1], check
     if (finish := workload.finish(options, at)) is not None:
         yield "finish", cell.roles[0], finish

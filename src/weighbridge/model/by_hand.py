@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from weighbridge.model.command import Transport
+from weighbridge.model.command import PublishedPort
 
 LOOPBACK = "127.0.0.1"
 LOOPBACK_PAYLOAD = 65507
@@ -32,7 +32,7 @@ class ByHandRequest:
     """
 
     number: int
-    ports: tuple[tuple[Transport, int], ...] = ()
+    ports: tuple[PublishedPort, ...] = ()
     inside: frozenset[str] = frozenset({"server"})
     network: bool = True
 
@@ -56,6 +56,8 @@ class ByHand:
     networks: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     first: tuple[str, ...] = ()
     differs: tuple[str, ...] = ()
+    published: bool = False
+    """Whether clients use the ports of the host."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,6 +8,15 @@ from typing import Literal, Protocol
 Transport = Literal["tcp", "udp"]
 
 
+@dataclass(frozen=True, slots=True)
+class PublishedPort:
+    """A port of a server for an environment that publishes ports: ``reached`` of the host leads to ``listens``."""
+
+    transport: Transport
+    reached: int
+    listens: int
+
+
 def port_in_use(transport: Transport, port: int) -> str:
     """Say that somebody else's program has a port that one of ours is to listen on."""
     return f"{transport} port {port} is in use by another program"

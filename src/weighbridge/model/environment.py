@@ -23,7 +23,6 @@ class Needs:
 
     ``network``: a workload needs one. ``server_calls_client``: its server also connects to its client. ``apart``: the
     roles are on two hosts. ``hosts``: what those hosts are, by kind. ``inside``: the roles in the environment.
-    ``fixed_port``: the only port that some server of it can have, in every environment; None where there is none.
     ``own_hosts``: what the hosts of those are; None: all of ``hosts``. ``resources``: the limits of every site.
     ``of_this_machine``: its programs are this machine's own, in whose root folder they are started.
     """
@@ -35,7 +34,6 @@ class Needs:
     inside: frozenset[str] = frozenset({"server"})
     own_hosts: Mapping[str, HostTraits] | None = None
     resources: Resources = field(default_factory=Resources)
-    fixed_port: int | None = None
     of_this_machine: bool = False
 
     @property
@@ -66,6 +64,10 @@ class Environment(Plugin):
     """The kind of storage where a workload needs one and the study names none."""
     limited_by_host: ClassVar[bool] = False
     """Whether its sites are in control groups of ours, in which a user who is not root may find no limits."""
+    is_host: ClassVar[bool] = False
+    """Whether it is the host itself: what every role outside of a study's environments is in. Of one kind alone."""
+    fixed_s: ClassVar[tuple[float, float]] = (0.15, 0.8)
+    """Seconds that a trial takes beside its programs, from and to: for the time that a study is expected to take."""
     shares_root: ClassVar[bool] = False
     """Whether its sites can have the root folder of the host that they are on, which is not packed."""
 
@@ -98,6 +100,10 @@ class Environment(Plugin):
     def variants(self) -> Mapping[str, Any]:
         """Options whose readiness ``doctor`` tells in a row of their own, by what they are called."""
         return {}
+
+    def weighed_in(self) -> Mapping[str, Mapping[str, Any]]:
+        """The names by which ``weigh --in`` knows it, each with its options as a study says them."""
+        return {self.kind: {}}
 
     def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
         """How it is made by hand, without Weighbridge, for ``weighbridge kit``."""

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Literal, Protocol
 
-from weighbridge.model.command import Command, Completed, SiteProcess, Transport
+from weighbridge.model.command import Command, Completed, PublishedPort, SiteProcess, Transport
 from weighbridge.model.host import Host, Limits, Link, RunContext
 from weighbridge.model.isolation import Layers
 from weighbridge.model.userland import Userland
@@ -114,7 +114,7 @@ class SiteRequest:
     role: str
     userland: Userland
     limits: Limits
-    ports: tuple[tuple[Transport, int], ...] = ()
+    ports: tuple[PublishedPort, ...] = ()
     environment: str = ""
     """The name of the environment in the study; its server and its client are asked for with the same."""
     storage: SiteStorage | None = None
@@ -126,6 +126,11 @@ class SiteRequest:
     companions: Neighbourhood | None = None
     """What it must reach by name, where its environment has a `way_to_companions`."""
 
+    @property
+    def reached(self) -> Mapping[int, int]:
+        """`Site.reached` where these ports are published."""
+        return {port.listens: port.reached for port in self.ports}
+
 
 class Site(Protocol):
     """A live place in an environment. It is closed by the context manager that opened it."""
@@ -135,6 +140,8 @@ class Site(Protocol):
     """Where the other role reaches this site."""
     listen: str
     """The address to which a server in this site binds."""
+    reached: Mapping[int, int]
+    """The port at ``address`` that leads to each port of a server, where that is another number."""
     host: Host
     """The machine that it is on; not always the one that was asked for, as an environment may need one of its own."""
     links: tuple[Link, ...]

@@ -68,7 +68,7 @@ class Userland:
         if self.tar is None:
             raise Unavailable(
                 "the userland is this machine's own root file system, which other machines, guests and most engines "
-                "cannot have: use another source of userlands, or environments native, netns and docker here"
+                "cannot have: use another source of userlands, or an environment here that has it, as native does"
             )
         return self.tar
 

@@ -19,9 +19,11 @@ from weighbridge.model.userland import UserlandSpec
 
 @dataclass(frozen=True, slots=True)
 class Endpoint:
-    """Where a workload's server is: it binds to ``listen``, its client connects to ``address``.
+    """Where a workload's server is, for one role: the server binds to ``listen``, its client connects to ``address``.
 
-    The next number, ``data_port``, is the workload's too, for programs whose data has a connection of its own.
+    ``port`` is where the server listens, in the client's endpoint the one that leads there: another number behind a
+    published port may be. The next number, ``data_port``, is the workload's too, for programs whose data has a
+    connection of its own.
     ``client`` is the address of the client's site, to which it binds. ``udp_payload`` is the largest UDP payload in
     bytes that does not fragment between them, probed where some workload of the study uses UDP (else None).
     """

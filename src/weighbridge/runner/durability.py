@@ -167,7 +167,7 @@ class Server:
 
     def programs(self, site: Site) -> Programs:
         """Its programs in a site, of which none runs yet."""
-        return Programs(self.workload, self.options, Stage({"server": site}, self.at))
+        return Programs(self.workload, self.options, Stage({"server": site}, {"server": self.at}))
 
     def begin(self, site: Site) -> None:
         """Make its data, as before a trial, and start it. Raises TrialFailure."""
@@ -222,7 +222,7 @@ def cut_and_recover(
 
 def _read_back(request: SiteRequest, folder: str, server: Server) -> tuple[str, str]:
     """What the server's client prints of the data in a folder of the host, and why it prints nothing."""
-    native = registry.environments()["native"]
+    native = registry.the_host()
     storage = SiteStorage("directory", lambda _: nullcontext(Mount("folder", folder)))
     with native.open(native.options(), replace(request, name="1-recovered", storage=storage)) as site:
         site.thaw()

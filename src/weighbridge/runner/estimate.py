@@ -9,8 +9,6 @@ from weighbridge.model.level import Level
 from weighbridge.model.study import Arm, Cell, Study
 from weighbridge.model.trial import Trial
 
-_FIXED_S = {"native": (0.05, 0.3)}
-_FIXED_OTHER_S = (0.15, 0.8)
 _SITE_S = (0.1, 2.0)
 _READINGS = 20
 """Readings in a trial of the expected length: a quick machine may need a quarter of that time."""
@@ -59,11 +57,11 @@ def blocks_in_time(study: Study) -> int:
 
 def _shortest_s(arm: Arm, cell: Cell) -> float:
     length = registry.workloads()[cell.kind].length(cell.options)
-    return math.inf if length is None else length.shortest_s + _FIXED_S.get(arm.kind, _FIXED_OTHER_S)[0]
+    return math.inf if length is None else length.shortest_s + registry.environments()[arm.kind].fixed_s[0]
 
 
 def _trial_s(arm: Arm, cell: Cell) -> tuple[float, float]:
-    low, high = _FIXED_S.get(arm.kind, _FIXED_OTHER_S)
+    low, high = registry.environments()[arm.kind].fixed_s
     expected = registry.workloads()[cell.kind].expected_s(cell.options)
     return expected + low, expected * 1.5 + high
 

@@ -104,12 +104,12 @@ class Programs:
 
     def prepare(self) -> None:
         """Write what each role reads, and make what the server, or the one role, starts from. Raises TrialFailure."""
-        workload, options, stage, at = self.workload, self.options, self.stage, self.stage.endpoint
+        workload, options, stage = self.workload, self.options, self.stage
         with plugin_faults(workload, ProgramFailed):
             writes = workload.needs_data(options)
-        self._endpoints = endpoints(at, stage.sites_of(stage.measured), keeps=writes)
+        self._endpoints = endpoints(stage.endpoints[stage.measured], stage.sites_of(stage.measured), keeps=writes)
         with plugin_faults(workload, ProgramFailed):
-            files = {role: dict(workload.files(role, options, at)) for role in stage.sites}
+            files = {role: dict(workload.files(role, options, at)) for role, at in stage.endpoints.items()}
             modes = {path: workload.file_mode(options, path) for each in files.values() for path in each}
             role: Role = "server" if "server" in stage.sites else "solo"
             keeps, cold = role in stage.sites, workload.cold(options)
@@ -118,7 +118,7 @@ class Programs:
                 for path, data in files[each].items():
                     site.put(path, data, modes[path])
         given = hashlib.sha256(repr(sorted(files.get(role, {}).items())).encode()).hexdigest()  # its scripts, say
-        keeping = zip(stage.sites_of(role), self._endpoints, strict=True) if keeps else ()
+        keeping = zip(stage.sites_of(role), self._endpoints_of(role), strict=True) if keeps else ()
         for number, (site, its) in enumerate(keeping, 1):
             with plugin_faults(workload, ProgramFailed):
                 command, restore = workload.prepare(options, its), workload.restore(options, its)
@@ -137,13 +137,16 @@ class Programs:
             sites = [*stage.sites.values(), *stage.further]
             settle_page_caches(sites, stage.data.servers, stage.data.written, empty=cold)
 
+    def _endpoints_of(self, role: Role) -> Sequence[Endpoint]:
+        return self._endpoints if role == self.stage.measured else [self.stage.endpoints[role]]
+
     def start_server(self) -> None:
         """Make every command, start the server, if there is one, and wait until it listens. Raises TrialFailure."""
         workload, options, stage, measured = self.workload, self.options, self.stage, self.stage.measured
         with plugin_faults(workload, ProgramFailed):
             roles, self.load = workload.roles(options), workload.load(options)
             self.threads = workload.generator_threads(options) * len(self._endpoints)
-            served = workload.command("server", options, stage.endpoint) if "server" in roles else None
+            served = workload.command("server", options, stage.endpoints["server"]) if "server" in roles else None
             self._openings = workload.openings(options)
             self._commands = [
                 stage.started(measured, workload.command(measured, options, its)) for its in self._endpoints

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TypeVar
 
@@ -11,7 +11,7 @@ from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.facts.connection import connection
 from weighbridge.facts.path import DatagramPath, probe
-from weighbridge.model.command import Transport
+from weighbridge.model.command import PublishedPort, Transport
 from weighbridge.model.facts import NetworkPath
 from weighbridge.model.host import Host
 from weighbridge.model.site import Site
@@ -21,14 +21,15 @@ from weighbridge.model.workload import Endpoint
 REACHED_S = 15.0
 """How long the path between two sites may take to come up: an overlay network learns of its members by gossip."""
 Reached = TypeVar("Reached")
+PortKey = tuple[str, int]
+"""Whose port it is: a workload's, and the only one on which its server can listen (0: on any)."""
 
 
 @dataclass(slots=True)
 class Route:
     """The way from the clients on one host to the servers of one environment."""
 
-    ports: dict[str, int] = field(default_factory=dict)
-    """By workload."""
+    ports: dict[PortKey, int] = field(default_factory=dict)
     payload: DatagramPath | None = None
     """The largest that goes through in a datagram, where some workload sends any."""
     path: NetworkPath | None = None
@@ -49,37 +50,39 @@ class Routes:
             for arm in study.arms_of(cell):
                 if transports_of(study, arm, cell):
                     ports = self._routes.setdefault((arm.name, cell.client), Route()).ports
-                    if cell.workload not in ports:
+                    if (key := port_key(cell)) not in ports:
                         taken = taken_ports(study, [route.ports for route in self._routes.values()])
-                        ports[cell.workload] = server.free_ports(taken)
+                        ports[key] = server.free_ports(taken)
 
-    def ports(self, environment: str, client: str) -> Mapping[str, int]:
-        """Where the servers of an environment listen for the clients on a host, by workload."""
+    def ports(self, environment: str, client: str) -> Mapping[PortKey, int]:
+        """The ports of an environment for the clients on a host: where its servers listen, or what is published."""
         return self._of(environment, client).ports
 
     def _of(self, environment: str, client: str) -> Route:
         return self._routes.get((environment, client), Route())
 
-    def endpoint(self, study: Study, arm: Arm, cell: Cell, sites: Mapping[Role, Site]) -> Endpoint:
-        """Where a workload's server and client are in an environment."""
+    def endpoints(self, arm: Arm, cell: Cell, sites: Mapping[Role, Site]) -> dict[Role, Endpoint]:
+        """Where a workload's server and client are in an environment, for each role."""
         server = sites.get("server", next(iter(sites.values())))
         client, route = sites.get("client", server), self._of(arm.name, cell.client)
-        port = port_of(study, arm, cell, route.ports)
-        if route.payload is None:
-            return Endpoint(server.listen, server.address, port, client.address)
-        return Endpoint(server.listen, server.address, port, route.payload.client, route.payload.udp_payload)
+        port = port_of(cell, route.ports)
+        at = Endpoint(server.listen, server.address, port, client.address)
+        if route.payload is not None:
+            at = replace(at, client=route.payload.client, udp_payload=route.payload.udp_payload)
+        ports = {"client": server.reached.get(port, port)}
+        return {role: replace(at, port=ports.get(role, port)) for role in sites}
 
-    def find_payload(self, study: Study, arm: Arm, cell: Cell, sites: Mapping[Role, Site]) -> None:
+    def find_payload(self, arm: Arm, cell: Cell, sites: Mapping[Role, Site]) -> None:
         """Find the largest datagram that reaches a workload's server. Raises Unavailable where none does."""
-        at = self.endpoint(study, arm, cell, sites)
+        at = self.endpoints(arm, cell, sites)
         self._routes[arm.name, cell.client].payload = _reached(arm.name, "datagram", sites, at, probe)
 
-    def find_path(self, study: Study, arm: Arm, cell: Cell, transport: Transport, sites: Mapping[Role, Site]) -> None:
+    def find_path(self, arm: Arm, cell: Cell, transport: Transport, sites: Mapping[Role, Site]) -> None:
         """Find what lies between a workload's two roles. Raises Unavailable where its server is not reached.
 
         In a trial an unreachable server would count as broken, and a path that is not known is not measured.
         """
-        at, attempt = self.endpoint(study, arm, cell, sites), partial(connection, transport=transport)
+        at, attempt = self.endpoints(arm, cell, sites), partial(connection, transport=transport)
         self._routes[arm.name, cell.client].path = _reached(arm.name, "connection", sites, at, attempt)
 
     def forget(self, environment: str) -> None:
@@ -96,8 +99,8 @@ def _reached(
     environment: str,
     what: str,
     sites: Mapping[Role, Site],
-    at: Endpoint,
-    attempt: Callable[[Site, Site, Endpoint], Reached | None],
+    at: Mapping[Role, Endpoint],
+    attempt: Callable[[Site, Site, Mapping[Role, Endpoint]], Reached | None],
 ) -> Reached:
     """Give what an attempt finds between two frozen sites, as soon as there is a way."""
     with ExitStack() as awake:
@@ -107,7 +110,7 @@ def _reached(
         deadline = time.monotonic() + REACHED_S
         while not (reached := attempt(sites["server"], sites["client"], at)):
             if time.monotonic() > deadline:
-                raise unreached(environment, what, at, REACHED_S)
+                raise unreached(environment, what, at["client"], REACHED_S)
     return reached
 
 
@@ -122,27 +125,31 @@ def transports_of(study: Study, arm: Arm, cell: Cell) -> tuple[Transport, ...]:
     return registry.workloads()[cell.kind].transports(study.options(arm, cell))
 
 
-def published_ports(study: Study, arm: Arm, ports: Mapping[str, int]) -> tuple[tuple[Transport, int], ...]:
-    """Every port on which clients reach the servers of an environment; ``ports`` is by workload."""
-    published: dict[tuple[Transport, int], None] = {}
+def port_key(cell: Cell) -> PortKey:
+    """Return what the server of a cell shares its port with."""
+    return cell.workload, registry.workloads()[cell.kind].fixed_port(cell.options) or 0
+
+
+def published_ports(study: Study, arm: Arm, ports: Mapping[PortKey, int]) -> tuple[PublishedPort, ...]:
+    """Every port on which clients reach the servers of an environment that publishes them."""
+    published: dict[PublishedPort, None] = {}
     for cell in study.cells:
-        workload, port = registry.workloads()[cell.kind], ports.get(cell.workload, 0)
-        for transport in transports_of(study, arm, cell) if port else ():
-            published[transport, port] = None
-            if workload.has_data_port:
-                published[transport, port + 1] = None
+        workload, reached = registry.workloads()[cell.kind], ports.get(port_key(cell), 0)
+        listens = port_of(cell, ports)
+        for transport in transports_of(study, arm, cell) if reached else ():
+            for each in (0, 1) if workload.has_data_port else (0,):
+                published[PublishedPort(transport, reached + each, listens + each)] = None
     return tuple(published)
 
 
-def port_of(study: Study, arm: Arm, cell: Cell, ports: Mapping[str, int]) -> int:
+def port_of(cell: Cell, ports: Mapping[PortKey, int]) -> int:
     """Where a server listens: at the only port that it can, else at that of its workload in ``ports``; 0: nowhere."""
-    fixed = registry.workloads()[cell.kind].fixed_port(study.options(arm, cell))
-    return fixed or ports.get(cell.workload, 0)
+    return port_key(cell)[1] or ports.get(port_key(cell), 0)
 
 
-def taken_ports(study: Study, given: Iterable[Mapping[str, int]]) -> set[int]:
-    """The ports that no other server is to be given: those given, by workload, and those that alone some can have."""
-    fixed = {port_of(study, arm, cell, {}) for cell in study.cells for arm in study.arms_of(cell)} - {0}
+def taken_ports(study: Study, given: Iterable[Mapping[PortKey, int]]) -> set[int]:
+    """The ports that no other server is to be given: those given, and those that alone some can have."""
+    fixed = {port_of(cell, {}) for cell in study.cells} - {0}
     beside = {port - 1 for port in fixed}  # the one after a port is given with it
     return {port for each in given for port in each.values()} | fixed | beside
 

@@ -170,11 +170,11 @@ class Sites:
         for _, arm, cell in over_udp.values():
             if arm in self.study.arms:  # it was not left out for the clients of another host
                 with self._leaving_out(arm):
-                    self.routes.find_payload(self.study, arm, cell, self._sites(arm, cell))
+                    self.routes.find_payload(arm, cell, self._sites(arm, cell))
         for transport, arm, cell in (over_udp | first_over(self.study, "tcp")).values():
             if arm in self.study.arms:
                 with self._leaving_out(arm):
-                    self.routes.find_path(self.study, arm, cell, transport, self._sites(arm, cell))
+                    self.routes.find_path(arm, cell, transport, self._sites(arm, cell))
 
     def _open_arm(self, stack: ExitStack, arm: Arm) -> None:
         cells = [cell for cell in self.study.cells if arm in self.study.arms_of(cell)]
@@ -217,7 +217,7 @@ class Sites:
             return
         place, role, client = key
         inside, host, ports = place != OUTSIDE, self._host(role, client), self.routes.ports(arm.name, client)
-        environment = registry.environments()[arm.kind if inside else "native"]
+        environment = registry.environments()[arm.kind] if inside else registry.the_host()
         storage = site_storage(environment, arm.options if inside else None, self.study, role, self.hosts)
         request = SiteRequest(
             run=self.run,
@@ -278,7 +278,7 @@ class Sites:
         keeper = opened.get("server", opened[measured])
         return Stage(
             sites=sites,
-            endpoint=self.routes.endpoint(self.study, arm, cell, sites),
+            endpoints=self.routes.endpoints(arm, cell, sites),
             machines=machines_of(sites, self._here),
             parts={role: self._part(role, key) for role, key in keys.items()},
             meters=self.meters.of(hosts),
@@ -307,8 +307,8 @@ class Sites:
         return {role: self._open[self._key(arm, role, cell.client)].site for role in roles_of(cell)}
 
     def endpoint_of(self, arm: Arm, cell: Cell) -> Endpoint:
-        """Where a workload's server and client are in an environment."""
-        return self.routes.endpoint(self.study, arm, cell, self._sites(arm, cell))
+        """Where a workload's measured role is in an environment."""
+        return [*self.routes.endpoints(arm, cell, self._sites(arm, cell)).values()][-1]
 
     @property
     def _here(self) -> Read:

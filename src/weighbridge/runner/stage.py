@@ -74,7 +74,7 @@ class Stage:
     """Where the roles of one workload are in one environment, on which hosts, and the meters of hosts by name."""
 
     sites: Mapping[Role, Site]
-    endpoint: Endpoint
+    endpoints: Mapping[Role, Endpoint]
     machines: Mapping[str, Machine] = field(default_factory=dict)
     """Those whose state flags the trial: "host" is this one, which testbed hosts share, "host NAME" another."""
     parts: Mapping[Role, Part] = field(default_factory=dict)

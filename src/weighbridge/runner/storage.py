@@ -55,7 +55,7 @@ def durability_of(study: Study, arm: Arm, cell: Cell) -> Durability | None:
     workload, options = registry.workloads()[cell.kind], study.options(arm, cell)
     own = workload.durability(options)
     inside = "server" in study.file.inside or "solo" in workload.roles(options)
-    environment = registry.environments()[arm.kind if inside else "native"]
+    environment = registry.environments()[arm.kind] if inside else registry.the_host()
     named = _named(arm.options) if inside else None
     if own is None or (named is None and not (workload.needs_data(options) and environment.storage)):
         return own

@@ -232,7 +232,6 @@ def needs_of(file: StudyFile, cells: list[Cell], client: str) -> Needs:
         own_hosts={file.hosts[host].kind: file.hosts[host].traits for host in own},
         resources=file.resources,
         of_this_machine=any(not registry.userlands()[file.source(role).kind].packed for role in _roles(file, cells)),
-        fixed_port=next((port for cell in cells if (port := workloads[cell.kind].fixed_port(cell.options))), None),
     )
 
 

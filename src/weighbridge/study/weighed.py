@@ -7,27 +7,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from weighbridge.errors import StudyError
+from weighbridge.registry import the_host, weighed_in
 from weighbridge.study.source import nearest, plain, written
 
-_NATIVE = "native"
-INSIDE: Mapping[str, Mapping[str, Any]] = {
-    "docker": {"kind": "docker", "network": "bridge"},
-    _NATIVE: {"kind": "native"},
-    "host": {"kind": "docker", "network": "host"},
-    "none": {"kind": "docker", "network": "none"},
-    "bridge": {"kind": "docker", "network": "bridge"},
-    "published": {"kind": "docker", "network": "bridge", "publish": True},
-    "gvisor": {"kind": "docker", "network": "bridge", "runtime": "runsc"},
-    "netns": {"kind": "netns"},
-    "podman": {"kind": "podman"},
-    "podman-rootless": {"kind": "podman", "rootless": True},
-    "lxc": {"kind": "lxc"},
-    "nspawn": {"kind": "nspawn"},
-    "qemu": {"kind": "qemu"},
-}
-"""What a program may be weighed in, by the names of ``--in``."""
 USUAL = (("docker",), ("podman-rootless",), ("netns",))
-"""What a program is weighed in where nobody says, the first of these that can be had."""
+"""What a program is weighed in where nobody says, by the names of ``--in``: the first of these that can be had."""
 USUAL_OF_SERVERS = (("netns", "bridge"), ("bridge",))
 _LADDER = ("netns", "bridge", "published")
 """Each adds one step to the one before: out of the loopback interface, Docker's bridge, a published port."""
@@ -137,34 +121,36 @@ def written_out(value: Any) -> Any:
 
 def _environments(weighed: Weighed) -> dict[str, dict[str, Any]]:
     names = weighed.inside or (USUAL_OF_SERVERS if weighed.server else USUAL)[0]
+    known, host = weighed_in(), the_host().kind
     for name in names:
-        if name not in INSIDE:
-            hint = nearest(name, INSIDE) or f"; known: {', '.join(INSIDE)}"
+        if name not in known:
+            hint = nearest(name, known) or f"; known: {', '.join(known)}"
             raise StudyError(f"--in: there is no '{plain(name, 60)}'{hint}")
-    if {*names} == {_NATIVE}:
-        raise StudyError("--in native: it is weighed natively in any case: say in what besides, or --against what")
-    return {name: dict(INSIDE[name]) for name in (_NATIVE, *names)}
+    if {*names} == {host}:
+        raise StudyError(f"--in {host}: it is weighed natively in any case: say in what besides, or --against what")
+    return {name: dict(known[name]) for name in (host, *names)}
 
 
 def _two(weighed: Weighed, earlier: Earlier) -> dict[str, dict[str, Any]]:
     """One environment twice: with what the program is weighed against, and with the program."""
-    usual = "bridge" if weighed.server is not None or earlier.userland is not None else _NATIVE
+    usual = "bridge" if weighed.server is not None or earlier.userland is not None else the_host().kind
     names = [*dict.fromkeys(weighed.inside or (usual,))]
     if len(names) != 1:
         raise StudyError(f"--against: two programs are compared in one environment: say one of {', '.join(names)}")
-    if names[0] not in INSIDE:
-        raise StudyError(f"--in: there is no '{plain(names[0], 60)}'{nearest(names[0], INSIDE)}")
+    known = weighed_in()
+    if names[0] not in known:
+        raise StudyError(f"--in: there is no '{plain(names[0], 60)}'{nearest(names[0], known)}")
     written, own = _Braces(weighed), {}
     if earlier.command is not None:
         own["run" if weighed.server is None else "client"] = written.line(earlier.command)
     if earlier.server is not None:
         own["server"] = written(earlier.server)
     before = {
-        **INSIDE[names[0]],
+        **known[names[0]],
         **({} if earlier.userland is None else {"userland": dict(earlier.userland)}),
         **({"workloads": {_COMMAND: own}} if own else {}),
     }
-    return {BEFORE: before, AFTER: dict(INSIDE[names[0]])}
+    return {BEFORE: before, AFTER: dict(known[names[0]])}
 
 
 class _Braces:
@@ -213,4 +199,4 @@ def _repetitions(weighed: Weighed) -> dict[str, Any]:
 
 def _ladder(environments: Mapping[str, Any]) -> list[str]:
     rungs = [name for name in _LADDER if name in environments and BEFORE not in environments]
-    return [_NATIVE, *rungs] if len(rungs) > 1 else []
+    return [the_host().kind, *rungs] if len(rungs) > 1 else []

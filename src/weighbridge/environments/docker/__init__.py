@@ -144,6 +144,13 @@ class Docker(Environment):
         """Combinations of options that cannot work, and networks that cannot carry what the study asks."""
         return list(problems(options, needs))
 
+    def weighed_in(self) -> Mapping[str, Mapping[str, Any]]:
+        """By its networks, too; ``docker`` is that with its bridge."""
+        networks = {name: {"network": name} for name in ("host", "none", "bridge")}
+        published = {"network": "bridge", "publish": True}
+        gvisor = {"network": "bridge", "runtime": "runsc"}
+        return {"docker": networks["bridge"], **networks, "published": published, "gvisor": gvisor}
+
     def readiness(self, options: Any | None = None) -> Readiness:
         """Whether an engine answers or one can be started, and whether the kernel has what the network needs."""
         own = None if options is None else options.dockerd
@@ -215,6 +222,7 @@ class Docker(Environment):
             launcher = stack.enter_context(Launcher(attached, request.name, why, variables))
             launcher.tells_use = options.runtime != "runsc"
             site = DockerSite(request, made, container, addresses, notes, launcher)
+            site.reached = request.reached if options.publish else {}
             if options.runtime == "runsc" and options.network == "host":
                 site.listening = gvisor.listening_outside(made.host, site.pid)
             yield site
@@ -257,7 +265,8 @@ def _attach(stack: ExitStack, options: DockerOptions, request: SiteRequest, made
 
 def _ports(options: DockerOptions, request: SiteRequest, host: Host, network: Any) -> dict[str, tuple[str, int]]:
     on = _published_on(options, request, host, network)
-    return {f"{port}/{transport}": (on, port) for transport, port in request.ports} if options.publish else {}
+    ports = request.ports if options.publish else ()
+    return {f"{port.listens}/{port.transport}": (on, port.reached) for port in ports}
 
 
 def _published_on(options: DockerOptions, request: SiteRequest, host: Host, network: Any) -> str:

@@ -53,14 +53,14 @@ def _published(options: Any, request: ByHandRequest, differs: tuple[str, ...]) -
     """Each role in a network of its own; clients use the server's published ports."""
     server, client = (IPv4Network(f"198.19.{(request.number + 128 * n) % 256}.0/24") for n in (0, 1))
     on = LOOPBACK if options.publish_on == "loopback" else str(server[1])
-    ports = [f"{on}:{port}:{port}/{transport}" for transport, port in request.ports]
+    ports = [f"{on}:{port.reached}:{port.listens}/{port.transport}" for port in request.ports]
     services = {"server": {**_service(options, "server", str(server[2])), "ports": ports}}
     networks = {"server": _network(options, server, str(server[1]))}
     if "client" in request.inside:
         services["client"] = _service(options, "client", str(client[2]))
         networks["client"] = _network(options, client, str(client[1]))
     of_client = str(client[2]) if "client" in request.inside else str(server[1])
-    return ByHand("", _ANY, on, of_client, ETHERNET_PAYLOAD, services, networks, differs=differs)
+    return ByHand("", _ANY, on, of_client, ETHERNET_PAYLOAD, services, networks, differs=differs, published=True)
 
 
 def _why_not(options: Any, request: ByHandRequest) -> str:

@@ -11,7 +11,6 @@ from weighbridge.engines.network_problems import (
     ONE_WAY,
     apart_from_client,
     attach_problems,
-    fixed_port_problems,
     needs_bridge,
 )
 from weighbridge.linux.memory_room import mib
@@ -134,5 +133,3 @@ def _out_of_reach(options: Any, needs: Needs) -> Iterator[str]:
         yield "ipvlan_mode: l3 needs routes between the two hosts, which Weighbridge does not add: use l2"
     if needs.server_calls_client and options.publish:
         yield ONE_WAY
-    if options.publish:
-        yield from fixed_port_problems(needs)

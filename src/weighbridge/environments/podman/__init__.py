@@ -67,6 +67,10 @@ class PodmanEnvironment(Environment):
         """Combinations of options that cannot work, and networks that cannot carry what the study asks."""
         return list(problems(options, needs))
 
+    def weighed_in(self) -> Mapping[str, Mapping[str, Any]]:
+        """As root has it, and as a user has it."""
+        return {"podman": {}, "podman-rootless": {"rootless": True}}
+
     def readiness(self, options: Any | None = None) -> Readiness:
         """Whether podman, its runtime and what its network needs are there; starts nothing."""
         return readiness(options)
@@ -126,6 +130,7 @@ class PodmanEnvironment(Environment):
                 notes["pasta"] = f"connected by Weighbridge: podman {made.version} cannot"
             addresses = _addresses(options, request, own, gateway)
             site = PodmanSite(request, made, launcher, addresses, pid, group, options.joined != "host")
+            site.reached = request.reached if options.publish else {}
             site.notes |= notes | {f"not honoured: {limit}": reason for limit, reason in refused.items()}
             stack.callback(site.thaw)  # frozen, its launcher would not hear that it is to end
             yield site
@@ -224,8 +229,8 @@ def _ports(options: PodmanOptions, request: SiteRequest, gateway: str) -> list[s
     on = _published_on(options, request, gateway)
     return [
         word
-        for port, transport in ((port, transport) for transport, port in request.ports)
-        for word in ("--publish", f"{on}:{port}:{port}/{transport}")
+        for port in request.ports
+        for word in ("--publish", f"{on}:{port.reached}:{port.listens}/{port.transport}")
     ]
 
 
@@ -233,7 +238,14 @@ def _forwarded(options: PodmanOptions, request: SiteRequest) -> dict[str, list[s
     """By transport what pasta is to forward, in its own words."""
     on = _published_on(options, request, "")
     ports = request.ports if options.publish else ()
-    return {kind: [f"{on}/{port}" for transport, port in ports if transport == kind] for kind in ("tcp", "udp")}
+    return {
+        kind: [
+            f"{on}/{port.reached}" + (f":{port.listens}" if port.listens != port.reached else "")
+            for port in ports
+            if port.transport == kind
+        ]
+        for kind in ("tcp", "udp")
+    }
 
 
 def _published_on(options: PodmanOptions, request: SiteRequest, gateway: str) -> str:

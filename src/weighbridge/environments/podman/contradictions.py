@@ -8,7 +8,6 @@ from weighbridge.engines.network_problems import (
     NO_NETWORK,
     ONE_WAY,
     apart_from_client,
-    fixed_port_problems,
 )
 from weighbridge.model.environment import Needs
 
@@ -51,5 +50,3 @@ def _out_of_reach(options: Any, needs: Needs) -> Iterator[str]:
         yield LOOPBACK_IS_HERE
     if needs.server_calls_client and (options.publish or network in IN_USER_SPACE):
         yield ONE_WAY
-    if options.publish:
-        yield from fixed_port_problems(needs)

@@ -9,7 +9,7 @@ from uuid import uuid4
 
 from pydantic import Field
 
-from weighbridge.engines.network_problems import fixed_port_problems, network_problems
+from weighbridge.engines.network_problems import network_problems
 from weighbridge.engines.virtualbox import FOLDERS, VirtualBoxTraces
 from weighbridge.environments.virtualbox import commands
 from weighbridge.environments.virtualbox.commands import DISK_DRIVERS, NICS, Disk, Nic, VirtualMachine
@@ -80,7 +80,6 @@ class Virtualbox(Environment):
             found.append("network: nat takes connections from outside only: put the client outside of it")
         if needs.server_calls_client and options.network == "nat":
             found.append("a forwarded port carries connections to the server only; a workload needs both ways")
-        found += fixed_port_problems(needs) if options.network == "nat" else ()
         return found
 
     def readiness(self, options: Any | None = None) -> Readiness:
@@ -138,6 +137,7 @@ class Virtualbox(Environment):
                 notes["not honoured: no limit of memory"] = f"a machine has a size: {memory >> 20} MiB"
             own = joined.own if joined else "127.0.0.1"
             site = GuestSite(request, launcher, group, (address, own), LAYER, notes, has_data=len(machine.disks) > 1)
+            site.reached = request.reached if options.network == "nat" else {}
             try:
                 yield site
             finally:  # frozen, it would not hear that it is to end

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from weighbridge.model.command import Transport
+from weighbridge.model.command import PublishedPort
 
 Words = tuple[str, ...]
 Nic = Literal["e1000", "virtio"]
@@ -79,9 +79,16 @@ def host_only(link: str, own: str, gateway: str) -> Attachment:
     return Attachment(("hostonly", "--host-only-adapter1", link), own, gateway)
 
 
-def translated(outside: str, ports: Iterable[tuple[Transport, int]]) -> Attachment:
+def translated(outside: str, ports: Iterable[PublishedPort]) -> Attachment:
     """VirtualBox's own translation of addresses: ``ports`` of ``outside`` on the host lead to the machine."""
-    rules = (word for how, port in ports for word in ("--nat-pf1", f"{how}{port},{how},{outside},{port},,{port}"))
+    rules = (
+        word
+        for port in ports
+        for word in (
+            "--nat-pf1",
+            f"{port.transport}{port.reached},{port.transport},{outside},{port.reached},,{port.listens}",
+        )
+    )
     return Attachment(("nat", *rules), "10.0.2.15", "10.0.2.2")
 
 

@@ -1,4 +1,4 @@
-"""The addresses of network namespaces: no two runs have the same, and none that the host has a route to."""
+"""The addresses of cables to network namespaces: no two runs have the same, and none that the host has a route to."""
 
 from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv4Network
@@ -7,8 +7,8 @@ from typing import Any, cast
 
 import pytest
 
-from weighbridge.environments import netns
 from weighbridge.errors import Unavailable
+from weighbridge.hosts import cable
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import Host, RunContext
 
@@ -39,13 +39,13 @@ class Run:
 
 
 def block(run: str, *routes: str) -> IPv4Network:
-    first = netns._free_block(cast(RunContext, Run(run)), cast(Host, Routed(routes)))
-    return IPv4Network(f"{netns._address(first)}/30")
+    first = cable._free_block(cast(RunContext, Run(run)), cast(Host, Routed(routes)))
+    return IPv4Network(f"{cable._address(first)}/30")
 
 
 @pytest.fixture(autouse=True)
 def _from_the_start(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(netns, "_networks", cast(Any, iter(range(2**20))))
+    monkeypatch.setattr(cable, "_networks", cast(Any, iter(range(2**20))))
 
 
 def test_two_runs_and_two_sites_have_different_networks():
@@ -56,9 +56,9 @@ def test_two_runs_and_two_sites_have_different_networks():
 
 def test_a_network_that_the_host_has_a_route_to_is_passed_over(monkeypatch: pytest.MonkeyPatch):
     taken = block("6e57d057a0e1")
-    monkeypatch.setattr(netns, "_networks", cast(Any, iter(range(2**20))))
+    monkeypatch.setattr(cable, "_networks", cast(Any, iter(range(2**20))))
     assert block("6e57d057a0e1", str(taken)).network_address == IPv4Address(taken.network_address + 4)
-    monkeypatch.setattr(netns, "_networks", cast(Any, iter(range(2**20))))
+    monkeypatch.setattr(cable, "_networks", cast(Any, iter(range(2**20))))
     with pytest.raises(Unavailable, match=r"uses all of 198\.18\.0\.0/16"):
         block("6e57d057a0e1", "198.18.0.0/16")
 
@@ -92,7 +92,7 @@ def test_companions_are_reached_also_where_the_engine_drops_what_is_routed_to_th
     host: Any = RoutingHost(saved)
     companions = SimpleNamespace(subnet="172.17.0.0/16", link="wb-0a1b2c-0")
     request: Any = SimpleNamespace(host=host, companions=companions, run=SimpleNamespace(id="0123456789ab"))
-    with netns._routed(request, "wb-x", 1):
+    with cable._routed(request, "wb-x", 1):
         added = [each for each in host.commands if " -I " in each]
     assert [each.split()[3] for each in added] == tables
     removed = [each for each in host.commands if " -D " in each]

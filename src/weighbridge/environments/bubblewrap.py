@@ -1,0 +1,181 @@
+"""Bubblewrap: the userland in the sandbox of Flatpak and of many agents, without an engine, also for a user."""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from weighbridge.errors import Unavailable
+from weighbridge.hosts import cable
+from weighbridge.hosts.chroot import ChrootSite, Parts, Started, started
+from weighbridge.hosts.isolation import first_process, isolation
+from weighbridge.launcher.within import within
+from weighbridge.linux import user_namespaces
+from weighbridge.linux.packages import install_here
+from weighbridge.linux.process import mounted_by, run
+from weighbridge.model.command import Command
+from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
+from weighbridge.model.plugin import Readiness
+from weighbridge.model.site import DATA, Site, SiteRequest
+
+LAUNCHER = "/run/weighbridge-launcher"
+_ISOLATED = (
+    "--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts", "--unshare-cgroup-try",
+    "--cap-drop", "ALL", "--new-session", "--die-with-parent",
+)  # fmt: skip
+"""As Flatpak and agents have it: one user, who has no capabilities; bwrap itself allows no new privileges."""
+_OF_THE_KERNEL = ("--proc", "/proc", "--dev", "/dev")
+_TRY = ("bwrap", *_ISOLATED, "--ro-bind", "/", "/", *_OF_THE_KERNEL, "--", "/bin/sh", "-c", ":")
+_LAYER = """set -e
+exec 3<"$1"
+mount -t tmpfs -o mode=0755 "$3" "$1"
+mkdir "$1/upper" "$1/work"
+chmod --reference=/proc/self/fd/3 "$1/upper"
+exec 4<"$1/upper" 5<"$1/work"
+mount -t overlay -o "lowerdir=/proc/self/fd/3,upperdir=/proc/self/fd/4,workdir=/proc/self/fd/5$2" "$3" "$1"
+exec 3<&- 4<&- 5<&-
+shift 3
+exec "$@"
+"""
+"""Makes a layer in memory over a folder, as natively, in a mount namespace of its own: not every bwrap can."""
+
+
+class BubblewrapOptions(EnvironmentOptions):
+    """``own`` is a network namespace that a veth pair joins to the host, as that of ``netns``."""
+
+    network: Annotated[Literal["host", "own"], Field(description="The host's network, or one of its own")] = "host"
+
+
+class Bubblewrap(Environment):
+    """What a sandbox of namespaces alone costs: no image, no engine, no filter of system calls."""
+
+    kind = "bubblewrap"
+    summary = "bwrap, the sandbox of Flatpak and of many agents, with the host's network or one of its own"
+    options = BubblewrapOptions
+    limited_by_host = True
+    mounts = frozenset({"folder"})
+    storage = "directory"
+    shares_root = True
+    programs: ClassVar = ("bwrap",)
+
+    def problems(self, options: Any, *, needs: Needs) -> list[str]:
+        """A network of its own ends at its host."""
+        return cable.problems(needs) if options.network == "own" else []
+
+    def way_to_companions(self, options: Any) -> str:
+        """As natively, or as from a network namespace."""
+        return "routed by the host to the bridge" if options.network == "own" else "host to bridge"
+
+    def readiness(self, options: Any | None = None) -> Readiness:
+        """Ready where a sandbox was made: for root, and where user namespaces are allowed."""
+        try:
+            done = run(Command(_TRY, 10))
+        except Unavailable as missing:
+            return Readiness(False, str(missing), install_here(self.programs))
+        if done.returncode != 0:
+            refusal = user_namespaces.refusal("bwrap") or (done.last_words, "run as root, outside of a container")
+            return Readiness(False, *refusal)
+        behind_cable = options is not None and options.network == "own"
+        return cable.WITHOUT_CABLE if behind_cable and os.geteuid() != 0 else Readiness(True)
+
+    def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
+        """A cable to the host, without root."""
+        return cable.unmet(needs) if options.network == "own" else None
+
+    @contextmanager
+    def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
+        """A sandbox in its own control group; with a network of its own joined to the host once it runs."""
+        if request.userland.process.uid is not None:
+            user = request.userland.process.user("root")
+            raise Unavailable(f"{request.name}: a sandbox has one user, and cannot run an image's programs as {user}")
+        own_network = options.network == "own"
+
+        def argv(parts: Parts) -> tuple[str, ...]:
+            return within(request.host, request.run, parts.group, *command(request, parts, own_network=own_network))
+
+        with started(request, argv) as running, ExitStack() as stack:
+            site = Sandbox(request, running, own_network=own_network)
+            stack.callback(site.thaw)  # frozen, its launcher would not hear that it is to end
+            if own_network:
+                stack.enter_context(cable.joined(request, site))
+            yield site
+
+
+class Sandbox(ChrootSite):
+    """A running sandbox. Implements ``Site``; its first process is bwrap's own, which waits for the others."""
+
+    def __init__(self, request: SiteRequest, started: Started, *, own_network: bool) -> None:
+        super().__init__(request, started, own_network=own_network)
+        self._first_of = started.group or started.process.pid
+        self._pid: int | None = None
+
+    @property
+    def pid(self) -> int:
+        """That first process, in the host's own numbers: looked for once it is asked for, not while it is opened."""
+        if self._pid is None:
+            self._pid = first_process(self.host, self._first_of, self.name)
+        return self._pid
+
+    def facts(self) -> Mapping[str, str]:
+        """As of a chroot, with the network, the version of bwrap and what isolates it."""
+        version = self.host.run(Command(("bwrap", "--version"), 20)).text.strip()
+        network = "own" if self._own_network else "host"
+        return {
+            **super().facts(),
+            "network": network,
+            "bubblewrap": version or "unknown",
+            **isolation(self.host, self.pid),
+        }
+
+
+def command(request: SiteRequest, parts: Parts, *, own_network: bool) -> tuple[str, ...]:
+    """The argument list (bwrap(1)) that starts the launcher in a sandbox, behind that of a layer where there is one.
+
+    The root is read-only; /tmp, /run and /dev are in memory, of the size that bwrap gives them. The user is root, as
+    natively, but of this machine's own programs.
+    """
+    userland = request.userland
+    user, group = (os.geteuid(), os.getegid()) if userland.of_this_machine else (0, 0)
+    folder = str(Path(userland.layered).resolve()) if userland.layered else ""
+    binds = [
+        *(("--bind", parts.data, DATA) if parts.data else ()),
+        *(("--ro-bind", parts.hosts, "/etc/hosts") if parts.hosts else ()),
+        *(_resolver() if userland.of_this_machine else ()),
+        *(("--bind", folder, folder) if folder else ()),
+        *("--ro-bind", parts.launcher, LAUNCHER),
+    ]
+    return (
+        *(_layer(request, folder) if folder else ()),
+        "bwrap",
+        *_ISOLATED,
+        *(("--unshare-net",) if own_network else ()),
+        *("--uid", str(user), "--gid", str(group)),
+        *("--ro-bind", parts.root, "/"),
+        *("--ro-bind", "/sys", "/sys"),
+        *_OF_THE_KERNEL,
+        *("--tmpfs", "/tmp"),  # noqa: S108
+        *("--tmpfs", "/run"),
+        *binds,
+        *("--chdir", "/"),
+        "--",
+        LAUNCHER,
+    )
+
+
+def _layer(request: SiteRequest, folder: str) -> tuple[str, ...]:
+    """A user mounts it in a user namespace, where it takes other attributes (mount(8), overlay)."""
+    user = () if request.host.root else ("--map-root-user",)
+    name = mounted_by(request.run.id)
+    return ("unshare", *user, "--mount", "sh", "-c", _LAYER, "layer", folder, ",userxattr" if user else "", name)
+
+
+def _resolver() -> tuple[str, ...]:
+    """Where this machine's resolv.conf is a link into /run (systemd-resolved): what it leads to is there, too."""
+    place = Path("/etc/resolv.conf").resolve()
+    return ("--ro-bind-try", str(place), str(place)) if place.is_relative_to("/run") else ()
+
+
+PLUGIN = Bubblewrap()

@@ -1,0 +1,132 @@
+"""A veth pair that joins a network namespace to its host: two addresses, and a route to companions. No engine."""
+
+import contextlib
+import itertools
+import os
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+
+from weighbridge.errors import Unavailable
+from weighbridge.hosts.bridge import routes_of
+from weighbridge.hosts.chroot import ChrootSite
+from weighbridge.linux import links, network
+from weighbridge.linux.links import must, must_tell
+from weighbridge.linux.network import in_network_of
+from weighbridge.linux.process import link_prefix
+from weighbridge.model.command import Command
+from weighbridge.model.environment import Needs
+from weighbridge.model.host import Host, RunContext
+from weighbridge.model.plugin import Readiness
+from weighbridge.model.site import SiteRequest
+
+NETWORK = (198, 18)
+"""198.18.0.0/15 is set aside for measuring networks (RFC 2544), so it collides with nobody's addresses."""
+
+NO_CABLE = (
+    "only root can join a network namespace to its host, and that of a user has no other interface than loopback",
+    "run as root, or weigh a program that has no server",
+)
+WITHOUT_CABLE = Readiness(True, NO_CABLE[0], caveat="programs without a server")
+"""What is ready for a user who is not root."""
+_numbers = itertools.count()
+_networks = itertools.count()
+_BLOCKS = 2**14
+"""Networks of four addresses in its half of them; the other half is that of bridges."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cable:
+    """``link`` is the host's end; the other is eth0 of the network namespace, with the ``address``."""
+
+    link: str
+    address: str
+
+
+def problems(needs: Needs) -> list[str]:
+    """Why a study cannot have such a network: its addresses are known on its own host only."""
+    text = "its network ends at its host: put both roles on one host, or use docker with attach: interface"
+    return [text] if needs.apart and needs.network else []
+
+
+def unmet(needs: Needs) -> Readiness | None:
+    """Return what this machine's user lacks for a server behind a cable; None where that is nothing."""
+    here = [host for host in needs.holding.values() if host.this_machine]
+    return Readiness(False, *NO_CABLE) if needs.network and here and os.geteuid() != 0 else None
+
+
+@contextmanager
+def joined(request: SiteRequest, site: ChrootSite) -> Iterator[Cable | None]:
+    """Join a site's own network to its host, where root does it; with it a route to the request's companions.
+
+    Sets the site's addresses. None for a user, whose network has its own loopback interface alone: Unavailable where
+    it needs more.
+    """
+    if not request.host.root:
+        if request.companions is not None or request.apart:
+            raise Unavailable(": ".join(NO_CABLE))
+        site.address = site.listen = "127.0.0.1"
+        site.notes["link"] = f"none: {NO_CABLE[0]}"
+        yield None
+        return
+    name = f"{link_prefix(request.run.id)}v{next(_numbers) % 1000}"
+    with ExitStack() as stack:
+        site.address = site.listen = stack.enter_context(_link(request, name, site.pid))
+        if request.companions is not None:
+            stack.enter_context(_routed(request, name, site.pid))
+        yield Cable(name, site.address)
+
+
+@contextmanager
+def _link(request: SiteRequest, name: str, pid: int) -> Iterator[str]:
+    """A veth pair between the host and the namespace of ``pid``; gives the address at the far end."""
+    host, block = request.host, _free_block(request.run, request.host)
+    ours, theirs = (_address(block + offset) for offset in (1, 2))
+    must(host, "ip", "link", "add", name, "type", "veth", "peer", "name", "eth0", "netns", str(pid))
+    try:
+        must(host, "ip", "address", "add", f"{ours}/30", "dev", name)
+        must(host, "ip", "link", "set", name, "up")
+        must(host, *in_network_of(pid), "ip", "address", "add", f"{theirs}/30", "dev", "eth0")
+        for device in ("lo", "eth0"):
+            must(host, *in_network_of(pid), "ip", "link", "set", device, "up")
+        yield theirs
+    finally:
+        with contextlib.suppress(Unavailable):
+            must(host, "ip", "link", "delete", name)
+
+
+@contextmanager
+def _routed(request: SiteRequest, name: str, pid: int) -> Iterator[None]:
+    """A route to the companions' bridge and back, which the packet filter lets pass: an engine sets it to drop.
+
+    Docker 28 drops what is routed to its containers already in table raw. The engine has the host forward packets
+    already. The rules end with the run by `links.remove_all`, too.
+    """
+    assert request.companions is not None
+    host, there = request.host, request.companions
+    gateway = must_tell(host, "ip", "-o", "-4", "address", "show", "dev", name).split()[3].split("/")[0]
+    must(host, *in_network_of(pid), "ip", "route", "add", there.subnet, "via", gateway)
+    ways = [links.rule(one, request.run.id, other) for one, other in ((name, there.link), (there.link, name))]
+    places = [("filter", "FORWARD", way) for way in ways]
+    if links.drops_routed(must_tell(host, "iptables-save"), there.link):
+        places.append(("raw", "PREROUTING", links.rule_to_subnet(name, there.subnet, request.run.id)))
+    with ExitStack() as stack:
+        for table, chain, way in places:
+            must(host, "iptables", "--wait", "-t", table, "-I", chain, *way)
+            stack.callback(host.run, Command(("iptables", "--wait", "-t", table, "-D", chain, *way), 10))
+        yield
+
+
+def _free_block(run: RunContext, host: Host) -> int:
+    """The first of four addresses that the host has no route to; where to begin to look depends on the run."""
+    routes = routes_of(host)
+    for _ in range(_BLOCKS):
+        block = 4 * ((int(run.id, 16) + next(_networks)) % _BLOCKS)
+        if network.route_in(routes, f"{_address(block)}/30") is None:
+            return block
+    raise Unavailable(f"host {host.name} uses all of {_address(0)}/16: no network is left for a namespace")
+
+
+def _address(number: int) -> str:
+    first, second = NETWORK
+    return f"{first}.{second + (number >> 16 & 1)}.{number >> 8 & 255}.{number & 255}"
