@@ -188,7 +188,7 @@ def continued(monkeypatch):
         stand_in = Continued(factor, ended)
         monkeypatch.setattr("weighbridge.runner.run.run_study", stand_in)
         monkeypatch.setattr("weighbridge.cli.approval.confirm_continued", lambda directory, yes: False)
-        monkeypatch.setattr("weighbridge.cli.gate_extension.study_of", study_like)
+        monkeypatch.setattr("weighbridge.runner.run.study_of", study_like)
         return stand_in
 
     return use
@@ -389,7 +389,7 @@ def test_an_interruption_leaves_enough_to_go_on(weighbridge, run, continued):  #
 
 
 def test_a_run_that_is_read_only_is_judged_with_a_note(weighbridge, run, monkeypatch):  # noqa: F811
-    monkeypatch.setattr("weighbridge.cli.gate_looks.os.access", lambda path, mode: mode != os.W_OK)
+    monkeypatch.setattr("weighbridge.cli.gate.os.access", lambda path, mode: mode != os.W_OK)
     said = weighbridge("gate", run, "--budget", KEPT)
     assert said.code == 0 and "is not kept with the run" in said.err
     with RunStore(run) as store:

@@ -46,7 +46,7 @@ def schema_of(document: Document) -> dict[str, Any]:
     from weighbridge.replication.document import ReplicationDocument
     from weighbridge.report.export.compare_document import CompareDocument, HistoryDocument
     from weighbridge.report.export.document import Report
-    from weighbridge.report.export.gate_document import GateDocument
+    from weighbridge.report.export.gate import GateDocument
 
     types: dict[Document, Any] = {
         Document.REPORT: Report,

@@ -1,7 +1,6 @@
 """A run for machines: the document of ``report --json``."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, fields, is_dataclass
 from typing import Any
 
@@ -10,7 +9,6 @@ from pydantic import BaseModel
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.bottleneck import Bottleneck
 from weighbridge.analysis.comparisons import difference_unit
-from weighbridge.analysis.gate import Finding
 from weighbridge.analysis.latency import PERCENTS
 from weighbridge.analysis.merged_latency import Latency, LatencyReport
 from weighbridge.analysis.program_use import program_use
@@ -24,7 +22,6 @@ from weighbridge.report.export.document import (
     CurveRow,
     Hidden,
     Interval,
-    LimitAnswer,
     Noise,
     Peak,
     PeakCost,
@@ -240,21 +237,6 @@ def _session(analysis: Analysis, number: int) -> SessionRow:
 def _noise(noise: tuple[float, float] | None) -> Noise:
     low, high = noise or (None, None)
     return {"noise_low": low, "noise_high": high}
-
-
-def limits_json(analysis: Analysis, findings: Sequence[Finding]) -> list[LimitAnswer]:
-    """Give what ``report --json --fail-if ...`` adds as ``limits``: one object per limit and comparison."""
-    found: list[LimitAnswer] = []
-    for finding in findings:
-        target = finding.target
-        cost = target.row.cost if target.row is not None else None
-        found.append({
-            "limit": finding.limit.text, "environment": target.environment,
-            **within_json(analysis, target.environment), "workload": target.workload, "metric": target.metric,
-            "outcome": finding.outcome, "reason": finding.reason,
-            **worsening_json(cost, target.report.unit if target.report else ""), "blocks": finding.blocks,
-        })  # fmt: skip
-    return found
 
 
 def cost_json(analysis: Analysis, report: MetricReport, row: Comparison, against: str | None = None) -> CostRow:
