@@ -216,8 +216,8 @@ def _questions(budgets: Sequence[str], against: Path | None, margin: str | None)
     from weighbridge.store.run import RunStore
 
     if not budgets and against is None and margin is None:
-        told = "say what costs may be: --budget 'ENVIRONMENT.WORKLOAD.METRIC<=35%', or --against RUN --margin 3%"
-        fail(told, WRONG_COMMAND_LINE)
+        message = "say what costs may be: --budget 'ENVIRONMENT.WORKLOAD.METRIC<=35%', or --against RUN --margin 3%"
+        fail(message, WRONG_COMMAND_LINE)
     if margin is not None and against is None:
         fail(
             "--margin is by what costs may have become worse: name the earlier run, --against RUN", WRONG_COMMAND_LINE
@@ -285,8 +285,10 @@ def _keep_first_look(
     if keeps:
         _keep_look(store, spending, still_open, None)
     else:
-        told = f"{store.directory} cannot be written to: this look is not kept with the run. A gate of a longer copy"
-        err().print(f"note: {told} would not know of it, and could err more often", markup=False)
+        message = (
+            f"{store.directory} cannot be written to: this look is not kept with the run. A gate of a longer copy"
+        )
+        err().print(f"note: {message} would not know of it, and could err more often", markup=False)
 
 
 def _extend(

@@ -42,7 +42,7 @@ def schema_of(document: Document) -> dict[str, Any]:
 
     from pydantic import TypeAdapter
 
-    from weighbridge.cli.plan_document import PlanDocument
+    from weighbridge.cli.plan import PlanDocument
     from weighbridge.replication.document import ReplicationDocument
     from weighbridge.report.export.compare_document import CompareDocument, HistoryDocument
     from weighbridge.report.export.document import Report
