@@ -16,9 +16,7 @@ from weighbridge.runner import device_interrupts, userlands
 from weighbridge.runner import run as running
 from weighbridge.store.run import RunStore
 
-from .test_commands import Weighbridge, finished, ready, run, users_machine, weighbridge
-
-__all__ = ["finished", "ready", "run", "weighbridge"]
+from .command_line import Weighbridge, users_machine
 
 
 def test_doctor_says_what_makes_the_rest_ready(weighbridge: Weighbridge):

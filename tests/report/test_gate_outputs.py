@@ -2,6 +2,8 @@
 
 import json
 import re
+from dataclasses import replace
+from typing import get_args
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -12,9 +14,9 @@ from documents import fits
 from report.made_up_runs import TCP, THROUGHPUT, Workload
 from weighbridge import registry
 from weighbridge.analysis.analyse import analyse
-from weighbridge.analysis.gate import judge, judge_gate
+from weighbridge.analysis.gate import Reason, judge, judge_gate
 from weighbridge.analysis.gate_looks import Spending
-from weighbridge.analysis.requirement import BUDGET, LIMIT, parse_requirement
+from weighbridge.analysis.requirement import BUDGET, LIMIT, MARGIN, parse_requirement
 from weighbridge.cli.schema import Document
 from weighbridge.report.export.gate import (
     bmf,
@@ -61,6 +63,18 @@ def test_for_people(judged):
     assert host.startswith("passed: host.tcp.throughput: ") and "(10 blocks)" in host
     assert noisy.endswith("the budget is inside the interval")
     assert gate_answer(gate) == "Gate failed: 1 of 3 over budget, 1 of 3 undecided."
+
+
+def test_every_reason_has_words_whichever_way_a_requirement_is_spelled(judged):
+    gate, _, analysis = judged
+    margin = replace(gate.findings[0], requirement=parse_requirement("3%", MARGIN))
+    for finding in (gate.findings[0], margin):
+        every = [replace(finding, reason=reason) for reason in get_args(Reason)]
+        whys = [row.why for row in gate_rows(replace(gate, findings=tuple(every)), analysis)]
+        assert all(whys) and len(set(whys)) == len(every)
+    spent = replace(gate.findings[0], outcome="undecided", reason="spent")
+    (row,) = gate_rows(replace(gate, findings=(spent,)), analysis)
+    assert row.why == "earlier gates of this run have spent all of the error: measure a new run"
 
 
 def test_limits_for_people(judged):

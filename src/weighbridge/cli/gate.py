@@ -196,15 +196,15 @@ class Questions:
 
         if self.against is None or self.margin is None:
             analysis = analyse(store)
-            gate = _checked(lambda: judge_gate(self.budgets, store, analysis, spending))
+            gate = checked(lambda: judge_gate(self.budgets, store, analysis, spending))
             return JudgedRun(gate, analysis, None, spending)
         now, against, margin = read_run(store), self.against, self.margin
         if now.analysis.run_id == against.analysis.run_id:
             fail(f"--against: {against.name} is the run that is judged: name an earlier one", WRONG_COMMAND_LINE)
         plan = against.analysis.context.plan if against.analysis.context else None
         looks = max(looks_beside(store), plan.looks if plan else 1)
-        changes = _checked(lambda: judge_changes(margin, now, against, spending, looks))
-        gate = _checked(lambda: judge_gate(self.budgets, store, now.analysis, spending, changes))
+        changes = checked(lambda: judge_changes(margin, now, against, spending, looks))
+        gate = checked(lambda: judge_gate(self.budgets, store, now.analysis, spending, changes))
         return JudgedRun(gate, now.analysis, against.analysis.run_id, spending)
 
 
@@ -224,16 +224,16 @@ def _questions(budgets: Sequence[str], against: Path | None, margin: str | None)
         )
     if against is not None and margin is None:
         fail("--against needs a margin: by what costs may have become worse, like --margin 3%", WRONG_COMMAND_LINE)
-    required = _checked(lambda: tuple(parse_requirement(each, BUDGET) for each in budgets))
+    required = checked(lambda: tuple(parse_requirement(each, BUDGET) for each in budgets))
     if against is None or margin is None:
         return Questions(required)
-    most = _checked(lambda: parse_requirement(margin, MARGIN), "--margin")
+    most = checked(lambda: parse_requirement(margin, MARGIN), "--margin: ")
     with RunStore(run_directory(against)) as store:
         return Questions(required, most, read_run(store, str(against)))
 
 
-def _checked(judge: Callable[[], T], option: str = "--budget") -> T:
-    """What is made of an expression; a wrong one is a wrong command line."""
+def checked(judge: Callable[[], T], prefix: str = "--budget: ") -> T:
+    """Return what is made of requirements; a wrong one is a wrong command line."""
     from weighbridge.analysis.changed_settings import OtherQuestionError
     from weighbridge.analysis.requirement import RequirementError
     from weighbridge.model.text import printable
@@ -243,7 +243,7 @@ def _checked(judge: Callable[[], T], option: str = "--budget") -> T:
     except OtherQuestionError as error:
         raise RunDirectoryError(f"--against: {printable(str(error))}") from None
     except RequirementError as error:
-        fail(f"{option}: {printable(str(error))}", WRONG_COMMAND_LINE)
+        fail(f"{prefix}{printable(str(error))}", WRONG_COMMAND_LINE)
 
 
 @contextmanager

@@ -2,21 +2,21 @@
 
 import gc
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import typer
 
-from weighbridge.cli.output import WRONG_COMMAND_LINE, JsonFlag, err, examples, fail, out, print_json
+from weighbridge.cli.gate import checked
+from weighbridge.cli.output import JsonFlag, err, examples, fail, out, print_json
 from weighbridge.errors import LimitExceeded, LimitUndecided
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from weighbridge.analysis.gate import Finding
     from weighbridge.analysis.results import Analysis
 
-
-T = TypeVar("T")
+PREFIX = "--fail-if "
 
 
 def register(app: typer.Typer) -> None:
@@ -62,11 +62,11 @@ def register(app: typer.Typer) -> None:
         from weighbridge.store.run import RunStore
 
         gc.set_threshold(100_000)  # what a run has is needed to the end: looking for waste took a tenth of the time
-        limits = _checked(lambda: [parse_requirement(each, LIMIT) for each in fail_if])  # before a run is read
+        limits = checked(lambda: [parse_requirement(each, LIMIT) for each in fail_if], PREFIX)  # before a run is read
         run = run_directory(run)
         with RunStore(run) as store:
             analysis = analyse(store)
-            findings = _checked(lambda: judge(limits, analysis))  # before anything is written
+            findings = checked(lambda: judge(limits, analysis), PREFIX)  # before anything is written
             if as_json:
                 document = report_json(store, analysis)
                 if limits:
@@ -93,17 +93,6 @@ def register(app: typer.Typer) -> None:
             if finding.outcome == "kept":
                 out().print(printable(limit_sentence(finding, analysis)), markup=False, soft_wrap=True)
         _answer(findings, analysis)
-
-
-def _checked(read: "Callable[[], Sequence[T]]") -> "Sequence[T]":
-    """What is read of the limits; a wrong one is a wrong command line."""
-    from weighbridge.analysis.requirement import RequirementError
-    from weighbridge.model.text import printable
-
-    try:
-        return read()
-    except RequirementError as error:
-        fail(f"--fail-if {printable(str(error))}", WRONG_COMMAND_LINE)
 
 
 def _answer(findings: "Sequence[Finding]", analysis: "Analysis") -> None:
