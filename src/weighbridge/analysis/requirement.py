@@ -238,7 +238,7 @@ def _unknown(reading: tuple[str, str, str], analysis: Analysis) -> list[str]:
     if not cells:
         known = [*map(_as_written, analysis.labels), *(_workload_of(label)[0] for label in analysis.labels)]
         problems.append(f"there is no workload '{workload}'{_nearest(workload, known)}")
-    metrics = {each.metric for each in analysis.metrics if not cells or each.label in cells}
+    metrics = dict.fromkeys(each.metric for each in analysis.metrics if not cells or each.label in cells)
     measured = {each.label for each in analysis.metrics}
     if metric not in metrics and (not cells or workload == EVERY or measured & set(cells)):
         problems.append(f"there is no metric '{metric}' of workload '{workload}'{_nearest(metric, metrics)}")
