@@ -4,11 +4,11 @@ import pytest
 
 from report.made_up_runs import LOSS, TCP, THROUGHPUT, Workload
 from weighbridge.analysis.between_runs import compare_runs
-from weighbridge.analysis.budget import parse_margin
 from weighbridge.analysis.compared_run import OtherQuestionError, read_run
-from weighbridge.analysis.gate_answer import judge_gate
+from weighbridge.analysis.gate import judge_gate
 from weighbridge.analysis.gate_changes import judge_changes
-from weighbridge.analysis.gate_spending import Spending
+from weighbridge.analysis.gate_looks import Spending
+from weighbridge.analysis.requirement import MARGIN, parse_requirement
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
 
@@ -19,13 +19,13 @@ BASE = {"costs": {"bridge": 1.2}, "blocks": 15, "workloads": TCP_ALONE}
 def changes(run, before, after, margin, share=1.0):
     stores = [run(**{**BASE, "seed": 7, **before}), run(**{**BASE, "seed": 8, **after})]
     old, new = (read_run(each, f"run{number}") for number, each in enumerate(stores))
-    found = judge_changes(parse_margin(margin), new, old, Spending(now=share), 1)
+    found = judge_changes(parse_requirement(margin, MARGIN), new, old, Spending(now=share), 1)
     return judge_gate([], stores[1], new.analysis, Spending(now=share), found)
 
 
 def outcome(made):
     (finding,) = made.findings
-    assert finding.change and finding.target.name == "bridge.tcp.throughput"
+    assert finding.requirement.about == "change" and finding.target.name == "bridge.tcp.throughput"
     return finding.outcome, finding.reason
 
 
@@ -39,7 +39,7 @@ def test_a_cost_that_became_much_worse_fails(run):
 def test_the_change_is_that_of_compare(run):
     stores = [run(**{**BASE, "seed": seed, "costs": {"bridge": cost}}) for seed, cost in ((7, 1.2), (8, 1.4))]
     old, new = (read_run(each, f"run{number}") for number, each in enumerate(stores))
-    ((finding, _),) = judge_changes(parse_margin("3%"), new, old, Spending(now=1.0), 1)
+    ((finding, _),) = judge_changes(parse_requirement("3%", MARGIN), new, old, Spending(now=1.0), 1)
     row = compare_runs(old, new).pairs[0].row("tcp", Level(), "throughput", "bridge")
     assert finding.cost == row.change.worsening_with_allowance
 

@@ -5,12 +5,10 @@ import io
 import json
 import os
 import re
-import shutil
 import sys
 from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
-from typing import NamedTuple
 
 import pytest
 import typer
@@ -19,19 +17,17 @@ from rich.console import Console
 from documents import fits
 from weighbridge import errors
 from weighbridge.cli import approval, output, progress
-from weighbridge.cli.app import app, main
-from weighbridge.cli.doctor import rows_of
+from weighbridge.cli.app import app
 from weighbridge.cli.schema import Document
 from weighbridge.errors import Interrupted, Unavailable, WeighbridgeError
-from weighbridge.linux import process, user_namespaces
 from weighbridge.model.command import Completed
 from weighbridge.model.environment import Environment
 from weighbridge.model.leavings import Leftover
 from weighbridge.model.level import Level
-from weighbridge.model.measurement import Measurement, Metric, Outcome
+from weighbridge.model.measurement import Outcome
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.stored_study import study_json
-from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
+from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.report import html
 from weighbridge.runner import clean as cleaning
@@ -41,90 +37,13 @@ from weighbridge.runner.clean import Found
 from weighbridge.runner.trust import Fault, Foreign
 from weighbridge.store.run import RunStore
 from weighbridge.study.loader import check, load
-from weighbridge.study.profiles import load as load_profile
 from weighbridge.study.schedule import block
 from weighbridge.study.source import bundled, parse
-from weighbridge.userland import build, commands, debian_archive
-from weighbridge.userland.sources import packages
+from weighbridge.userland import build, commands
+
+from .command_line import Weighbridge, one_sentence, users_machine
 
 COMMANDS = sorted(str(command.callback.__name__) for command in app.registered_commands)
-
-
-class Said(NamedTuple):
-    """What a command did: exit code, standard output, standard error."""
-
-    code: int
-    out: str
-    err: str
-
-
-Weighbridge = Callable[..., Said]
-
-
-@pytest.fixture
-def weighbridge(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Weighbridge:
-    """Runs a command line in an empty folder of a machine without programs and engines."""
-
-    def refuse(command, **_):
-        raise Unavailable(f"the program '{command.argv[0]}' is not installed")
-
-    monkeypatch.setattr(process, "Process", refuse)
-    monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
-    monkeypatch.setenv("COLUMNS", "100")
-    for console in (output.out, output.err):
-        console.cache_clear()  # it has the width at its first use
-    folder = tmp_path / "here"
-    folder.mkdir()
-    monkeypatch.chdir(folder)
-
-    def call(*arguments: object) -> Said:
-        capsys.readouterr()
-        monkeypatch.setattr(sys, "argv", ["weighbridge", *map(str, arguments)])
-        try:
-            main()
-            code = 0
-        except SystemExit as end:
-            code = end.code if isinstance(end.code, int) else int(end.code is not None)
-        out, err = capsys.readouterr()
-        assert "Traceback" not in out + err
-        return Said(code, out, err)
-
-    return call
-
-
-def one_sentence(said: Said, code: int, *words: str) -> None:
-    assert said.code == code, said
-    assert said.out == ""
-    (line,) = said.err.splitlines()
-    assert line.startswith("weighbridge: ")
-    assert all(word in line for word in words), line
-
-
-@pytest.fixture
-def run(finished: Path, tmp_path: Path) -> Path:
-    """A finished run of the bundled study, with clients here alone, with made-up numbers."""
-    return Path(shutil.copytree(finished, tmp_path / "run"))
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("finished") / "run"
-    study = load_profile("first-look", "here")
-    with RunStore(folder, writable=True) as store:
-        store.begin(study, {"run_id": "0123456789ab"})
-        store.add_facts("host", {"kernel": "Linux <6.1>", "CPU": "Imaginary"})
-        clock = 1e9
-        for number in range(1, 11):
-            for trial in block(study, number):
-                clock += 1
-                store.save(
-                    TrialRecord(
-                        trial, Outcome.OK, clock, 0.5, 0.4,
-                        measurements=(Measurement(Metric("throughput", "Mbit/s", "higher"), 100 + clock % 7),),
-                        roles=(RoleRecord("client", ("x",), 0, 0.4, b"<script>alert(1)</script>", b""),),
-                    )
-                )  # fmt: skip
-    return folder
 
 
 # -- help ------------------------------------------------------------------------------------------
@@ -311,19 +230,6 @@ def test_the_plan_of_a_precision(weighbridge: Weighbridge, monkeypatch: pytest.M
         assert "native-again (native a second time: shows the noise)" in said
 
 
-def users_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, programs: set[str], ids: str) -> None:
-    """A user's machine with these programs, these subordinate ids and no userland."""
-    usual = Path.read_text
-    monkeypatch.setattr(packages.os, "geteuid", lambda: 4321)
-    monkeypatch.setattr(user_namespaces, "refusal", lambda program="": None)
-    for module, name in ((packages, "_which"), (debian_archive, "which")):
-        monkeypatch.setattr(module, name, lambda program: f"/usr/bin/{program}" if program in programs else None)
-    monkeypatch.setattr(
-        Path, "read_text", lambda path, *a, **k: ids if path.name in {"subuid", "subgid"} else usual(path, *a, **k)
-    )
-    monkeypatch.setenv("WEIGHBRIDGE_CACHE", str(tmp_path / "cache"))
-
-
 @pytest.mark.parametrize(
     ("programs", "ids", "says"),
     [
@@ -390,54 +296,6 @@ def test_the_plan_lists_every_trial_in_order(weighbridge: Weighbridge):
         for n, t in enumerate(planned["trials"], 1)
     ]
     assert planned == json.loads(weighbridge("plan", "first-look", "--json").out)
-
-
-def test_doctor_says_what_makes_the_rest_ready(weighbridge: Weighbridge):
-    found = json.loads(weighbridge("doctor", "--json").out)
-    assert {row["name"] for row in found["environments"]} >= {"native", "docker"}
-    assert {row["name"] for row in found["userlands"]} >= {"packages", "image", "directory", "host"}
-    for section in found.values():
-        for row in section:
-            assert row["ready"] or (row["detail"] and row["remedy"]), row
-    said = weighbridge("doctor")
-    assert said.code == 0
-    assert "not ready" in said.out
-
-
-def test_doctor_says_the_same_thing_once(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    """Without root, in 80 columns: what is lacking and what helps stand there once, whatever lacks it."""
-    users_machine(monkeypatch, tmp_path, programs={"mmdebstrap", "newuidmap"}, ids="")
-    monkeypatch.setattr(output.out(), "width", 80)
-    said = weighbridge("doctor").out
-    assert max(map(len, said.splitlines())) <= 80 and len(said.splitlines()) < 100
-    told = " ".join(said.split())
-    found = json.loads(weighbridge("doctor", "--json").out)
-    every = [row for section in found.values() for row in section]
-    for remedy in {row["remedy"] for row in every if row["remedy"]}:
-        assert re.search(rf"\[\d+\] {re.escape(remedy)}(?= |$)", told), remedy
-    assert told.count("or use a userland that root has built, with WEIGHBRIDGE_CACHE") == 1
-    assert all(row["name"] in told and row["unverified"] in told for row in every)
-
-
-def test_rows_of_doctor_are_those_with_one_state_and_reason():
-    def row(name: str, detail: str = "", remedy: str = "", caveat: str = "") -> dict[str, object]:
-        return {"name": name, "ready": not remedy, "detail": detail, "remedy": remedy, "caveat": caveat}
-
-    remedies = ["run as root"]
-    rows = rows_of(
-        [
-            row("a", "no x", "get x"), row("b"), row("c, d", "no x", "get x"), row("e"),
-            row("f", "it is slow", caveat="emulated"), row("g", "no y", "run as root"),
-        ],
-        remedies,
-    )  # fmt: skip
-    assert rows == [
-        ("ready", "b, e"),
-        ("ready", "f - emulated: it is slow"),
-        ("not ready", "a; c, d - no x [2]"),
-        ("not ready", "g - no y [1]"),
-    ]
-    assert remedies == ["run as root", "get x"]
 
 
 def test_studies_for_people(weighbridge: Weighbridge):
@@ -554,19 +412,6 @@ def test_init_where_nothing_can_be_written(weighbridge: Weighbridge):
 
 
 # -- run -------------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def ready(monkeypatch: pytest.MonkeyPatch) -> list[tuple]:
-    """A machine on which everything is ready and a run does nothing; what was asked for."""
-    asked: list[tuple] = []
-    monkeypatch.setattr(running, "require_ready", lambda _: None)
-    monkeypatch.setattr(packages, "_which", lambda program: f"/usr/bin/{program}")
-    monkeypatch.setattr(
-        running, "run_study", lambda study, directory, progress, after, blocks=None: asked.append((study, directory))
-    )
-    monkeypatch.setattr(typer, "confirm", lambda *_, **__: pytest.fail("nobody is there to be asked"))
-    return asked
 
 
 @pytest.mark.parametrize("yes", [["--yes"], ["-y"], []])

@@ -10,9 +10,9 @@ from report.conftest import run
 from weighbridge.cli.compare import percent
 from weighbridge.store.run import DATABASE
 
-from .test_commands import one_sentence, weighbridge
+from .command_line import one_sentence
 
-__all__ = ["run", "weighbridge"]
+__all__ = ["run"]
 
 
 @pytest.fixture

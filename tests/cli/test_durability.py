@@ -13,9 +13,7 @@ from weighbridge.runner import durability
 from weighbridge.runner.durability import Durability
 from weighbridge.store.run import RunStore
 
-from .test_commands import Weighbridge, finished, one_sentence, run, weighbridge
-
-__all__ = ["finished", "run", "weighbridge"]
+from .command_line import Weighbridge, one_sentence
 
 FOUND = Durability(
     [PowerCut("docker-bridge", Promise.FSYNC, "volume", "synchronous", "lab", 187, 180, 7, 180, 1, 0)],

@@ -12,7 +12,7 @@ from weighbridge.live.fanout import ProgressFanout
 from weighbridge.runner import run as running
 from weighbridge.study.loader import load
 
-from .test_commands import finished, one_sentence, run, weighbridge  # noqa: F401 - fixtures
+from .command_line import one_sentence
 
 
 class Heard:
@@ -31,12 +31,12 @@ class Heard:
     [("0.0.0.0:9464", "loopback only, not on '0.0.0.0'"), ("9464", "not an address with a port"),
      ("127.0.0.1:99999", "no port 99999")],
 )  # fmt: skip
-def test_a_wrong_address_is_one_sentence(weighbridge, command, address, words):  # noqa: F811
+def test_a_wrong_address_is_one_sentence(weighbridge, command, address, words):
     one_sentence(weighbridge(*command, "--metrics", address), 2, "--metrics: ", words, "127.0.0.1:9464")
     assert not Path("runs").exists()
 
 
-def test_a_report_serves_no_metrics(weighbridge, tmp_path):  # noqa: F811
+def test_a_report_serves_no_metrics(weighbridge, tmp_path):
     said = weighbridge("replicate", "--report", tmp_path, "--metrics", "127.0.0.1:0")
     one_sentence(said, 2, "takes nothing else")
 
@@ -47,7 +47,7 @@ def test_without_the_option_only_the_person_is_told(tmp_path: Path):
         assert told is person
 
 
-def test_a_port_that_is_taken_ends_the_command_before_anything_runs(weighbridge, run, monkeypatch):  # noqa: F811
+def test_a_port_that_is_taken_ends_the_command_before_anything_runs(weighbridge, run, monkeypatch):
     def taken(*_):
         raise Unavailable("metrics cannot be served on 127.0.0.1:9464: another program has that port")
 
@@ -57,7 +57,7 @@ def test_a_port_that_is_taken_ends_the_command_before_anything_runs(weighbridge,
 
 
 @pytest.mark.parametrize("continued", [False, True])
-def test_the_address_is_told_and_the_study_named(run, monkeypatch, capsys, continued):  # noqa: F811
+def test_the_address_is_told_and_the_study_named(run, monkeypatch, capsys, continued):
     named: list[str] = []
 
     @contextmanager

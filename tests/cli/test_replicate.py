@@ -7,7 +7,7 @@ import pytest
 from report.made_up_runs import Recipe, Workload, make_run
 from weighbridge.model.measurement import Metric
 
-from .test_commands import one_sentence, weighbridge  # noqa: F401 - a fixture
+from .command_line import one_sentence
 
 COSTS = {"docker-host": 1.0, "docker-bridge": 1.12}
 LATENCY = Workload("latency", [(Metric("one_way_latency", "ms", "lower"), 0.05, 0.002)])
@@ -20,14 +20,14 @@ def finished(tmp_path):
     return store.directory
 
 
-def test_the_pages_of_a_finished_run_are_written_again(weighbridge, finished):  # noqa: F811
+def test_the_pages_of_a_finished_run_are_written_again(weighbridge, finished):
     said = weighbridge("replicate", "--report", finished)
     assert said.code == 0
     assert "Table 8: one-way latency" in said.out and "published comparisons" in said.out
     assert (finished / "report.html").is_file() and (finished / "replication.html").is_file()
 
 
-def test_a_page_elsewhere_leaves_the_run_as_it_is(weighbridge, finished, tmp_path):  # noqa: F811
+def test_a_page_elsewhere_leaves_the_run_as_it_is(weighbridge, finished, tmp_path):
     weighbridge("replicate", "--report", finished)
     pages = [finished / "report.html", finished / "replication.html"]
     for page in pages:
@@ -39,19 +39,19 @@ def test_a_page_elsewhere_leaves_the_run_as_it_is(weighbridge, finished, tmp_pat
     assert all("</html>" in page.read_text() for page in pages)
 
 
-def test_as_json(weighbridge, finished):  # noqa: F811
+def test_as_json(weighbridge, finished):
     said = weighbridge("replicate", "--report", finished, "--json")
     assert json.loads(said.out)["study"] == "docker-networks"
 
 
-def test_a_study_without_published_figures(weighbridge, tmp_path):  # noqa: F811
+def test_a_study_without_published_figures(weighbridge, tmp_path):
     one_sentence(weighbridge("replicate", "first-look"), 3, "no published figures", "docker-networks")
     make_run(tmp_path / "plain", Recipe(costs=COSTS)).close()
     one_sentence(weighbridge("replicate", "--report", tmp_path / "plain"), 3, "no published figures")
     one_sentence(weighbridge("replicate", "--out", tmp_path / "plain"), 3, "no published figures")
 
 
-def test_wrong_command_lines(weighbridge, finished):  # noqa: F811
+def test_wrong_command_lines(weighbridge, finished):
     one_sentence(weighbridge("replicate"), 2, "name a study (docker-networks, ")
     one_sentence(weighbridge("replicate", "docker-networks", "--report", finished), 2, "--report")
     one_sentence(weighbridge("replicate", "--out", finished, "--profile", "quick"), 2, "keeps its own")
@@ -61,13 +61,13 @@ def test_wrong_command_lines(weighbridge, finished):  # noqa: F811
     one_sentence(weighbridge("plan", "first-look", "--profile", "quik"), 3, "no profile 'quik'")
 
 
-def test_nowhere_to_report(weighbridge, tmp_path):  # noqa: F811
+def test_nowhere_to_report(weighbridge, tmp_path):
     one_sentence(weighbridge("replicate", "--report", tmp_path / "nowhere"), 6, "nowhere")
     one_sentence(weighbridge("replicate", "--out", tmp_path / "nowhere"), 6, "nowhere")
     assert not (tmp_path / "nowhere").exists()
 
 
-def test_a_bundled_study_of_hypervisors_is_planned_in_every_profile(weighbridge):  # noqa: F811
+def test_a_bundled_study_of_hypervisors_is_planned_in_every_profile(weighbridge):
     for profile in ("standard", "quick", "published"):
         said = weighbridge("plan", "hypervisor-network", "--profile", profile)
         assert said.code in (0, 4) and "qemu-tcg" in said.out and "client=elsewhere" in said.out

@@ -16,12 +16,13 @@ import pytest
 from documents import fits
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.gate import judge
-from weighbridge.analysis.limit import parse_limit
+from weighbridge.analysis.requirement import LIMIT, parse_requirement
 from weighbridge.cli.schema import Document
 from weighbridge.replication.comparison import replication
 from weighbridge.replication.document import replication_json
 from weighbridge.replication.published import published
-from weighbridge.report.export.json import limits_json, report_json
+from weighbridge.report.export.gate import limits_json
+from weighbridge.report.export.json import report_json
 from weighbridge.report.html import write_html
 from weighbridge.store.run import DATABASE, RunStore
 
@@ -64,7 +65,7 @@ def test_what_a_finished_run_gives_has_its_schema(finished_run):
     analysis = analyse(store)
     document = report_json(store, analysis)
     fits(Document.REPORT, document)
-    limit = parse_limit("*.{workload}.{metric} > 1%".format_map(document["costs"][0]))
+    limit = parse_requirement("*.{workload}.{metric} > 1%".format_map(document["costs"][0]), LIMIT)
     limits = limits_json(analysis, judge([limit], analysis))
     assert limits
     fits(Document.REPORT, {**document, "limits": limits})

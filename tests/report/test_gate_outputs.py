@@ -2,6 +2,8 @@
 
 import json
 import re
+from dataclasses import replace
+from typing import get_args
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -12,16 +14,19 @@ from documents import fits
 from report.made_up_runs import TCP, THROUGHPUT, Workload
 from weighbridge import registry
 from weighbridge.analysis.analyse import analyse
-from weighbridge.analysis.budget import parse_budget
-from weighbridge.analysis.gate_answer import judge_gate
-from weighbridge.analysis.gate_spending import Spending
+from weighbridge.analysis.gate import Reason, judge, judge_gate
+from weighbridge.analysis.gate_looks import Spending
+from weighbridge.analysis.requirement import BUDGET, LIMIT, MARGIN, parse_requirement
 from weighbridge.cli.schema import Document
-from weighbridge.report.export.annotations import github_commands, gitlab_code_quality
-from weighbridge.report.export.bmf import bmf
-from weighbridge.report.export.gate_json import gate_json
-from weighbridge.report.export.junit import junit_xml
-from weighbridge.report.export.markdown import gate_markdown
-from weighbridge.report.text.gate import GateRow, gate_answer, gate_rows
+from weighbridge.report.export.gate import (
+    bmf,
+    gate_json,
+    gate_markdown,
+    github_commands,
+    gitlab_code_quality,
+    junit_xml,
+)
+from weighbridge.report.text.gate import GateRow, gate_answer, gate_rows, limit_sentence
 
 ANY = st.text(alphabet=st.characters(), max_size=40)
 OUTCOMES = st.sampled_from(["passed", "failed", "undecided"])
@@ -36,7 +41,7 @@ PASSED, FAILED, UNDECIDED = (
 def judged(run):
     store = run(costs={"bridge": 1.25, "host": 1.0}, workloads=[TCP, Workload("udp", [(THROUGHPUT, 1e9, 0.2)])])
     analysis = analyse(store)
-    budgets = [parse_budget(each) for each in ("*.tcp.throughput<=10%", "bridge.udp.throughput<=20%")]
+    budgets = [parse_requirement(each, BUDGET) for each in ("*.tcp.throughput<=10%", "bridge.udp.throughput<=20%")]
     return judge_gate(budgets, store, analysis, Spending()), store, analysis
 
 
@@ -58,6 +63,29 @@ def test_for_people(judged):
     assert host.startswith("passed: host.tcp.throughput: ") and "(10 blocks)" in host
     assert noisy.endswith("the budget is inside the interval")
     assert gate_answer(gate) == "Gate failed: 1 of 3 over budget, 1 of 3 undecided."
+
+
+def test_every_reason_has_words_whichever_way_a_requirement_is_spelled(judged):
+    gate, _, analysis = judged
+    margin = replace(gate.findings[0], requirement=parse_requirement("3%", MARGIN))
+    for finding in (gate.findings[0], margin):
+        every = [replace(finding, reason=reason) for reason in get_args(Reason)]
+        whys = [row.why for row in gate_rows(replace(gate, findings=tuple(every)), analysis)]
+        assert all(whys) and len(set(whys)) == len(every)
+    spent = replace(gate.findings[0], outcome="undecided", reason="spent")
+    (row,) = gate_rows(replace(gate, findings=(spent,)), analysis)
+    assert row.why == "earlier gates of this run have spent all of the error: measure a new run"
+
+
+def test_limits_for_people(judged):
+    analysis = judged[2]
+    limits = ("bridge.tcp.throughput > 10%", "host.tcp.throughput >= 10%", "bridge.udp.throughput > 20%")
+    findings = judge([parse_requirement(each, LIMIT) for each in limits], analysis)
+    exceeded, kept, unsure = (limit_sentence(each, analysis).replace("\u00a0", " ") for each in findings)
+    assert exceeded.startswith("limit exceeded: bridge.tcp.throughput: ") and exceeded.endswith(", limit 10 %")
+    assert kept.startswith("limit kept: host.tcp.throughput: ") and kept.endswith(", limit 10 %")
+    assert unsure.startswith("cannot tell: bridge.udp.throughput: ")
+    assert unsure.endswith(", limit 20 %, the limit is inside the interval")
 
 
 def test_junit_counts_and_names(judged):

@@ -13,20 +13,21 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.conditions import Isolation, isolations
 from weighbridge.analysis.gate import judge
 from weighbridge.analysis.latency import PERCENTS
-from weighbridge.analysis.limit import parse_limit
 from weighbridge.analysis.remarks import Emulated, EmulatedCost, GuestTicks, Nested
+from weighbridge.analysis.requirement import LIMIT, parse_requirement
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.facts import layers_json
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
 from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.report.export.csv import write_csv
-from weighbridge.report.export.json import limits_json, report_json
+from weighbridge.report.export.gate import limits_json
+from weighbridge.report.export.json import report_json
 from weighbridge.report.html import write_html
 from weighbridge.report.terminal import print_report
 from weighbridge.report.text.environments import displayed, environment_name
 from weighbridge.report.text.formatting import quantity
-from weighbridge.report.text.limits import finding_sentence
+from weighbridge.report.text.gate import limit_sentence
 from weighbridge.report.text.metric_names import value_unit
 from weighbridge.report.text.remarks import remark_text
 from weighbridge.store.run import RunStore
@@ -149,7 +150,7 @@ def test_machines_get_the_name_and_the_layers_beside_it(rich_run, rich_analysis)
     assert document["environments"]["native"] == {"layers": [], "emulated": False}
     assert document["environments"]["zkvm"] == {"layers": [{"name": "QEMU, KVM", "emulated": False}],
                                                 "emulated": False}  # fmt: skip
-    limits = limits_json(rich_analysis, judge([parse_limit("*.tcp.throughput > 5%")], rich_analysis))
+    limits = limits_json(rich_analysis, judge([parse_requirement("*.tcp.throughput > 5%", LIMIT)], rich_analysis))
     for part in ("costs", "ladder", "curves", "percentiles", "bottlenecks", "broke", "limits"):
         rows = {**document, "limits": limits}[part]
         assert rows or part == "bottlenecks"
@@ -170,8 +171,8 @@ def test_tables_for_spreadsheets_have_them_too(rich_run, tmp_path):
 
 
 def test_a_limit_is_answered_with_them(rich_analysis):
-    (finding,) = judge([parse_limit("zqemu.tcp.throughput > 5%")], rich_analysis)
-    assert "zqemu.tcp.throughput (QEMU, TCG: emulated): " in finding_sentence(finding, rich_analysis)
+    (finding,) = judge([parse_requirement("zqemu.tcp.throughput > 5%", LIMIT)], rich_analysis)
+    assert "zqemu.tcp.throughput (QEMU, TCG: emulated): " in limit_sentence(finding, rich_analysis)
 
 
 def test_on_top_stands_whose_the_costs_are(rich_analysis):

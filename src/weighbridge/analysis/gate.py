@@ -1,90 +1,157 @@
-"""Whether costs are above limits: exceeded, kept, or not to be told from this run.
+"""Whether costs keep what is required of them: kept, exceeded, or not to be told from this run.
 
-A cost is known as its 95 % interval. Only where the whole interval is on one side of the limit is there an answer;
-each comparison is judged by its own interval. What takes a verdict from a comparison (a bottleneck that hides the
-cost, a cost within the noise floor, too many failed trials, an untrusted session) takes the answer too.
+A cost is known as its interval. Only where the whole interval is on one side of the bound is there an answer. What
+takes a verdict from a comparison (a bottleneck that hides the cost, a cost within the noise floor, too many failed
+trials, an untrusted session) takes the answer too.
+
+`judge` asks each comparison by its own 95 % interval, as a report does. `judge_gate` gives one answer for a run. It
+passes where every comparison is within its budget, each by its own interval. That needs no correction: to pass
+wrongly, one that is above its budget must be seen below it, which happens to that one in 2.5 % at most, however many
+others there are (intersection-union test: Berger, Technometrics 24 (1982)). To fail, one is enough, and among many
+some would seem above their budget by chance: a comparison fails the gate only where its own interval is above the
+budget and Holm's correction across the gate agrees. A gate may have looked before: each look has its share of the
+error (`gate_looks`, `statistics.sequential`).
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from weighbridge.analysis.comparisons import difference_unit
+from weighbridge.analysis.comparisons import Key, difference_unit, grouped, scale
+from weighbridge.analysis.gate_looks import Spending, looks_beside
 from weighbridge.analysis.judgement import never_equivalent
-from weighbridge.analysis.limit import Limit, Target, amount, targets
+from weighbridge.analysis.overload import standing_values
+from weighbridge.analysis.requirement import Requirement, Target, bound_in_unit, targets
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
-from weighbridge.statistics import Cost, Interval
+from weighbridge.model.decisions import ComparedArm, GateLook
+from weighbridge.statistics import Cost, Interval, compare, limit_p_value, verdicts
+from weighbridge.statistics.contrast import Paired
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
-from weighbridge.statistics.verdicts import within_noise
+from weighbridge.store.blocks import arm_values
+from weighbridge.store.run import RunStore, Value
 
 Outcome = Literal["exceeded", "kept", "undecided"]
 Reason = Literal[
     "above", "within", "interval", "blocks", "no-cost", "broke", "hidden", "no-ratio", "noise", "failed", "untrusted",
     "many", "spent", "other-unit", "durability", "path",
 ]  # fmt: skip
-"""Why: ``above`` and ``within`` the limit; everything else is why it cannot be told.
+"""Why: ``above`` and ``within`` the bound; everything else is why it cannot be told.
 
-Only a gate gives ``many``: above the limit by its own interval, but not among so many comparisons; and ``spent``:
+Only a gate gives ``many``: above the bound by its own interval, but not among so many comparisons; and ``spent``:
 earlier looks at the run have left nothing of the error for this one.
 """
+Answer = Literal["passed", "failed", "undecided", "untrusted"]
+MORE_BLOCKS: frozenset[Reason] = frozenset({"interval", "blocks", "noise", "many"})
+"""Reasons for which more blocks may help."""
+Side = tuple[MetricReport, Comparison, Analysis]
+"""A comparison in one of the runs that it was made in, with its metric."""
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One comparison against one limit. ``cost``: positive is worse, in ``unit``; None without a complete block."""
+    """What one requirement comes to in one comparison.
 
-    limit: Limit
+    ``cost``: positive is worse, in ``unit``; None without a complete block. Where the requirement is about a change
+    since another run it is that change.
+    """
+
+    requirement: Requirement
     target: Target
     outcome: Outcome
     reason: Reason
     cost: Interval | None = None
     unit: str = ""
     blocks: int = 0
-    change: bool = False
-    """Whether it is about the change against another run, and ``limit`` is the margin."""
 
 
-def judge(limits: Sequence[Limit], analysis: Analysis) -> tuple[Finding, ...]:
-    """Give every comparison that the limits are about with its outcome, in the order of the limits.
+TestedFinding = tuple[Finding, float | None]
+"""A finding, and its p-value of "not above the bound" with what it may spend of the error (None: without a cost)."""
 
-    Raises LimitError where a limit names what the run does not have, or has another unit than the cost.
+
+@dataclass(frozen=True, slots=True)
+class Gate:
+    """What a gate says. ``findings``: in the order of the budgets, then of the changes."""
+
+    findings: tuple[Finding, ...]
+    answer: Answer
+    earlier: tuple[GateLook, ...] = ()
+    """The looks of gates at the run before this one."""
+    share: float = 1.0
+    """What this look spends of the error."""
+
+    @property
+    def looks(self) -> int:
+        """How often a gate has looked at the run, this time too."""
+        return len(self.earlier) + 1
+
+    @property
+    def open(self) -> tuple[ComparedArm, ...]:
+        """The comparisons that more blocks may decide; none where the answer cannot change."""
+        if self.answer != "undecided":
+            return ()
+        undecided = (each for each in self.findings if each.outcome == "undecided" and each.reason in MORE_BLOCKS)
+        return tuple(dict.fromkeys(arm for each in undecided if (arm := each.target.arm) is not None))
+
+
+def judge(requirements: Sequence[Requirement], analysis: Analysis) -> tuple[Finding, ...]:
+    """Return what requirements come to in every comparison that they are about, each by its 95 % interval.
+
+    Raises RequirementError where one names what the run does not have, or has another unit than the cost.
     """
     return tuple(
-        find(limit, target, analysis, target.row.cost if target.row else None)
-        for limit in limits
-        for target in targets(limit, analysis)
+        _judge_cost(requirement, target, analysis, target.row.cost if target.row else None)
+        for requirement in requirements
+        for target in targets(requirement, analysis)
     )
 
 
-def find(limit: Limit, target: Target, analysis: Analysis, known: Cost | None) -> Finding:
-    """Give one comparison against one limit, by its cost as ``known`` at the confidence that is wanted.
+def judge_gate(
+    budgets: Sequence[Requirement],
+    store: RunStore,
+    analysis: Analysis,
+    spending: Spending,
+    changes: Sequence[TestedFinding] = (),
+) -> Gate:
+    """Return what a gate with these budgets says of a run. Raises RequirementError as `judge`.
 
-    Raises LimitError where the limit has another unit than the cost.
+    ``changes`` are judged with it, as one family; ``spending``: which share of the error each may spend.
     """
-    report, row = target.report, target.row
-    most = amount(limit, report) if report else limit.amount
-    if report is None or row is None or known is None:
-        reason: Reason = "broke" if row is not None and row.broke_instead else "no-cost"
-        return Finding(limit, target, "undecided", reason)
-    cost = known.worsening
-    outcome, reason = compared(cost, limit.operator, most)
-    if (why := _spoiled(outcome, limit, report, row, analysis)) is not None:
-        outcome, reason = "undecided", why
-    unit = "%" if known.scale == "ratio" else difference_unit(report.unit)
-    return Finding(limit, target, outcome, reason, cost, unit, row.blocks)
+    costs = _Costs(store, analysis)
+    tested = [_test_cost(budget, each, costs, spending) for budget in budgets for each in targets(budget, analysis)]
+    tested += changes
+    adjusted = verdicts.adjusted([p for _, p in tested])
+    findings = tuple(_among_many(finding, p, len(tested)) for (finding, _), p in zip(tested, adjusted, strict=True))
+    return Gate(findings, _answer(findings), spending.earlier, spending.spent)
 
 
-def compared(cost: Interval, operator: str, most: float) -> tuple[Outcome, Reason]:
-    """Give where an interval lies; a cost that is exactly the limit is above it only for ``>=``."""
-    above = cost.low > most if operator == ">" else cost.low >= most
-    within = cost.high <= most if operator == ">" else cost.high < most
+def place_interval(interval: Interval, bound: float, *, strict: bool) -> tuple[Outcome, Reason]:
+    """Return where an interval lies; a cost that is exactly the bound is above it only where that is strict."""
+    above = interval.low >= bound if strict else interval.low > bound
+    within = interval.high < bound if strict else interval.high <= bound
     if above:
         return "exceeded", "above"
     return ("kept", "within") if within else ("undecided", "interval")
 
 
-def unusable(outcome: Outcome, report: MetricReport, row: Comparison, analysis: Analysis) -> Reason | None:
-    """Give why a comparison of a run can be held against nothing, whatever its interval; None where it can."""
+def rule(
+    requirement: Requirement, interval: Interval, bound: float, sides: Sequence[Side], *, in_noise: bool
+) -> tuple[Outcome, Reason]:
+    """Return what a cost, or a change between two runs, comes to whose interval is known.
+
+    ``sides``: the comparison in each run, which may take the answer away; ``in_noise``: no larger than the noise
+    floor, so that it does not count as above a bound.
+    """
+    outcome, reason = place_interval(interval, bound, strict=requirement.strict)
+    for side in sides:
+        if (why := _unusable(outcome, *side)) is not None:
+            outcome, reason = "undecided", why
+    if outcome == "exceeded" and requirement.bound >= 0 and in_noise:
+        return "undecided", "noise"
+    return outcome, reason
+
+
+def _unusable(outcome: Outcome, report: MetricReport, row: Comparison, analysis: Analysis) -> Reason | None:
+    """Why a comparison of a run can be held against nothing, whatever its interval; None where it can."""
     context = analysis.context
     unknown = context is not None and context.paths.missing(
         report.workload, report.level, analysis.baseline, row.environment
@@ -102,14 +169,68 @@ def unusable(outcome: Outcome, report: MetricReport, row: Comparison, analysis: 
     return next((reason for reason, holds in reasons.items() if holds), None)
 
 
-def _spoiled(
-    outcome: Outcome, limit: Limit, report: MetricReport, row: Comparison, analysis: Analysis
-) -> Reason | None:
-    """Why a cost cannot be held against the limit, whatever its interval; None where it can."""
-    cost, aa = row.cost, report.aa.cost if report.aa and not row.aa else None
-    if cost is not None and cost.scale == "difference" and limit.unit == "%":
-        return "no-ratio"
-    if (why := unusable(outcome, report, row, analysis)) is not None:
-        return why
-    in_noise = outcome == "exceeded" and limit.amount >= 0 and cost is not None and within_noise(cost, aa)
-    return "noise" if in_noise else None
+def _judge_cost(requirement: Requirement, target: Target, analysis: Analysis, cost: Cost | None) -> Finding:
+    """One comparison against one requirement, by its cost at the confidence that is wanted."""
+    report, row = target.report, target.row
+    bound = bound_in_unit(requirement, report) if report else requirement.bound
+    if report is None or row is None or row.cost is None or cost is None:
+        return Finding(requirement, target, "undecided", "broke" if row and row.broke_instead else "no-cost")
+    outcome: Outcome = "undecided"
+    reason: Reason = "no-ratio"
+    if row.cost.scale == "ratio" or requirement.unit != "%":
+        in_noise = verdicts.within_noise(row.cost, report.aa.cost if report.aa and not row.aa else None)
+        outcome, reason = rule(requirement, cost.worsening, bound, [(report, row, analysis)], in_noise=in_noise)
+    unit = "%" if cost.scale == "ratio" else difference_unit(report.unit)
+    return Finding(requirement, target, outcome, reason, cost.worsening, unit, row.blocks)
+
+
+def _test_cost(budget: Requirement, target: Target, costs: "_Costs", spending: Spending) -> TestedFinding:
+    """One comparison against its budget, and its p-value as if it had all of the error to spend."""
+    report, row, share = target.report, target.row, spending.share(target.arm)
+    if report is None or row is None or row.cost is None:
+        return _judge_cost(budget, target, costs.analysis, None), None
+    if share <= 0:
+        reason: Reason = "blocks" if row.blocks < MIN_BLOCKS_VERDICT else "spent"
+        return Finding(budget, target, "undecided", reason, blocks=row.blocks), None
+    cost, sides = costs.at(report, target.environment, share)
+    p_value = limit_p_value(sides, cost, bound_in_unit(budget, report), costs.looks)
+    return _judge_cost(budget, target, costs.analysis, cost), min(1.0, p_value / share)
+
+
+def _among_many(finding: Finding, adjusted: float | None, family: int) -> Finding:
+    """A finding after Holm: among several comparisons one that is above by its own interval may be so by chance."""
+    if finding.outcome != "exceeded" or family < 2 or adjusted is None or adjusted <= verdicts.ALPHA:
+        return finding
+    return replace(finding, outcome="undecided", reason="many")
+
+
+def _answer(findings: Sequence[Finding]) -> Answer:
+    outcomes = {each.outcome for each in findings}
+    if "exceeded" in outcomes:  # of a session that can be trusted: in another one nothing is
+        return "failed"
+    if any(each.reason == "untrusted" for each in findings):
+        return "untrusted"
+    return "passed" if outcomes == {"kept"} else "undecided"
+
+
+@dataclass(slots=True)
+class _Costs:
+    """The costs of a run at any confidence."""
+
+    store: RunStore
+    analysis: Analysis
+    looks: int = field(init=False)
+    _values: Mapping[Key, Sequence[Value]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._values = grouped(standing_values(self.store.values(), self.analysis.trials))
+        self.looks = looks_beside(self.store)
+
+    def at(self, report: MetricReport, environment: str, share: float) -> tuple[Cost, Paired]:
+        """The cost with an interval that errs in ``share`` of 5 %, and the values that it is made of."""
+        values = self._values[report.workload, report.level, report.metric]
+        baseline, other = arm_values(values, (self.analysis.baseline, environment))
+        sides = (baseline, other)
+        on = scale(report.metric, report.unit)
+        confidence = 1 - verdicts.ALPHA * share
+        return compare(*sides, better=report.better, confidence=confidence, looks=self.looks, scale=on), sides

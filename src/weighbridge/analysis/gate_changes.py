@@ -10,10 +10,9 @@ from dataclasses import dataclass
 from weighbridge.analysis.between_runs import NoChange, cost_change, why_no_change
 from weighbridge.analysis.compared_run import ComparedRun, OtherQuestionError, require_one_question
 from weighbridge.analysis.comparisons import scale
-from weighbridge.analysis.gate import Finding, Reason, compared, unusable
-from weighbridge.analysis.gate_answer import Change, place_of
-from weighbridge.analysis.gate_spending import Spending
-from weighbridge.analysis.limit import Limit, Target
+from weighbridge.analysis.gate import Finding, Reason, TestedFinding, rule
+from weighbridge.analysis.gate_looks import Spending
+from weighbridge.analysis.requirement import Requirement, Target
 from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.statistics import verdicts
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
@@ -24,20 +23,20 @@ Runs = tuple[ComparedRun, ComparedRun]
 
 
 def judge_changes(
-    margin: Limit, now: ComparedRun, against: ComparedRun, spending: Spending, looks: int
-) -> tuple[Change, ...]:
-    """Give by what each headline cost changed from the run ``against`` to the run ``now``, held against a margin.
+    margin: Requirement, now: ComparedRun, against: ComparedRun, spending: Spending, looks: int
+) -> tuple[TestedFinding, ...]:
+    """Return by what each headline cost changed from the run ``against`` to the run ``now``, held against a margin.
 
     ``margin`` is in percent; ``looks`` is how often the runs were looked at, beside the looks of ``spending``. Raises
     OtherQuestionError where the runs have another baseline, nothing or no such metric in common.
     """
     require_one_question(against, now)
-    found = tuple(_judged(margin, sides, (against, now), spending, looks) for sides in _common(now, against))
-    if not found:
+    changes = tuple(_test_change(margin, sides, (against, now), spending, looks) for sides in _common(now, against))
+    if not changes:
         raise OtherQuestionError(
             f"'{against.name}' and '{now.name}' have no headline metric in common that is a ratio"
         )
-    return found
+    return changes
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,30 +66,30 @@ def _common(now: ComparedRun, against: ComparedRun) -> Iterator[_Sides]:
             yield _Sides(Target(earlier.environment, before.label, before.metric, report, row), before, earlier)
 
 
-def _judged(margin: Limit, sides: _Sides, runs: Runs, spending: Spending, looks: int) -> Change:
+def _test_change(margin: Requirement, sides: _Sides, runs: Runs, spending: Spending, looks: int) -> TestedFinding:
     """One change against the margin, and its p-value as if it had all of the error to spend."""
     target, earlier = sides.target, sides.earlier
-    row, share = target.row, spending.share(place_of(target))
+    row, share = target.row, spending.share(target.arm)
+
+    def undecided(reason: Reason) -> TestedFinding:
+        return Finding(margin, target, "undecided", reason), None
+
     if row is None or row.cost is None or earlier.cost is None or target.report is None:
-        broke = (row is not None and row.broke_instead) or earlier.broke_instead
-        return Finding(margin, target, "undecided", "broke" if broke else "no-cost", change=True), None
+        return undecided("broke" if (row is not None and row.broke_instead) or earlier.broke_instead else "no-cost")
     reports, both = (sides.report, target.report), (earlier, row)
     if why_no_change(reports, both) is NoChange.UNIT:
-        return Finding(margin, target, "undecided", "other-unit", change=True), None
+        return undecided("other-unit")
     if "difference" in (row.cost.scale, earlier.cost.scale):
-        return Finding(margin, target, "undecided", "no-ratio", change=True), None
-    if min(row.blocks, earlier.blocks) < MIN_BLOCKS_VERDICT or share <= 0:
-        why: Reason = "blocks" if min(row.blocks, earlier.blocks) < MIN_BLOCKS_VERDICT else "spent"
-        return Finding(margin, target, "undecided", why, change=True), None
+        return undecided("no-ratio")
+    if min(row.blocks, earlier.blocks) < MIN_BLOCKS_VERDICT:
+        return undecided("blocks")
+    if share <= 0:
+        return undecided("spent")
     found = cost_change(reports, both, runs, looks=looks, confidence=1 - verdicts.ALPHA * share)
     change = found.change
     interval = change.worsening_with_allowance
-    outcome, reason = compared(interval, margin.operator, margin.amount)
-    for run, side in zip(runs, (earlier, row), strict=True):
-        if (spoiled := unusable(outcome, sides.report, side, run.analysis)) is not None:
-            outcome, reason = "undecided", spoiled
-    if outcome == "exceeded" and margin.amount >= 0 and change.within_noise:
-        outcome, reason = "undecided", "noise"
-    p_value = margin_p_value(found.first, found.second, change, margin.amount, looks)
-    finding = Finding(margin, target, outcome, reason, interval, "%", min(change.blocks), change=True)
+    in_runs = [(sides.report, side, run.analysis) for run, side in zip(runs, both, strict=True)]
+    outcome, reason = rule(margin, interval, margin.bound, in_runs, in_noise=change.within_noise)
+    p_value = margin_p_value(found.first, found.second, change, margin.bound, looks)
+    finding = Finding(margin, target, outcome, reason, interval, "%", min(change.blocks))
     return finding, min(1.0, p_value / share)

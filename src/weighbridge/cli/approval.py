@@ -100,11 +100,11 @@ def brought_lines(brought: "Iterable[Brought]") -> list[str]:
     """A line for each thing that a study brings, and for each line of a configuration that starts something."""
     from weighbridge.study.source import plain
 
-    found = []
+    lines = []
     for each in brought:
-        found.append(f"{each.what} {plain(each.value, 1000)} ({each.place})")
-        found += [f"    {plain(line, 500)}" for line in each.lines]
-    return found
+        lines.append(f"{each.what} {plain(each.value, 1000)} ({each.place})")
+        lines += [f"    {plain(line, 500)}" for line in each.lines]
+    return lines
 
 
 def _tell(brought: "Iterable[Brought]") -> None:
@@ -117,5 +117,5 @@ def _person_there() -> bool:
 
 
 def _needs_yes(why: str, first: str) -> NoReturn:
-    told = f"{why}, and nobody is at a terminal to confirm it: a study is code; {first}, then add --yes"
-    fail(told, WRONG_COMMAND_LINE)
+    message = f"{why}, and nobody is at a terminal to confirm it: a study is code; {first}, then add --yes"
+    fail(message, WRONG_COMMAND_LINE)

@@ -48,27 +48,27 @@ def register(app: typer.Typer) -> None:
                 with show() as progress:
                     run_study(study, directory / name, progress, lambda store: None)
         with ExitStack() as stack:
-            found = summary([stack.enter_context(RunStore(directory / name)) for name in STUDIES])
-        found["made"] = time.strftime("%Y-%m-%d %H:%M:%S %z")
-        (directory / "calibration.json").write_text(json.dumps(found, indent=1))
-        keep_calibration(found)
+            calibration = summary([stack.enter_context(RunStore(directory / name)) for name in STUDIES])
+        calibration["made"] = time.strftime("%Y-%m-%d %H:%M:%S %z")
+        (directory / "calibration.json").write_text(json.dumps(calibration, indent=1))
+        keep_calibration(calibration)
         if as_json:
-            print_json(found)
+            print_json(calibration)
         else:
-            _print(found)
+            _print(calibration)
             out().print(f"kept for later reports; also in {directory / 'calibration.json'}", markup=False)
 
 
-def _print(found: dict[str, Any]) -> None:
+def _print(calibration: dict[str, Any]) -> None:
     from rich.table import Table
 
     table = Table("what", "true cost", "read", "95 % interval", "blocks", "inside", box=None, pad_edge=False)
-    for row in found["readings"]:
+    for row in calibration["readings"]:
         interval = f"[{row['low'] * 100:.2f}, {row['high'] * 100:.2f}] %"
         read, true = f"{row['read'] * 100:.2f} %", f"{row['true'] * 100:.1f} %"
         table.add_row(row["what"], true, read, interval, str(row["blocks"]), "yes" if row["inside"] else "NO")
     out().print(table)
-    out().print(f"{found['inside']} of {len(found['readings'])} true costs are inside their interval")
-    for what, spans in found["smallest_visible"].items():
+    out().print(f"{calibration['inside']} of {len(calibration['readings'])} true costs are inside their interval")
+    for what, spans in calibration["smallest_visible"].items():
         told = ", ".join(f"{cost * 100:.2f} % in {span}" for span, cost in spans.items())
         out().print(f"smallest cost that one comparison of {what} shows: {told}")

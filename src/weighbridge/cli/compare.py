@@ -51,17 +51,17 @@ def register(app: typer.Typer) -> None:
         within = None if margin is None else percent("--margin", margin)
         if within == 0:
             fail("--margin 0% would never be met: name how large a change may be, such as 3%", WRONG_COMMAND_LINE)
-        found = compared(runs, percent("--allowance", allowance), within)
+        comparison = compared(runs, percent("--allowance", allowance), within)
         if page is not None:
             from weighbridge.report.compare_page import write_comparison
 
-            write_comparison(found, page)
+            write_comparison(comparison, page)
         if as_json:
-            print_json(compare_json(found))
+            print_json(compare_json(comparison))
         elif as_markdown:
-            print(compare_markdown(found, whole=whole), end="", flush=True)
+            print(compare_markdown(comparison, whole=whole), end="", flush=True)
         else:
-            print_compared(found, out(), whole=whole)
+            print_compared(comparison, out(), whole=whole)
         if page is not None:
             err().print(f"page: {page}", markup=False)
 
@@ -91,8 +91,8 @@ def percent(option: str, text: str) -> float:
     from weighbridge.model.quantity import parse_percent
 
     with contextlib.suppress(ValueError):
-        if (found := parse_percent(text)) < 100:
-            return found / 100
+        if (percentage := parse_percent(text)) < 100:
+            return percentage / 100
     fail(f"{option} '{text}' is no percentage below 100 %: write it like {option} 3%", WRONG_COMMAND_LINE)
 
 

@@ -1,14 +1,21 @@
-"""`weighbridge doctor`."""
+"""`weighbridge doctor`: what this machine can measure; with `--noise`, how noisy it is."""
 
+import time
 from collections.abc import Mapping, Sequence
-from typing import Any
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from weighbridge.cli.noise import noise
 from weighbridge.cli.output import JsonFlag, examples, out, print_json
 
+if TYPE_CHECKING:
+    from weighbridge.analysis.noise import MachineNoise
+
 UNVERIFIED = "unverified on real hardware"
+NOISE_STUDY = "noise"
+OFTEN_PER_S = 100.0
+"""Interrupts that are told: at 5 us each, one in 2000 of a CPU's time."""
 
 
 def register(app: typer.Typer) -> None:
@@ -23,16 +30,18 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Say what this machine can measure, and what to install for the rest; or how noisy it is."""
         if noisy:
-            noise(as_json=as_json)
+            measure_noise(as_json=as_json)
             return
-        found = examine()
+        sections = examine()
         if as_json:
-            print_json(found)
+            print_json(sections)
             return
         remedies: list[str] = []
         for section in ("machine", "environments", "storage", "hosts", "userlands", "workloads"):
-            _print(section, rows_of(found[section], remedies))
-        unverified = {row["name"]: row["unverified"] for rows in found.values() for row in rows if row["unverified"]}
+            _print(section, rows_of(sections[section], remedies))
+        unverified = {
+            row["name"]: row["unverified"] for rows in sections.values() for row in rows if row["unverified"]
+        }
         _print(UNVERIFIED, [("", f"{name}: {why}") for name, why in unverified.items()])
         _print("what makes the rest ready", [(f"[{number}]", told) for number, told in enumerate(remedies, 1)])
 
@@ -64,8 +73,8 @@ def _print(title: str, rows: Sequence[tuple[str, str]]) -> None:
     if not rows:
         return
     table = Table.grid(padding=(0, 2, 0, 0))
-    for state, told in rows:
-        table.add_row(Text(f"  {state}" if state else "", no_wrap=True), Text(told))
+    for state, text in rows:
+        table.add_row(Text(f"  {state}" if state else "", no_wrap=True), Text(text))
     out().print(f"{title}\n", end="", style="bold")
     out().print(table)
     out().print()
@@ -110,3 +119,77 @@ def examine() -> dict[str, Any]:
         ]
         for section, states in sections.items()
     }  # fmt: skip
+
+
+def measure_noise(*, as_json: bool) -> None:
+    """Measure how noisy this machine is, and print it. Raises what a run raises."""
+    from weighbridge.analysis.noise import machine_noise
+    from weighbridge.cli.progress import show
+    from weighbridge.runner.known_noise import counted_interrupts, keep, run_folder
+    from weighbridge.runner.run import require_ready, run_study
+    from weighbridge.runner.signals import interruptible
+    from weighbridge.runner.userlands import require_userlands
+    from weighbridge.store.run import RunStore
+    from weighbridge.study.loader import load
+
+    study = load(NOISE_STUDY)
+    require_ready(study)
+    require_userlands(study)
+    with run_folder() as folder:
+        with interruptible(), counted_interrupts(OFTEN_PER_S) as often, show() as progress:
+            run_study(study, folder / "run", progress, lambda store: None)
+        with RunStore(folder / "run") as store:
+            noise = replace(machine_noise(store), interrupts=tuple(often))
+    document = {**noise_document(noise), "made": time.strftime("%Y-%m-%d %H:%M:%S %z")}
+    keep(document)
+    if as_json:
+        print_json(document)
+    else:
+        _print_noise(noise)
+
+
+def noise_document(noise: "MachineNoise") -> dict[str, Any]:
+    """What ``--json`` prints: fractions and seconds."""
+    from weighbridge.analysis.noise import TARGETS
+
+    return {
+        "version": 1,
+        "noise": [
+            {
+                "workload": row.workload, "kind": row.kind, "variation": row.variation, "pairs": row.pairs,
+                "trial_s": row.trial_s,
+                "to": [
+                    {"half_width": each, "blocks": row.blocks(each), "seconds": row.seconds(each)} for each in TARGETS
+                ],
+            }
+            for row in noise.rows
+        ],
+        "disturbed": [
+            {"code": each.flag.code, "where": each.flag.where, "trials": each.count, "of": each.trials}
+            for each in noise.disturbed
+        ],
+        "interrupts": [asdict(each) for each in noise.interrupts],
+    }  # fmt: skip
+
+
+def _print_noise(noise: "MachineNoise") -> None:
+    from rich.table import Table
+
+    from weighbridge.analysis.noise import TARGETS
+    from weighbridge.report.text.formatting import plain
+    from weighbridge.report.text.noise import cause_lines
+    from weighbridge.runner.estimate import clock
+
+    table = Table("what", "between runs", *(f"to ±{100 * each:g} %" for each in TARGETS), box=None, pad_edge=False)
+    for row in noise.rows:
+        times = (clock(row.seconds(each)) for each in TARGETS)
+        table.add_row(f"{row.workload} ({row.kind})", f"{plain(100 * row.variation, 2)} %", *times)
+    out().print(table)
+    out().print(
+        "\nbetween runs: standard deviation of the ratio of two runs of the same program, one after the other. "
+        "The times are those of one comparison of two native environments whose runs are as noisy.\n",
+        markup=False,
+    )
+    for line in cause_lines(noise):
+        out().print(line, markup=False)
+    out().print("kept for weighbridge plan", markup=False)

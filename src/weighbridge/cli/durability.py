@@ -69,11 +69,11 @@ def register(app: typer.Typer) -> None:
                     with RunStore(directory, writable=True) as store:
                         store.add_facts(SCOPE, power_cut_facts([cut]))
 
-            found = check_durability(loaded, promise, seconds, progress.say, keep)
+            result = check_durability(loaded, promise, seconds, progress.say, keep)
         if as_json:
-            print_json(document_of(found))
+            print_json(document_of(result))
         else:
-            _print(found)
+            _print(result)
 
 
 def _study(named: str | None, profile: str | None, directory: Path | None) -> "Study":
@@ -89,34 +89,34 @@ def _study(named: str | None, profile: str | None, directory: Path | None) -> "S
         assert loaded is not None
         return loaded
     with RunStore(directory) as store:
-        kept = study_of(store)
-    if loaded is not None and (place := first_difference(kept, loaded)):
+        of_run = study_of(store)
+    if loaded is not None and (place := first_difference(of_run, loaded)):
         raise RunDirectoryError(
             f"{directory} holds a run whose {place} is another than the study's: leave the study out to check that"
         )
-    return kept
+    return of_run
 
 
-def document_of(found: "Durability") -> dict[str, Any]:
+def document_of(result: "Durability") -> dict[str, Any]:
     """What ``--json`` prints."""
     from weighbridge.report.export.json import power_cut_json
 
     return {
         "version": 1,
-        "checked": [power_cut_json(each) for each in found.checked],
-        "unchecked": [{"environment": each.environment, "why": each.why} for each in found.unchecked],
+        "checked": [power_cut_json(each) for each in result.checked],
+        "unchecked": [{"environment": each.environment, "why": each.why} for each in result.unchecked],
     }
 
 
-def _print(found: "Durability") -> None:
+def _print(result: "Durability") -> None:
     from rich.table import Table
 
     from weighbridge.report.text.conditions import HOW_CHECKED, how_kept, power_cut_verdict
 
     table = Table("environment", "storage", "written by", "acknowledged records", box=None, pad_edge=False)
-    for each in found.checked:
+    for each in result.checked:
         table.add_row(each.environment, each.storage, how_kept(each), power_cut_verdict(each))
     out().print(table)
     out().print(HOW_CHECKED, markup=False)
-    for missing in found.unchecked:
+    for missing in result.unchecked:
         out().print(f"{missing.environment} was not checked: {missing.why}", markup=False)

@@ -35,18 +35,18 @@ def register(app: typer.Typer) -> None:
         if not directory.is_dir():
             what = "is no folder" if directory.exists() else "does not exist"
             raise RunDirectoryError(f"{directory} {what}: name a folder that has run directories in it")
-        found = read_history(directory)
-        for each in found.skipped:
+        folder = read_history(directory)
+        for each in folder.skipped:
             err().print(f"skipped {each.name}: {why_skipped(each)}", markup=False)
-        if not found.runs:
+        if not folder.runs:
             raise RunDirectoryError(f"{directory} has no run that can be read, neither itself nor in its folders")
         if page is not None:
             from weighbridge.report.history_page import write_history
 
-            write_history(found, page)
+            write_history(folder, page)
         if as_json:
-            print_json(history_json(found))
+            print_json(history_json(folder))
         else:
-            print_history(found, out())
+            print_history(folder, out())
         if page is not None:
             err().print(f"page: {page}", markup=False)

@@ -69,8 +69,8 @@ def _copied(study: str) -> str:
     """A bundled study as it stands. StudyError where there is none of this name."""
     from weighbridge.study.source import bundled, nearest, plain
 
-    known = bundled()
-    if study not in known:
-        hint = nearest(study, known)
-        raise StudyError(f"there is no bundled study '{plain(study)}'{hint}; bundled: {', '.join(known)}")
-    return known[study]
+    studies = bundled()
+    if study not in studies:
+        hint = nearest(study, studies)
+        raise StudyError(f"there is no bundled study '{plain(study)}'{hint}; bundled: {', '.join(studies)}")
+    return studies[study]

@@ -1,9 +1,14 @@
-"""`weighbridge plan`."""
+"""`weighbridge plan`, and the types of its JSON document, of which the schema is made.
+
+docs/reference.md says what the keys mean.
+"""
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import typer
+from pydantic import ConfigDict, with_config
+from typing_extensions import TypedDict
 
 from weighbridge.cli.approval import brought_lines
 from weighbridge.cli.doctor import UNVERIFIED
@@ -11,9 +16,90 @@ from weighbridge.cli.output import JsonFlag, ProfileOption, examples, out, plura
 from weighbridge.model.level import level_label
 
 if TYPE_CHECKING:
-    from weighbridge.cli.plan_document import PlanDocument, PlannedHosts, PlannedTrial
     from weighbridge.model.plugin import Readiness
     from weighbridge.model.study import Study
+
+VERSION: Final = 1
+"""Of the document of ``plan --json``."""
+
+
+class PlannedEnvironment(TypedDict):
+    """One environment, and whether it can be opened here. What is not ready and ``optional`` is left out."""
+
+    name: str
+    kind: str
+    aa_of: str | None
+    optional: bool
+    ready: bool
+    why: str
+    remedy: str
+    caveat: str
+    unverified: str
+
+
+class PlannedHosts(TypedDict):
+    """Where everything runs."""
+
+    hosts: dict[str, dict[str, Any]]
+    placement: dict[str, list[str]]
+    inside: list[Literal["client", "server"]]
+
+
+class PlannedWorkload(TypedDict):
+    """One workload at one level; of a ``short`` one a pilot block chooses how long its trials are."""
+
+    label: str
+    kind: str
+    level: dict[str, str]
+    link: Literal["none"] | None
+    short: bool
+
+
+class PlannedTrial(TypedDict):
+    """One trial, in the order in which they run."""
+
+    block: int
+    workload: str
+    level: dict[str, str]
+    environment: str
+
+
+PlannedTime = TypedDict("PlannedTime", {"from": int, "to": int})
+"""Whole seconds."""
+
+
+class BroughtDocument(TypedDict):
+    """What the study brings from outside."""
+
+    what: str
+    place: str
+    value: str
+    lines: list[str]
+
+
+@with_config(ConfigDict(extra="forbid"))
+class PlanDocument(TypedDict):
+    """The document of ``weighbridge plan STUDY --json``."""
+
+    version: Literal[1]
+    study: str
+    question: str
+    baseline: str
+    environments: list[PlannedEnvironment]
+    refusals: list[str]
+    hosts: PlannedHosts
+    workloads: list[PlannedWorkload]
+    packages: list[str]
+    blocks: int
+    most_blocks: int
+    target: float | None
+    budget_s: float | None
+    within_s: float | None
+    trials: list[PlannedTrial]
+    seconds: PlannedTime
+    seed: int
+    brings: list[BroughtDocument]
+    warnings: list[str]
 
 
 def register(app: typer.Typer) -> None:
@@ -62,9 +148,8 @@ def _noise(study: "Study") -> list[str]:
     return [known] if told else []
 
 
-def describe(study: "Study") -> "PlanDocument":
+def describe(study: "Study") -> PlanDocument:
     """The plan as data: environments with readiness, cells, trials in order, seconds from and to."""
-    from weighbridge.cli.plan_document import VERSION
     from weighbridge.runner.estimate import seconds
     from weighbridge.runner.lengths import length_of
     from weighbridge.runner.notes import unverified_parts
@@ -76,7 +161,7 @@ def describe(study: "Study") -> "PlanDocument":
 
     ready, unverified = readiness_of(study), unverified_parts(study)
     left_out = not_ready(study, lambda _: ready)
-    whole, study = study, study.without([each.environment for each in left_out])
+    declared, study = study, study.without([each.environment for each in left_out])
     repetitions = study.file.repetitions
     blocks, most_blocks = repetitions.blocks or repetitions.min, repetitions.blocks or repetitions.max
     spec = userland_of(study)
@@ -85,7 +170,7 @@ def describe(study: "Study") -> "PlanDocument":
     openable = {name: problem if problem and state.ready else state for name, state in ready.items()}
     notes = [f"{what} is {UNVERIFIED}: {why}" for what, why in unverified.items()] + _caveats(ready) + _noise(study)
     least, most = seconds(study)
-    empty = nothing_left(whole, left_out)
+    empty = nothing_left(declared, left_out)
     return {
         "version": VERSION,
         "study": study.file.study,
@@ -96,7 +181,7 @@ def describe(study: "Study") -> "PlanDocument":
              "ready": openable[arm.name].ready, "why": openable[arm.name].detail,
              "remedy": openable[arm.name].remedy, "caveat": openable[arm.name].caveat,
              "unverified": unverified.get(arm.name, "")}
-            for arm in whole.arms
+            for arm in declared.arms
         ],
         "refusals": [*([empty] if empty else ()), *refusals(study, ready), *lacking],
         "hosts": hosts_of(study),
@@ -121,13 +206,13 @@ def describe(study: "Study") -> "PlanDocument":
         "seed": study.file.seed,
         "brings": [
             {"what": str(each.what), "place": each.place, "value": each.value, "lines": list(each.lines)}
-            for each in brought_by(whole)
+            for each in brought_by(declared)
         ],
         "warnings": [*warnings(study), *notes],
     }  # fmt: skip
 
 
-def hosts_of(study: "Study") -> "PlannedHosts":
+def hosts_of(study: "Study") -> PlannedHosts:
     """Where everything runs: hosts with their options, which role is on which, and which roles are inside."""
     from weighbridge import registry
 
@@ -174,7 +259,7 @@ def _caveats(ready: "Mapping[str, Readiness]") -> list[str]:
     return [f"{caveat}: {detail}" for caveat, detail in why]
 
 
-def _print(planned: "PlanDocument", hosts: str, set_up: str, with_trials: bool) -> None:
+def _print(planned: PlanDocument, hosts: str, set_up: str, with_trials: bool) -> None:
     from rich.markup import escape
     from rich.table import Table
 
@@ -237,7 +322,7 @@ def _print(planned: "PlanDocument", hosts: str, set_up: str, with_trials: bool) 
         out().print(_trial_table(planned["trials"]))
 
 
-def _trial_table(trials: "Iterable[PlannedTrial]") -> Any:
+def _trial_table(trials: Iterable[PlannedTrial]) -> Any:
     from rich.table import Table
 
     table = Table("#", "block", "workload", "level", "environment", box=None, pad_edge=False)

@@ -59,8 +59,8 @@ def register(app: typer.Typer) -> None:
         if study is None and directory is None:
             from weighbridge.replication.published import available
 
-            told = f"name a study ({', '.join(available())}), or --out DIR of a run to continue, or --report DIR"
-            fail(told, WRONG_COMMAND_LINE)
+            message = f"name a study ({', '.join(available())}), or --out DIR of a run to continue, or --report DIR"
+            fail(message, WRONG_COMMAND_LINE)
         if study is None and (profile, link) != (None, None):
             fail("--profile and --link need a study: a run that is continued keeps its own", WRONG_COMMAND_LINE)
         at = address(metrics)
@@ -81,16 +81,16 @@ def _run(
     loaded = _load(study, profile, link) if study is not None else None
     if loaded is not None and study is not None:
         directory = directory or new_directory(loaded)
-        asked = confirm(study, loaded, directory, yes=yes)
+        needs_yes = confirm(study, loaded, directory, yes=yes)
     else:
         assert directory is not None
         _require_published(directory)
-        asked = confirm_continued(directory, yes=yes)
+        needs_yes = confirm_continued(directory, yes=yes)
     with (
         interruptible(),
         show() as progress,
         watched(at, progress, loaded, directory) as told_of_it,
-        continuable(directory, *continuing("replicate", directory, yes=yes and asked)),
+        continuable(directory, *continuing("replicate", directory, yes=yes and needs_yes)),
     ):
 
         def after(store: "RunStore") -> None:
@@ -129,12 +129,12 @@ def _show(store: "RunStore", *, as_json: bool) -> None:
 
     analysis = analyse(store)
     page = write_html(store, store.directory / "report.html", analysis)
-    found, beside = write_beside(store, analysis)
+    result, beside = write_beside(store, analysis)
     if as_json:
-        print_json(replication_json(found))
+        print_json(replication_json(result))
     else:
         print_report(analysis, out())
-        print_replication(found, out())
+        print_replication(result, out())
     err().print(f"report: {page}\npublished and measured: {beside}", markup=False)
 
 
@@ -144,8 +144,8 @@ def write_beside(store: "RunStore", analysis: "Analysis") -> tuple["Replication"
     from weighbridge.replication.page import write_replication
     from weighbridge.replication.published import published
 
-    found = replication(analysis, published(analysis.study), _offers(analysis.study))
-    return found, write_replication(found, store, store.directory / PAGE)
+    result = replication(analysis, published(analysis.study), _offers(analysis.study))
+    return result, write_replication(result, store, store.directory / PAGE)
 
 
 def _offers(study: str) -> "list[Offer]":

@@ -2,21 +2,21 @@
 
 import gc
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import typer
 
-from weighbridge.cli.output import WRONG_COMMAND_LINE, JsonFlag, err, examples, fail, out, print_json
+from weighbridge.cli.gate import checked
+from weighbridge.cli.output import JsonFlag, err, examples, fail, out, print_json
 from weighbridge.errors import LimitExceeded, LimitUndecided
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from weighbridge.analysis.gate import Finding
     from weighbridge.analysis.results import Analysis
 
-
-T = TypeVar("T")
+PREFIX = "--fail-if "
 
 
 def register(app: typer.Typer) -> None:
@@ -50,26 +50,30 @@ def register(app: typer.Typer) -> None:
         """
         from weighbridge.analysis.analyse import analyse
         from weighbridge.analysis.gate import judge
-        from weighbridge.analysis.limit import parse_limit
+        from weighbridge.analysis.requirement import LIMIT, parse_requirement
         from weighbridge.cli.replicate import PAGE, write_beside
         from weighbridge.cli.runs import run_directory
         from weighbridge.errors import WeighbridgeError
         from weighbridge.model.text import printable
-        from weighbridge.report.export.json import limits_json, report_json
+        from weighbridge.report.export.json import report_json
         from weighbridge.report.html import write_html
         from weighbridge.report.terminal import print_report
-        from weighbridge.report.text.limits import finding_sentence
+        from weighbridge.report.text.gate import limit_sentence
         from weighbridge.store.run import RunStore
 
         gc.set_threshold(100_000)  # what a run has is needed to the end: looking for waste took a tenth of the time
-        limits = _checked(lambda: [parse_limit(each) for each in fail_if])  # before a run is read
+        limits = checked(lambda: [parse_requirement(each, LIMIT) for each in fail_if], PREFIX)  # before a run is read
         run = run_directory(run)
         with RunStore(run) as store:
             analysis = analyse(store)
-            findings = _checked(lambda: judge(limits, analysis))  # before anything is written
+            findings = checked(lambda: judge(limits, analysis), PREFIX)  # before anything is written
             if as_json:
                 document = report_json(store, analysis)
-                print_json({**document, "limits": limits_json(analysis, findings)} if limits else document)
+                if limits:
+                    from weighbridge.report.export.gate import limits_json
+
+                    document["limits"] = limits_json(analysis, findings)
+                print_json(document)
                 _answer(findings, analysis)
                 return
             at = page or run / "report.html"
@@ -87,27 +91,16 @@ def register(app: typer.Typer) -> None:
             err().print(line, markup=False)
         for finding in findings:
             if finding.outcome == "kept":
-                out().print(printable(finding_sentence(finding, analysis)), markup=False, soft_wrap=True)
+                out().print(printable(limit_sentence(finding, analysis)), markup=False, soft_wrap=True)
         _answer(findings, analysis)
-
-
-def _checked(read: "Callable[[], Sequence[T]]") -> "Sequence[T]":
-    """What is read of the limits; a wrong one is a wrong command line."""
-    from weighbridge.analysis.limit import LimitError
-    from weighbridge.model.text import printable
-
-    try:
-        return read()
-    except LimitError as error:
-        fail(f"--fail-if {printable(str(error))}", WRONG_COMMAND_LINE)
 
 
 def _answer(findings: "Sequence[Finding]", analysis: "Analysis") -> None:
     """Raise what the limits come to, unless every one of them is kept: with a line for each that is not."""
     from weighbridge.model.text import printable
-    from weighbridge.report.text.limits import finding_sentence
+    from weighbridge.report.text.gate import limit_sentence
 
-    lines = [printable(finding_sentence(each, analysis)) for each in findings if each.outcome != "kept"]
+    lines = [printable(limit_sentence(each, analysis)) for each in findings if each.outcome != "kept"]
     if any(each.outcome == "exceeded" for each in findings):
         raise LimitExceeded("\n".join(lines))
     if lines:

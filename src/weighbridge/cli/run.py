@@ -55,8 +55,8 @@ def register(app: typer.Typer) -> None:
         from weighbridge.study.loader import with_blocks
 
         if study is None and directory is None:
-            told = "name a study to run (weighbridge studies lists them), or --out DIR of a run to continue"
-            fail(told, WRONG_COMMAND_LINE)
+            message = "name a study to run (weighbridge studies lists them), or --out DIR of a run to continue"
+            fail(message, WRONG_COMMAND_LINE)
         if study is None and profile is not None:
             fail("--profile needs a study: a run that is continued keeps its own", WRONG_COMMAND_LINE)
         at = address(metrics)
@@ -65,16 +65,16 @@ def register(app: typer.Typer) -> None:
             loaded = with_blocks(loaded, blocks)
         if loaded is not None and study is not None and not (directory and holds_a_run(directory)):
             directory = directory or new_directory(loaded)
-            asked = confirm(study, loaded, directory, yes=yes)
+            needs_yes = confirm(study, loaded, directory, yes=yes)
         else:
             assert directory is not None
-            asked = confirm_continued(directory, yes=yes)
+            needs_yes = confirm_continued(directory, yes=yes)
         trusted: list[bool] = []
         with (
             interruptible(),
             show() as progress,
             watched(at, progress, loaded, directory) as told_of_it,
-            continuable(directory, *continuing("run", directory, yes=yes and asked)),
+            continuable(directory, *continuing("run", directory, yes=yes and needs_yes)),
         ):
 
             def after(store: "RunStore") -> None:

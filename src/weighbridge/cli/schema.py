@@ -42,11 +42,11 @@ def schema_of(document: Document) -> dict[str, Any]:
 
     from pydantic import TypeAdapter
 
-    from weighbridge.cli.plan_document import PlanDocument
+    from weighbridge.cli.plan import PlanDocument
     from weighbridge.replication.document import ReplicationDocument
     from weighbridge.report.export.compare_document import CompareDocument, HistoryDocument
     from weighbridge.report.export.document import Report
-    from weighbridge.report.export.gate_document import GateDocument
+    from weighbridge.report.export.gate import GateDocument
 
     types: dict[Document, Any] = {
         Document.REPORT: Report,

@@ -1,9 +1,11 @@
-"""`weighbridge weigh`."""
+"""`weighbridge weigh`: a study made of a command line."""
 
 import os
 import re
 import shlex
-from collections.abc import Mapping, Sequence
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,19 +13,21 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from weighbridge.cli.output import WRONG_COMMAND_LINE, err, examples, fail, out, write_new
-from weighbridge.cli.weigh_against import earlier_image, earlier_program, server_behind
-from weighbridge.cli.weigh_compose import ComposeWords, weighed_service
-from weighbridge.cli.weigh_inside import usual_inside
-from weighbridge.cli.weigh_mistakes import checked, require_programs, require_text
 
 if TYPE_CHECKING:
     from weighbridge.model.study import Study
-    from weighbridge.study.weighed import Weighed
+    from weighbridge.study.weighed import Earlier, Weighed
 
 _HANDED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ")
 """The variables of the user's that a program on this machine gets without being asked for."""
-_NAME = r"[A-Za-z_][A-Za-z0-9_]*"
+_VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
 _PARAMETER = r"[A-Za-z][A-Za-z0-9_]*"
+_STUDY = "weigh"
+"""What messages about the study that is made call it."""
+_LINE = re.compile(rf"^{_STUDY}:\d+: ", re.MULTILINE)
+_ENGINE_SHOWS = (
+    "a container engine would also show the cost of its bridge, address translation and system call filter"
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -145,36 +149,36 @@ def register(app: typer.Typer) -> None:
 
         beside = {"setup": setup, "prepare": prepare, "check": check, "cleanup": cleanup}
         further = {"adapter": adapter, "deadline": deadline, "warm_up": warm_up or None}
-        words = ComposeWords(compose, service, without, saved, image, ready)
-        words.require_whole(server=server is not None, shell=shell)
+        composed = ComposeOptions(compose, service, without, saved, image, ready)
+        composed.require_whole(server=server is not None, shell=shell)
         apart = compose is not None or (image is not None and server is not None)
         where: dict[str, Any] = {"server": server, "port": ready}
         if compose is not None and against is not None:
             fail("--against: with --compose save the study twice, and compare two runs", WRONG_COMMAND_LINE)
         if compose is not None:
-            where = weighed_service(words)
+            where = _weighed_service(composed)
         else:
             where["userland"] = _userland(image, () if apart else env)
             if against is not None and image is not None:
-                where["earlier"] = earlier_image(against, command, server, partial(_userland, env=()), _entry_point)
+                where["earlier"] = _earlier_image(against, command, server)
             elif against is not None:
-                where["earlier"] = earlier_program(against, server=server is not None, shell=shell)
+                where["earlier"] = _earlier_program(against, server=server is not None, shell=shell)
             entry_point = _entry_point(where["userland"])
             if server is None:
                 command = [*entry_point, *command]
             else:
-                where["server"] = server_behind(entry_point, server)
-        require_text(*command, server, against, *parameters, *env, *beside.values())
+                where["server"] = _server_behind(entry_point, server)
+        _require_text(*command, server, against, *parameters, *env, *beside.values())
         if not shell and save is None:
-            here = [command, *(() if apart else (server, *beside.values()))]
-            require_programs(here if image is None or apart else (), _variables(env))
-        named = [name for names in inside for name in names.split(",") if name]
-        if not named and against is None:
-            named = [*usual_inside(where["userland"], server=where.get("server") is not None)]
+            of_this_machine = [command, *(() if apart else (server, *beside.values()))]
+            _require_programs(of_this_machine if image is None or apart else (), _variables(env))
+        environments = [name for names in inside for name in names.split(",") if name]
+        if not environments and against is None:
+            environments = [*_usual_inside(where["userland"], server=where.get("server") is not None)]
         weighed = Weighed(
             command=command,
             **where,
-            inside=named,
+            inside=environments,
             client_userland=_this_machine(env) if apart else None,
             shell=shell,
             parameters=dict(_parameter(each) for each in parameters),
@@ -192,7 +196,7 @@ def register(app: typer.Typer) -> None:
 def _weigh(weighed: "Weighed", directory: Path | None, save: Path | None, export: Path | None) -> None:
     from weighbridge.study.weighed import study_text
 
-    text, study = checked(partial(study_text, weighed))
+    text, study = _checked_study(partial(study_text, weighed))
     if save is not None:
         write_new(save, text)
         out().print(f"{save} written. Next: weighbridge plan {save}", markup=False, soft_wrap=True)
@@ -263,15 +267,15 @@ def _runs() -> Path:
 
 def _variables(given: Sequence[str]) -> dict[str, str]:
     """The variables that are handed on: those of every program, and what ``--env`` names."""
-    found = {name: os.environ[name] for name in _HANDED_ON if name in os.environ}
+    variables = {name: os.environ[name] for name in _HANDED_ON if name in os.environ}
     for each in given:
         name, equals, value = each.partition("=")
-        if not re.fullmatch(_NAME, name):
+        if not re.fullmatch(_VARIABLE, name):
             fail(f"--env {shlex.quote(each)}: a variable is NAME or NAME=VALUE", WRONG_COMMAND_LINE)
         if not equals and name not in os.environ:
             fail(f"--env {name}: there is no variable of this name: say {name}=VALUE", WRONG_COMMAND_LINE)
-        found[name] = value if equals else os.environ[name]
-    return found
+        variables[name] = value if equals else os.environ[name]
+    return variables
 
 
 def _parameter(given: str) -> tuple[str, list[str]]:
@@ -287,6 +291,195 @@ def _metric(given: str) -> tuple[str, Mapping[str, Any]]:
     how, _, words = rest.partition(":")
     parts = words.rsplit(",", 2)
     if how not in ("json", "regex") or len(parts) != 3 or parts[1] not in ("higher", "lower"):
-        told = "say NAME=json:PATH,higher|lower,UNIT or NAME=regex:PATTERN,higher|lower,UNIT"
-        fail(f"--metric {shlex.quote(given)}: {told}", WRONG_COMMAND_LINE)
+        message = "say NAME=json:PATH,higher|lower,UNIT or NAME=regex:PATTERN,higher|lower,UNIT"
+        fail(f"--metric {shlex.quote(given)}: {message}", WRONG_COMMAND_LINE)
     return name, {how: parts[0], "better": parts[1], "unit": parts[2]}
+
+
+def _server_behind(entry_point: Sequence[str], server: str) -> str:
+    """The command line of a server whose words an image has its own in front of."""
+    return " ".join([shlex.join(entry_point), server]).strip()
+
+
+def _earlier_image(image: str, command: Sequence[str], server: str | None) -> "Earlier":
+    """The same words in another image, behind that image's own entry point."""
+    from weighbridge.study.weighed import Earlier
+
+    where = _userland(image, ())
+    entry_point = _entry_point(where)
+    if server is not None:
+        return Earlier(where, server=_server_behind(entry_point, server))
+    return Earlier(where, command=[*entry_point, *command])
+
+
+def _earlier_program(given: str, *, server: bool, shell: bool) -> "Earlier":
+    """Another program of this machine: the server where there is one, whose client is the same."""
+    from weighbridge.study.weighed import Earlier
+
+    if server:
+        return Earlier(server=given)
+    if shell:
+        return Earlier(command=[given])
+    try:
+        words = shlex.split(given)
+    except ValueError as error:
+        fail(f"--against: {error}", WRONG_COMMAND_LINE)
+    if not words:
+        fail("--against: name a program", WRONG_COMMAND_LINE)
+    return Earlier(command=words)
+
+
+@dataclass(frozen=True, slots=True)
+class ComposeOptions:
+    """The options of a command line that are about a Compose file."""
+
+    file: Path | None = None
+    service: str | None = None
+    without: Sequence[str] = ()
+    saved: Sequence[str] = ()
+    image: str | None = None
+    """In place of the service's own: a name, or a file."""
+    port: int | None = None
+
+    def require_whole(self, *, server: bool, shell: bool) -> None:
+        """End with a sentence where something is missing, or has no meaning."""
+        if self.file is None:
+            beside = {"--service": self.service, "--without": self.without, "--saved": self.saved}
+            if given := [option for option, value in beside.items() if value]:
+                fail(f"{given[0]} is about a Compose file: say --compose FILE", WRONG_COMMAND_LINE)
+        elif not self.file.is_file():
+            fail(f"--compose: there is no file {self.file}", WRONG_COMMAND_LINE)
+        elif self.service is None:
+            fail("--compose: say which service is weighed: --service NAME", WRONG_COMMAND_LINE)
+        elif server or shell:
+            which = "--server" if server else "--shell"
+            fail(f"{which}: with --compose the server is the service's own program", WRONG_COMMAND_LINE)
+
+
+def _weighed_service(given: ComposeOptions) -> dict[str, Any]:
+    """What a `Weighed` has of the service. Says on stderr what is left out.
+
+    Raises StudyError, Unavailable, UserlandError.
+    """
+    from weighbridge.errors import StudyError
+    from weighbridge.model.companion import ComposedService
+    from weighbridge.runner.compose_file import normalised
+    from weighbridge.study.compose import Unhonoured
+    from weighbridge.study.compose_key import service_of
+
+    composed = ComposedService(
+        file=str(given.file),
+        service=given.service or "",
+        without=tuple(key for keys in given.without for key in keys.split(",") if key),
+        saved=dict(_saved(each) for each in given.saved),
+        image=given.image,
+        port=given.port,
+    )
+    try:
+        weighed = service_of(composed, normalised)
+    except Unhonoured as error:
+        raise StudyError(f"{error.listed}--without {','.join(error.shortly)}") from None
+    if weighed.remark:
+        err().print(weighed.remark, markup=False, soft_wrap=True)
+    if weighed.port is None:
+        fail(f"compose: {given.service} has not one port: say where it listens: --ready PORT", WRONG_COMMAND_LINE)
+    return {
+        "server": weighed.server,
+        "server_env": weighed.environment,
+        "port": weighed.port,
+        "userland": weighed.userland,
+        "companions": weighed.companions,
+        "remark": weighed.remark,
+    }
+
+
+def _saved(given: str) -> tuple[str, str]:
+    image, equals, file = given.rpartition("=")
+    if not (image and equals and file):
+        fail(f"--saved {given}: say IMAGE=FILE", WRONG_COMMAND_LINE)
+    return image, file
+
+
+def _usual_inside(userland: Mapping[str, Any], *, server: bool) -> Sequence[str]:
+    """The names of the first choice that is ready here, of the first one of all where none is.
+
+    Says so where that is not what is usual, and what it does not show.
+    """
+    from weighbridge.study.weighed import USUAL, USUAL_OF_SERVERS
+
+    choices = USUAL_OF_SERVERS if server else USUAL
+    reasons: dict[str, str] = {}
+    for names in choices:
+        lacking = {name: why for name in names if (why := _lacking(name, userland, server=server))}
+        if not lacking:
+            if names != choices[0]:
+                _tell(names, reasons)
+            return names
+        reasons |= lacking
+    return choices[0]
+
+
+def _lacking(name: str, userland: Mapping[str, Any], *, server: bool) -> str:
+    """Why a program of the userland cannot be weighed in what has this name; "" where nothing is known."""
+    from weighbridge import registry
+    from weighbridge.model.environment import Needs
+    from weighbridge.runner.preflight import ready
+
+    options = dict(registry.weighed_in()[name])
+    plugin = registry.environments()[options.pop("kind")]
+    of_this_machine = not registry.userlands()[userland["kind"]].packed
+    if of_this_machine and not plugin.shares_root:
+        return "its containers cannot have this machine's own programs (an image they can: --image)"
+    inside = plugin.options.model_validate(options)
+    state = ready(plugin, inside)
+    if not state.ready:
+        return state.detail
+    unmet = plugin.unmet(inside, needs=Needs(network=server, of_this_machine=of_this_machine))
+    return unmet.detail if unmet is not None else ""
+
+
+def _tell(names: Sequence[str], reasons: Mapping[str, str]) -> None:
+    why = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
+    shows = "" if {*names} - {"netns"} else f"; {_ENGINE_SHOWS}"
+    err().print(f"note: weighed in {', '.join(names)} ({why}){shows}", markup=False, soft_wrap=True)
+
+
+def _checked_study(make_text: Callable[[], str]) -> tuple[str, "Study"]:
+    """The study as text and as it is checked; its lines are nobody's, and no message names them."""
+    from weighbridge.errors import StudyError
+    from weighbridge.study.loader import check
+    from weighbridge.study.source import parse
+
+    try:
+        text = make_text()
+        return text, check(parse(text, _STUDY)).model_copy(update={"lines": {}})
+    except StudyError as error:
+        fail(_LINE.sub("", str(error)), WRONG_COMMAND_LINE)
+
+
+def _require_text(*words: str | None) -> None:
+    """End with a sentence where a word is no text: a run keeps them, and a report shows them."""
+    for word in words:
+        try:
+            (word or "").encode()
+        except UnicodeEncodeError:
+            fail(f"{word!a} is not UTF-8, as what a run keeps has to be", WRONG_COMMAND_LINE)
+
+
+def _require_programs(commands: Sequence[Sequence[str] | str | None], env: Mapping[str, Any]) -> None:
+    """End with a sentence where a command's program is not on this machine, unless a placeholder names it."""
+    for command in commands:
+        try:
+            words = shlex.split(command) if isinstance(command, str) else command
+        except ValueError:
+            continue  # the study's check tells it
+        if not words or "{" in words[0]:
+            continue
+        name = words[0]
+        if "/" in name and not Path(name).exists():
+            fail(f"there is no program {name}", WRONG_COMMAND_LINE)
+        if "/" in name and not os.access(name, os.X_OK):
+            fail(f"{name} may not be executed: chmod +x, or name its interpreter before it", WRONG_COMMAND_LINE)
+        if "/" not in name and shutil.which(name, path=str(env.get("PATH", os.defpath))) is None:
+            here = f": say ./{name}" if Path(name).exists() else ""
+            fail(f"there is no program {name} in PATH{here}", WRONG_COMMAND_LINE)

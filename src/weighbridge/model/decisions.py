@@ -134,7 +134,7 @@ LEAST_SHARE = 1e-6
 """The least that a look spends of the error: no interval of a higher confidence is told from the whole line."""
 LARGEST_COUNT = 10**6
 """Of blocks; more is damage."""
-Comparison = tuple[str, LevelText, str]
+ComparedArm = tuple[str, LevelText, str]
 """Workload, level and environment: what takes part in blocks together with the baseline."""
 
 
@@ -150,7 +150,7 @@ class GateLook(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
     blocks: Annotated[int, Field(ge=0, le=LARGEST_COUNT)]
     share: Annotated[float, Field(ge=0, le=1), AfterValidator(_tellable)]
-    open: tuple[Comparison, ...]
+    open: tuple[ComparedArm, ...]
     """The comparisons that were not decided."""
     until: Annotated[int, Field(ge=0, le=LARGEST_COUNT)] | None = None
     """How many blocks were asked for then, in which those that are open take part alone; None: no more were.
@@ -160,7 +160,7 @@ class GateLook(BaseModel):
     trials: Annotated[int, Field(ge=0)] | None = None
     """How many trials the run had, by which a block that was completed later is seen; None: not kept."""
 
-    def goes_on(self, place: Comparison) -> bool:
+    def goes_on(self, place: ComparedArm) -> bool:
         """Whether a comparison takes part in the blocks that were asked for."""
         return self.until is not None and (not self.open or place in self.open)
 

@@ -1,7 +1,6 @@
 """A run for machines: the document of ``report --json``."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import asdict, fields, is_dataclass
 from typing import Any
 
@@ -11,7 +10,6 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.bottleneck import Bottleneck
 from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.curves import EnvironmentCurve, LoadSweep, MetricCurve
-from weighbridge.analysis.gate import Finding
 from weighbridge.analysis.latency import PERCENTS, Latency, LatencyReport
 from weighbridge.analysis.program_use import program_use
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport, Remark
@@ -22,7 +20,6 @@ from weighbridge.report.export.document import (
     CurveRow,
     Hidden,
     Interval,
-    LimitAnswer,
     Noise,
     Peak,
     PeakCost,
@@ -239,21 +236,6 @@ def _session(analysis: Analysis, number: int) -> SessionRow:
 def _noise(noise: tuple[float, float] | None) -> Noise:
     low, high = noise or (None, None)
     return {"noise_low": low, "noise_high": high}
-
-
-def limits_json(analysis: Analysis, findings: Sequence[Finding]) -> list[LimitAnswer]:
-    """Give what ``report --json --fail-if ...`` adds as ``limits``: one object per limit and comparison."""
-    found: list[LimitAnswer] = []
-    for finding in findings:
-        target = finding.target
-        cost = target.row.cost if target.row is not None else None
-        found.append({
-            "limit": finding.limit.text, "environment": target.environment,
-            **within_json(analysis, target.environment), "workload": target.workload, "metric": target.metric,
-            "outcome": finding.outcome, "reason": finding.reason,
-            **worsening_json(cost, target.report.unit if target.report else ""), "blocks": finding.blocks,
-        })  # fmt: skip
-    return found
 
 
 def cost_json(analysis: Analysis, report: MetricReport, row: Comparison, against: str | None = None) -> CostRow:

@@ -1,34 +1,50 @@
-"""What a gate says, in words: a line for each comparison, and the answer."""
+"""What becomes of requirements on costs, in words: of limits a sentence each, of a gate its rows and its answer."""
 
 from dataclasses import dataclass
 from typing import Literal
 
-from weighbridge.analysis.gate import Finding, Reason
-from weighbridge.analysis.gate_answer import Gate
+from weighbridge.analysis.gate import Finding, Gate, Reason
 from weighbridge.analysis.results import Analysis
-from weighbridge.model.text import one_line
+from weighbridge.model.text import one_line, printable
 from weighbridge.report.text.environments import layers_of_environment
-from weighbridge.report.text.formatting import SPACE
-from weighbridge.report.text.limits import WHY, cost_words
+from weighbridge.report.text.formatting import NO_INTERVAL, SPACE, difference_interval, percent_interval, plain
 from weighbridge.report.text.verdicts import broke_instead
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 
 Outcome = Literal["passed", "failed", "undecided"]
 OUTCOMES: dict[str, Outcome] = {"kept": "passed", "exceeded": "failed", "undecided": "undecided"}
-"""What a gate calls what becomes of a limit."""
-_BUDGET: dict[Reason, str] = {
-    "above": "over its budget",
-    "within": "within its budget",
-    "interval": "the budget is inside the interval",
+"""What a gate calls what becomes of a requirement."""
+_WHY: dict[Reason, str] = {
     "blocks": f"fewer than {MIN_BLOCKS_VERDICT} blocks",
-    "many": "over its budget by its own interval, but not among so many comparisons",
+    "no-cost": "no complete block",
+    "broke": "trials broke under their load",
+    "hidden": "a bottleneck hides the cost",
+    "no-ratio": "a value was zero, so there is no percentage",
+    "noise": "no larger than the noise floor",
+    "failed": "more than one trial in ten failed or broke",
+    "untrusted": "the A/A arm makes the session untrusted",
+    "path": "the network path is not known",
+    "durability": "it keeps less of what it acknowledges after a power cut",
+    "other-unit": "its unit or its better direction is another in the earlier run",
+    "spent": "earlier gates of this run have spent all of the error: measure a new run",
 }
-_MARGIN: dict[Reason, str] = {
-    "above": "worse than the margin",
-    "within": "no worse than the margin",
-    "interval": "the margin is inside the interval",
-    "many": "worse than the margin by its own interval, but not among so many comparisons",
+"""Why it cannot be told whether a cost is above its bound, whatever that is called."""
+_WHY_BY_WORD: dict[str, dict[Reason, str]] = {
+    "limit": {"interval": "the limit is inside the interval"},
+    "budget": {
+        "above": "over its budget",
+        "within": "within its budget",
+        "interval": "the budget is inside the interval",
+        "many": "over its budget by its own interval, but not among so many comparisons",
+    },
+    "margin": {
+        "above": "worse than the margin",
+        "within": "no worse than the margin",
+        "interval": "the margin is inside the interval",
+        "many": "worse than the margin by its own interval, but not among so many comparisons",
+    },
 }
+"""As `_WHY`, by how a requirement is spelled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,34 +73,58 @@ class GateRow:
 
 
 def gate_rows(gate: Gate, analysis: Analysis) -> tuple[GateRow, ...]:
-    """Give every finding of a gate in words, without control characters."""
-    return tuple(_row(finding, analysis) for finding in gate.findings)
-
-
-def _row(finding: Finding, analysis: Analysis) -> GateRow:
-    target, limit = finding.target, finding.limit
-    within = layers_of_environment(target.environment, analysis)
-    return GateRow(
-        name=one_line(f"{target.name} {within}".strip()),
-        budget=f"{limit.sign}{SPACE}{limit.amount:g}{SPACE}{one_line(limit.unit)}".strip(),
-        outcome=OUTCOMES[finding.outcome],
-        cost=cost_words(finding) if finding.cost is not None else "",
-        why=one_line(_why(finding)),
-        blocks=finding.blocks,
-        change=finding.change,
+    """Return every finding of a gate in words, without control characters."""
+    return tuple(
+        GateRow(
+            name=one_line(_name(finding, analysis)),
+            budget=f"{finding.requirement.sign}{SPACE}{_bound(finding)}",
+            outcome=OUTCOMES[finding.outcome],
+            cost=_cost(finding) if finding.cost is not None else "",
+            why=one_line(_why(finding)),
+            blocks=finding.blocks,
+            change=finding.requirement.about == "change",
+        )
+        for finding in gate.findings
     )
+
+
+def limit_sentence(finding: Finding, analysis: Analysis) -> str:
+    """Return what a limit comes to: the comparison, its cost, the limit, and why it cannot be told."""
+    cost = f"{_cost(finding)}, " if finding.cost is not None else ""
+    text = f"{_name(finding, analysis)}: {cost}limit {_bound(finding)}"
+    if finding.outcome != "undecided":
+        return f"limit {finding.outcome}: {text}"
+    return f"cannot tell: {text}, {_why(finding)}"
+
+
+def _name(finding: Finding, analysis: Analysis) -> str:
+    """The comparison as a requirement writes it, with the hypervisors that its environment was measured in."""
+    return f"{finding.target.name} {layers_of_environment(finding.target.environment, analysis)}".strip()
+
+
+def _bound(finding: Finding) -> str:
+    return f"{finding.requirement.bound:g}{SPACE}{printable(finding.requirement.unit)}".strip()
+
+
+def _cost(finding: Finding) -> str:
+    """A finding's cost with its interval, as tables have it."""
+    cost, row, report = finding.cost, finding.target.row, finding.target.report
+    if cost is None or report is None or row is None or row.cost is None:
+        return "no cost"
+    if row.cost.scale == "difference":
+        return difference_interval(cost, report.unit)
+    return percent_interval(cost) if finding.blocks > 1 else f"{plain(cost.estimate)} % {NO_INTERVAL}"
 
 
 def _why(finding: Finding) -> str:
     row = finding.target.row
     if finding.reason == "broke" and row is not None and row.broke_instead:
         return broke_instead(row)
-    own = _MARGIN if finding.change else _BUDGET
-    return own.get(finding.reason) or WHY[finding.reason]
+    return _WHY_BY_WORD[finding.requirement.spelling.word].get(finding.reason) or _WHY[finding.reason]
 
 
 def gate_answer(gate: Gate) -> str:
-    """Give the answer in one sentence: ``Gate failed: 1 of 3 comparisons is over budget, 1 is undecided.``"""
+    """Return the answer in one sentence: ``Gate failed: 1 of 3 comparisons is over budget, 1 is undecided.``"""
     count = dict.fromkeys(OUTCOMES, 0)
     for finding in gate.findings:
         count[finding.outcome] += 1

@@ -1,21 +1,70 @@
-"""`weighbridge doctor --noise`: what it prints of a run that it makes for this, and that nothing of it stays."""
+"""`weighbridge doctor`: what is ready and what makes the rest so; with `--noise`, of a run of which nothing stays."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from weighbridge.cli import output
+from weighbridge.cli.doctor import rows_of
 from weighbridge.errors import Interrupted
 from weighbridge.model.facts import InterruptRate
 from weighbridge.runner import known_noise, userlands
 from weighbridge.runner import run as running
 from weighbridge.store.run import RunStore
 
-from .test_commands import Weighbridge, finished, ready, run, weighbridge
+from .command_line import Weighbridge, users_machine
 
-__all__ = ["finished", "ready", "run", "weighbridge"]
+
+def test_doctor_says_what_makes_the_rest_ready(weighbridge: Weighbridge):
+    found = json.loads(weighbridge("doctor", "--json").out)
+    assert {row["name"] for row in found["environments"]} >= {"native", "docker"}
+    assert {row["name"] for row in found["userlands"]} >= {"packages", "image", "directory", "host"}
+    for section in found.values():
+        for row in section:
+            assert row["ready"] or (row["detail"] and row["remedy"]), row
+    said = weighbridge("doctor")
+    assert said.code == 0
+    assert "not ready" in said.out
+
+
+def test_doctor_says_the_same_thing_once(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """Without root, in 80 columns: what is lacking and what helps stand there once, whatever lacks it."""
+    users_machine(monkeypatch, tmp_path, programs={"mmdebstrap", "newuidmap"}, ids="")
+    monkeypatch.setattr(output.out(), "width", 80)
+    said = weighbridge("doctor").out
+    assert max(map(len, said.splitlines())) <= 80 and len(said.splitlines()) < 100
+    told = " ".join(said.split())
+    found = json.loads(weighbridge("doctor", "--json").out)
+    every = [row for section in found.values() for row in section]
+    for remedy in {row["remedy"] for row in every if row["remedy"]}:
+        assert re.search(rf"\[\d+\] {re.escape(remedy)}(?= |$)", told), remedy
+    assert told.count("or use a userland that root has built, with WEIGHBRIDGE_CACHE") == 1
+    assert all(row["name"] in told and row["unverified"] in told for row in every)
+
+
+def test_rows_of_doctor_are_those_with_one_state_and_reason():
+    def row(name: str, detail: str = "", remedy: str = "", caveat: str = "") -> dict[str, object]:
+        return {"name": name, "ready": not remedy, "detail": detail, "remedy": remedy, "caveat": caveat}
+
+    remedies = ["run as root"]
+    rows = rows_of(
+        [
+            row("a", "no x", "get x"), row("b"), row("c, d", "no x", "get x"), row("e"),
+            row("f", "it is slow", caveat="emulated"), row("g", "no y", "run as root"),
+        ],
+        remedies,
+    )  # fmt: skip
+    assert rows == [
+        ("ready", "b, e"),
+        ("ready", "f - emulated: it is slow"),
+        ("not ready", "a; c, d - no x [2]"),
+        ("not ready", "g - no y [1]"),
+    ]
+    assert remedies == ["run as root", "get x"]
 
 
 @pytest.fixture

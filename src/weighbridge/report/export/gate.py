@@ -1,0 +1,234 @@
+"""What becomes of requirements on costs, as documents: JSON of a gate and of limits, and what CI systems read."""
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from typing import Final, Literal
+from xml.etree import ElementTree as ET
+
+from pydantic import ConfigDict, with_config
+from typing_extensions import TypedDict
+
+from weighbridge.analysis.comparisons import difference_unit
+from weighbridge.analysis.gate import Answer, Finding, Gate, Reason
+from weighbridge.analysis.requirement import Operand, Target
+from weighbridge.analysis.results import Analysis
+from weighbridge.report.export.document import LimitAnswer, Within, Worsening
+from weighbridge.report.export.json import finite, worsening_json
+from weighbridge.report.export.within import within_json
+from weighbridge.report.markdown import escaped
+from weighbridge.report.text.gate import OUTCOMES, GateRow
+from weighbridge.report.text.gate import Outcome as GateOutcome
+
+VERSION: Final = 1
+"""Of the document of ``gate --json``."""
+_NOT_IN_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_XML_ENDS: dict[str, str] = {"failed": "failure", "undecided": "error"}
+"""What is over its budget is a test that failed; what cannot be told is one that could not be carried out."""
+_GITHUB_COMMANDS = {"failed": "error", "undecided": "warning", "passed": "notice"}
+_GITLAB_SEVERITIES = {"failed": "major", "undecided": "minor"}
+_SIGNS = {"passed": "✅", "failed": "❌", "undecided": "❔"}
+Bmf = dict[str, dict[str, dict[str, float]]]
+"""Benchmark -> measure -> ``value``, and ``lower_value`` and ``upper_value`` where there is an interval."""
+
+
+class GateFinding(Within, Worsening):
+    """What one budget comes to in one comparison, or the margin in one change."""
+
+    about: Operand
+    budget: str
+    environment: str
+    workload: str
+    metric: str
+    outcome: GateOutcome
+    reason: Reason
+    blocks: int
+
+
+class GateLookRow(TypedDict):
+    """A look that the gate took before: blocks, and what it spent of the error that all looks may spend."""
+
+    blocks: int
+    share: float
+
+
+@with_config(ConfigDict(extra="forbid"))
+class GateDocument(TypedDict):
+    """The document of ``weighbridge gate RUN --json``."""
+
+    version: Literal[1]
+    study: str
+    run: str
+    against: str | None
+    answer: Answer
+    findings: list[GateFinding]
+    looks: int
+    share: float
+    earlier_looks: list[GateLookRow]
+
+
+def gate_json(gate: Gate, analysis: Analysis, against: str | None = None) -> GateDocument:
+    """Return the document of ``gate --json``, as docs/reference.md describes it; ``against``: that run's id."""
+    return {
+        "version": VERSION,
+        "study": analysis.study,
+        "run": analysis.run_id,
+        "against": against,
+        "answer": gate.answer,
+        "findings": [_finding(each, analysis) for each in gate.findings],
+        "looks": gate.looks,
+        "share": gate.share,
+        "earlier_looks": [{"blocks": each.blocks, "share": each.share} for each in gate.earlier],
+    }
+
+
+def _finding(finding: Finding, analysis: Analysis) -> GateFinding:
+    requirement, target = finding.requirement, finding.target
+    cost = finding.cost if finding.blocks > 1 else None
+    return {
+        "about": requirement.about,
+        "budget": requirement.text,
+        "environment": target.environment,
+        **within_json(analysis, target.environment),
+        "workload": target.workload,
+        "metric": target.metric,
+        "outcome": OUTCOMES[finding.outcome],
+        "reason": finding.reason,
+        "cost": finite(finding.cost.estimate) if finding.cost else None,
+        "cost_low": finite(cost.low) if cost else None,
+        "cost_high": finite(cost.high) if cost else None,
+        "cost_unit": finding.unit or None,
+        "blocks": finding.blocks,
+    }
+
+
+def limits_json(analysis: Analysis, findings: Sequence[Finding]) -> list[LimitAnswer]:
+    """Return what ``report --json --fail-if ...`` adds as ``limits``: one object per limit and comparison."""
+    answers: list[LimitAnswer] = []
+    for finding in findings:
+        target = finding.target
+        cost = target.row.cost if target.row is not None else None
+        answers.append({
+            "limit": finding.requirement.text, "environment": target.environment,
+            **within_json(analysis, target.environment), "workload": target.workload, "metric": target.metric,
+            "outcome": finding.outcome, "reason": finding.reason,
+            **worsening_json(cost, target.report.unit if target.report else ""), "blocks": finding.blocks,
+        })  # fmt: skip
+    return answers
+
+
+def junit_xml(study: str, rows: Sequence[GateRow]) -> bytes:
+    """Return a JUnit report of one test suite, called after the study, as UTF-8."""
+    counts = {
+        "tests": len(rows),
+        "failures": sum(row.outcome == "failed" for row in rows),
+        "errors": sum(row.outcome == "undecided" for row in rows),
+    }
+    numbers = {key: str(value) for key, value in counts.items()}
+    root = ET.Element("testsuites", {"name": "weighbridge gate", **numbers})
+    suite = ET.SubElement(root, "testsuite", {"name": _xml(study), **numbers, "skipped": "0", "time": "0"})
+    for row in rows:
+        named = f"{row.name}{' change' if row.change else ''} {row.budget}"
+        case = ET.SubElement(suite, "testcase", {"classname": _xml(study), "name": _xml(named), "time": "0"})
+        if (end := _XML_ENDS.get(row.outcome)) is not None:
+            told = _xml(row.sentence)
+            ET.SubElement(case, end, {"type": row.outcome, "message": told}).text = told
+        else:
+            ET.SubElement(case, "system-out").text = _xml(row.sentence)
+    ET.indent(root)
+    written: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
+    return written + b"\n"
+
+
+def _xml(text: str) -> str:
+    """The text with what XML 1.0 has no way to write replaced."""
+    return _NOT_IN_XML.sub("\N{REPLACEMENT CHARACTER}", text.replace("\N{NO-BREAK SPACE}", " "))
+
+
+def github_commands(rows: Sequence[GateRow]) -> str:
+    """Return a workflow command for each comparison, a line each.
+
+    What is in a message is escaped as GitHub's own toolkit does; a title needs no escape.
+    """
+    return "".join(
+        f"::{_GITHUB_COMMANDS[row.outcome]} title=weighbridge gate {row.outcome}::{_github(row.sentence)}\n"
+        for row in rows
+    )
+
+
+def _github(text: str) -> str:
+    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+
+
+def gitlab_code_quality(rows: Sequence[GateRow], path: str) -> str:
+    """Return GitLab's code quality report: a JSON list of what is not within its budget.
+
+    ``path``: the file at which GitLab shows it. A fingerprint tells a finding from others, whatever the numbers are.
+    """
+    findings = [
+        {
+            "description": row.sentence,
+            "check_name": "weighbridge-gate",
+            "fingerprint": _fingerprint(row, path),
+            "severity": _GITLAB_SEVERITIES[row.outcome],
+            "location": {"path": path, "lines": {"begin": 1}},
+        }
+        for row in rows
+        if row.outcome in _GITLAB_SEVERITIES
+    ]
+    return json.dumps(findings, indent=2) + "\n"
+
+
+def _fingerprint(row: GateRow, path: str) -> str:
+    named = "\0".join((path, row.name, row.budget, "change" if row.change else "cost"))
+    return hashlib.sha256(named.encode(errors="surrogateescape")).hexdigest()
+
+
+def gate_markdown(study: str, answer: str, rows: Sequence[GateRow]) -> str:
+    """Return Markdown for job summaries and comments: a heading, the answer and a table of every comparison.
+
+    What comes from the run steers no renderer.
+    """
+    lines = [
+        f"## Weighbridge: {escaped(study)}",
+        "",
+        escaped(answer),
+        "",
+        "| | comparison | budget | cost | blocks | |",
+        "|---|---|---|---|---:|---|",
+    ]
+    for row in rows:
+        name = f"change of {row.name}" if row.change else row.name
+        cells = (f"{_SIGNS[row.outcome]} {row.outcome}", name, row.budget, row.cost or "–", str(row.blocks), row.why)
+        lines.append(f"| {' | '.join(map(escaped, cells))} |")
+    return "\n".join(lines) + "\n\n"
+
+
+def bmf(analysis: Analysis) -> Bmf:
+    """Return every cost of a run, its A/A arm's too, with its 95 % interval, in Bencher's metric format.
+
+    An untrusted session has none. Hidden costs and those of fewer than five blocks are left out, as in a report.
+    A benchmark is ``ENVIRONMENT.WORKLOAD``, a measure the metric with the unit of its cost: ``throughput cost (%)``.
+    """
+    costs: Bmf = {}
+    if analysis.trust.trusted is False:
+        return costs
+    for report in analysis.metrics:
+        for row in report.comparisons:
+            if (
+                row.cost is None
+                or row.few
+                or row.verdict == "hidden"
+                or (value := finite(row.cost.worsening.estimate)) is None
+            ):
+                continue
+            target = Target(row.environment, report.label, report.metric, report, row)
+            unit = "%" if row.cost.scale == "ratio" else difference_unit(report.unit)
+            measured = {"value": value}
+            limits = {"lower_value": row.cost.worsening.low, "upper_value": row.cost.worsening.high}
+            if row.cost.blocks > 1:
+                measured |= {key: limit for key, given in limits.items() if (limit := finite(given)) is not None}
+            measure = f"{report.metric} cost ({unit})"
+            costs.setdefault(f"{row.environment}.{target.workload}", {})[measure] = measured
+    return costs
