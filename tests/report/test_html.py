@@ -14,8 +14,8 @@ from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.report.charts.library import chart_library
 from weighbridge.report.html import write_html
 from weighbridge.report.kept import keep, read_kept
-from weighbridge.report.rendering import templates
-from weighbridge.report.sections.outputs import ALL_EXCERPTS_BYTES
+from weighbridge.report.page import templates
+from weighbridge.report.sections.trials import ALL_EXCERPTS_BYTES
 
 from .made_up_runs import LOSS, REQUESTS, TCP, Workload
 

@@ -102,7 +102,7 @@ def test_no_name_in_the_terminal_is_without_its_hypervisors(rich_analysis, whole
 
 def drawn(page: str) -> str:
     """A page whose axes have their labels in one line; the study as it was written is in quotes."""
-    page = re.sub(r"</text><text[^>]*>", " ", page).replace("\\n", " ")
+    page = re.sub(r"</text><text[^>]*>", " ", page).replace(r"\", \"", " ")
     return re.sub("&#34;[a-z]+&#34;", "", page)
 
 
