@@ -56,8 +56,6 @@ def register(app: typer.Typer) -> None:
         from weighbridge.errors import WeighbridgeError
         from weighbridge.model.text import printable
         from weighbridge.report.export.json import limits_json, report_json
-        from weighbridge.report.html import write_html
-        from weighbridge.report.terminal import print_report
         from weighbridge.report.text.limits import finding_sentence
         from weighbridge.store.run import RunStore
 
@@ -72,6 +70,9 @@ def register(app: typer.Typer) -> None:
                 print_json({**document, "limits": limits_json(analysis, findings)} if limits else document)
                 _answer(findings, analysis)
                 return
+            from weighbridge.report.html import write_html
+            from weighbridge.report.terminal import print_report
+
             at = page or run / "report.html"
             pages, refused = [f"report: {at}"], ""
             try:

@@ -25,11 +25,9 @@ from weighbridge.report.charts.base import (
     Chart,
     colour_of,
     environment_axis,
-    interval,
-    layer,
+    interval_chart,
     nominal,
     number_axis,
-    rule_at,
 )
 from weighbridge.report.page import HALF_PX, ChartPlace, Page, PageCharts, write_page
 from weighbridge.report.text.environments import displayed
@@ -230,7 +228,6 @@ def chart(table: Table) -> Chart | None:
     low, high = _limits([point["value"] for point in points], points, ratio=ratio)
     for point in points:
         point["low"], point["high"] = max(point["low"], low), min(point["high"], high)
-    none = 1.0 if ratio else 0.0
     title = (
         "ratio to the baseline"
         if ratio
@@ -240,19 +237,17 @@ def chart(table: Table) -> Chart | None:
         number_axis((low, high), title, TICKS, logarithmic=ratio),
         environment_axis([point["environment"] for point in points]),
     )
-    x, canvas = axes[0].encoding("value"), Canvas()
-    shared = {
+    encoded = {
         "y": axes[1].encoding("environment"),
         "yOffset": nominal("source", sort=list(COLOURS), scale={"paddingOuter": 0.5}),
         "color": colour_of("source", COLOURS),
     }
-    drawn, zero = canvas.rows(points), rule_at(canvas.rows([{"value": none}]), x)
-    lines = layer(drawn, "rule", {"strokeWidth": 2.5}, **shared, **interval(axes[0]))
-    shapes = nominal("source", scale={"domain": list(COLOURS), "range": ["diamond", "circle"]}, legend=None)
+    shape = nominal("source", scale={"domain": list(COLOURS), "range": ["diamond", "circle"]}, legend=None)
     tooltip = [nominal("environment"), nominal("source"), nominal("shown", title=title), nominal("direction")]
-    style = {"filled": True, "size": 75, "opacity": 1}
-    dots = layer(drawn, "point", style, **shared, x=x, shape=shapes, tooltip=tooltip)
-    return canvas.layered([zero, lines, dots], axes[1].height(ROW_PX), axes)
+    return interval_chart(
+        Canvas(), axes, points, encoded, tooltip, value="value", none=1.0 if ratio else 0.0, row_px=ROW_PX, size=75,
+        shape=shape,
+    )  # fmt: skip
 
 
 def _limits(values: list[float], points: list[dict[str, Any]], *, ratio: bool) -> tuple[float, float]:

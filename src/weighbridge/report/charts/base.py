@@ -229,6 +229,33 @@ def interval(axis: NumberAxis) -> dict[str, Field]:
     return {"x": axis.encoding("low"), "x2": {"field": "high"}}
 
 
+def interval_chart(
+    canvas: Canvas,
+    axes: tuple[NumberAxis, NameAxis],
+    points: list[dict[str, Any]],
+    encoded: Mapping[str, Field],
+    tooltip: Sequence[Field],
+    *,
+    row_px: int,
+    value: str = "cost",
+    none: float = 0.0,
+    under: Sequence[Field] = (),
+    stroke: float = 2.5,
+    size: int = 60,
+    shape: Field | None = None,
+) -> Chart:
+    """Return points with their intervals (fields `value`, ``low``, ``high``) over a line that marks no cost.
+
+    ``encoded``: the vertical axis and the colour; ``under``: layers below all others.
+    """
+    x, table = axes[0].encoding(value), canvas.rows(points)
+    lines = layer(table, "rule", {"strokeWidth": stroke}, **encoded, **interval(axes[0]))
+    style, shapes = {"filled": True, "size": size, "opacity": 1}, {"shape": shape} if shape else {}
+    dots = layer(table, "point", style, **encoded, **shapes, x=x, tooltip=tooltip)
+    zero = rule_at(canvas.rows([{value: none}]), x)
+    return canvas.layered([*under, zero, lines, dots], axes[1].height(row_px), axes)
+
+
 def short(value: float) -> float:
     """Return four digits of a value: more than the height of a small chart can show."""
     return float(f"{value:.4g}")

@@ -14,11 +14,10 @@ from weighbridge.report.charts.base import (
     colour_of,
     colours_in_turn,
     environment_axis,
-    interval,
+    interval_chart,
     layer,
     nominal,
     number_axis,
-    rule_at,
     title_axis,
 )
 from weighbridge.report.charts.costs import axis_numbers, cost_limits, kept_inside
@@ -59,19 +58,15 @@ def costs_of_runs(reports: Mapping[str, MetricReport]) -> Chart | None:
     points = [_point(letter, report, row, numbers, limits) for letter, report, row, numbers in drawn]
     letters = list(reports)
     axes = number_axis(limits, title), environment_axis([row.environment for _, _, row, _ in drawn])
-    x, canvas = axes[0].encoding("cost"), Canvas()
-    shared = {
+    encoded = {
         "y": axes[1].encoding("environment"),
         "yOffset": nominal("run", sort=letters, scale={"paddingOuter": 0.5}),
         "color": colour_of("run", colours_in_turn(letters)),
     }
     shapes = [SHAPES[number % len(SHAPES)] for number in range(len(letters))]
     shape = nominal("run", scale={"domain": letters, "range": shapes}, legend=None)
-    table, zero = canvas.rows(points), rule_at(canvas.rows([{"cost": 0}]), x)
-    lines = layer(table, "rule", {"strokeWidth": 2.5}, **shared, **interval(axes[0]))
-    style = {"filled": True, "size": 75, "opacity": 1}
-    dots = layer(table, "point", style, **shared, x=x, shape=shape, tooltip=TOOLTIP)
-    return canvas.layered([zero, lines, dots], axes[1].height(RUN_PX * len(letters) + 8), axes)
+    row_px = RUN_PX * len(letters) + 8
+    return interval_chart(Canvas(), axes, points, encoded, TOOLTIP, row_px=row_px, size=75, shape=shape)
 
 
 def changes_of_pair(pair: RunPair) -> Chart | None:
@@ -103,14 +98,11 @@ def changes_of_pair(pair: RunPair) -> Chart | None:
     axes = number_axis(limits, "change of the cost, % (right of 0 is worse)", WIDE), title_axis(titles)
     x, y, canvas = axes[0].encoding("cost"), axes[1].encoding("metric"), Canvas()
     offset = nominal("environment", sort=names, scale={"paddingOuter": 0.6})
-    shared = {"y": y, "yOffset": offset, "color": colour_of("environment", colours_in_turn(names))}
+    encoded = {"y": y, "yOffset": offset, "color": colour_of("environment", colours_in_turn(names))}
     noise = canvas.rows([band for metric in pair.headlines if (band := _noise(metric, limits)) is not None])
     quiet = layer(noise, "rect", {"color": BASELINE, "opacity": 0.2}, x=x, x2={"field": "end"}, y=y)
-    table, zero = canvas.rows(points), rule_at(canvas.rows([{"cost": 0}]), x)
-    lines = layer(table, "rule", {"strokeWidth": 2.5}, **shared, **interval(axes[0]))
-    tooltip = [nominal("environment"), nominal("typical"), nominal("verdict")]
-    dots = layer(table, "point", {"filled": True, "size": 60, "opacity": 1}, **shared, x=x, tooltip=tooltip)
-    return canvas.layered([quiet, zero, lines, dots], axes[1].height(18 * len(names) + 14), axes)
+    tooltip, row_px = [nominal("environment"), nominal("typical"), nominal("verdict")], 18 * len(names) + 14
+    return interval_chart(canvas, axes, points, encoded, tooltip, row_px=row_px, under=[quiet])
 
 
 def environment_colours(pair: RunPair) -> dict[str, str]:

@@ -14,12 +14,11 @@ from weighbridge.report.charts.base import (
     Chart,
     environment_axis,
     environment_colour,
-    interval,
+    interval_chart,
     layer,
     nominal,
     number_axis,
     quantitative,
-    rule_at,
     title_axis,
 )
 from weighbridge.report.text.formatting import margin
@@ -78,11 +77,8 @@ def forest(analysis: Analysis, report: MetricReport) -> Chart | None:
         layer(canvas.rows([{"cost": low, "end": high}]), "rect", _shade(colour), x=x, x2={"field": "end"})
         for low, high, colour in _bands(report, scale, equivalence, limits)
     ]
-    table, shared = canvas.rows(points), {"y": axes[1].encoding("environment"), "color": environment_colour(analysis)}
-    lines = layer(table, "rule", {"strokeWidth": 3}, **shared, **interval(axes[0]))
-    dots = layer(table, "point", {"filled": True, "size": 90, "opacity": 1}, **shared, x=x, tooltip=TOOLTIP)
-    zero = rule_at(canvas.rows([{"cost": 0}]), x)
-    return canvas.layered([*bands, zero, lines, dots], axes[1].height(ROW_PX), axes)
+    encoded = {"y": axes[1].encoding("environment"), "color": environment_colour(analysis)}
+    return interval_chart(canvas, axes, points, encoded, TOOLTIP, row_px=ROW_PX, under=bands, stroke=3, size=90)
 
 
 TOOLTIP = [nominal("environment"), nominal("metric"), nominal("typical"), quantitative("blocks"), nominal("verdict")]
@@ -161,12 +157,10 @@ def overview(analysis: Analysis) -> Chart | None:
         for report in analysis.headlines
         for low, high, _ in _bands(report, "ratio", 0.0, limits)
     ])  # fmt: skip
-    table, shared = canvas.rows(points), {"y": y, "yOffset": offset, "color": environment_colour(analysis, names)}
-    lines = layer(table, "rule", {"strokeWidth": 2.5}, **shared, **interval(axes[0]))
-    dots = layer(table, "point", {"filled": True, "size": 60, "opacity": 1}, **shared, x=x, tooltip=TOOLTIP)
-    zero = rule_at(canvas.rows([{"cost": 0}]), x)
+    encoded = {"y": y, "yOffset": offset, "color": environment_colour(analysis, names)}
     quiet = layer(noise, "rect", _shade(BASELINE), x=x, x2={"field": "end"}, y=y)
-    return canvas.layered([quiet, zero, lines, dots], axes[1].height(18 * len(names) + 14), axes)
+    row_px = 18 * len(names) + 14
+    return interval_chart(canvas, axes, points, encoded, TOOLTIP, row_px=row_px, under=[quiet])
 
 
 def caption(analysis: Analysis, report: MetricReport) -> str:
