@@ -99,7 +99,8 @@ def changes_of_pair(pair: RunPair) -> Chart | None:
     x, y, canvas = axes[0].encoding("cost"), axes[1].encoding("metric"), Canvas()
     offset = nominal("environment", sort=names, scale={"paddingOuter": 0.6})
     encoded = {"y": y, "yOffset": offset, "color": colour_of("environment", colours_in_turn(names))}
-    noise = canvas.rows([band for metric in pair.headlines if (band := _noise(metric, limits)) is not None])
+    compared = [metric for metric in pair.headlines if metric_title(metric.before) in titles]
+    noise = canvas.rows([band for metric in compared if (band := _noise(metric, limits)) is not None])
     quiet = layer(noise, "rect", {"color": BASELINE, "opacity": 0.2}, x=x, x2={"field": "end"}, y=y)
     tooltip, row_px = [nominal("environment"), nominal("typical"), nominal("verdict")], 18 * len(names) + 14
     return interval_chart(canvas, axes, points, encoded, tooltip, row_px=row_px, under=[quiet])

@@ -155,6 +155,7 @@ def overview(analysis: Analysis) -> Chart | None:
     noise = canvas.rows([
         {"metric": metric_title(report), "cost": low, "end": high}
         for report in analysis.headlines
+        if metric_title(report) in titles
         for low, high, _ in _bands(report, "ratio", 0.0, limits)
     ])  # fmt: skip
     encoded = {"y": y, "yOffset": offset, "color": environment_colour(analysis, names)}
