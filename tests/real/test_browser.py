@@ -2,6 +2,7 @@
 
 import shutil
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,7 +16,7 @@ pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="needs chromium")
 
 SMALL = Sweep(
     levels=(50, 400),
-    blocks=5,  # of fewer there is no cost to draw
+    blocks=2,
     workloads=(("nginx", "connections"),),
     environments=("native", "bridge", "native-again"),
 )
@@ -89,7 +90,9 @@ def test_every_chart_is_drawn_and_nothing_is_wider_than_the_window(page, wrong: 
     assert not wrong
 
 
-def test_without_its_script_the_page_has_its_costs(browser: sync_api.Browser, report: Path):
+def test_without_its_script_the_page_has_its_costs(browser: sync_api.Browser, tmp_path: Path):
+    with make_sweep(tmp_path / "run", replace(SMALL, blocks=5)) as store:  # of fewer there is no cost to draw
+        report = write_html(store, tmp_path / "report.html")
     opened = browser.new_page(java_script_enabled=False, viewport={"width": 1200, "height": 900})
     opened.goto(report.as_uri())
     drawn = opened.locator(".chart > svg:visible")
