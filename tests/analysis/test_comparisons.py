@@ -222,10 +222,12 @@ def test_branches_start_side_by_side(run):
     analysis = analyse(run(costs=BRANCHES, ladder=BRANCHING, blocks=12))
     chart = charts.waterfall(analysis, analysis.ladder[0])
     bars, joints = rows_of(chart, BARS), rows_of(chart, JOINTS)
-    assert [bar["label"] for bar in bars] == ["host", "bridge\non native", "published", "overlay\non bridge"]
+    labels = chart.axes[1].labels
+    assert [*labels.values()] == ["host", "bridge\non native", "published", "overlay\non bridge"]
+    assert [bar["environment"] for bar in bars] == [*labels]
     assert bars[2]["start"] == bars[3]["start"] and bars[0]["start"] == bars[1]["start"] == 100
-    assert [(each["environment"], each["base"], each["start"]) for each in joints] == [
-        (bar["environment"], "bridge\non native", bar["start"]) for bar in bars[2:]
+    assert [(each["environment"], each["against"], each["start"]) for each in joints] == [
+        (bar["environment"], "bridge", bar["start"]) for bar in bars[2:]
     ]
     definition_of(chart)
 

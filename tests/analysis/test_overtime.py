@@ -31,8 +31,9 @@ from weighbridge.analysis.metered import (
 from weighbridge.analysis.overtime import KEPT_GAP_S, MOST_QUERIES, BlockChoice, pictures
 from weighbridge.analysis.use_by_level import by_level
 from weighbridge.model.trial import PROMETHEUS, Series
-from weighbridge.report.charts.by_level import use_against_level
 from weighbridge.report.charts.overtime import of_prometheus, over_time
+from weighbridge.report.charts.usage import use_against_level
+from weighbridge.report.page import PageCharts
 from weighbridge.report.sections.overtime import overtime_sections
 
 
@@ -258,12 +259,12 @@ def test_the_panels_hold_what_was_read_and_nothing_that_was_never_used(swept):
 def test_long_blocks_are_drawn_in_longer_steps_and_stay_small(swept):
     levels = (10, 50, 100, 200, 300, 500, 1000, 2000)
     store = swept(levels=levels, blocks=1, trial_s=60.0, hz=2.0, workloads=(("mysql", "threads"),))
-    analysis, specs = analyse(store), {}
+    analysis, charts = analyse(store), PageCharts()
     (picture,) = pictures(store, analysis)
     assert picture.step_s > 1
-    (shown,) = overtime_sections(store, analysis, specs)
-    assert f"the mean over at least {picture.step_s:g} s" in shown["time"]["caption"].replace("\u00a0", " ")
-    assert sum(len(spec) for spec in specs.values()) < 100_000
+    (shown,) = overtime_sections(store, analysis, charts)
+    assert f"the mean over at least {picture.step_s:g} s" in shown.time.caption.replace("\u00a0", " ")
+    assert sum(len(spec) for spec in charts.definitions.values()) < 100_000
     (cpu, *_) = picture.panels
     at, values = cpu.curves[""][0]
     read = next(each for _, each in store.series(picture.spans[0].trial.id) if each.name == "cpu_share")
@@ -320,10 +321,10 @@ def test_what_nobody_used_has_no_column(swept):
     store = swept(blocks=1, disks=True)
     page = page_of(store)
     assert "left out: server disk read, generator disk read, generator disk written." in page.text
-    (shown, _) = overtime_sections(store, analyse(store), {})
-    assert shown["table"]["places"] == [("server", 5), ("generator", 2), ("host local", 6)]
-    assert all(len(row["cells"]) == 13 for rows in shown["table"]["levels"].values() for row in rows)
-    names = [each["name"] for each in shown["levels"]]
+    (shown, _) = overtime_sections(store, analyse(store), PageCharts())
+    assert shown.table.places == [("server", 5), ("generator", 2), ("host local", 6)]
+    assert all(len(row.cells) == 13 for rows in shown.table.levels.values() for row in rows)
+    names = [name for name, _ in shown.levels]
     assert names[:3] == ["server: CPU", "generator: CPU", "host local: CPU"] and len(names) == 13
 
 
@@ -336,9 +337,9 @@ def test_a_run_without_readings_has_no_such_section(run):
 def test_a_run_without_levels_is_drawn_over_time_alone(run):
     store = run(costs={"bridge": 1.5}, series=True, blocks=2)
     analysis = analyse(store)
-    (shown,) = overtime_sections(store, analysis, {})
-    assert shown["levels"] == [] and list(shown["table"]["levels"]) == ["tcp"]
-    assert shown["time"]["chart"].id and not shown["time"]["prometheus"].id
+    (shown,) = overtime_sections(store, analysis, PageCharts())
+    assert shown.levels == [] and list(shown.table.levels) == ["tcp"]
+    assert shown.time.chart.id and not shown.time.prometheus.id
 
 
 def test_hostile_names_are_only_text(swept):

@@ -10,8 +10,8 @@ from rich.console import Console
 from weighbridge.analysis.paths import Paths, path_tables, paths_of
 from weighbridge.model.facts import Interface, NetworkPath
 from weighbridge.model.level import Level
-from weighbridge.report.sections.paths import path_sections
-from weighbridge.report.terminal_paths import path_parts
+from weighbridge.report.sections.top import path_sections
+from weighbridge.report.terminal import path_parts
 from weighbridge.report.text.paths import difference_words, interfaces, path_cells
 
 LO = Interface(place="host a", name="lo", kind="loopback", mtu=65536)
@@ -138,8 +138,8 @@ def test_one_place_has_no_name_and_no_path_has_no_table():
 
 def test_the_page_has_the_mechanism_beside_the_figures():
     section, _ = path_sections(analysis("here", "elsewhere"))
-    native, port = section["rows"]
-    assert len(section["heads"]) == len(native) == len(port)
+    native, port = section.table.rows
+    assert len(section.table.heads) == len(native) == len(port)
     assert port[1:6] == ["host: veth", "1500 / 1448", "DNAT", "1", "3 (OUTPUT)"]
 
 
@@ -196,7 +196,7 @@ def test_the_mss_of_a_proxied_path_is_that_of_the_connection_to_the_proxy():
     proxied = PORT_PATH.model_copy(update={"translation": "proxy", "mss": 50688})
     given.paths = Paths({("native", "here"): LOOPBACK_PATH, ("user", "here"): proxied}, frozenset({"tcp"}))
     (section,) = path_sections(given)
-    assert section["rows"][1][2:4] == ["1500 / MSS to the proxy 50688", "by a proxy"]
+    assert section.table.rows[1][2:4] == ["1500 / MSS to the proxy 50688", "by a proxy"]
     unlike = given.paths.difference("tcp", Level(), "user", "native")
     assert unlike is not None
     assert difference_words(unlike) == "MTU 1500, MSS to the proxy 50688, but loopback, MSS 65483 in native"

@@ -20,6 +20,9 @@ from weighbridge.model.trial import RoleRecord, Series, Trial, TrialRecord
 from weighbridge.statistics import Histogram
 from weighbridge.store.run import RunStore
 
+CREATED = "1700000000.0"
+"""When a run was begun whose date is read."""
+
 
 class AnyOptions(BaseModel, extra="allow"):
     note: str = ""

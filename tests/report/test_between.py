@@ -15,15 +15,13 @@ from weighbridge.analysis.conditions import Isolation
 from weighbridge.analysis.history import history
 from weighbridge.cli.schema import Document
 from weighbridge.model.isolation import Layer, SiteLayers
+from weighbridge.report.between_pages import write_comparison, write_history
 from weighbridge.report.charts.between import changes_of_pair, costs_of_runs
 from weighbridge.report.charts.history import changes, over_runs, series_of
 from weighbridge.report.compare_markdown import compare_markdown
-from weighbridge.report.compare_page import write_comparison
 from weighbridge.report.export.compare_json import compare_json
 from weighbridge.report.export.history_json import history_json
-from weighbridge.report.history_page import write_history
-from weighbridge.report.terminal_between import print_compared
-from weighbridge.report.terminal_history import print_history
+from weighbridge.report.terminal_between import print_compared, print_history
 from weighbridge.report.text.between_runs import (
     change_sentence,
     changes_in_short,
@@ -36,7 +34,7 @@ from weighbridge.report.text.between_runs import (
 
 from .made_up_runs import LOSS, RETRANSMITS, TCP, Workload
 from .test_html import HOSTILE, Page
-from .test_static_charts import drawing, elements
+from .test_svg import drawing, elements
 from .vega_lite import definition_of
 
 FACTS = {"host": {"kernel": "Linux 6.1", "CPU": "Imaginary"}}
@@ -67,24 +65,6 @@ def page_of(found, tmp_path) -> Page:
     return Page(path.read_text())
 
 
-def test_what_changed_comes_before_the_costs(compared):
-    text = shown(compared({}, {"facts": LATER, "costs": {"bridge": 1.35, "host": 1.0}}), 120)
-    answer = text.index("1 of 2 costs changed from A to B: bridge tcp throughput is ")
-    assert "slower; 1 equivalent." in text or "slower; 1 not decided." in text
-    facts = text.index("kernel: Linux 6.1 → Linux 6.2")
-    table = text.index("cost in A")
-    assert answer < facts < table
-    assert "Absolute rates are not compared: facts of the machine are not the same (kernel)." in text
-    assert re.search(r"bridge .*\d+\.\d % \[.*different", text)
-
-
-def test_no_change_is_never_called_none(compared):
-    text = shown(compared({}, {}))
-    assert "No cost of the headline metrics is shown to have changed from A to B" in text
-    assert "no fact of the machine, the engine, the paths or the programs has changed" in text
-    assert "absolute rates, which no block protects" in text
-
-
 @pytest.mark.parametrize("width", [40, 80, 160])
 @pytest.mark.parametrize("whole", [False, True])
 def test_no_line_is_wider_than_the_terminal(compared, width, whole):
@@ -97,9 +77,7 @@ def test_no_line_is_wider_than_the_terminal(compared, width, whole):
 
 
 def test_three_runs_are_two_comparisons(compared):
-    found = compared({}, {}, {"costs": {"bridge": 1.5, "host": 1.0}})
-    text = shown(found)
-    assert "what changed from A to B" in text and "what changed from A to C" in text
+    assert len(compared({}, {}, {}).pairs) == 2
     assert [run_letter(number) for number in (0, 25, 26)] == ["A", "Z", "R27"]
 
 
@@ -180,8 +158,6 @@ def test_the_page_has_every_run_in_every_chart(compared, tmp_path):
     assert len(charts) == 4 and len(of_metrics) == 2, "two pairs, two metrics"
     for each in of_metrics:
         assert {row["run"] for rows in each["datasets"].values() for row in rows if "run" in row} == {"A", "B", "C"}
-    assert "kernel: Linux 6.1 → Linux 6.2" in page.text
-    assert page.text.index("kernel: Linux 6.1") < page.text.index("cost [95 %]")
 
 
 def test_hostile_texts_are_only_text(compared, tmp_path):
@@ -202,10 +178,8 @@ def test_hostile_texts_are_only_text(compared, tmp_path):
 
 def test_markdown_is_tables_that_nothing_breaks(compared):
     text = compare_markdown(compared({}, {"facts": LATER, "costs": {"bridge": 1.4, "host": 1.0}}))
-    assert "- kernel: Linux 6.1 → Linux 6.2" in text
     rows = [line for line in text.splitlines() if line.startswith("|")]
     assert {re.sub(r"\\.", "", line).count("|") for line in rows} == {7}
-    assert any("bridge" in line and "different" in line for line in rows)
 
 
 def test_charts_are_valid_and_drawn_without_a_script(compared):
@@ -255,8 +229,6 @@ def test_history_in_the_terminal(folder, width):
     text = file.getvalue()
     assert max(len(line) for line in text.splitlines()) <= width
     assert "before run 2 changed: kernel" in " ".join(text.split())
-    if width == 160:
-        assert re.search(r"1 .*run0 .*first-look .*10 .*trusted", text) and "bridge tcp · throughput" in text
 
 
 def test_costs_of_another_study_are_in_a_table_of_their_own(run):
@@ -277,7 +249,6 @@ def test_history_as_document_and_page(folder, tmp_path):
     assert [each["changed"][0]["fact"] for each in document["runs"] if each["changed"]] == ["kernel"]
     write_history(found, tmp_path / "history.html")
     page = Page((tmp_path / "history.html").read_text())
-    assert "before which facts" in page.text and ": kernel" in page.text
     assert len([1 for attrs, _ in page.scripts if attrs.get("type") == "application/json"]) == 1
 
 
@@ -286,9 +257,8 @@ def test_the_chart_over_time_marks_what_changed(folder):
     (series,) = series_of(found)
     chart = over_runs(found, series)
     assert r"\u25b2" in definition_of(chart)["layer"][0]["encoding"]["x"]["axis"]["labelExpr"]
-    root, words = drawing(chart, 1080)
-    assert len(elements(root, "circle")) == 6 and len(elements(root, "path")) == 2
-    assert any("▲" in (each.text or "") for each in words)
+    costs = [rows for rows in chart.definition["datasets"].values() if "when" in rows[0]]
+    assert [len(rows) for rows in costs] == [6]
     assert changes(found, [1, 2, 3]) == [(2, "kernel")]
 
 

@@ -66,6 +66,19 @@ def test_a_cost_far_out_leaves_the_others_their_axis(run):
     assert 25 < dots[1]["cost"] < 35 and dots[0]["cost"] < 200 and "times" in dots[0]["typical"]
 
 
+def test_a_metric_that_has_a_noise_floor_and_no_cost_is_not_in_the_overview(run):
+    """Every environment but the A/A arm broke there: its band had no place, and the run no page."""
+    levels = [Workload("web", TCP.metrics, (("load", load),)) for load in ("1", "2")]
+    breaking = {(block, "bridge", levels[1].level): "too many connections" for block in range(1, 11)}
+    store = run(costs={"bridge": 1.25}, workloads=levels, breaking=breaking)
+    overview = charts.overview(analyse(store))
+    assert overview.axes[1].labels == {"web (load=1) · throughput": "web (load=1)\nthroughput"}
+    assert {row["metric"] for _, rows in layers(overview) for row in rows if "end" in row} == {
+        *overview.axes[1].labels
+    }
+    assert "</html>" in write_html(store, store.directory / "report.html").read_text()
+
+
 def test_an_environment_without_any_cost_is_named_in_the_caption(run):
     failing = {(block, "qemu"): Outcome.DEADLINE for block in range(1, 6)}
     analysis = analyse(run(costs={"qemu": 1.0, "host": 1.0}, blocks=5, failing=failing))

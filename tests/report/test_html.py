@@ -14,8 +14,8 @@ from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.report.charts.library import chart_library
 from weighbridge.report.html import write_html
 from weighbridge.report.kept import keep, read_kept
-from weighbridge.report.rendering import templates
-from weighbridge.report.sections.outputs import ALL_EXCERPTS_BYTES
+from weighbridge.report.page import templates
+from weighbridge.report.sections.trials import ALL_EXCERPTS_BYTES
 
 from .made_up_runs import LOSS, REQUESTS, TCP, Workload
 
@@ -69,18 +69,6 @@ def check_links(page, directory):
     return links
 
 
-def test_the_first_screen_and_the_tables(run):
-    page = page_of(run(costs={"bridge": 1.25, "host": 1.0}))
-    text = page.text.replace("\u00a0", " ")
-    start = text.index("What does each Docker network cost")
-    answered = text.index("bridge costs 20 % of tcp throughput; the other comparison shows no difference.")
-    trusted = text.index("Trusted: the native-against-native control passed; typical noise floor ±")
-    assert start < answered < text.index("20 % slower") < trusted < text.index("against native (10 blocks)")
-    assert "host is equivalent to native within ±3 % in tcp throughput" in text
-    assert "How to read this" in text and "Imaginary 3000" in text
-    assert {attrs["class"] for attrs in page.all("p") if attrs.get("id") == "trust"} == {"banner trusted"}
-
-
 def test_only_the_headline_metric_and_what_differs_is_unfolded(run):
     odd = Workload("web", [(REQUESTS, 1000.0, 0.01), (Metric("p50_ms", "ms", "lower"), 1.0, 0.01)])
     same = {("bridge", (("n", "1"),)): 1 / 1.25}
@@ -99,18 +87,6 @@ def test_only_the_headline_metric_and_what_differs_is_unfolded(run):
 
 def _source(store) -> str:
     return (store.directory / "report.html").read_text()
-
-
-def test_few_blocks_are_exploratory_and_the_banner_is_neutral(run):
-    page = page_of(run(costs={"bridge": 1.5}, blocks=6))
-    assert "Only 6 blocks: every verdict here is exploratory (10 are needed)" in page.text
-    assert "different (exploratory)" in page.text and "exploratory below ten" not in page.text
-    assert {"class": "banner", "id": "trust"} in page.all("p") and "Not precise: " in page.text
-
-
-def test_the_baseline_alone(run):
-    page = page_of(run(costs={}))
-    assert "Only native was measured: there is nothing to compare" in page.text
 
 
 def test_every_link_leads_somewhere(run):
@@ -158,9 +134,8 @@ def test_hostile_texts_are_only_text(run):
     check_links(page, store.directory)
 
 
-def test_a_run_without_a_finished_trial(run):
-    page = page_of(run(costs={"bridge": 1.25}, blocks=0))
-    assert "No trial has finished" in page.text and not page.scripts
+def test_the_page_of_a_run_without_a_finished_trial_has_no_script(run):
+    assert not page_of(run(costs={"bridge": 1.25}, blocks=0)).scripts
 
 
 @pytest.mark.parametrize("blocks", [1, 3])
@@ -171,11 +146,6 @@ def test_few_blocks_and_zero_values(run, blocks):
     check_links(page, store.directory)
     told = page.text.split("How to read")[0]
     assert "too few to say" in told and "points" not in told and "±" not in told
-
-
-def test_an_untrusted_session_is_marked(run):
-    page = page_of(run(costs={"host": 1.0}, aa_factor=1.1))
-    assert {"class": "banner untrusted", "id": "trust"} in page.all("p")
 
 
 def test_the_page_stays_small(run):

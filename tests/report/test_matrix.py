@@ -4,7 +4,7 @@ import pytest
 
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.remarks import WithinNoise
-from weighbridge.report.sections.matrix import matrix_section
+from weighbridge.report.sections.top import matrix_section
 from weighbridge.report.text.matrix import cost_range, large, matrix, native, small
 
 from .made_up_runs import REQUESTS, TCP, THROUGHPUT, Workload, rising_load
@@ -48,7 +48,7 @@ def test_a_verdict_that_is_not_known_is_said_as_it_is(run):
     rows = tuple(replace(row, verdict="hidden") if not row.aa else row for row in report.comparisons)
     hidden = replace(analysis, metrics=(replace(report, comparisons=rows), *others))
     assert words(hidden) == {"tcp · throughput": ["hidden"]}
-    assert matrix_section(hidden)["rows"][0]["cells"][0]["style"] == "hidden"
+    assert matrix_section(hidden).rows[0].cells[0].style == "hidden"
 
 
 def test_few_blocks_show_the_measured_value(run):
@@ -64,7 +64,7 @@ def test_an_environment_may_be_absent_from_a_cell(run):
     kept = tuple(t for t in analysis.trials if (t.workload, t.environment) != ("web", "bridge"))
     without = replace(analysis, trials=kept)
     assert words(without)["web · requests/s"] == ["no difference", "–"]
-    assert matrix_section(without)["rows"][1]["cells"][1]["style"] == ""
+    assert matrix_section(without).rows[1].cells[1].style == ""
 
 
 def test_many_levels_are_one_row_that_leads_to_their_curve(run):

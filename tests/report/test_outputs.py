@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from weighbridge.report.html import write_html
-from weighbridge.report.sections.outputs import processes
+from weighbridge.report.sections.trials import processes
 from weighbridge.store.run import RunStore
 
 SECRET = "a line of a file that is not the run's"

@@ -53,7 +53,7 @@ def register(app: typer.Typer) -> None:
             fail("--margin 0% would never be met: name how large a change may be, such as 3%", WRONG_COMMAND_LINE)
         comparison = compared(runs, percent("--allowance", allowance), within)
         if page is not None:
-            from weighbridge.report.compare_page import write_comparison
+            from weighbridge.report.between_pages import write_comparison
 
             write_comparison(comparison, page)
         if as_json:

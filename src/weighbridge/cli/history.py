@@ -29,7 +29,7 @@ def register(app: typer.Typer) -> None:
         from weighbridge.analysis.history import history as read_history
         from weighbridge.errors import RunDirectoryError
         from weighbridge.report.export.history_json import history_json
-        from weighbridge.report.terminal_history import print_history
+        from weighbridge.report.terminal_between import print_history
         from weighbridge.report.text.between_runs import why_skipped
 
         if not directory.is_dir():
@@ -41,7 +41,7 @@ def register(app: typer.Typer) -> None:
         if not folder.runs:
             raise RunDirectoryError(f"{directory} has no run that can be read, neither itself nor in its folders")
         if page is not None:
-            from weighbridge.report.history_page import write_history
+            from weighbridge.report.between_pages import write_history
 
             write_history(folder, page)
         if as_json:

@@ -56,8 +56,6 @@ def register(app: typer.Typer) -> None:
         from weighbridge.errors import WeighbridgeError
         from weighbridge.model.text import printable
         from weighbridge.report.export.json import report_json
-        from weighbridge.report.html import write_html
-        from weighbridge.report.terminal import print_report
         from weighbridge.report.text.gate import limit_sentence
         from weighbridge.store.run import RunStore
 
@@ -76,6 +74,9 @@ def register(app: typer.Typer) -> None:
                 print_json(document)
                 _answer(findings, analysis)
                 return
+            from weighbridge.report.html import write_html
+            from weighbridge.report.terminal import print_report
+
             at = page or run / "report.html"
             pages, refused = [f"report: {at}"], ""
             try:

@@ -1,12 +1,14 @@
 """The page of a replication: table by table the published figures beside the measured ones, and a chart of them."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from weighbridge.analysis.results import Analysis
 from weighbridge.model.level import level_label
-from weighbridge.replication.comparison import DIRECTIONS, ComparedRow, ComparedTable, Replication
+from weighbridge.replication.comparison import DIRECTIONS, ComparedRow, ComparedTable, Direction, Replication
 from weighbridge.replication.words import (
     PAIR_COLUMNS,
     SPREAD_COLUMNS,
@@ -22,10 +24,16 @@ from weighbridge.replication.words import (
     spread_cells,
     variant,
 )
-from weighbridge.report.charts.base import Canvas, Chart, colour_of, layer, nominal, quantitative, rule_at
-from weighbridge.report.charts.labels import name_axis, row_px
-from weighbridge.report.charts.static.scales import round_factors
-from weighbridge.report.page import HALF_PX, place, render, write_page
+from weighbridge.report.charts.base import (
+    Canvas,
+    Chart,
+    colour_of,
+    environment_axis,
+    interval_chart,
+    nominal,
+    number_axis,
+)
+from weighbridge.report.page import HALF_PX, ChartPlace, Page, PageCharts, write_page
 from weighbridge.report.text.environments import displayed
 from weighbridge.report.text.formatting import plain, quantity, shared_unit, unit_as
 from weighbridge.report.text.summary import exploratory_sentence
@@ -35,65 +43,123 @@ from weighbridge.store.run import RunStore
 
 COLOURS = {"published": "#E69F00", "measured": "#0072B2"}
 """Okabe and Ito's, which colour-blind people tell apart."""
-ROW_PX = 40
-_TICKS = 6
+ROW_PX, TICKS = 40, 6
 CLASSES = {"agrees": "equivalent", "disagrees": "failed"}
+
+
+@dataclass(frozen=True, slots=True)
+class RowCells:
+    """One published comparison beside the measured one, in words."""
+
+    name: str
+    baseline: str
+    value: str
+    published: str
+    proof: str
+    measured: str
+    here: str
+    """The measured medians."""
+    verdict: str
+    blocks: str
+    apart: str
+    words: str
+    style: str
+
+
+@dataclass(frozen=True, slots=True)
+class TableSection:
+    """One table of published ratios or differences."""
+
+    id: str
+    table: ComparedTable
+    chart: ChartPlace
+    rows: Sequence[RowCells]
+    absent: Sequence[RowCells]
+    """Those that this run has no value for, where it has some of others."""
+    better: str
+
+
+@dataclass(frozen=True, slots=True)
+class CellsSection:
+    """One table of published pairs, or of spreads, as cells."""
+
+    title: str
+    note: str
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplicationPage(Page):
+    """The page of a replication."""
+
+    template = "replication.html.j2"
+    found: Replication
+    sentence: str
+    analysis: Analysis
+    tables: Sequence[TableSection]
+    pairs: Sequence[CellsSection]
+    pair_columns: Sequence[str] = PAIR_COLUMNS
+    spreads: Sequence[CellsSection]
+    spread_columns: Sequence[str] = SPREAD_COLUMNS
+    colours: Mapping[str, str]
+    setup: Sequence[tuple[str, str, str]]
+    variant: str
+    directions: Mapping[Direction, str]
+    left_out: Sequence[tuple[str, str]]
+    trust: str
+    exploratory: str
 
 
 def write_replication(found: Replication, store: RunStore, path: Path) -> Path:
     """Write the page as one offline file and give its path. Raises OSError where it cannot be written."""
-    specs: dict[str, str] = {}
-    analysis = found.analysis
-    page = render(
-        "replication.html.j2",
-        specs,
+    charts, analysis = PageCharts(), found.analysis
+    page = ReplicationPage(
+        title=f"{found.study.study}, published and measured",
+        charts=charts,
         found=found,
         sentence=outcome_sentence(found),
         analysis=displayed(analysis),
         tables=[
-            {
-                "id": f"t{number}",
-                "table": table,
-                "chart": place(specs, chart(table), static_px=HALF_PX),
-                "rows": _rows(table, parted(table)[0]),
-                "absent": _rows(table, parted(table)[1]),
-                "better": better_words(found.study, table.source),
-            }
+            TableSection(
+                id=f"t{number}",
+                table=table,
+                chart=charts.place(chart(table), static_px=HALF_PX),
+                rows=_rows(table, parted(table)[0]),
+                absent=_rows(table, parted(table)[1]),
+                better=better_words(found.study, table.source),
+            )
             for number, table in enumerate(found.tables, 1)
         ],
-        pairs=[{"table": each.source, "rows": pair_cells(each)} for each in found.pairs],
-        pair_columns=PAIR_COLUMNS,
-        spreads=[{"table": each.source, "rows": spread_cells(each)} for each in found.spreads],
+        pairs=[CellsSection(each.source.title, each.source.note, pair_cells(each)) for each in found.pairs],
+        spreads=[CellsSection(each.source.title, each.source.note, spread_cells(each)) for each in found.spreads],
         colours=COLOURS,
         setup=setup_rows(found.study, store, analysis),
-        spread_columns=SPREAD_COLUMNS,
         variant=variant(store),
         directions=DIRECTIONS,
         left_out=left_out(found.study),
         trust=trust_sentence(analysis),
         exploratory=exploratory_sentence(analysis),
     )
-    write_page(page, path, store.directory)
-    return path
+    return write_page(page, path, store.directory)
 
 
-def _rows(table: ComparedTable, rows: Sequence[ComparedRow]) -> list[dict[str, str]]:
+def _rows(table: ComparedTable, rows: Sequence[ComparedRow]) -> list[RowCells]:
     unit = table.source.shown_unit
     return [
-        {
-            "name": row.name,
-            "baseline": _value(row.published.baseline, unit),
-            "value": _value(row.published.value, unit),
-            "published": published_text(row.published),
-            "proof": row.published.proof,
-            "measured": measured_text(row),
-            "here": _medians(row, unit),
-            "verdict": row.measured.verdict if row.measured else "",
-            "blocks": str(row.measured.blocks) if row.measured else "–",
-            "apart": "published figure outside" if row.apart else "",
-            "words": direction_words(row),
-            "style": CLASSES.get(row.verdict, "soft"),
-        }
+        RowCells(
+            name=row.name,
+            baseline=_value(row.published.baseline, unit),
+            value=_value(row.published.value, unit),
+            published=published_text(row.published),
+            proof=row.published.proof,
+            measured=measured_text(row),
+            here=_medians(row, unit),
+            verdict=row.measured.verdict if row.measured else "",
+            blocks=str(row.measured.blocks) if row.measured else "–",
+            apart="published figure outside" if row.apart else "",
+            words=direction_words(row),
+            style=CLASSES.get(row.verdict, "soft"),
+        )
         for row in rows
     ]
 
@@ -154,30 +220,26 @@ def chart(table: ComparedTable) -> Chart | None:
     low, high = _limits([point["value"] for point in points], points, ratio=ratio)
     for point in points:
         point["low"], point["high"] = max(point["low"], low), min(point["high"], high)
-    none = 1.0 if ratio else 0.0
     title = (
         "ratio to the baseline"
         if ratio
         else f"difference, {'points' if table.source.shown_unit == '%' else table.source.shown_unit}"
     )
-    scale = {"domain": [low, high], "nice": False, "type": "log" if ratio else "linear", "zero": False}
-    values = round_factors(low, high, _TICKS) if ratio else []  # Vega's own are powers of ten, or one in two of these
-    axis = {"axis": {"values": values, "tickCount": len(values), "labelOverlap": False}} if ratio else {}
-    x = quantitative("value", scale=scale, title=title, **axis)
-    names = list(dict.fromkeys(point["environment"] for point in points))
-    shared = {
-        "y": nominal("environment", sort=names, title=None, **name_axis(names)),
+    axes = (
+        number_axis((low, high), title, TICKS, logarithmic=ratio),
+        environment_axis([point["environment"] for point in points]),
+    )
+    encoded = {
+        "y": axes[1].encoding("environment"),
         "yOffset": nominal("source", sort=list(COLOURS), scale={"paddingOuter": 0.5}),
         "color": colour_of("source", COLOURS),
     }
-    canvas = Canvas()
-    drawn, zero = canvas.rows(points), rule_at(canvas.rows([{"value": none}]), x)
-    lines = layer(drawn, "rule", {"strokeWidth": 2.5}, **shared, x={**x, "field": "low"}, x2={"field": "high"})
-    shapes = nominal("source", scale={"domain": list(COLOURS), "range": ["diamond", "circle"]}, legend=None)
-    told = [nominal("environment"), nominal("source"), nominal("shown", title=title), nominal("direction")]
-    style = {"filled": True, "size": 75, "opacity": 1}
-    dots = layer(drawn, "point", style, **shared, x=x, shape=shapes, tooltip=told)
-    return canvas.layered([zero, lines, dots], row_px(ROW_PX, names) * len(names))
+    shape = nominal("source", scale={"domain": list(COLOURS), "range": ["diamond", "circle"]}, legend=None)
+    tooltip = [nominal("environment"), nominal("source"), nominal("shown", title=title), nominal("direction")]
+    return interval_chart(
+        Canvas(), axes, points, encoded, tooltip, value="value", none=1.0 if ratio else 0.0, row_px=ROW_PX, size=75,
+        shape=shape,
+    )  # fmt: skip
 
 
 def _limits(values: list[float], points: list[dict[str, Any]], *, ratio: bool) -> tuple[float, float]:

@@ -1,21 +1,29 @@
 """The page of a run: one file that needs no network (see `weighbridge.report.page`)."""
 
 import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.program_use import program_use
 from weighbridge.analysis.results import Analysis
+from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.analysis.usage import usage
 from weighbridge.report import charts
-from weighbridge.report.page import FULL_PX, place, render, write_page
-from weighbridge.report.sections.curves import curve_sections
-from weighbridge.report.sections.matrix import matrix_section
-from weighbridge.report.sections.metrics import ladders, sections, sweeps
-from weighbridge.report.sections.outputs import processes
-from weighbridge.report.sections.overtime import overtime_sections
-from weighbridge.report.sections.paths import path_sections
-from weighbridge.report.sections.trials import trial_groups
+from weighbridge.report.page import FULL_PX, ChartPlace, Page, PageCharts, write_page
+from weighbridge.report.sections.curves import CurveSection, curve_sections
+from weighbridge.report.sections.metrics import (
+    LadderArticle,
+    LevelTable,
+    WorkloadSection,
+    ladder_articles,
+    level_tables,
+    workload_sections,
+)
+from weighbridge.report.sections.overtime import UseSection, overtime_sections
+from weighbridge.report.sections.top import MatrixSection, PathSection, matrix_section, path_sections
+from weighbridge.report.sections.trials import TrialGroup, processes, trial_groups
 from weighbridge.report.text.answer import answer
 from weighbridge.report.text.conditions import condition_lines, left_out_lines, session_lines
 from weighbridge.report.text.curves import broke_sentences
@@ -40,6 +48,55 @@ THIS_MACHINE = "host"
 """Scope of the facts of this machine; those of a host of several have its name after it."""
 
 
+Facts = Mapping[str, Sequence[tuple[str, str]]]
+"""Facts by their scope: each with its latest value."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunPage(Page):
+    """The page of a run."""
+
+    template = "report.html.j2"
+    analysis: Analysis
+    colours: Mapping[str, str]
+    compared_colours: Mapping[str, str]
+    """Without the baseline and its A/A arm."""
+
+    answer: str
+    nothing: str
+    matrix: MatrixSection
+    path: Sequence[PathSection]
+    path_introduction: str = INTRODUCTION
+    trust: str
+    banner: str
+    exploratory: str
+    disagreements: Sequence[str]
+    left_out: Sequence[str]
+    sessions: Sequence[str]
+    once: Sequence[str]
+    """Flags that so many trials have that they are said once."""
+    conditions: Sequence[str]
+    sentences: Sequence[tuple[str, str]]
+    overview: ChartPlace
+
+    curves: Sequence[CurveSection]
+    levels: Sequence[LevelTable]
+    ladders: Sequence[LadderArticle]
+    ladder_introduction: str = LADDER_INTRODUCTION
+    steps: Sequence[tuple[str, str]]
+    workloads: Sequence[WorkloadSection]
+    folded: bool
+    overtime: Sequence[UseSection]
+
+    broke: Sequence[TrialRow]
+    breaks: Sequence[str]
+    groups: Sequence[TrialGroup]
+    hosts: Sequence[tuple[str, Sequence[str], bool]]
+    facts: Facts
+    info: Sequence[tuple[str, str]]
+    remark_codes: Mapping[str, str]
+
+
 def write_html(store: RunStore, path: Path, analysis: Analysis | None = None) -> Path:
     """Write the report of a run as one offline file and give its path; links to raw outputs are relative to it.
 
@@ -47,58 +104,52 @@ def write_html(store: RunStore, path: Path, analysis: Analysis | None = None) ->
 
     Raises OSError where the file cannot be written.
     """
-    page = _render(store, displayed(analysis or analyse(store)), path)
-    write_page(page, path, store.directory)
-    return path
+    return write_page(_run_page(store, displayed(analysis or analyse(store)), path), path, store.directory)
 
 
-def _render(store: RunStore, analysis: Analysis, path: Path) -> str:
-    specs: dict[str, str] = {}
-    used = usage(store, analysis)
+def _run_page(store: RunStore, analysis: Analysis, path: Path) -> RunPage:
+    page, scheme = PageCharts(), charts.colours(analysis)
     once, kinds = said_once(analysis.trials)
     folded = len(analysis.labels) >= FOLDED_FROM
-    parts = list(sections(analysis, specs, used, program_use(store, analysis), kinds, folded=folded))
-    steps = ladders(analysis, specs, kinds)
-    curves = curve_sections(analysis, specs)
-    watched = overtime_sections(store, analysis, specs)
-    top = place(specs, charts.overview(analysis), static_px=FULL_PX)
+    used, programs = usage(store, analysis), program_use(store, analysis)
     facts, groups = _facts(store), trial_groups(analysis, processes(store, path))
-    return render(
-        "report.html.j2",
-        specs,
+    return RunPage(
+        title=analysis.study,
+        charts=page,
+        packed=any(group.packed for group in groups),
         analysis=analysis,
+        colours=scheme,
+        compared_colours={
+            name: colour for name, colour in scheme.items() if name not in (analysis.baseline, analysis.aa_arm)
+        },
         answer=answer(analysis),
         nothing=nothing_sentence(analysis),
         matrix=matrix_section(analysis),
         path=path_sections(analysis),
-        path_introduction=INTRODUCTION,
-        top=top,
-        colours=charts.colours(analysis),
-        sentences=verdict_sentences(analysis),
-        disagreements=disagreements(analysis),
-        exploratory=exploratory_sentence(analysis),
         trust=trust_sentence(analysis),
         banner=_banner(analysis),
-        once=once,
-        sessions=session_lines(analysis),
-        conditions=condition_lines(analysis),
+        exploratory=exploratory_sentence(analysis),
+        disagreements=disagreements(analysis),
         left_out=left_out_lines(analysis),
-        remark_codes=CODES,
-        sections=parts,
+        sessions=session_lines(analysis),
+        once=once,
+        conditions=condition_lines(analysis),
+        sentences=verdict_sentences(analysis),
+        overview=page.place(charts.overview(analysis), static_px=FULL_PX),
+        curves=curve_sections(analysis, page),
+        levels=level_tables(analysis),
+        ladders=ladder_articles(analysis, page, kinds),
+        steps=ladder_sentences(analysis),
+        workloads=list(workload_sections(analysis, page, used, programs, kinds, folded=folded)),
         folded=folded,
-        curves=curves,
-        overtime=watched,
+        overtime=overtime_sections(store, analysis, page),
         broke=[trial for trial in analysis.trials if trial.broke],
         breaks=broke_sentences(analysis),
-        sweeps=sweeps(analysis),
-        ladders=steps,
-        ladder_introduction=LADDER_INTRODUCTION,
-        steps=ladder_sentences(analysis),
         groups=groups,
-        packed=any(group.packed for group in groups),
         hosts=_hosts(facts),
         facts={scope: each for scope, each in facts.items() if not scope.startswith(f"{THIS_MACHINE} ")},
         info=_info(store),
+        remark_codes=CODES,
     )
 
 
@@ -109,7 +160,7 @@ def _banner(analysis: Analysis) -> str:
     return "banner trusted" if analysis.trust.trusted and not imprecise(analysis) else "banner"
 
 
-def _facts(store: RunStore) -> dict[str, list[tuple[str, str]]]:
+def _facts(store: RunStore) -> Facts:
     """Scope -> its facts, the latest value of each key."""
     scopes: dict[str, dict[str, str]] = {}
     for scope, key, value, _ in store.facts():
@@ -117,7 +168,7 @@ def _facts(store: RunStore) -> dict[str, list[tuple[str, str]]]:
     return {scope: list(facts.items()) for scope, facts in scopes.items()}
 
 
-def _hosts(facts: dict[str, list[tuple[str, str]]]) -> list[tuple[str, list[str], bool]]:
+def _hosts(facts: Facts) -> list[tuple[str, list[str], bool]]:
     """Where there are several hosts: first their names, then each fact with its value on each, and if they differ."""
     start = f"{THIS_MACHINE} "
     scopes = {scope.removeprefix(start): dict(each) for scope, each in facts.items() if scope.startswith(start)}

@@ -8,93 +8,172 @@ security policy in the page forbids every connection.
 import base64
 import gzip
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, ClassVar
 
+from jinja2 import BytecodeCache, Environment, FileSystemLoader, StrictUndefined
+from jinja2.bccache import Bucket
+from markupsafe import Markup
+
+from weighbridge.model.text import printable
 from weighbridge.report.charts.base import Chart
 from weighbridge.report.charts.library import chart_library
-from weighbridge.report.charts.static import static_svg
+from weighbridge.report.charts.svg import static_svg
+from weighbridge.report.kept import keep, read_kept
+from weighbridge.report.text.formatting import margin, plain, quantity, share
+from weighbridge.report.text.metric_names import metric_title
+from weighbridge.report.text.remarks import remark_text
+from weighbridge.report.text.steps import change_text
+from weighbridge.report.text.trial_flags import flag_text
 
-if TYPE_CHECKING:
-    from markupsafe import Markup
-
-
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """The place of one chart in the page: the id of its definition, and its height in pixels (0: no chart)."""
-
-    id: str
-    height: int
-    svg: Any = ""
-    """The chart as it is seen without a script; empty where only the script draws it."""
-
+FOLDER = Path(__file__).parent / "templates"
 
 PLAIN_CHARACTERS = 1_000_000
 """Of all charts' definitions, and of all trials: beyond, they are stored compressed."""
 
-FULL_PX, HALF_PX, SMALL_PX = 1080, 470, 270
-"""Widths of charts that are drawn without a script: as wide as the page, beside a table, and one of many."""
+FULL_PX, HALF_PX = 1080, 470
+"""Widths of charts that are drawn without a script: as wide as the page, and beside a table."""
 
 
-def place(specs: dict[str, str], chart: Chart | None, *, static_px: int = 0) -> Drawn:
-    """Add a chart's definition to `specs` and give its place; None is no chart.
-
-    With `static_px` it is drawn at that width too, so that it is seen without a script.
-    """
-    if chart is None:
-        return Drawn("", 0)
-    name = f"chart-{len(specs) + 1}"
-    specs[name] = _json(chart.definition)
-    svg = static_svg(chart.definition, static_px) if static_px else ""
-    return Drawn(name, chart.height + 60, svg)
+# -- charts ----------------------------------------------------------------------------------------
 
 
-def write_page(page: str, path: Path, run: Path) -> None:
-    """Write a page to `path`; one in the run's directory `run` is made anew. Raises OSError.
+@dataclass(frozen=True, slots=True)
+class ChartPlace:
+    """The place of one chart in the page: the id of its definition (empty: no chart), its height in pixels."""
 
-    The run may be somebody else's, and a link in the page's place must not lead to a file of this user.
-    """
-    anew = path.parent.resolve() == run.resolve()
-    if anew:
-        path.unlink(missing_ok=True)
-    with path.open("x" if anew else "w", encoding="utf-8", errors="replace") as file:
-        file.write(page)
+    id: str
+    height: int
+    svg: str = ""
+    """The chart as it is seen without a script; empty where only the script draws it."""
 
 
-def render(template: str, specs: dict[str, str], **values: Any) -> str:
-    """The page of a template with its charts, style and script."""
-    from markupsafe import Markup
-
-    from weighbridge.report.rendering import FOLDER, templates
-
-    large = sum(map(len, specs.values())) > PLAIN_CHARACTERS
-    definitions = {name: Markup(packed(spec) if large else spec) for name, spec in specs.items()}  # noqa: S704 - _json
-    parts = {
-        "packed_specs": large,
-        "specs": definitions,
-        "style": Markup((FOLDER / "report.css").read_text()),  # noqa: S704 - our own file
-        "script": Markup((FOLDER / "report.js").read_text()),  # noqa: S704 - our own file
-        "library": Markup(chart_library() if specs else ""),  # noqa: S704 - Vega as vl-convert ships it
-    }
-    return templates().get_template(template).render(**values, **parts)
+NO_CHART = ChartPlace("", 0)
 
 
-def packed(text: str) -> str:
-    """Text as its gzip in base 64, which the page's script unpacks."""
-    return base64.b64encode(gzip.compress(text.encode(errors="replace"), 6, mtime=0)).decode()
+class PageCharts:
+    """The definitions of a page's charts, by the id of each."""
 
+    def __init__(self) -> None:
+        self.definitions: dict[str, str] = {}
 
-def fragment(template: str, **values: Any) -> "Markup":
-    """A part of a page, escaped."""
-    from markupsafe import Markup
+    def place(self, chart: Chart | None, *, static_px: int = 0) -> ChartPlace:
+        """Add a chart and return its place; None is no chart.
 
-    from weighbridge.report.rendering import templates
-
-    return Markup(templates().get_template(template).render(**values))  # noqa: S704 - the template escapes
+        With `static_px` it is drawn at that width too, so that it is seen without a script: one that has axes.
+        """
+        if chart is None:
+            return NO_CHART
+        name = f"chart-{len(self.definitions) + 1}"
+        self.definitions[name] = _json(chart.definition)
+        return ChartPlace(name, chart.height + 60, static_svg(chart, static_px) if static_px else "")
 
 
 def _json(value: object) -> str:
     """Give JSON that is safe inside a script element."""
     text = json.dumps(value, separators=(",", ":"), allow_nan=False)  # ASCII only: U+2028 is escaped too
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
+
+
+# -- pages -----------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """What is on a page, for its template: each field is a variable there."""
+
+    template: ClassVar[str]
+    title: str
+    charts: PageCharts
+    packed: bool = False
+    """Whether a part of it is stored compressed, for its script to unpack."""
+
+
+def render(page: Page) -> str:
+    """Return a page with its charts, style and script."""
+    specs = page.charts.definitions
+    large = sum(map(len, specs.values())) > PLAIN_CHARACTERS
+    parts = {
+        "packed_specs": large,
+        "specs": {name: Markup(packed(spec) if large else spec) for name, spec in specs.items()},  # noqa: S704 - _json
+        "style": Markup((FOLDER / "report.css").read_text()),  # noqa: S704 - our own file
+        "script": Markup((FOLDER / "report.js").read_text()),  # noqa: S704 - our own file
+        "library": Markup(chart_library() if specs else ""),  # noqa: S704 - Vega as vl-convert ships it
+    }
+    values = {field.name: getattr(page, field.name) for field in fields(page)}
+    return templates().get_template(page.template).render(**values, **parts)
+
+
+def fragment(template: str, **values: Any) -> Markup:
+    """Return a part of a page, escaped."""
+    return Markup(templates().get_template(template).render(**values))  # noqa: S704 - the template escapes
+
+
+def packed(text: str) -> str:
+    """Return text as its gzip in base 64, which the page's script unpacks."""
+    return base64.b64encode(gzip.compress(text.encode(errors="replace"), 6, mtime=0)).decode()
+
+
+def write_page(page: Page, path: Path, run: Path | None = None) -> Path:
+    """Write a page to `path`, which is returned; one in the run's directory `run` is made anew. Raises OSError.
+
+    The run may be somebody else's, and a link in the page's place must not lead to a file of this user.
+    """
+    text = render(page)
+    anew = run is not None and path.parent.resolve() == run.resolve()
+    if anew:
+        path.unlink(missing_ok=True)
+    with path.open("x" if anew else "w", encoding="utf-8", errors="replace") as file:
+        file.write(text)
+    return path
+
+
+# -- templates: what they compile to is kept, for that takes a tenth of a small run's report --------
+
+
+@cache
+def templates() -> Environment:
+    """Return the environment that renders them; it escapes every value."""
+    environment = Environment(
+        loader=FileSystemLoader(FOLDER), autoescape=True, undefined=StrictUndefined, trim_blocks=True,
+        lstrip_blocks=True, bytecode_cache=_Compiled(), finalize=_shown,
+    )  # fmt: skip
+    environment.filters.update(
+        quantity=quantity,
+        plain=plain,
+        share=share,
+        margin=margin,
+        clean=printable,
+        flag_text=flag_text,
+        metric_title=metric_title,
+        remark_text=remark_text,
+        change_text=change_text,
+    )
+    return environment
+
+
+def _shown(value: object) -> object:
+    """No control characters in a page, whoever wrote them: it may be printed in a terminal."""
+    if not isinstance(value, str):
+        return value
+    shown = printable(value)
+    return value if shown is value else type(value)(shown)
+
+
+class _Compiled(BytecodeCache):
+    """Jinja compares a checksum of the template, and the versions of itself and of Python."""
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        """Load what is kept of a template, if anything."""
+        if kept := read_kept(_name(bucket)):
+            bucket.bytecode_from_string(kept)
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Keep a template compiled."""
+        keep(_name(bucket), bucket.bytecode_to_string())
+
+
+def _name(bucket: Bucket) -> str:
+    return f"templates/{bucket.key}"

@@ -1,18 +1,26 @@
-"""Runs compared, in the terminal: what changed between them, then a table per metric. Plain text when piped."""
+"""Several runs in the terminal: what changed between them, then a table per metric; and the runs of a folder."""
 
-from collections.abc import Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console, RenderableType
 
 from weighbridge.analysis.between_runs import MetricChanges, RunPair, RunsCompared
-from weighbridge.model.text import printable
-from weighbridge.report.terminal_columns import SplitTable, longest_line, narrowest, room, table, widths
-from weighbridge.report.terminal_matrix import STYLES
-from weighbridge.report.terminal_wrap import keep_no_break_spaces
+from weighbridge.analysis.history import History, PastRun
+from weighbridge.report.terminal_layout import (
+    STYLES,
+    SplitTable,
+    fitted_table,
+    indented,
+    keep_no_break_spaces,
+    styled,
+    verdict_text,
+)
 from weighbridge.report.text.between_runs import (
     HOW_TO_READ,
     change_amount,
     change_sentence,
     change_verdict,
+    changes_in_short,
     fact_lines,
     floor_words,
     only_lines,
@@ -22,79 +30,72 @@ from weighbridge.report.text.between_runs import (
     run_words,
     setting_words,
     shown_as,
+    trust_words,
     why_inconclusive,
     why_no_own_values,
 )
-from weighbridge.report.text.environments import displayed_runs
+from weighbridge.report.text.conditions import date_words
+from weighbridge.report.text.environments import displayed_history, displayed_runs
 from weighbridge.report.text.metric_names import metric_name, metric_title
 from weighbridge.report.text.trust import trust_sentence
 from weighbridge.report.text.verdicts import cost_text
 
-if TYPE_CHECKING:
-    from rich.console import Console, RenderableType
-    from rich.text import Text
-
-VERDICT = len("(exploratory)")
+PEOPLE_COMPARE = "whether two of them differ: weighbridge compare RUN RUN"
 
 
-def print_compared(found: RunsCompared, console: "Console", *, whole: bool = False) -> None:
+# -- runs compared ---------------------------------------------------------------------------------
+
+
+def print_compared(found: RunsCompared, console: Console, *, whole: bool = False) -> None:
     """Print runs that were compared to `console`; `whole`: a table of every metric, not of the headlines alone."""
     keep_no_break_spaces()
     found = displayed_runs(found)
     for number, run in enumerate(found.runs):
-        console.print(_text(run_words(run_letter(number), run)))
+        console.print(styled(run_words(run_letter(number), run)))
         if run.analysis.trust.trusted is False:
-            console.print(_indented(trust_sentence(run.analysis), "bold red"))
+            console.print(indented(trust_sentence(run.analysis), "bold red"))
     for number, pair in enumerate(found.pairs, 1):
         for part in _pair(pair, run_letter(0), run_letter(number), console.width, whole=whole):
             console.print(part)
-    console.print(_text(f"\n{HOW_TO_READ}", "dim"))
+    console.print(styled(f"\n{HOW_TO_READ}", "dim"))
     if not whole and any(not each.headline for pair in found.pairs for each in pair.metrics):
-        console.print(_text("every metric has its table with --all", "dim"))
+        console.print(styled("every metric has its table with --all", "dim"))
 
 
-def _pair(pair: RunPair, first: str, second: str, width: int, *, whole: bool) -> "Iterator[RenderableType]":
+def _pair(pair: RunPair, first: str, second: str, width: int, *, whole: bool) -> Iterator[RenderableType]:
     baseline = pair.first.analysis.baseline
-    yield _text(f"\n{pair_answer(pair, first, second)}", "bold")
-    yield _text(f"\nwhat changed from {first} to {second}", "bold")
+    yield styled(f"\n{pair_answer(pair, first, second)}", "bold")
+    yield styled(f"\nwhat changed from {first} to {second}", "bold")
     for line in fact_lines(pair.facts):
-        yield _indented(line, "yellow" if pair.facts else "")
+        yield indented(line, "yellow" if pair.facts else "")
     if pair.settings:
-        yield _text("the study is not the same", "bold")
-        yield from (_indented(setting_words(each), "yellow") for each in pair.settings)
-    yield from (_indented(line, "yellow") for line in only_lines(pair.only, first, second))
+        yield styled("the study is not the same", "bold")
+        yield from (indented(setting_words(each), "yellow") for each in pair.settings)
+    yield from (indented(line, "yellow") for line in only_lines(pair.only, first, second))
     for metric in pair.metrics if whole else pair.headlines:
         if metric.rows:
-            yield _text(f"\n{metric_title(metric.before)} ({metric.before.better} is better)", "bold")
+            yield styled(f"\n{metric_title(metric.before)} ({metric.before.better} is better)", "bold")
             yield _changes_table(metric, first, second, width)
-            yield from (_indented(line, "dim") for line in _beside(metric))
+            yield from (indented(line, "dim") for line in _beside(metric))
     if not whole:
         yield from _others(pair, first, second, baseline)
     if why := why_no_own_values(pair.no_own_values):
-        yield _text(f"\n{why}", "yellow")
+        yield styled(f"\n{why}", "yellow")
     elif rates := _own_values(pair, first, second, whole=whole):
-        yield _text("\nabsolute rates, which no block protects from what changed in between: no verdicts", "bold")
+        yield styled("\nabsolute rates, which no block protects from what changed in between: no verdicts", "bold")
         yield rates
 
 
-def _changes_table(metric: MetricChanges, first: str, second: str, width: int) -> "RenderableType":
+def _changes_table(metric: MetricChanges, first: str, second: str, width: int) -> RenderableType:
     """Costs of both runs, one above the other, with the change; where `width` is too small verdicts fold first."""
-    from rich.text import Text
-
     unit = metric.before.unit
     heads = ("environment", f"cost in {first}\ncost in {second} [95 %]", "change [95 %]", "verdict")
-    rows = [tuple(_text(each) for each in heads)]
+    rows = [[styled(each) for each in heads]]
     for row in metric.rows:
         costs = f"{cost_text(row.before, unit)}\n{cost_text(row.after, metric.after.unit)}"
-        verdict = Text(printable(change_verdict(row)), style=STYLES.get(shown_as(row), "dim"))
-        rows.append((_text(row.environment), _text(costs), _text(change_amount(row, unit)), verdict))
-    columns = [[row[number] for row in rows] for number in range(4)]
-    least = [longest_line(column) for column in columns]
-    least[0] = min(least[0], max(width // 4, narrowest(columns[0])))
-    least[-1] = min(least[-1], VERDICT)
-    if sum(least) > room(4, width):
-        least[1], least[2] = narrowest(columns[1]), narrowest(columns[2])
-    return table(columns, widths(columns, least, room(4, width), order=(2, 1, 0, 3)))
+        verdict = verdict_text(change_verdict(row), shown_as(row))
+        rows.append([styled(row.environment), styled(costs), styled(change_amount(row, unit)), verdict])
+    return fitted_table(rows, width, narrowed=(2, 1))
 
 
 def _beside(metric: MetricChanges) -> Iterator[str]:
@@ -108,21 +109,21 @@ def _beside(metric: MetricChanges) -> Iterator[str]:
         yield f"noise floor of both runs together: {floor_words(change, unit)}"
 
 
-def _others(pair: RunPair, first: str, second: str, baseline: str) -> "Iterator[RenderableType]":
+def _others(pair: RunPair, first: str, second: str, baseline: str) -> Iterator[RenderableType]:
     """The metrics without a table: what changed in a sentence each, and how many did not."""
     rows = [(m, row) for m in pair.metrics if not m.headline for row in m.rows if not row.aa]
     different = [each for each in rows if shown_as(each[1]) == "different"]
     if rows:
-        yield _text("\nother metrics and resource use", "bold")
+        yield styled("\nother metrics and resource use", "bold")
         for metric, row in different:
-            yield _indented(change_sentence(metric, row, first, second, baseline), STYLES.get("different", ""))
+            yield indented(change_sentence(metric, row, first, second, baseline), STYLES.get("different", ""))
         same = [metric_name(m.before) for m, row in rows if shown_as(row) == "equivalent"]
-        yield _indented(
+        yield indented(
             f"{len(different)} changed, {len(same)} equivalent, {len(rows) - len(different) - len(same)} not decided"
         )
 
 
-def _own_values(pair: RunPair, first: str, second: str, *, whole: bool) -> "RenderableType | None":
+def _own_values(pair: RunPair, first: str, second: str, *, whole: bool) -> RenderableType | None:
     rows = [
         [metric_title(metric.before), own.environment, *own_values_words(metric, own)]
         for metric in (pair.metrics if whole else pair.headlines)
@@ -132,13 +133,58 @@ def _own_values(pair: RunPair, first: str, second: str, *, whole: bool) -> "Rend
     return SplitTable(heads, rows) if rows else None
 
 
-def _text(text: str, style: str = "") -> "Text":
-    from rich.text import Text
-
-    return Text(printable(text), style=style)
+# -- the runs of a folder --------------------------------------------------------------------------
 
 
-def _indented(text: str, style: str = "") -> "RenderableType":
-    from rich.padding import Padding
+def print_history(found: History, console: Console) -> None:
+    """Print a table of the runs, oldest first, one of their headline costs, and which facts changed before a run."""
+    keep_no_break_spaces()
+    for part in _history(displayed_history(found)):
+        console.print(part)
 
-    return Padding(_text(text, style), (0, 0, 0, 2), expand=False)
+
+def _history(found: History) -> Iterator[RenderableType]:
+    if not found.runs:
+        yield styled(f"{found.folder}: no run that can be read")
+        return
+    heads = ["#", "begun", "run", "study", "blocks", "A/A arm"]
+    rows = [
+        [str(number), date_words(past.run.created), past.run.name, past.run.analysis.study, str(past.blocks),
+         trust_words(past.run)]
+        for number, past in enumerate(found.runs, 1)
+    ]  # fmt: skip
+    yield SplitTable(heads, rows)
+    studies = _by_question(found)
+    for question, runs in studies.items():
+        names, costs = _costs(runs)
+        if names:
+            of = f" of {question[0]} against {question[1]}" if len(studies) > 1 else ""
+            yield styled(f"headline costs [95 %]{of}, by run", "bold")
+            yield SplitTable(["#", *names], costs)
+    for number, past in enumerate(found.runs, 1):
+        if past.changed:
+            yield styled(f"before run {number} changed: {changes_in_short(past.changed)}", "yellow")
+    yield styled(PEOPLE_COMPARE, "dim")
+
+
+def _by_question(found: History) -> dict[tuple[str, str], list[tuple[int, PastRun]]]:
+    """The runs with their numbers, by study and baseline: costs of others are no series."""
+    grouped: dict[tuple[str, str], list[tuple[int, PastRun]]] = {}
+    for number, past in enumerate(found.runs, 1):
+        question = past.run.analysis.study, past.run.analysis.baseline
+        grouped.setdefault(question, []).append((number, past))
+    return grouped
+
+
+def _costs(runs: Sequence[tuple[int, PastRun]]) -> tuple[list[str], list[list[str]]]:
+    """The heads (environment and metric) and a row for each run of a study."""
+    names = list(dict.fromkeys(name for _, past in runs for name in _by_name(past)))
+    rows = []
+    for number, past in runs:
+        mine = _by_name(past)
+        rows.append([str(number), *(mine.get(name, "–") for name in names)])
+    return names, rows
+
+
+def _by_name(past: PastRun) -> dict[str, str]:
+    return {f"{row.environment} {metric_title(report)}": cost_text(row, report.unit) for report, row in past.costs}

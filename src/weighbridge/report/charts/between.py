@@ -8,16 +8,19 @@ from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.report.charts.base import (
     BASELINE,
-    PALETTE,
+    WIDE,
     Canvas,
     Chart,
     colour_of,
+    colours_in_turn,
+    environment_axis,
+    interval_chart,
     layer,
     nominal,
-    rule_at,
+    number_axis,
+    title_axis,
 )
-from weighbridge.report.charts.costs import axis_numbers, cost_axis, cost_limits, interval_axis, kept_inside
-from weighbridge.report.charts.labels import TWO_LINES, name_axis, row_px
+from weighbridge.report.charts.costs import axis_numbers, cost_limits, kept_inside
 from weighbridge.report.text.between_runs import change_amount, change_verdict, run_letter
 from weighbridge.report.text.metric_names import difference_unit_of, metric_title
 from weighbridge.report.text.verdicts import comparison_verdict, cost_text
@@ -25,12 +28,12 @@ from weighbridge.report.text.verdicts import comparison_verdict, cost_text
 RUN_PX = 16
 """Height of a run within the row of an environment."""
 SHAPES = ("circle", "diamond", "triangle-up", "cross", "triangle-down")
-TOLD = [nominal("run"), nominal("environment"), nominal("typical"), nominal("verdict")]
+TOOLTIP = [nominal("run"), nominal("environment"), nominal("typical"), nominal("verdict")]
 
 
 def run_colours(found: RunsCompared) -> dict[str, str]:
     """Give each run its colour by its letter, the same in every chart."""
-    return {run_letter(number): PALETTE[number % len(PALETTE)] for number in range(len(found.runs))}
+    return colours_in_turn([run_letter(number) for number in range(len(found.runs))])
 
 
 def costs_of_runs(reports: Mapping[str, MetricReport]) -> Chart | None:
@@ -51,22 +54,17 @@ def costs_of_runs(reports: Mapping[str, MetricReport]) -> Chart | None:
     limits = cost_limits([numbers for *_, numbers in drawn], 1.0 if ratio else 1e-9)
     title = "cost, % (right of 0 is worse)" if ratio else f"difference, {difference_unit(shown[0])}"
     points = [_point(letter, report, row, numbers, limits) for letter, report, row, numbers in drawn]
-    names = list(dict.fromkeys(row.environment for _, _, row, _ in drawn))
     letters = list(reports)
-    x, canvas = cost_axis(limits, title), Canvas()
-    scheme = {letter: PALETTE[number % len(PALETTE)] for number, letter in enumerate(letters)}
-    shared = {
-        "y": nominal("environment", sort=names, title=None, **name_axis(names)),
+    axes = number_axis(limits, title), environment_axis([row.environment for _, _, row, _ in drawn])
+    encoded = {
+        "y": axes[1].encoding("environment"),
         "yOffset": nominal("run", sort=letters, scale={"paddingOuter": 0.5}),
-        "color": colour_of("run", scheme),
+        "color": colour_of("run", colours_in_turn(letters)),
     }
     shapes = [SHAPES[number % len(SHAPES)] for number in range(len(letters))]
     shape = nominal("run", scale={"domain": letters, "range": shapes}, legend=None)
-    table, zero = canvas.rows(points), rule_at(canvas.rows([{"cost": 0}]), x)
-    lines = layer(table, "rule", {"strokeWidth": 2.5}, **shared, **interval_axis(x))
-    dots = layer(table, "point", {"filled": True, "size": 75, "opacity": 1}, **shared, x=x, shape=shape, tooltip=TOLD)
-    height = row_px(RUN_PX * len(letters) + 8, names) * len(names)
-    return canvas.layered([zero, lines, dots], height)
+    row_px = RUN_PX * len(letters) + 8
+    return interval_chart(Canvas(), axes, points, encoded, TOOLTIP, row_px=row_px, size=75, shape=shape)
 
 
 def changes_of_pair(pair: RunPair) -> Chart | None:
@@ -82,31 +80,28 @@ def changes_of_pair(pair: RunPair) -> Chart | None:
     ]
     if not drawn:
         return None
-    numbers = [(c.worsening.estimate, c.worsening.low, c.worsening.high) for _, _, c in drawn]
-    limits = cost_limits(numbers, 1.0)
+    intervals = [(c.worsening.estimate, c.worsening.low, c.worsening.high) for _, _, c in drawn]
+    limits = cost_limits(intervals, 1.0)
     points = [
         {
-            "environment": row.environment, "lines": _lines(metric), "cost": kept_inside(found[0], limits),
-            "low": kept_inside(found[1], limits), "high": kept_inside(found[2], limits),
-            "typical": change_amount(row, metric.before.unit), "verdict": change_verdict(row), "run": "",
+            "environment": row.environment, "metric": metric_title(metric.before),
+            "cost": kept_inside(numbers[0], limits), "low": kept_inside(numbers[1], limits),
+            "high": kept_inside(numbers[2], limits), "typical": change_amount(row, metric.before.unit),
+            "verdict": change_verdict(row), "run": "",
         }
-        for (metric, row, _), found in zip(drawn, numbers, strict=True)
+        for (metric, row, _), numbers in zip(drawn, intervals, strict=True)
     ]  # fmt: skip
-    titles = list(dict.fromkeys(_lines(metric) for metric, _, _ in drawn))
+    titles = list(dict.fromkeys(metric_title(metric.before) for metric, _, _ in drawn))
     names = list(dict.fromkeys(row.environment for _, row, _ in drawn))
-    x, canvas = cost_axis(limits, "change of the cost, % (right of 0 is worse)"), Canvas()
-    axis = {"grid": True, "tickBand": "extent", "labelExpr": TWO_LINES}
-    y = nominal("lines", sort=titles, title=None, axis=axis)
-    scheme = {name: PALETTE[number % len(PALETTE)] for number, name in enumerate(names)}
+    axes = number_axis(limits, "change of the cost, % (right of 0 is worse)", WIDE), title_axis(titles)
+    x, y, canvas = axes[0].encoding("cost"), axes[1].encoding("metric"), Canvas()
     offset = nominal("environment", sort=names, scale={"paddingOuter": 0.6})
-    shared = {"y": y, "yOffset": offset, "color": colour_of("environment", scheme)}
-    noise = canvas.rows([band for metric in pair.headlines if (band := _noise(metric, limits)) is not None])
+    encoded = {"y": y, "yOffset": offset, "color": colour_of("environment", colours_in_turn(names))}
+    compared = [metric for metric in pair.headlines if metric_title(metric.before) in titles]
+    noise = canvas.rows([band for metric in compared if (band := _noise(metric, limits)) is not None])
     quiet = layer(noise, "rect", {"color": BASELINE, "opacity": 0.2}, x=x, x2={"field": "end"}, y=y)
-    table, zero = canvas.rows(points), rule_at(canvas.rows([{"cost": 0}]), x)
-    lines = layer(table, "rule", {"strokeWidth": 2.5}, **shared, **interval_axis(x))
-    told = [nominal("environment"), nominal("typical"), nominal("verdict")]
-    dots = layer(table, "point", {"filled": True, "size": 60, "opacity": 1}, **shared, x=x, tooltip=told)
-    return canvas.layered([quiet, zero, lines, dots], max(18 * len(names) + 14, 34) * len(titles))
+    tooltip, row_px = [nominal("environment"), nominal("typical"), nominal("verdict")], 18 * len(names) + 14
+    return interval_chart(canvas, axes, points, encoded, tooltip, row_px=row_px, under=[quiet])
 
 
 def environment_colours(pair: RunPair) -> dict[str, str]:
@@ -117,7 +112,7 @@ def environment_colours(pair: RunPair) -> dict[str, str]:
         for row in metric.rows
         if not row.aa and not row.few and row.change is not None and row.change.scale == "ratio"
     )
-    return {name: PALETTE[number % len(PALETTE)] for number, name in enumerate(names)}
+    return colours_in_turn(names)
 
 
 def _point(
@@ -138,9 +133,4 @@ def _noise(metric: MetricChanges, limits: tuple[float, float]) -> dict[str, Any]
     floor = max(changes[0].floor, changes[0].allowance)
     near, far = 100 * floor, 100 * (1 - 1 / (1 + floor))
     low, high = (-near, far) if metric.before.better == "higher" else (-far, near)
-    return {"lines": _lines(metric), "cost": kept_inside(low, limits), "end": kept_inside(high, limits)}
-
-
-def _lines(metric: MetricChanges) -> str:
-    """A metric's title in two lines, for a narrow axis."""
-    return metric_title(metric.before).replace(" · ", "\n")
+    return {"metric": metric_title(metric.before), "cost": kept_inside(low, limits), "end": kept_inside(high, limits)}

@@ -9,16 +9,18 @@ from weighbridge.report.charts.base import (
     BAND,
     BASELINE,
     ROW_PX,
+    WIDE,
     Canvas,
     Chart,
-    Field,
+    environment_axis,
     environment_colour,
+    interval_chart,
     layer,
     nominal,
+    number_axis,
     quantitative,
-    rule_at,
+    title_axis,
 )
-from weighbridge.report.charts.labels import TWO_LINES, name_axis, row_px
 from weighbridge.report.text.formatting import margin
 from weighbridge.report.text.metric_names import difference_unit_of, metric_title
 from weighbridge.report.text.verdicts import comparison_verdict, cost_text
@@ -68,36 +70,22 @@ def forest(analysis: Analysis, report: MetricReport) -> Chart | None:
     equivalence = 100 * (analysis.equivalence or 0.0) if scale == "ratio" else 0.0
     limits = cost_limits([numbers for _, numbers in rows], max(equivalence, 1.0) if scale == "ratio" else 1e-9)
     points = [_point(report, row, numbers, limits) for row, numbers in rows]
-    x = cost_axis(limits, title)
-    names = [row.environment for row, _ in rows]
-    y = nominal("environment", sort=names, title=None, **name_axis(names))
+    axes = number_axis(limits, title), environment_axis([row.environment for row, _ in rows])
+    x = axes[0].encoding("cost")
     bands = [
         layer(canvas.rows([{"cost": low, "end": high}]), "rect", _shade(colour), x=x, x2={"field": "end"})
         for low, high, colour in _bands(report, scale, equivalence, limits)
     ]
-    table, shared = canvas.rows(points), {"y": y, "color": environment_colour(analysis)}
-    lines = layer(table, "rule", {"strokeWidth": 3}, **shared, **interval_axis(x))
-    dots = layer(table, "point", {"filled": True, "size": 90, "opacity": 1}, **shared, x=x, tooltip=TOLD)
-    zero = rule_at(canvas.rows([{"cost": 0}]), x)
-    return canvas.layered([*bands, zero, lines, dots], row_px(ROW_PX, names) * len(rows))
+    encoded = {"y": axes[1].encoding("environment"), "color": environment_colour(analysis)}
+    return interval_chart(canvas, axes, points, encoded, TOOLTIP, row_px=ROW_PX, under=bands, stroke=3, size=90)
 
 
-TOLD = [nominal("environment"), nominal("metric"), nominal("typical"), quantitative("blocks"), nominal("verdict")]
+TOOLTIP = [nominal("environment"), nominal("metric"), nominal("typical"), quantitative("blocks"), nominal("verdict")]
 
 
 def kept_inside(value: float, limits: tuple[float, float]) -> float:
     """Return the value, or the limit of an axis that it is beyond."""
     return min(max(value, limits[0]), limits[1])
-
-
-def cost_axis(limits: tuple[float, float], title: str) -> Field:
-    """Return the horizontal axis of costs between two limits."""
-    return quantitative("cost", scale={"domain": list(limits), "nice": False}, title=title)
-
-
-def interval_axis(x: Field) -> dict[str, Field]:
-    """Return the axis of costs for both limits of an interval."""
-    return {"x": {**x, "field": "low"}, "x2": {"field": "high"}}
 
 
 def _shade(colour: str) -> dict[str, Any]:
@@ -111,7 +99,7 @@ def _point(
     return {
         "environment": row.environment, "metric": metric_title(report), "cost": inside[0], "low": inside[1],
         "high": inside[2], "typical": cost_text(row, report.unit), "blocks": row.blocks,
-        "lines": _lines(report), "verdict": comparison_verdict(row),
+        "verdict": comparison_verdict(row),
     }  # fmt: skip
 
 
@@ -142,11 +130,6 @@ def _noise(report: MetricReport, scale: str) -> tuple[float, float] | None:
     return report.noise[0] * factor, report.noise[1] * factor
 
 
-def _lines(report: MetricReport) -> str:
-    """A metric's title in two lines, for a narrow axis."""
-    return metric_title(report).replace(" · ", "\n")
-
-
 def overview(analysis: Analysis) -> Chart | None:
     """Give the costs of every environment on the headline metrics in one chart; None where there is no ratio."""
     canvas = Canvas()
@@ -163,24 +146,21 @@ def overview(analysis: Analysis) -> Chart | None:
     limits = cost_limits(near or [numbers for _, _, numbers in drawn], least)
     beyond = "; at the edge: beyond it" if 0 < len(near) < len(drawn) else ""
     points = [_point(report, row, numbers, limits) for report, row, numbers in drawn]
-    titles = list(dict.fromkeys(_lines(report) for report, _, _ in drawn))
+    titles = list(dict.fromkeys(metric_title(report) for report, _, _ in drawn))
     names = [name for name in analysis.environments if name in {row.environment for _, row, _ in drawn}]
-    x = cost_axis(limits, f"cost, % (right of 0 is worse{beyond})")
-    axis = {"grid": True, "tickBand": "extent", "labelExpr": TWO_LINES}
-    y = nominal("lines", sort=titles, title=None, axis=axis)
+    axes = number_axis(limits, f"cost, % (right of 0 is worse{beyond})", WIDE), title_axis(titles)
+    x, y = axes[0].encoding("cost"), axes[1].encoding("metric")
     offset = nominal("environment", sort=names, scale={"paddingOuter": 0.6})
     noise = canvas.rows([
-        {"lines": _lines(report), "cost": low, "end": high}
+        {"metric": metric_title(report), "cost": low, "end": high}
         for report in analysis.headlines
+        if metric_title(report) in titles
         for low, high, _ in _bands(report, "ratio", 0.0, limits)
     ])  # fmt: skip
-    table, shared = canvas.rows(points), {"y": y, "yOffset": offset, "color": environment_colour(analysis, names)}
-    lines = layer(table, "rule", {"strokeWidth": 2.5}, **shared, **interval_axis(x))
-    dots = layer(table, "point", {"filled": True, "size": 60, "opacity": 1}, **shared, x=x, tooltip=TOLD)
-    zero = rule_at(canvas.rows([{"cost": 0}]), x)
+    encoded = {"y": y, "yOffset": offset, "color": environment_colour(analysis, names)}
     quiet = layer(noise, "rect", _shade(BASELINE), x=x, x2={"field": "end"}, y=y)
-    height = max(18 * len(names) + 14, 34) * len(titles)
-    return canvas.layered([quiet, zero, lines, dots], height)
+    row_px = 18 * len(names) + 14
+    return interval_chart(canvas, axes, points, encoded, TOOLTIP, row_px=row_px, under=[quiet])
 
 
 def caption(analysis: Analysis, report: MetricReport) -> str:

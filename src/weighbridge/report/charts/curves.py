@@ -6,8 +6,10 @@ from typing import Any
 
 from weighbridge.analysis.curves import EnvironmentCurve, LoadSweep, MetricCurve, Peak
 from weighbridge.analysis.results import Analysis
-from weighbridge.report.anchors import group
+from weighbridge.report.anchors import trials_id
 from weighbridge.report.charts.base import (
+    SPACED,
+    THOUSANDS,
     Canvas,
     Chart,
     Field,
@@ -16,7 +18,6 @@ from weighbridge.report.charts.base import (
     nominal,
     quantitative,
 )
-from weighbridge.report.charts.labels import SPACED, THOUSANDS
 from weighbridge.report.text.curves import (
     broke_words,
     curve_label,
@@ -211,7 +212,7 @@ def _breaks(analysis: Analysis, sweep: LoadSweep) -> list[dict[str, Any]]:
 
 
 def _link(analysis: Analysis, label: str, environment: str) -> str:
-    return f"#{group(analysis, label, environment)}"
+    return f"#{trials_id(analysis, label, environment)}"
 
 
 def curve_caption(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve) -> str:

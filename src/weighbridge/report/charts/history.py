@@ -8,9 +8,18 @@ from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.history import History, PastRun
 from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.model.level import Level
-from weighbridge.report.charts.base import BASELINE, PALETTE, Canvas, Chart, colour_of, layer, nominal, quantitative
+from weighbridge.report.charts.base import (
+    BASELINE,
+    Canvas,
+    Chart,
+    colour_of,
+    colours_in_turn,
+    layer,
+    listed,
+    nominal,
+    quantitative,
+)
 from weighbridge.report.charts.costs import axis_numbers, cost_limits, kept_inside
-from weighbridge.report.charts.labels import listed
 from weighbridge.report.text.between_runs import changes_in_short
 from weighbridge.report.text.conditions import date_words
 from weighbridge.report.text.metric_names import difference_unit_of, metric_title
@@ -43,8 +52,7 @@ def series_of(found: History) -> list[Series]:
 
 def environment_colours(found: History) -> dict[str, str]:
     """Give each environment of the folder its colour."""
-    names = dict.fromkeys(row.environment for past in found.runs for _, row in past.costs)
-    return {name: PALETTE[number % len(PALETTE)] for number, name in enumerate(names)}
+    return colours_in_turn(dict.fromkeys(row.environment for past in found.runs for _, row in past.costs))
 
 
 def over_runs(found: History, series: Series) -> Chart | None:

@@ -13,13 +13,16 @@ from weighbridge.report.charts.base import (
     BASELINE,
     Canvas,
     Chart,
+    NameAxis,
     colours,
+    interval,
     layer,
+    name_lines,
     nominal,
+    number_axis,
     quantitative,
     rule_at,
 )
-from weighbridge.report.charts.labels import LINE_PX, TWO_LINES, name_lines
 from weighbridge.report.text.formatting import readable_unit
 from weighbridge.report.text.metric_names import metric_words
 from weighbridge.report.text.verdicts import comparison_verdict, cost_text
@@ -65,37 +68,31 @@ def waterfall(analysis: Analysis, ladder: Ladder) -> Chart | None:
     domain = (limits[0] - room, limits[1] + room)
     for each in rows:
         each.update({name: min(max(each[name], domain[0]), domain[1]) for name in ("low", "high", "quiet", "loud")})
-    x = quantitative("start", title=title, scale={"domain": list(domain), "nice": False, "zero": False})
     labels = _labels(rows)
-    for each in rows:
-        each.update(label=labels[each["environment"]], base=labels.get(each["against"]))
-    order, axis = list(labels.values()), dict[str, Any](labelExpr=TWO_LINES)
-    lines = max(label.count("\n") + 1 for label in order)
-    if lines > 2:  # of hypervisors
-        axis["labelLimit"] = 0
-    y = nominal("label", sort=order, title=None, axis=axis, scale={"domain": order, "padding": 0.25})
+    uncut = any(label.count("\n") > 1 for label in labels.values())  # of hypervisors
+    axes = number_axis(domain, title), NameAxis(labels, uncut=uncut, padding=0.25)
+    x, y = axes[0].encoding("start"), axes[1].encoding("environment")
     table, colour = canvas.rows(rows), nominal("colour", scale=None)
-    told = [
+    tooltip = [
         nominal("environment"), nominal("against"), nominal("typical", title="cost of the step"), nominal("verdict")
     ]  # fmt: skip
-    noise = layer(
-        table, "rect", {"color": BASELINE, "opacity": 0.2}, y=y, x={**x, "field": "quiet"}, x2={"field": "loud"}
-    )
+    quiet, style = axes[0].encoding("quiet"), {"color": BASELINE, "opacity": 0.2}
+    noise = layer(table, "rect", style, y=y, x=quiet, x2={"field": "loud"})
     strength = quantitative("strength", scale=None)
-    bars = layer(table, "bar", y=y, x=x, x2={"field": "end"}, color=colour, opacity=strength, tooltip=told)
-    style = {"strokeWidth": 2, "color": "#4b5563"}
-    whiskers = layer(table, "rule", style, y=y, x={**x, "field": "low"}, x2={"field": "high"})
+    bars = layer(table, "bar", y=y, x=x, x2={"field": "end"}, color=colour, opacity=strength, tooltip=tooltip)
+    whiskers = layer(table, "rule", {"strokeWidth": 2, "color": "#4b5563"}, y=y, **interval(axes[0]))
     style = {"thickness": 2.5, "size": 18}
-    ends_ = layer(table, "tick", style, y=y, x={**x, "field": "end"}, color=colour, tooltip=told)
-    joined = canvas.rows([each for each in rows if each["base"]])
-    joints = layer(joined, "rule", {"color": BASELINE}, y=y, y2={"field": "base"}, x=x)
+    ends_ = layer(table, "tick", style, y=y, x=axes[0].encoding("end"), color=colour, tooltip=tooltip)
+    joined = canvas.rows([each for each in rows if each["against"] in labels])
+    joints = layer(joined, "rule", {"color": BASELINE}, y=y, y2={"field": "against"}, x=x)
     mark = rule_at(canvas.rows([{"start": 100.0 if scale == "ratio" else 0.0}]), x)
-    return canvas.layered([noise, mark, joints, bars, whiskers, ends_], max(STEP_PX, LINE_PX * lines + 6) * len(rows))
+    return canvas.layered([noise, mark, joints, bars, whiskers, ends_], axes[1].height(STEP_PX), axes)
 
 
 def _labels(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     """What stands beside each environment's bar: a second line where it does not add to the one above."""
-    found, above = {}, rows[0]["against"]
+    found: dict[str, str] = {}
+    above = rows[0]["against"]
     for name, against in ((each["environment"], each["against"]) for each in rows):
         found[name] = name_lines(name) if against == above else f"{name_lines(name)}\non {name_lines(against)}"
         above = name

@@ -2,8 +2,15 @@
 
 from weighbridge.analysis.latency import LatencyReport
 from weighbridge.analysis.results import Analysis
-from weighbridge.report.charts.base import Canvas, Chart, environment_colour, layer, nominal, quantitative
-from weighbridge.report.charts.labels import NINES
+from weighbridge.report.charts.base import (
+    NINES,
+    Canvas,
+    Chart,
+    environment_colour,
+    layer,
+    nominal,
+    quantitative,
+)
 from weighbridge.report.text.formatting import readable_unit
 from weighbridge.report.text.metric_names import metric_words
 

@@ -12,8 +12,12 @@ from weighbridge.analysis.overtime import Picture, Span, StepCurve, TimelinePane
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.use_by_level import generator_limited
 from weighbridge.model.trial import PROMETHEUS
-from weighbridge.report.charts.base import Chart, colours
-from weighbridge.report.charts.labels import SECONDS, listed
+from weighbridge.report.charts.base import (
+    SECONDS,
+    Chart,
+    colours,
+    listed,
+)
 from weighbridge.report.text.formatting import readable_unit
 from weighbridge.report.text.trial_flags import flags_text
 

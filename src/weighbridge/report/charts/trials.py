@@ -11,12 +11,12 @@ from weighbridge.report.charts.base import (
     Canvas,
     Chart,
     Field,
+    environment_axis,
     environment_colour,
     layer,
     nominal,
     quantitative,
 )
-from weighbridge.report.charts.labels import name_axis, row_px
 from weighbridge.report.text.formatting import quantity
 from weighbridge.report.text.metric_names import metric_name, value_unit
 from weighbridge.report.text.trial_flags import flags_text
@@ -91,14 +91,13 @@ def distribution(analysis: Analysis, report: MetricReport) -> Chart:
     title, found = _rows(analysis, report)
     good = [shown for _, shown in found if shown["value"] is not None]
     order = [name for name in analysis.environments if name in {row["environment"] for row in good}]
-    table = canvas.rows(good)
+    table, axis = canvas.rows(good), environment_axis(order)
     shared = {
         "x": quantitative("value", title=title, scale={"zero": False}),
-        "y": nominal("environment", sort=order, title=None, **name_axis(order)),
+        "y": axis.encoding("environment"),
         "color": environment_colour(analysis),
     }
     style = {"extent": "min-max", "size": 14, "opacity": 0.35, "median": {"color": BASELINE, "opacity": 1}}
     told = [nominal("environment"), nominal("shown"), quantitative("trial")]
     points = layer(table, "tick", {"thickness": 2, "size": 16, "opacity": 0.8}, **shared, tooltip=told)
-    height = row_px(ROW_PX, order) * max(len(order), 1)
-    return canvas.layered([layer(table, "boxplot", style, **shared), points], height)
+    return canvas.layered([layer(table, "boxplot", style, **shared), points], max(axis.height(ROW_PX), ROW_PX))

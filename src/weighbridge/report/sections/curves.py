@@ -1,15 +1,16 @@
 """The page's part about rising loads: what the template ``curves.html.j2`` shows."""
 
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from textwrap import shorten
-from typing import Any
 
 from weighbridge.analysis.curves import CurvePoint, EnvironmentCurve, LoadSweep, MetricCurve, SweptLevel
 from weighbridge.analysis.overload import Broke
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.model.text import printable
 from weighbridge.report import charts
-from weighbridge.report.anchors import group
-from weighbridge.report.page import FULL_PX, place
+from weighbridge.report.anchors import load_id, trials_id, workload_id
+from weighbridge.report.page import NO_CHART, ChartPlace, PageCharts
 from weighbridge.report.text.conditions import sweep_durability
 from weighbridge.report.text.curves import (
     curve_label,
@@ -28,71 +29,112 @@ from weighbridge.statistics import Cost
 LONGEST = 70
 """Letters of a reason that stand in a table; the whole one is in the sentences on top and where the pointer rests."""
 
-Cell = dict[str, Any]
-"""What stands in a table: ``text``, the ``note`` below it, the ``link`` to its trials, its ``style``, its verdict
-(``said``), and whether the note is about what ``broke``."""
+
+@dataclass(frozen=True, slots=True)
+class CurveCell:
+    """What stands in a table: its text, the note below it, its style, and the id of its trials (empty: none)."""
+
+    text: str
+    note: str = ""
+    style: str = ""
+    tooltip: str = ""
+    link: str = ""
+    broke: bool = False
+    """Whether the note is about why it broke."""
 
 
-def curve_sections(analysis: Analysis, specs: dict[str, str]) -> list[dict[str, Any]]:
-    """Give what the template shows of each sweep: curves and tables of its metrics, the headline first."""
-    found = []
+@dataclass(frozen=True, slots=True)
+class CurveRow:
+    """A row of a table: a level with the id of its section, or a figure of the whole curve (no id)."""
+
+    text: str
+    cells: Sequence[CurveCell]
+    link: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class CurveArticle:
+    """One metric over the load: its chart, a row for each level, and rows about the whole curve."""
+
+    name: str
+    better: str
+    chart: ChartPlace
+    caption: str
+    environments: Sequence[str]
+    rows: Sequence[CurveRow]
+    whole: Sequence[CurveRow]
+
+
+@dataclass(frozen=True, slots=True)
+class CurveSection:
+    """One rising load: the curve of its headline, and those of its other metrics."""
+
+    id: str
+    name: str
+    title: str
+    load: str
+    durability: str
+    first: CurveArticle
+    more: Sequence[CurveArticle]
+    peak_costs: bool
+    nothing: str
+    """The metrics that were zero in every block."""
+
+
+def curve_sections(analysis: Analysis, page: PageCharts) -> list[CurveSection]:
+    """Return what the template shows of each sweep."""
+    sections = []
     for number, sweep in enumerate(analysis.sweeps):
-        shown = [_metric(analysis, specs, sweep, metric) for metric in sweep.metrics if not metric.nothing]
-        found.append({
-            "id": f"load{number}",
-            "name": sweep.title,
-            "title": curve_title(sweep),
-            "load": load_words(sweep.load),
-            "durability": sweep_durability(analysis, sweep),
-            "first": shown[0] if shown else _empty(analysis, sweep),
-            "more": shown[1:],
-            "peak_costs": any(each.peak_cost for metric in sweep.metrics for each in metric.whole),
-            "nothing": ", ".join(curve_label(sweep, each) for each in sweep.metrics if each.nothing),
-        })  # fmt: skip
-    return found
+        articles = [_article(analysis, page, sweep, metric) for metric in sweep.metrics if not metric.nothing]
+        sections.append(
+            CurveSection(
+                id=load_id(number),
+                name=sweep.title,
+                title=curve_title(sweep),
+                load=load_words(sweep.load),
+                durability=sweep_durability(analysis, sweep),
+                first=articles[0] if articles else _empty(analysis, sweep),
+                more=articles[1:],
+                peak_costs=any(each.peak_cost for metric in sweep.metrics for each in metric.whole),
+                nothing=", ".join(curve_label(sweep, each) for each in sweep.metrics if each.nothing),
+            )
+        )
+    return sections
 
 
-def _metric(analysis: Analysis, specs: dict[str, str], sweep: LoadSweep, metric: MetricCurve) -> dict[str, Any]:
-    names = [curve.environment for curve in metric.curves]
-    arms = [name for name in names if name != analysis.baseline]
-    width = FULL_PX if metric is sweep.headline else 0  # the others are folded
-    rows = [_level(analysis, sweep, metric, level, arms) for level in sweep.levels]
-    return {
-        "name": curve_label(sweep, metric),
-        "better": metric.better,
-        "chart": place(specs, charts.load_curve(analysis, sweep, metric), static_px=width),
-        "caption": charts.curve_caption(analysis, sweep, metric),
-        "environments": [analysis.baseline, *arms],
-        "rows": rows,
-        "whole": [*_peaks(analysis, sweep, metric, arms), *_whole(sweep, metric, arms)],
-    }
+def _article(analysis: Analysis, page: PageCharts, sweep: LoadSweep, metric: MetricCurve) -> CurveArticle:
+    arms = [curve.environment for curve in metric.curves if curve.environment != analysis.baseline]
+    return CurveArticle(
+        name=curve_label(sweep, metric),
+        better=metric.better,
+        chart=page.place(charts.load_curve(analysis, sweep, metric)),
+        caption=charts.curve_caption(analysis, sweep, metric),
+        environments=[analysis.baseline, *arms],
+        rows=[_level(analysis, sweep, metric, level, arms) for level in sweep.levels],
+        whole=[*_peaks(analysis, sweep, metric, arms), *_whole(sweep, metric, arms)],
+    )
 
 
-def _empty(analysis: Analysis, sweep: LoadSweep) -> dict[str, Any]:
+def _empty(analysis: Analysis, sweep: LoadSweep) -> CurveArticle:
     """A sweep in which every trial broke: there are no values, but there is a table."""
     nothing = MetricCurve("", "", "higher", (), ())
     arms = [name for name in analysis.environments if name in sweep.broke and name != analysis.baseline]
     rows = [_level(analysis, sweep, nothing, level, arms) for level in sweep.levels]
-    return {
-        "name": "", "better": "", "chart": place({}, None), "caption": "", "rows": rows, "whole": [],
-        "environments": [analysis.baseline, *arms],
-    }  # fmt: skip
+    return CurveArticle("", "", NO_CHART, "", [analysis.baseline, *arms], rows, ())
 
 
 # -- a row for each level --------------------------------------------------------------------------
 
 
-def _level(
-    analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, level: SweptLevel, arms: list[str]
-) -> dict[str, Any]:
+def _level(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, level: SweptLevel, arms: list[str]) -> CurveRow:
     report = next((m for m in analysis.of(level.label) if m.metric == metric.metric and m.level == level.level), None)
     rows = {row.environment: row for row in report.comparisons} if report else {}
     cells = [_baseline(analysis, sweep, metric, level)]
     cells += [_cost(analysis, sweep, metric, level, name, report, rows.get(name)) for name in arms]
-    return {"text": level_number(level), "link": f"w{analysis.labels.index(level.label)}", "cells": cells}
+    return CurveRow(level_number(level), cells, workload_id(analysis, level.label))
 
 
-def _baseline(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, level: SweptLevel) -> Cell:
+def _baseline(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, level: SweptLevel) -> CurveCell:
     point, broke = _point(metric, analysis.baseline, level), _broke(sweep, analysis.baseline, level)
     value = point.value.estimate if point and point.value else None
     mine = [point for curve in metric.curves if curve.environment == analysis.baseline for point in curve.points]
@@ -109,32 +151,32 @@ def _cost(
     name: str,
     report: MetricReport | None,
     row: Comparison | None,
-) -> Cell:
+) -> CurveCell:
     broke, point = _broke(sweep, name, level), _point(metric, name, level)
     if row is None or report is None:
         cell = _noted(broke_count(broke) if broke else "–", broke, beside=False)
     elif row.cost is None and broke is None and point and point.value:  # the baseline broke, and this did not
-        cell = _said(cost_text(row, report.unit), f"here {quantity(point.value.estimate, metric.unit)}")
+        cell = CurveCell(cost_text(row, report.unit), f"here {quantity(point.value.estimate, metric.unit)}")
     else:
         cell = _noted(cost_text(row, report.unit), broke, beside=row.cost is not None)
-        cell = {**cell, "said": ": ".join(filter(None, (comparison_verdict(row), cell["said"])))}
+        cell = replace(cell, tooltip=": ".join(filter(None, (comparison_verdict(row), cell.tooltip))))
         if row.cost is not None:
-            cell["style"] = "" if row.aa else row.verdict
+            cell = replace(cell, style="" if row.aa else row.verdict)
     return _linked(analysis, level, name, cell)
 
 
-def _noted(text: str, broke: Broke | None, *, beside: bool) -> Cell:
+def _noted(text: str, broke: Broke | None, *, beside: bool) -> CurveCell:
     """A cell with why it broke below it: with how often, where that is `beside` a value."""
     if broke is None:
-        return _said(text)
+        return CurveCell(text)
     why = shorten(printable(broke.reason), LONGEST, placeholder=" …")
     note = f"{broke_count(broke)}: {why}" if beside else why
-    return {**_said(text, note), "broke": True, "style": "" if beside else "broke", "said": broke.reason}
+    return CurveCell(text, note, "" if beside else "broke", broke.reason, broke=True)
 
 
-def _linked(analysis: Analysis, level: SweptLevel, name: str, cell: Cell) -> Cell:
+def _linked(analysis: Analysis, level: SweptLevel, name: str, cell: CurveCell) -> CurveCell:
     tried = any(trial.environment == name for trial in analysis.trials_of.get(level.label, ()))
-    return {**cell, "link": group(analysis, level.label, name) if tried else ""}
+    return replace(cell, link=trials_id(analysis, level.label, name) if tried else "")
 
 
 def _broke(sweep: LoadSweep, name: str, level: SweptLevel) -> Broke | None:
@@ -153,7 +195,7 @@ def _curve(metric: MetricCurve, name: str) -> EnvironmentCurve | None:
 # -- rows about the whole curve --------------------------------------------------------------------
 
 
-def _peaks(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, arms: list[str]) -> list[dict[str, Any]]:
+def _peaks(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, arms: list[str]) -> list[CurveRow]:
     """The peak; of the headline also where errors begin."""
     names = [analysis.baseline, *arms]
     found = []
@@ -163,32 +205,32 @@ def _peaks(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, arms: list
             curve = _curve(metric, name)
             peak = curve.peak if curve else None
             note = peak_doubt(sweep.load, peak, next_broke(sweep, name, peak)) if peak else ""
-            cell = _said(peak_words(sweep.load, peak, metric.unit) if peak else "–", note)
+            cell = CurveCell(peak_words(sweep.load, peak, metric.unit) if peak else "–", note)
             peaks.append(_linked(analysis, peak.level, name, cell) if peak else cell)
-        found.append({"text": "peak (highest median)", "cells": peaks})
+        found.append(CurveRow("peak (highest median)", peaks))
     if metric is sweep.headline and sweep.errors:
         errors = []
         for name in names:
             each = sweep.errors.get(name)
             if each is None:
-                errors.append(_said("none counted"))
+                errors.append(CurveCell("none counted"))
                 continue
             later = each.most is not None and each.most != each.first
             most = f"in most from {level_words(sweep.load, each.most)}" if each.most and later else ""
             note = ", ".join(filter(None, (f"in {each.blocks} of {each.of} blocks", most)))
-            cell = _said(f"from {level_words(sweep.load, each.first)}", note)
+            cell = CurveCell(f"from {level_words(sweep.load, each.first)}", note)
             errors.append(_linked(analysis, each.first, name, cell))
-        found.append({"text": "errors", "cells": errors})
+        found.append(CurveRow("errors", errors))
     return found
 
 
-def _whole(sweep: LoadSweep, metric: MetricCurve, arms: list[str]) -> list[dict[str, Any]]:
+def _whole(sweep: LoadSweep, metric: MetricCurve, arms: list[str]) -> list[CurveRow]:
     """The costs over the whole curve."""
     whole = {each.environment: each for each in metric.whole}
     found = []
     if any(each.peak_cost for each in metric.whole):
         cells = [_ratio(whole[name].peak_cost if name in whole else None) for name in arms]
-        found.append({"text": "cost of the peak (each at its own level)", "cells": [_said(""), *cells]})
+        found.append(CurveRow("cost of the peak (each at its own level)", [CurveCell(""), *cells]))
     if any(each.mean for each in metric.whole):
         cells = []
         for name in arms:
@@ -196,18 +238,14 @@ def _whole(sweep: LoadSweep, metric: MetricCurve, arms: list[str]) -> list[dict[
             cell = _ratio(each.mean if each else None)
             fewer = each is not None and each.mean is not None and each.levels < len(sweep.levels)
             more = f", {each.levels} levels that neither broke at" if fewer and each else ""
-            cells.append({**cell, "note": cell["note"] + more})
-        found.append({"text": "cost over all levels (geometric mean)", "cells": [_said(""), *cells]})
+            cells.append(replace(cell, note=cell.note + more))
+        found.append(CurveRow("cost over all levels (geometric mean)", [CurveCell(""), *cells]))
     return found
 
 
-def _ratio(cost: Cost | None) -> Cell:
+def _ratio(cost: Cost | None) -> CurveCell:
     """A cost with its blocks."""
     if cost is None:
-        return _said("–")
+        return CurveCell("–")
     few = ", exploratory" if cost.exploratory else ""
-    return _said(cost_of(cost), f"{cost.blocks} {'block' if cost.blocks == 1 else 'blocks'}{few}")
-
-
-def _said(text: str, note: str = "") -> Cell:
-    return {"text": text, "note": note, "style": "", "said": "", "link": "", "broke": False}
+    return CurveCell(cost_of(cost), f"{cost.blocks} {'block' if cost.blocks == 1 else 'blocks'}{few}")

@@ -1,19 +1,18 @@
-"""The parts of the page about each workload and level: what the template shows, from an analysis."""
+"""The parts of the page about each workload and level, over its levels, and step by step."""
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
 
 from weighbridge.analysis.latency import PERCENTS, Latency, LatencyReport
+from weighbridge.analysis.metered import PLACES
 from weighbridge.analysis.overload import reason
-from weighbridge.analysis.program_use import ProgramUse
-from weighbridge.analysis.results import Analysis, Comparison, MetricReport
+from weighbridge.analysis.program_use import GUEST_CPU, GUEST_STEAL, SITE_CPU, UNITS, ProgramUse
+from weighbridge.analysis.results import Analysis, Comparison, MetricReport, Step
 from weighbridge.analysis.usage import Usage
 from weighbridge.model.flag import FlagKind
 from weighbridge.report import charts
-from weighbridge.report.anchors import group
-from weighbridge.report.page import HALF_PX, place
-from weighbridge.report.sections.programs import program_table
+from weighbridge.report.anchors import levels_id, metric_id, trials_id, workload_id
+from weighbridge.report.page import HALF_PX, ChartPlace, PageCharts
 from weighbridge.report.text.conditions import durability_of
 from weighbridge.report.text.formatting import SPACE, Shown, percent_text, plain, quantities, quantity, shared_unit
 from weighbridge.report.text.metric_names import difference_unit_of, metric_label, metric_name, value_unit
@@ -24,246 +23,356 @@ from weighbridge.statistics import cost_percent
 UNFOLDED = 4
 """Headline metrics whose waterfalls are seen without asking for them; with more of them only the first."""
 
-MOST_STATIC = 500
-"""Trials in a chart up to which it is drawn without the script too: each of them is an element of the page."""
+
+# -- rows ------------------------------------------------------------------------------------------
 
 
-def sections(
-    analysis: Analysis,
-    specs: dict[str, str],
-    used: Mapping[str, Usage],
-    programs: Mapping[str, Sequence[ProgramUse]],
-    kinds: Collection[FlagKind] = (),
-    *,
-    folded: bool = False,
-) -> Iterator[dict[str, Any]]:
-    """Per workload and level what the template shows: its metrics with rows and charts, latency, resource use.
+@dataclass(frozen=True, slots=True)
+class CostRow:
+    """One environment's cost on one metric in words, with the figures beside it."""
 
-    Flags of trials of these `kinds` are said elsewhere. The charts of what is `folded` need the page's script.
-    """
-    without = {"exploratory"} if analysis.exploratory else set()
-    for cell, label in enumerate(analysis.labels):
-        seen: set[str] = set()
-        own = [each for each in analysis.of(label) if not each.resource_use]
-        shown = [
-            _metric(analysis, specs, cell, report, seen, without, kinds, static=_static(report, folded=folded))
-            for report in own
-        ]
-        for number, each in enumerate(shown):
-            each["id"] = metric_id(cell, number)
-        resources = [
-            _plain_metric(analysis, cell, each, seen, without, kinds)
-            for each in analysis.of(label)
-            if each.resource_use
-        ]
-        others = [each for each in shown[1:] if not _differs(each["report"])]
-        yield {
-            "id": f"w{cell}",
-            "label": label,
-            "durability": durability_of(analysis, label),
-            "metrics": shown,
-            "first": [each for each in shown if all(each is not other for other in others)],
-            "others": others,
-            "more": ", ".join(each["name"] for each in others),
-            "latencies": [
-                _latency(analysis, specs, each, static=not folded)
-                for each in analysis.latencies
-                if each.label == label
-            ],
-            "resources": [each for each in resources if not _differs(each["report"])],
-            "different_resources": [each for each in resources if _differs(each["report"])],
-            "usage": _usage(analysis, specs, used.get(label)),
-            "programs": program_table(programs.get(label, ())),
-            "broke": reason(trial for trial in analysis.trials_of.get(label, ()) if trial.broke),
-        }
+    row: Comparison
+    cost: str
+    median: str
+    verdict: str
+    broke: str
+    """How often and why it broke, where it has a cost nevertheless."""
+    link: str
+    """The id of its trials; empty where there is none."""
+    geometric: str
+    arithmetic: str
+    slow: str
+    p: str
+    step: Step | None = None
+    """Of the ladder."""
 
 
-def _plain_metric(
-    analysis: Analysis,
-    cell: int,
-    report: MetricReport,
-    seen: set[str],
-    without: set[str],
-    kinds: Collection[FlagKind],
-) -> dict[str, Any]:
+def _row(analysis: Analysis, report: MetricReport, row: Comparison, step: Step | None = None) -> CostRow:
+    tried = any(t.environment == row.environment for t in analysis.trials_of.get(report.label, ()))
+    shown, by = value_unit(report), difference_unit_of(report.comparisons, report.unit)
+    values = analysis.block_values(report, row.environment) if row.few else ()
+    means = {"geometric": "–", "arithmetic": "–"}
+    if row.cost is not None and row.cost.scale == "ratio":
+        for name, interval in (("geometric", row.cost.geometric), ("arithmetic", row.cost.arithmetic)):
+            if interval is not None:
+                means[name] = f"{cost_percent(interval, row.cost.better).estimate:.1f} %"
+    slow = row.slow
+    return CostRow(
+        row=row,
+        cost=quantities(values, report.unit, shown_in=shown) if values else cost_text(row, report.unit, by),
+        median=quantity(row.value, report.unit, shown),
+        verdict=comparison_verdict(row),
+        broke=f"{broke_count(row.broke)}: {row.broke.reason}" if row.broke and row.cost else "",
+        link=trials_id(analysis, report.label, row.environment) if tried else "",
+        slow=f"{slow.slow} of {slow.runs} (95 %: at most {100 * slow.high:.0f} % of runs)" if slow else "–",
+        p="–" if row.adjusted_p is None else plain(row.adjusted_p, 2),
+        step=step,
+        **means,
+    )
+
+
+# -- metrics ---------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class MetricTable:
     """A metric as a table alone."""
-    return {
-        "report": report,
-        "name": metric_name(report),
-        "baseline": _baseline(analysis, report),
-        "baseline_link": group_id(analysis, cell, analysis.baseline),
-        "remarks": remark_lines(report, seen, without, kinds),
-        "rows": [_row(analysis, cell, report, row) for row in report.comparisons],
-    }
+
+    report: MetricReport
+    name: str
+    baseline: str
+    """The baseline's value and the noise floor; of few blocks every value."""
+    baseline_link: str
+    remarks: Sequence[str]
+    rows: Sequence[CostRow]
+
+    @property
+    def differs(self) -> bool:
+        """Whether some environment differs: then the metric is seen without asking for it."""
+        return any(row.row.shown_as in ("different", "hidden") for row in self.rows)
 
 
-def _metric(
-    analysis: Analysis,
-    specs: dict[str, str],
-    cell: int,
-    report: MetricReport,
-    seen: set[str],
-    without: set[str],
-    kinds: Collection[FlagKind],
-    *,
-    static: bool,
-) -> dict[str, Any]:
-    """A metric with its charts: all of them drawn `static` for a headline of not too many trials, else the costs."""
-    every = static and report.headline and len(analysis.trials_of.get(report.label, ())) <= MOST_STATIC
-    return {
-        **_plain_metric(analysis, cell, report, seen, without, kinds),
-        "forest": place(specs, charts.forest(analysis, report), static_px=HALF_PX if static else 0),
-        "caption": charts.caption(analysis, report),
-        "runs": place(specs, charts.runs(analysis, report), static_px=HALF_PX if every else 0),
-        "distribution": place(specs, charts.distribution(analysis, report), static_px=HALF_PX if every else 0),
-    }
+@dataclass(frozen=True, slots=True)
+class MetricArticle(MetricTable):
+    """A metric with its charts."""
+
+    id: str
+    forest: ChartPlace
+    caption: str
+    runs: ChartPlace
+    distribution: ChartPlace
 
 
-def _latency(analysis: Analysis, specs: dict[str, str], report: LatencyReport, *, static: bool) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What need not be said again beside a metric."""
+
+    seen: set[str]
+    without: set[str]
+    kinds: Collection[FlagKind]
+
+
+def _table(analysis: Analysis, report: MetricReport, said: _Said) -> MetricTable:
+    if any(row.few for row in report.comparisons):
+        values = analysis.block_values(report, analysis.baseline)
+        baseline = f"{analysis.baseline} {quantities(values, report.unit, shown_in=value_unit(report))}"
+    else:
+        baseline = baseline_sentence(report, analysis.baseline)
+    return MetricTable(
+        report=report,
+        name=metric_name(report),
+        baseline=baseline,
+        baseline_link=trials_id(analysis, report.label, analysis.baseline),
+        remarks=remark_lines(report, said.seen, said.without, said.kinds),
+        rows=[_row(analysis, report, row) for row in report.comparisons],
+    )
+
+
+def _article(
+    analysis: Analysis, page: PageCharts, number: int, report: MetricReport, said: _Said, *, folded: bool
+) -> MetricArticle:
+    table = _table(analysis, report, said)
+    seen = not folded and (report.headline or table.differs)
+    return MetricArticle(
+        table.report, table.name, table.baseline, table.baseline_link, table.remarks, table.rows,
+        id=metric_id(analysis, report.label, number),
+        forest=page.place(charts.forest(analysis, report), static_px=HALF_PX if seen else 0),
+        caption=charts.caption(analysis, report),
+        runs=page.place(charts.runs(analysis, report)),
+        distribution=page.place(charts.distribution(analysis, report)),
+    )  # fmt: skip
+
+
+# -- latency, resource use, programs ---------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyRow:
+    """One environment's percentiles, each with the cost of the runs' own (empty: none), in words."""
+
+    row: Latency
+    requests: str
+    cells: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyArticle:
+    """The percentiles of all requests of all runs."""
+
+    name: str
+    percents: Sequence[str]
+    rows: Sequence[LatencyRow]
+    curve: ChartPlace
+
+
+def _latency(analysis: Analysis, page: PageCharts, report: LatencyReport) -> LatencyArticle:
     units = [shared_unit(column, "s") for column in zip(*(row.percentiles for row in report.rows), strict=True)]
-    return {
-        "name": metric_label(report.workload, report.metric, "s"),
-        "rows": [
-            {
-                "row": row,
-                "requests": f"{row.requests:,}".replace(",", SPACE),
-                "cells": [_percentile(row, number, unit) for number, unit in enumerate(units)],
-            }
+    return LatencyArticle(
+        name=metric_label(report.workload, report.metric, "s"),
+        percents=[f"p{percent:g}" for percent in PERCENTS],
+        rows=[
+            LatencyRow(
+                row,
+                f"{row.requests:,}".replace(",", SPACE),
+                [_percentile(row, number, unit) for number, unit in enumerate(units)],
+            )
             for row in report.rows
         ],
-        "percents": [f"p{percent:g}" for percent in PERCENTS],
-        "curve": place(specs, charts.percentile_curve(analysis, report), static_px=HALF_PX if static else 0),
-    }
+        curve=page.place(charts.percentile_curve(analysis, report)),
+    )
 
 
 def _percentile(row: Latency, number: int, unit: Shown) -> tuple[str, str]:
-    """A merged percentile and its cost, in words."""
     cost = row.costs[number]
     percent = cost.percent if cost else None
     value = quantity(row.percentiles[number], "s", unit)
     return value, percent_text(percent, cost.blocks) if cost and percent else ""
 
 
-def _usage(analysis: Analysis, specs: dict[str, str], used: Usage | None) -> dict[str, Any]:
-    """The small charts of resource use, by place."""
-    places: dict[str, list[dict[str, Any]]] = {}
+@dataclass(frozen=True, slots=True)
+class UsageCharts:
+    """The small charts of resource use over a trial: what each is of, by place; and what nobody used."""
+
+    places: Mapping[str, Sequence[tuple[str, ChartPlace]]]
+    idle: str
+
+
+def _usage(analysis: Analysis, page: PageCharts, used: Usage | None) -> UsageCharts:
+    places: dict[str, list[tuple[str, ChartPlace]]] = {}
     for panel in used.panels if used else ():
-        drawn = place(specs, charts.small_multiple(analysis, panel))
-        places.setdefault(panel.place, []).append({"what": panel.what, "chart": drawn})
-    return {"places": places, "idle": ", ".join(used.idle) if used else ""}
+        places.setdefault(panel.place, []).append((panel.what, page.place(charts.small_multiple(analysis, panel))))
+    return UsageCharts(places, ", ".join(used.idle) if used else "")
+
+
+PROGRAM_HEADS = {
+    "program_cpu_user_s": "CPU, user",
+    "program_cpu_system_s": "CPU, system",
+    SITE_CPU: "CPU of its site",
+    GUEST_CPU: "CPU as its guest sees it",
+    GUEST_STEAL: "steal as its guest sees it",
+    "program_peak_bytes": "peak memory",
+    "program_switches": "context switches",
+    "program_preemptions": "preemptions",
+    "program_minor_faults": "minor faults",
+    "program_major_faults": "major faults",
+    "program_outside_s": "wall time from outside",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class ProgramTable:
+    """What each program used, beside its site: heads of the columns that some program has, and the rows by role."""
+
+    heads: Sequence[str]
+    roles: Mapping[str, Sequence[Sequence[str]]]
+
+
+def program_table(used: Sequence[ProgramUse]) -> ProgramTable:
+    """Return the table of what the programs of a workload used; without rows where there is no program."""
+    names = [name for name in PROGRAM_HEADS if any(name in each.medians for each in used)]
+    units = {name: shared_unit([each.medians.get(name) for each in used], UNITS.get(name, "s")) for name in names}
+    roles: dict[str, list[list[str]]] = {}
+    for each in used:
+        cells = [quantity(each.medians.get(name), UNITS.get(name, "s"), units[name]) for name in names]
+        roles.setdefault(PLACES[each.role], []).append([each.environment, *cells])
+    return ProgramTable([PROGRAM_HEADS[name] for name in names], roles)
+
+
+# -- each workload and level -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class WorkloadSection:
+    """One workload at one level."""
+
+    id: str
+    label: str
+    durability: str
+    articles: Sequence[MetricArticle]
+    """Of the headline and of what differs."""
+    folded_articles: Sequence[MetricArticle]
+    latencies: Sequence[LatencyArticle]
+    resources: Sequence[MetricTable]
+    different_resources: Sequence[MetricTable]
+    usage: UsageCharts
+    programs: ProgramTable
+    broke: str
+    """Why its trials broke under their load; empty where none did."""
+
+
+def workload_sections(
+    analysis: Analysis,
+    page: PageCharts,
+    used: Mapping[str, Usage],
+    programs: Mapping[str, Sequence[ProgramUse]],
+    kinds: Collection[FlagKind] = (),
+    *,
+    folded: bool = False,
+) -> Iterator[WorkloadSection]:
+    """Give what the template shows of each workload and level.
+
+    Flags of trials of these `kinds` are said elsewhere. The charts of what is `folded` need the page's script.
+    """
+    without = {"exploratory"} if analysis.exploratory else set()
+    for label in analysis.labels:
+        said = _Said(set(), without, kinds)
+        own = [each for each in analysis.of(label) if not each.resource_use]
+        articles = [_article(analysis, page, n, report, said, folded=folded) for n, report in enumerate(own)]
+        resources = [_table(analysis, each, said) for each in analysis.of(label) if each.resource_use]
+        yield WorkloadSection(
+            id=workload_id(analysis, label),
+            label=label,
+            durability=durability_of(analysis, label),
+            articles=[each for number, each in enumerate(articles) if not number or each.differs],
+            folded_articles=[each for each in articles[1:] if not each.differs],
+            latencies=[_latency(analysis, page, each) for each in analysis.latencies if each.label == label],
+            resources=[each for each in resources if not each.differs],
+            different_resources=[each for each in resources if each.differs],
+            usage=_usage(analysis, page, used.get(label)),
+            programs=program_table(programs.get(label, ())),
+            broke=reason(trial for trial in analysis.trials_of.get(label, ()) if trial.broke),
+        )
 
 
 # -- over the levels, and step by step -------------------------------------------------------------
 
 
-def sweeps(analysis: Analysis) -> list[dict[str, Any]]:
-    """Per workload with many levels its headline metric's costs: a row for each level, a column for each arm.
+@dataclass(frozen=True, slots=True)
+class LevelRow:
+    """One level: the baseline's value, and each environment's cost."""
+
+    level: str
+    id: str
+    """Of its section; empty where there is none."""
+    baseline: str
+    cells: Sequence[CostRow]
+
+
+@dataclass(frozen=True, slots=True)
+class LevelTable:
+    """A workload's headline costs at many levels: a row for each level, a column for each environment."""
+
+    id: str
+    workload: str
+    metric: str
+    environments: Sequence[str]
+    rows: Sequence[LevelRow]
+
+
+def level_tables(analysis: Analysis) -> list[LevelTable]:
+    """Return the table of each workload with many levels.
 
     Workloads under a rising load have curves instead; of fewer levels the matrix on top has each.
     """
-    many = swept(analysis)
-    found, drawn = [], {sweep.workload for sweep in analysis.sweeps}
-    cells = {label: number for number, label in enumerate(analysis.labels)}
+    many, drawn = swept(analysis), {sweep.workload for sweep in analysis.sweeps}
+    tables = []
     for workload in dict.fromkeys(each.workload for each in analysis.headlines):
         reports = [each for each in analysis.headlines if each.workload == workload]
         if workload not in many or not reports[0].comparisons or workload in drawn:
             continue
         shown = shared_unit([report.baseline_value for report in reports], reports[0].unit)
         rows = [
-            {
-                "level": report.level.label or report.label,
-                "id": f"w{cells[report.label]}" if report.label in cells else "",
-                "baseline": quantity(report.baseline_value, report.unit, shown),
-                "cells": [_row(analysis, cells.get(report.label, 0), report, row) for row in report.comparisons],
-            }
+            LevelRow(
+                level=report.level.label or report.label,
+                id=workload_id(analysis, report.label) if report.label in analysis.labels else "",
+                baseline=quantity(report.baseline_value, report.unit, shown),
+                cells=[_row(analysis, report, row) for row in report.comparisons],
+            )
             for report in reports
         ]
         names = [row.environment for row in reports[0].comparisons]
-        about = {"id": levels_id(workload), "workload": workload, "metric": metric_name(reports[0])}
-        found.append({**about, "environments": names, "rows": rows})
-    return found
+        tables.append(LevelTable(levels_id(workload), workload, metric_name(reports[0]), names, rows))
+    return tables
 
 
-def ladders(analysis: Analysis, specs: dict[str, str], kinds: Collection[FlagKind] = ()) -> list[dict[str, Any]]:
-    """Each ladder's steps with their cost, and its waterfall."""
-    found = []
+@dataclass(frozen=True, slots=True)
+class LadderArticle:
+    """A ladder's steps on one metric with their cost, and its waterfall."""
+
+    report: MetricReport
+    unfolded: bool
+    steps: Sequence[CostRow]
+    remarks: Sequence[str]
+    chart: ChartPlace
+    caption: str
+
+
+def ladder_articles(analysis: Analysis, page: PageCharts, kinds: Collection[FlagKind] = ()) -> list[LadderArticle]:
+    """Return each ladder's steps; flags of trials of these `kinds` are said elsewhere."""
+    articles = []
     headlines = sum(ladder.report.headline for ladder in analysis.ladder)
     for number, ladder in enumerate(analysis.ladder):
-        report = ladder.report
-        cell = analysis.labels.index(report.label)
-        unfolded = report.headline and number < (UNFOLDED if headlines <= UNFOLDED else 1)
-        alone = replace(report, comparisons=tuple(step.row for step in ladder.steps))
-        found.append({
-            "report": report,
-            "unfolded": unfolded,
-            "steps": [
-                {"step": step, **_row(analysis, cell, alone, step.row)} for step in ladder.steps
-            ],
-            "remarks": remark_lines(alone, set(), {"exploratory"}, kinds),
-            "chart": place(specs, charts.waterfall(analysis, ladder), static_px=HALF_PX if unfolded else 0),
-            "caption": charts.ladder_caption(analysis, ladder),
-        })  # fmt: skip
-    return found
-
-
-def levels_id(workload: str) -> str:
-    """Give the id of the table of a workload's levels, in the page."""
-    return f"levels-{workload}"
-
-
-def metric_id(cell: int, number: int) -> str:
-    """Give the id of a metric of a workload and level, in the page: the headline is number 0."""
-    return f"w{cell}m{number}"
-
-
-def _static(report: MetricReport, *, folded: bool) -> bool:
-    return not folded and (report.headline or _differs(report))
-
-
-def _differs(report: MetricReport) -> bool:
-    """Whether some environment differs: then the metric is seen without asking for it."""
-    return any(row.shown_as in ("different", "hidden") for row in report.comparisons)
-
-
-def _baseline(analysis: Analysis, report: MetricReport) -> str:
-    """The baseline's value and the noise floor; of few blocks every value."""
-    if any(row.few for row in report.comparisons):
-        values = analysis.block_values(report, analysis.baseline)
-        return f"{analysis.baseline} {quantities(values, report.unit, shown_in=value_unit(report))}"
-    return baseline_sentence(report, analysis.baseline)
-
-
-# -- rows and trials -------------------------------------------------------------------------------
-
-
-def group_id(analysis: Analysis, cell: int, environment: str) -> str:
-    """Give the id of the trials of one environment in one workload and level."""
-    return group(analysis, analysis.labels[cell], environment)
-
-
-def _row(analysis: Analysis, cell: int, report: MetricReport, row: Comparison) -> dict[str, Any]:
-    tried = any(t.environment == row.environment for t in analysis.trials_of.get(report.label, ()))
-    shown, by = value_unit(report), difference_unit_of(report.comparisons, report.unit)
-    values = analysis.block_values(report, row.environment) if row.few else ()
-    return {
-        "row": row,
-        "cost": quantities(values, report.unit, shown_in=shown) if values else cost_text(row, report.unit, by),
-        "median": quantity(row.value, report.unit, shown),
-        "broke": f"{broke_count(row.broke)}: {row.broke.reason}" if row.broke and row.cost else "",
-        "verdict": comparison_verdict(row),
-        "link": group_id(analysis, cell, row.environment) if tried else "",
-        **_beside(row),
-    }
-
-
-def _beside(row: Comparison) -> dict[str, str]:
-    """The figures beside the typical cost: means, slow runs, adjusted p-value."""
-    cost = row.cost
-    means = {"geometric": "–", "arithmetic": "–"}
-    if cost is not None and cost.scale == "ratio":
-        for name, interval in (("geometric", cost.geometric), ("arithmetic", cost.arithmetic)):
-            if interval is not None:
-                means[name] = f"{cost_percent(interval, cost.better).estimate:.1f} %"
-    slow = row.slow
-    rate = f"{slow.slow} of {slow.runs} (95 %: at most {100 * slow.high:.0f} % of runs)" if slow else "–"
-    return {**means, "slow": rate, "p": "–" if row.adjusted_p is None else plain(row.adjusted_p, 2)}
+        unfolded = ladder.report.headline and number < (UNFOLDED if headlines <= UNFOLDED else 1)
+        steps_alone = replace(ladder.report, comparisons=tuple(step.row for step in ladder.steps))
+        drawn = page.place(charts.waterfall(analysis, ladder), static_px=HALF_PX if unfolded else 0)
+        articles.append(
+            LadderArticle(
+                report=ladder.report,
+                unfolded=unfolded,
+                steps=[_row(analysis, steps_alone, step.row, step) for step in ladder.steps],
+                remarks=remark_lines(steps_alone, set(), {"exploratory"}, kinds),
+                chart=drawn,
+                caption=charts.ladder_caption(analysis, ladder),
+            )
+        )
+    return articles

@@ -1,19 +1,136 @@
 """The trials of a page, a group for each environment in each workload and level: what the numbers link to.
 
-Most of a large page is here, and it is seen only after a click. Where it is large it is stored compressed, and the
-page's script unpacks a group when it is opened. What is packed is the same markup, escaped by the same template.
+Each process of a trial has its command line, and how its raw outputs begin. Most of a large page is here, and it is
+seen only after a click. Where it is large it is stored compressed, and the page's script unpacks a group when it is
+opened. What is packed is the same markup, escaped by the same template.
 """
 
-from collections.abc import Mapping, Sequence
+import os
+import shlex
+import stat
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any
+from functools import cache
+from pathlib import Path
+from urllib.parse import quote
+
+from markupsafe import Markup
 
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.trial_row import TrialRow
-from weighbridge.report.anchors import group
+from weighbridge.model.text import printable
+from weighbridge.report.anchors import trials_id
 from weighbridge.report.page import PLAIN_CHARACTERS, fragment, packed
-from weighbridge.report.sections.outputs import Process
 from weighbridge.report.text.formatting import quantity
+from weighbridge.store.run import RunStore
+
+EXCERPT_BYTES = 4096
+"""How much of each output is in the page."""
+
+ALL_EXCERPTS_BYTES = 1_200_000
+"""How much of all outputs together: with many trials each excerpt becomes shorter (never below 256 bytes)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Output:
+    """One raw output of a trial: its link from the page, its size in bytes, and how it begins."""
+
+    name: str
+    link: str
+    size: int
+    excerpt: str
+
+
+@dataclass(frozen=True, slots=True)
+class Process:
+    """One process of a trial."""
+
+    role: str
+    command: str
+    returncode: int
+    duration_s: float
+    outputs: tuple[Output, ...]
+
+
+def processes(store: RunStore, path: Path) -> dict[int, list[Process]]:
+    """Give the processes of each trial; links to raw outputs are relative to the page at `path`."""
+    rows = store.processes()
+    there, begin = _sizes(store.directory), _link(store.directory, path)
+    sizes = {file: there.get(file, 0) for row in rows for file in (row.stdout, row.stderr)}
+    limit = EXCERPT_BYTES
+    while limit > 256 and sum(min(size, limit) for size in sizes.values()) > ALL_EXCERPTS_BYTES:
+        limit //= 2
+    found: dict[int, list[Process]] = {}
+    for row in rows:
+        outputs = tuple(
+            Output(
+                name,
+                f"{begin}{quote(file)}",
+                sizes[file],
+                _excerpt(store.directory, file, limit),
+            )
+            for name, file in (("stdout", row.stdout), ("stderr", row.stderr))
+            if sizes[file]
+        )
+        command = " ".join(map(_quoted, row.argv))
+        found.setdefault(row.trial, []).append(Process(row.role, command, row.returncode, row.duration_s, outputs))
+    return found
+
+
+@contextmanager
+def _opened(run: Path, name: object) -> Iterator[int | None]:
+    """A descriptor of ``raw/NAME`` in the run; None where that is no regular file of the run's own.
+
+    The run may be somebody else's: a stored path must not lead to another file of this machine, by a link neither.
+    """
+    folder, _, plain = name.partition("/") if isinstance(name, str) else ("", "", "")
+    if folder != "raw" or not plain or "/" in plain or "\0" in plain:
+        yield None
+        return
+    within = file = None
+    try:
+        with suppress(OSError):
+            within = os.open(run / folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+            file = os.open(plain, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=within)
+        yield file if file is not None and stat.S_ISREG(os.fstat(file).st_mode) else None
+    finally:
+        for descriptor in (within, file):
+            if descriptor is not None:
+                os.close(descriptor)
+
+
+def _sizes(run: Path) -> dict[str, int]:
+    """The size of each regular file of the run's own that is an output: ``raw/NAME`` -> bytes."""
+    found: dict[str, int] = {}
+    with suppress(OSError):
+        within = os.open(run / "raw", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+        try:
+            with os.scandir(within) as files:
+                for file in files:
+                    about = file.stat(follow_symlinks=False)
+                    if stat.S_ISREG(about.st_mode):
+                        found[f"raw/{file.name}"] = about.st_size
+        finally:
+            os.close(within)
+    return found
+
+
+_quoted = cache(shlex.quote)  # the same words in each trial
+
+
+def _link(run: Path, page: Path) -> str:
+    """How the links from a page to files of the run begin; empty where it is in the run."""
+    relative = os.path.relpath(run.resolve(), page.resolve().parent)
+    return "" if relative == "." else f"{quote(relative.replace(os.sep, '/'), safe='/.')}/"
+
+
+def _excerpt(run: Path, name: object, limit: int) -> str:
+    with _opened(run, name) as file:
+        return "" if file is None else printable(os.pread(file, limit, 0).decode(errors="replace"))
+
+
+# -- groups ----------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +144,7 @@ class TrialGroup:
     trials: str
     """Their ids, by which the script finds the group of a trial."""
     packed: bool
-    html: Any
+    html: Markup | str
     """Markup, or (packed) its gzip in base 64."""
 
 
@@ -47,11 +164,16 @@ def trial_groups(analysis: Analysis, processes: Mapping[int, Sequence[Process]])
     large = sum(map(len, texts.values())) > PLAIN_CHARACTERS
     return [
         TrialGroup(
-            group(analysis, *place), *place, len(places[place]), " ".join(str(trial.id) for trial in places[place]),
-            large, packed(texts[place]) if large else texts[place],
+            id=trials_id(analysis, *place),
+            label=place[0],
+            environment=place[1],
+            count=len(places[place]),
+            trials=" ".join(str(trial.id) for trial in places[place]),
+            packed=large,
+            html=packed(text) if large else text,
         )
-        for place in order
-    ]  # fmt: skip
+        for place, text in texts.items()
+    ]
 
 
 def _values(trial: TrialRow, units: Mapping[tuple[str, str], str]) -> str:

@@ -1,0 +1,281 @@
+"""The pages of several runs: runs compared, with every chart of all of them; and the history of a folder."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from weighbridge.analysis.between_runs import MetricChanges, RunPair, RunsCompared
+from weighbridge.analysis.history import History
+from weighbridge.analysis.results import MetricReport
+from weighbridge.model.level import Level
+from weighbridge.report.charts import between, history
+from weighbridge.report.page import FULL_PX, HALF_PX, ChartPlace, Page, PageCharts, write_page
+from weighbridge.report.text.between_runs import (
+    HOW_TO_READ,
+    KINDS,
+    blocks_words,
+    change_amount,
+    change_verdict,
+    cost_words,
+    fact_lines,
+    fact_words,
+    floor_words,
+    only_lines,
+    own_values_words,
+    pair_answer,
+    run_letter,
+    setting_words,
+    shown_as,
+    trust_words,
+    why_inconclusive,
+    why_no_own_values,
+    why_skipped,
+)
+from weighbridge.report.text.conditions import date_words
+from weighbridge.report.text.environments import displayed_history, displayed_runs
+from weighbridge.report.text.metric_names import metric_title
+from weighbridge.report.text.trust import trust_sentence
+from weighbridge.report.text.verdicts import cost_text
+
+# -- runs compared ---------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class ComparedRunRow:
+    """One of the runs, in words."""
+
+    letter: str
+    name: str
+    study: str
+    date: str
+    blocks: str
+    trust: str
+    version: str
+    untrusted: str
+    """Why it is not trusted; empty where it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class PairSection:
+    """What changed from the first run to another one."""
+
+    title: str
+    answer: str
+    facts: Sequence[tuple[str, str]]
+    """What kind each is of, and its words."""
+    nothing: str
+    """Said where no fact changed."""
+    settings: Sequence[str]
+    only: Sequence[str]
+    chart: ChartPlace
+    colours: Mapping[str, str]
+    why: str
+    """Why absolute rates are not compared."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeRow:
+    """One environment's cost in two runs, in words."""
+
+    environment: str
+    first: str
+    second: str
+    before: str
+    after: str
+    change: str
+    verdict: str
+    style: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class MetricSection:
+    """One metric in all runs: its costs, its changes in each pair, and the environments' own values."""
+
+    id: str
+    title: str
+    better: str
+    headline: bool
+    chart: ChartPlace
+    rows: Sequence[ChangeRow]
+    floors: Sequence[str]
+    own: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ComparePage(Page):
+    """The page of runs compared."""
+
+    template = "compare.html.j2"
+    question: str
+    baseline: str
+    runs: Sequence[ComparedRunRow]
+    pairs: Sequence[PairSection]
+    metrics: Sequence[MetricSection]
+    colours: Mapping[str, str]
+    how_to_read: str = HOW_TO_READ
+
+
+def write_comparison(found: RunsCompared, path: Path) -> None:
+    """Write the page as one offline file. Raises OSError where it cannot be written."""
+    page, found = PageCharts(), displayed_runs(found)
+    runs = [
+        ComparedRunRow(
+            letter=run_letter(number), name=run.name, study=run.analysis.study,
+            date=date_words(run.created) if run.created else "", blocks=blocks_words(run), trust=trust_words(run),
+            version=run.version,
+            untrusted=trust_sentence(run.analysis) if run.analysis.trust.trusted is False else "",
+        )
+        for number, run in enumerate(found.runs)
+    ]  # fmt: skip
+    compared = ComparePage(
+        title=f"Runs compared: {found.first.analysis.study}",
+        charts=page,
+        question=found.first.analysis.question,
+        baseline=found.first.analysis.baseline,
+        runs=runs,
+        pairs=[_pair(page, pair, number) for number, pair in enumerate(found.pairs, 1)],
+        metrics=[_metric(page, found, report, number) for number, report in enumerate(_reports(found), 1)],
+        colours=between.run_colours(found),
+    )
+    write_page(compared, path)
+
+
+def _reports(found: RunsCompared) -> list[MetricReport]:
+    """The first run's metrics that some other run has too, headlines first."""
+    shared = {_key(metric.before): metric.before for pair in found.pairs for metric in pair.metrics if metric.rows}
+    reports = [shared[key] for each in found.first.analysis.metrics if (key := _key(each)) in shared]
+    return sorted(reports, key=lambda each: (not each.headline, each.resource_use))
+
+
+def _pair(page: PageCharts, pair: RunPair, number: int) -> PairSection:
+    first, second = run_letter(0), run_letter(number)
+    return PairSection(
+        title=f"{first} → {second}",
+        answer=pair_answer(pair, first, second),
+        facts=[(KINDS[each.kind], fact_words(each)) for each in pair.facts],
+        nothing="" if pair.facts else fact_lines(())[0],
+        settings=[setting_words(each) for each in pair.settings],
+        only=only_lines(pair.only, first, second),
+        chart=page.place(between.changes_of_pair(pair), static_px=FULL_PX),
+        colours=between.environment_colours(pair),
+        why=why_no_own_values(pair.no_own_values),
+    )
+
+
+def _metric(page: PageCharts, found: RunsCompared, report: MetricReport, number: int) -> MetricSection:
+    changes = [(second, each) for second, pair in enumerate(found.pairs, 1) for each in _of(pair, report)]
+    reports = {run_letter(0): report, **{run_letter(second): each.after for second, each in changes}}
+    return MetricSection(
+        id=f"m{number}",
+        title=metric_title(report),
+        better=report.better,
+        headline=report.headline,
+        chart=page.place(between.costs_of_runs(reports), static_px=HALF_PX),
+        rows=[row for second, each in changes for row in _rows(each, run_letter(0), run_letter(second))],
+        floors=[words for second, each in changes for words in _floor(each, run_letter(second))],
+        own=[
+            (run_letter(second), own.environment, *own_values_words(each, own))
+            for second, each in changes
+            for own in each.own
+        ],
+    )
+
+
+def _of(pair: RunPair, report: MetricReport) -> list[MetricChanges]:
+    return [each for each in pair.metrics if _key(each.before) == _key(report)]
+
+
+def _floor(metric: MetricChanges, second: str) -> list[str]:
+    """Both runs' noise floors together, where they are known."""
+    changes = [row.change for row in metric.rows if row.change is not None and row.change.floor is not None]
+    return [f"{run_letter(0)} and {second} {floor_words(each, metric.before.unit)}" for each in changes[:1]]
+
+
+def _key(report: MetricReport) -> tuple[str, Level, str]:
+    return report.workload, report.level, report.metric
+
+
+def _rows(metric: MetricChanges, first: str, second: str) -> list[ChangeRow]:
+    unit = metric.before.unit
+    return [
+        ChangeRow(
+            environment=row.environment, first=first, second=second, before=cost_text(row.before, unit),
+            after=cost_text(row.after, metric.after.unit), change=change_amount(row, unit),
+            verdict=change_verdict(row), style=shown_as(row), why=why_inconclusive(row, unit),
+        )
+        for row in metric.rows
+    ]  # fmt: skip
+
+
+# -- the history of a folder -----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class CostHistory:
+    """One headline cost over the runs, and before which of them what changed."""
+
+    id: str
+    title: str
+    study: str
+    chart: ChartPlace
+    changes: Sequence[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True)
+class PastRunRow:
+    """One run of the folder, in words."""
+
+    begun: str
+    study: str
+    id: str
+    name: str
+    blocks: int
+    trust: str
+    costs: Sequence[str]
+    changed: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HistoryPage(Page):
+    """The page of a folder's runs."""
+
+    template = "history.html.j2"
+    folder: str
+    costs: Sequence[CostHistory]
+    runs: Sequence[PastRunRow]
+    colours: Mapping[str, str]
+    skipped: Sequence[tuple[str, str]]
+
+
+def write_history(found: History, path: Path) -> None:
+    """Write the page as one offline file. Raises OSError where it cannot be written."""
+    page, found = PageCharts(), displayed_history(found)
+    costs = []
+    for number, series in enumerate(history.series_of(found), 1):
+        numbers = sorted({each for each, *_ in series.points})
+        changes = [
+            (date_words(found.runs[each - 1].run.created), words) for each, words in history.changes(found, numbers)
+        ]
+        drawn = page.place(history.over_runs(found, series))
+        costs.append(CostHistory(f"h{number}", series.title, series.study, drawn, changes))
+    runs = [
+        PastRunRow(
+            begun=date_words(past.run.created), study=past.run.analysis.study, id=past.run.analysis.run_id,
+            name=past.run.name, blocks=past.blocks, trust=trust_words(past.run),
+            costs=[cost_words(report, row) for report, row in past.costs],
+            changed=fact_lines(past.changed) if past.changed else [],
+        )
+        for past in reversed(found.runs)
+    ]  # fmt: skip
+    folder = found.folder.resolve().name
+    shown = HistoryPage(
+        title=f"History of {folder}",
+        charts=page,
+        folder=folder,
+        costs=costs,
+        runs=runs,
+        colours=history.environment_colours(found),
+        skipped=[(each.name, why_skipped(each)) for each in found.skipped],
+    )
+    write_page(shown, path)

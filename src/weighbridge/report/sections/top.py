@@ -1,0 +1,132 @@
+"""The tables on top of the page: the matrix, and what changes on the path."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from weighbridge.analysis.paths import PathTable, path_tables
+from weighbridge.analysis.results import Analysis
+from weighbridge.report.anchors import levels_id, load_id, metric_id
+from weighbridge.report.text.matrix import Cell, MatrixRow, large, matrix, native, small, whole
+from weighbridge.report.text.paths import HEADS, figure_cells, figure_heads, first_of_each_client, path_cells, title
+from weighbridge.report.text.verdicts import effect
+
+MOST_WIDE = 5
+"""Environments up to which a page has room for values on one line with their units."""
+NO_BREAK = "\u00a0"
+
+
+# -- the matrix ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixCell:
+    """One environment in one workload: a word or figure, what stands below it, the classes of its style."""
+
+    large: str
+    small: str
+    style: str
+    """The verdict, and whether it is a gain; empty where it was not measured."""
+    title: str
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixLine:
+    """One workload in the matrix, with the id of what tells more."""
+
+    title: str
+    native: str
+    link: str
+    cells: Sequence[MatrixCell]
+
+
+@dataclass(frozen=True, slots=True)
+class MatrixSection:
+    """Environments by workload; no rows where there is nothing to compare."""
+
+    environments: Sequence[str]
+    rows: Sequence[MatrixLine]
+    many: bool
+
+
+def matrix_section(analysis: Analysis) -> MatrixSection:
+    """Return the matrix; with many environments its cells are narrow."""
+    found = matrix(analysis)
+    many = len(found.environments) > MOST_WIDE
+    rows = [
+        MatrixLine(
+            title=row.title,
+            native=native(analysis, row),
+            link=_link(analysis, row),
+            cells=[_narrow(analysis, cell) if many else cell for cell in (_cell(row, each) for each in row.cells)],
+        )
+        for row in (found.rows if found.environments else ())
+    ]
+    return MatrixSection(found.environments, rows, many)
+
+
+def _cell(row: MatrixRow, cell: Cell | None) -> MatrixCell:
+    style = ""
+    if cell is not None:
+        effects = [effect(*each) for each in cell.different]
+        gain = bool(effects) and not any(each is not None and each.worse for each in effects)
+        style = f"{cell.shown_as} gain" if gain else cell.shown_as
+    return MatrixCell(large(row, cell), small(row, cell), style, whole(row, cell) if cell else "not measured here")
+
+
+def _narrow(analysis: Analysis, cell: MatrixCell) -> MatrixCell:
+    """A cell whose unit is in the next line; of values it stands beside the row's title, and why there is no cost."""
+    number, space, unit = cell.large.rpartition(NO_BREAK)
+    if analysis.few and number:
+        return replace(cell, large=number, small="")
+    return replace(cell, large=f"{number} {unit}" if space else unit)
+
+
+def _link(analysis: Analysis, row: MatrixRow) -> str:
+    """The id of what tells more: the metric, or the curve or the table of its levels."""
+    first = row.reports[0]
+    for number, sweep in enumerate(analysis.sweeps):
+        if sweep.workload == first.workload and any(level.level == first.level for level in sweep.levels):
+            return load_id(number)
+    return levels_id(first.workload) if row.levels > 1 else metric_id(analysis, first.label)
+
+
+# -- what changes on the path ----------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class Cells:
+    """A table of texts, about the workload of its ``label``."""
+
+    label: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+
+
+@dataclass(frozen=True, slots=True)
+class PathSection:
+    """The paths for the clients in one place, beside the figures of one workload; and the figures of the others."""
+
+    title: str
+    table: Cells
+    others: Sequence[Cells]
+
+
+def path_sections(analysis: Analysis) -> list[PathSection]:
+    """Return a section for the clients in each place; none where no workload needs a network."""
+    return [_path_section(group) for group in first_of_each_client(path_tables(analysis))]
+
+
+def _path_section(group: Sequence[PathTable]) -> PathSection:
+    first = group[0]
+    rows = [[*path_cells(row), *figure_cells(row)] for row in first.rows]
+    table = Cells(first.label if first.metrics else "", [*HEADS, *figure_heads(first)], rows)
+    others = [
+        Cells(
+            label=each.label,
+            heads=["environment", *figure_heads(each)],
+            rows=[[row.environment, *figure_cells(row)] for row in each.rows],
+        )
+        for each in group[1:]
+        if each.metrics
+    ]
+    return PathSection(title(first), table, others)

@@ -1,0 +1,163 @@
+"""What the terminal's outputs share: text that cannot steer it, lines that break at words, tables that fit its width.
+
+Rich takes the width of a table from all columns alike, and cuts the words and figures of narrow ones: here their
+widths are set.
+"""
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+
+from rich import _wrap, box
+from rich.console import Console, ConsoleOptions, RenderableType
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from weighbridge.model.text import printable
+
+STYLES = {"different": "bold yellow", "broke": "yellow", "hidden": "magenta", "equivalent": "green"}
+"""Style by `Comparison.shown_as`; any other is dim."""
+
+Column = Sequence[Text]
+"""The head, and the cells below it."""
+
+_WORD = 12
+"""Characters of a word, or of a figure with its unit, that is not broken over two lines."""
+_VERDICT = len("(exploratory)")
+"""Characters of a verdict that have room before anything else."""
+_BETWEEN, _EDGES = 3, 2
+"""Characters between two columns, and beside the outermost."""
+_BREAKABLE = re.compile(r"[ \t\r\n]*[^ \t\r\n]+[ \t\r\n]*")
+
+
+def keep_no_break_spaces() -> None:
+    """From here on Rich breaks no line at a no-break space, which holds a number together."""
+    _wrap.re_word = _BREAKABLE
+
+
+def styled(text: str, style: str = "") -> Text:
+    """Return a text without control characters."""
+    return Text(printable(text), style=style)
+
+
+def indented(text: str, style: str = "") -> RenderableType:
+    """Return a paragraph of its own, all of whose lines are indented."""
+    return Padding(styled(text, style), (0, 0, 0, 2), expand=False)
+
+
+def verdict_text(words: str, shown_as: str) -> Text:
+    """Return a verdict in its style."""
+    return styled(words, STYLES.get(shown_as, "dim"))
+
+
+def stacked(first: Text, second: Text) -> Text:
+    """Return a cell with another one below it."""
+    return first.copy().append("\n").append(second.plain, style="not bold dim")
+
+
+# -- tables ----------------------------------------------------------------------------------------
+
+
+def table(columns: Sequence[Column], widths: Sequence[int] = (), right: Collection[int] = ()) -> Table:
+    """Return a table that folds what is longer than its column; without `widths` Rich sets them.
+
+    Columns whose numbers are in `right` end flush.
+    """
+    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    for number, column in enumerate(columns):
+        width = widths[number] if widths else None
+        made.add_column(column[0], overflow="fold", width=width, justify="right" if number in right else "left")
+    for cells in zip(*(column[1:] for column in columns), strict=True):
+        made.add_row(*cells)
+    return made
+
+
+def fits(rows: Sequence[Sequence[Text]], width: int) -> bool:
+    """Return whether a `fitted_table` of these rows folds nothing but names and verdicts."""
+    columns = _columns(rows)
+    return sum(_least(columns, width)) <= _room(len(columns), width)
+
+
+def fitted_table(
+    rows: Sequence[Sequence[Text]], width: int, narrowed: Collection[int], right: Collection[int] = ()
+) -> Table:
+    """Return a table of rows (the first are the heads) with names in the first column and verdicts in the last.
+
+    Where `width` characters are too few, names and verdicts fold, then the columns `narrowed`; what is left goes to
+    the columns in the order of `narrowed`, then to the names.
+    """
+    columns = _columns(rows)
+    least = _least(columns, width)
+    if not fits(rows, width):
+        least = [_narrowest(each) if number in narrowed else least[number] for number, each in enumerate(columns)]
+    order = dict.fromkeys([*narrowed, 0, *range(len(columns))])
+    return table(columns, _widths(columns, least, _room(len(columns), width), [*order]), right)
+
+
+class SplitTable:
+    """A table, or as many below each other as the terminal's width needs, each with the first column.
+
+    This column takes at most half of the width, and folds what is longer. ``numbers``: the others end flush.
+    """
+
+    def __init__(self, heads: Sequence[str], rows: Sequence[Sequence[str]], *, numbers: bool = False) -> None:
+        self._columns = _columns([[styled(cell) for cell in cells] for cells in (heads, *rows)])
+        self._numbers = numbers
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> Iterator[RenderableType]:
+        first, *others = self._columns
+        alone = min(_longest(first), options.max_width // 2)
+        part: list[Column] = []
+        for column in others:
+            if part and alone + sum(map(_narrowest, [*part, column])) > _room(len(part) + 2, options.max_width):
+                yield self._table([first, *part], alone, options.max_width)
+                part = []
+            part.append(column)
+        yield self._table([first, *part], alone, options.max_width)
+
+    def _table(self, columns: Sequence[Column], first: int, width: int) -> Table:
+        least = [first, *map(_narrowest, columns[1:])]
+        order = (*range(1, len(columns)), 0)
+        right = range(1, len(columns)) if self._numbers else ()
+        return table(columns, _widths(columns, least, _room(len(columns), width), order), right)
+
+
+def _columns(rows: Sequence[Sequence[Text]]) -> list[Column]:
+    return [[*cells] for cells in zip(*rows, strict=True)]
+
+
+def _least(columns: Sequence[Column], width: int) -> list[int]:
+    """The width of each column that folds nothing but names and verdicts."""
+    least = [_longest(column) for column in columns]
+    least[0] = min(least[0], max(width // 4, _narrowest(columns[0])))
+    least[-1] = min(least[-1], _VERDICT)
+    return least
+
+
+def _room(columns: int, width: int) -> int:
+    """How many of a terminal's characters are left for what is in so many columns."""
+    return width - _EDGES - _BETWEEN * (columns - 1)
+
+
+def _longest(column: Column) -> int:
+    """How many characters wide a column is that folds nothing."""
+    return max(len(line) for cell in column for line in cell.plain.split("\n"))
+
+
+def _narrowest(column: Column) -> int:
+    """How many characters wide a column must be for its words to stay whole, if these are not very long."""
+    words = (word for cell in column for line in cell.plain.split("\n") for word in line.split(" "))
+    return min(max(map(len, words)), _WORD)
+
+
+def _widths(columns: Sequence[Column], least: Sequence[int], room: int, order: Sequence[int]) -> list[int]:
+    """The columns' widths, `room` together at most: what the `least` leave goes to columns by `order`.
+
+    Where the least are too much, it is taken from them in that order.
+    """
+    widths, left = list(least), room - sum(least)
+    for number in order:
+        given = max(1 - widths[number], min(left, _longest(columns[number]) - widths[number]))
+        widths[number] += given
+        left -= given
+    return widths

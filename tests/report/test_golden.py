@@ -1,0 +1,153 @@
+"""What people read, in one place: every sentence of the pages and of the terminal, of a few runs.
+
+``golden/NAME.txt`` is what a page says, or what the terminal prints at 80 columns. Other tests assert codes and
+figures. Where a sentence changes on purpose, make the files anew, and read the difference before it is committed:
+
+    pytest tests/report/test_golden.py --update-golden
+"""
+
+import io
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from rich.console import Console
+
+from weighbridge.analysis.analyse import analyse
+from weighbridge.analysis.between_runs import compare_runs
+from weighbridge.analysis.compared_run import read_run
+from weighbridge.analysis.history import history
+from weighbridge.model.decisions import LeftOut
+from weighbridge.model.facts import layers_json
+from weighbridge.model.isolation import SCOPE, SiteLayers
+from weighbridge.model.measurement import Outcome
+from weighbridge.replication.comparison import replication
+from weighbridge.replication.page import write_replication
+from weighbridge.replication.published import published
+from weighbridge.replication.words import print_replication
+from weighbridge.report.between_pages import write_comparison, write_history
+from weighbridge.report.compare_markdown import compare_markdown
+from weighbridge.report.html import write_html
+from weighbridge.report.terminal import print_report
+from weighbridge.report.terminal_between import print_compared, print_history
+from weighbridge.store.run import RunStore
+
+from .made_up_runs import CREATED, LOSS, RETRANSMITS, TCP, Recipe, Workload, make_run, rising_load
+from .rich_runs import TCG
+from .swept_runs import Sweep, make_sweep
+from .visible_text import VisibleText
+
+GOLDEN = Path(__file__).parent / "golden"
+LOSSY = Workload("udp", [(LOSS, 0.05, 2.0), (RETRANSMITS, 4.0, 0.5)])
+KVM = LeftOut(environment="kvm", kind="qemu", why="/dev/kvm is missing", remedy="enable nested virtualisation")
+SAMPLES = (("server", "program_cpu_user_s", 0.2), ("client", "program_switches", 1000.0), ("server", "cpu_s", 0.9))
+"""Of the programs alone, and of their sites."""
+RUNS: dict[str, Recipe | Sweep] = {
+    "simple": Recipe(costs={"bridge": 1.25, "host": 1.0}),
+    "few-blocks": Recipe(costs={"bridge": 1.25, "host": 1.0}, workloads=[TCP, LOSSY], blocks=2),
+    "exploratory": Recipe(costs={"bridge": 1.5}, workloads=[TCP, LOSSY], blocks=6, samples=SAMPLES),
+    "untrusted": Recipe(costs={"host": 1.0}, aa_factor=1.1),
+    "failures": Recipe(
+        costs={"bridge": 1.25}, blocks=12, failing={(block, "bridge"): Outcome.DEADLINE for block in range(1, 13)},
+        left_out=(KVM,),
+    ),
+    "nothing": Recipe(costs={"bridge": 1.0}, blocks=0),
+    "baseline-alone": Recipe(costs={}, aa=False),
+    "unverified": Recipe(
+        costs={"bridge": 1.1}, facts={"unverified": {"bridge": "no bridge was crossed", "host a": "no a"}}
+    ),
+    "rising-load": Recipe(**rising_load(outputs=False)),
+    "over-time": Sweep(levels=(50, 400), blocks=2, workloads=(("nginx", "connections"),)),
+}  # fmt: skip
+
+WHOLE = ("few-blocks", "exploratory", "rising-load", "over-time")
+"""Those that are printed with every metric's table too."""
+
+
+@pytest.fixture
+def golden(request) -> Callable[[str, str], None]:
+    """Compare a text with the file of its name, which is made anew where that is asked for."""
+
+    def compare(name: str, text: str) -> None:
+        path = GOLDEN / f"{name}.txt"
+        if request.config.getoption("--update-golden"):
+            path.parent.mkdir(exist_ok=True)
+            path.write_text(text)
+        assert text.splitlines() == path.read_text().splitlines(), "see the docstring of this module"
+
+    return compare
+
+
+def printed(show: Callable[[Console], None]) -> str:
+    """What is printed at 80 columns; no-break spaces are spaces, and no line ends with any."""
+    file = io.StringIO()
+    show(Console(file=file, width=80, highlight=False))
+    return "".join(f"{line.rstrip()}\n" for line in file.getvalue().replace("\u00a0", " ").splitlines())
+
+
+def begun(directory: Path, recipe: Recipe | Sweep, *, created: str = CREATED) -> RunStore:
+    """Make a run whose date is known, and open it."""
+    (make_run(directory, recipe) if isinstance(recipe, Recipe) else make_sweep(directory, recipe)).close()
+    with RunStore(directory, writable=True) as store:
+        store.set_info("created", created)
+    return RunStore(directory)
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_run(golden, tmp_path, name: str):
+    with begun(tmp_path / "run", RUNS[name]) as store:
+        analysis = analyse(store)
+        page = write_html(store, tmp_path / "report.html", analysis).read_text()
+    golden(f"page-{name}", VisibleText(page, reading=name == "simple").text())
+    golden(f"terminal-{name}", printed(lambda console: print_report(analysis, console)))
+    if name in WHOLE:
+        golden(f"terminal-{name}-all", printed(lambda console: print_report(analysis, console, whole=True)))
+
+
+def test_a_run_that_has_something_in_every_part(golden, rich_page, rich_analysis):
+    golden("page-rich", VisibleText(rich_page).text())
+    golden("terminal-rich", printed(lambda console: print_report(rich_analysis, console)))
+    golden("terminal-rich-all", printed(lambda console: print_report(rich_analysis, console, whole=True)))
+
+
+def test_several_runs(golden, tmp_path):
+    kernels, costs = ("6.1", "6.2", "6.1"), (1.2, 1.35, 1.2)
+    recipes = [
+        Recipe(costs={"bridge": cost, "host": 1.0}, blocks=15, seed=number, workloads=[TCP, LOSSY],
+               facts={"host": {"kernel": f"Linux {kernel}"}})
+        for number, (kernel, cost) in enumerate(zip(kernels, costs, strict=True), 7)
+    ]  # fmt: skip
+    stores = [
+        begun(tmp_path / "runs" / f"run{number}", recipe, created=str(float(CREATED) + 86_400 * number))
+        for number, recipe in enumerate(recipes)
+    ]
+    compared = compare_runs(*(read_run(store, store.directory.name) for store in stores))
+    for store in stores:
+        store.close()
+    write_comparison(compared, tmp_path / "compared.html")
+    golden("page-compare", VisibleText((tmp_path / "compared.html").read_text()).text())
+    golden("markdown-compare", compare_markdown(compared).replace("\u00a0", " "))
+    golden("terminal-compare", printed(lambda console: print_compared(compared, console)))
+    golden("terminal-compare-all", printed(lambda console: print_compared(compared, console, whole=True)))
+    past = history(tmp_path / "runs")
+    write_history(past, tmp_path / "history.html")
+    golden("page-history", VisibleText((tmp_path / "history.html").read_text()).text())
+    golden("terminal-history", printed(lambda console: print_history(past, console)))
+
+
+def test_a_replication(golden, tmp_path):
+    emulated = {SCOPE: {"docker-macvlan/server": layers_json(SiteLayers("here", (), (TCG,)))}}
+    recipe = Recipe(costs={"docker-host": 1.0, "docker-macvlan": 1.3}, study="docker-networks", facts=emulated)
+    with begun(tmp_path / "run", recipe) as store:
+        found = replication(analyse(store), published("docker-networks"))
+        page = write_replication(found, store, tmp_path / "replication.html").read_text()
+    golden("page-replication", VisibleText(page).text())
+    golden("terminal-replication", printed(lambda console: print_replication(found, console)))
+
+
+def test_every_file_is_compared():
+    runs = {f"{kind}-{name}" for name in [*RUNS, "rich"] for kind in ("page", "terminal")}
+    runs |= {f"terminal-{name}-all" for name in [*WHOLE, "rich"]}
+    between = {"page-compare", "markdown-compare", "terminal-compare", "terminal-compare-all", "page-history",
+               "terminal-history", "page-replication", "terminal-replication"}  # fmt: skip
+    assert {path.stem for path in GOLDEN.iterdir()} == runs | between
