@@ -13,7 +13,7 @@ from weighbridge.engines.podman import Podman
 from weighbridge.environments.podman import root
 from weighbridge.errors import Unavailable
 from weighbridge.model.environment import Needs
-from weighbridge.model.leavings import Leftover, RunFolders
+from weighbridge.model.leavings import DeadRun, Leftover, RunFolders
 from weighbridge.model.site import SiteRequest
 from weighbridge.model.userland import Userland
 
@@ -70,6 +70,26 @@ def test_only_this_users_folders_are_taken_for_layers(memory: Path, monkeypatch:
     assert [*podman.PodmanFolders().find(folders)] == [own]
     monkeypatch.setattr(os, "geteuid", lambda: memory.stat().st_uid + 1)
     assert not [*podman.PodmanFolders().find(folders)]
+
+
+@pytest.mark.parametrize("data", [True, False])
+def test_files_of_subordinate_ids_go_by_podman_also_where_the_data_of_the_run_has_gone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, data: bool
+):
+    """A killed container's notes are the container's root's, whom only podman's namespace knows."""
+    asked = list[tuple[str, ...]]()
+    monkeypatch.setattr(podman, "output", lambda words: asked.append(tuple(words)))
+    monkeypatch.setattr(podman, "APART", tmp_path / "apart")
+    run = DeadRun(RUN, tmp_path / "states" / RUN, tmp_path / "data")
+    notes = run.state / "pod/run/overlay-containers"
+    notes.mkdir(parents=True)
+    if data:
+        (run.data / "data-podman-user-rootless-here").mkdir(parents=True)
+    podman.PodmanFolders().remove(run)
+    assert len(asked) == 1 and str(notes) in asked[0][asked[0].index("unshare") :]
+    assert not (run.state / "pod").exists()
+    podman.PodmanFolders().remove(run)
+    assert len(asked) == 1 + data
 
 
 def test_only_a_users_rootless_containers_can_have_it(monkeypatch: pytest.MonkeyPatch):

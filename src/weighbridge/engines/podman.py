@@ -203,10 +203,10 @@ def _noted(run: RunContext) -> Iterator[None]:
 
 def _discard_of_user(run_id: str, state: Path, data: Path) -> None:
     """Remove files of the user's subordinate ids, and end the process that keeps the user's namespaces."""
-    folders = (data / "storage", *_left_of(run_id))
+    runtime = runtime_of_user(state)
+    folders = (data / "storage", *(runtime / "run").glob("overlay*"), *_left_of(run_id))
     output((*program_of_user(run_id, state, data), "unshare", "rm", "-rf", *map(str, folders)))
     _discard_folders(run_id)
-    runtime = runtime_of_user(state)
     for note in runtime.rglob("pause.pid"):
         with contextlib.suppress(OSError, ValueError):
             os.kill(int(note.read_text()), signal.SIGKILL)
@@ -243,6 +243,10 @@ class PodmanFolders(Leavings):
 
     def remove(self, run: DeadRun) -> None:
         """Remove them, after the files, which only podman may remove."""
-        for data in sorted(run.data.glob(f"data-{_USERS}*")):
+        runtime = runtime_of_user(run.state)
+        of_nobody = (
+            [runtime] if runtime.exists() else []
+        )  # its data have gone: by an earlier one that was interrupted
+        for data in sorted(run.data.glob(f"data-{_USERS}*")) or of_nobody:
             _discard_of_user(run.id, run.state, data)
         _discard_folders(run.id)  # of a run whose data has gone
