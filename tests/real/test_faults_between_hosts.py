@@ -100,7 +100,7 @@ def running(host: Any) -> dict[str, int]:
 
 def at_work(sites: list[Any], environment: str, program: str = "sleep") -> bool:
     """Whether the client of a trial of this environment runs this program."""
-    if not sites or (environment, "client") not in {key[:2] for key in sites[-1]._awake}:
+    if not sites or (environment, "client") not in {key[:2] for key, site in sites[-1]._open.items() if site.awake}:
         return False
     return program in running(site_of(sites[-1], environment, "client").host)
 

@@ -12,7 +12,7 @@ from weighbridge import registry
 from weighbridge.facts.connection import connection
 from weighbridge.hosts import testbed
 from weighbridge.linux.process import output
-from weighbridge.model.command import Command
+from weighbridge.model.command import Command, PublishedPort
 from weighbridge.model.host import Limits
 from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.userland import Userland
@@ -56,7 +56,15 @@ def sites(small_userland: Userland) -> Iterator[dict[str, Site]]:
         opened = {}
         for name, given in KINDS.items():
             request = SiteRequest(
-                run, far, name, "server", small_userland, LIMITS, (("tcp", PORT),), environment=name, apart=True
+                run,
+                far,
+                name,
+                "server",
+                small_userland,
+                LIMITS,
+                (PublishedPort("tcp", PORT, PORT),),
+                environment=name,
+                apart=True,
             )
             opened[name] = run.stack.enter_context(DOCKER.open(DOCKER.options(**given), request))
         native = registry.environments()["native"]
@@ -105,8 +113,9 @@ def test_a_server_is_reached_and_the_host_keeps_its_addresses(name: str, sites: 
     site, client = sites[name], sites["client"]
     told = site.host.run(Command(("ip", "-brief", "address", "show", site.host.interface), 10)).text
     assert site.host.address in told
+    at = Endpoint(site.listen, site.address, PORT)
     for _ in range(10):
-        if (path := connection(site, client, Endpoint(site.listen, site.address, PORT), "tcp")) is not None:
+        if (path := connection(site, client, {"server": at, "client": at}, "tcp")) is not None:
             break
         time.sleep(0.5)
     assert path is not None

@@ -17,7 +17,7 @@ from weighbridge.facts.path import probe
 from weighbridge.hosts.local import LocalHost
 from weighbridge.launcher import build
 from weighbridge.linux import counters, network
-from weighbridge.model.command import Command
+from weighbridge.model.command import Command, PublishedPort
 from weighbridge.model.host import Limits
 from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.study import Role
@@ -239,7 +239,7 @@ def open_site(userland: Userland) -> Iterator[Callable[..., Site]]:
 
         def open_site(name: str, kind: str, options: dict[str, Any], port: int) -> Site:
             environment = registry.environments()[kind]
-            ports = (("udp", port),) if port else ()
+            ports = (PublishedPort("udp", port, port),) if port else ()
             request = SiteRequest(run, LocalHost(run.id), name, "server", userland, Limits(), ports)
             opened: Site = run.stack.enter_context(environment.open(environment.options(**options), request))
             return opened

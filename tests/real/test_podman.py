@@ -18,7 +18,7 @@ from weighbridge.hosts.local import LocalHost
 from weighbridge.linux import cgroup_files
 from weighbridge.linux.network import free_port
 from weighbridge.linux.process import most_open_files
-from weighbridge.model.command import Command
+from weighbridge.model.command import Command, PublishedPort
 from weighbridge.model.host import Limits
 from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.userland import Userland
@@ -50,7 +50,9 @@ LIMITS = Limits(cpus=0.5, memory=128 * 2**20, cpuset="0")
 def test_the_machine_is_as_it_was(name: str, machine: Machine, small_userland: Userland):
     with open_run("90d3a90d3a91") as run:
         port = free_port()
-        request = SiteRequest(run, LocalHost(run.id), "s", "server", small_userland, LIMITS, (("tcp", port),))
+        request = SiteRequest(
+            run, LocalHost(run.id), "s", "server", small_userland, LIMITS, (PublishedPort("tcp", port, port),)
+        )
         with PODMAN.open(PODMAN.options(**KINDS[name]), request) as site:
             assert site.run(Command(("true",))).returncode == 0
     machine.must_be_unchanged()
@@ -62,6 +64,7 @@ from pathlib import Path
 from contextlib import ExitStack
 from weighbridge import registry
 from weighbridge.hosts.local import LocalHost
+from weighbridge.model.command import PublishedPort
 from weighbridge.model.host import Limits, RunContext
 from weighbridge.model.site import SiteRequest
 from weighbridge.runner import run_lock as state
@@ -72,7 +75,8 @@ podman = registry.environments()["podman"]
 with state.claim(run_id, cache_folder()) as folder, ExitStack() as stack:
     run = RunContext(run_id, folder, cache_folder(), stack)
     for name, options in (("r", {"publish": True}), ("u", {"rootless": True, "publish": True})):
-        request = SiteRequest(run, LocalHost(run_id), name, "server", userland, Limits(), (("tcp", port),))
+        ports = (PublishedPort("tcp", port, port),)
+        request = SiteRequest(run, LocalHost(run_id), name, "server", userland, Limits(), ports)
         stack.enter_context(podman.open(podman.options(**options), request))
         port += 1
     print("open", flush=True)
@@ -114,7 +118,13 @@ def sites(small_userland: Userland, ports: dict[str, int]) -> Iterator[dict[str,
         for name, options in KINDS.items():
             plain = name.replace(" ", "-")
             request = SiteRequest(
-                run, LocalHost(run.id), f"{plain}-server", "server", small_userland, LIMITS, (("tcp", ports[name]),)
+                run,
+                LocalHost(run.id),
+                f"{plain}-server",
+                "server",
+                small_userland,
+                LIMITS,
+                (PublishedPort("tcp", ports[name], ports[name]),),
             )
             opened[name] = run.stack.enter_context(PODMAN.open(PODMAN.options(**options), request))
         native = registry.environments()["native"]
@@ -172,7 +182,7 @@ def test_a_server_is_reached_and_the_path_is_known(name: str, sites: dict[str, S
     site, client = sites[name], sites["client"]
     at = Endpoint(site.listen, site.address, ports[name], client.address)
     for _ in range(20):
-        path = connection(site, client, at, "tcp")
+        path = connection(site, client, {"server": at, "client": at}, "tcp")
         if path is not None:
             break
         time.sleep(0.5)

@@ -12,7 +12,7 @@ from weighbridge.hosts.local import LocalHost
 from weighbridge.launcher.build import NAME
 from weighbridge.linux import cgroup_files
 from weighbridge.linux.network import free_port
-from weighbridge.model.command import Command, Completed
+from weighbridge.model.command import Command, Completed, PublishedPort
 from weighbridge.model.host import Limits
 from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.userland import Userland
@@ -43,7 +43,13 @@ def sites(userland: Userland, ports: dict[str, int]) -> Iterator[dict[str, Site]
         for name, (kind, options) in KINDS.items():
             environment = registry.environments()[kind]
             request = SiteRequest(
-                run, LocalHost(run.id), f"{name}-server", "server", userland, LIMITS, (("tcp", ports[name]),)
+                run,
+                LocalHost(run.id),
+                f"{name}-server",
+                "server",
+                userland,
+                LIMITS,
+                (PublishedPort("tcp", ports[name], ports[name]),),
             )
             opened[name] = run.stack.enter_context(environment.open(environment.options(**options), request))
         yield opened

@@ -65,7 +65,7 @@ def _run_id(named: str) -> str:
     """The id of the run that a person means by its directory or its id. Raises RunDirectoryError."""
     from weighbridge.cli.runs import run_directory
     from weighbridge.errors import RunDirectoryError
-    from weighbridge.runner.clean import is_run_id
+    from weighbridge.model.leavings import is_run_id
     from weighbridge.store.run import RunStore
 
     if not Path(named).exists():

@@ -11,7 +11,7 @@ from pathlib import Path
 from weighbridge.linux import cgroups, links
 from weighbridge.linux.folders import mounted_below, unmount_below
 from weighbridge.linux.process import run_of
-from weighbridge.model.leavings import ENDING, DeadRun, Leavings, Leftover, RunFolders
+from weighbridge.model.leavings import ENDING, NO_RUN, DeadRun, Leavings, Leftover, RunFolders, is_run_id
 
 HOST_VARIABLE = "WEIGHBRIDGE_HOST"
 """In the environment of everything that a run starts on a host that ssh reaches: the host's name."""
@@ -29,7 +29,8 @@ class Programs(Leavings):
             yield from (Leftover(run, "control group", f"{top}/{run}") for run in cgroups.runs(top=top))
         for pid, run, process in processes():
             with contextlib.suppress(OSError):
-                yield Leftover(run, "process", f"{pid} {(process / 'comm').read_text().strip()}")
+                name = (process / "comm").read_bytes().decode(errors="replace").strip()  # the kernel cuts it anywhere
+                yield Leftover(run, "process", f"{pid} {name}")
 
     def end(self, run: DeadRun) -> None:
         """Thaw the groups, as what is frozen cannot die, and end every process, in a group or with the run's mark."""
@@ -57,13 +58,16 @@ class Programs(Leavings):
         cgroups.remove_top()
 
 
-def processes(proc: Path = Path("/proc")) -> Iterator[tuple[int, str, Path]]:
-    """This user's processes that a run has started, without this one: number, run, folder in /proc."""
+def processes(proc: Path = Path("/proc"), *, everybodys: bool = False) -> Iterator[tuple[int, str, Path]]:
+    """This user's processes that a run has started, or everybody's, without this one: number, run, folder in /proc.
+
+    Anybody may set a variable: what is no run's id is none.
+    """
     for process in proc.glob("[0-9]*"):
         pid = int(process.name)
         with contextlib.suppress(OSError, ValueError):
-            own = pid != os.getpid() and (process / "environ").stat().st_uid == os.geteuid()
-            if own and (run := run_of(process)) is not None:
+            own = everybodys or (process / "environ").stat().st_uid == os.geteuid()
+            if own and pid != os.getpid() and is_run_id(run := run_of(process) or NO_RUN):
                 yield pid, run, process
 
 
@@ -71,7 +75,7 @@ def processes_of(run: DeadRun, proc: Path = Path("/proc")) -> list[int]:
     """Those of a run; where it has a ``host``, those that name it."""
     name = f"{HOST_VARIABLE}={run.host}".encode()
     pids = []
-    for pid, owner, process in processes(proc):
+    for pid, owner, process in processes(proc, everybodys=run.everybodys):
         with contextlib.suppress(OSError):  # it has ended
             if owner == run.id and (not run.host or name in (process / "environ").read_bytes().split(b"\0")):
                 pids.append(pid)

@@ -4,6 +4,7 @@ No library is used here, as the agent of an ssh host has this module too.
 """
 
 import contextlib
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,13 @@ NO_RUN = ""
 """The run of what belongs to none."""
 ENDING = "…"
 """Stands before the last six digits of a run's id, where no more of it is known."""
+_RUN_ID = re.compile(r"[0-9a-f]{12}")
+"""Ids of runs become paths and names here, and anybody may set a variable or a label: nothing else is believed."""
+
+
+def is_run_id(text: str) -> bool:
+    """Whether a text may be the id of a run."""
+    return _RUN_ID.fullmatch(text) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +57,8 @@ class DeadRun:
     state: Path
     data: Path
     host: str = ""
+    everybodys: bool = False
+    """Whether processes of other users go as well: who started them is known to have been this run."""
 
     @property
     def group(self) -> str:

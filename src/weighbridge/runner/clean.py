@@ -1,6 +1,5 @@
 """Finds and removes what runs left on the machine: also after kill -9, and never what a living run uses."""
 
-import re
 import shutil
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -8,14 +7,11 @@ from pathlib import Path
 
 from weighbridge import registry
 from weighbridge.build_once import half_built
-from weighbridge.model.leavings import ENDING, NO_RUN, DeadRun, Leavings, Leftover, RunFolders, discard
+from weighbridge.model.leavings import ENDING, NO_RUN, DeadRun, Leavings, Leftover, RunFolders, discard, is_run_id
 from weighbridge.runner import known_noise, living
 from weighbridge.runner import run_lock as state
 from weighbridge.runner.trust import Foreign
 from weighbridge.userland.build import cache_folder
-
-_RUN_ID = re.compile(r"[0-9a-f]{12}")
-"""Ids of runs become paths and names here, and anybody may set a variable or a label: nothing else is believed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +26,6 @@ class Found:
     alive: Mapping[str, Path]
     foreign: tuple[Foreign, ...]
     removed: tuple[Leftover, ...] = ()
-
-
-def is_run_id(text: str) -> bool:
-    """Whether a text may be the id of a run."""
-    return _RUN_ID.fullmatch(text) is not None
 
 
 class _OwnFolders(Leavings):

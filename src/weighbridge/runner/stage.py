@@ -20,7 +20,7 @@ class Machine:
 
     cpus: int
     roles: tuple[Role, ...]
-    """None where it only has guests that sites are in: what befalls it befalls the trial."""
+    """Empty where it only has guests that sites are in: what befalls it befalls the trial."""
     read: Read = read_here
     hypervisors: Mapping[str, Group] = field(default_factory=dict)
     """The control groups on it of the hypervisors that hosts of the sites are in, by the place of their readings."""

@@ -52,12 +52,16 @@ class Interval:
         for reader in reversed(self.readers):
             self.before.setdefault(reader.place, {}).update(reader.read())
 
-    def end(self) -> None:
-        """Read for the last time. Nothing is known of a place that was lost meanwhile."""
+    def end(self) -> EnvironmentLost | None:
+        """Read for the last time; return the first loss. Nothing is known of a place that was lost meanwhile."""
+        first: EnvironmentLost | None = None
         for reader in self.readers:
-            with suppress(EnvironmentLost):
+            try:
                 self.after.setdefault(reader.place, {}).update(reader.read())
+            except EnvironmentLost as lost:
+                first = first or lost
         self.used = {place: host.used(counters, self.after.get(place, {})) for place, counters in self.before.items()}
+        return first
 
 
 @dataclass(frozen=True, slots=True)
@@ -185,8 +189,9 @@ class Window:
         self._measured_at = time.monotonic()
 
     def end_measured(self) -> None:
-        """Read just after the measured process has ended: its output has not come yet."""
-        self._measured.end()
+        """Read just after the measured process has ended: its output has not come yet. Raises EnvironmentLost."""
+        if (lost := self._measured.end()) is not None:
+            raise lost
 
     def note_measured(self, lasted_s: float) -> None:
         """Note how long the measured process ran, by its own clock."""

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import os
 import shutil
 import signal
 import sys
@@ -112,7 +113,9 @@ def sweep(whose: Owner, member: Membership | None, kinds: Sequence[Leavings]) ->
     folder = whose.socket_folder / "data"
     with contextlib.suppress(Unavailable):  # a user without a cache: nothing was made there either
         folder = data_folder_of(whose.folder_name)
-    discard(DeadRun(whose.run, whose.socket_folder, folder, whose.host if whose.shared else ""), kinds)
+    root = os.geteuid() == 0  # its containers' processes may be of any user
+    run = DeadRun(whose.run, whose.socket_folder, folder, whose.host if whose.shared else "", everybodys=root)
+    discard(run, kinds)
     if member is not None:
         end(member)
     remove_parts(whose.folder_name)

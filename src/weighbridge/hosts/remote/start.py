@@ -35,7 +35,8 @@ def program() -> bytes:
 
 def leavings() -> list[type[Leavings]]:
     """The kinds of what plug-ins leave that may be on a machine which ssh reaches, in the registry's order."""
-    return [type(there) for each in registry.leavings() if (there := each.elsewhere) is not None]
+    kinds = [type(there) for each in registry.leavings() if (there := each.elsewhere) is not None]
+    return [kind for kind in kinds if kind.__module__.startswith(f"{__package__.partition('.')[0]}.")]  # sent as text
 
 
 def sources() -> dict[str, str]:

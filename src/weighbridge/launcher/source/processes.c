@@ -252,15 +252,16 @@ static int is_dying(pid_t pid)
 			&flags, &pending) == 2 && ((flags & 4) || (pending & (1ul << (SIGKILL - 1))));
 }
 
+static int64_t patient_until;  /* for all children that are dying together */
+
 /* A child that is none of the programs and has ended, by itself or killed by a script, was not left running. */
 static void reap_if_ended(pid_t pid)
 {
 	const struct timespec pause = {0, 500000};
 	if (of_pid(pid))
 		return;
-	for (int64_t begun = now(); waitpid(pid, NULL, WNOHANG) == 0 && is_dying(pid); nanosleep(&pause, NULL))
-		if (now() > begun + INT64_C(200000000))  /* two periods of a quota of CPU time */
-			break;
+	while (waitpid(pid, NULL, WNOHANG) == 0 && is_dying(pid) && now() < patient_until)
+		nanosleep(&pause, NULL);
 }
 
 static int was_killed(int status)
@@ -316,6 +317,7 @@ void reap(void)
 			continue;
 		}
 		int64_t ended_at = now();
+		patient_until = ended_at + INT64_C(200000000);  /* two periods of a quota of CPU time */
 		each_child(reap_if_ended);  /* before anything is killed here */
 		process->ended = ended_at;
 		ended = 1;
