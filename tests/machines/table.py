@@ -19,7 +19,8 @@ Outcomes = dict[tuple[str, str, str], list[dict]]
 def latest(lines: list[str]) -> Outcomes:
     """Return the last records of each machine, user and test: several where a test has parameters."""
     outcomes: Outcomes = {}
-    for record in map(json.loads, lines):
+    for number, record in enumerate(map(json.loads, lines)):
+        record["number"] = number  # a day has many commits
         key = (record["machine"], record["user"], record["test"])
         others = [each for each in outcomes.get(key, []) if each.get("case") != record.get("case")]
         outcomes[key] = [*others, record]
@@ -37,8 +38,10 @@ def table(outcomes: Outcomes) -> str:
         for user, who in USERS.items():
             records = {test: outcomes.get((machine, user, test), []) for test in ROWS}
             cells = [_cell(records[test], user, test) for test in ROWS]
-            dates = sorted((each["date"], each["commit"]) for group in records.values() for each in group)
-            when = f"{dates[-1][0]}, `{dates[-1][1]}`" if dates else ""
+            last = max(
+                (each for group in records.values() for each in group), key=lambda each: each["number"], default=None
+            )
+            when = f"{last['date']}, `{last['commit']}`" if last else ""
             lines.append(f"| {what} | {who.summary} | {' | '.join(cells)} | {when} |")
     lines += [f"| {what} | | {' | '.join(['not tried'] * len(ROWS))} | |" for what in NOT_TRIED]
     failures = [
