@@ -1,4 +1,4 @@
-"""A run in sentences, as the top of the design has them. Shared by the terminal and the page."""
+"""A run in sentences, as the top of README.md has them. Shared by the terminal and the page."""
 
 from collections import Counter
 from collections.abc import Collection, Sequence
