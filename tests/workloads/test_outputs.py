@@ -4,7 +4,7 @@ import re
 from contextlib import AbstractContextManager, suppress
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from damage import damaged, damaged_anywhere, naming
@@ -58,6 +58,7 @@ def test_random_bytes_never_break_a_parser(stdout: bytes, stderr: bytes, returnc
 
 
 @damaged_anywhere
+@example(seed=943837, length=34, damage=b"1e")  # a rate of 1e400 or so in fio's
 def test_an_output_with_random_damage_never_breaks_a_parser(seed: int, length: int, damage: bytes):
     for case in GOOD:
         with _named(case), suppress(TrialFailure):

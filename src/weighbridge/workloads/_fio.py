@@ -1,6 +1,7 @@
 """fio: its report as JSON with histograms, which has to agree with itself, and why it failed."""
 
 import json
+import math
 import re
 from typing import TYPE_CHECKING, Any
 
@@ -55,6 +56,8 @@ class Part:
             whole = sum(float(ns) * count for ns, count in self.bins.items())
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise Unparseable(f"fio's report has no figures of its {name} requests") from error
+        if not all(map(math.isfinite, (self.mean_ms, self.rate, self.bytes_per_s, self.runtime_s))):
+            raise Unparseable(f"fio's report has figures of its {name} requests that are no numbers")
         if short or sum(self.bins.values()) != self.count:
             raise Unparseable(
                 f"fio's report has {self.count} {name} requests ({short} short), and its histogram "
