@@ -12,11 +12,11 @@ from weighbridge.analysis.judgement import Family, family_of
 from weighbridge.analysis.latency import PERCENTS
 from weighbridge.analysis.plan import plan_of
 from weighbridge.analysis.remarks import Fragments, confounders
-from weighbridge.analysis.resources import is_resource_use, negligible
+from weighbridge.analysis.resources import negligible
 from weighbridge.analysis.usage import usage
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.facts import HostDifference, Interface, NetworkPath
-from weighbridge.model.measurement import Metric
+from weighbridge.model.measurement import Metric, is_resource_use
 from weighbridge.report import charts
 from weighbridge.report.export.json import report_json
 from weighbridge.report.text.remarks import remark_text

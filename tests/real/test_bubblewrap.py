@@ -13,7 +13,7 @@ from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.local import LocalHost
 from weighbridge.linux.process import link_prefix
-from weighbridge.model.command import Command, Completed
+from weighbridge.model.command import Command
 from weighbridge.model.host import Limits, RunContext
 from weighbridge.model.site import DATA, SiteRequest, SiteStorage
 from weighbridge.model.userland import Userland
@@ -24,6 +24,7 @@ from weighbridge.study.loader import load
 from weighbridge.userland.sources.host import PLUGIN as HOST_PROGRAMS
 
 from .conftest import open_run
+from .inside import must_kill_what_takes_too_much, sh
 from .machine import Machine
 from .test_unprivileged import as_user, home, user  # noqa: F401 - fixtures
 from .weighing import facts, trials
@@ -43,11 +44,6 @@ def open_site(run: RunContext, userland: Userland, network: str, limits: Limits 
         limits or Limits(cpus=0.5, memory=128 * MIB, cpuset="0"), storage=storage,
     )  # fmt: skip
     return run.stack.enter_context(environment.open(environment.options(network=network), request))
-
-
-def sh(site: Any, script: str, deadline_s: float = 30) -> Completed:
-    done: Completed = site.run(Command(("sh", "-c", script), deadline_s))
-    return done
 
 
 @pytest.fixture(scope="module")
@@ -123,11 +119,7 @@ def test_it_is_isolated_and_says_how(site: Any):
 
 
 def test_the_memory_limit_kills_what_takes_too_much(site: Any):
-    before = site.meters()["oom_kills"]
-    done = site.run(Command(("perl", "-e", '$x = "a" x (400 * 2**20); print "survived\n"'), 30))
-    assert done.returncode != 0 and b"survived" not in done.stdout and not done.timed_out
-    assert site.meters()["oom_kills"] > before
-    assert sh(site, "echo up").stdout == b"up\n"
+    must_kill_what_takes_too_much(site)
 
 
 def test_frozen_makes_no_progress(site: Any):

@@ -22,7 +22,7 @@ from weighbridge.hosts.local import LocalHost
 from weighbridge.hosts.ssh import ssh_host
 from weighbridge.linux import cgroup_files
 from weighbridge.linux.process import link_prefix
-from weighbridge.model.command import Command, Completed
+from weighbridge.model.command import Command
 from weighbridge.model.host import Limits, RunContext
 from weighbridge.model.site import DATA, SiteRequest, SiteStorage
 from weighbridge.model.userland import Userland
@@ -33,6 +33,7 @@ from weighbridge.study.loader import load
 
 from .conftest import open_run
 from .far import far_hosts
+from .inside import must_kill_what_takes_too_much, sh
 from .machine import Machine
 from .weighing import facts, trials
 
@@ -57,11 +58,6 @@ def open_site(
     storage = SiteStorage("directory", lambda mount: directory.open(chosen, mount))
     request = SiteRequest(run, LocalHost(run.id), f"{kind}{place}-{role}", role, userland, LIMITS, storage=storage)
     return run.stack.enter_context(environment.open(environment.options(**options), request))
-
-
-def sh(site: Any, script: str, deadline_s: float = 30) -> Completed:
-    done: Completed = site.run(Command(("sh", "-c", script), deadline_s))
-    return done
 
 
 @pytest.fixture(scope="module")
@@ -160,11 +156,7 @@ def test_a_busy_loop_gets_half_a_cpu(site: Any):
 
 
 def test_the_memory_limit_kills_what_takes_too_much(site: Any):
-    before = site.meters()["oom_kills"]
-    done = site.run(Command(("perl", "-e", '$x = "a" x (400 * 2**20); print "survived\n"'), 30))
-    assert done.returncode != 0 and b"survived" not in done.stdout and not done.timed_out
-    assert site.meters()["oom_kills"] > before
-    assert sh(site, "echo up").stdout == b"up\n"
+    must_kill_what_takes_too_much(site)
 
 
 def test_frozen_makes_no_progress(site: Any):

@@ -15,6 +15,8 @@ RULES = "ip6tables nat: 5 of rules, chains and policies"
 class MadeUp(Leavings):
     """Three things of two runs, and one of none; ``steps`` tells what was done, ``stays`` what cannot be removed."""
 
+    owner_may_be_unknown = True
+
     def __init__(self) -> None:
         self.things = [
             Leftover(RUN, "thing", "one"), Leftover(f"{ENDING}{RUN[-6:]}", "network link", "wb-6789ab-0"),
@@ -74,6 +76,16 @@ def test_a_link_of_which_nothing_else_is_left_has_an_id_that_ends_so(kind: MadeU
     kind.things = [Leftover(f"{ENDING}6789ab", "network link", "wb-6789ab-0")]
     assert [leftover.run for leftover in clean.find().left] == ["0000006789ab"]
     assert clean.clean().left == ()
+
+
+@pytest.mark.parametrize("run", [NO_RUN, f"{ENDING}{RUN[-6:]}"])
+def test_who_knows_the_owner_of_each_thing_is_believed_only_the_id_of_a_run(
+    kind: MadeUp, monkeypatch: pytest.MonkeyPatch, run: str
+):
+    """Such a value of a variable or a label is somebody's: it would be told for good, as nothing removes it."""
+    monkeypatch.setattr(MadeUp, "owner_may_be_unknown", False)
+    kind.things = [Leftover(RUN, "thing", "one"), Leftover(run, "container", "somebody's")]
+    assert clean.find().left == (ONE,)
 
 
 def test_what_a_living_run_uses_stays(kind: MadeUp, tmp_path: Path):

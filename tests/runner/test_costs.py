@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weighbridge.analysis.resources import by_difference, is_resource_use
+from weighbridge.analysis.resources import by_difference
 from weighbridge.meters.machines import RESOLUTION_S, Idle, Use
-from weighbridge.model.measurement import Measurement, Metric
+from weighbridge.model.measurement import Measurement, Metric, is_resource_use
 from weighbridge.model.trial import Series, Work
 from weighbridge.runner.costs import STOLEN, all_who_worked, derived, usage, work_of
 from weighbridge.runner.window import MachineUse

@@ -26,12 +26,13 @@ from weighbridge.analysis.paths import paths_of
 from weighbridge.analysis.plan import Plan, plan_of
 from weighbridge.analysis.readings import readings, without_selections
 from weighbridge.analysis.remarks import about_run, on_top, remarks_about
-from weighbridge.analysis.resources import is_resource_use, negligible
+from weighbridge.analysis.resources import negligible
 from weighbridge.analysis.results import Analysis, MetricReport
 from weighbridge.analysis.sessions import sessions
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.level import Level
+from weighbridge.model.measurement import is_resource_use
 from weighbridge.statistics import Better, Cost, verdicts
 from weighbridge.statistics.contrast import Contrast
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT

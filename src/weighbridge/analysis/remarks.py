@@ -29,13 +29,14 @@ from weighbridge.analysis.context import Context
 from weighbridge.analysis.overload import Broke
 from weighbridge.analysis.paths import ClientPlace, PathDifference
 from weighbridge.analysis.readings import ReadingRate
-from weighbridge.analysis.resources import CPU_TIME, SITES_CPU, by_difference
+from weighbridge.analysis.resources import CPU_TIME, by_difference
 from weighbridge.analysis.results import Comparison, MetricReport, Remark
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.facts import HOST_DIFFERENCES, HostDifference
 from weighbridge.model.flag import BOTTLENECKS, Flag, FlagCode, FlagKind
 from weighbridge.model.host import InterruptTime
 from weighbridge.model.isolation import OUTSIDE
+from weighbridge.model.measurement import SITES_CPU
 from weighbridge.model.stored_study import StoredFile
 from weighbridge.statistics import Flags, Interval, cost_percent, flags, next_look
 from weighbridge.statistics.verdicts import ALPHA, excludes_no_cost, failing, proves_nothing, within_noise

@@ -1,8 +1,6 @@
-"""Resource use: which metrics are about it. They are told apart from what a workload measures, as a family apart."""
+"""Which metrics of resource use tell CPU time, are compared by difference, and what of them is negligible."""
 
-from weighbridge.model.measurement import SITES_CPU, is_resource_use
-
-__all__ = ["BEYOND", "COUNTS", "CPU_TIME", "HOST_WIDE", "SITES_CPU", "by_difference", "is_resource_use", "negligible"]
+from weighbridge.model.measurement import SITES_CPU
 
 CPU_TIME = ("cpu_all_per_", "cpu_usage", "cpu_solo_", *SITES_CPU)
 """How the names of all metrics begin that tell CPU time."""

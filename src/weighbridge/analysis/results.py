@@ -13,11 +13,11 @@ from weighbridge.analysis.latency import LatencyReport
 from weighbridge.analysis.overload import Broke
 from weighbridge.analysis.paths import Paths
 from weighbridge.analysis.plan import Change
-from weighbridge.analysis.resources import is_resource_use
 from weighbridge.analysis.sessions import Sessions
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.decisions import LeftOut, TrialLength
 from weighbridge.model.level import Level
+from weighbridge.model.measurement import is_resource_use
 from weighbridge.model.study import Rung
 from weighbridge.statistics import Better, Cost, SlowRuns, Verdict
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT

@@ -24,7 +24,7 @@ def find() -> str:
     refused = None
     for path in _candidates():
         try:
-            _connected(path).close()
+            connected(path).close()
         except PermissionError:
             refused = path
         except OSError:
@@ -48,7 +48,8 @@ def _candidates() -> list[str]:
     return [_DEFAULT, f"{runtime}/docker.sock"]
 
 
-def _connected(path: str) -> socket.socket:
+def connected(path: str) -> socket.socket:
+    """Return a connection to the socket at a path of this machine. Raises OSError."""
     connection = socket.socket(socket.AF_UNIX)
     try:
         connection.connect(path)
@@ -66,7 +67,7 @@ class _Http(http.client.HTTPConnection):
         self._path = path
 
     def connect(self) -> None:
-        self.sock = _connected(self._path)
+        self.sock = connected(self._path)
         self.sock.settimeout(_ANSWER_S)
 
 
@@ -108,7 +109,7 @@ def _accept(listener: socket.socket, path: str) -> None:
     while True:
         near, _ = listener.accept()
         try:
-            far = _connected(path)
+            far = connected(path)
         except OSError:  # the engine has gone: whoever asks sees the connection end
             near.close()
             continue

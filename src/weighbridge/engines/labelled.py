@@ -31,8 +31,7 @@ def labelled(ask: Ask) -> Iterator[Leftover]:
     """Everything with our label, each with its run. Raises OSError."""
     for kind, listing, within, _, _ in _KINDS:
         for each in _listed(ask, listing, within, LABEL):
-            if run := (each.get("Labels") or {}).get(LABEL):
-                yield Leftover(run, kind, _name(each))
+            yield Leftover((each.get("Labels") or {}).get(LABEL, ""), kind, _name(each))
 
 
 def remove_labelled(ask: Ask, run_id: str) -> None:

@@ -239,8 +239,7 @@ class PodmanFolders(Leavings):
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
         """The folders."""
-        paths = ((path.name.split("-")[1], path) for path in _left_of("*"))
-        yield from (Leftover(run, "folder of podman", str(path)) for run, path in paths if run)
+        yield from (Leftover(path.name.split("-")[1], "folder of podman", str(path)) for path in _left_of("*"))
 
     def remove(self, run: DeadRun) -> None:
         """Remove them, after the files, which only podman may remove."""

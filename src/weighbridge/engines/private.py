@@ -113,6 +113,8 @@ def _discard(run: RunContext) -> None:
 class EngineTraces(Leavings):
     """What engines that were started for runs change on this machine: its packet filter, and folders for them."""
 
+    owner_may_be_unknown = True
+
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
         """What they have in the packet filter: whose it was is not told."""
         yield from (Leftover(NO_RUN, "packet filter of an engine", table) for table in left(folders.states))

@@ -85,7 +85,7 @@ def processes_of(run: DeadRun, proc: Path = Path("/proc")) -> list[int]:
 class Links(Leavings):
     """Network links, and the rules that let frames pass between them."""
 
-    portable = True
+    portable = owner_may_be_unknown = True
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
         """Rules, whose comment has the run's id, and links, whose name has the end of it."""

@@ -81,6 +81,9 @@ class Leavings(ABC):
     told_by_host: ClassVar[bool] = False
     """Whether what belongs to one of two hosts of a run can be told where both are on one machine."""
 
+    owner_may_be_unknown: ClassVar[bool] = False
+    """Whether it tells things of `NO_RUN`, or by `ENDING`: else what has no run's id is somebody's, and left out."""
+
     portable: ClassVar[bool] = False
     """Whether it removes the same on a machine that ssh reaches, too.
 

@@ -31,6 +31,8 @@ class Found:
 class _OwnFolders(Leavings):
     """The folders of runs' states, which `clean` removes last, and what is unfinished in the cache."""
 
+    owner_may_be_unknown = True
+
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
         """Each of them."""
         yield from (Leftover(run, "state folder", str(folders.states / run)) for run in state.known_runs())
@@ -53,16 +55,20 @@ def _folders() -> RunFolders:
 
 def find(only: str | None = None) -> Found:
     """Look for everything that runs have on this machine, or that the run with the id ``only`` has."""
-    leftovers = [leftover for kind in _kinds() for leftover in kind.find(_folders())]
+    leftovers = [leftover for kind in _kinds() for leftover in kind.find(_folders()) if _is_ours(kind, leftover.run)]
     runs = {leftover.run for leftover in leftovers if is_run_id(leftover.run)} | ({only} if only else set())
     leftovers = [replace(leftover, run=_whole_id(leftover.run, runs)) for leftover in leftovers]
-    leftovers = [leftover for leftover in leftovers if leftover.run == NO_RUN or is_run_id(leftover.run)]
     if only:
         runs, leftovers = {only}, [leftover for leftover in leftovers if leftover.run == only]
     holders = {run: living.holder(run) for run in sorted(runs)}
     alive = {run: folder for run, folder in holders.items() if folder is not None}
     left = tuple(leftover for leftover in leftovers if leftover.run not in alive)
     return Found(left, alive, tuple(living.foreign(runs)))
+
+
+def _is_ours(kind: Leavings, run: str) -> bool:
+    """Whether a thing is of a run, as far as one can tell: anybody may set a variable or a label."""
+    return is_run_id(run) or (kind.owner_may_be_unknown and (run == NO_RUN or run.startswith(ENDING)))
 
 
 def _whole_id(run: str, runs: set[str]) -> str:

@@ -1,12 +1,11 @@
 """fio: its report as JSON with histograms, which has to agree with itself, and why it failed."""
 
 import json
-import math
 import re
 from typing import TYPE_CHECKING, Any
 
 from weighbridge.model.command import Completed
-from weighbridge.model.measurement import Metric, ProgramFailed, Unparseable
+from weighbridge.model.measurement import Metric, ProgramFailed, Unparseable, is_plausible
 
 if TYPE_CHECKING:
     from weighbridge.statistics.histogram import Histogram
@@ -56,8 +55,8 @@ class Part:
             whole = sum(float(ns) * count for ns, count in self.bins.items())
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise Unparseable(f"fio's report has no figures of its {name} requests") from error
-        if not all(map(math.isfinite, (self.mean_ms, self.rate, self.bytes_per_s, self.runtime_s))):
-            raise Unparseable(f"fio's report has figures of its {name} requests that are no numbers")
+        if not all(map(is_plausible, (self.mean_ms, self.rate, self.bytes_per_s, self.runtime_s))):
+            raise Unparseable(f"fio's report has figures of its {name} requests that nobody can have measured")
         if short or sum(self.bins.values()) != self.count:
             raise Unparseable(
                 f"fio's report has {self.count} {name} requests ({short} short), and its histogram "

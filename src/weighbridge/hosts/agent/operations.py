@@ -110,13 +110,7 @@ class Operations:
 
     def connect(self, data: bytes, *, process: int, path: str) -> Answer:
         """Connect to a socket here; what comes over it is told as of a process that is talked to."""
-        connection = socket.socket(socket.AF_UNIX)
-        try:
-            connection.connect(path)
-        except OSError:
-            connection.close()
-            raise
-        self._streams[process] = SocketStream(connection)
+        self._streams[process] = SocketStream(engine_socket.connected(path))
         threading.Thread(target=self._tell_said, args=(process, self._streams[process]), daemon=True).start()
         return {}, b""
 

@@ -4,8 +4,8 @@ import math
 import re
 from collections.abc import Iterable
 
-from weighbridge.analysis.resources import is_resource_use
 from weighbridge.analysis.results import Comparison, MetricReport
+from weighbridge.model.measurement import is_resource_use
 from weighbridge.report.text.formatting import Shown, shared_unit
 
 ABOUT = {"one_way_latency": "derived: half of 1/rate", "memory_usage": "committed, used or not"}
