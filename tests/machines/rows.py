@@ -43,7 +43,7 @@ _ALL = ("native", "netns", "bridge", "published")
 USERS = {
     "root": User("root", "root", "docker", "bridge", _ALL),
     "docker": User("dockeruser", "in group docker", "docker", "bridge", ("native", "bridge", "published")),
-    "sudo": User("sudouser", "`sudo weighbridge`", "docker", "bridge", _ALL, sudo=True),
+    "sudo": User("sudouser", "by `sudo`", "docker", "bridge", _ALL, sudo=True),
     "plain": User("plainuser", "neither", "netns", "netns", ("native", "netns"), workloads=("cpu",)),
     "podman": User("podmanuser", "rootless Podman", "podman-rootless", "podman-rootless", ("native", "podman")),
 }

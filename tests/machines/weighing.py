@@ -24,8 +24,8 @@ class Weighbridge:
 
     @property
     def program(self) -> str:
-        """The command's first words."""
-        return "sudo weighbridge" if self.user.sudo else "weighbridge"
+        """The command's first words: Debian sid's sudo does not look in /usr/local/bin."""
+        return 'sudo "$(command -v weighbridge)"' if self.user.sudo else "weighbridge"
 
     def __call__(self, line: str, timeout: float = 1800) -> Answer:
         """Run a command, as ``doctor --json``, in the user's home folder."""

@@ -1,7 +1,9 @@
 """Runs that are interrupted or killed: what is finished is kept, what is left is removed, and the run goes on."""
 
+import contextlib
 import os
 import signal
+import subprocess
 import time
 from pathlib import Path
 
@@ -148,13 +150,16 @@ def test_killed_then_continued(machine: Machine, study: Path, run: Path, tmp_pat
 
 def test_what_claims_to_be_of_a_run_but_is_not_is_left_alone(machine: Machine):
     """Anybody may set a variable: root's ``clean`` believes only what looks like an id of a run."""
-    import subprocess
-
-    for wrong in ("", "..", "../..", "/", "ABCDEF123456", "0123456789abc"):
-        with subprocess.Popen(["sleep", "60"], env={"WEIGHBRIDGE_RUN": wrong, "PATH": os.environ["PATH"]}) as sleeper:
-            assert weighbridge("clean").code == 0
-            assert sleeper.poll() is None, wrong
-            sleeper.kill()
+    wrong = ("", "..", "../..", "/", "ABCDEF123456", "0123456789abc")
+    with contextlib.ExitStack() as sleepers:
+        living = []
+        for run in wrong:
+            environment = {"WEIGHBRIDGE_RUN": run, "PATH": os.environ["PATH"]}
+            sleeper = sleepers.enter_context(subprocess.Popen(["sleep", "600"], env=environment))
+            sleepers.callback(sleeper.kill)
+            living.append(sleeper)
+        assert weighbridge("clean").code == 0
+        assert [run for run, sleeper in zip(wrong, living, strict=True) if sleeper.poll() is not None] == []
 
 
 def test_clean_spares_a_living_run(machine: Machine, study: Path, run: Path, tmp_path: Path):

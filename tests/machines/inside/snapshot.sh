@@ -9,7 +9,8 @@ echo "# iptables"
 for program in iptables-save ip6tables-save iptables-legacy-save ip6tables-legacy-save; do
     $program 2>/dev/null | grep -v '^#' | sed 's/\[[0-9:]*\]//'
 done
-echo "# links"; ls /sys/class/net; ip netns; find /run/netns /run/docker/netns -mindepth 1 2>/dev/null
+# Docker deletes the file of a container that has gone within a minute, so that those in use count alone: they are mounts
+echo "# links"; ls /sys/class/net; ip netns; find /run/netns -mindepth 1 2>/dev/null
 echo "# sysctl"
 for name in net.ipv4.ip_forward net.ipv6.conf.all.forwarding net.bridge.bridge-nf-call-iptables vm.overcommit_memory \
     net.ipv4.conf.all.route_localnet; do
