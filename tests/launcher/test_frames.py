@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weighbridge.launcher import frames
-from weighbridge.launcher.frames import Frame, Kind, Reader
+from weighbridge.launcher.frames import Frame, FrameReader, Kind
 from weighbridge.model.command import Command, Usage
 
 FRAMES = st.builds(Frame, st.sampled_from(Kind), st.integers(0, 2**32 - 1), st.binary(max_size=200))
@@ -23,7 +23,7 @@ def left(status: int = 0, flags: int = 0, stdout: bytes = b"", stderr: bytes = b
 
 @given(st.lists(FRAMES, max_size=5), st.lists(st.integers(1, 50), max_size=30))
 def test_frames_survive_any_cut(sent: list[Frame], cuts: list[int]):
-    stream, reader, came = b"".join(each.pack() for each in sent), Reader(), list[Frame]()
+    stream, reader, came = b"".join(each.pack() for each in sent), FrameReader(), list[Frame]()
     for cut in [*cuts, len(stream) + 1]:
         came += reader.feed(stream[:cut])
         stream = stream[cut:]
@@ -32,9 +32,9 @@ def test_frames_survive_any_cut(sent: list[Frame], cuts: list[int]):
 
 def test_what_is_no_frame_is_refused():
     with pytest.raises(ValueError, match="frame of"):
-        list(Reader().feed(b"HTTP/1.1 200 OK\r\n"))
+        list(FrameReader().feed(b"HTTP/1.1 200 OK\r\n"))
     with pytest.raises(ValueError):
-        list(Reader().feed(struct.pack("<IIc", 0, 0, b"?")))
+        list(FrameReader().feed(struct.pack("<IIc", 0, 0, b"?")))
 
 
 @given(st.binary(max_size=100))

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from weighbridge.errors import EnvironmentLost, Interrupted, Unavailable
 from weighbridge.launcher import frames, launch
-from weighbridge.launcher.frames import Frame, Kind, Reader
+from weighbridge.launcher.frames import Frame, FrameReader, Kind
 from weighbridge.launcher.launch import Launcher
 from weighbridge.model.command import Command
 
@@ -26,7 +26,7 @@ class Played:
 
     def __init__(self, act: Callable[[Frame], Iterator[Frame]], greeting: Frame | None = HELLO) -> None:
         self.sent: list[Frame] = []
-        self._act, self._reader = act, Reader()
+        self._act, self._reader = act, FrameReader()
         self._pieces: SimpleQueue[bytes] = SimpleQueue()
         self._pieces.put(greeting.pack() if greeting else b"")
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from weighbridge.linux import leavings
-from weighbridge.linux.leavings import Programs, processes
+from weighbridge.linux.leavings import Processes, processes
 from weighbridge.model.leavings import Leftover, RunFolders
 
 RUN = "0123456789ab"
@@ -29,7 +29,7 @@ def test_only_the_id_of_a_run_names_one(proc: Path):
 def test_a_name_that_is_cut_inside_a_character_is_told(proc: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(leavings.cgroups, "runs", lambda top: [])
     monkeypatch.setattr(leavings, "processes", lambda: processes(proc))
-    (leftover,) = Programs().find(RunFolders(tmp_path, tmp_path))
+    (leftover,) = Processes().find(RunFolders(tmp_path, tmp_path))
     assert leftover == Leftover(RUN, "process", "100 benchmark-gr\N{REPLACEMENT CHARACTER}")
 
 

@@ -15,7 +15,7 @@ from weighbridge.launcher.launch import Launcher
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import Limits
 from weighbridge.model.site import Site, SiteRequest
-from weighbridge.userland.sources.host import PLUGIN, HostOptions
+from weighbridge.userland.sources.host import PLUGIN, HostRootOptions
 
 from .conftest import open_run
 
@@ -62,7 +62,7 @@ def mounted() -> Iterator[Path]:
 
 @pytest.fixture(scope="module")
 def sites(folder: Path, mounted: Path) -> Iterator[dict[str, Site]]:
-    userland = PLUGIN.existing(HostOptions(folder=str(folder), env={"WORD": "handed on"}))
+    userland = PLUGIN.existing(HostRootOptions(folder=str(folder), env={"WORD": "handed on"}))
     with open_run(RUN) as run:
         opened = {}
         for name, (kind, options) in KINDS.items():
@@ -77,7 +77,7 @@ def sites(folder: Path, mounted: Path) -> Iterator[dict[str, Site]]:
 def shell(request: pytest.FixtureRequest, sites: dict[str, Site], folder: Path):
     site, process = (
         sites[request.param],
-        PLUGIN.existing(HostOptions(folder=str(folder), env={"WORD": "handed on"})).process,
+        PLUGIN.existing(HostRootOptions(folder=str(folder), env={"WORD": "handed on"})).process,
     )
 
     def run(script: str) -> Completed:

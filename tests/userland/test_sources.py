@@ -104,7 +104,7 @@ def test_an_image_that_cannot_be_had_is_told(monkeypatch: pytest.MonkeyPatch, en
 
 
 def test_this_machines_own_root_is_not_packed(tmp_path: Path):
-    found = build.ensure(SPEC, tmp_path, print, host.HostOptions())
+    found = build.ensure(SPEC, tmp_path, print, host.HostRootOptions())
     assert found.root == Path("/")
     assert not list(tmp_path.iterdir())
     with pytest.raises(Unavailable, match="own root file system"):
@@ -114,7 +114,7 @@ def test_this_machines_own_root_is_not_packed(tmp_path: Path):
 @pytest.mark.parametrize("folder", ["/", "/tmp", "/run", "/no/such/folder"])
 def test_what_can_be_no_working_directory_is_told(tmp_path: Path, folder: str):
     with pytest.raises(Unavailable, match=folder):
-        build.ensure(SPEC, tmp_path, print, host.HostOptions(folder=folder))
+        build.ensure(SPEC, tmp_path, print, host.HostRootOptions(folder=folder))
 
 
 def test_a_built_one_is_found_again_under_its_key(tree: Path, tmp_path: Path):

@@ -53,7 +53,7 @@ class Frame:
         return _HEADER.pack(len(self.body), self.number, self.kind.value) + self.body
 
 
-class Reader:
+class FrameReader:
     """Puts frames together from the pieces in which a stream gives them. ValueError: these are none."""
 
     def __init__(self) -> None:
@@ -104,9 +104,9 @@ def stop(number: int, signal: int, grace_s: float) -> Frame:
     return Frame(Kind.STOP, number, struct.pack("<II", signal, round(grace_s * 1000)))
 
 
-def write(number: int, path: str, data: bytes, mode: int, *, more: bool) -> Frame:
-    """Write a file; ``more``: behind what it has."""
-    return Frame(Kind.WRITE, number, struct.pack("<II", mode, more) + path.encode() + b"\0" + data)
+def write(number: int, path: str, data: bytes, mode: int, *, append: bool) -> Frame:
+    """Write a file; ``append``: behind what it has already."""
+    return Frame(Kind.WRITE, number, struct.pack("<II", mode, append) + path.encode() + b"\0" + data)
 
 
 def read(number: int, path: str) -> Frame:
@@ -116,8 +116,8 @@ def read(number: int, path: str) -> Frame:
 
 def listening(number: int, ports: tuple[tuple[Transport, int], ...], within_s: float) -> Frame:
     """Ask which ports have a listener; the answer may wait for that long until all have one."""
-    asked = b"".join(struct.pack("<HH", _PROTOCOLS[how], port) for how, port in ports)
-    return Frame(Kind.LISTENING, number, struct.pack("<I", round(within_s * 1000)) + asked)
+    packed_ports = b"".join(struct.pack("<HH", _PROTOCOLS[how], port) for how, port in ports)
+    return Frame(Kind.LISTENING, number, struct.pack("<I", round(within_s * 1000)) + packed_ports)
 
 
 def hello(frame: Frame) -> tuple[int, int, int]:
@@ -133,8 +133,8 @@ def printed(frame: Frame) -> tuple[bytes, bytes]:
     if len(frame.body) < _PRINTED.size:
         raise ValueError("a damaged answer")
     error, out = _PRINTED.unpack_from(frame.body)
-    told = frame.body[_PRINTED.size :]
-    return (b"", b"") if error else (told[:out], told[out:])
+    output = frame.body[_PRINTED.size :]
+    return (b"", b"") if error else (output[:out], output[out:])
 
 
 def errno_of(frame: Frame) -> int:

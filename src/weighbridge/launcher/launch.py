@@ -24,19 +24,19 @@ _NOT_STARTED = 127
 _PIECE = 2**18
 
 
-class Reply:
-    """What a request will have been answered; None once the launcher is lost."""
+class AwaitedFrame:
+    """The frame that will answer a request; None once the launcher is lost."""
 
     def __init__(self) -> None:
-        self.done = threading.Event()
+        self.arrival = threading.Event()
         self.frame: Frame | None = None
-        self.came = 0.0
+        self.arrived_at = 0.0
         """When, by `time.monotonic`."""
 
     def give(self, frame: Frame | None) -> None:
         """This is the answer."""
-        self.frame, self.came = frame, time.monotonic()
-        self.done.set()
+        self.frame, self.arrived_at = frame, time.monotonic()
+        self.arrival.set()
 
 
 class Launcher:
@@ -60,12 +60,12 @@ class Launcher:
         self._why = why
         self._env = env
         self._numbers = itertools.count(1)
-        self._waiting: dict[tuple[int, Kind], Reply] = {}
+        self._waiting: dict[tuple[int, Kind], AwaitedFrame] = {}
         self._sending = threading.Lock()
         self._heard = 0.0
         greeting = self.expect(0, Kind.HELLO)
         threading.Thread(target=self._read, daemon=True, name=f"site {name}").start()
-        if not greeting.done.wait(ready_s) or greeting.frame is None:
+        if not greeting.arrival.wait(ready_s) or greeting.frame is None:
             self.close()
             raise Unavailable(f"{name}: its launcher did not start: {why()}")
         if greeting.frame.kind is Kind.REFUSED:
@@ -99,7 +99,7 @@ class Launcher:
         """Write a file inside the site, in pieces that take little memory. EnvironmentLost where that fails."""
         try:
             for at in range(0, len(data) or 1, _PIECE):
-                piece = frames.write(next(self._numbers), path, data[at : at + _PIECE], mode, more=at > 0)
+                piece = frames.write(next(self._numbers), path, data[at : at + _PIECE], mode, append=at > 0)
                 self._checked(piece, Kind.DONE, path)
         except OSError as error:
             raise EnvironmentLost(f"{self.name}: cannot write {path}: {error.strerror}") from error
@@ -128,12 +128,12 @@ class Launcher:
         self.send(request)
         return self.answer_of(reply)
 
-    def answer_of(self, reply: Reply) -> Frame:
+    def answer_of(self, reply: AwaitedFrame) -> Frame:
         """Wait for an answer."""
         self._heard = time.monotonic()
-        while not reply.done.wait(ANSWER_S) and time.monotonic() - self._heard < ANSWER_S:
+        while not reply.arrival.wait(ANSWER_S) and time.monotonic() - self._heard < ANSWER_S:
             pass  # a long answer comes over a slow link
-        if not reply.done.is_set():
+        if not reply.arrival.is_set():
             raise EnvironmentLost(f"{self.name}: its launcher has not answered for {ANSWER_S:.0f} s")
         if reply.frame is None:
             raise self.lost()
@@ -148,9 +148,9 @@ class Launcher:
             self.closed.wait(_TOGETHER_S)
             raise self.lost() from None
 
-    def expect(self, number: int, answer: Kind) -> Reply:
+    def expect(self, number: int, answer: Kind) -> AwaitedFrame:
         """Where the answer of this kind to a request will be."""
-        reply = self._waiting[number, answer] = Reply()
+        reply = self._waiting[number, answer] = AwaitedFrame()
         if self.closed.is_set():
             reply.give(None)
         return reply
@@ -175,7 +175,7 @@ class Launcher:
         return frame
 
     def _read(self) -> None:
-        reader = frames.Reader()
+        reader = frames.FrameReader()
         with contextlib.suppress(OSError, ValueError):
             while piece := self._stream.receive():
                 self._heard = time.monotonic()
@@ -199,7 +199,7 @@ class Launched:
         self._completed: Completed | None = None
         self._began = launcher.expect(number, Kind.BEGAN)
         self._ended = launcher.expect(number, Kind.ENDED)
-        self._asked = time.monotonic()
+        self._requested_at = time.monotonic()
         launcher.send(frames.start(number, command, launcher.environment_of(command)))
 
     def _refusal(self) -> int:
@@ -210,18 +210,18 @@ class Launched:
         """Its return code, or None while it runs; of one whose site is lost, -9."""
         if self._completed is not None:
             return self._completed.returncode
-        if self._began.done.is_set() and self._began.frame is not None and self._refusal():
+        if self._began.arrival.is_set() and self._began.frame is not None and self._refusal():
             return _NOT_STARTED
-        if not self._ended.done.is_set():
+        if not self._ended.arrival.is_set():
             return None
         return -signal.SIGKILL if self._ended.frame is None else frames.code_of(frames.errno_of(self._ended.frame))
 
     def wait(self, timeout_s: float) -> bool:
         """Wait at most ``timeout_s`` seconds; True once it has ended."""
         deadline = time.monotonic() + max(0.0, timeout_s)
-        if not self._began.done.wait(max(0.0, timeout_s)):
+        if not self._began.arrival.wait(max(0.0, timeout_s)):
             return False
-        return self.poll() is not None or self._ended.done.wait(max(0.0, deadline - time.monotonic()))
+        return self.poll() is not None or self._ended.arrival.wait(max(0.0, deadline - time.monotonic()))
 
     def printed(self) -> tuple[bytes, bytes]:
         """What it has written so far, as ``SiteProcess.printed``; of one that has ended, all of it."""
@@ -239,15 +239,16 @@ class Launched:
     def _end(self, timed_out: bool) -> Completed:
         argv = self._command.argv
         if error := self._refusal():
-            said = f"{argv[0]}: {os.strerror(error)}".encode()
-            return Completed(argv, _NOT_STARTED, b"", said, 0.0, timed_out, error=error)
-        by_us = not self._ended.done.is_set()
+            message = f"{argv[0]}: {os.strerror(error)}".encode()
+            return Completed(argv, _NOT_STARTED, b"", message, 0.0, timed_out, error=error)
+        by_us = not self._ended.arrival.is_set()
         request = frames.stop(self._number, self._command.stop_signal, GRACE_S)
         left = frames.result(self._launcher.ask(request, Kind.RESULT))
         if left.returncode == -signal.SIGKILL and not by_us and self._launcher.closed.wait(_TOGETHER_S):
             raise self._launcher.lost()  # it was killed together with its site
         return Completed(
             argv, left.returncode, left.stdout, left.stderr, left.duration_s, timed_out,
-            usage=left.usage if self._launcher.tells_use else None, outside_s=self._ended.came - self._asked,
+            usage=left.usage if self._launcher.tells_use else None,
+            outside_s=self._ended.arrived_at - self._requested_at,
             too_much=left.too_much, left_running=left.left_running and not by_us,
         )  # fmt: skip

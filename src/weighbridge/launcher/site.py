@@ -56,10 +56,10 @@ class LaunchedSite(ABC):
         """As ``Site.guest_meters``: its kernel is its own where its environment added a hypervisor."""
         if self.layers == self.host.layers:
             return {}
-        found = counters.guest_cpu(self.read("/proc/stat").decode(errors="replace"))
+        meters = counters.guest_cpu(self.read("/proc/stat").decode(errors="replace"))
         if self.layers[-1].emulated:  # an emulator tells of no steal: the zero says nothing
-            found.pop("guest_steal_s", None)
-        return found
+            meters.pop("guest_steal_s", None)
+        return meters
 
     @abstractmethod
     def _pause(self) -> None:

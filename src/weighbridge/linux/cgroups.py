@@ -30,8 +30,8 @@ def _write(path: Path, value: str) -> None:
     path.write_text(value)
 
 
-def _made(make: Callable[[], object]) -> None:
-    """Make groups. Another run that ends meanwhile removes the common parent while it is empty: made again then."""
+def _make_or_unavailable(make: Callable[[], object]) -> None:
+    """Make groups, again where another run that ended meanwhile removed their common parent. Raises Unavailable."""
     try:
         for _ in range(_TRIES):
             with contextlib.suppress(FileNotFoundError):
@@ -62,12 +62,12 @@ class Cgroup:
     @property
     def everywhere(self) -> list[Path]:
         """As ``procs``, in every hierarchy, made there now: also where nothing is set or measured. Unavailable."""
-        _made(self._make_everywhere)
+        _make_or_unavailable(self._make_everywhere)
         return [path / "cgroup.procs" for path in self._everywhere]
 
     def create(self) -> "Cgroup":
         """Make the group in every hierarchy; its parents are prepared on the way. Unavailable where not allowed."""
-        _made(self._make)
+        _make_or_unavailable(self._make)
         return self
 
     def _make_everywhere(self) -> None:
@@ -76,23 +76,23 @@ class Cgroup:
 
     def _make(self) -> None:
         for controller, path in self.paths.items():
-            here = base = bases(self._mount)[controller]
+            group = base = bases(self._mount)[controller]
             for part in path.relative_to(base).parts:
-                active = self._delegate(here) if self.version == 2 else []
-                is_new, here = not (here / part).exists(), here / part
-                here.mkdir(exist_ok=True)
-                if self.version == 2 and is_new and here.parent == base:
-                    _note(here, active)
+                active = self._delegate(group) if self.version == 2 else []
+                is_new, group = not (group / part).exists(), group / part
+                group.mkdir(exist_ok=True)
+                if self.version == 2 and is_new and group.parent == base:
+                    _note(group, active)
                 if controller == "cpuset":
-                    self._inherit_cpuset(here)
+                    self._inherit_cpuset(group)
 
     @staticmethod
     def _delegate(parent: Path) -> list[str]:
-        """Give controllers to a group's children; gives those that they had before."""
-        wanted = (parent / "cgroup.controllers").read_text().split()
+        """Give controllers to a group's children; returns those that they had before."""
+        available = (parent / "cgroup.controllers").read_text().split()
         active = _active(parent)
         for controller in ("cpu", "cpuset", "memory", "pids"):
-            if controller in wanted and controller not in active:
+            if controller in available and controller not in active:
                 with contextlib.suppress(OSError):
                     _write(parent / "cgroup.subtree_control", f"+{controller}")
         return active
@@ -106,7 +106,7 @@ class Cgroup:
             _write(path / "cgroup.clone_children", "1")
 
     def limit(self, limits: Limits) -> dict[str, str]:
-        """Set the limits; gives those that could not be honoured, each with why."""
+        """Set the limits; returns those that could not be set, each with the reason."""
         refused = {}
         for what, files in self._limit_files(limits).items():
             for path, value in files:
@@ -158,22 +158,22 @@ class Cgroup:
     def _set_frozen(self, *, frozen: bool) -> None:
         if self.version == 2:
             path, state = self.paths[""] / "cgroup.freeze", self.paths[""] / "cgroup.events"
-            value, wanted = str(int(frozen)), f"frozen {int(frozen)}"
+            value, expected_state = str(int(frozen)), f"frozen {int(frozen)}"
         else:
             path = state = self._path("freezer") / "freezer.state"
-            value = wanted = "FROZEN" if frozen else "THAWED"
+            value = expected_state = "FROZEN" if frozen else "THAWED"
         try:
             _write(path, value)
             deadline = time.monotonic() + FREEZE_S
-            while wanted not in state.read_text():
+            while expected_state not in state.read_text():
                 if time.monotonic() > deadline:
-                    raise EnvironmentLost(f"{path} did not become {wanted} within {FREEZE_S:g} s")
+                    raise EnvironmentLost(f"{path} did not become {expected_state} within {FREEZE_S:g} s")
                 time.sleep(0.001)
         except OSError as error:
             raise EnvironmentLost(f"the control group {self.name} has gone: {error.strerror}: {path}") from error
 
     def meters(self) -> dict[str, float]:
-        """``cpu_s``, ``throttled_s`` (seconds since it was made), ``memory_bytes``; what is unreadable is absent."""
+        """``cpu_s``, ``throttled_s`` (seconds since its creation), ``memory_bytes``; without unreadable ones."""
         return cgroup_files.read_meters(self.version, self._path)
 
     def scope(self) -> dict[str, str]:
@@ -185,12 +185,12 @@ class Cgroup:
 
         The kernel lists a process of an outer PID namespace as 0, which to `os.kill` is the caller's own group.
         """
-        found: set[int] = set()
+        pids: set[int] = set()
         for path in self._everywhere:
             for folder, _, _ in os.walk(path):  # groups may vanish meanwhile: walk passes over them
                 with contextlib.suppress(OSError):
-                    found.update(int(line) for line in (Path(folder) / "cgroup.procs").read_text().split())
-        return {pid for pid in found if pid > 0} - {os.getpid()}
+                    pids.update(int(line) for line in (Path(folder) / "cgroup.procs").read_text().split())
+        return {pid for pid in pids if pid > 0} - {os.getpid()}
 
     def kill(self) -> None:
         """End every process in it, frozen or not; returns when none is left or after ten seconds."""
@@ -231,11 +231,11 @@ def _directories_below(path: Path) -> Iterator[Path]:
 
 def runs(mount: Path = MOUNT, top: str = TOP) -> list[str]:
     """The names of the groups directly under this user's groups at the top: one for each run that has any."""
-    found: set[str] = set()
+    run_ids: set[str] = set()
     for base in (base for tree in trees(mount) for base in hierarchies(tree)):
         with contextlib.suppress(OSError):
-            found.update(path.name for path in (base / top).iterdir() if path.is_dir())
-    return sorted(found)
+            run_ids.update(path.name for path in (base / top).iterdir() if path.is_dir())
+    return sorted(run_ids)
 
 
 def groups_of(run_id: str, mount: Path = MOUNT) -> list[Cgroup]:

@@ -86,13 +86,13 @@ def meminfo(text: str) -> Numbers:
 
 def interfaces(text: str) -> dict[str, list[int]]:
     """/proc/net/dev: the sixteen numbers of each interface; bytes received are the first, bytes sent the ninth."""
-    found: dict[str, list[int]] = {}
+    numbers: dict[str, list[int]] = {}
     for line in _whole_lines(text)[2:]:
         name, _, rest = line.rpartition(":")
         fields = rest.split()
         if name.strip() and len(fields) == 16 and _are_numbers(fields):
-            found[name.strip()] = [int(each) for each in fields]
-    return found
+            numbers[name.strip()] = [int(each) for each in fields]
+    return numbers
 
 
 def network(text: str) -> Numbers:
@@ -140,11 +140,11 @@ def device(name: str) -> str:
 
 def pressure(text: str, what: str) -> Numbers:
     """/proc/pressure/WHAT: seconds in which some, or all, tasks waited. All waiting for a CPU has no meaning."""
-    found = {}
+    waiting_s = {}
     for match in re.finditer(r"^(some|full) .*total=(\d+)\n", text, re.MULTILINE):
         if (what, match[1]) != ("cpu", "full"):
-            found[f"pressure_{what}_{match[1]}_share"] = int(match[2]) / 1e6
-    return Numbers(found)
+            waiting_s[f"pressure_{what}_{match[1]}_share"] = int(match[2]) / 1e6
+    return Numbers(waiting_s)
 
 
 def loadavg(text: str) -> Numbers:

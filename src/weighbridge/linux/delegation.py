@@ -94,7 +94,7 @@ def _bus() -> Path:
 
 def _scope(unit: str, mount: Path) -> Path:
     """Have the user's systemd move this process into a new scope; gives its group. Raises Unavailable."""
-    done = process.run(
+    completed = process.run(
         Command(
             (
                 "busctl", f"--address=unix:path={_bus()}", "call", "org.freedesktop.systemd1",
@@ -110,8 +110,8 @@ def _scope(unit: str, mount: Path) -> Path:
             _ASK_S,
         )
     )  # fmt: skip
-    if done.returncode != 0:
-        raise Unavailable(f"no control group can be made: systemd gives no scope: {done.last_words}")
+    if completed.returncode != 0:
+        raise Unavailable(f"no control group can be made: systemd gives no scope: {completed.last_words}")
     deadline = time.monotonic() + _MOVED_S
     while time.monotonic() < deadline:
         own = _own_group(mount)

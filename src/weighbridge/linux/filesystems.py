@@ -29,9 +29,9 @@ def mounted(host: Host, kind: str, source: str, folder: Path, options: Sequence[
     It is unmounted at the end, also while somebody still uses it.
     """
     how = ("-o", ",".join(options)) if options else ()
-    done = host.run(Command(("mount", "-t", kind, *how, "--", source, str(folder)), _MOUNT_S))
-    if done.returncode != 0:
-        why = "mount did not end in time" if done.timed_out else done.last_words
+    completed = host.run(Command(("mount", "-t", kind, *how, "--", source, str(folder)), _MOUNT_S))
+    if completed.returncode != 0:
+        why = "mount did not end in time" if completed.timed_out else completed.last_words
         raise Unavailable(f"host {host.name}: {source} cannot be mounted as {kind}: {why}")
     try:
         yield
@@ -53,11 +53,11 @@ def disk_in(host: Host, folder: Path, disk: DiskOptions) -> Iterator[Path]:
     if prepared.returncode != 0:
         why = prepared.last_words or f"{make[0]} is not installed there: {install_on(host, [make[0]])}"
         raise Unavailable(f"host {host.name}: no disk can be made: {why}")
-    made = host.run(Command((*make, str(image)), _MAKE_S))
-    if b"No space left" in made.stderr:
-        raise DiskFull(f"host {host.name} has no room for a disk: {made.last_words}")
-    if made.returncode != 0:
-        raise Unavailable(f"host {host.name}: no disk can be made: {made.last_words}")
+    mkfs = host.run(Command((*make, str(image)), _MAKE_S))
+    if b"No space left" in mkfs.stderr:
+        raise DiskFull(f"host {host.name} has no room for a disk: {mkfs.last_words}")
+    if mkfs.returncode != 0:
+        raise Unavailable(f"host {host.name}: no disk can be made: {mkfs.last_words}")
     with mounted(host, disk.filesystem, str(image), at, ("loop",)):
         if host.run(Command(("sh", "-c", _DIRECT, "direct", str(image)), 10)).returncode != 0:
             raise Unavailable(f"host {host.name}: no disk can be made: {folder} takes no direct I/O of a loop device")

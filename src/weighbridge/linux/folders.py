@@ -30,14 +30,14 @@ class Mounted:
 
 
 def mounted_at(mountinfo: str) -> list[Mounted]:
-    """What a text of /proc/PID/mountinfo has (proc_pid_mountinfo(5)), in its order."""
-    found = []
+    """The mounts in a text of /proc/PID/mountinfo (proc_pid_mountinfo(5)), in its order."""
+    mounts = []
     for line in mountinfo.splitlines():
         fields, _, rest = line.partition(" - ")
         if fields.count(" ") > 4:
-            point = re.sub(r"\\([0-7]{3})", lambda found: chr(int(found[1], 8)), fields.split(" ")[4])
-            found.append(Mounted(point, rest.split(" ")[0]))
-    return found
+            point = re.sub(r"\\([0-7]{3})", lambda escape: chr(int(escape[1], 8)), fields.split(" ")[4])
+            mounts.append(Mounted(point, rest.split(" ")[0]))
+    return mounts
 
 
 def mount_table() -> list[Mounted]:
@@ -46,9 +46,9 @@ def mount_table() -> list[Mounted]:
 
 
 def mounted_below(folder: Path) -> list[Path]:
-    """What is mounted at a folder or below it, what is inside of another first."""
-    found = {Path(each.at) for each in mount_table()}
-    return sorted((point for point in found if point == folder or folder in point.parents), reverse=True)
+    """The mount points at a folder or below it, those inside of another first."""
+    points = {Path(each.at) for each in mount_table()}
+    return sorted((point for point in points if point == folder or folder in point.parents), reverse=True)
 
 
 def unmount_below(folder: Path) -> None:

@@ -18,7 +18,7 @@ HOST_VARIABLE = "WEIGHBRIDGE_HOST"
 _END_S = 10.0
 
 
-class Programs(Leavings):
+class Processes(Leavings):
     """Processes, and the control groups that they are in."""
 
     portable = told_by_host = True
@@ -117,5 +117,5 @@ class DataFolders(Leavings):
             run.data.parent.rmdir()
 
 
-OF_HOSTS = (Programs(), Links(), DataFolders())
+OF_HOSTS = (Processes(), Links(), DataFolders())
 """What is left of a run on a host that is on this machine."""

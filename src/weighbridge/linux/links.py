@@ -60,8 +60,8 @@ def is_rule(line: str) -> bool:
 
 def rules_in(saved: str) -> Iterator[tuple[str, str]]:
     """Each rule of ours in the output of iptables-save(8): the run's id, and what follows ``-D``."""
-    for found in _RULE.finditer(saved):
-        yield found[2], found[1]
+    for match in _RULE.finditer(saved):
+        yield match[2], match[1]
 
 
 def rules() -> list[tuple[str, str]]:
@@ -93,10 +93,10 @@ def must(host: Host, *argv: str) -> None:
 
 def must_tell(host: Host, *argv: str) -> str:
     """As `must`; gives what it printed."""
-    done = host.run(Command(argv, 10))
-    if done.returncode != 0:
-        raise Unavailable(f"host {host.name}: {' '.join(argv)}: {done.last_words}")
-    return done.text
+    completed = host.run(Command(argv, 10))
+    if completed.returncode != 0:
+        raise Unavailable(f"host {host.name}: {' '.join(argv)}: {completed.last_words}")
+    return completed.text
 
 
 def remove_all(run_id: str) -> None:

@@ -22,12 +22,12 @@ def room_in(meminfo: str) -> Room:
     return Room(counters.memory_kib(meminfo).get("MemAvailable", sys.maxsize >> 10) << 10)
 
 
-def no_room(wanted: int, where: str, room: Room, guests: int = 1) -> str:
-    """Why so many guests of ``wanted`` bytes each have no room ``where`` they are to be; "" where they have."""
-    if room.promised + wanted * guests <= room.available:
+def no_room(memory: int, where: str, room: Room, guests: int = 1) -> str:
+    """Why so many guests of ``memory`` bytes each have no room ``where`` they are to be; "" where they have."""
+    if room.promised + memory * guests <= room.available:
         return ""
-    each = f"a guest of {mib(wanted)} of memory has"
-    what = each if guests == 1 else f"{guests} guests of {mib(wanted)} of memory each have"
+    each = f"a guest of {mib(memory)} of memory has"
+    what = each if guests == 1 else f"{guests} guests of {mib(memory)} of memory each have"
     others = f", {mib(room.promised)} of them for other guests" if room.promised else ""
     return f"{what} no room on {where}, where {mib(room.available)} are available{others}"
 

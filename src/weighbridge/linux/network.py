@@ -28,11 +28,11 @@ def bound(transport: Transport, process: Path, *, reachable: bool = False) -> se
 
     ``reachable``: not those that are listened on at 127.0.0.1 or ::1 alone.
     """
-    found: set[int] = set()
+    ports: set[int] = set()
     for table in tables_of(transport):
         with contextlib.suppress(OSError):
-            found |= bound_in(transport, (process / "net" / table).read_text(), reachable=reachable)
-    return found
+            ports |= bound_in(transport, (process / "net" / table).read_text(), reachable=reachable)
+    return ports
 
 
 def tables_of(transport: Transport) -> tuple[str, str]:
@@ -48,14 +48,14 @@ def bound_in(transport: Transport, table: str, *, reachable: bool = False) -> se
     return {int(port, 16) for address, port in places if not (reachable and address in _LOOPBACK)}
 
 
-def free_port(taken: Collection[int] = (), is_free: Callable[[int], bool] | None = None) -> int:
-    """A port that nobody listens on now, for TCP and UDP alike, on any address of this machine, and not in ``taken``.
+def free_port(excluded: Collection[int] = (), is_free: Callable[[int], bool] | None = None) -> int:
+    """A port that nobody listens on now, for TCP and UDP alike, on any address of this machine, and not ``excluded``.
 
     The next number is free too. Both are below the range from which the kernel gives clients their ports, so that
     no client can take them later. ``is_free`` asks another host instead. Raises Unavailable where there is none.
     """
     is_free = is_free or _is_free
-    candidates = [port for port in range(_FIRST_PORT, _FIRST_PORT + _PORTS, 2) if port not in taken]
+    candidates = [port for port in range(_FIRST_PORT, _FIRST_PORT + _PORTS, 2) if port not in excluded]
     for port in random.sample(candidates, len(candidates)):
         if is_free(port) and is_free(port + 1):
             return port
@@ -82,11 +82,11 @@ def route_to(subnet: str, table: Path = Path("/proc/net/route")) -> str | None:
 
 def route_in(table: str, subnet: str) -> str | None:
     """As `route_to`, by the text of /proc/net/route."""
-    wanted = IPv4Network(subnet)
+    target = IPv4Network(subnet)
     for line in table.splitlines()[1:]:
         interface, destination, _, _, _, _, _, mask = line.split()[:8]
-        there = IPv4Network((_address(destination), str(_address(mask))))
-        if there.prefixlen and there.overlaps(wanted):
+        route = IPv4Network((_address(destination), str(_address(mask))))
+        if route.prefixlen and route.overlaps(target):
             return interface
     return None
 

@@ -45,7 +45,7 @@ def distributions(table: str) -> dict[str, Distribution]:
 
 
 @functools.cache
-def _known() -> dict[str, Distribution]:
+def _read_table() -> dict[str, Distribution]:
     return distributions(TABLE.read_text())
 
 
@@ -53,7 +53,7 @@ def distribution_of(os_release: str) -> Distribution | None:
     """Return the distribution that the text of an os-release means, by ID, else by ID_LIKE; None: none is known."""
     fields = dict(line.split("=", 1) for line in os_release.splitlines() if "=" in line)
     names = [word for key in ("ID", "ID_LIKE") for word in " ".join(_unquoted(fields.get(key, ""))).split()]
-    return next((_known()[name] for name in names if name in _known()), None)
+    return next((_read_table()[name] for name in names if name in _read_table()), None)
 
 
 def _unquoted(value: str) -> list[str]:

@@ -186,8 +186,8 @@ def run_of(process: Path) -> str | None:
     for entry in (process / "environ").read_bytes().split(b"\0"):
         if entry.startswith(marker):
             return entry[len(marker) :].decode()
-    found = _MOUNTED_BY.search((process / "mountinfo").read_bytes())
-    return found[1].decode() if found else None
+    match = _MOUNTED_BY.search((process / "mountinfo").read_bytes())
+    return match[1].decode() if match else None
 
 
 def which(program: str) -> str | None:

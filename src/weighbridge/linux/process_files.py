@@ -14,11 +14,11 @@ def trees(texts: Sequence[str | None], ticks: int, page: int) -> list[Numbers | 
     A process that ended keeps what it was last seen to have used: what it used after that, and processes that lived
     only between two readings, are missed.
     """
-    seen: dict[tuple[str, str], float] = {}
-    found: list[Numbers | None] = []
+    cpu_s: dict[tuple[str, str], float] = {}
+    readings: list[Numbers | None] = []
     for text in texts:
         if text is None:
-            found.append(None)
+            readings.append(None)
             continue
         resident = threads = 0
         for line in text.split("\n")[:-1]:
@@ -27,12 +27,12 @@ def trees(texts: Sequence[str | None], ticks: int, page: int) -> list[Numbers | 
             if match is None or len(fields) < 21:
                 continue
             user, system, count, started, pages = (int(fields[at]) for at in (10, 11, 16, 18, 20))
-            seen[match[1], str(started)] = (user + system) / ticks
+            cpu_s[match[1], str(started)] = (user + system) / ticks
             resident += pages * page
             threads += count
         levels = {"memory_anonymous_bytes": float(resident), "pids_count": float(threads)}
-        found.append(Numbers({"cpu_share": sum(seen.values())}, levels))
-    return found
+        readings.append(Numbers({"cpu_share": sum(cpu_s.values())}, levels))
+    return readings
 
 
 _OF_DISKS = ("read_bytes", "write_bytes")
@@ -45,30 +45,30 @@ def disk_use(texts: Sequence[str | None]) -> list[Numbers | None]:
     to the cache, whenever the disk gets it; with what children did whose end their parent has seen. A process that
     ended keeps what it was last seen to have used.
     """
-    seen: dict[str, tuple[float, float]] = {}
+    disk_bytes: dict[str, tuple[float, float]] = {}
     ended = [0.0, 0.0]
-    found: list[Numbers | None] = []
+    readings: list[Numbers | None] = []
     for text in texts:
         if text is None:
-            found.append(None)
+            readings.append(None)
             continue
         for process, now in _io_files(text):
-            before = seen.get(process, (0.0, 0.0))
+            before = disk_bytes.get(process, (0.0, 0.0))
             if now[0] < before[0] or now[1] < before[1]:  # another process got its number
-                ended = [whole + each for whole, each in zip(ended, before, strict=True)]
-            seen[process] = now
-        read, written = (whole + sum(each[at] for each in seen.values()) for at, whole in enumerate(ended))
-        found.append(Numbers({"disk_read_bytes_per_s": read, "disk_written_bytes_per_s": written}))
-    return found
+                ended = [total + each for total, each in zip(ended, before, strict=True)]
+            disk_bytes[process] = now
+        read, written = (total + sum(each[at] for each in disk_bytes.values()) for at, total in enumerate(ended))
+        readings.append(Numbers({"disk_read_bytes_per_s": read, "disk_written_bytes_per_s": written}))
+    return readings
 
 
 def _io_files(text: str) -> list[tuple[str, tuple[float, float]]]:
     """Each process that was read whole, with its bytes."""
-    found = []
+    processes = []
     for part in text.split("pid: ")[1:]:
         process, *lines = part.split("\n")[:-1] or [""]
-        told = dict(line.split(": ", 1) for line in lines if ": " in line)
-        numbers = [told.get(name, "") for name in _OF_DISKS]
+        fields = dict(line.split(": ", 1) for line in lines if ": " in line)
+        numbers = [fields.get(name, "") for name in _OF_DISKS]
         if process.isdecimal() and all(each.isascii() and each.isdecimal() and len(each) < 21 for each in numbers):
-            found.append((process, (float(numbers[0]), float(numbers[1]))))
-    return found
+            processes.append((process, (float(numbers[0]), float(numbers[1]))))
+    return processes

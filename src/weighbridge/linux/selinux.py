@@ -14,11 +14,11 @@ FACT = "SELinux"
 _UNCONFINED = f"enforcing, but not for this container, which has files of its host ({WITHOUT_LABELS})"
 
 
-def _here(path: str) -> bytes:
+def _read_local(path: str) -> bytes:
     return Path(path).read_bytes()
 
 
-def state(read: Callable[[str], bytes] = _here) -> str:
+def state(read: Callable[[str], bytes] = _read_local) -> str:
     """Whether it is "enforcing" or "permissive"; "" where the kernel has none.
 
     ``read`` reads a file of the machine that is asked about, and may raise OSError: of this one by itself.

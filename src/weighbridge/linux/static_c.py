@@ -36,8 +36,8 @@ def reason(stderr: str) -> str:
 
 def compile_program(what: str, options: Sequence[str], sources: Sequence[str], program: Path) -> None:
     """Compile and link ``sources`` to ``program``; ``what`` it is called. Raises UserlandError with the reason."""
-    done = run(Command((COMPILER, *options, "-o", str(program), *sources), DEADLINE_S))
-    if done.timed_out:
+    completed = run(Command((COMPILER, *options, "-o", str(program), *sources), DEADLINE_S))
+    if completed.timed_out:
         raise UserlandError.too_slow(f"the compilation of {what}", DEADLINE_S)
-    if done.returncode != 0:
-        raise UserlandError(f"{what} cannot be compiled: {reason(done.stderr.decode(errors='replace'))}")
+    if completed.returncode != 0:
+        raise UserlandError(f"{what} cannot be compiled: {reason(completed.stderr.decode(errors='replace'))}")

@@ -45,18 +45,18 @@ def show(device: str) -> tuple[str, ...]:
     return "tc", "-s", "-j", "qdisc", "show", "dev", device
 
 
-def carried(told: Mapping[str, str]) -> dict[str, float]:
-    """Bits on the wire behind the first queue of each device, from tc's JSON; where it tells of none, none.
+def carried(outputs: Mapping[str, str]) -> dict[str, float]:
+    """Bits on the wire behind the first queue of each device, from tc's JSON; devices without a queue are omitted.
 
     A token bucket counts what leaves it, after it has split large packets. An interface counts these as one.
     """
-    counted = {name: _carried(text) for name, text in told.items()}
+    counted = {name: _carried(text) for name, text in outputs.items()}
     return {name: bits for name, bits in counted.items() if bits is not None}
 
 
-def _carried(told: str) -> float | None:
+def _carried(output: str) -> float | None:
     try:
-        root = next(each for each in json.loads(told) if each.get("root"))
+        root = next(each for each in json.loads(output) if each.get("root"))
         return 8.0 * (int(root["bytes"]) + AROUND * int(root["packets"]))
     except (ValueError, TypeError, AttributeError, KeyError, StopIteration):
         return None

@@ -21,7 +21,7 @@ _TRY = ("unshare", "--map-root-user", "true")
 
 
 @dataclass(frozen=True, slots=True)
-class Setting:
+class KernelSetting:
     """A setting of the kernel (sysctl(8)) that closes user namespaces with the value ``closed``.
 
     ``for_root``: to root, too. ``by_profile``: not to a program with a profile of its own (apparmor(7)).
@@ -42,9 +42,11 @@ class Setting:
 
 
 SETTINGS = (
-    Setting("user.max_user_namespaces", "0", "15000", for_root=True),
-    Setting("kernel.unprivileged_userns_clone", "0", "1"),  # Debian's kernel
-    Setting("kernel.apparmor_restrict_unprivileged_userns", "1", "0", by_profile=True),  # Ubuntu 23.10 and later
+    KernelSetting("user.max_user_namespaces", "0", "15000", for_root=True),
+    KernelSetting("kernel.unprivileged_userns_clone", "0", "1"),  # Debian's kernel
+    KernelSetting(
+        "kernel.apparmor_restrict_unprivileged_userns", "1", "0", by_profile=True
+    ),  # Ubuntu 23.10 and later
 )
 
 
@@ -54,10 +56,10 @@ def refusal(program: str = "") -> tuple[str, str] | None:
     None where one was made. With ``program`` it is asked for that one, which a profile of AppArmor may let through.
     """
     try:
-        done = run(Command(_TRY, 10))
+        completed = run(Command(_TRY, 10))
     except Unavailable as missing:
         return str(missing), install_here([_TRY[0]])
-    if done.returncode == 0:
+    if completed.returncode == 0:
         return None
     for setting in SETTINGS:
         if setting.value() != setting.closed or (os.geteuid() == 0 and not setting.for_root):
@@ -66,7 +68,10 @@ def refusal(program: str = "") -> tuple[str, str] | None:
             return None
         why = f"this user may not make user namespaces: {setting.name} is {setting.closed}"
         return why, f"as root: sysctl -w {setting.name}={setting.opened} (for good: in /etc/sysctl.d); or run as root"
-    return f"this user may not make user namespaces ({done.last_words})", "run as root, or outside of this container"
+    return (
+        f"this user may not make user namespaces ({completed.last_words})",
+        "run as root, or outside of this container",
+    )
 
 
 FILES = (Path("/etc/subuid"), Path("/etc/subgid"))
@@ -103,13 +108,13 @@ def range_command() -> str:
 def first_free(texts: Iterable[str]) -> range:
     """The first range of 65536 ids from 100000 on that no line ``user:first:count`` of these files overlaps."""
     start = _FIRST
-    for first, count in sorted(taken for text in texts for taken in _taken(text)):
+    for first, count in sorted(allocated for text in texts for allocated in _allocated_ranges(text)):
         if first < start + _COUNT and start < first + count:
             start = first + count
     return range(start, start + _COUNT)
 
 
-def _taken(text: str) -> Iterator[tuple[int, int]]:
+def _allocated_ranges(text: str) -> Iterator[tuple[int, int]]:
     for line in text.splitlines():
         with contextlib.suppress(ValueError):  # not a line of subuid(5)
             _, first, count = line.split(":")

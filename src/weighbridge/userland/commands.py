@@ -25,10 +25,10 @@ def must(
         raise UserlandError.too_slow(program, BUILD_DEADLINE_S)
     if completed.returncode != 0:
         lines = completed.stderr.decode(errors="replace").splitlines()
-        told = [line for line in lines if line.startswith("E:")] or lines[-1:] or ["no message"]
+        errors = [line for line in lines if line.startswith("E:")] or lines[-1:] or ["no message"]
         for words, why in (unavailable or {}).items():
             if words in " ".join(lines):
                 raise Unavailable(why)
         if "No space left" in " ".join(lines):
-            raise DiskFull(f"{program} ran out of disk space: {told[0]}")
-        raise UserlandError(f"{program} failed: {told[0]}")
+            raise DiskFull(f"{program} ran out of disk space: {errors[0]}")
+        raise UserlandError(f"{program} failed: {errors[0]}")

@@ -36,13 +36,13 @@ def versions_in(contents: str) -> dict[str, str]:
     A module's name is its path.
     """
     first, *lines = contents.splitlines() or [""]
-    found = {"go (compiler)": first.rpartition(": go")[2]}
+    version_by_name = {"go (compiler)": first.rpartition(": go")[2]}
     for line in lines:
         kind, _, rest = line.strip().partition("\t")
         if kind == "dep":
             path, version, *_ = *rest.split("\t"), ""
-            found[f"{path} (Go module)"] = version
-    return found
+            version_by_name[f"{path} (Go module)"] = version
+    return version_by_name
 
 
 def by_hand(project: str, place: str) -> Build:
@@ -67,9 +67,11 @@ def _build(project: str, work: Path) -> None:
 def reason(stderr: str) -> str:
     """The line of go's complaints that says why: not what it downloads, and not which package it is about."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
-    told = [line for line in lines if not line.startswith(("#", "go: downloading", "go: finding"))]
-    old = [line for line in told if line.startswith("note: module requires")]  # the errors before it come of that
-    return (old or told or lines or ["it printed nothing"])[0][:300]
+    complaints = [line for line in lines if not line.startswith(("#", "go: downloading", "go: finding"))]
+    old = [
+        line for line in complaints if line.startswith("note: module requires")
+    ]  # the errors before it come of that
+    return (old or complaints or lines or ["it printed nothing"])[0][:300]
 
 
 def _missing() -> tuple[str, ...]:

@@ -90,7 +90,9 @@ def _build(project: str, work: Path) -> None:
     if completed.timed_out:
         raise UserlandError.too_slow("mvn", BUILD_DEADLINE_S)
     if completed.returncode != 0:
-        told = [line for line in completed.text.splitlines() if line.startswith("[ERROR]")] or [completed.last_words]
-        raise UserlandError(f"mvn failed: {told[0].removeprefix('[ERROR]').strip()}")
+        errors = [line for line in completed.text.splitlines() if line.startswith("[ERROR]")] or [
+            completed.last_words
+        ]
+        raise UserlandError(f"mvn failed: {errors[0].removeprefix('[ERROR]').strip()}")
     (source / "target" / "jars").rename(work / project)
     shutil.rmtree(source)

@@ -27,18 +27,18 @@ def digests(userland: Userland, command: Command) -> dict[str, str]:
     of its own are not looked for. Of a file larger than `WHOLE` its size and three parts are summed up, and the
     text says so.
     """
-    found: dict[str, str] = {}
+    digest_by_word: dict[str, str] = {}
     todo = [(word, number == 0) for number, word in enumerate(command.argv)]
     for word, on_path in todo:
         path = _file_of(userland, word, command, on_path=on_path)
-        if path is None or word in found:
+        if path is None or word in digest_by_word:
             continue
         try:
-            found[word] = digest_of(path)
+            digest_by_word[word] = digest_of(path)
             todo += _interpreter(path) if on_path else ()
         except OSError:  # it may not be read: it cannot be started either, or is no program's to read
             continue
-    return found
+    return digest_by_word
 
 
 def _file_of(userland: Userland, word: str, command: Command, *, on_path: bool) -> Path | None:
@@ -51,9 +51,9 @@ def _file_of(userland: Userland, word: str, command: Command, *, on_path: bool) 
         folders = [each for each in path.split(":") if each.startswith("/")]
     for folder in folders:
         with contextlib.suppress(OSError):
-            found = _inside(userland.root, str(Path(folder, word)), userland.layered)
-            if found is not None and stat.S_ISREG(found.stat().st_mode):
-                return found
+            file = _inside(userland.root, str(Path(folder, word)), userland.layered)
+            if file is not None and stat.S_ISREG(file.stat().st_mode):
+                return file
     return None
 
 
@@ -67,10 +67,10 @@ def _inside(root: Path, path: str, layered: str) -> Path | None:
         if part in (".", ".."):
             del at[len(at) - (part == "..") :]
             continue
-        here = root.joinpath(*at, part)
-        if here.is_symlink() and links < _LINKS:
+        entry = root.joinpath(*at, part)
+        if entry.is_symlink() and links < _LINKS:
             links += 1
-            target = str(here.readlink())
+            target = str(entry.readlink())
             at = [] if target.startswith("/") else at
             todo += [each for each in reversed(target.split("/")) if each]
         else:

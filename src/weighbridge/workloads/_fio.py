@@ -23,23 +23,23 @@ _ROUNDED = 0.02
 def jobs(completed: Completed) -> dict[str, dict[str, Any]]:
     """The jobs of a report, by name. Raises ProgramFailed in fio's own words, or Unparseable."""
     if completed.returncode != 0:
-        told = _FIO_S_OWN.search(f"{completed.stderr.decode(errors='replace')}\n{completed.text}")
-        why = told[1] if told else completed.last_words
+        complaint = _FIO_S_OWN.search(f"{completed.stderr.decode(errors='replace')}\n{completed.text}")
+        why = complaint[1] if complaint else completed.last_words
         raise ProgramFailed(f"fio ended with code {completed.returncode}: {why}")
     text = completed.text
     try:
         report = json.loads(text[text.index("{") :])
-        found = {str(job["jobname"]): job for job in report["jobs"]}
-        failed = [job["error"] for job in found.values() if job["error"] != 0]
+        job_by_name = {str(job["jobname"]): job for job in report["jobs"]}
+        failed = [job["error"] for job in job_by_name.values() if job["error"] != 0]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise Unparseable("fio's report is not the JSON of its jobs") from error
     if failed:
         raise ProgramFailed(f"fio's report has error {failed[0]}")
-    return found
+    return job_by_name
 
 
-class Part:
-    """What a job did of one kind of request: "read", "write" or "sync"; ``clock`` is which latency of fio's."""
+class RequestFigures:
+    """A job's figures of one kind of request: "read", "write" or "sync"; ``clock`` is which latency of fio's."""
 
     def __init__(self, job: dict[str, Any], name: str, clock: str = "lat_ns") -> None:
         """Raise Unparseable where the report does not agree with itself."""
@@ -52,7 +52,7 @@ class Part:
             self.runtime_s = float(part.get("runtime", 0)) / 1000
             self.bins = {int(ns): int(count) for ns, count in part[clock].get("bins", {}).items()}
             short = int(part.get("short_ios", 0))
-            whole = sum(float(ns) * count for ns, count in self.bins.items())
+            total_ns = sum(float(ns) * count for ns, count in self.bins.items())
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
             raise Unparseable(f"fio's report has no figures of its {name} requests") from error
         if not all(map(is_plausible, (self.mean_ms, self.rate, self.bytes_per_s, self.runtime_s))):
@@ -63,7 +63,7 @@ class Part:
                 f"{sum(self.bins.values())}"
             )
         if self.count:
-            self._agrees(name, whole / self.count / 1e6)
+            self._agrees(name, total_ns / self.count / 1e6)
 
     def _agrees(self, name: str, mean_ms: float) -> None:
         if not abs(self.mean_ms - mean_ms) <= _ROUNDED * mean_ms + 1e-4:
@@ -82,24 +82,24 @@ class Part:
 
     def latencies(self) -> tuple[tuple[float, ...], str]:
         """Mean and `PERCENTILES` in ms, and the histogram encoded as `weighbridge.statistics` reads it."""
-        made = self._histogram()
-        percentiles = [value / 1e6 for value in made.percentiles(list(PERCENTILES.values()))]
-        return (self.mean_ms, *percentiles), made.encode()
+        histogram = self._histogram()
+        percentiles = [value / 1e6 for value in histogram.percentiles(list(PERCENTILES.values()))]
+        return (self.mean_ms, *percentiles), histogram.encode()
 
     def _histogram(self) -> "Histogram":
         """In nanoseconds; a bin of fio's is about 1.5 % wide. Without requests it is empty."""
         from weighbridge.statistics.histogram import Histogram
 
-        made = Histogram(1, _LONGEST_NS, 3)
+        histogram = Histogram(1, _LONGEST_NS, 3)
         for ns, count in self.bins.items():
             if count > 0:
                 try:
-                    made.record(max(1, min(ns, _LONGEST_NS)), count)
+                    histogram.record(max(1, min(ns, _LONGEST_NS)), count)
                 except ValueError as error:
                     raise Unparseable(f"fio's report has a histogram that cannot be: {error}") from error
-        return made
+        return histogram
 
 
 def latency_metrics(name: str) -> tuple[Metric, ...]:
-    """Those of `Part.latencies`: ``NAME_mean`` and so on."""
+    """The metrics of `RequestFigures.latencies`, in its order: ``NAME_mean`` and so on."""
     return tuple(Metric(f"{name}_{which}", "ms", "lower") for which in ("mean", *PERCENTILES))

@@ -128,14 +128,14 @@ def generated_picture(size: int) -> bytes:
 
 def must_live(server: Completed | None) -> None:
     """Raise ServerDied where somebody killed a worker, or the kernel did for its memory; nginx starts another one."""
-    found = _KILLED.search(server.stderr.decode(errors="replace")) if server else None
-    if found:
-        raise ServerDied(f"nginx: {found[1][:200]}", killed=True)
+    match = _KILLED.search(server.stderr.decode(errors="replace")) if server else None
+    if match:
+        raise ServerDied(f"nginx: {match[1][:200]}", killed=True)
 
 
 def limit_met(server: Completed | None) -> str:
     """What nginx said of a limit that it met (its connections, memory, a worker that was killed), or nothing."""
     if server is None:
         return ""
-    found = _LIMIT.search(server.stderr.decode(errors="replace"))
-    return found[1][:200] if found else ""
+    match = _LIMIT.search(server.stderr.decode(errors="replace"))
+    return match[1][:200] if match else ""

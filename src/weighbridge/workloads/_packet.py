@@ -32,6 +32,6 @@ def resolved(size: PacketBytes, at: Endpoint) -> int:
     return at.udp_payload
 
 
-def known(size: PacketBytes, at: Endpoint) -> int | None:
+def known_bytes(size: PacketBytes, at: Endpoint) -> int | None:
     """The size in bytes, or None where it is ``mtu`` and no probe came back."""
     return at.udp_payload if size == "mtu" else size

@@ -19,8 +19,8 @@ def figures(completed: Completed, lines: Sequence[str]) -> list[tuple[int, ...]]
     if completed.returncode != 0:
         raise ProgramFailed(f"{program} ended with code {completed.returncode}: {completed.last_words}")
     *printed, after = completed.text.split("\n")
-    found = [re.fullmatch(pattern, line) for pattern, line in zip(lines, printed, strict=False)]
-    whole = [match for match in found if match is not None]
-    if after or len(printed) != len(lines) or len(whole) != len(lines):
+    matches = [re.fullmatch(pattern, line) for pattern, line in zip(lines, printed, strict=False)]
+    full_matches = [match for match in matches if match is not None]
+    if after or len(printed) != len(lines) or len(full_matches) != len(lines):
         raise Unparseable(f"{program} printed something else than its {len(lines)} lines: {completed.last_words}")
-    return [tuple(int(number) for number in match.groups()) for match in whole]
+    return [tuple(int(number) for number in match.groups()) for match in full_matches]

@@ -7,11 +7,11 @@ from pydantic import AfterValidator
 from weighbridge.model.quantity import Duration
 
 
-def _whole(seconds: float) -> float:
+def _whole_seconds(seconds: float) -> float:
     if not seconds.is_integer():
         raise ValueError(f"{seconds:g}s is not a whole number of seconds, and this program takes nothing finer")
     return seconds
 
 
-WholeSeconds = Annotated[Duration, AfterValidator(_whole)]
+WholeSeconds = Annotated[Duration, AfterValidator(_whole_seconds)]
 """A time in seconds, written with a unit; ValueError where it is not a whole number of seconds."""

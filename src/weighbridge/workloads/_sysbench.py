@@ -37,8 +37,8 @@ def report(completed: Completed) -> str:
 
     sysbench writes its fatal errors to standard output, below the banner.
     """
-    if told := fatal(completed):
-        raise ProgramFailed(f"sysbench: {told[0][:300]}")
+    if errors := fatal(completed):
+        raise ProgramFailed(f"sysbench: {errors[0][:300]}")
     if completed.returncode != 0:
         raise ProgramFailed(f"sysbench ended with code {completed.returncode}: {completed.last_words}")
     if _LAST_LINE.search(completed.text) is None:

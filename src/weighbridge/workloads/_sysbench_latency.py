@@ -37,10 +37,10 @@ class Latencies:
 
     def percentile(self, percent: float) -> float:
         """Milliseconds: the first bucket with which the rank is reached, as sysbench's own percentiles are."""
-        rank, seen = math.floor(self.count * percent / 100 + 0.5), 0
+        rank, cumulative = math.floor(self.count * percent / 100 + 0.5), 0
         for value, count in self.buckets:
-            seen += count
-            if seen >= rank:
+            cumulative += count
+            if cumulative >= rank:
                 return value
         return self.buckets[-1][0]
 
@@ -73,11 +73,11 @@ def latencies(text: str) -> Latencies:
 
 def checked_latencies(text: str, events: float) -> Latencies:
     """The histogram, which must agree with the rest of the report: the events, and the percentile sysbench took."""
-    found = latencies(text)
+    histogram = latencies(text)
     printed = _sysbench.figure(text, rf"\n +99th percentile: +{_sysbench.NUMBER}\n", "99th percentile")
-    if found.count != events or abs(found.percentile(99) - printed) > _PRINTED_MS:
+    if histogram.count != events or abs(histogram.percentile(99) - printed) > _PRINTED_MS:
         raise Unparseable(
-            f"sysbench's histogram has {found.count} latencies and a 99th percentile of {found.percentile(99)} ms, "
-            f"its report {events:.0f} and {printed} ms"
+            f"sysbench's histogram has {histogram.count} latencies and a 99th percentile of "
+            f"{histogram.percentile(99)} ms, its report {events:.0f} and {printed} ms"
         )
-    return found
+    return histogram

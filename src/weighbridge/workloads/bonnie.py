@@ -108,22 +108,24 @@ class Bonnie(Workload):
 
     def parse(self, options: BonnieOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """The figures that bonnie++ tells. Raises ProgramFailed, or Unparseable also where it tells none."""
-        done = completed["solo"]
-        if done.returncode != 0:
-            why = "; ".join(done.stderr.decode(errors="replace").strip().splitlines())
-            raise ProgramFailed(f"bonnie++ ended with code {done.returncode}: {why[:300]}")
-        fields = done.text.removesuffix("\n").split(",")
+        solo = completed["solo"]
+        if solo.returncode != 0:
+            why = "; ".join(solo.stderr.decode(errors="replace").strip().splitlines())
+            raise ProgramFailed(f"bonnie++ ended with code {solo.returncode}: {why[:300]}")
+        fields = solo.text.removesuffix("\n").split(",")
         size = options.file_size
-        asked = f"{size // _GIB}G" if size % _GIB == 0 else f"{size // _MIB}M"
-        about = ["1.98", asked, str(options.files or "")]
-        if not done.text.endswith("\n") or len(fields) != _FIELDS or [fields[at] for at in _ABOUT] != about:
-            raise Unparseable(f"bonnie++ did not print a line of format 1.98 about {asked} and {options.files} files")
-        wanted = _LARGE | (_SMALL if options.files else {})
-        found = {metric: _figure(fields[at], metric) for at, metric in wanted.items()}
-        told = tuple(Measurement(metric, value) for metric, value in found.items() if value is not None)
-        if not told:
+        size_text = f"{size // _GIB}G" if size % _GIB == 0 else f"{size // _MIB}M"
+        about = ["1.98", size_text, str(options.files or "")]
+        if not solo.text.endswith("\n") or len(fields) != _FIELDS or [fields[at] for at in _ABOUT] != about:
+            raise Unparseable(
+                f"bonnie++ did not print a line of format 1.98 about {size_text} and {options.files} files"
+            )
+        columns = _LARGE | (_SMALL if options.files else {})
+        figures = {metric: _figure(fields[at], metric) for at, metric in columns.items()}
+        measurements = tuple(Measurement(metric, value) for metric, value in figures.items() if value is not None)
+        if not measurements:
             raise Unparseable("each part took less than half a second, of which bonnie++ tells nothing: say more")
-        return TrialResult(told)
+        return TrialResult(measurements)
 
 
 def _figure(field: str, metric: Metric) -> float | None:

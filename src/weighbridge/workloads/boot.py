@@ -64,11 +64,11 @@ class Boot(Workload):
 
     def parse(self, options: BootOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """Both medians. Raises ProgramFailed or Unparseable."""
-        found = read_opened(completed["solo"]).openings
-        closed = [each.close_s for each in found if each.close_s is not None]
-        if not len(found) == len(closed) == options.sites:
-            raise Unparseable(f"{len(found)} sites were opened and {len(closed)} closed, not {options.sites}")
-        ready = Measurement(TIME_TO_READY, median(each.ready_s for each in found))
+        openings = read_opened(completed["solo"]).openings
+        closed = [each.close_s for each in openings if each.close_s is not None]
+        if not len(openings) == len(closed) == options.sites:
+            raise Unparseable(f"{len(openings)} sites were opened and {len(closed)} closed, not {options.sites}")
+        ready = Measurement(TIME_TO_READY, median(each.ready_s for each in openings))
         return TrialResult((ready, Measurement(TIME_TO_CLOSE, median(closed))))
 
 

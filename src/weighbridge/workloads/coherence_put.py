@@ -88,17 +88,19 @@ class CoherencePut(Workload):
         """
         from weighbridge.statistics.histogram import Histogram
 
-        told = _told(completed["client"])
+        report = _report(completed["client"])
         try:
-            objects, seconds = int(told["objects"]), float(told["seconds"])
-            members, kept = int(told["members"]), int(told["kept"])
-            mean, histogram = float(told["latency_mean_ns"]), Histogram.decode(told["latency_ns"])
+            objects, seconds = int(report["objects"]), float(report["seconds"])
+            members, kept_objects = int(report["members"]), int(report["kept"])
+            mean, histogram = float(report["latency_mean_ns"]), Histogram.decode(report["latency_ns"])
         except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise Unparseable(f"the put client's output has no usable result ({error})") from error
         if options.transport == "datagram" and b"tmb://" in completed["client"].stderr:
             raise ProgramFailed("the members used the TCP bus, not datagrams")
-        if members != 2 or kept != 1:
-            raise ProgramFailed(f"the cluster had {members} members, not 2, and the cache kept {kept} objects, not 1")
+        if members != 2 or kept_objects != 1:
+            raise ProgramFailed(
+                f"the cluster had {members} members, not 2, and the cache kept {kept_objects} objects, not 1"
+            )
         if histogram.count != objects or not options.duration <= seconds < math.inf:
             raise Unparseable(
                 f"the put client tells of {objects} objects in {seconds:g} s, its histogram {histogram.count}"
@@ -116,11 +118,11 @@ class CoherencePut(Workload):
             measurements,
             Work(objects / 1000, "1000_objects"),
             sending_s=options.warm_up + options.duration,  # the warm-up puts too
-            histograms={"latency": str(told["latency_ns"])},
+            histograms={"latency": str(report["latency_ns"])},
         )
 
 
-def _member(options: CoherencePutOptions, well_known: str, own: str, port: int, *more: str) -> tuple[str, ...]:
+def _member(options: CoherencePutOptions, well_known: str, own: str, port: int, *arguments: str) -> tuple[str, ...]:
     """The beginning of a member's command line. Members with other names or ports form other clusters.
 
     The port is that at which members find each other; for their messages each takes free ones.
@@ -134,20 +136,20 @@ def _member(options: CoherencePutOptions, well_known: str, own: str, port: int, 
         "coherence.management=none",
     ]
     properties += ["coherence.transport.reliable=datagram"] if options.transport == "datagram" else []
-    return java("coherence", options.heap, *properties, *more)
+    return java("coherence", options.heap, *properties, *arguments)
 
 
-def _told(client: Completed) -> dict[str, Any]:
+def _report(client: Completed) -> dict[str, Any]:
     """The client's line of JSON."""
     if client.returncode != 0:
         raise ProgramFailed(f"the put client ended with code {client.returncode}: {client.last_words}")
     try:
-        told = json.loads(client.text)
+        report = json.loads(client.text)
     except (ValueError, RecursionError) as error:
         raise Unparseable(f"the put client's output is no JSON ({error})") from error
-    if not isinstance(told, dict):
+    if not isinstance(report, dict):
         raise Unparseable("the put client's output is no JSON object")
-    return told
+    return report
 
 
 PLUGIN = CoherencePut()

@@ -90,14 +90,14 @@ class Compress(Workload):
 
         Raises ProgramFailed, and Unparseable where the program has not told the end of its work, or another size.
         """
-        done = completed["solo"]
-        printed = done.stderr.decode(errors="replace")
+        solo = completed["solo"]
+        printed = solo.stderr.decode(errors="replace")
         if errors := _PBZIP2_ERROR.findall(printed):
             raise ProgramFailed(f"pbzip2: {errors[0][:300]}")
-        if done.returncode != 0:
-            raise ProgramFailed(f"{options.program} ended with code {done.returncode}: {done.last_words}")
+        if solo.returncode != 0:
+            raise ProgramFailed(f"{options.program} ended with code {solo.returncode}: {solo.last_words}")
         (_check_xz if options.program == "xz" else _check_pbzip2)(options, printed)
-        return TrialResult((Measurement(SPEED, options.size / done.duration_s / 1e6),))
+        return TrialResult((Measurement(SPEED, options.size / solo.duration_s / 1e6),))
 
     def generator_threads(self, options: CompressOptions) -> int:
         """As many as it is told."""
@@ -119,12 +119,12 @@ def _arguments(options: CompressOptions, direction: str) -> tuple[str, ...]:
 
 def _check_xz(options: CompressOptions, printed: str) -> None:
     """Its last line has the sizes: ``FILE: 2761.5 KiB / 8192.0 KiB = 0.337, 1.1 MiB/s, 0:06``."""
-    found = _XZ_END.search(printed)
-    if found is None or not printed.endswith("\n"):
+    match = _XZ_END.search(printed)
+    if match is None or not printed.endswith("\n"):
         raise Unparseable("xz has not told the sizes at the end of its work")
-    size, unit = float(found[1]), _UNITS[found[2]]
+    size, unit = float(match[1]), _UNITS[match[2]]
     if abs(size * unit - options.size) > 0.051 * unit:
-        raise Unparseable(f"xz tells of a file of {found[1]} {found[2]}, which is not the corpus")
+        raise Unparseable(f"xz tells of a file of {match[1]} {match[2]}, which is not the corpus")
 
 
 def _check_pbzip2(options: CompressOptions, printed: str) -> None:

@@ -14,7 +14,7 @@ from weighbridge.model.study import Role
 from weighbridge.model.trial import TrialResult, Work
 from weighbridge.model.workload import Endpoint, Workload
 from weighbridge.workloads._java import JRE, java
-from weighbridge.workloads._packet import LARGEST_PAYLOAD, known, must_fit, resolved
+from weighbridge.workloads._packet import LARGEST_PAYLOAD, known_bytes, must_fit, resolved
 
 THROUGHPUT = Metric("throughput", "MiB/s", "higher")
 """The tool says MB for 2^20 bytes."""
@@ -111,7 +111,7 @@ class DatagramTest(Workload):
 
     def packet_size(self, options: DatagramTestOptions, at: Endpoint) -> int | None:
         """Bytes of a datagram's payload."""
-        return known(options.packet_size, at)
+        return known_bytes(options.packet_size, at)
 
     def expected_s(self, options: DatagramTestOptions) -> float:
         """Seconds, at the rate that is asked for or at a usual one."""
@@ -135,11 +135,11 @@ class DatagramTest(Workload):
         reports = list(_REPORT.finditer(server.stderr.decode(errors="replace")))
         if not reports:
             raise Unparseable("the listener's output has no report")
-        whole = next((each for each in reports if int(each["received"]) == options.packets), None)
-        if whole is None:
+        report = next((each for each in reports if int(each["received"]) == options.packets), None)
+        if report is None:
             got = max(int(each["received"]) for each in reports)
             raise Unparseable(f"the listener's reports end at {got} of {options.packets} packets")
-        seconds, size, sent = int(whole["ms"]) / 1e3, int(whole["size"]), int(whole["sent"])
+        seconds, size, sent = int(report["ms"]) / 1e3, int(report["size"]), int(report["sent"])
         if not (seconds and sent):
             raise Unparseable(f"the listener received {options.packets} packets in no time")
         rate, success = options.packets / seconds, 100 * options.packets / sent
@@ -148,8 +148,8 @@ class DatagramTest(Workload):
             Measurement(PACKETS, rate),
             Measurement(SUCCESS, success),
             Measurement(ERRORS, 100 - success),
-            Measurement(MISSING, float(whole["missing"])),
-            Measurement(OUT_OF_ORDER, float(whole["late"])),
+            Measurement(MISSING, float(report["missing"])),
+            Measurement(OUT_OF_ORDER, float(report["late"])),
         )
         return TrialResult(measurements, Work(options.packets * size * 8 / 1e9, "gbit"), sending_s=seconds)
 

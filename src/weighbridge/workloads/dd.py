@@ -90,11 +90,13 @@ class Dd(Workload):
 
     def parse(self, options: DdOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """Bytes over seconds, both as printed. Raises ProgramFailed or Unparseable."""
-        done = completed["solo"]
-        if done.returncode != 0:
-            told = _ERROR.search(done.stderr.decode("utf-8", "replace"))  # what it counted comes last
-            raise ProgramFailed(f"dd ended with code {done.returncode}: {told[1] if told else done.last_words}")
-        match = _LAST_LINE.search(done.stderr.decode("utf-8", "replace"))
+        solo = completed["solo"]
+        if solo.returncode != 0:
+            complaint = _ERROR.search(solo.stderr.decode("utf-8", "replace"))  # what it counted comes last
+            raise ProgramFailed(
+                f"dd ended with code {solo.returncode}: {complaint[1] if complaint else solo.last_words}"
+            )
+        match = _LAST_LINE.search(solo.stderr.decode("utf-8", "replace"))
         try:
             size, seconds = (int(match[1]), float(match[2])) if match else (0, 0.0)
         except ValueError:

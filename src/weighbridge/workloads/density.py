@@ -77,28 +77,28 @@ class Density(Workload):
 
         There is no ``memory_in_group`` where sites have no group, no ``sites`` where all of them were opened.
         """
-        found = read_opened(completed["solo"])
-        if len(found.openings) != options.sites and not found.stopped:
-            raise Unparseable(f"{len(found.openings)} sites were opened, not {options.sites}")
-        if len(found.openings) < 2:
+        opened = read_opened(completed["solo"])
+        if len(opened.openings) != options.sites and not opened.stopped:
+            raise Unparseable(f"{len(opened.openings)} sites were opened, not {options.sites}")
+        if len(opened.openings) < 2:
             raise ProgramFailed("only one site was opened: the machine has too little memory available for more")
-        charged = [each.group_bytes / _MIB for each in found.openings if each.group_bytes is not None]
-        measured = [Measurement(MEMORY_PER_SITE, memory_per_site(found) / _MIB)]
-        if len(charged) == len(found.openings):
+        charged = [each.group_bytes / _MIB for each in opened.openings if each.group_bytes is not None]
+        measured = [Measurement(MEMORY_PER_SITE, memory_per_site(opened) / _MIB)]
+        if len(charged) == len(opened.openings):
             measured.append(Measurement(MEMORY_IN_GROUP, sum(charged) / len(charged)))
-        measured.append(Measurement(START_SLOWDOWN, start_slowdown([each.ready_s for each in found.openings])))
-        if found.stopped:
-            measured.append(Measurement(SITES, len(found.openings)))
+        measured.append(Measurement(START_SLOWDOWN, start_slowdown([each.ready_s for each in opened.openings])))
+        if opened.stopped:
+            measured.append(Measurement(SITES, len(opened.openings)))
         return TrialResult(tuple(measured))
 
 
-def memory_per_site(found: Opened) -> float:
+def memory_per_site(opened: Opened) -> float:
     """Bytes: the slope of the least-squares line through used memory against open sites. Raises Unparseable."""
-    levels = [found.available_bytes, *(each.available_bytes for each in found.openings)]
-    known = [level for level in levels if level is not None]
-    if len(known) != len(levels):
+    levels = [opened.available_bytes, *(each.available_bytes for each in opened.openings)]
+    readable = [level for level in levels if level is not None]
+    if len(readable) != len(levels):
         raise Unparseable("the memory of the machine could not be read")
-    return -linear_regression(range(len(known)), known).slope
+    return -linear_regression(range(len(readable)), readable).slope
 
 
 PLUGIN = Density()

@@ -72,8 +72,8 @@ class FioOptions(Options):
     @property
     def kinds(self) -> tuple[str, ...]:
         """The kinds of requests that there are."""
-        asked = {"read": self.reads, "write": self.writes, "fsync": self.fsync != "never"}
-        return tuple(kind for kind, there in asked.items() if there)
+        uses = {"read": self.reads, "write": self.writes, "fsync": self.fsync != "never"}
+        return tuple(kind for kind, used in uses.items() if used)
 
     @model_validator(mode="after")
     def _what_fits_together(self) -> "FioOptions":
@@ -139,8 +139,8 @@ class Fio(Workload):
     def prepare(self, options: FioOptions, at: Endpoint) -> Command:
         """The files, written in order and synced."""
         argv = ("fio", *_files(options), "--rw=write", "--bs=1M", "--end_fsync=1", "--eta=never")
-        made = Command(argv, deadline_s=120 + options.file_size / _SLOW_DISK)
-        return made.wrapped("sh", "-c", _IN_FOLDER, "prepare", _folder(options, at))
+        command = Command(argv, deadline_s=120 + options.file_size / _SLOW_DISK)
+        return command.wrapped("sh", "-c", _IN_FOLDER, "prepare", _folder(options, at))
 
     def restore(self, options: FioOptions, at: Endpoint) -> Command | None:
         """What is not written yet is written, as it is before caches are emptied."""
@@ -173,7 +173,7 @@ class Fio(Workload):
         The work is its reads and writes.
         """
         job = _fio.jobs(completed["solo"]).get(_fio.JOB, {})
-        parts = {kind: _fio.Part(job, _PART[kind]) for kind in options.kinds}
+        parts = {kind: _fio.RequestFigures(job, _PART[kind]) for kind in options.kinds}
         runtime_s = max(part.runtime_s for part in parts.values())
         if absent := [kind for kind, part in parts.items() if not part.count]:
             raise Unparseable(
@@ -181,20 +181,20 @@ class Fio(Workload):
             )
         if runtime_s <= 0:
             raise Unparseable("fio's report says that it took no time")
-        found = {_RATES[kind]: part.rate or part.count / runtime_s for kind, part in parts.items()}
+        figures = {_RATES[kind]: part.rate or part.count / runtime_s for kind, part in parts.items()}
         moved = {kind: part for kind, part in parts.items() if kind in _THROUGHPUT}
         for kind, part in moved.items():
             part.moved_blocks_of(options.block_size, kind)
-        found |= {_THROUGHPUT[kind]: part.bytes_per_s / 2**20 for kind, part in moved.items()}
+        figures |= {_THROUGHPUT[kind]: part.bytes_per_s / 2**20 for kind, part in moved.items()}
         histograms = {}
         for kind, part in parts.items():
             values, histograms[f"{kind}_latency"] = part.latencies()
-            found |= dict(zip(_fio.latency_metrics(f"{kind}_latency"), values, strict=True))
-        made = sum(part.count for part in moved.values())
+            figures |= dict(zip(_fio.latency_metrics(f"{kind}_latency"), values, strict=True))
+        requests = sum(part.count for part in moved.values())
         times = parts["read"].count * options.block_size / options.file_size if "read" in parts else 0.0
         return TrialResult(
-            tuple(Measurement(metric, found[metric]) for metric in self.metrics(options)),
-            Work(made / 1000, "1000_transactions"),
+            tuple(Measurement(metric, figures[metric]) for metric in self.metrics(options)),
+            Work(requests / 1000, "1000_transactions"),
             work_s=runtime_s,
             histograms=histograms,
             flags=read_again(times) if options.cold and not options.direct else (),

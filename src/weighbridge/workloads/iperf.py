@@ -14,7 +14,7 @@ from weighbridge.model.quantity import Duration, PacketSize, Rate
 from weighbridge.model.study import Role
 from weighbridge.model.trial import TrialResult
 from weighbridge.model.workload import Endpoint, Length, Workload, by_seconds
-from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, known, must_fit, resolved
+from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, known_bytes, must_fit, resolved
 
 THROUGHPUT = Metric("throughput", "Mbit/s", "higher")
 JITTER = Metric("jitter", "ms", "lower")
@@ -99,7 +99,7 @@ class Iperf(Workload):
 
     def packet_size(self, options: IperfOptions, at: Endpoint) -> int | None:
         """Bytes of a datagram's payload; None of TCP."""
-        return known(options.length or USUAL_PAYLOAD, at) if options.protocol == "udp" else None
+        return known_bytes(options.length or USUAL_PAYLOAD, at) if options.protocol == "udp" else None
 
     def expected_s(self, options: IperfOptions) -> float:
         """Seconds."""
@@ -158,8 +158,8 @@ def _sent(client: Completed, options: IperfOptions) -> list[_Stream]:
     """The client's rows. iperf ends with code 0 when it failed, and prints a row beside its complaint."""
     complaint = _COMPLAINT.search(client.stderr.decode(errors="replace"))
     if client.returncode != 0 or complaint:
-        said = complaint[0].strip()[:300] if complaint else client.last_words
-        raise ProgramFailed(f"iperf ended with code {client.returncode}: {said}")
+        why = complaint[0].strip()[:300] if complaint else client.last_words
+        raise ProgramFailed(f"iperf ended with code {client.returncode}: {why}")
     rows = _streams(client.text, options)
     if not rows and client.stderr.strip():
         raise ProgramFailed(f"iperf measured nothing: {client.last_words}")
@@ -185,10 +185,11 @@ def _without_a_lost_end(sent: list[_Stream], received: list[_Stream]) -> None:
     Then the last datagrams are lost, and its rate, jitter and loss are all wrong: seen with half of them lost are a
     loss of 0 % and a jitter of 266 ms.
     """
-    for there, here in zip(received, sent, strict=True):
-        if there.end > here.end * (1 + _LATE_SHARE) + _LATE_S:
+    for receiver, sender in zip(received, sent, strict=True):
+        if receiver.end > sender.end * (1 + _LATE_SHARE) + _LATE_S:
             raise ProgramFailed(
-                f"the end of the test did not reach iperf's server: it received for {there.end} s, not {here.end} s"
+                f"the end of the test did not reach iperf's server: it received for {receiver.end} s, "
+                f"not {sender.end} s"
             )
 
 

@@ -15,7 +15,7 @@ from weighbridge.model.quantity import PacketSize, Rate, Size
 from weighbridge.model.study import Role
 from weighbridge.model.trial import TrialResult
 from weighbridge.model.workload import Endpoint, Length, Workload, by_seconds
-from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, known, must_fit, resolved
+from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, known_bytes, must_fit, resolved
 from weighbridge.workloads._seconds import WholeSeconds
 
 THROUGHPUT = Metric("throughput", "Mbit/s", "higher")
@@ -100,7 +100,7 @@ class Iperf3(Workload):
 
     def packet_size(self, options: Iperf3Options, at: Endpoint) -> int | None:
         """Bytes of a datagram's payload; None of TCP."""
-        return known(options.length or USUAL_PAYLOAD, at) if options.protocol == "udp" else None
+        return known_bytes(options.length or USUAL_PAYLOAD, at) if options.protocol == "udp" else None
 
     def expected_s(self, options: Iperf3Options) -> float:
         """Seconds."""
@@ -111,7 +111,7 @@ class Iperf3(Workload):
         paced = options.protocol == "udp" or options.bitrate is not None
         if paced or options.omit or options.bidirectional:
             return by_seconds(1, THROUGHPUT.name)
-        return Length(_SHORTEST_S, "amount", lambda found: found[THROUGHPUT.name] * 1e6 / 8, _FEWEST)
+        return Length(_SHORTEST_S, "amount", lambda measured: measured[THROUGHPUT.name] * 1e6 / 8, _FEWEST)
 
     def asked_rate(self, options: Iperf3Options) -> Measurement | None:
         """The bitrate of all streams."""
@@ -128,12 +128,12 @@ class Iperf3(Workload):
         ``retransmits`` is absent where the sender's kernel does not count them, ``jitter`` where no datagram arrived.
         """
         document = _document(completed["client"])
-        found = _direction(document, options)
+        measurements = _direction(document, options)
         if options.bidirectional:
             back = _direction(document, options, _BACK)
-            found += tuple(replace(measured, metric=BACK[measured.metric]) for measured in back)
+            measurements += tuple(replace(measured, metric=BACK[measured.metric]) for measured in back)
         sent_s = options.duration if options.amount is None else _number(document, "sum_received", "seconds")
-        return TrialResult(found, work_s=sent_s + options.omit)  # the warm-up is work too
+        return TrialResult(measurements, work_s=sent_s + options.omit)  # the warm-up is work too
 
 
 def _arguments(options: Iperf3Options, at: Endpoint) -> tuple[str, ...]:
@@ -171,10 +171,10 @@ def _document(client: Completed) -> dict[str, Any]:
 
 
 def _sum(document: dict[str, Any], side: str) -> dict[str, Any]:
-    found = document["end"].get(side)
-    if not isinstance(found, dict):
+    total = document["end"].get(side)
+    if not isinstance(total, dict):
         raise Unparseable(f"iperf3's output has no end.{side}")
-    return found
+    return total
 
 
 def _number(document: dict[str, Any], side: str, key: str) -> float:
@@ -203,14 +203,14 @@ def _udp(document: dict[str, Any], sender: str, receiver: str) -> tuple[Measurem
     counted as sent less received. A smaller difference is the datagrams on their way when the test ended.
     """
     sent = _number(document, sender, "packets")
-    seen = _number(document, receiver, "packets")
+    accounted = _number(document, receiver, "packets")
     lost = _number(document, receiver, "lost_packets")
     percent = _number(document, receiver, "lost_percent")
     jitter = _number(document, receiver, "jitter_ms")
-    if seen < _ACCOUNTED * sent:
-        percent = 100 * (sent - seen + lost) / sent
-    found = [Measurement(JITTER, jitter)] if seen > 0 else []
-    return (*found, Measurement(LOSS, percent)) if sent > 0 else tuple(found)
+    if accounted < _ACCOUNTED * sent:
+        percent = 100 * (sent - accounted + lost) / sent
+    measurements = [Measurement(JITTER, jitter)] if accounted > 0 else []
+    return (*measurements, Measurement(LOSS, percent)) if sent > 0 else tuple(measurements)
 
 
 PLUGIN = Iperf3()

@@ -123,16 +123,16 @@ class Linpack(Workload):
 
     def parse(self, options: LinpackOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """All operations over all the time that they took. Raises ProgramFailed (a residual, too) or Unparseable."""
-        done = completed["solo"]
-        if done.returncode != 0:
-            raise ProgramFailed(f"hpcc ended with code {done.returncode}: {done.last_words}")
-        text = done.text
+        solo = completed["solo"]
+        if solo.returncode != 0:
+            raise ProgramFailed(f"hpcc ended with code {solo.returncode}: {solo.last_words}")
+        text = solo.text
         residuals = _RESIDUAL.findall(text)
         if wrong := [value for value, verdict in residuals if verdict != "PASSED"]:
             raise ProgramFailed(f"HPL's solution is wrong: its residual is {wrong[0]}, and at most 16 passes")
         speeds = [float(speed) for size, block, speed in _RUN.findall(text) if _is(options, size, block)]
-        if told := _ERROR.search(text):
-            raise ProgramFailed(f"HPL: {told[1]}")
+        if complaint := _ERROR.search(text):
+            raise ProgramFailed(f"HPL: {complaint[1]}")
         if "\nSuccess=0\n" in text:
             raise ProgramFailed("hpcc says that one of its tests did not succeed")
         runs = {len(speeds), len(residuals)}

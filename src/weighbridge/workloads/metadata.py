@@ -82,8 +82,8 @@ class Metadata(Workload):
         """An empty folder for create, the files for delete; both are on the disk before a trial begins."""
         if options.operation == "stat":
             return None
-        made = _making(options, at, "filedelete") if options.operation == "delete" else Command(("true",))
-        return made.wrapped("sh", "-c", _AFRESH, "restore", _folder(options, at))
+        command = _making(options, at, "filedelete") if options.operation == "delete" else Command(("true",))
+        return command.wrapped("sh", "-c", _AFRESH, "restore", _folder(options, at))
 
     def command(self, role: Role, options: MetadataOptions, at: Endpoint) -> Command:
         """fio with the engine of the operation."""
@@ -97,9 +97,11 @@ class Metadata(Workload):
 
     def parse(self, options: MetadataOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """What fio reports; percentiles from its histogram. Raises ProgramFailed or Unparseable."""
-        part = _fio.Part(_fio.jobs(completed["solo"]).get(_fio.JOB, {}), "read", "clat_ns")  # fio counts all as reads
-        if part.count != (asked := options.jobs * options.files):
-            raise Unparseable(f"fio's report has {part.count} files, and not {asked}")
+        part = _fio.RequestFigures(
+            _fio.jobs(completed["solo"]).get(_fio.JOB, {}), "read", "clat_ns"
+        )  # fio counts all as reads
+        if part.count != (file_count := options.jobs * options.files):
+            raise Unparseable(f"fio's report has {part.count} files, and not {file_count}")
         values, histogram = part.latencies()
         return TrialResult(
             tuple(Measurement(metric, value) for metric, value in zip(_LATENCY, values, strict=True)),

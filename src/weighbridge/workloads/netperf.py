@@ -14,7 +14,7 @@ from weighbridge.model.quantity import PacketSize
 from weighbridge.model.study import Role
 from weighbridge.model.trial import TrialResult
 from weighbridge.model.workload import Endpoint, Length, Workload, by_seconds
-from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, PacketBytes, known, must_fit, resolved
+from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, PacketBytes, known_bytes, must_fit, resolved
 from weighbridge.workloads._seconds import WholeSeconds
 
 RATE = Metric("rate", "1/s", "higher")
@@ -126,7 +126,7 @@ class Netperf(Workload):
         """Bytes of a datagram's payload, of request and response the larger; None of TCP."""
         if not options.udp:
             return None
-        sizes = [known(size, at) for size in options.sizes]
+        sizes = [known_bytes(size, at) for size in options.sizes]
         return None if None in sizes else max(size for size in sizes if size is not None)
 
     def expected_s(self, options: NetperfOptions) -> float:
@@ -137,7 +137,7 @@ class Netperf(Workload):
         """Of TCP_RR, by its transactions; of UDP a test by count would wait for a lost message for ever."""
         if options.test != "TCP_RR":
             return by_seconds(1, (RATE if options.transactions else THROUGHPUT).name)
-        return Length(_SHORTEST_S, "count", lambda found: found[RATE.name], shortens_warm_up=True)
+        return Length(_SHORTEST_S, "count", lambda measured: measured[RATE.name], shortens_warm_up=True)
 
     def parse(self, options: NetperfOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """What netperf printed, and ``one_way_latency`` from its rate. Raises ProgramFailed or Unparseable.
@@ -149,10 +149,10 @@ class Netperf(Workload):
             raise ProgramFailed(f"netperf ended with code {client.returncode}: {client.last_words}")
         if not options.transactions:
             return TrialResult((Measurement(THROUGHPUT, _stream(client.text)),))
-        found = {key: _number(client.text, key) for key in _TRANSACTIONS}
-        rate = found["TRANSACTION_RATE"]
-        _without_a_stall(rate, found["MEAN_LATENCY"])
-        latencies = (Measurement(metric, found[key]) for key, metric in LATENCIES.items())
+        figures = {key: _number(client.text, key) for key in _TRANSACTIONS}
+        rate = figures["TRANSACTION_RATE"]
+        _without_a_stall(rate, figures["MEAN_LATENCY"])
+        latencies = (Measurement(metric, figures[key]) for key, metric in LATENCIES.items())
         measured = (Measurement(RATE, rate), *latencies, Measurement(ONE_WAY_LATENCY, 1e3 / rate / 2))
         return TrialResult(measured, work_s=options.count / rate if options.count is not None else None)
 

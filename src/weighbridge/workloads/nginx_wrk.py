@@ -145,11 +145,11 @@ class NginxWrk(Workload):
 
 def _client(options: NginxWrkOptions, at: Endpoint, connections: int, seconds: float) -> Command:
     """wrk, for a time. It counts whole seconds; interrupted before, it ends as it does after them (wrk.c, main)."""
-    whole = seconds.is_integer()
+    is_whole = seconds.is_integer()
     argv: tuple[str, ...] = (
-        () if whole else ("timeout", "--foreground", "--preserve-status", "--signal=INT", f"{seconds:g}")
+        () if is_whole else ("timeout", "--foreground", "--preserve-status", "--signal=INT", f"{seconds:g}")
     )
-    longest = seconds if whole else _longest_s(seconds)
+    longest = seconds if is_whole else _longest_s(seconds)
     argv += ("wrk", "-s", "/dev/stdin", "-t", str(options.used_threads), "-c", str(connections))
     argv += ("-d", f"{longest:.0f}s", "--timeout", f"{options.timeout:.0f}s", "--latency", _nginx.url(options, at))
     return Command(argv, deadline_s=longest + 60, stdin=_SCRIPT.read_bytes())
@@ -169,15 +169,15 @@ def _must_have_been_interrupted(options: NginxWrkOptions, line: Mapping[str, flo
 def _line(client: Completed) -> dict[str, float]:
     """The numbers of the script's line, which is the last one."""
     if client.returncode != 0:
-        said = client.last_words
-        if said.startswith("unable to connect") and said.lower().endswith(_UNANSWERED):
-            raise Broke(f"the server takes no connection: wrk was {said}")
-        raise ProgramFailed(f"wrk ended with code {client.returncode}: {said}")
+        last_words = client.last_words
+        if last_words.startswith("unable to connect") and last_words.lower().endswith(_UNANSWERED):
+            raise Broke(f"the server takes no connection: wrk was {last_words}")
+        raise ProgramFailed(f"wrk ended with code {client.returncode}: {last_words}")
     try:
         line: Any = json.loads((client.text.splitlines() or [""])[-1], parse_int=float)
     except (ValueError, RecursionError) as error:
         raise Unparseable(f"wrk's output does not end with a line of JSON: {client.last_words}") from error
-    wanted = (
+    keys = (
         "requests",
         "duration_us",
         "bytes",
@@ -186,25 +186,25 @@ def _line(client: Completed) -> dict[str, float]:
         *(f"{key}_us" for key in LATENCIES),
         *ERRORS,
     )
-    for key in wanted:
+    for key in keys:
         value = line.get(key) if isinstance(line, dict) else None
         least = -1 if key == "ports" else 0
         if not isinstance(value, float) or not math.isfinite(value) or value < least:
             raise Unparseable(f"wrk's line has no usable {key} (it is {json.dumps(value)[:40]})")
     if not line["duration_us"]:
         raise Unparseable("wrk's line says that it took no time")
-    return {key: line[key] for key in wanted}
+    return {key: line[key] for key in keys}
 
 
 def _must_be_the_servers_fault(options: NginxWrkOptions, line: Mapping[str, float]) -> None:
     """Raise ProgramFailed where wrk could not open its connections for want of something of its own."""
     if not line["connect"]:
         return
-    wanted = f"wrk could not open {line['connect']:.0f} of {options.connections} connections"
+    failure = f"wrk could not open {line['connect']:.0f} of {options.connections} connections"
     if line["out_of_files"]:
-        raise ProgramFailed(f"{wanted}: it ran out of file descriptors (see ulimit -n)")
+        raise ProgramFailed(f"{failure}: it ran out of file descriptors (see ulimit -n)")
     if 0 <= line["ports"] < options.connections:
-        raise ProgramFailed(f"{wanted}: it may use {line['ports']:.0f} ports (net.ipv4.ip_local_port_range)")
+        raise ProgramFailed(f"{failure}: it may use {line['ports']:.0f} ports (net.ipv4.ip_local_port_range)")
 
 
 def _must_not_have_broken(options: NginxWrkOptions, line: Mapping[str, float], server: Completed | None) -> None:
@@ -212,15 +212,18 @@ def _must_not_have_broken(options: NginxWrkOptions, line: Mapping[str, float], s
 
     An answer that came too late or says that it failed is among the requests; other errors are not.
     """
-    said = _nginx.limit_met(server)
+    server_limit = _nginx.limit_met(server)
     failed = sum(line[key] for key in ERRORS)
-    tried = line["requests"] + line["connect"] + line["read"] + line["write"]
+    attempts = line["requests"] + line["connect"] + line["read"] + line["write"]
     if not line["requests"]:
-        why = said or (f"{failed:.0f} errors" if failed else "nginx does not answer")
+        why = server_limit or (f"{failed:.0f} errors" if failed else "nginx does not answer")
         raise Broke(f"{why}; no request was answered over {options.connections} connections")
-    if (said and failed) or failed > tried / 2:
+    if (server_limit and failed) or failed > attempts / 2:
         kinds = ", ".join(f"{key} {line[key]:.0f}" for key in ERRORS if line[key])
-        raise Broke(f"{said}{'; ' if said else ''}{failed / tried:.0%} of {tried:.0f} requests failed ({kinds})")
+        raise Broke(
+            f"{server_limit}{'; ' if server_limit else ''}{failed / attempts:.0%} of {attempts:.0f} requests failed "
+            f"({kinds})"
+        )
 
 
 PLUGIN = NginxWrk()

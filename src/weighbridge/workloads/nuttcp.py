@@ -13,7 +13,7 @@ from weighbridge.model.quantity import PacketSize, Rate
 from weighbridge.model.study import Role
 from weighbridge.model.trial import TrialResult
 from weighbridge.model.workload import Endpoint, Length, Workload, by_seconds
-from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, known, must_fit, resolved
+from weighbridge.workloads._packet import LARGEST_PAYLOAD, USUAL_PAYLOAD, known_bytes, must_fit, resolved
 from weighbridge.workloads._seconds import WholeSeconds
 
 THROUGHPUT = Metric("throughput", "Mbit/s", "higher")
@@ -93,7 +93,7 @@ class Nuttcp(Workload):
 
     def packet_size(self, options: NuttcpOptions, at: Endpoint) -> int | None:
         """Bytes of a datagram's payload; None of TCP."""
-        return known(options.length or USUAL_PAYLOAD, at) if options.protocol == "udp" else None
+        return known_bytes(options.length or USUAL_PAYLOAD, at) if options.protocol == "udp" else None
 
     def expected_s(self, options: NuttcpOptions) -> float:
         """Seconds."""
@@ -112,9 +112,9 @@ class Nuttcp(Workload):
 
         ``retransmits`` is absent where nuttcp does not print it (the sender's kernel does not count them).
         """
-        found = _line(completed["client"], options)
-        values = {THROUGHPUT: found["rate"], SENDER_CPU: found["tx"], RECEIVER_CPU: found["rx"]}
-        last = (RETRANSMITS, found["retrans"]) if options.protocol == "tcp" else (LOSS, found["loss"])
+        figures = _line(completed["client"], options)
+        values = {THROUGHPUT: figures["rate"], SENDER_CPU: figures["tx"], RECEIVER_CPU: figures["rx"]}
+        last = (RETRANSMITS, figures["retrans"]) if options.protocol == "tcp" else (LOSS, figures["loss"])
         printed = ((metric, value) for metric, value in (*values.items(), last) if value is not None)
         return TrialResult(tuple(Measurement(metric, float(value)) for metric, value in printed))
 
@@ -155,17 +155,17 @@ def _line(client: Completed, options: NuttcpOptions) -> dict[str, str | None]:
         raise ProgramFailed(f"nuttcp ended with code {client.returncode}: {complaint or client.last_words}")
     if "classic_mode" in complaint:
         raise ProgramFailed(f"nuttcp found no server at its control port: {complaint}")
-    found = _LINES[options.protocol].search(client.text)
-    if found is None:
+    match = _LINES[options.protocol].search(client.text)
+    if match is None:
         raise Unparseable(f"nuttcp's output has no whole line of results ({len(client.stdout)} bytes)")
-    seconds = float(found["seconds"])
+    seconds = float(match["seconds"])
     if seconds == 0:
         raise ProgramFailed("nuttcp transferred nothing: its data port is taken, or its server ended")
-    if options.protocol == "udp" and float(found["rate"]) > 0 and seconds > options.duration + _LATE_S:
+    if options.protocol == "udp" and float(match["rate"]) > 0 and seconds > options.duration + _LATE_S:
         raise ProgramFailed(
             f"the end of the test did not reach nuttcp's server: it waited until {seconds} s were over"
         )
-    return found.groupdict()
+    return match.groupdict()
 
 
 PLUGIN = Nuttcp()

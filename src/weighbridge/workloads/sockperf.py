@@ -13,7 +13,7 @@ from weighbridge.model.quantity import PacketSize
 from weighbridge.model.study import Role
 from weighbridge.model.trial import TrialResult
 from weighbridge.model.workload import Endpoint, Length, Workload, by_seconds
-from weighbridge.workloads._packet import LARGEST_PAYLOAD, known, must_fit, resolved
+from weighbridge.workloads._packet import LARGEST_PAYLOAD, known_bytes, must_fit, resolved
 from weighbridge.workloads._seconds import WholeSeconds
 
 MEAN = Metric("latency_mean", "us", "lower")
@@ -102,7 +102,7 @@ class Sockperf(Workload):
 
     def packet_size(self, options: SockperfOptions, at: Endpoint) -> int | None:
         """Bytes of a datagram's payload; None of TCP."""
-        return known(options.message_size, at) if options.protocol == "udp" else None
+        return known_bytes(options.message_size, at) if options.protocol == "udp" else None
 
     def expected_s(self, options: SockperfOptions) -> float:
         """Seconds."""
@@ -122,15 +122,15 @@ class Sockperf(Workload):
         ``loss`` is the answers that never came as a share of those that should have. Failures end with code 0.
         """
         text = _report(completed["client"])
-        found = [Measurement(MEAN, _figure(text, rf"====> avg-rtt= *{_NUMBER} \(std-dev=", "mean"))]
+        measurements = [Measurement(MEAN, _figure(text, rf"====> avg-rtt= *{_NUMBER} \(std-dev=", "mean"))]
         for level, metric in PERCENTILES.items():
             pattern = rf"^sockperf: ---> percentile {re.escape(level)} = *{_NUMBER}\n"
-            found.append(Measurement(metric, _figure(text, pattern, f"percentile {level}")))
+            measurements.append(Measurement(metric, _figure(text, pattern, f"percentile {level}")))
         if options.test == "under-load":
-            found.append(Measurement(RATE, _rate(text)))
+            measurements.append(Measurement(RATE, _rate(text)))
         if options.test == "under-load" and options.protocol == "udp":
-            found.append(Measurement(LOSS, _loss(text)))
-        return TrialResult(tuple(found))
+            measurements.append(Measurement(LOSS, _loss(text)))
+        return TrialResult(tuple(measurements))
 
 
 _VALID = r"^sockperf: \[Valid Duration\] RunTime="

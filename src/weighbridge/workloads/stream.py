@@ -39,7 +39,7 @@ class StreamOptions(Options):
     threads: Annotated[int, Field(ge=1, le=256, description="Threads that share the arrays")] = 1
 
 
-class Stream(Workload):
+class StreamBenchmark(Workload):
     """Each kernel's mean over some rounds, in MB (10^6 bytes) per second as STREAM counts; triad's best too.
 
     STREAM itself reports the best round. Under a CPU quota that hides the limit: a round that fits into the quota's
@@ -94,4 +94,4 @@ class Stream(Workload):
         return options.threads
 
 
-PLUGIN = Stream()
+PLUGIN = StreamBenchmark()

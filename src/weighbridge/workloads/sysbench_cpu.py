@@ -57,7 +57,7 @@ class SysbenchCpu(Workload):
 
     def length(self, options: SysbenchCpuOptions) -> Length:
         """By its events; every thread has one."""
-        return Length(_SHORTEST_S, "count", lambda found: found[EVENTS.name], options.threads)
+        return Length(_SHORTEST_S, "count", lambda measured: measured[EVENTS.name], options.threads)
 
     def parse(self, options: SysbenchCpuOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """Events per second, as printed (two decimals). Raises ProgramFailed or Unparseable."""

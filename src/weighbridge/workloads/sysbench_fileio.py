@@ -113,13 +113,13 @@ class SysbenchFileioOptions(Options):
         return self
 
     def _must_sync_nothing(self) -> None:
-        asked = {
+        sync_options = {
             f"fsync: {self.fsync}": self.fsync not in (_EVERY, "never"),
             "sync_mode: fdatasync": self.sync_mode != "fsync",
             f"extra_flags: {self.extra_flags}": self.extra_flags in ("sync", "dsync"),
         }
-        for option, given in asked.items():
-            if given:
+        for option, is_set in sync_options.items():
+            if is_set:
                 raise ValueError(f"{option} does nothing with mode {self.mode}, which writes nothing")
 
 
@@ -169,22 +169,25 @@ def figures(text: str) -> dict[Metric, float]:
     }
 
 
-def must_agree(options: SysbenchFileioOptions, found: Mapping[Metric, float], total_s: float, events: int) -> None:
+def must_agree(
+    options: SysbenchFileioOptions, figure_by_metric: Mapping[Metric, float], total_s: float, events: int
+) -> None:
     """Raise Unparseable unless the rates are those of the events, and of what was asked for."""
-    for metric, rate in ((READ_THROUGHPUT, found[READS]), (WRITE_THROUGHPUT, found[WRITES])):
+    for metric, rate in ((READ_THROUGHPUT, figure_by_metric[READS]), (WRITE_THROUGHPUT, figure_by_metric[WRITES])):
         mebibytes = rate * options.block_size / 2**20
-        if abs(found[metric] - mebibytes) > _ROUNDED * (1 + options.block_size / 2**20):
+        if abs(figure_by_metric[metric] - mebibytes) > _ROUNDED * (1 + options.block_size / 2**20):
             raise Unparseable(
-                f"sysbench's report has {found[metric]} MiB/s, but its requests are {mebibytes:.2f} MiB/s"
+                f"sysbench's report has {figure_by_metric[metric]} MiB/s, but its requests are {mebibytes:.2f} MiB/s"
             )
-    if any(found[metric] for metric in _not_asked_for(options)):
-        told = ", ".join(f"{found[metric]} {metric.name}/s" for metric in (READS, WRITES, FSYNCS))
-        raise Unparseable(f"sysbench's report of {options.mode} with fsync: {options.fsync} has {told}")
-    if options.synced == "all" and abs(found[FSYNCS] - found[WRITES]) > 2 * _ROUNDED:
+    if any(figure_by_metric[metric] for metric in _not_asked_for(options)):
+        rates = ", ".join(f"{figure_by_metric[metric]} {metric.name}/s" for metric in (READS, WRITES, FSYNCS))
+        raise Unparseable(f"sysbench's report of {options.mode} with fsync: {options.fsync} has {rates}")
+    if options.synced == "all" and abs(figure_by_metric[FSYNCS] - figure_by_metric[WRITES]) > 2 * _ROUNDED:
         raise Unparseable(
-            f"sysbench's report has {found[FSYNCS]} fsyncs/s for {found[WRITES]} writes/s, and not one each"
+            f"sysbench's report has {figure_by_metric[FSYNCS]} fsyncs/s for {figure_by_metric[WRITES]} writes/s, "
+            f"and not one each"
         )
-    _must_be_all(options, found, total_s, events)
+    _must_be_all(options, figure_by_metric, total_s, events)
 
 
 def _not_asked_for(options: SysbenchFileioOptions) -> Iterator[Metric]:
@@ -196,13 +199,19 @@ def _not_asked_for(options: SysbenchFileioOptions) -> Iterator[Metric]:
         yield FSYNCS
 
 
-def _must_be_all(options: SysbenchFileioOptions, found: Mapping[Metric, float], total_s: float, events: int) -> None:
+def _must_be_all(
+    options: SysbenchFileioOptions, figure_by_metric: Mapping[Metric, float], total_s: float, events: int
+) -> None:
     """Raise Unparseable unless the rates make the number of events in about the total time.
 
     An fsync is an event, but those at the end, of every file by each thread, and those within the writes of ``all``.
     sysbench takes its rates over the time until it reports, which is a little longer than the total time.
     """
-    rate = found[READS] + found[WRITES] + (0 if options.synced == "all" else found[FSYNCS])
+    rate = (
+        figure_by_metric[READS]
+        + figure_by_metric[WRITES]
+        + (0 if options.synced == "all" else figure_by_metric[FSYNCS])
+    )
     counted = events + (options.threads * options.files if options.synced_at_end else 0)
     took_s = counted / rate if rate else 0.0
     least_s, most_s = 0.999 * total_s - 3 * _ROUNDED * total_s / (rate or 1), 1.1 * total_s + 1
@@ -275,8 +284,8 @@ class SysbenchFileio(Workload):
         if options.mode == "seqwr":
             return None
         argv = ("sysbench", "fileio", *files(options), "prepare")
-        made = Command(argv, deadline_s=120 + options.file_size / _SLOW_DISK)
-        return made.wrapped("sh", "-c", _IN_FOLDER, "prepare", folder(options, at))
+        command = Command(argv, deadline_s=120 + options.file_size / _SLOW_DISK)
+        return command.wrapped("sh", "-c", _IN_FOLDER, "prepare", folder(options, at))
 
     def restore(self, options: SysbenchFileioOptions, at: Endpoint) -> Command | None:
         """An empty folder for seqwr; else what is not written yet is written, as it is before caches are emptied."""
@@ -287,7 +296,7 @@ class SysbenchFileio(Workload):
 
     def command(self, role: Role, options: SysbenchFileioOptions, at: Endpoint) -> Command:
         """sysbench in the folder of its files. Its deadline leaves time for the fsyncs at the end."""
-        made = _sysbench.command(
+        command = _sysbench.command(
             "fileio",
             options.threads,
             options.duration,
@@ -302,8 +311,8 @@ class SysbenchFileio(Workload):
             *_sysbench_latency.ASKED,
         )
         unwritten_s = options.file_size / _SLOW_DISK if options.writes else 0
-        made = replace(made, deadline_s=made.deadline_s + unwritten_s)
-        return made.wrapped("env", f"--chdir={folder(options, at)}")
+        command = replace(command, deadline_s=command.deadline_s + unwritten_s)
+        return command.wrapped("env", f"--chdir={folder(options, at)}")
 
     def expected_s(self, options: SysbenchFileioOptions) -> float:
         """Seconds."""
@@ -315,17 +324,17 @@ class SysbenchFileio(Workload):
         The work is its reads and writes.
         """
         text = _sysbench.report(completed["solo"])
-        found = figures(text)
+        figure_by_metric = figures(text)
         total_s, events = _sysbench.totals(text)
-        must_agree(options, found, total_s, events)
+        must_agree(options, figure_by_metric, total_s, events)
         histogram = _sysbench_latency.checked_latencies(text, events)
         total_ms = _sysbench.figure(text, rf"\n +sum: +{_sysbench.NUMBER}\n", "sum of latencies")
-        found |= {MEAN: total_ms / events, P95: histogram.percentile(95), P99: histogram.percentile(99)}
+        figure_by_metric |= {MEAN: total_ms / events, P95: histogram.percentile(95), P99: histogram.percentile(99)}
         metrics = self.metrics(options)
-        times = found[READS] * total_s * options.block_size / options.file_size
+        times = figure_by_metric[READS] * total_s * options.block_size / options.file_size
         return TrialResult(
-            tuple(Measurement(metric, found[metric]) for metric in metrics),
-            Work((found[READS] + found[WRITES]) * total_s / 1000, "1000_transactions"),
+            tuple(Measurement(metric, figure_by_metric[metric]) for metric in metrics),
+            Work((figure_by_metric[READS] + figure_by_metric[WRITES]) * total_s / 1000, "1000_transactions"),
             work_s=total_s,
             histograms={"latency": histogram.encoded()} if MEAN in metrics else {},
             flags=read_again(times) if options.cold and options.extra_flags != "direct" else (),

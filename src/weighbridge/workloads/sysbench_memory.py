@@ -80,14 +80,14 @@ class SysbenchMemory(Workload):
     def length(self, options: SysbenchMemoryOptions) -> Length:
         """By its blocks; every thread has one."""
         per_mib = 2**20 / options.block_size
-        return Length(_SHORTEST_S, "count", lambda found: found[BANDWIDTH.name] * per_mib, options.threads)
+        return Length(_SHORTEST_S, "count", lambda measured: measured[BANDWIDTH.name] * per_mib, options.threads)
 
     def parse(self, options: SysbenchMemoryOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """Bandwidth, as printed (two decimals). Raises ProgramFailed or Unparseable."""
         text = _sysbench.report(completed["solo"])
         pattern = rf" MiB transferred \( *{_sysbench.NUMBER} MiB/sec\)"
-        found = Measurement(BANDWIDTH, _sysbench.figure(text, pattern, "bandwidth"))
-        return TrialResult((found,), work_s=_sysbench.totals(text)[0] if options.count is not None else None)
+        bandwidth = Measurement(BANDWIDTH, _sysbench.figure(text, pattern, "bandwidth"))
+        return TrialResult((bandwidth,), work_s=_sysbench.totals(text)[0] if options.count is not None else None)
 
     def generator_threads(self, options: SysbenchMemoryOptions) -> int:
         """As many as it is told."""

@@ -24,7 +24,7 @@ _LARGEST_JSON = 16 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class SavedImage:
+class ImageArchive:
     """An open archive of an image: its configuration (OCI's ``config``), its layers, the lowest first."""
 
     archive: tarfile.TarFile
@@ -53,7 +53,7 @@ class SavedImage:
 
 
 @contextmanager
-def opened(path: str) -> Iterator[SavedImage]:
+def opened(path: str) -> Iterator[ImageArchive]:
     """Open an archive of one image; of several the first is taken.
 
     Raises Unavailable where it cannot be read, UserlandError where it is none, or damaged: while it is read, too.
@@ -64,7 +64,7 @@ def opened(path: str) -> Iterator[SavedImage]:
             text = _text(archive, manifest["Config"])
             config = json.loads(text).get("config") or {}
             layers = tuple(str(layer) for layer in manifest["Layers"])
-            yield SavedImage(archive, hashlib.sha256(text).hexdigest(), config, layers)
+            yield ImageArchive(archive, hashlib.sha256(text).hexdigest(), config, layers)
     except (FileNotFoundError, IsADirectoryError, PermissionError) as error:
         raise Unavailable(f"userland: the image {path} cannot be read: {error.strerror}") from error
     except _DAMAGED as error:
@@ -74,8 +74,8 @@ def opened(path: str) -> Iterator[SavedImage]:
 
 def unpack(path: str, tar: Path) -> None:
     """Write the files of a saved image as one archive. Raises as `opened` does."""
-    with opened(path) as image, tarfile.open(tar, "w", format=tarfile.PAX_FORMAT) as made:
-        write_merged(image.layer, len(image.layers), made)
+    with opened(path) as image, tarfile.open(tar, "w", format=tarfile.PAX_FORMAT) as merged:
+        write_merged(image.layer, len(image.layers), merged)
 
 
 def _text(archive: tarfile.TarFile, name: str) -> bytes:

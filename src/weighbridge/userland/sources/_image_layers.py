@@ -44,7 +44,7 @@ class _Content:
     written: str | None = None
 
 
-def write_merged(layer: OpenLayer, count: int, made: tarfile.TarFile) -> None:
+def write_merged(layer: OpenLayer, count: int, merged: tarfile.TarFile) -> None:
     """Write what is left of each of ``count`` layers under those above it, the lowest first.
 
     Raises KeyError where a hard link has no target.
@@ -52,7 +52,7 @@ def write_merged(layer: OpenLayer, count: int, made: tarfile.TarFile) -> None:
     names = [_names(layer, number) for number in range(count)]
     contents: dict[str, _Content] = {}
     for number in range(count):
-        _write(layer, number, names[number + 1 :], contents, made)
+        _write(layer, number, names[number + 1 :], contents, merged)
 
 
 def _names(layer: OpenLayer, number: int) -> _Names:
@@ -72,7 +72,7 @@ def _names(layer: OpenLayer, number: int) -> _Names:
 
 
 def _write(
-    layer: OpenLayer, number: int, above: list[_Names], contents: dict[str, _Content], made: tarfile.TarFile
+    layer: OpenLayer, number: int, above: list[_Names], contents: dict[str, _Content], merged: tarfile.TarFile
 ) -> None:
     with layer(number) as members:
         for member in members:
@@ -83,7 +83,7 @@ def _write(
             if member.isdir():
                 contents.pop(name, None)
                 if not hidden:
-                    made.addfile(_named(member, name))
+                    merged.addfile(_named(member, name))
                 continue
             old = contents.pop(name, None)
             if old is not None and old.written == name:
@@ -91,25 +91,25 @@ def _write(
             content = contents[_plain(member.linkname)] if member.islnk() else _Content(number, member)
             contents[name] = content
             if not hidden:
-                _write_content(layer, members, number, content, name, made)
+                _write_content(layer, members, number, content, name, merged)
 
 
 def _write_content(
-    layer: OpenLayer, members: tarfile.TarFile, number: int, content: _Content, name: str, made: tarfile.TarFile
+    layer: OpenLayer, members: tarfile.TarFile, number: int, content: _Content, name: str, merged: tarfile.TarFile
 ) -> None:
     about = _named(content.member, name)
     if content.written is not None:
         about.type, about.linkname, about.size = tarfile.LNKTYPE, f"./{content.written}", 0
-        made.addfile(about)
+        merged.addfile(about)
         return
     content.written = name
     if not content.member.isreg():
-        made.addfile(about)
+        merged.addfile(about)
     elif content.number == number:
-        made.addfile(about, members.extractfile(content.member))
+        merged.addfile(about, members.extractfile(content.member))
     else:
         with layer(content.number) as below:
-            made.addfile(about, below.extractfile(content.member))
+            merged.addfile(about, below.extractfile(content.member))
 
 
 def _named(member: tarfile.TarInfo, name: str) -> tarfile.TarInfo:

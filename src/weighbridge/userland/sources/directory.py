@@ -23,7 +23,7 @@ class DirectoryOptions(SourceOptions):
     path: Annotated[str, Field(min_length=1, description="A root file system"), ABSOLUTE, Brings.FILE]
 
 
-class Directory(UserlandSource):
+class DirectoryRoot(UserlandSource):
     """Its files are read, and never changed."""
 
     kind = "directory"
@@ -35,16 +35,18 @@ class Directory(UserlandSource):
         top = Path(options.path)
         if not top.is_dir():
             raise Unavailable(f"userland: there is no directory {options.path}")
-        seen = hashlib.sha256(b"directory")
+        digest = hashlib.sha256(b"directory")
         for folder, folders, files in os.walk(top):
             folders.sort()
             for name in sorted((*folders, *files)):
                 path = Path(folder, name)
                 about = path.lstat()
-                whole = not stat.S_ISDIR(about.st_mode)  # those of a folder say only that something in it changed
+                is_no_folder = not stat.S_ISDIR(
+                    about.st_mode
+                )  # those of a folder say only that something in it changed
                 what = (str(path.relative_to(top)), about.st_mode, about.st_uid, about.st_gid)
-                seen.update(repr((*what, about.st_size * whole, about.st_mtime_ns * whole)).encode())
-        return seen.hexdigest()[:16]
+                digest.update(repr((*what, about.st_size * is_no_folder, about.st_mtime_ns * is_no_folder)).encode())
+        return digest.hexdigest()[:16]
 
     def build(
         self, options: Any, spec: UserlandSpec, work: Path, cache: Path, say: Callable[[str], None]
@@ -54,4 +56,4 @@ class Directory(UserlandSource):
         return {}
 
 
-PLUGIN = Directory()
+PLUGIN = DirectoryRoot()

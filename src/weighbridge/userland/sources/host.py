@@ -18,7 +18,7 @@ _NOT_LAYERED = ("/", "/tmp", "/run", "/proc", "/sys", "/dev")  # noqa: S108
 """What every site has of its own."""
 
 
-class HostOptions(SourceOptions):
+class HostRootOptions(SourceOptions):
     """``folder`` is where programs start: each site can write to it, in memory, and it stays as it is.
 
     Everything else of this machine is read-only, and /tmp and /run are empty. ``env`` are variables of the programs,
@@ -41,7 +41,7 @@ class HostRoot(UserlandSource):
 
     kind = "host"
     summary = "the programs that are installed on this machine, for sites of this machine"
-    options = HostOptions
+    options = HostRootOptions
     packed = False
 
     def existing(self, options: Any) -> Userland:

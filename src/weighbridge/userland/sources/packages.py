@@ -48,17 +48,17 @@ class Packages(UserlandSource):
     shared = True
 
     def key(self, options: Any, spec: UserlandSpec) -> str:
-        """What is asked for, not what came of it."""
-        asked: dict[str, object] = {
+        """Return a digest of the suite, packages and projects that are asked for, not of their versions."""
+        inputs: dict[str, object] = {
             "suite": SUITE, "components": COMPONENTS, "builder": BUILDER, "packages": _packages(spec),
         }  # fmt: skip
         if spec.maven:
-            asked["maven"] = {project: jars.key_of(project) for project in spec.maven}
+            inputs["maven"] = {project: jars.key_of(project) for project in spec.maven}
         if spec.golang:
-            asked["golang"] = {project: go_programs.key_of(project) for project in spec.golang}
+            inputs["golang"] = {project: go_programs.key_of(project) for project in spec.golang}
         if spec.c:
-            asked["c"] = {project: c_programs.key_of(project) for project in spec.c}
-        return hashlib.sha256(json.dumps(asked, sort_keys=True).encode()).hexdigest()[:16]
+            inputs["c"] = {project: c_programs.key_of(project) for project in spec.c}
+        return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:16]
 
     def cannot_build(self, options: Any, spec: UserlandSpec, cache: Path) -> tuple[str, str] | None:
         """Programs or keys that this machine lacks, or subordinate ids that this user does."""

@@ -47,22 +47,22 @@ NOT_FOUND, NOT_STARTED = 127, 126
 """The codes of a shell for a program that is not there, and one that cannot be started."""
 
 
-def failure_of(done: Completed, *, shell: bool) -> str:
+def failure_of(completed: Completed, *, shell: bool) -> str:
     """Return one sentence about a program that ended with another code than 0; with its last words."""
-    if done.returncode == NOT_FOUND and shell:
-        found = _NOT_FOUND.search(_end(done.stderr))
-        if found:
-            return f"the program {found[1]} is not in the userland"
-    how = f"signal {-done.returncode}" if done.returncode < 0 else f"code {done.returncode}"
-    why = reason(done)
-    told = f"{why}: " if why else ""
-    return f"{done.argv[0]} ended with {how}: {told}{done.last_words}"
+    if completed.returncode == NOT_FOUND and shell:
+        match = _NOT_FOUND.search(_end(completed.stderr))
+        if match:
+            return f"the program {match[1]} is not in the userland"
+    how = f"signal {-completed.returncode}" if completed.returncode < 0 else f"code {completed.returncode}"
+    meaning = reason(completed)
+    prefix = f"{meaning}: " if meaning else ""
+    return f"{completed.argv[0]} ended with {how}: {prefix}{completed.last_words}"
 
 
-def reason(done: Completed) -> str:
+def reason(completed: Completed) -> str:
     """Return what the program's end is known to mean; empty where it is not known."""
-    said = _end(done.stderr) + "\n" + _end(done.stdout)
-    return next((meaning for pattern, meaning in _TOLD if pattern.search(said)), "")
+    output = _end(completed.stderr) + "\n" + _end(completed.stdout)
+    return next((meaning for pattern, meaning in _TOLD if pattern.search(output)), "")
 
 
 def _end(printed: bytes) -> str:
@@ -169,15 +169,15 @@ class OwnCommand(Workload):
 
         Where nobody told what it used, the metrics of that are left out.
         """
-        done = completed["solo" if options.server is None else "client"]
-        if done.returncode != 0:
-            raise ProgramFailed(failure_of(done, shell=options.shell))
-        if done.left_running:
+        program = completed["solo" if options.server is None else "client"]
+        if program.returncode != 0:
+            raise ProgramFailed(failure_of(program, shell=options.shell))
+        if program.left_running:
             raise ProgramFailed(_FORKED_AWAY)
-        read = read_metrics(options.metrics, done)
+        read = read_metrics(options.metrics, program)
         if options.adapter is not None:
-            read += options.adapter.read(done.stdout, done.stderr)
-        return TrialResult((*read, Measurement(TIME, done.duration_s), *_use(done)))
+            read += options.adapter.read(program.stdout, program.stderr)
+        return TrialResult((*read, Measurement(TIME, program.duration_s), *_use(program)))
 
 
 def _command(options: CommandOptions, key: str, at: Endpoint) -> Command:
@@ -186,13 +186,13 @@ def _command(options: CommandOptions, key: str, at: Endpoint) -> Command:
     return Command(dict(options.templates())[key].argv(values), options.deadline)
 
 
-def _use(done: Completed) -> Iterator[Measurement]:
-    if done.usage is None:
+def _use(completed: Completed) -> Iterator[Measurement]:
+    if completed.usage is None:
         return
-    yield Measurement(CPU_USER, done.usage.cpu_user_s)
-    yield Measurement(CPU_SYSTEM, done.usage.cpu_system_s)
-    yield Measurement(PEAK_MEMORY, done.usage.peak_memory / 2**20)
-    yield Measurement(CONTEXT_SWITCHES, float(done.usage.switches + done.usage.preemptions))
+    yield Measurement(CPU_USER, completed.usage.cpu_user_s)
+    yield Measurement(CPU_SYSTEM, completed.usage.cpu_system_s)
+    yield Measurement(PEAK_MEMORY, completed.usage.peak_memory / 2**20)
+    yield Measurement(CONTEXT_SWITCHES, float(completed.usage.switches + completed.usage.preemptions))
 
 
 PLUGIN = OwnCommand()

@@ -59,16 +59,16 @@ class _BoundedMatch(Match):
     """`match()` of RFC 9535. Raises TimeoutError."""
 
     def __call__(self, value: object, pattern: object) -> bool:
-        found: Any = self.check_cache(pattern) if isinstance(value, str) and isinstance(pattern, str) else None
-        return found is not None and bool(found.fullmatch(value, timeout=MATCHING_S))
+        compiled: Any = self.check_cache(pattern) if isinstance(value, str) and isinstance(pattern, str) else None
+        return compiled is not None and bool(compiled.fullmatch(value, timeout=MATCHING_S))
 
 
 class _BoundedSearch(Search):
     """`search()` of RFC 9535. Raises TimeoutError."""
 
     def __call__(self, value: object, pattern: object) -> bool:
-        found: Any = self.check_cache(pattern) if isinstance(value, str) and isinstance(pattern, str) else None
-        return found is not None and bool(found.search(value, timeout=MATCHING_S))
+        compiled: Any = self.check_cache(pattern) if isinstance(value, str) and isinstance(pattern, str) else None
+        return compiled is not None and bool(compiled.search(value, timeout=MATCHING_S))
 
 
 class MetricOptions(Options):
@@ -103,11 +103,11 @@ class MetricOptions(Options):
         return Metric(name, self.unit, self.better)
 
 
-def read_metrics(metrics: Mapping[str, MetricOptions], done: Completed) -> tuple[Measurement, ...]:
+def read_metrics(metrics: Mapping[str, MetricOptions], completed: Completed) -> tuple[Measurement, ...]:
     """Return the value of each metric. Raises Unparseable with a sentence that names the first that has none."""
-    printed = {"stdout": done.text, "stderr": done.stderr.decode(errors="replace")}
+    printed = {"stdout": completed.text, "stderr": completed.stderr.decode(errors="replace")}
     documents: dict[str, Any] = {}
-    found = []
+    measurements = []
     for name, options in metrics.items():
         where, text = _STREAMS[options.stream], printed[options.stream]
         if options.path is not None:
@@ -116,8 +116,8 @@ def read_metrics(metrics: Mapping[str, MetricOptions], done: Completed) -> tuple
             value = _by_path(options.path, documents[options.stream], name, where)
         else:
             value = _by_regex(options.regex or "", text, name, where)
-        found.append(Measurement(options.metric(name), value))
-    return tuple(found)
+        measurements.append(Measurement(options.metric(name), value))
+    return tuple(measurements)
 
 
 def _document(text: str, name: str, where: str) -> Any:
@@ -126,8 +126,8 @@ def _document(text: str, name: str, where: str) -> Any:
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        told = "it nests too deeply" if isinstance(error, RecursionError) else str(error)
-        raise Unparseable(f"metric {name}: {where} is not JSON ({told})") from None
+        why = "it nests too deeply" if isinstance(error, RecursionError) else str(error)
+        raise Unparseable(f"metric {name}: {where} is not JSON ({why})") from None
 
 
 def _by_path(path: str, document: Any, name: str, where: str) -> float:
@@ -145,7 +145,7 @@ def _by_path(path: str, document: Any, name: str, where: str) -> float:
 
 def _by_regex(regex: str, text: str, name: str, where: str) -> float:
     try:
-        values = [found[1] for found in _regex(regex).finditer(text, timeout=MATCHING_S)]
+        values = [match[1] for match in _regex(regex).finditer(text, timeout=MATCHING_S)]
     except TimeoutError:
         raise Unparseable(_endless(f"metric {name}: /{regex}/", where)) from None
     value = _only(values, f"metric {name}: /{regex}/", where)

@@ -197,11 +197,11 @@ class CommandOptions(Options):
         for name in self.parameters:
             if name in OF_A_SERVER or name in type(self).model_fields:
                 raise ValueError(f"parameters: '{name}' has a meaning already: take another name")
-        known = (*(OF_A_SERVER if self.server is not None else ()), *self.parameters)
+        allowed = (*(OF_A_SERVER if self.server is not None else ()), *self.parameters)
         used: set[str] = set()
         for key, template in self.templates():
             try:
-                problem = unknown_placeholder(template, known)
+                problem = unknown_placeholder(template, allowed)
                 used |= {*template.placeholders()}
             except ValueError as error:
                 problem = str(error)

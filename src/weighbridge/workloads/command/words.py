@@ -45,7 +45,7 @@ class Template:
     def placeholders(self) -> Iterator[str]:
         """The names in braces, in their order."""
         for word in self.words():
-            yield from (found[1] for found in _PLACEHOLDER.finditer(word) if found[0] not in _BRACES)
+            yield from (match[1] for match in _PLACEHOLDER.finditer(word) if match[0] not in _BRACES)
 
     def argv(self, values: Mapping[str, str]) -> tuple[str, ...]:
         """The arguments. Every placeholder has a value."""
@@ -60,14 +60,14 @@ def place_values(at: Endpoint) -> dict[str, str]:
     return {"address": at.address, "port": str(at.port), "data_port": str(at.data_port), "listen": at.listen}
 
 
-def unknown_placeholder(template: Template, known: tuple[str, ...]) -> str:
+def unknown_placeholder(template: Template, allowed: tuple[str, ...]) -> str:
     """A sentence about the first placeholder that is not known; empty where all are."""
     for name in template.placeholders():
-        if name in known:
+        if name in allowed:
             continue
         if name in OF_A_SERVER:
             return f"'{{{name}}}' is where a server is, and there is none: write 'server' and 'client', not 'run'"
-        written = ", ".join(f"{{{each}}}" for each in known) or "none"
+        written = ", ".join(f"{{{each}}}" for each in allowed) or "none"
         return f"unknown placeholder '{{{name:.40}}}' (known: {written}); a brace itself is written '{{{{' or '}}}}'"
     return ""
 
@@ -81,4 +81,4 @@ def _checked(words: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _filled(word: str, values: Mapping[str, str]) -> str:
-    return _PLACEHOLDER.sub(lambda found: _BRACES.get(found[0]) or values[found[1]], word)
+    return _PLACEHOLDER.sub(lambda match: _BRACES.get(match[0]) or values[match[1]], word)

@@ -176,7 +176,7 @@ class MysqlOltp(Workload):
 
     def length(self, options: MysqlOltpOptions) -> Length:
         """By its transactions, of which each thread has some: the first ones wait for one another."""
-        return Length(_SHORTEST_S, "count", lambda found: found[TRANSACTIONS.name], _EACH * options.threads)
+        return Length(_SHORTEST_S, "count", lambda measured: measured[TRANSACTIONS.name], _EACH * options.threads)
 
     def parse(self, options: MysqlOltpOptions, completed: Mapping[str, Completed]) -> TrialResult:
         """What sysbench printed; percentiles from its histogram. Raises Broke, ProgramFailed or Unparseable.
@@ -184,18 +184,18 @@ class MysqlOltp(Workload):
         The work is the transactions that it counted; its CPU time is that of connecting too.
         """
         client = completed["client"]
-        if told := _sysbench.fatal(client):
-            raise mysql.explained(client, told, completed["server"], f"{options.threads} threads")
+        if fatal_errors := _sysbench.fatal(client):
+            raise mysql.explained(client, fatal_errors, completed["server"], f"{options.threads} threads")
         text = _sysbench.report(client)
-        found = figures(text)
-        events, errors = _transactions(text), found[ERRORS]
+        figure_by_metric = figures(text)
+        events, errors = _transactions(text), figure_by_metric[ERRORS]
         if events < errors or not events:
             raise Broke(f"{errors:.0f} of {events + errors:.0f} transactions failed at {options.threads} threads")
         histogram = _sysbench_latency.checked_latencies(text, events)
         total = _sysbench.figure(text, rf"\n +sum: +{_sysbench.NUMBER}\n", "sum of latencies")
-        found |= {MEAN: total / events, P95: histogram.percentile(95), P99: histogram.percentile(99)}
+        figure_by_metric |= {MEAN: total / events, P95: histogram.percentile(95), P99: histogram.percentile(99)}
         return TrialResult(
-            tuple(Measurement(metric, found[metric]) for metric in self.metrics(options)),
+            tuple(Measurement(metric, figure_by_metric[metric]) for metric in self.metrics(options)),
             Work(events / 1000, "1000_transactions"),
             work_s=_sysbench.totals(text)[0] if options.count is not None else None,
             histograms={"latency": histogram.encoded()},
@@ -204,14 +204,14 @@ class MysqlOltp(Workload):
 
 def figures(text: str) -> dict[Metric, float]:
     """The rates and counts of a report of any of sysbench's SQL tests. Raises Unparseable."""
-    found: dict[Metric, float] = {}
+    figure_by_metric: dict[Metric, float] = {}
     for metric, label in ((TRANSACTIONS, "transactions"), (QUERIES, "queries")):
         pattern = rf"\n    {label}: +[0-9]+ +\({_sysbench.NUMBER} per sec\.\)\n"
-        found[metric] = _sysbench.figure(text, pattern, f"rate of {label}")
+        figure_by_metric[metric] = _sysbench.figure(text, pattern, f"rate of {label}")
     for metric, label in ((ERRORS, "ignored errors"), (RECONNECTS, "reconnects")):
         pattern = rf"\n    {label}: +([0-9]{{1,15}}) +\([0-9.]+ per sec\.\)\n"
-        found[metric] = _sysbench.figure(text, pattern, label)
-    return found
+        figure_by_metric[metric] = _sysbench.figure(text, pattern, label)
+    return figure_by_metric
 
 
 def _transactions(text: str) -> float:

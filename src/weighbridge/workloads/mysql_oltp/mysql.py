@@ -71,8 +71,8 @@ _SLOW_START = re.compile(r"Worker threads failed to initialize within ([0-9]+) s
 
 def template(server: Server, tables: int, rows: int) -> str:
     """The folder of the data that trials start from, named after everything that was asked for."""
-    asked = repr((server, tables, rows)).encode() + _PREPARE
-    return f"{DATA}/{server}-{tables}x{rows}-{hashlib.sha256(asked).hexdigest()[:12]}"
+    inputs = repr((server, tables, rows)).encode() + _PREPARE
+    return f"{DATA}/{server}-{tables}x{rows}-{hashlib.sha256(inputs).hexdigest()[:12]}"
 
 
 def prepare(server: Server, tables: int, rows: int, at: Endpoint) -> Command:
@@ -95,16 +95,16 @@ def serve(server: Server, at: Endpoint, *settings: str) -> tuple[str, ...]:
     return (PROGRAMS[server], f"--defaults-file={SETTINGS}", f"--datadir={WORK}", *network, *settings, *own)
 
 
-def explained(client: Completed, told: Sequence[str], server: Completed, load: str) -> TrialFailure:
-    """What the fatal errors that sysbench ``told`` of are: Broke where a living server refused the ``load``.
+def explained(client: Completed, fatal_errors: Sequence[str], server: Completed, load: str) -> TrialFailure:
+    """The failure that sysbench's ``fatal_errors`` mean: Broke where a living server refused the ``load``.
 
     ServerDied where the server had ended: the client of one in a container may end before anybody sees that.
     ProgramFailed for anything else, first of all where the client's own means did not suffice.
     """
     if fault := _OWN_FAULT.search(client.text):
         return ProgramFailed(f"sysbench cannot make the connections of {load}: {fault[0]}")
-    coded = next(((int(code[1]), line) for line in told if (code := _CODE.search(line))), None)
-    number, line = coded or (0, told[0])
+    coded = next(((int(code[1]), line) for line in fatal_errors if (code := _CODE.search(line))), None)
+    number, line = coded or (0, fatal_errors[0])
     refusal = Broke(f"{_LIMITS.get(number, 'it failed')} at {load} ({line[:300]})")
     if number in _LIMITS and number < _CLIENT_S_OWN:
         return refusal

@@ -50,10 +50,14 @@ class NginxVegetaOptions(NginxOptions):
 
     @model_validator(mode="before")
     @classmethod
-    def _a_rate_unless_it_is_searched(cls, given: object) -> object:
-        if isinstance(given, Mapping) and given.get("rate") is None and given.get("objective") is None:
-            return {**given, "rate": 1000}
-        return given
+    def _a_rate_unless_it_is_searched(cls, raw_options: object) -> object:
+        if (
+            isinstance(raw_options, Mapping)
+            and raw_options.get("rate") is None
+            and raw_options.get("objective") is None
+        ):
+            return {**raw_options, "rate": 1000}
+        return raw_options
 
     @model_validator(mode="after")
     def _one_of_both(self) -> "NginxVegetaOptions":
@@ -144,12 +148,12 @@ class NginxVegeta(Workload):
         Latency is from the planned send, and the work is answered requests. A search, whose rates differ, has neither
         work nor histogram, and works as long as it runs. Flags tell where the generator was the limit.
         """
-        said = _nginx.limit_met(completed.get("server"))
+        server_limit = _nginx.limit_met(completed.get("server"))
         if options.objective is not None:
             client = completed["client"]
-            rate, flags = vegeta.searched(client, options.objective, options.percentile, said)
+            rate, flags = vegeta.searched(client, options.objective, options.percentile, server_limit)
             return TrialResult((Measurement(RATE_AT_OBJECTIVE, rate),), work_s=client.duration_s, flags=flags)
-        attack = vegeta.attack(completed["client"], float(options.rate or 0), said)
+        attack = vegeta.attack(completed["client"], float(options.rate or 0), server_limit)
         values = {
             **{metric: attack[f"{key}_ns"] / 1e6 for key, metric in LATENCIES.items()},
             REQUESTS: attack["answered"] / attack["seconds"],

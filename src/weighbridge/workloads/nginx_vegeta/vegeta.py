@@ -28,22 +28,24 @@ _LATE = 0.01
 """The share of requests from which lateness is flagged: the 99th percentile may be made of them."""
 
 
-def attack(client: Completed, rate: float, said: str) -> dict[str, Any]:
+def attack(client: Completed, rate: float, server_limit: str) -> dict[str, Any]:
     """The one attack at this rate, whole and without contradiction. Times in nanoseconds.
 
-    ``said`` is what the server told of a limit. Raises Broke where nothing or less than half was answered,
-    ProgramFailed where the generator did not keep the rate by itself, Unparseable.
+    ``server_limit`` is what the server said of one that it met. Raises Broke where nothing or less than half was
+    answered, ProgramFailed where the generator did not keep the rate by itself, Unparseable.
     """
-    found = _attack(_last(client, "attack"))
-    if found["rate"] != rate:
-        raise Unparseable(f"the generator's line is about {_plain(found['rate'])} requests/s, not {_plain(rate)}")
-    _must_have_kept_its_rate(found)
-    _must_not_have_broken(found, said)
-    _must_match_its_histogram(found)
-    return found
+    figures = _attack(_last(client, "attack"))
+    if figures["rate"] != rate:
+        raise Unparseable(f"the generator's line is about {_plain(figures['rate'])} requests/s, not {_plain(rate)}")
+    _must_have_kept_its_rate(figures)
+    _must_not_have_broken(figures, server_limit)
+    _must_match_its_histogram(figures)
+    return figures
 
 
-def searched(client: Completed, objective_s: float, share: float, said: str) -> tuple[float, tuple[Flag, ...]]:
+def searched(
+    client: Completed, objective_s: float, share: float, server_limit: str
+) -> tuple[float, tuple[Flag, ...]]:
     """The rate that a search found, in requests/s, and what ended it where that was not the server.
 
     Raises Broke where none meets the objective, ProgramFailed, Unparseable.
@@ -58,16 +60,16 @@ def searched(client: Completed, objective_s: float, share: float, said: str) -> 
     if other_share or abs(_number(result, "objective_ns") - objective_s * 1e9) > 1e3:
         raise Unparseable("the search's result is about another objective")
     if not rate:
-        _none_met(attacks, objective_s, share, said)
+        _none_met(attacks, objective_s, share, server_limit)
     ended_by = _LIMITS[result["limit"]]
     return rate, (Flag(ended_by),) if ended_by else ()
 
 
-def lateness(found: dict[str, Any]) -> tuple[Flag, ...]:
+def lateness(figures: dict[str, Any]) -> tuple[Flag, ...]:
     """Where requests of an `attack` were late by the generator itself, or waited for a connection."""
     shares = {
-        FlagCode.GENERATOR_LATE: found["late_by_itself"] / found["planned"],
-        FlagCode.CONNECTION_WAIT: found["late_by_queue"] / found["planned"],
+        FlagCode.GENERATOR_LATE: figures["late_by_itself"] / figures["planned"],
+        FlagCode.CONNECTION_WAIT: figures["late_by_queue"] / figures["planned"],
     }
     return tuple(Flag(code, figures={"share": share}) for code, share in shares.items() if share > _LATE)
 
@@ -81,7 +83,7 @@ _LIMITS = {
 """What ended a search, with its flag."""
 
 
-def _none_met(attacks: list[dict[str, Any]], objective_s: float, share: float, said: str) -> None:
+def _none_met(attacks: list[dict[str, Any]], objective_s: float, share: float, server_limit: str) -> None:
     """Raise the failure of a search that found no rate."""
     lowest = min(attacks, key=lambda each: float(each["rate"]))
     if lowest.get("limit") == "generator":
@@ -91,34 +93,35 @@ def _none_met(attacks: list[dict[str, Any]], objective_s: float, share: float, s
         )
     what = f"{100 * share:g} % within {1000 * objective_s:g} ms"
     why = (
-        said or f"{lowest['answered']:.0f} of {lowest['sent']:.0f} were answered, p99 {lowest['p99_ns'] / 1e6:.3g} ms"
+        server_limit
+        or f"{lowest['answered']:.0f} of {lowest['sent']:.0f} were answered, p99 {lowest['p99_ns'] / 1e6:.3g} ms"
     )
     at = f"{_plain(lowest['rate'])} requests/s"
     raise Broke(f"the objective ({what}) is missed even at {at}: {why}{_texts(lowest)}")
 
 
-def _must_have_kept_its_rate(found: dict[str, Any]) -> None:
-    planned_s = found["planned"] / found["rate"]
-    unsent = found["errors"]["unsent"] and found.get("unsent_by_queue") is not True
-    behind_s, lag_s = found["behind_ns"] / 1e9, found["lag_p50_ns"] / 1e9
+def _must_have_kept_its_rate(figures: dict[str, Any]) -> None:
+    planned_s = figures["planned"] / figures["rate"]
+    unsent = figures["errors"]["unsent"] and figures.get("unsent_by_queue") is not True
+    behind_s, lag_s = figures["behind_ns"] / 1e9, figures["lag_p50_ns"] / 1e9
     if unsent or behind_s > max(_BEHIND_S, planned_s / 100) or lag_s > _LAG_S:
         half, last = f"{1e3 * lag_s:.0f}", f"{1e3 * behind_s:.0f}"
         late = f", half of them over {half} ms late" if half != "0" else ""
         late += f", the last {last} ms{'' if late else ' late'}" if last != "0" else ""
         raise ProgramFailed(
-            f"the generator could not keep {_plain(found['rate'])} requests/s by itself: it sent {found['sent']:.0f} "
-            f"of {found['planned']:.0f}{late}; ask for a lower rate, or give the client more CPU"
+            f"the generator could not keep {_plain(figures['rate'])} requests/s by itself: it sent "
+            f"{figures['sent']:.0f} of {figures['planned']:.0f}{late}; ask for a lower rate, or give the client more CPU"
         )
 
 
-def _must_not_have_broken(found: dict[str, Any], said: str) -> None:
-    planned, answered = found["planned"], found["answered"]
-    if answered >= planned / 2:
+def _must_not_have_broken(figures: dict[str, Any], server_limit: str) -> None:
+    planned, answers = figures["planned"], figures["answered"]
+    if answers >= planned / 2:
         return
-    kinds = ", ".join(f"{kind} {count:.0f}" for kind, count in found["errors"].items() if count)
-    what = f"{planned - answered:.0f} of {planned:.0f} requests failed" if answered else "no request was answered"
-    told = f": {said}" if said else _texts(found)
-    raise Broke(f"{what} at {_plain(found['rate'])} requests/s ({kinds}){told}")
+    kinds = ", ".join(f"{kind} {count:.0f}" for kind, count in figures["errors"].items() if count)
+    what = f"{planned - answers:.0f} of {planned:.0f} requests failed" if answers else "no request was answered"
+    cause = f": {server_limit}" if server_limit else _texts(figures)
+    raise Broke(f"{what} at {_plain(figures['rate'])} requests/s ({kinds}){cause}")
 
 
 def _plain(rate: float) -> str:
@@ -126,48 +129,48 @@ def _plain(rate: float) -> str:
     return f"{rate:.12g}"
 
 
-def _texts(found: dict[str, Any]) -> str:
+def _texts(figures: dict[str, Any]) -> str:
     """The most frequent complaint, if there is one."""
-    said = found.get("said")
-    counts = said if isinstance(said, dict) else {}
+    complaints = figures.get("said")
+    counts = complaints if isinstance(complaints, dict) else {}
     numbers = {text: count for text, count in counts.items() if isinstance(count, int | float)}
     return f": {max(numbers, key=lambda text: numbers[text])[:200]}" if numbers else ""
 
 
-def _must_match_its_histogram(found: dict[str, Any]) -> None:
+def _must_match_its_histogram(figures: dict[str, Any]) -> None:
     from weighbridge.statistics.histogram import Histogram
 
     try:
-        counted = Histogram.decode(found["histogram"]).count
+        counted = Histogram.decode(figures["histogram"]).count
     except (KeyError, ValueError) as error:
         raise Unparseable(f"the generator's histogram cannot be decoded ({error})") from error
-    if counted != found["counted"]:
-        raise Unparseable(f"the generator counted {found['counted']:.0f} latencies, its histogram {counted}")
+    if counted != figures["counted"]:
+        raise Unparseable(f"the generator counted {figures['counted']:.0f} latencies, its histogram {counted}")
 
 
-def _attack(found: dict[str, Any]) -> dict[str, Any]:
+def _attack(figures: dict[str, Any]) -> dict[str, Any]:
     """An attack whose numbers are there and agree with each other."""
     for key in (*_COUNTS, *_NUMBERS):
-        _number(found, key)
-    errors = found.get("errors")
+        _number(figures, key)
+    errors = figures.get("errors")
     if not isinstance(errors, dict):
         raise Unparseable("the generator's line has no errors")
     failed = {key: _number(errors, key) for key in ERRORS}
-    ended = found["answered"] + sum(failed.values())
-    waited = found["answered"] + failed["timeout"] + failed["unsent"]
-    early = found.get("met") is False
-    if not all(found[key] > 0 for key in ("rate", "planned", "seconds")) or found["sent"] > found["planned"]:
+    ended = figures["answered"] + sum(failed.values())
+    waited = figures["answered"] + failed["timeout"] + failed["unsent"]
+    early = figures.get("met") is False
+    if not all(figures[key] > 0 for key in ("rate", "planned", "seconds")) or figures["sent"] > figures["planned"]:
         raise Unparseable("the generator's line tells of an attack that was none")
-    if waited != found["counted"] or (ended != found["planned"] and not (early and ended == found["sent"])):
-        raise Unparseable(f"the generator's counts do not add up: {ended:.0f} of {found['planned']:.0f} requests")
-    p50, p95, p99, most = (found[f"{key}_ns"] for key in ("p50", "p95", "p99", "max"))
-    if not p50 <= p95 <= p99 <= most or found["mean_ns"] > most * (1 + 1e-9):
+    if waited != figures["counted"] or (ended != figures["planned"] and not (early and ended == figures["sent"])):
+        raise Unparseable(f"the generator's counts do not add up: {ended:.0f} of {figures['planned']:.0f} requests")
+    p50, p95, p99, most = (figures[f"{key}_ns"] for key in ("p50", "p95", "p99", "max"))
+    if not p50 <= p95 <= p99 <= most or figures["mean_ns"] > most * (1 + 1e-9):
         raise Unparseable("the generator's latencies contradict each other")
-    return found
+    return figures
 
 
-def _number(found: dict[str, Any], key: str) -> float:
-    value = found.get(key)
+def _number(figures: dict[str, Any], key: str) -> float:
+    value = figures.get(key)
     if not isinstance(value, int | float) or isinstance(value, bool) or not (value == 0 or 1e-9 <= value <= 1e30):
         raise Unparseable(f"the generator's line has no usable {key} (it is {json.dumps(value)[:40]})")
     return value
@@ -186,7 +189,7 @@ def _object(line: str, what: str) -> dict[str, Any]:
         read = json.loads(line, parse_int=float)
     except (ValueError, RecursionError) as error:
         raise Unparseable(f"the generator's line is no JSON: '{line[:80]}'") from error
-    found = read.get(what) if isinstance(read, dict) else None
-    if not isinstance(found, dict):
+    document = read.get(what) if isinstance(read, dict) else None
+    if not isinstance(document, dict):
         raise Unparseable(f"the generator's line is not about {'an attack' if what == 'attack' else 'a search'}")
-    return found
+    return document

@@ -163,19 +163,19 @@ class Pgbench(Workload):
         if client.returncode != 0:
             raise postgres.explained(client, completed["server"], f"{options.clients} clients")
         text = client.text
-        done, failed = (int(_figure(text, rf"^number of {what}: ([0-9]{{1,15}})\b", what)) for what in _COUNTS)
+        processed, failed = (int(_figure(text, rf"^number of {what}: ([0-9]{{1,15}})\b", what)) for what in _COUNTS)
         rate = _figure(text, r"^tps = ([0-9]{1,12}\.[0-9]+) \(without initial connection time\)$", "rate")
         latencies = {int(us): int(count) for count, us in _LINE.findall(text)}
-        if (logged := sum(latencies.values())) != done or not done or not text.endswith("\nend of log\n"):
-            raise Unparseable(f"pgbench's report has {done} transactions, and its log {logged}")
+        if (logged := sum(latencies.values())) != processed or not processed or not text.endswith("\nend of log\n"):
+            raise Unparseable(f"pgbench's report has {processed} transactions, and its log {logged}")
         histogram, total_us = _histogram(latencies), sum(us * count for us, count in latencies.items())
-        found = {
-            TRANSACTIONS: rate, MEAN: total_us / done / 1000, ERRORS: float(failed),
+        figures = {
+            TRANSACTIONS: rate, MEAN: total_us / processed / 1000, ERRORS: float(failed),
             **{metric: histogram.percentile(p) / 1e6 for metric, p in ((P95, 95), (P99, 99))},
         }  # fmt: skip
         return TrialResult(
-            tuple(Measurement(metric, found[metric]) for metric in self.metrics(options)),
-            Work(done / 1000, "1000_transactions"),
+            tuple(Measurement(metric, figures[metric]) for metric in self.metrics(options)),
+            Work(processed / 1000, "1000_transactions"),
             histograms={"latency": histogram.encode()},
         )
 

@@ -62,11 +62,11 @@ def serve(at: Endpoint, *settings: str) -> tuple[str, ...]:
 
 def explained(client: Completed, server: Completed, load: str) -> TrialFailure:
     """What made pgbench fail: Broke where a living server refused the ``load``, ServerDied where it had ended."""
-    said = client.stderr.decode(errors="replace")
-    if refused := _REFUSED.search(said):
+    stderr = client.stderr.decode(errors="replace")
+    if refused := _REFUSED.search(stderr):
         return Broke(f"{refused[1]} at {load}")
-    if gone := _GONE.search(said):
+    if disconnect := _GONE.search(stderr):
         if server.returncode != -STOP:
             return ServerDied(f"the server ended with code {server.returncode} under {load}: {server.last_words}")
-        return Broke(f"{gone[1]} at {load}")
+        return Broke(f"{disconnect[1]} at {load}")
     return ProgramFailed(f"pgbench ended with code {client.returncode}: {client.last_words}")

@@ -160,8 +160,8 @@ class RedisBenchmark(Workload):
         if options.threads > 1:
             return None
 
-        def rate(found: Mapping[str, float]) -> float:
-            return 1 / sum(1 / found[f"{test}_throughput"] for test in options.tests)
+        def rate(measured: Mapping[str, float]) -> float:
+            return 1 / sum(1 / measured[f"{test}_throughput"] for test in options.tests)
 
         fewest = max(_FEWEST, options.clients * options.pipeline)  # every client has some
         return Length(_SHORTEST_S * len(options.tests), "requests", rate, fewest, shortens_warm_up=True)

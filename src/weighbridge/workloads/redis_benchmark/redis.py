@@ -98,16 +98,16 @@ _FEWER = re.compile(r"maxclients has been reduced to ([0-9]+)")
 
 def failure(options: RedisServerOptions, clients: int, client: Completed, server: Completed) -> TrialFailure:
     """What a generator that failed tells: of itself (ProgramFailed), the server's end, or its limits (Broke)."""
-    said = complaint(client) or client.last_words
+    message = complaint(client) or client.last_words
     for words, sentence in _GENERATOR.items():
-        if words in said:
+        if words in message:
             return ProgramFailed(sentence.format(clients=clients))
     if server.returncode not in (0, -STOP):  # neither still there to be stopped, nor ended in good order
-        return ServerDied(f"the server ended with code {server.returncode} while the client was at work: {said}")
+        return ServerDied(f"the server ended with code {server.returncode} while the client was at work: {message}")
     for words, sentence in _LIMITS.items():
-        if words in said:
+        if words in message:
             fewer = _FEWER.search(server.text) if "client" in words else None
             return Broke(sentence + (f": its open files allow {fewer[1]}" if fewer else ""))
-    if _NO_ANSWER.search(said):
-        return Broke(f"the server did not answer {clients} clients: {said}")
-    return ProgramFailed(f"redis-benchmark ended with code {client.returncode}: {said}")
+    if _NO_ANSWER.search(message):
+        return Broke(f"the server did not answer {clients} clients: {message}")
+    return ProgramFailed(f"redis-benchmark ended with code {client.returncode}: {message}")
