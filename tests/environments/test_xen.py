@@ -27,7 +27,7 @@ from weighbridge.hosts.bridge import Bridge
 from weighbridge.hosts.kinds.guest import GuestOptions
 from weighbridge.hosts.kinds.ssh import SshOptions
 from weighbridge.hosts.kinds.testbed import TestbedOptions as Testbed
-from weighbridge.linux.xen_domains import name_of, named
+from weighbridge.linux.xen_domains import domains_in, name_of
 from weighbridge.model.environment import Needs
 from weighbridge.model.host import Host
 
@@ -92,7 +92,7 @@ def test_what_xl_lists_of_a_domain():
     assert use_of(listed, name_of(RUN, 2)) == {"cpu_s": 10.0, "memory_bytes": 256.0 * MIB}
     assert use_of(listed, "Domain-0") == {"cpu_s": 273.9, "memory_bytes": 768.0 * MIB}
     assert use_of(listed, "other") == {} == use_of("", "Domain-0")
-    assert named(listed) == [(RUN, name_of(RUN, 2))] and named("") == []
+    assert domains_in(listed) == [(RUN, name_of(RUN, 2))] and domains_in("") == []
 
 
 def test_a_list_that_was_cut_tells_nothing_wrong():

@@ -74,9 +74,9 @@ class Tree:
 
 @pytest.fixture
 def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Tree]:
-    delegation._delegated.cache_clear()
+    delegation._delegated_tree.cache_clear()
     yield Tree(tmp_path, monkeypatch)
-    delegation._delegated.cache_clear()
+    delegation._delegated_tree.cache_clear()
 
 
 def test_a_user_in_a_session_gets_a_delegated_scope_once(tree: Tree):

@@ -57,7 +57,7 @@ def run() -> Iterator[RunContext]:
 def host(run: RunContext) -> Iterator[GuestHost]:
     with guest_host("lab", OPTIONS, run) as host:
         yield host
-        assert not xen_domains.named(_run(host, "xl", "list"))
+        assert not xen_domains.domains_in(_run(host, "xl", "list"))
         assert not host.read("/proc/net/dev").count(b"wb-57a0e1-p")
 
 
@@ -140,7 +140,7 @@ def test_a_domain_that_is_killed_and_one_that_has_no_room(run: RunContext, host:
             _open(stack, run, host, small_userland, memory=4096 * MIB)
         site = _open(stack, run, host, small_userland, type="pv", cpus=0.5)
         asleep = site.start(Command(("sleep", "600"), 600))
-        [(_, name)] = xen_domains.named(_run(host, "xl", "list"))
+        [(_, name)] = xen_domains.domains_in(_run(host, "xl", "list"))
         share = _run(host, "xl", "sched-credit2", "-d", name).split()
         assert share[share.index(name) - 1 :][-1] == "50", "half a CPU is its cap"
         _run(host, "xl", "destroy", name)

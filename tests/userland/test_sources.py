@@ -141,7 +141,7 @@ def test_who_may_enter_a_kept_one(
 
     monkeypatch.setattr(root, "unpack", unpack)
     monkeypatch.setattr(directory.archive, "pack", lambda folder, tar: tar.write_bytes(b""))
-    monkeypatch.setattr(directory.Directory, "shared", shared)
+    monkeypatch.setattr(directory.DirectoryRoot, "shared", shared)
     made = build.ensure(SPEC, tmp_path / "cache", print, directory.DirectoryOptions(path=str(tree)))
     assert seen == [mode] and made.root.parent.stat().st_mode & 0o777 == mode
 

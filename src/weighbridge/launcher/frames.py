@@ -49,7 +49,7 @@ class Frame:
     body: bytes = b""
 
     def pack(self) -> bytes:
-        """As it goes over the stream."""
+        """The bytes of the frame, as they go over the stream."""
         return _HEADER.pack(len(self.body), self.number, self.kind.value) + self.body
 
 
@@ -57,25 +57,25 @@ class FrameReader:
     """Puts frames together from the pieces in which a stream gives them. ValueError: these are none."""
 
     def __init__(self) -> None:
-        self._held = bytearray()
+        self._buffer = bytearray()
 
     def feed(self, piece: bytes) -> Iterator[Frame]:
         """The frames that are whole with this piece."""
-        self._held += piece
-        while len(self._held) >= _HEADER.size:
-            size, number, kind = _HEADER.unpack_from(self._held)
+        self._buffer += piece
+        while len(self._buffer) >= _HEADER.size:
+            size, number, kind = _HEADER.unpack_from(self._buffer)
             if size > LARGEST:
                 raise ValueError(f"a frame of {size} bytes")
-            if len(self._held) < _HEADER.size + size:
+            if len(self._buffer) < _HEADER.size + size:
                 return
-            body = bytes(self._held[_HEADER.size : _HEADER.size + size])
-            del self._held[: _HEADER.size + size]
+            body = bytes(self._buffer[_HEADER.size : _HEADER.size + size])
+            del self._buffer[: _HEADER.size + size]
             yield Frame(Kind(kind), number, body)
 
 
 @dataclass(frozen=True, slots=True)
 class Result:
-    """What a program left behind."""
+    """How a program ended, its time, what it used, and its output."""
 
     returncode: int
     duration_s: float
@@ -151,7 +151,7 @@ def code_of(status: int) -> int:
 
 
 def result(frame: Frame) -> Result:
-    """What a program left. The return code is as in subprocess: negative for a signal. ValueError."""
+    """The result in a frame. The return code is as in subprocess: negative for a signal. ValueError."""
     if len(frame.body) < _RESULT.size:
         raise ValueError("a damaged result")
     status, flags, wall_ns, user_us, system_us, *counts, out = _RESULT.unpack_from(frame.body)

@@ -34,7 +34,7 @@ class AwaitedFrame:
         """When, by `time.monotonic`."""
 
     def give(self, frame: Frame | None) -> None:
-        """This is the answer."""
+        """Set the answer, and wake whoever waits for it."""
         self.frame, self.arrived_at = frame, time.monotonic()
         self.arrival.set()
 
@@ -100,13 +100,13 @@ class Launcher:
         try:
             for at in range(0, len(data) or 1, _PIECE):
                 piece = frames.write(next(self._numbers), path, data[at : at + _PIECE], mode, append=at > 0)
-                self._checked(piece, Kind.DONE, path)
+                self._ask_or_raise(piece, Kind.DONE, path)
         except OSError as error:
             raise EnvironmentLost(f"{self.name}: cannot write {path}: {error.strerror}") from error
 
     def read(self, path: str) -> bytes:
         """A file inside the site. Raises OSError."""
-        return self._checked(frames.read(next(self._numbers), path), Kind.DATA, path).body[4:]
+        return self._ask_or_raise(frames.read(next(self._numbers), path), Kind.DATA, path).body[4:]
 
     def listening(self, ports: tuple[tuple[Transport, int], ...], within_s: float = 0.0) -> bool:
         """True when every port has a listener in the site's network, as ``Site.listening``."""
@@ -118,7 +118,7 @@ class Launcher:
         return frames.errno_of(self.ask(Frame(Kind.ALONE, next(self._numbers)), Kind.DATA)) == 1
 
     def close(self) -> None:
-        """Have it end everything in the site, and itself; whoever opened the site waits for that."""
+        """Have the launcher end everything in the site, and itself; whoever opened the site waits for that."""
         with contextlib.suppress(OSError, EnvironmentLost):
             self._stream.end()
 
@@ -149,14 +149,14 @@ class Launcher:
             raise self.lost() from None
 
     def expect(self, number: int, answer: Kind) -> AwaitedFrame:
-        """Where the answer of this kind to a request will be."""
+        """Await the answer of this kind to a request: before the request is sent."""
         reply = self._waiting[number, answer] = AwaitedFrame()
         if self.closed.is_set():
             reply.give(None)
         return reply
 
     def forget(self, number: int) -> None:
-        """Nothing more is wanted to be known of a process."""
+        """Await no more answers about a process."""
         for kind in (Kind.BEGAN, Kind.ENDED, Kind.RESULT):
             self._waiting.pop((number, kind), None)
 
@@ -165,10 +165,10 @@ class Launcher:
         return {**self._env, **command.env}
 
     def lost(self) -> EnvironmentLost:
-        """What to raise once it has gone."""
+        """The error to raise once the launcher has gone."""
         return EnvironmentLost(f"{self.name}: {self._why()}")
 
-    def _checked(self, request: Frame, answer: Kind, path: str) -> Frame:
+    def _ask_or_raise(self, request: Frame, answer: Kind, path: str) -> Frame:
         frame = self.ask(request, answer)
         if error := frames.errno_of(frame):
             raise OSError(error, os.strerror(error), path)

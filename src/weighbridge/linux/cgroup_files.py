@@ -33,7 +33,7 @@ def bases(mount: Path = MOUNT) -> dict[str, Path]:
 
 
 def read_meters(cgroup_version: int, path_of: Callable[[str], Path]) -> dict[str, float]:
-    """Counters from the files of a group; ``path_of`` gives the folder of a controller. What is unreadable is absent.
+    """Counters from the files of a group; ``path_of`` gives a controller's folder. Unreadable ones are omitted.
 
     ``cpu_s`` and ``throttled_s`` are seconds since it was made.
     """
@@ -67,7 +67,7 @@ SCOPE_V2 = ("cpu.stat", "memory.current", "memory.stat", "pids.current", "cgroup
 
 
 def scope_files(cgroup_version: int, path_of: Callable[[str], Path]) -> dict[str, str]:
-    """The files of a group that a meter reads, by label (which is the file's name); those that are not there too.
+    """The files of a group that a meter reads, by label (which is the file's name); also those that do not exist.
 
     ``path_of`` gives the folder of a controller, as for `read_meters`.
     """
@@ -102,7 +102,7 @@ def meters_of(read: Callable[[str], bytes], pid: int) -> dict[str, float]:
 
 
 def scope_of(read: Callable[[str], bytes], pid: int) -> dict[str, str]:
-    """The files of its group and of its network, by label, for `weighbridge.meters`. Empty where it has ended."""
+    """The files of a process's group and network, by label, for `weighbridge.meters`. Empty where it has ended."""
     with contextlib.suppress(OSError):
         folder = folders_of(read(f"/proc/{pid}/cgroup").decode())
         return {**scope_files(version(), folder), **network_of(pid)}

@@ -82,7 +82,7 @@ class Cgroup:
                 is_new, group = not (group / part).exists(), group / part
                 group.mkdir(exist_ok=True)
                 if self.version == 2 and is_new and group.parent == base:
-                    _note(group, active)
+                    _record_controllers(group, active)
                 if controller == "cpuset":
                     self._inherit_cpuset(group)
 
@@ -258,7 +258,7 @@ def remove_top(mount: Path = MOUNT, *, run_id: str = "") -> None:
             folder.rmdir()
     for folder in (base / top for base in bases_of_ours for top in (*TOPS, ITSELF)):
         with contextlib.suppress(OSError):
-            added = _added(folder)
+            added = _switched_on_controllers(folder)
             folder.rmdir()
             _switch_off(folder.parent, added)
 
@@ -268,13 +268,13 @@ def _active(group: Path) -> list[str]:
     return (group / "cgroup.subtree_control").read_text().split()
 
 
-def _note(top: Path, controllers: list[str]) -> None:
+def _record_controllers(top: Path, controllers: list[str]) -> None:
     """Keep on our topmost group itself, for whoever removes it, what its parent's children had before."""
     with contextlib.suppress(OSError):  # before Linux 5.7 groups have no such attributes: then they stay switched on
         os.setxattr(top, _CONTROLLERS, " ".join(controllers).encode())
 
 
-def _added(top: Path) -> list[str]:
+def _switched_on_controllers(top: Path) -> list[str]:
     """The controllers that our topmost group's parent has switched on for its children since it was made."""
     try:
         noted = os.getxattr(top, _CONTROLLERS).decode().split()

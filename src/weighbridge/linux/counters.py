@@ -27,7 +27,7 @@ _OF_A_DEVICE = re.compile(r"(.+)_(?:receive|transmit)_\w+?_per_s|(disk_.+)_(?:re
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """What one text says."""
+    """The counters and the levels that one text of the kernel states."""
 
     counters: dict[str, float] = field(default_factory=dict)
     levels: dict[str, float] = field(default_factory=dict)
@@ -62,7 +62,7 @@ def guest_cpu(text: str) -> dict[str, float]:
 
 
 def memory_kib(text: str) -> dict[str, int]:
-    """What `meminfo` and the facts take from /proc/meminfo, by its names."""
+    """/proc/meminfo: KiB by the names of its lines, of those that `meminfo` and the facts use."""
     return {match[1]: int(match[2]) for match in _MEMINFO.finditer(text)}
 
 
@@ -210,13 +210,13 @@ def _is_number(text: str) -> bool:
 
 
 def _are_numbers(fields: Sequence[str]) -> bool:
-    """Whether each of these words is one."""
+    """Whether each of these words is a number."""
     together = "".join(fields)
     return together.isdecimal() and together.isascii() and max(map(len, fields)) <= _DIGITS
 
 
 def _is_line(text: str) -> bool:
-    """Whether it is one number and its end of line: what is cut short is a smaller number."""
+    """Whether a text is one number and its end of line: what is cut short is a smaller number."""
     return text.endswith("\n") and _is_number(text[:-1])
 
 

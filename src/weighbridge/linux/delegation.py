@@ -47,11 +47,11 @@ def tree(run_id: str, mount: Path = MOUNT) -> Path:
 
     The scope is the same as long as this process lives, and ends with all that is in it. Raises Unavailable.
     """
-    return mount if os.geteuid() == 0 else _delegated(run_id, mount)
+    return mount if os.geteuid() == 0 else _delegated_tree(run_id, mount)
 
 
 @functools.cache
-def _delegated(run_id: str, mount: Path) -> Path:
+def _delegated_tree(run_id: str, mount: Path) -> Path:
     if why := lacking(mount):
         raise Unavailable(f"no control group can be made: {why}")
     own = _own_group(mount)

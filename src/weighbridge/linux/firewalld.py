@@ -8,5 +8,5 @@ FACT = "firewalld"
 
 
 def runs() -> bool:
-    """Whether it does, as firewall-cmd(1) says; False where that is not installed or may not ask."""
+    """Whether firewalld runs, as firewall-cmd(1) says; False where that is not installed or may not ask."""
     return shutil.which("firewall-cmd") is not None and output(("firewall-cmd", "--state")) == "running"

@@ -11,7 +11,7 @@ from weighbridge.linux.process import output
 
 
 def is_own_folder(path: Path) -> bool:
-    """Whether it is a folder of this user's, and no link to one."""
+    """Whether a path is a folder of this user's, and no link to one."""
     with contextlib.suppress(OSError):
         about = path.lstat()
         return stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid()
@@ -41,7 +41,7 @@ def mounted_at(mountinfo: str) -> list[Mounted]:
 
 
 def mount_table() -> list[Mounted]:
-    """What is mounted in this mount namespace, in the order in which it was."""
+    """The mounts of this mount namespace, in the order in which they were made."""
     return mounted_at(Path("/proc/self/mountinfo").read_text(errors="replace"))
 
 
@@ -52,6 +52,6 @@ def mounted_below(folder: Path) -> list[Path]:
 
 
 def unmount_below(folder: Path) -> None:
-    """Unmount all of it at once; what is still in use goes when its last user does (umount(2), MNT_DETACH)."""
+    """Unmount all at or below a folder at once; what is in use goes with its last user (umount(2), MNT_DETACH)."""
     for point in mounted_below(folder):
         output(("umount", "--lazy", "--", str(point)), deadline_s=_UNMOUNT_S)

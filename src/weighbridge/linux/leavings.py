@@ -72,7 +72,7 @@ def processes(proc: Path = Path("/proc"), *, everybodys: bool = False) -> Iterat
 
 
 def processes_of(run: DeadRun, proc: Path = Path("/proc")) -> list[int]:
-    """Those of a run; where it has a ``host``, those that name it."""
+    """The numbers of a run's processes; where the run has a ``host``, of those that name it."""
     name = f"{HOST_VARIABLE}={run.host}".encode()
     pids = []
     for pid, owner, process in processes(proc, everybodys=run.everybodys):

@@ -31,7 +31,7 @@ def interfaces() -> list[str]:
 
 
 def rule(bridge: str, run_id: str, other: str | None = None) -> tuple[str, ...]:
-    """What is let pass between a bridge's ports, or from it to an ``other`` link: what follows ``-I FORWARD``.
+    """The rule, behind ``-I FORWARD``, that lets frames pass between a bridge's ports, or on to an ``other`` link.
 
     Its comment tells whose it is.
     """
@@ -40,7 +40,7 @@ def rule(bridge: str, run_id: str, other: str | None = None) -> tuple[str, ...]:
 
 
 def rule_to_subnet(link: str, subnet: str, run_id: str) -> tuple[str, ...]:
-    """What is let pass from a link to an engine's network: what follows ``-t raw -I PREROUTING``."""
+    """The rule, behind ``-t raw -I PREROUTING``, that lets frames pass from a link to an engine's network."""
     return ("-d", subnet, "-i", link, "-m", "comment", "--comment", f"weighbridge-{run_id}", "-j", "ACCEPT")
 
 
@@ -65,7 +65,7 @@ def rules_in(saved: str) -> Iterator[tuple[str, str]]:
 
 
 def rules() -> list[tuple[str, str]]:
-    """Those of this machine; empty where there is no iptables."""
+    """Each rule of ours on this machine, as `rules_in`; empty where there is no iptables."""
     return [*rules_in(output(("iptables-save",)) or "")]
 
 
@@ -92,7 +92,7 @@ def must(host: Host, *argv: str) -> None:
 
 
 def must_tell(host: Host, *argv: str) -> str:
-    """As `must`; gives what it printed."""
+    """Run a command as `must` does; return what it printed."""
     completed = host.run(Command(argv, 10))
     if completed.returncode != 0:
         raise Unavailable(f"host {host.name}: {' '.join(argv)}: {completed.last_words}")

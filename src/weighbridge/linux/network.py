@@ -36,12 +36,12 @@ def bound(transport: Transport, process: Path, *, reachable: bool = False) -> se
 
 
 def tables_of(transport: Transport) -> tuple[str, str]:
-    """The names of its tables in /proc/PID/net."""
+    """The names of a transport's tables in /proc/PID/net."""
     return transport, f"{transport}6"
 
 
 def bound_in(transport: Transport, table: str, *, reachable: bool = False) -> set[int]:
-    """The ports with a listener, from the text of such a table; ``reachable`` as of `bound`."""
+    """The ports with a listener, from the text of one of `tables_of`; ``reachable`` as of `bound`."""
     state = _TCP_LISTEN if transport == "tcp" else _UDP_BOUND
     lines = (line.split() for line in table.splitlines()[1:])
     places = (fields[1].rsplit(":", 1) for fields in lines if fields[3] == state)
@@ -97,5 +97,5 @@ def _address(hexadecimal: str) -> IPv4Address:
 
 
 def in_network_of(pid: int) -> tuple[str, ...]:
-    """What a command begins with that is run in the network namespace of a process (nsenter(1))."""
+    """The words before a command that run it in the network namespace of a process (nsenter(1))."""
     return "nsenter", "--target", str(pid), "--net", "--"

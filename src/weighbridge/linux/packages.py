@@ -52,11 +52,11 @@ def _read_table() -> dict[str, Distribution]:
 def distribution_of(os_release: str) -> Distribution | None:
     """Return the distribution that the text of an os-release means, by ID, else by ID_LIKE; None: none is known."""
     fields = dict(line.split("=", 1) for line in os_release.splitlines() if "=" in line)
-    names = [word for key in ("ID", "ID_LIKE") for word in " ".join(_unquoted(fields.get(key, ""))).split()]
+    names = [word for key in ("ID", "ID_LIKE") for word in " ".join(_unquote(fields.get(key, ""))).split()]
     return next((_read_table()[name] for name in names if name in _read_table()), None)
 
 
-def _unquoted(value: str) -> list[str]:
+def _unquote(value: str) -> list[str]:
     try:
         return shlex.split(value)
     except ValueError:  # a quote that does not end

@@ -19,7 +19,7 @@ def _read_local(path: str) -> bytes:
 
 
 def state(read: Callable[[str], bytes] = _read_local) -> str:
-    """Whether it is "enforcing" or "permissive"; "" where the kernel has none.
+    """Whether SELinux is "enforcing" or "permissive"; "" where the kernel has none.
 
     ``read`` reads a file of the machine that is asked about, and may raise OSError: of this one by itself.
     """
@@ -30,10 +30,10 @@ def state(read: Callable[[str], bytes] = _read_local) -> str:
 
 
 def security_options(read: Callable[[str], bytes], *, files_of_host: bool) -> list[str]:
-    """What a container needs that has, or has not, files of its host."""
+    """The security options of a container that has, or has not, files of its host."""
     return [WITHOUT_LABELS] if files_of_host and state(read) == "enforcing" else []
 
 
 def facts(options: Collection[str]) -> dict[str, str]:
-    """What is to be said of a container with these security options."""
+    """The fact about SELinux of a container with these security options; none without `WITHOUT_LABELS`."""
     return {FACT: _UNCONFINED} if WITHOUT_LABELS in options else {}

@@ -23,19 +23,19 @@ def name_of(run_id: str, number: int) -> str:
     return f"weighbridge-{run_id}-{number}"
 
 
-def named(listed: str) -> list[tuple[str, str]]:
+def domains_in(listed: str) -> list[tuple[str, str]]:
     """The runs' domains among what ``xl list`` prints: run and name."""
     return [(each[2], each[1]) for each in _NAME.finditer(listed)]
 
 
 def domains() -> list[tuple[str, str]]:
-    """Those of this machine: run and name."""
+    """The runs' domains on this machine: run and name."""
     try:
         if FIRST_DOMAIN not in Path(CAPABILITIES).read_bytes():
             return []
     except OSError:
         return []
-    return named(process.run(Command(("xl", "list"), _ANSWER_S)).text)
+    return domains_in(process.run(Command(("xl", "list"), _ANSWER_S)).text)
 
 
 class XenDomains(Leavings):

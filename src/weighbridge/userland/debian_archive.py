@@ -34,7 +34,7 @@ def mmdebstrap(
     env: Mapping[str, str] | None = None,
     unavailable: Mapping[str, str] | None = None,
 ) -> None:
-    """Run it, started by ``before``. Raises what `weighbridge.userland.commands.must` does.
+    """Run mmdebstrap, started by ``before``. Raises what `weighbridge.userland.commands.must` does.
 
     The suite is Debian's, for which it knows the mirror on every distribution; apt trusts its keys on Debian alone.
     """
@@ -45,18 +45,18 @@ def mmdebstrap(
 def keyring_options() -> tuple[str, ...]:
     """Return the option that names the keys, where apt does not trust them by itself."""
     file = _keyring()
-    return () if _trusted() or file is None else (f"--keyring={file}",)
+    return () if _apt_trusts_keys() or file is None else (f"--keyring={file}",)
 
 
 def _no_keys() -> tuple[str, ...]:
-    return () if _trusted() or _keyring() is not None else (KEYRING,)
+    return () if _apt_trusts_keys() or _keyring() is not None else (KEYRING,)
 
 
 def _keyring() -> Path | None:
     return next((file for file in KEYRINGS if file.is_file()), None)
 
 
-def _trusted() -> bool:
+def _apt_trusts_keys() -> bool:
     if any(TRUSTED.glob("trusted.gpg.d/debian-archive-*")):
         return True
     return any(_OWNER in _bytes(file) for file in (TRUSTED / "trusted.gpg", *TRUSTED.glob("trusted.gpg.d/*.gpg")))

@@ -31,7 +31,7 @@ def versions(program: Path) -> dict[str, str]:
 
 
 def versions_in(contents: str) -> dict[str, str]:
-    """The same from what ``go version -m`` printed: ``PROGRAM: go1.22.1``, then lines ``dep PATH VERSION SUM``.
+    """`versions` from what ``go version -m`` printed: ``PROGRAM: go1.22.1``, then lines ``dep PATH VERSION SUM``.
 
     A module's name is its path.
     """

@@ -63,9 +63,9 @@ class RequestFigures:
                 f"{sum(self.bins.values())}"
             )
         if self.count:
-            self._agrees(name, total_ns / self.count / 1e6)
+            self._check_mean(name, total_ns / self.count / 1e6)
 
-    def _agrees(self, name: str, mean_ms: float) -> None:
+    def _check_mean(self, name: str, mean_ms: float) -> None:
         if not abs(self.mean_ms - mean_ms) <= _ROUNDED * mean_ms + 1e-4:
             raise Unparseable(
                 f"fio's report has a mean of {self.mean_ms:g} ms for {name}, its histogram {mean_ms:g} ms"

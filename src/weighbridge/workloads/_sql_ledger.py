@@ -13,7 +13,7 @@ _LONGEST_S = 900.0
 
 
 def sql_ledger(*client: str) -> Ledger:
-    """Those of a client that prints bare rows as they come, sends one statement at a time, and ends at an error."""
+    """The ledger of a client that prints bare rows at once, sends a statement at a time, and ends at an error."""
     return Ledger(
         Command(("sh", "-c", _WRITE, "ledger", ACKNOWLEDGED, *client), _LONGEST_S),
         Command(client, _LONGEST_S, stdin=_READ),

@@ -28,7 +28,7 @@ def command(
 
 
 def fatal(completed: Completed) -> list[str]:
-    """What it said of errors for which it gave up, in order."""
+    """The errors for which sysbench gave up, in its own words, in order."""
     return [match[1].strip() for match in _FATAL.finditer(completed.text)]
 
 

@@ -45,7 +45,7 @@ class Latencies:
         return self.buckets[-1][0]
 
     def encoded(self) -> str:
-        """The same as an HDR histogram in nanoseconds, as `weighbridge.statistics` merges them."""
+        """The latencies as an HDR histogram in nanoseconds, as `weighbridge.statistics` merges them."""
         from weighbridge.statistics.histogram import Histogram
 
         histogram = Histogram(1, 2 * _LONGEST_NS, 3)

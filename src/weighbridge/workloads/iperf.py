@@ -119,8 +119,8 @@ class Iperf(Workload):
         ``jitter`` is the mean of the streams', in steps of 0.001 ms; ``loss`` and ``out_of_order`` are counted over
         all datagrams.
         """
-        sent = _sent(completed["client"], options)
-        streams = _received(completed["server"], options)
+        sent = _client_rows(completed["client"], options)
+        streams = _server_rows(completed["server"], options)
         _without_a_lost_end(sent, streams)
         throughput = Measurement(THROUGHPUT, sum(stream.rate for stream in streams) / 1e6)
         if options.protocol == "tcp":
@@ -154,7 +154,7 @@ def _streams(text: str, options: IperfOptions) -> list[_Stream]:
     ]
 
 
-def _sent(client: Completed, options: IperfOptions) -> list[_Stream]:
+def _client_rows(client: Completed, options: IperfOptions) -> list[_Stream]:
     """The client's rows. iperf ends with code 0 when it failed, and prints a row beside its complaint."""
     complaint = _COMPLAINT.search(client.stderr.decode(errors="replace"))
     if client.returncode != 0 or complaint:
@@ -166,7 +166,7 @@ def _sent(client: Completed, options: IperfOptions) -> list[_Stream]:
     return _all(rows, options, "client")
 
 
-def _received(server: Completed, options: IperfOptions) -> list[_Stream]:
+def _server_rows(server: Completed, options: IperfOptions) -> list[_Stream]:
     """The server's rows, which it ends with when it is stopped."""
     if not server.stdout.strip():
         raise ProgramFailed("nothing that iperf sent arrived: its server reports no stream")

@@ -32,7 +32,9 @@ class _Names:
         """Whether what a layer below it has at ``name`` is no longer there. Two folders of one name are merged."""
         if name in self.files or name in self.removed or (name in self.folders and not folder):
             return True
-        return any(each in self.files or each in self.removed or each in self.emptied for each in _above(name))
+        return any(
+            each in self.files or each in self.removed or each in self.emptied for each in _parent_folders(name)
+        )
 
 
 @dataclass(slots=True)
@@ -61,7 +63,7 @@ def _names(layer: OpenLayer, number: int) -> _Names:
         for member in members:
             path = _plain(member.name)
             folder, name = posixpath.split(path)
-            folders.update(_above(path))  # also where it has no member of its own
+            folders.update(_parent_folders(path))  # also where it has no member of its own
             if name == _OPAQUE:
                 emptied.add(folder)
             elif name.startswith(_WHITEOUT):
@@ -83,7 +85,7 @@ def _write(
             if member.isdir():
                 contents.pop(name, None)
                 if not hidden:
-                    merged.addfile(_named(member, name))
+                    merged.addfile(_copy_with_name(member, name))
                 continue
             old = contents.pop(name, None)
             if old is not None and old.written == name:
@@ -97,7 +99,7 @@ def _write(
 def _write_content(
     layer: OpenLayer, members: tarfile.TarFile, number: int, content: _Content, name: str, merged: tarfile.TarFile
 ) -> None:
-    about = _named(content.member, name)
+    about = _copy_with_name(content.member, name)
     if content.written is not None:
         about.type, about.linkname, about.size = tarfile.LNKTYPE, f"./{content.written}", 0
         merged.addfile(about)
@@ -112,7 +114,7 @@ def _write_content(
             merged.addfile(about, below.extractfile(content.member))
 
 
-def _named(member: tarfile.TarInfo, name: str) -> tarfile.TarInfo:
+def _copy_with_name(member: tarfile.TarInfo, name: str) -> tarfile.TarInfo:
     """A copy of a member for a whole file of this name."""
     about = copy(member)
     about.name = f"./{name}"
@@ -128,7 +130,7 @@ def _plain(name: str) -> str:
     return posixpath.normpath(f"/{name}").lstrip("/")
 
 
-def _above(name: str) -> Iterator[str]:
+def _parent_folders(name: str) -> Iterator[str]:
     while name := posixpath.dirname(name):
         yield name
     yield ""

@@ -56,7 +56,7 @@ class HostRoot(UserlandSource):
         return Userland(digest, Path("/"), None, versions, process, options.folder or "")
 
     def key(self, options: Any, spec: UserlandSpec) -> str:
-        """That of what is installed."""
+        """The beginning of the digest of what is installed."""
         return self.existing(options).digest[:16]
 
     def build(

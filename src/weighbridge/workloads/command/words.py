@@ -29,11 +29,11 @@ class Template:
         if not isinstance(self.written, str):
             if self.shell:
                 raise ValueError("with 'shell: true' it is one text for /bin/sh, not a list of words")
-            return _checked(self.written)
+            return _check(self.written)
         if self.shell:
-            return _checked((self.written,))
+            return _check((self.written,))
         try:
-            return _checked(tuple(shlex.split(self.written)))
+            return _check(tuple(shlex.split(self.written)))
         except ValueError as error:
             problem = str(error)
             if problem in ("No closing quotation", "No escaped character"):
@@ -51,8 +51,8 @@ class Template:
         """The arguments. Every placeholder has a value."""
         if self.shell:
             quoted = {name: shlex.quote(value) for name, value in values.items()}
-            return (*SHELL, *(_filled(word, quoted) for word in self.words()))
-        return tuple(_filled(word, values) for word in self.words())
+            return (*SHELL, *(_fill(word, quoted) for word in self.words()))
+        return tuple(_fill(word, values) for word in self.words())
 
 
 def place_values(at: Endpoint) -> dict[str, str]:
@@ -72,7 +72,7 @@ def unknown_placeholder(template: Template, allowed: tuple[str, ...]) -> str:
     return ""
 
 
-def _checked(words: tuple[str, ...]) -> tuple[str, ...]:
+def _check(words: tuple[str, ...]) -> tuple[str, ...]:
     if not words or not words[0].strip():
         raise ValueError("it names no program")
     if any("\0" in word for word in words):
@@ -80,5 +80,5 @@ def _checked(words: tuple[str, ...]) -> tuple[str, ...]:
     return words
 
 
-def _filled(word: str, values: Mapping[str, str]) -> str:
+def _fill(word: str, values: Mapping[str, str]) -> str:
     return _PLACEHOLDER.sub(lambda match: _BRACES.get(match[0]) or values[match[1]], word)

@@ -185,7 +185,7 @@ class MysqlOltp(Workload):
         """
         client = completed["client"]
         if fatal_errors := _sysbench.fatal(client):
-            raise mysql.explained(client, fatal_errors, completed["server"], f"{options.threads} threads")
+            raise mysql.failure(client, fatal_errors, completed["server"], f"{options.threads} threads")
         text = _sysbench.report(client)
         figure_by_metric = figures(text)
         events, errors = _transactions(text), figure_by_metric[ERRORS]

@@ -76,14 +76,14 @@ def template(server: Server, tables: int, rows: int) -> str:
 
 
 def prepare(server: Server, tables: int, rows: int, at: Endpoint) -> Command:
-    """Makes that folder in the server's site, unless the same version of the server has made it there."""
+    """Make the template in the server's site, unless the same version of the server has made it there."""
     clients = dict.fromkeys((*_PRIVATE, *([at.client] if at.client else ())))
     argv = ("sh", "-s", "--", PROGRAMS[server], template(server, tables, rows), str(tables), str(rows), *clients)
     return Command(argv, deadline_s=180 + tables * rows / 1000, stdin=_PREPARE)
 
 
 def restore(server: Server, tables: int, rows: int) -> Command:
-    """Replaces the data folder by a copy of the template that is on the disk."""
+    """Replace the data folder by a copy of the template that is on the disk."""
     argv = ("sh", "-c", _RESTORE, "restore", template(server, tables, rows), WORK)
     return Command(argv, deadline_s=_RESTORE_DEADLINE_S + tables * rows / 10_000)
 
@@ -95,7 +95,7 @@ def serve(server: Server, at: Endpoint, *settings: str) -> tuple[str, ...]:
     return (PROGRAMS[server], f"--defaults-file={SETTINGS}", f"--datadir={WORK}", *network, *settings, *own)
 
 
-def explained(client: Completed, fatal_errors: Sequence[str], server: Completed, load: str) -> TrialFailure:
+def failure(client: Completed, fatal_errors: Sequence[str], server: Completed, load: str) -> TrialFailure:
     """The failure that sysbench's ``fatal_errors`` mean: Broke where a living server refused the ``load``.
 
     ServerDied where the server had ended: the client of one in a container may end before anybody sees that.

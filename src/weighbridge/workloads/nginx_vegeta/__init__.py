@@ -151,7 +151,7 @@ class NginxVegeta(Workload):
         server_limit = _nginx.limit_met(completed.get("server"))
         if options.objective is not None:
             client = completed["client"]
-            rate, flags = vegeta.searched(client, options.objective, options.percentile, server_limit)
+            rate, flags = vegeta.search(client, options.objective, options.percentile, server_limit)
             return TrialResult((Measurement(RATE_AT_OBJECTIVE, rate),), work_s=client.duration_s, flags=flags)
         attack = vegeta.attack(completed["client"], float(options.rate or 0), server_limit)
         values = {

@@ -43,9 +43,7 @@ def attack(client: Completed, rate: float, server_limit: str) -> dict[str, Any]:
     return figures
 
 
-def searched(
-    client: Completed, objective_s: float, share: float, server_limit: str
-) -> tuple[float, tuple[Flag, ...]]:
+def search(client: Completed, objective_s: float, share: float, server_limit: str) -> tuple[float, tuple[Flag, ...]]:
     """The rate that a search found, in requests/s, and what ended it where that was not the server.
 
     Raises Broke where none meets the objective, ProgramFailed, Unparseable.
@@ -110,7 +108,8 @@ def _must_have_kept_its_rate(figures: dict[str, Any]) -> None:
         late += f", the last {last} ms{'' if late else ' late'}" if last != "0" else ""
         raise ProgramFailed(
             f"the generator could not keep {_plain(figures['rate'])} requests/s by itself: it sent "
-            f"{figures['sent']:.0f} of {figures['planned']:.0f}{late}; ask for a lower rate, or give the client more CPU"
+            f"{figures['sent']:.0f} of {figures['planned']:.0f}{late}; "
+            "ask for a lower rate, or give the client more CPU"
         )
 
 
@@ -177,7 +176,7 @@ def _number(figures: dict[str, Any], key: str) -> float:
 
 
 def _last(client: Completed, what: str) -> dict[str, Any]:
-    """What the last line is about."""
+    """The object of the client's last line, "attack" or "search". Raises ProgramFailed or Unparseable."""
     if client.returncode != 0:
         raise ProgramFailed(f"the generator ended with code {client.returncode}: {client.last_words}")
     return _object((client.text.splitlines() or [""])[-1], what)

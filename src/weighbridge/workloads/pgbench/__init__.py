@@ -161,7 +161,7 @@ class Pgbench(Workload):
         """What pgbench printed; percentiles from its log. Raises Broke, ServerDied, ProgramFailed or Unparseable."""
         client = completed["client"]
         if client.returncode != 0:
-            raise postgres.explained(client, completed["server"], f"{options.clients} clients")
+            raise postgres.failure(client, completed["server"], f"{options.clients} clients")
         text = client.text
         processed, failed = (int(_figure(text, rf"^number of {what}: ([0-9]{{1,15}})\b", what)) for what in _COUNTS)
         rate = _figure(text, r"^tps = ([0-9]{1,12}\.[0-9]+) \(without initial connection time\)$", "rate")

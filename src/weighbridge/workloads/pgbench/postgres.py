@@ -39,13 +39,13 @@ def work(at: Endpoint) -> str:
 
 
 def prepare(scale: int, at: Endpoint) -> Command:
-    """Makes the template, unless the same version of the server has made it there."""
+    """Make the template, unless the same version of the server has made it there."""
     argv = ("sh", "-s", "--", template(scale, at), str(scale))
     return Command(argv, deadline_s=300 + 10 * scale, stdin=_PREPARE)
 
 
 def restore(scale: int, at: Endpoint) -> Command:
-    """Replaces the data folder by a copy of the template that is on the disk."""
+    """Replace the data folder by a copy of the template that is on the disk."""
     argv = ("sh", "-c", _RESTORE, "restore", template(scale, at), work(at))
     return Command(argv, deadline_s=300 + 2 * scale)
 
@@ -60,7 +60,7 @@ def serve(at: Endpoint, *settings: str) -> tuple[str, ...]:
     return (*_AS, _SERVER, "-D", work(at), *words)
 
 
-def explained(client: Completed, server: Completed, load: str) -> TrialFailure:
+def failure(client: Completed, server: Completed, load: str) -> TrialFailure:
     """What made pgbench fail: Broke where a living server refused the ``load``, ServerDied where it had ended."""
     stderr = client.stderr.decode(errors="replace")
     if refused := _REFUSED.search(stderr):
