@@ -35,10 +35,17 @@ ln -s /opt/pipx/venvs/weighbridge/bin/weighbridge /usr/local/bin/
 
 _FIRST_CONTAINER = """
 tar -C / -c usr/bin/tini-static | docker import - first-container > /dev/null
-docker run --rm first-container /usr/bin/tini-static --version
+docker network create first-network > /dev/null
+for network in bridge first-network; do
+    docker run --rm --network $network --publish 127.0.0.1::9 first-container /usr/bin/tini-static --version
+done
+docker network rm first-network > /dev/null
 docker image rm -f first-container > /dev/null
 """
-"""What the machine's own engine changes with the first container of any user is no change of Weighbridge's."""
+"""What the machine's own engine changes with the first container of any user is no change of Weighbridge's.
+
+Docker 28 makes ``table ip raw`` for the first one on a network that a user made, and keeps it.
+"""
 
 
 @dataclass(frozen=True)
