@@ -45,21 +45,21 @@ def ensure(
     say: Callable[[str], None],
     build: Callable[[Path], None],
 ) -> Built:
-    """Give what ``cached`` finds, made by ``build`` if need be; ``what`` it is called.
+    """Return what ``cached`` returns, built by ``build`` if need be; ``what`` is its name in messages.
 
-    Raises Unavailable where something is ``lacking`` for it (with what helps), DiskFull, and what ``build`` raises.
+    Raises Unavailable where something is ``lacking`` (with what helps), DiskFull, and what ``build`` raises.
     """
     if (ready := cached()) is not None:
         return ready
     if (missing := lacking()) is not None:
         raise Unavailable(": ".join(missing))
 
-    def told(work: Path) -> None:
+    def announce_and_build(work: Path) -> None:
         say(f"building {what}, once")
         build(work)
 
     try:
-        _make(folder, key, what, say, told)
+        _make(folder, key, what, say, announce_and_build)
     except OSError as error:
         raise DiskFull(f"cannot build {what} in {folder}: {error}") from error
     if (built := cached()) is None:
@@ -112,13 +112,13 @@ def _locked(folder: Path, key: str, what: str, say: Callable[[str], None]) -> It
 
 def half_built(cache: Path) -> list[Path]:
     """The folders below the cache whose builder was killed: nobody holds their lock."""
-    found = []
+    folders = []
     for work in (path for kind in KINDS for path in (cache / kind).glob(f"{_BUILDING}*")):
         lock = work.with_name(work.name.removeprefix(_BUILDING) + ".lock")
         with lock.open("a") as handle, contextlib.suppress(BlockingIOError):
             fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            found.append(work)
-    return found
+            folders.append(work)
+    return folders
 
 
 def discard(folder: Path) -> None:

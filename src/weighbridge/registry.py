@@ -26,16 +26,16 @@ class RegistryError(WeighbridgeError):
 
 
 def register(plugins: Iterable[tuple[str, object]], base: type[P]) -> Mapping[str, P]:
-    """The plug-ins by kind, sorted. ``plugins`` are (where it was found, object); raises RegistryError."""
-    found: dict[str, P] = {}
+    """The plug-ins by kind, sorted. ``plugins``: each object with where it is defined. Raises RegistryError."""
+    by_kind: dict[str, P] = {}
     origin: dict[str, str] = {}
     for where, plugin in plugins:
         if not isinstance(plugin, base):
             raise RegistryError(f"{where} has no PLUGIN that is a {base.__name__}")
-        if plugin.kind in found:
+        if plugin.kind in by_kind:
             raise RegistryError(f"{where} and {origin[plugin.kind]} both define the kind '{plugin.kind}'")
-        found[plugin.kind], origin[plugin.kind] = plugin, where
-    return MappingProxyType(dict(sorted(found.items())))
+        by_kind[plugin.kind], origin[plugin.kind] = plugin, where
+    return MappingProxyType(dict(sorted(by_kind.items())))
 
 
 def _discover(package_name: str, group: str = "") -> Iterable[tuple[str, object]]:
@@ -52,12 +52,12 @@ def _discover(package_name: str, group: str = "") -> Iterable[tuple[str, object]
 
 
 def _loaded(where: str, load: Callable[[], object]) -> object:
-    """What ``load`` gives; RegistryError where the plug-in's own code fails, in whatever way."""
+    """Return what ``load`` returns; raise RegistryError where the plug-in's own code fails, in whatever way."""
     try:
         return load()
     except Exception as error:
-        told = f"{where} cannot be loaded ({type(error).__name__}: {error}): mend it or uninstall it"
-        raise RegistryError(told) from error
+        message = f"{where} cannot be loaded ({type(error).__name__}: {error}): mend it or uninstall it"
+        raise RegistryError(message) from error
 
 
 @functools.cache
@@ -79,17 +79,17 @@ def the_host() -> Environment:
 
 
 def weighed_in() -> Mapping[str, Mapping[str, Any]]:
-    """What a program may be weighed in: an environment as a study says it, by the names of ``weigh --in``.
+    """Each environment that ``weigh --in`` can name, as a study writes it, by that name.
 
     Raises RegistryError where two environments have one name.
     """
-    found: dict[str, Mapping[str, Any]] = {}
+    by_name: dict[str, Mapping[str, Any]] = {}
     for kind, environment in environments().items():
         for name, options in environment.weighed_in().items():
-            if name in found:
-                raise RegistryError(f"the environments {found[name]['kind']} and {kind} are both '{name}' of --in")
-            found[name] = {"kind": kind, **options}
-    return MappingProxyType(found)
+            if name in by_name:
+                raise RegistryError(f"the environments {by_name[name]['kind']} and {kind} are both '{name}' of --in")
+            by_name[name] = {"kind": kind, **options}
+    return MappingProxyType(by_name)
 
 
 @functools.cache
@@ -117,6 +117,6 @@ def workloads() -> Mapping[str, Workload]:
 
 
 def leavings() -> tuple[Leavings, ...]:
-    """What runs may leave, each kind once: that of machines first, then that of what is opened on them."""
+    """Every kind of leftover of runs, each once: those of hosts first, then of environments and storage."""
     plugins = [*hosts().values(), *environments().values(), *storage().values()]
     return tuple({type(each): each for plugin in plugins for each in plugin.leavings}.values())

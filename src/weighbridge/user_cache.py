@@ -11,8 +11,8 @@ def cache_folder() -> Path:
 
     Raises Unavailable for a user who has neither.
     """
-    if given := os.environ.get("WEIGHBRIDGE_CACHE"):
-        return Path(given).absolute()
+    if folder := os.environ.get("WEIGHBRIDGE_CACHE"):
+        return Path(folder).absolute()
     return user_cache_folder()
 
 

@@ -33,7 +33,7 @@ from weighbridge.report import html
 from weighbridge.runner import clean as cleaning
 from weighbridge.runner import preflight as machine
 from weighbridge.runner import run as running
-from weighbridge.runner.clean import Found
+from weighbridge.runner.clean import Inventory
 from weighbridge.runner.trust import Fault, Foreign
 from weighbridge.store.run import RunStore
 from weighbridge.study.loader import check, load
@@ -147,7 +147,7 @@ def test_a_report_as_json(weighbridge: Weighbridge, run: Path):
 @pytest.mark.parametrize("check", [["--check"], []])
 def test_clean_as_json(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch, left, code, check):
     for name in ("find", "clean"):
-        monkeypatch.setattr(cleaning, name, lambda _: Found(tuple(left), {}, ()))
+        monkeypatch.setattr(cleaning, name, lambda _: Inventory(tuple(left), {}, ()))
     said = weighbridge("clean", "--json", *check)
     assert said.code == code
     assert len(json.loads(said.out)) == len(left)
@@ -158,7 +158,7 @@ def test_clean_as_json(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch
 def test_clean_names_what_it_spares(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch, check):
     """A run that another user keeps alive, and what is ignored: then it is not said that nothing is left."""
     ignored = Foreign(Path("/tmp/weighbridge-7/0123456789ab/lock"), Fault.KIND)
-    found = Found((), {"0123456789ab": Path("/tmp/weighbridge-8/0123456789ab")}, (ignored,))
+    found = Inventory((), {"0123456789ab": Path("/tmp/weighbridge-8/0123456789ab")}, (ignored,))
     for name in ("find", "clean"):
         monkeypatch.setattr(cleaning, name, lambda _: found)
     said = weighbridge("clean", *check)
@@ -172,9 +172,9 @@ def test_clean_of_one_run_says_what_it_removed(weighbridge: Weighbridge, monkeyp
     asked: list[str | None] = []
     gone = Leftover("0123456789ab", "process", "17 redis-server")
 
-    def clean(only: str | None) -> Found:
+    def clean(only: str | None) -> Inventory:
         asked.append(only)
-        return Found((), {}, (), (gone,))
+        return Inventory((), {}, (), (gone,))
 
     monkeypatch.setattr(cleaning, "clean", clean)
     said = weighbridge("clean", "--run", "0123456789ab" if by_id else run)
@@ -183,13 +183,13 @@ def test_clean_of_one_run_says_what_it_removed(weighbridge: Weighbridge, monkeyp
 
 
 def test_clean_of_one_run_that_lives_or_is_none(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch):
-    living = Found((), {"0123456789ab": Path("/run/weighbridge/0123456789ab")}, ())
+    living = Inventory((), {"0123456789ab": Path("/run/weighbridge/0123456789ab")}, ())
     monkeypatch.setattr(cleaning, "clean", lambda _: living)
     one_sentence(weighbridge("clean", "--run", "0123456789ab"), 1, "0123456789ab is alive", "end it first")
     for wrong in ("0123456789a", "../../etc", ""):
         said = weighbridge("clean", "--run", wrong)
         assert said.code == 6 and "run" in said.err, wrong
-    left = Found((Leftover("0123456789ab", "container", "x"),), {}, ())
+    left = Inventory((Leftover("0123456789ab", "container", "x"),), {}, ())
     monkeypatch.setattr(cleaning, "find", lambda _: left)
     said = weighbridge("clean", "--run", "0123456789ab", "--check")
     assert said.code == 1 and "1 thing left: weighbridge clean --run 0123456789ab removes what is left" in said.err
@@ -480,7 +480,7 @@ def test_repeated_blocks_never_show_more_trials_than_planned(terminal: bool, mon
             if shown._bar is not None:
                 assert shown._bar.tasks[0].fields["count"] == f"{done}/{max(2, done + 1)}"
             shown.trial_finished(TrialRecord(trial, Outcome.OK, 0, 1, 1))
-        shown.done()
+        shown.close()
     if not terminal:
         told = [line.split(" trials")[0] for line in screen.file.getvalue().splitlines()]
         assert told == ["0 of 2", "1 of 2", "2 of 3", "3 of 4"]
@@ -505,7 +505,7 @@ def test_the_bar_ends_before_the_report_begins(monkeypatch: pytest.MonkeyPatch):
         shown.say("cleaning up")
         assert task.fields["left"] == ""
         shown._bar.refresh()
-        shown.done()
+        shown.close()
         assert shown._bar.finished
         assert not shown._bar.live.is_started
     printed = screen.file.getvalue()

@@ -157,9 +157,9 @@ class Continued:
     def __init__(self, factor: float, ended: Exception | None = None) -> None:
         self.factor, self.ended, self.asked = factor, ended, []
 
-    def __call__(self, study, directory, progress, after, blocks=None, further=None):
+    def __call__(self, study, directory, progress, after, blocks=None, extender=None):
         with RunStore(directory, writable=True) as store:
-            while (until := further.wanted(store)) is not None:
+            while (until := extender.total_blocks(store)) is not None:
                 further_blocks(store, until, self.factor)
                 self.asked.append(until)
                 if self.ended is not None:
@@ -306,9 +306,9 @@ def test_an_extension_that_is_killed_again_and_again_never_spends_more(weighbrid
 
     continued(1.25)
 
-    def killed(study, directory, progress, after, blocks=None, further=None):
+    def killed(study, directory, progress, after, blocks=None, extender=None):
         with RunStore(directory, writable=True) as store:
-            until = further.wanted(store)
+            until = extender.total_blocks(store)
             if until is not None:
                 further_blocks(store, min(until, max(trial.block for trial in store.trials()) + 2), 1.25)
         raise Killed
@@ -329,10 +329,10 @@ def test_an_unfinished_run_that_is_extended_keeps_its_first_look(weighbridge, ru
     """At 10 blocks of 14: the look decides nothing, and the run first comes to its 14."""
     stand_in = continued(1.25)
 
-    def unfinished(study, directory, progress, after, blocks=None, further=None):
+    def unfinished(study, directory, progress, after, blocks=None, extender=None):
         with RunStore(directory, writable=True) as store:
             blocks_of_all(store, 14, 1.25)
-        stand_in(study, directory, progress, after, blocks, further)
+        stand_in(study, directory, progress, after, blocks, extender)
 
     monkeypatch.setattr("weighbridge.runner.run.run_study", unfinished)
     weighbridge("gate", run, "--budget", UNSURE, "--extend", "10min")
@@ -347,17 +347,17 @@ def test_a_half_block_that_an_interruption_left_is_a_look_of_its_own(weighbridge
     """It is finished first, at the same number of blocks: the gate then goes on with what is left of the error."""
     stand_in = continued(1.25)
 
-    def half(study, directory, progress, after, blocks=None, further=None):
+    def half(study, directory, progress, after, blocks=None, extender=None):
         with RunStore(directory, writable=True) as store:
-            until = further.wanted(store)
+            until = extender.total_blocks(store)
             further_blocks(store, until - 1, 1.25)
             last_block(store, until, ("native",))
         raise Interrupted(2)
 
-    def rest(study, directory, progress, after, blocks=None, further=None):
+    def rest(study, directory, progress, after, blocks=None, extender=None):
         with RunStore(directory, writable=True) as store:
             last_block(store, max(trial.block for trial in store.trials()), ("native-again", "bridge"))
-        stand_in(study, directory, progress, after, blocks, further)
+        stand_in(study, directory, progress, after, blocks, extender)
 
     monkeypatch.setattr("weighbridge.runner.run.run_study", half)
     weighbridge("gate", run, "--budget", UNSURE, "--extend", "10min")

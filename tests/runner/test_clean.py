@@ -45,7 +45,7 @@ class MadeUp(Leavings):
 def kind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> MadeUp:
     made = MadeUp()
     monkeypatch.setattr(clean.registry, "leavings", lambda: (made,))
-    monkeypatch.setattr(clean.state, "base", lambda: tmp_path / "states")
+    monkeypatch.setattr(clean.run_lock, "base", lambda: tmp_path / "states")
     monkeypatch.setattr(clean, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setattr(clean.known_noise, "cache_folder", lambda: tmp_path / "cache")
     return made
@@ -89,7 +89,7 @@ def test_who_knows_the_owner_of_each_thing_is_believed_only_the_id_of_a_run(
 
 
 def test_what_a_living_run_uses_stays(kind: MadeUp, tmp_path: Path):
-    with clean.state.claim(RUN, tmp_path / "cache"):
+    with clean.run_lock.claim(RUN, tmp_path / "cache"):
         found = clean.clean()
         assert found.left == () and [*found.alive] == [RUN]
         assert [each.name for each in kind.things] == ["one", "wb-6789ab-0", "somebody's"]

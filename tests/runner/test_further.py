@@ -8,7 +8,7 @@ import pytest
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.decisions import GateLook, gate_looks_of, gate_looks_text
 from weighbridge.model.level import Level
-from weighbridge.runner.session import Further, Session
+from weighbridge.runner.session import BlockExtender, Session
 from weighbridge.store.extensions import extensions
 from weighbridge.store.reader import GATE_LOOKS
 from weighbridge.store.run import RunStore
@@ -20,12 +20,12 @@ SOLO = "cpu: {kind: fake-solo}"
 CPU = ("cpu", Level())
 
 
-def go(path: Path, made, further: Further | None) -> Told:
+def go(path: Path, made, extender: BlockExtender | None) -> Told:
     told = Told()
     with RunStore(path / "run", writable=True) as store, context(path) as run:
         if "study" not in store.info():
             store.begin(made, {"run_id": run.id})
-        Session(made, store, run, USERLAND, told, further=further).go()
+        Session(made, store, run, USERLAND, told, extender=extender).go()
     return told
 
 
@@ -36,7 +36,7 @@ def blocks(path: Path) -> dict[str, int]:
 def asking(*looks: int, open_: tuple[tuple[str, str, str], ...] = (), asked: list[int]):
     """Asks for these numbers of blocks, one after the other, for the comparisons that are ``open_``."""
 
-    def wanted(store: RunStore) -> int | None:
+    def total_blocks(store: RunStore) -> int | None:
         done = max(trial.block for trial in store.trials())
         asked.append(done)
         following = next((look for look in looks if look > done), None)
@@ -44,12 +44,12 @@ def asking(*looks: int, open_: tuple[tuple[str, str, str], ...] = (), asked: lis
         store.set_info(GATE_LOOKS, gate_looks_text((*store.gate_looks(), look)))
         return following
 
-    return wanted
+    return total_blocks
 
 
 def test_blocks_are_added_as_long_as_they_are_asked_for(world: World, tmp_path: Path):
     asked: list[int] = []
-    go(tmp_path, study(SOLO, blocks=3), Further(60.0, asking(5, 8, asked=asked)))
+    go(tmp_path, study(SOLO, blocks=3), BlockExtender(60.0, asking(5, 8, asked=asked)))
     assert asked == [3, 5, 8] and set(blocks(tmp_path).values()) == {8}
     assert world.left() == []
     with RunStore(tmp_path / "run") as store:
@@ -61,13 +61,13 @@ def test_blocks_are_added_as_long_as_they_are_asked_for(world: World, tmp_path: 
 
 def test_only_what_is_open_takes_part_with_the_baseline_and_its_aa_arm(world: World, tmp_path: Path):
     asked: list[int] = []
-    go(tmp_path, study(SOLO, blocks=3), Further(60.0, asking(5, 8, open_=((*CPU, "two"),), asked=asked)))
+    go(tmp_path, study(SOLO, blocks=3), BlockExtender(60.0, asking(5, 8, open_=((*CPU, "two"),), asked=asked)))
     assert blocks(tmp_path) == {"native": 8, "native-again": 8, "two": 8, "one": 3}
 
 
 def test_the_schedule_is_the_same_as_of_a_run_that_has_so_many_blocks(world: World, tmp_path: Path):
     asked: list[int] = []
-    extended = go(tmp_path, study(SOLO, blocks=3), Further(60.0, asking(5, asked=asked)))
+    extended = go(tmp_path, study(SOLO, blocks=3), BlockExtender(60.0, asking(5, asked=asked)))
     whole = go(tmp_path / "whole", study(SOLO, blocks=5), None)
     assert extended.begun == whole.begun
 
@@ -78,14 +78,14 @@ def test_an_interrupted_extension_goes_on_with_what_was_open(world: World, tmp_p
     with RunStore(tmp_path / "run", writable=True) as store:
         look = GateLook(blocks=3, share=0.1, open=((*CPU, "one"),), until=6)
         store.set_info(GATE_LOOKS, gate_looks_text((look,)))
-        Further(1.0, lambda _: 6).extended(made, store)
+        BlockExtender(1.0, lambda _: 6).extended(made, store)
     go(tmp_path, made, None)
     assert blocks(tmp_path) == {"native": 6, "native-again": 6, "one": 6, "two": 3}
 
 
 def test_when_the_time_is_over_nobody_is_asked_again(world: World, tmp_path: Path):
     asked: list[int] = []
-    told = go(tmp_path, study(SOLO, blocks=3), Further(-1.0, asking(50, asked=asked)))
+    told = go(tmp_path, study(SOLO, blocks=3), BlockExtender(-1.0, asking(50, asked=asked)))
     assert asked == [] and "the time is over" in told.lines
     assert set(blocks(tmp_path).values()) == {1}, "blocks are whole"
 
@@ -93,7 +93,7 @@ def test_when_the_time_is_over_nobody_is_asked_again(world: World, tmp_path: Pat
 def test_an_adaptive_run_goes_on_although_its_target_is_reached(world: World, tmp_path: Path):
     made = study(SOLO, repetitions="target: 2%, budget: 1h")
     asked: list[int] = []
-    go(tmp_path, made, Further(60.0, asking(14, open_=((*CPU, "two"),), asked=asked)))
+    go(tmp_path, made, BlockExtender(60.0, asking(14, open_=((*CPU, "two"),), asked=asked)))
     assert blocks(tmp_path) == {"native": 14, "native-again": 14, "two": 14, "one": 10}
 
 

@@ -8,7 +8,7 @@ import pytest
 
 from weighbridge.errors import Unavailable
 from weighbridge.model.host import HostTraits
-from weighbridge.runner.pollers import _only_idle_time, lacking, wanted
+from weighbridge.runner.pollers import _only_idle_time, lacking, wants_polling
 
 
 def asking(cpu_idle: str, *here: bool) -> Any:
@@ -23,9 +23,9 @@ def test_auto_polls_where_a_hypervisor_has_the_cpus_of_all_hosts(tmp_path: Path)
     for machine, flags in ((virtual, "fpu hypervisor lahf_lm"), (real, "fpu lahf_lm")):
         (machine / "proc").mkdir(parents=True)
         (machine / "proc/cpuinfo").write_text(f"processor\t: 0\nmodel name\t: a hypervisor\nflags\t\t: {flags}\n")
-    assert wanted(asking("auto"), virtual) and not wanted(asking("auto"), real)
-    assert not wanted(asking("auto", True, False), virtual)
-    assert wanted(asking("poll"), real) and not wanted(asking("halt"), virtual)
+    assert wants_polling(asking("auto"), virtual) and not wants_polling(asking("auto"), real)
+    assert not wants_polling(asking("auto", True, False), virtual)
+    assert wants_polling(asking("poll"), real) and not wants_polling(asking("halt"), virtual)
 
 
 @pytest.mark.parametrize(
@@ -67,4 +67,4 @@ def test_auto_polls_on_a_virtual_machine_of_arm64(tmp_path: Path):
     for file, text in (("proc/cpuinfo", "Features\t: fp\n"), ("proc/device-tree/compatible", "linux,dummy-virt\0")):
         (tmp_path / file).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / file).write_text(text)
-    assert wanted(asking("auto"), tmp_path)
+    assert wants_polling(asking("auto"), tmp_path)

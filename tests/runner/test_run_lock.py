@@ -105,7 +105,7 @@ def test_who_holds_a_run_is_told(base: Path):
     told = {}
     for purpose in ("run", "clean"):
         with (
-            state.held(RUN, purpose),
+            state.lock_run(RUN, purpose),
             pytest.raises(RunDirectoryError) as caught,
             state.claim(RUN, Path("/cache")),
         ):
@@ -126,5 +126,5 @@ def test_a_folder_that_is_cleaned_while_it_is_claimed_is_made_again(base: Path, 
     monkeypatch.setattr(state, "_take", take)
     with state.claim(RUN, Path("/cache")) as folder:
         assert cleaned and (folder / "owner.json").is_file()
-        with state.held(RUN, "clean") as held:
+        with state.lock_run(RUN, "clean") as held:
             assert held is None

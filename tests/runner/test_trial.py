@@ -27,7 +27,7 @@ from weighbridge.runner import evaluation
 from weighbridge.runner import programs as trial_programs
 from weighbridge.runner import window as windows
 from weighbridge.runner.programs import Programs
-from weighbridge.runner.stage import DataDisks, Machine, Stage, machines_of
+from weighbridge.runner.stage import DataDisks, Stage, StageMachine, machines_of
 from weighbridge.runner.trial import run_trial
 from weighbridge.runner.window import Window
 
@@ -69,7 +69,7 @@ def measure(
         site.host.name = {"server": "a", "client": "b", "solo": "a"}[site.role]
     world.sites[0].links = links
     sites = {site.role: site for site in world.sites}
-    machines = {"host": Machine(2, tuple(sites))}
+    machines = {"host": StageMachine(2, tuple(sites))}
     stage = Stage(sites, dict.fromkeys(sites, AT), machines, meters=meters or {})
     record = run_trial(TRIAL, workload, Load(warm=warm), stage)
     assert [program for program in world.programs if program.stopped is None] == []
@@ -228,7 +228,7 @@ def test_an_environment_that_goes_away(world: World, role: str, when: str):
     stage = Stage(
         {s.role: s for s in world.sites},
         dict.fromkeys(ROLES, Endpoint("", "", 5201)),
-        {"host": Machine(2, ("server", "client"))},
+        {"host": StageMachine(2, ("server", "client"))},
     )
     record = run_trial(TRIAL, FakeWorkload(), Load(), stage)
     failed(record, Outcome.ENVIRONMENT_LOST, f"{role} went away at {when}")
@@ -286,7 +286,7 @@ def test_flags_of_another_machine_name_it(world: World):
             return b"9.5 1 1 1/1 1\n"
         raise FileNotFoundError(path)
 
-    machines = {"host": Machine(2, ("client",)), "host b": Machine(4, ("server",), elsewhere)}
+    machines = {"host": StageMachine(2, ("client",)), "host b": StageMachine(4, ("server",), elsewhere)}
     record = run_trial(
         TRIAL, FakeWorkload(), Load(), Stage(sites, dict.fromkeys(sites, Endpoint("", "", 5201)), machines)
     )
@@ -630,7 +630,7 @@ def test_all_who_worked_stand_before_the_sites_own(world: World, monkeypatch: py
     sites = {role: FakeSite(world, role, "one", role) for role in ROLES}
     world.act = lambda site, command: Act(lasts=0.05) if command.argv[0] == "client" else usual(site, command)
     stage = Stage(
-        sites, dict.fromkeys(sites, AT), {"host b": Machine(100, ("server", "client"), read)},
+        sites, dict.fromkeys(sites, AT), {"host b": StageMachine(100, ("server", "client"), read)},
         idle={"host b": Idle(10.0, 0.0)},
     )  # fmt: skip
     record = run_trial(TRIAL, FakeWorkload(), Load(), stage)
@@ -660,7 +660,7 @@ def test_of_a_site_that_its_host_does_not_count_no_cost_is_made(world: World, mo
     readings = count(0.0, 0.25)
     monkeypatch.setattr(FakeSite, "meters", lambda _: {"cpu_s": next(readings)})
     stage = Stage(
-        sites, dict.fromkeys(sites, AT), {"host b": Machine(100, ("server", "client"), read)},
+        sites, dict.fromkeys(sites, AT), {"host b": StageMachine(100, ("server", "client"), read)},
         idle={"host b": Idle(10.0, 0.0)},
     )  # fmt: skip
     record = run_trial(TRIAL, FakeWorkload(), Load(), stage)

@@ -59,8 +59,8 @@ for module in (
     module.register(app)
 
 
-def _tell_version(asked: bool) -> None:
-    if asked:
+def _tell_version(version: bool) -> None:
+    if version:
         print(f"weighbridge {metadata.version('weighbridge')}")
         raise typer.Exit
 

@@ -70,5 +70,5 @@ def _print(calibration: dict[str, Any]) -> None:
     out().print(table)
     out().print(f"{calibration['inside']} of {len(calibration['readings'])} true costs are inside their interval")
     for what, spans in calibration["smallest_visible"].items():
-        told = ", ".join(f"{cost * 100:.2f} % in {span}" for span, cost in spans.items())
-        out().print(f"smallest cost that one comparison of {what} shows: {told}")
+        costs = ", ".join(f"{cost * 100:.2f} % in {span}" for span, cost in spans.items())
+        out().print(f"smallest cost that one comparison of {what} shows: {costs}")

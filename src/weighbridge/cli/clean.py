@@ -35,19 +35,19 @@ def register(app: typer.Typer) -> None:
         from weighbridge.runner import clean as cleaning
 
         only = None if run is None else _run_id(run)
-        found = cleaning.find(only) if check else cleaning.clean(only)
-        left = found.left
-        if only is not None and only in found.alive and not check:
-            raise Leftovers(f"run {only} is alive ({found.alive[only]}): end it first, and it removes its own")
-        for alive, folder in found.alive.items():
+        inventory = cleaning.find(only) if check else cleaning.clean(only)
+        left = inventory.left
+        if only is not None and only in inventory.alive and not check:
+            raise Leftovers(f"run {only} is alive ({inventory.alive[only]}): end it first, and it removes its own")
+        for alive, folder in inventory.alive.items():
             err().print(f"run {alive} is alive ({folder}): what it uses is not listed", markup=False, soft_wrap=True)
-        for each in found.foreign:
+        for each in inventory.foreign:
             err().print(f"ignored: {each.path} {_FAULTS[each.fault]}", markup=False, soft_wrap=True)
         if as_json:
             print_json([asdict(leftover) for leftover in left])
         else:
-            for gone in found.removed if only else ():
-                out().print(f"removed: {gone.kind} {gone.name}", markup=False, soft_wrap=True)
+            for leftover in inventory.removed if only else ():
+                out().print(f"removed: {leftover.kind} {leftover.name}", markup=False, soft_wrap=True)
             for leftover in left:
                 whose = f" (run {leftover.run})" if leftover.run else ""
                 out().print(f"{leftover.kind} {leftover.name}{whose}", markup=False, soft_wrap=True)
@@ -58,7 +58,7 @@ def register(app: typer.Typer) -> None:
             raise Leftovers(f"{plural(len(left), 'thing')} could not be removed")
         if not as_json:
             of_it = f" of run {only}" if only else ""
-            out().print(f"nothing {'else ' * bool(found.alive or found.foreign)}is left{of_it}")
+            out().print(f"nothing {'else ' * bool(inventory.alive or inventory.foreign)}is left{of_it}")
 
 
 def _run_id(named: str) -> str:
@@ -73,7 +73,7 @@ def _run_id(named: str) -> str:
             return named
         raise RunDirectoryError(f"{named} is neither a run directory nor the id of a run (12 hexadecimal digits)")
     with RunStore(run_directory(Path(named))) as store:
-        found = store.info().get("run_id", "")
-    if not is_run_id(found):
+        run_id = store.info().get("run_id", "")
+    if not is_run_id(run_id):
         raise RunDirectoryError(f"{named} holds no run yet: there is nothing to clean")
-    return found
+    return run_id

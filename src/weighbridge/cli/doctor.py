@@ -43,16 +43,16 @@ def register(app: typer.Typer) -> None:
             row["name"]: row["unverified"] for rows in sections.values() for row in rows if row["unverified"]
         }
         _print(UNVERIFIED, [("", f"{name}: {why}") for name, why in unverified.items()])
-        _print("what makes the rest ready", [(f"[{number}]", told) for number, told in enumerate(remedies, 1)])
+        _print("what makes the rest ready", [(f"[{number}]", remedy) for number, remedy in enumerate(remedies, 1)])
 
 
-def rows_of(found: Sequence[Mapping[str, Any]], remedies: list[str]) -> list[tuple[str, str]]:
-    """What is told of a section, a row for all that has the same state for the same reason: (state, text).
+def rows_of(section: Sequence[Mapping[str, Any]], remedies: list[str]) -> list[tuple[str, str]]:
+    """The rows of a section, (state, text): one row for all plug-ins with the same state for the same reason.
 
     What is not ready refers to ``remedies`` by number, to which those are added that are not in it yet.
     """
     names: dict[tuple[bool, str, str], list[str]] = {}
-    for row in found:
+    for row in section:
         if row["remedy"] and row["remedy"] not in remedies:
             remedies.append(row["remedy"])
         why = ": ".join(text for text in (row["caveat"], row["detail"]) if text)
@@ -60,9 +60,9 @@ def rows_of(found: Sequence[Mapping[str, Any]], remedies: list[str]) -> list[tup
     rows = []
     for (lacking, why, remedy), same in sorted(names.items(), key=lambda item: item[0][0]):
         between = "; " if any("," in name for name in same) else ", "
-        told = between.join(same) + (f" - {why}" if why else "")
+        line = between.join(same) + (f" - {why}" if why else "")
         number = f" [{remedies.index(remedy) + 1}]" if remedy else ""
-        rows.append(("not ready" if lacking else "ready", told + number))
+        rows.append(("not ready" if lacking else "ready", line + number))
     return rows
 
 

@@ -102,9 +102,9 @@ def register(app: typer.Typer) -> None:
         with _opened_to_look(run) as (store, keeps):
             judged = questions.judge(store, limit_s)
             _keep_first_look(store, judged.spending, judged.gate.open, keeps=keeps)
-            more = limit_s is not None and bool(judged.gate.open)
-            refused = [] if more else outputs.write(judged, store)
-        if more and limit_s is not None:
+            extends = limit_s is not None and bool(judged.gate.open)
+            refused = [] if extends else outputs.write(judged, store)
+        if extends and limit_s is not None:
             ended = _extend(run, questions, judged, limit_s, yes=yes)
             with RunStore(run) as store:
                 judged = questions.judge(store)
@@ -299,7 +299,7 @@ def _extend(
     from weighbridge.cli.progress import show
     from weighbridge.cli.runs import continuable
     from weighbridge.runner.run import run_study
-    from weighbridge.runner.session import Further
+    from weighbridge.runner.session import BlockExtender
     from weighbridge.runner.signals import interruptible
 
     if judged.plan is None or not judged.plan.goes_on:
@@ -312,11 +312,11 @@ def _extend(
         return None
     looks = ", ".join(map(str, judged.plan.looks[1:]))
     err().print(f"undecided: more blocks are run; it is looked again after {looks} blocks", markup=False)
-    extension = Extension(questions, limit_s, judged.plan)
-    further = Further(limit_s, extension.wanted_blocks)
+    extension = GateExtender(questions, limit_s, judged.plan)
+    extender = BlockExtender(limit_s, extension.total_blocks)
     try:
         with interruptible(), show() as progress, continuable(run, *sys.argv[1:]):
-            run_study(None, run, progress, _write_page, further=further)
+            run_study(None, run, progress, _write_page, extender=extender)
     except TrialsFailed:
         pass  # the gate says of each comparison what there is of it
     except (WeighbridgeError, Interrupted) as ended:
@@ -335,7 +335,7 @@ def _write_page(store: "RunStore") -> None:
 
 
 @dataclass(slots=True)
-class Extension:
+class GateExtender:
     """Judges a run at each look, keeps the look with the run, and asks for the blocks up to the next one.
 
     ``plan`` is that of the look at what there was. Where the run comes to another number of blocks first (it was not
@@ -346,17 +346,17 @@ class Extension:
     limit_s: float
     plan: "GatePlan"
 
-    def wanted_blocks(self, store: "RunStore") -> int | None:
+    def total_blocks(self, store: "RunStore") -> int | None:
         """Look at the run; how many blocks it is to have at the next look, None if nothing is left to decide."""
         from weighbridge.analysis.gate_looks import blocks_of, plan_gate, spending_of
 
-        done, spending = blocks_of(store), spending_of(store)
-        completed = spending.now is not None and not self.plan.share(done)  # a half block, since the last look
-        if completed or not self.plan.plans(done):
+        blocks, spending = blocks_of(store), spending_of(store)
+        completed = spending.now is not None and not self.plan.share(blocks)  # a half block, since the last look
+        if completed or not self.plan.plans(blocks):
             self.plan = plan_gate(store, self.limit_s, spending)
         if spending.now is not None:
-            spending = replace(spending, now=self.plan.share(done))
-        return self._look(store, spending, self.plan.following(done))
+            spending = replace(spending, now=self.plan.share(blocks))
+        return self._look(store, spending, self.plan.following(blocks))
 
     def _look(self, store: "RunStore", spending: "Spending", following: int | None) -> int | None:
         gate = self.questions.judge_at(store, spending).gate
@@ -376,7 +376,7 @@ class Extension:
         from weighbridge.store.run import RunStore
 
         with RunStore(run, writable=True) as store:
-            looks, done, spending = store.gate_looks(), blocks_of(store), spending_of(store)
+            looks, blocks, spending = store.gate_looks(), blocks_of(store), spending_of(store)
             pending = bool(looks) and looks[-1].until is not None
             if spending.now is not None and looks:
                 share = self.plan.next_share if interrupted else self.plan.left
@@ -384,7 +384,7 @@ class Extension:
             if spending.now is not None or pending:
                 self._look(store, spending, None)
             if pending:
-                extend(store, study_of(store).file.repetitions, done)
+                extend(store, study_of(store).file.repetitions, blocks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -137,15 +137,15 @@ def register(app: typer.Typer) -> None:
 
 
 def _noise(study: "Study") -> list[str]:
-    """What `doctor --noise` found of kinds that the study has."""
+    """The half-widths to expect by the last `doctor --noise`, as one line; empty where nothing is known."""
     from weighbridge.report.text.formatting import plain
     from weighbridge.runner.known_noise import expected
 
     when, widths = expected(study)
-    told = ", ".join(f"{kind} ±{plain(100 * width, 2)} %" for kind, width in widths.items())
+    figures = ", ".join(f"{kind} ±{plain(100 * width, 2)} %" for kind, width in widths.items())
     most = "" if study.file.repetitions.within is None else " at most (short trials do better)"
-    known = f"half-widths to expect{most} as far as this machine's noise goes (doctor --noise, {when}): {told}"
-    return [known] if told else []
+    sentence = f"half-widths to expect{most} as far as this machine's noise goes (doctor --noise, {when}): {figures}"
+    return [sentence] if figures else []
 
 
 def describe(study: "Study") -> PlanDocument:
@@ -227,15 +227,15 @@ def hosts_of(study: "Study") -> PlannedHosts:
 
 
 def hosts_line(study: "Study") -> str:
-    """The same as one line; empty where everything is on this machine, which goes without saying."""
-    hosts, told = study.file.hosts, hosts_of(study)
+    """The hosts and placement as one line; empty where everything is on this machine."""
+    hosts, layout = study.file.hosts, hosts_of(study)
     if all(host.traits.this_machine for host in hosts.values()):
         return ""
     places = ", ".join(
         f"{role} on {' and '.join(f'{name} ({hosts[name].description})' for name in names)}"
-        for role, names in told["placement"].items()
+        for role, names in layout["placement"].items()
     )
-    inside = " and ".join(told["inside"])
+    inside = " and ".join(layout["inside"])
     unknown = not all(host.traits.here and not host.traits.own_kernel for host in hosts.values())
     return f"hosts: {places}; inside the environments: {inside}" + (
         "; what the hosts lack is found when they are reached, at the run" if unknown else ""

@@ -41,15 +41,15 @@ class Shown:
     def layers_known(self, layers: Mapping[str, tuple[SiteLayers, ...]]) -> None:
         """No figure is shown here that hypervisors would have to stand beside."""
 
-    def trial_started(self, trial: Trial, done: int, total: int, left_s: float) -> None:
+    def trial_started(self, trial: Trial, finished_trials: int, total: int, left_s: float) -> None:
         """Show what runs now, how far the session is and how long it still takes.
 
         Repeated blocks may make more trials than were planned: then this one is the last that is known of.
         """
-        total = max(total, done + 1)
+        total = max(total, finished_trials + 1)
         now = time.monotonic()
         first, self._begun = not self._begun, True
-        self._ended, self._total = done, total
+        self._ended, self._total = finished_trials, total
         left = f"{clock(left_s)} left"
         text = f"{_block(trial)}: {_where(trial)}"
         if self._bar is not None and self._task is not None:
@@ -57,7 +57,7 @@ class Shown:
             self._bar.update(self._task, description=text, left=left)
         elif now - self._last_line > _LINE_EVERY_S or first:
             self._last_line = now
-            err().print(f"{done} of {total} trials done, {left}; {text}", markup=False)
+            err().print(f"{finished_trials} of {total} trials done, {left}; {text}", markup=False)
 
     def trial_finished(self, record: TrialRecord) -> None:
         """Count a trial, and tell of one that failed, or broke under its load."""
@@ -73,22 +73,22 @@ class Shown:
         if not standings:
             return
         reached, widest = sum(each.reached for each in standings), max(standings, key=lambda each: each.width)
-        told = f"after {blocks} blocks: {reached} of {plural(len(standings), 'open comparison')} precise enough"
+        sentence = f"after {blocks} blocks: {reached} of {plural(len(standings), 'open comparison')} precise enough"
         if not widest.reached:
             width = f"±{widest.width:.1%}" if widest.width < 10 else "no width yet"  # also infinite
-            more = f", about {widest.predicted_blocks} blocks needed" if widest.predicted_blocks else ""
-            told += f"; the widest: {widest.cell} in {widest.environment}, {width}{more}"
-        err().print(told, markup=False)
+            prediction = f", about {widest.predicted_blocks} blocks needed" if widest.predicted_blocks else ""
+            sentence += f"; the widest: {widest.cell} in {widest.environment}, {width}{prediction}"
+        err().print(sentence, markup=False)
         late: dict[str, list[float]] = {}
         for each in standings:
             if each.expected is not None:
                 late.setdefault(each.cell, []).append(each.expected)
         if late and not self._told_of_time:
             self._told_of_time = True
-            told = ", ".join(f"{cell} {_span(widths)}" for cell, widths in late.items())
-            err().print(f"the time is not enough for the target everywhere; expect {told}", markup=False)
+            expectations = ", ".join(f"{cell} {_span(widths)}" for cell, widths in late.items())
+            err().print(f"the time is not enough for the target everywhere; expect {expectations}", markup=False)
 
-    def done(self) -> None:
+    def close(self) -> None:
         """Take the bar away: what is printed next is a result."""
         if self._bar is not None:
             self._bar.stop()

@@ -94,7 +94,7 @@ def _run(
     ):
 
         def after(store: "RunStore") -> None:
-            progress.done()
+            progress.close()
             if store.finished():
                 _show(store, as_json=as_json)
 

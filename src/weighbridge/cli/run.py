@@ -102,7 +102,7 @@ def report_run(store: "RunStore", progress: "Shown") -> "Analysis | None":
 
     Where no trial has ended there is nothing to report: None, and only what ended the run is told.
     """
-    progress.done()
+    progress.close()
     if not store.finished():
         return None
 

@@ -16,11 +16,11 @@ def run_directory(path: Path) -> Path:
     if path.name == DATABASE and path.is_file():
         return path.parent
     if path.is_dir() and not (path / DATABASE).exists():
-        inside = sorted(found.parent for found in path.glob(f"*/{DATABASE}"))
+        inside = sorted(database.parent for database in path.glob(f"*/{DATABASE}"))
         if inside:
-            more = f" and {len(inside) - _LISTED} more" if len(inside) > _LISTED else ""
+            rest = f" and {len(inside) - _LISTED} more" if len(inside) > _LISTED else ""
             names = ", ".join(str(run) for run in inside[-_LISTED:])
-            raise RunDirectoryError(f"{path} is not a run, but contains runs; name one: {names}{more}")
+            raise RunDirectoryError(f"{path} is not a run, but contains runs; name one: {names}{rest}")
     return path
 
 

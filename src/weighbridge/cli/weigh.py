@@ -149,7 +149,7 @@ def register(app: typer.Typer) -> None:
 
         beside = {"setup": setup, "prepare": prepare, "check": check, "cleanup": cleanup}
         further = {"adapter": adapter, "deadline": deadline, "warm_up": warm_up or None}
-        composed = ComposeOptions(compose, service, without, saved, image, ready)
+        composed = ComposeFlags(compose, service, without, saved, image, ready)
         composed.require_whole(server=server is not None, shell=shell)
         apart = compose is not None or (image is not None and server is not None)
         where: dict[str, Any] = {"server": server, "port": ready}
@@ -265,10 +265,10 @@ def _runs() -> Path:
     return Path(base) / "weighbridge/runs"
 
 
-def _variables(given: Sequence[str]) -> dict[str, str]:
+def _variables(env: Sequence[str]) -> dict[str, str]:
     """The variables that are handed on: those of every program, and what ``--env`` names."""
     variables = {name: os.environ[name] for name in _HANDED_ON if name in os.environ}
-    for each in given:
+    for each in env:
         name, equals, value = each.partition("=")
         if not re.fullmatch(_VARIABLE, name):
             fail(f"--env {shlex.quote(each)}: a variable is NAME or NAME=VALUE", WRONG_COMMAND_LINE)
@@ -278,21 +278,21 @@ def _variables(given: Sequence[str]) -> dict[str, str]:
     return variables
 
 
-def _parameter(given: str) -> tuple[str, list[str]]:
-    name, equals, values = given.partition("=")
+def _parameter(option: str) -> tuple[str, list[str]]:
+    name, equals, values = option.partition("=")
     if not (re.fullmatch(_PARAMETER, name) and equals and values):
-        fail(f"--parameter {shlex.quote(given)}: say NAME=A,B,...", WRONG_COMMAND_LINE)
+        fail(f"--parameter {shlex.quote(option)}: say NAME=A,B,...", WRONG_COMMAND_LINE)
     return name, values.split(",")
 
 
-def _metric(given: str) -> tuple[str, Mapping[str, Any]]:
+def _metric(option: str) -> tuple[str, Mapping[str, Any]]:
     """``rps=json:$.summary.rps,higher,1/s``: the path or pattern may have commas itself, the last two are ours."""
-    name, _, rest = given.partition("=")
+    name, _, rest = option.partition("=")
     how, _, words = rest.partition(":")
     parts = words.rsplit(",", 2)
     if how not in ("json", "regex") or len(parts) != 3 or parts[1] not in ("higher", "lower"):
         message = "say NAME=json:PATH,higher|lower,UNIT or NAME=regex:PATTERN,higher|lower,UNIT"
-        fail(f"--metric {shlex.quote(given)}: {message}", WRONG_COMMAND_LINE)
+        fail(f"--metric {shlex.quote(option)}: {message}", WRONG_COMMAND_LINE)
     return name, {how: parts[0], "better": parts[1], "unit": parts[2]}
 
 
@@ -312,16 +312,16 @@ def _earlier_image(image: str, command: Sequence[str], server: str | None) -> "E
     return Earlier(where, command=[*entry_point, *command])
 
 
-def _earlier_program(given: str, *, server: bool, shell: bool) -> "Earlier":
+def _earlier_program(program: str, *, server: bool, shell: bool) -> "Earlier":
     """Another program of this machine: the server where there is one, whose client is the same."""
     from weighbridge.study.weighed import Earlier
 
     if server:
-        return Earlier(server=given)
+        return Earlier(server=program)
     if shell:
-        return Earlier(command=[given])
+        return Earlier(command=[program])
     try:
-        words = shlex.split(given)
+        words = shlex.split(program)
     except ValueError as error:
         fail(f"--against: {error}", WRONG_COMMAND_LINE)
     if not words:
@@ -330,7 +330,7 @@ def _earlier_program(given: str, *, server: bool, shell: bool) -> "Earlier":
 
 
 @dataclass(frozen=True, slots=True)
-class ComposeOptions:
+class ComposeFlags:
     """The options of a command line that are about a Compose file."""
 
     file: Path | None = None
@@ -345,8 +345,8 @@ class ComposeOptions:
         """End with a sentence where something is missing, or has no meaning."""
         if self.file is None:
             beside = {"--service": self.service, "--without": self.without, "--saved": self.saved}
-            if given := [option for option, value in beside.items() if value]:
-                fail(f"{given[0]} is about a Compose file: say --compose FILE", WRONG_COMMAND_LINE)
+            if options := [option for option, value in beside.items() if value]:
+                fail(f"{options[0]} is about a Compose file: say --compose FILE", WRONG_COMMAND_LINE)
         elif not self.file.is_file():
             fail(f"--compose: there is no file {self.file}", WRONG_COMMAND_LINE)
         elif self.service is None:
@@ -356,7 +356,7 @@ class ComposeOptions:
             fail(f"{which}: with --compose the server is the service's own program", WRONG_COMMAND_LINE)
 
 
-def _weighed_service(given: ComposeOptions) -> dict[str, Any]:
+def _weighed_service(flags: ComposeFlags) -> dict[str, Any]:
     """What a `Weighed` has of the service. Says on stderr what is left out.
 
     Raises StudyError, Unavailable, UserlandError.
@@ -368,12 +368,12 @@ def _weighed_service(given: ComposeOptions) -> dict[str, Any]:
     from weighbridge.study.compose_key import service_of
 
     composed = ComposedService(
-        file=str(given.file),
-        service=given.service or "",
-        without=tuple(key for keys in given.without for key in keys.split(",") if key),
-        saved=dict(_saved(each) for each in given.saved),
-        image=given.image,
-        port=given.port,
+        file=str(flags.file),
+        service=flags.service or "",
+        without=tuple(key for keys in flags.without for key in keys.split(",") if key),
+        saved=dict(_saved(each) for each in flags.saved),
+        image=flags.image,
+        port=flags.port,
     )
     try:
         weighed = service_of(composed, normalised)
@@ -382,7 +382,7 @@ def _weighed_service(given: ComposeOptions) -> dict[str, Any]:
     if weighed.remark:
         err().print(weighed.remark, markup=False, soft_wrap=True)
     if weighed.port is None:
-        fail(f"compose: {given.service} has not one port: say where it listens: --ready PORT", WRONG_COMMAND_LINE)
+        fail(f"compose: {flags.service} has not one port: say where it listens: --ready PORT", WRONG_COMMAND_LINE)
     return {
         "server": weighed.server,
         "server_env": weighed.environment,
@@ -393,10 +393,10 @@ def _weighed_service(given: ComposeOptions) -> dict[str, Any]:
     }
 
 
-def _saved(given: str) -> tuple[str, str]:
-    image, equals, file = given.rpartition("=")
+def _saved(option: str) -> tuple[str, str]:
+    image, equals, file = option.rpartition("=")
     if not (image and equals and file):
-        fail(f"--saved {given}: say IMAGE=FILE", WRONG_COMMAND_LINE)
+        fail(f"--saved {option}: say IMAGE=FILE", WRONG_COMMAND_LINE)
     return image, file
 
 
@@ -481,5 +481,5 @@ def _require_programs(commands: Sequence[Sequence[str] | str | None], env: Mappi
         if "/" in name and not os.access(name, os.X_OK):
             fail(f"{name} may not be executed: chmod +x, or name its interpreter before it", WRONG_COMMAND_LINE)
         if "/" not in name and shutil.which(name, path=str(env.get("PATH", os.defpath))) is None:
-            here = f": say ./{name}" if Path(name).exists() else ""
-            fail(f"there is no program {name} in PATH{here}", WRONG_COMMAND_LINE)
+            hint = f": say ./{name}" if Path(name).exists() else ""
+            fail(f"there is no program {name} in PATH{hint}", WRONG_COMMAND_LINE)

@@ -49,11 +49,13 @@ class RoleCpus:
     """Whether client and server are on two machines. On one, the receiver's work is partly done on the sender's."""
 
 
-def bottleneck(usage: TrialUsage, cpus: RoleCpus, asked: Measurement | None, measured: Sequence[Measurement]) -> Flag:
+def bottleneck(
+    usage: TrialUsage, cpus: RoleCpus, asked_rate: Measurement | None, measured: Sequence[Measurement]
+) -> Flag:
     """Give what limited a trial, or `FlagCode.NO_BOTTLENECK` where that is not known."""
-    for found in (_cable(usage), _asked(asked, measured), _generator(usage, cpus), _cpu(usage, cpus)):
-        if found is not None:
-            return found
+    for flag in (_cable(usage), _met_rate(asked_rate, measured), _generator(usage, cpus), _cpu(usage, cpus)):
+        if flag is not None:
+            return flag
     if usage.waited_s > WAITING * usage.seconds > 0:
         return Flag(FlagCode.DISK, figures={"share": min(1.0, usage.waited_s / usage.seconds)})
     return Flag(FlagCode.NO_BOTTLENECK)
@@ -64,12 +66,14 @@ def _cable(usage: TrialUsage) -> Flag | None:
     return fullest if fullest is not None and fullest.figures["share"] >= CABLE else None
 
 
-def _asked(asked: Measurement | None, measured: Sequence[Measurement]) -> Flag | None:
-    reached = next((each.value for each in measured if asked is not None and each.metric == asked.metric), 0.0)
-    if asked is None or asked.value <= 0 or reached < MET * asked.value:
+def _met_rate(asked_rate: Measurement | None, measured: Sequence[Measurement]) -> Flag | None:
+    reached = next(
+        (each.value for each in measured if asked_rate is not None and each.metric == asked_rate.metric), 0.0
+    )
+    if asked_rate is None or asked_rate.value <= 0 or reached < MET * asked_rate.value:
         return None
-    figures = {"share": reached / asked.value, "rate": asked.value}
-    return Flag(FlagCode.ASKED_RATE, figures=figures, text=asked.metric.unit)
+    figures = {"share": reached / asked_rate.value, "rate": asked_rate.value}
+    return Flag(FlagCode.ASKED_RATE, figures=figures, text=asked_rate.metric.unit)
 
 
 def _generator(usage: TrialUsage, cpus: RoleCpus) -> Flag | None:

@@ -8,14 +8,13 @@ from pathlib import Path
 from weighbridge import registry
 from weighbridge.build_once import half_built
 from weighbridge.model.leavings import ENDING, NO_RUN, DeadRun, Leavings, Leftover, RunFolders, discard, is_run_id
-from weighbridge.runner import known_noise, living
-from weighbridge.runner import run_lock as state
+from weighbridge.runner import known_noise, living, run_lock
 from weighbridge.runner.trust import Foreign
 from weighbridge.userland.build import cache_folder
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class Inventory:
     """What runs have on this machine: what is ``left`` of dead ones, and what keeps the rest from being removed.
 
     ``alive``: the state folder of each living run, by its id. ``foreign``: what is ignored in the place of one.
@@ -34,13 +33,13 @@ class _OwnFolders(Leavings):
     owner_may_be_unknown = True
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
-        """Each of them."""
-        yield from (Leftover(run, "state folder", str(folders.states / run)) for run in state.known_runs())
+        """Yield runs' state folders, half-built userlands and folders of unfinished noise measurements."""
+        yield from (Leftover(run, "state folder", str(folders.states / run)) for run in run_lock.known_runs())
         yield from (Leftover(NO_RUN, "half-built userland", str(path)) for path in half_built(cache_folder()))
         yield from (Leftover(NO_RUN, "measured noise", str(path)) for path in known_noise.left())
 
     def remove_ownerless(self, folders: RunFolders) -> None:
-        """Remove what is unfinished."""
+        """Remove half-built userlands and folders of unfinished noise measurements."""
         for path in (*half_built(cache_folder()), *known_noise.left()):
             shutil.rmtree(path, ignore_errors=True)
 
@@ -50,20 +49,20 @@ def _kinds() -> tuple[Leavings, ...]:
 
 
 def _folders() -> RunFolders:
-    return RunFolders(state.base(), cache_folder() / "engines")
+    return RunFolders(run_lock.base(), cache_folder() / "engines")
 
 
-def find(only: str | None = None) -> Found:
+def find(only: str | None = None) -> Inventory:
     """Look for everything that runs have on this machine, or that the run with the id ``only`` has."""
     leftovers = [leftover for kind in _kinds() for leftover in kind.find(_folders()) if _is_ours(kind, leftover.run)]
     runs = {leftover.run for leftover in leftovers if is_run_id(leftover.run)} | ({only} if only else set())
-    leftovers = [replace(leftover, run=_whole_id(leftover.run, runs)) for leftover in leftovers]
+    leftovers = [replace(leftover, run=_full_id(leftover.run, runs)) for leftover in leftovers]
     if only:
         runs, leftovers = {only}, [leftover for leftover in leftovers if leftover.run == only]
     holders = {run: living.holder(run) for run in sorted(runs)}
     alive = {run: folder for run, folder in holders.items() if folder is not None}
     left = tuple(leftover for leftover in leftovers if leftover.run not in alive)
-    return Found(left, alive, tuple(living.foreign(runs)))
+    return Inventory(left, alive, tuple(living.foreign(runs)))
 
 
 def _is_ours(kind: Leavings, run: str) -> bool:
@@ -71,7 +70,7 @@ def _is_ours(kind: Leavings, run: str) -> bool:
     return is_run_id(run) or (kind.owner_may_be_unknown and (run == NO_RUN or run.startswith(ENDING)))
 
 
-def _whole_id(run: str, runs: set[str]) -> str:
+def _full_id(run: str, runs: set[str]) -> str:
     """The one of the ``runs`` whose id ends as it says; where nothing else of it is left, an id that ends so."""
     if not run.startswith(ENDING):
         return run
@@ -81,23 +80,23 @@ def _whole_id(run: str, runs: set[str]) -> str:
 
 def sweep(run_id: str) -> None:
     """Remove everything of one run, which must not be alive (or be our own)."""
-    data = state.cache_of(run_id, cache_folder()) / "engines" / run_id
-    discard(DeadRun(run_id, state.base() / run_id, data), registry.leavings())
+    data = run_lock.cache_of(run_id, cache_folder()) / "engines" / run_id
+    discard(DeadRun(run_id, run_lock.base() / run_id, data), registry.leavings())
 
 
-def clean(only: str | None = None) -> Found:
-    """Remove everything of every dead run, or of the run with the id ``only``; gives what could not be removed.
+def clean(only: str | None = None) -> Inventory:
+    """Remove everything of every dead run, or of the run with the id ``only``; return what could not be removed.
 
-    Unavailable where none may be locked.
+    Raises Unavailable where a run's folder cannot be trusted.
     """
     before = find(only)
     for run_id in {leftover.run for leftover in before.left} - {NO_RUN}:
-        with state.held(run_id, "clean") as folder:
+        with run_lock.lock_run(run_id, "clean") as folder:
             if folder is not None:  # else it is being continued: it lives again
                 sweep(run_id)
-                state.forget(run_id)
+                run_lock.forget(run_id)
     for kind in _kinds() if only is None else ():
         kind.remove_ownerless(_folders())
     after = find(only)
-    gone = [leftover for leftover in before.left if leftover not in after.left and leftover.run not in after.alive]
-    return replace(after, removed=tuple(gone))
+    removed = [leftover for leftover in before.left if leftover not in after.left and leftover.run not in after.alive]
+    return replace(after, removed=tuple(removed))

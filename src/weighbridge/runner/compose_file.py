@@ -31,16 +31,16 @@ def normalised(
     Raises Unavailable where Docker Compose is not installed, StudyError with its reason where it refuses the file.
     """
     argv = _compose(which)
-    done = run(Command((*argv, "-f", file, "config"), _DEADLINE_S))
-    if done.timed_out:
+    completed = run(Command((*argv, "-f", file, "config"), _DEADLINE_S))
+    if completed.timed_out:
         raise StudyError(f"compose: {argv[0]} took longer than {_DEADLINE_S:.0f} s to read {plain(file, 200)}")
-    if done.returncode != 0 and len(argv) > 1 and any(words in done.stderr for words in _NO_PLUG_IN):
+    if completed.returncode != 0 and len(argv) > 1 and any(words in completed.stderr for words in _NO_PLUG_IN):
         raise Unavailable(_not_installed())
-    if done.returncode != 0:
+    if completed.returncode != 0:
         # it wraps a sentence over several lines
-        why = " ".join(done.stderr.decode(errors="replace").split()) or done.last_words
+        why = " ".join(completed.stderr.decode(errors="replace").split()) or completed.last_words
         raise StudyError(f"compose: {' '.join(argv)} does not take {plain(file, 200)}: {plain(why, 500)}")
-    return done.stdout.decode(errors="replace")
+    return completed.stdout.decode(errors="replace")
 
 
 def _not_installed() -> str:

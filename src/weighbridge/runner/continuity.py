@@ -41,8 +41,8 @@ def require_same(
     began = first[PROGRAMS]
     if rebuilt := [name for name, value in began.items() if programs.get(name, value) != value]:
         changed.append(f"{', '.join(rebuilt[:5])} is not the file that it was")
-    if gone := [name for name in began if name not in programs]:
-        changed.append(f"{', '.join(gone[:5])} is no longer there")
+    if missing := [name for name in began if name not in programs]:
+        changed.append(f"{', '.join(missing[:5])} is no longer there")
     _refuse(store, changed)
 
 
@@ -65,10 +65,10 @@ def require_same_companions(store: RunStore, images: Mapping[str, str]) -> None:
 
 def _first(store: RunStore) -> Mapping[str, dict[str, str]]:
     """What a run knew first of each fact, by scope; nothing of a scope that it does not have."""
-    found: defaultdict[str, dict[str, str]] = defaultdict(dict)
+    facts: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for scope, key, value, _ in store.facts():
-        found[scope].setdefault(key, value)
-    return found
+        facts[scope].setdefault(key, value)
+    return facts
 
 
 def _different(was: Mapping[str, str], now: Mapping[str, str]) -> list[str]:

@@ -79,7 +79,7 @@ def usage(
     A testbed host shares CPUs and memory with its machine, and so shows the whole machine's.
     """
     mine = {each.name: each for each in series if each.place == host}
-    found: list[Measurement] = []
+    measurements: list[Measurement] = []
     kinds = {name: each for name, each in mine.items() if name.startswith("cpu_") and name.endswith("_share")}
     if "cpu_idle_share" in kinds:
         total: dict[float, float] = {}
@@ -87,19 +87,19 @@ def usage(
             for at, value in zip(each.at_s, each.values, strict=True):
                 total[at] = total.get(at, 0.0) + value
         idle = dict(zip(kinds["cpu_idle_share"].at_s, kinds["cpu_idle_share"].values, strict=True))
-        begun, ended = measured or (0.0, math.inf)
+        start_s, end_s = measured or (0.0, math.inf)
         busy = lasted = 0.0
-        for earlier, at in zip([begun, *idle], idle, strict=False):  # each counts as long as it lasted
-            overlap = min(at, ended) - max(earlier, begun)
+        for earlier, at in zip([start_s, *idle], idle, strict=False):  # each counts as long as it lasted
+            overlap = min(at, end_s) - max(earlier, start_s)
             if overlap > 0 and total.get(at, 0) > 0:
                 busy += overlap * (1 - idle[at] / total[at])
                 lasted += overlap
         if lasted:
-            found.append(Measurement(Metric("cpu_usage", "%", "lower"), 100 * max(0.0, busy / lasted)))
+            measurements.append(Measurement(Metric("cpu_usage", "%", "lower"), 100 * max(0.0, busy / lasted)))
     if (committed := mine.get("memory_committed_bytes")) is not None and len(committed.values) > 1:
         beyond = (max(committed.values) - committed.values[0]) / _MIB
-        found.append(Measurement(Metric("memory_usage", "MiB", "lower"), beyond))
-    return tuple(found)
+        measurements.append(Measurement(Metric("memory_usage", "MiB", "lower"), beyond))
+    return tuple(measurements)
 
 
 def _memory(series: Sequence[Series]) -> Iterator[Measurement]:
@@ -179,7 +179,7 @@ def _softirq(uses: Mapping[str, Use]) -> Iterator[Measurement]:
     Both by the ticks of /proc/stat; absent where these are too few to tell the share to `_SHARE_TOLD`.
     """
     busy_s = sum(each.ticks_s for each in uses.values())
-    told = busy_s * _SHARE_TOLD >= RESOLUTION_S * len(uses)
-    share = sum(each.softirq_s for each in uses.values()) / busy_s if told else -1.0
+    resolved = busy_s * _SHARE_TOLD >= RESOLUTION_S * len(uses)
+    share = sum(each.softirq_s for each in uses.values()) / busy_s if resolved else -1.0
     if 0 <= share <= 1:
         yield Measurement(Metric("softirq_share", "%", "lower"), 100 * share)

@@ -53,7 +53,7 @@ class Writer:
         self._running = site.start(command)
 
     def acknowledged(self) -> int:
-        """How many records were, so far. Raises Unavailable where it has ended."""
+        """How many records were acknowledged so far. Raises Unavailable where the writer has ended."""
         if self._running.poll() is not None:
             raise Unavailable(f"the writer of records ended: {self._running.stop().last_words}")
         with suppress(FileNotFoundError):
@@ -61,7 +61,7 @@ class Writer:
         return 0
 
     def begin(self) -> None:
-        """Wait for the first. Raises Unavailable where there is none in time."""
+        """Wait for the first acknowledged record. Raises Unavailable where none comes in time."""
         deadline = time.monotonic() + _FIRST_S
         while not self.acknowledged():
             if time.monotonic() > deadline:
@@ -90,9 +90,11 @@ def cut_and_read_back(
     power = power_of(host)
     token = secrets.token_hex(TOKEN // 2)
     name = f"weighbridge-powercut-{token}"
-    seen = f"/run/{name}"
+    ack_file = f"/run/{name}"
     site.thaw()
-    writer = Writer(site, Command((PROGRAM, f"{DATA}/{name}", promise, token, seen, str(BETWEEN_US))), seen, b"+")
+    writer = Writer(
+        site, Command((PROGRAM, f"{DATA}/{name}", promise, token, ack_file, str(BETWEEN_US))), ack_file, b"+"
+    )
     writer.begin()
     file = None if in_memory(site) else file_on(host, power, name)
     count = writer.until_cut(host, power, seconds, say)
@@ -102,7 +104,7 @@ def cut_and_read_back(
 
 
 def host_of(site: Site, mounts: list[Mount]) -> Host:
-    """On whose disk the site's data are. Raises Unavailable where that is none that can be looked for."""
+    """The host on whose disk a site's data are. Raises Unavailable where they cannot be looked for."""
     servers = {host.name: host for mount in mounts for host in mount.servers}
     if len(servers) > 1:
         raise Unavailable(f"its data are on several hosts: {', '.join(servers)}")
@@ -114,7 +116,7 @@ def host_of(site: Site, mounts: list[Mount]) -> Host:
 
 
 def power_of(host: Host) -> Power:
-    """Its power. Raises Unavailable where that cannot be cut."""
+    """The power of a host. Raises Unavailable where it cannot be cut."""
     if (power := host.capabilities.power) is None:
         raise Unavailable(f"its data are on host {host.name}, whose power cannot be cut: use a host of kind guest")
     return power
@@ -127,20 +129,20 @@ def in_memory(site: Site) -> bool:
 
 def file_on(host: Host, power: Power, name: str) -> str:
     """The path of the site's file on the host's data disk, by which it is found again. Raises Unavailable."""
-    done = host.run(Command(("sh", "-c", _FIND, "find", power.data, name), _FIND_S))
-    if not (path := done.text.strip()):
+    completed = host.run(Command(("sh", "-c", _FIND, "find", power.data, name), _FIND_S))
+    if not (path := completed.text.strip()):
         raise Unavailable(f"its data are not found on the data disk of host {host.name}")
     return path
 
 
 def _content(host: Host, file: str) -> bytes:
-    """What the file holds; empty where it is not there any more. Raises EnvironmentLost where it cannot be read."""
-    done = host.run(Command(("sh", "-c", _PACK, "pack", file), _READ_S))
-    if done.returncode == _ABSENT:
+    """The content of a file; empty where the file is gone. Raises EnvironmentLost where it cannot be read."""
+    completed = host.run(Command(("sh", "-c", _PACK, "pack", file), _READ_S))
+    if completed.returncode == _ABSENT:
         return b""
-    if done.returncode != 0:
-        raise EnvironmentLost(f"host {host.name}: what was written cannot be read: {done.last_words}")
-    return gzip.decompress(done.stdout)
+    if completed.returncode != 0:
+        raise EnvironmentLost(f"host {host.name}: what was written cannot be read: {completed.last_words}")
+    return gzip.decompress(completed.stdout)
 
 
 _RECOVER_S, _AGAIN_S = 120.0, 0.5
@@ -159,7 +161,7 @@ class Server:
 
     @classmethod
     def of(cls, kind: str, options: Any, host: Host) -> "Server":
-        """That of a workload which has one whose commits can be counted; on a port of the host that is free."""
+        """The server of a workload whose commits can be counted, on a free port of the host."""
         workload, at = registry.workloads()[kind], replace(_LOOPBACK, port=host.free_ports(()))
         ledger = workload.ledger(options, at)
         assert ledger is not None
@@ -229,29 +231,29 @@ def _read_back(request: SiteRequest, folder: str, server: Server) -> tuple[str, 
         programs = server.programs(site)
         try:
             server.recover(site, programs)
-            return _asked(site, server, programs)
+            return _query(site, server, programs)
         except TrialFailure as why:
             return "", _first_error(programs) or str(why)
         finally:
             programs.stop_server(quietly=True)
 
 
-def _asked(site: Site, server: Server, programs: Programs) -> tuple[str, str]:
-    """What the client prints: one that listens may still be at its recovery, and refuse until it is done."""
+def _query(site: Site, server: Server, programs: Programs) -> tuple[str, str]:
+    """Return what the client prints, and why it fails; a server that listens may refuse it until it has recovered."""
     deadline = time.monotonic() + _RECOVER_S
-    while (done := site.run(server.ledger.read)).returncode != 0 and time.monotonic() < deadline:
+    while (completed := site.run(server.ledger.read)).returncode != 0 and time.monotonic() < deadline:
         if programs.server is None or programs.server.poll() is not None:
             programs.stop_server(quietly=True)
-            return "", _first_error(programs) or done.last_words
+            return "", _first_error(programs) or completed.last_words
         time.sleep(_AGAIN_S)
-    return done.text, "" if done.returncode == 0 else done.last_words
+    return completed.text, "" if completed.returncode == 0 else completed.last_words
 
 
 def _first_error(programs: Programs) -> str:
-    """The first of its errors that a server told of; what comes last is often a hint."""
+    """The first error that a server printed; its last line is often a hint."""
     server = programs.completed.get("server")
-    told = _ERROR.search(server.stderr.decode(errors="replace")) if server is not None else None
-    return told[0].strip()[:300] if told else ""
+    error = _ERROR.search(server.stderr.decode(errors="replace")) if server is not None else None
+    return error[0].strip()[:300] if error else ""
 
 
 USERLAND = UserlandSpec.of(c=("powercut",))
@@ -261,7 +263,7 @@ _ROLE: Role = "server"
 
 @dataclass(slots=True)
 class Durability:
-    """What a check found, and the environments of which nothing could be found out, each with why."""
+    """The checked power cuts, and the environments that could not be checked, each with the reason."""
 
     checked: list[PowerCut] = field(default_factory=list)
     unchecked: list[LeftOut] = field(default_factory=list)
@@ -284,11 +286,11 @@ def checkable(study: Study) -> Study:
     hosts = {name: volatile.get(name) or options for name, options in study.file.hosts.items()}
     placement = Placement(server=study.server_host, client=study.server_host, storage=study.file.placement.storage)
     file = study.file.model_copy(update={"hosts": hosts, "placement": placement})
-    made = study.model_copy(update={"file": file})
-    lacking = {name: state for name, state in hosts_readiness(made).items() if not state.ready}
+    checkable_study = study.model_copy(update={"file": file})
+    lacking = {name: state for name, state in hosts_readiness(checkable_study).items() if not state.ready}
     if lacking:
         raise Unavailable("; ".join(f"host {name}: {why.detail}: {why.remedy}" for name, why in lacking.items()))
-    return made
+    return checkable_study
 
 
 def check_durability(
@@ -303,37 +305,39 @@ def check_durability(
     Each takes minutes, so ``keep`` is called with each as soon as it is known. Raises Unavailable where nothing can
     be checked.
     """
-    made, run_id, cache = checkable(study), secrets.token_hex(6), cache_folder()
-    found, needed = Durability(), userland_of_checks(made, promises)
-    sources = {arm.name: arm.userland or study.file.userland for arm in made.arms if arm.aa_of is None}
+    checkable_study, run_id, cache = checkable(study), secrets.token_hex(6), cache_folder()
+    durability, needed = Durability(), userland_of_checks(checkable_study, promises)
+    sources = {arm.name: arm.userland or study.file.userland for arm in checkable_study.arms if arm.aa_of is None}
     for source in sources.values():
         require_userland(needed, source)
     with run_lock.claim(run_id, cache) as folder:
         try:
             userlands = {name: ensure(needed, cache, say, source) for name, source in sources.items()}
-            for arm in (arm for arm in made.arms if arm.aa_of is None):
-                for promise, cell in checks(made, arm, promises):
+            for arm in (arm for arm in checkable_study.arms if arm.aa_of is None):
+                for promise, cell in checks(checkable_study, arm, promises):
                     what = f"{promise}" + (f" of {cell.workload}" if cell else "")
                     say(f"{arm.name}: {what}")
                     run = RunContext(run_id, folder, cache, ExitStack(), say)
                     try:
-                        cut = _one(made, arm, promise, cell, seconds, run, userlands[arm.name])
+                        cut = _one(checkable_study, arm, promise, cell, seconds, run, userlands[arm.name])
                     except (Unavailable, EnvironmentLost) as error:
-                        found.unchecked.append(LeftOut(environment=arm.name, kind=arm.kind, why=f"{what}: {error}"))
+                        durability.unchecked.append(
+                            LeftOut(environment=arm.name, kind=arm.kind, why=f"{what}: {error}")
+                        )
                         continue
-                    found.checked.append(cut)
+                    durability.checked.append(cut)
                     keep(cut)
         finally:
             with shield():
                 clean.sweep(run_id)
                 run_lock.forget(run_id)
-    if not found.checked:
-        raise Unavailable("nothing could be checked: " + "; ".join(map(left_out_line, found.unchecked)))
-    return found
+    if not durability.checked:
+        raise Unavailable("nothing could be checked: " + "; ".join(map(left_out_line, durability.unchecked)))
+    return durability
 
 
 def checks(study: Study, arm: Arm, promises: Iterable[Promise]) -> Iterator[tuple[Promise, Cell | None]]:
-    """What is checked of an environment: of commits, those of each workload's server at its first level."""
+    """Yield each promise to check in an environment; of commits, with each workload's server at its first level."""
     for promise in promises:
         if promise is not Promise.COMMIT:
             yield promise, None
@@ -347,8 +351,8 @@ def checks(study: Study, arm: Arm, promises: Iterable[Promise]) -> Iterator[tupl
 def userland_of_checks(study: Study, promises: Iterable[Promise]) -> UserlandSpec:
     """The writer of records, and the servers whose commits are counted."""
     kinds = registry.workloads()
-    asked = study.cells if Promise.COMMIT in promises else ()
-    servers = [kinds[cell.kind].userland(cell.options) for cell in asked if commits(cell)]
+    cells = study.cells if Promise.COMMIT in promises else ()
+    servers = [kinds[cell.kind].userland(cell.options) for cell in cells if commits(cell)]
     return UserlandSpec.union([USERLAND, *servers])
 
 
@@ -356,15 +360,15 @@ def _one(
     study: Study, arm: Arm, promise: Promise, cell: Cell | None, seconds: float, run: RunContext, userland: Userland
 ) -> PowerCut:
     """One check; what is closed on a host that was killed is lost, and that is no failure."""
-    found: PowerCut | None = None
+    power_cut: PowerCut | None = None
     try:
         with run.stack:
-            found = _checked(study, arm, promise, cell, seconds, run, userland)
+            power_cut = _checked(study, arm, promise, cell, seconds, run, userland)
     except (Unavailable, EnvironmentLost):
-        if found is None:
+        if power_cut is None:
             raise
-    assert found is not None
-    return found
+    assert power_cut is not None
+    return power_cut
 
 
 def _checked(

@@ -69,21 +69,21 @@ def _trial_s(arm: Arm, cell: Cell) -> tuple[float, float]:
 class TimeLeft:
     """How long the trials that are left take: the plan's figure at first, more and more what was seen."""
 
-    def __init__(self, study: Study, known: Callable[[Cell], float | None] = lambda cell: None) -> None:
-        """``known``: the seconds of a trial, where they are known beforehand."""
-        self._seen: dict[TimedBy, list[float]] = {
-            (cell.workload, cell.level, arm.name): [known(cell) or mean(_trial_s(arm, cell))]
+    def __init__(self, study: Study, trial_s: Callable[[Cell], float | None] = lambda cell: None) -> None:
+        """``trial_s``: the seconds of a trial, where they are known beforehand."""
+        self._durations_s: dict[TimedBy, list[float]] = {
+            (cell.workload, cell.level, arm.name): [trial_s(cell) or mean(_trial_s(arm, cell))]
             for arm in study.arms
             for cell in study.cells
         }
 
     def note(self, trial: Trial, seconds: float) -> None:
         """Note how long a trial took, without the opening of sites before the first."""
-        self._seen[trial.workload, trial.level, trial.environment].append(seconds)
+        self._durations_s[trial.workload, trial.level, trial.environment].append(seconds)
 
     def left_s(self, remaining: Mapping[TimedBy, int]) -> float:
         """Seconds that so many trials of each take. Of each the median: what is made once for all takes part once."""
-        return sum(count * median(self._seen[each]) for each, count in remaining.items())
+        return sum(count * median(self._durations_s[each]) for each, count in remaining.items())
 
 
 def meter_hz(study: Study) -> float:
@@ -91,10 +91,10 @@ def meter_hz(study: Study) -> float:
 
     sysstat reads once a second at most.
     """
-    asked = study.file.meters
-    if asked.hz != "auto":
-        return asked.hz
-    if asked.source == "sysstat":
+    meters = study.file.meters
+    if meters.hz != "auto":
+        return meters.hz
+    if meters.source == "sysstat":
         return 1.0
     shortest = min(_work_s(cell, short=study.file.repetitions.within is not None) for cell in study.cells)
     return float(min(10, max(1, math.ceil(_READINGS / max(shortest, 0.001)))))
@@ -110,10 +110,10 @@ def _work_s(cell: Cell, *, short: bool) -> float:
 
 def clock(duration_s: float) -> str:
     """A duration as people say it: 45 s, 7 min, 2 h 5 min."""
-    whole = round(duration_s)
-    if whole < 90:
-        return f"{whole} s"
-    minutes = round(whole / 60)
+    rounded_s = round(duration_s)
+    if rounded_s < 90:
+        return f"{rounded_s} s"
+    minutes = round(rounded_s / 60)
     if minutes < 90:
         return f"{minutes} min"
     return f"{minutes // 60} h {minutes % 60} min" if minutes % 60 else f"{minutes // 60} h"

@@ -34,7 +34,7 @@ class Evaluation:
 
 
 def evaluate(result: TrialResult, programs: Programs, window: Window) -> Evaluation:
-    """Compute what is said of a trial that gave a result."""
+    """Return the measurements, histograms and flags of a trial that gave a result."""
     measured, times = programs.stage.measured, times_of(programs, window)
     costs = measure_costs(result, times, programs.stage, window)
     limit = find_limit(result, times, programs, window)
@@ -61,10 +61,10 @@ def measure_costs(result: TrialResult, times: Times, stage: Stage, window: Windo
     sites_s = sum(each.get("cpu_s", 0.0) for each in used.values())
     everybody = all_who_worked(window.machine_use, stage.idle, window.meters_s, work, sites_s)
     host_name = stage.hosts.get("server") or next(iter(stage.hosts.values()), "")
-    whole = usage(window.series, host_place(host_name), window.ran) if stage.counted else ()
+    host_usage = usage(window.series, host_place(host_name), window.ran) if stage.counted else ()
     apart = {role for role, site in stage.sites.items() if not site.counted}
     counted = {role: each for role, each in used.items() if role not in apart}
-    return (*everybody, *derived(counted, window.series, work), *whole)
+    return (*everybody, *derived(counted, window.series, work), *host_usage)
 
 
 def find_limit(result: TrialResult, times: Times, programs: Programs, window: Window) -> Flag:
@@ -72,12 +72,12 @@ def find_limit(result: TrialResult, times: Times, programs: Programs, window: Wi
     stage, machines = programs.stage, window.machine_use
     stolen = machines.stolen if machines and not stage.polled else 0.0
     had_s = times.active_s * (1 - min(0.9, stolen))
-    seen = TrialUsage(window.used_by_roles, had_s, window.cables(times.sending_s), window.waited_s)
+    trial_usage = TrialUsage(window.used_by_roles, had_s, window.cables(times.sending_s), window.waited_s)
     shared = min((machine.cpus for machine in stage.machines.values() if stage.shares(machine)), default=None)
     inside = frozenset(role for role in stage.sites if stage.part(role).inside)
     cpus: dict[str, int] = {role: part.cpus for role, part in stage.parts.items() if part.cpus is not None}
     role_cpus = RoleCpus(inside, cpus, shared, programs.threads, apart=len(stage.working) > 1)
-    return bottleneck(seen, role_cpus, programs.asked, result.measurements)
+    return bottleneck(trial_usage, role_cpus, programs.asked_rate, result.measurements)
 
 
 def flag_use(programs: Programs, window: Window) -> tuple[Flag, ...]:

@@ -35,19 +35,19 @@ def run_folder() -> Iterator[Path]:
 
 
 def left() -> list[Path]:
-    """Those of processes that have ended."""
-    found = []
+    """The folders of noise measurements whose process has ended."""
+    folders = []
     for path in cache_folder().glob(f"{_RUN}*-*"):
         pid = path.name.removeprefix(_RUN).partition("-")[0]
         if pid.isdigit() and not Path("/proc", pid).exists():
-            found.append(path)
-    return found
+            folders.append(path)
+    return folders
 
 
-def keep(found: Mapping[str, Any]) -> None:
+def keep(noise: Mapping[str, Any]) -> None:
     """Keep what ``doctor --noise --json`` prints, with when it was ``made``, as this machine's last one."""
     _noise_file().parent.mkdir(parents=True, exist_ok=True)
-    _noise_file().write_text(json.dumps(found, indent=1))
+    _noise_file().write_text(json.dumps(noise, indent=1))
 
 
 def expected(study: Study) -> tuple[str, Mapping[str, float]]:
@@ -57,13 +57,13 @@ def expected(study: Study) -> tuple[str, Mapping[str, float]]:
     short it is the most: that of as many blocks as the time holds of trials as they are written. Empty: not known.
     """
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
-        kept = json.loads(_noise_file().read_text())
+        noise = json.loads(_noise_file().read_text())
         fixed = study.file.repetitions.blocks or study.file.repetitions.min
         blocks = fixed if study.file.repetitions.within is None else max(MIN_BLOCKS_VERDICT, blocks_in_time(study))
         kinds = {cell.kind for cell in study.cells}
-        seen = {str(row["kind"]): float(row["variation"]) for row in kept["noise"] if row["kind"] in kinds}
-        if all(math.isfinite(each) and each >= 0 for each in seen.values()):
-            return str(kept["made"]), {kind: expected_half_width(each, blocks) for kind, each in seen.items()}
+        variations = {str(row["kind"]): float(row["variation"]) for row in noise["noise"] if row["kind"] in kinds}
+        if all(math.isfinite(each) and each >= 0 for each in variations.values()):
+            return str(noise["made"]), {kind: expected_half_width(each, blocks) for kind, each in variations.items()}
     return "", {}
 
 
@@ -71,38 +71,37 @@ def _calibration_file() -> Path:
     return cache_folder() / "calibration.json"
 
 
-def keep_calibration(found: dict[str, Any]) -> None:
+def keep_calibration(calibration: dict[str, Any]) -> None:
     """Keep a calibration as this machine's last one."""
     _calibration_file().parent.mkdir(parents=True, exist_ok=True)
-    _calibration_file().write_text(json.dumps(found, indent=1))
+    _calibration_file().write_text(json.dumps(calibration, indent=1))
 
 
 def calibration_facts() -> dict[str, str]:
     """The last calibration as facts of a run; empty where there is none or it cannot be read."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError):
-        found = json.loads(_calibration_file().read_text())
-        total = len(found["readings"])
-        told = {
-            "calibrated": f"{found['made']}: {found['inside']} of {total} known costs were read inside their interval"
-        }
-        for what, spans in found["smallest_visible"].items():
-            told[f"smallest visible cost, {what}"] = ", ".join(
+        calibration = json.loads(_calibration_file().read_text())
+        total = len(calibration["readings"])
+        inside = f"{calibration['inside']} of {total} known costs were read inside their interval"
+        facts = {"calibrated": f"{calibration['made']}: {inside}"}
+        for what, spans in calibration["smallest_visible"].items():
+            facts[f"smallest visible cost, {what}"] = ", ".join(
                 f"{cost:.2%} in {span}" for span, cost in spans.items()
             )
-        return told
+        return facts
     return {}
 
 
 @contextmanager
 def counted_interrupts(least_per_s: float) -> Iterator[list[InterruptRate]]:
-    """Count them while the body runs. At its end the list has those that came at least so often.
+    """Count this machine's interrupts while the body runs. The list then has those with at least ``least_per_s``.
 
-    It stays empty where the kernel does not tell.
+    It stays empty where the counters cannot be read.
     """
-    found: list[InterruptRate] = []
+    rates: list[InterruptRate] = []
     began, before = time.monotonic(), _interrupts()
-    yield found
-    found += interrupt_rates(before, _interrupts(), time.monotonic() - began, least_per_s)
+    yield rates
+    rates += interrupt_rates(before, _interrupts(), time.monotonic() - began, least_per_s)
 
 
 def _interrupts() -> InterruptCounts:

@@ -54,9 +54,9 @@ class Lengths:
 
     @property
     def to_be_chosen(self) -> bool:
-        """Whether the study has some chosen, and none has been."""
-        wanted = self.study.file.repetitions.within is not None and bool(self.cells)
-        return wanted and LENGTHS not in self.store.info()
+        """Whether the study has lengths chosen by a pilot, and none has been chosen yet."""
+        chooses_lengths = self.study.file.repetitions.within is not None and bool(self.cells)
+        return chooses_lengths and LENGTHS not in self.store.info()
 
     @property
     def unknown(self) -> list[str]:
@@ -67,12 +67,12 @@ class Lengths:
         ]
 
     def choose(self) -> tuple[TrialLength, ...]:
-        """Choose them from the trials of the pilot block, and keep them; those of the others are as asked for."""
+        """Choose the lengths of trials by the pilot block, and store them; the others stay as asked for."""
         self._read()
-        found = [each for cell in self.study.cells if (each := self._length(cell)) is not None]
-        self.store.set_info(LENGTHS, lengths_text(found))
+        lengths = [each for cell in self.study.cells if (each := self._length(cell)) is not None]
+        self.store.set_info(LENGTHS, lengths_text(lengths))
         self._read()
-        return tuple(found)
+        return tuple(lengths)
 
     def options(self, arm: Arm, cell: Cell) -> Any:
         """The options with which a workload is run in an environment. RunDirectoryError: its pilot is not there."""
@@ -81,8 +81,8 @@ class Lengths:
             return options
         rate = self._rates(cell, length).get(arm.name)
         if rate is None:
-            told = f"the pilot of {cell.label} in {arm.name} is missing, by which its trials were made short"
-            raise RunDirectoryError(f"{self.store.directory} is damaged: {told}")
+            problem = f"the pilot of {cell.label} in {arm.name} is missing, by which its trials were made short"
+            raise RunDirectoryError(f"{self.store.directory} is damaged: {problem}")
         return length.lasting(options, chosen.chosen_s, rate)
 
     def _rates(self, cell: Cell, length: Length) -> dict[str, float]:
@@ -90,13 +90,13 @@ class Lengths:
 
         One pilot trial is as noisy as any other, and an amount that it makes 30 % larger would be so in every block.
         """
-        found: dict[str, float] = {}
+        rates: dict[str, float] = {}
         for arm in self.study.arms_of(cell):
             pilot = self._pilot.get((*_key(cell), arm.name))
             if pilot is not None and (rate := length.per_second(pilot.values)) is not None:
-                found[arm.name] = rate
-        same = {arm.name: arm.aa_of or arm.name for arm in self.study.arms if arm.name in found}
-        return alike_rates(found, same)
+                rates[arm.name] = rate
+        same = {arm.name: arm.aa_of or arm.name for arm in self.study.arms if arm.name in rates}
+        return alike_rates(rates, same)
 
     def trial_s(self, cell: Cell) -> float | None:
         """Seconds that a whole trial of the chosen length takes; None where its length is as asked for."""
@@ -104,11 +104,11 @@ class Lengths:
         return None if chosen is None else chosen.chosen_s + chosen.beside_s
 
     def _length(self, cell: Cell) -> TrialLength | None:
-        """None where it is as asked for, and where some environment has no trial from which an amount follows."""
+        """The length chosen for a cell's trials; None: as asked for, or an environment has no usable pilot trial."""
         length = length_of(cell)
         if length is None:
             return None
-        asked, whole, warm_up, shortest = [], [], [], [length.shortest_s]
+        asked_seconds, trial_seconds, warm_up, shortest = [], [], [], [length.shortest_s]
         rates = self._rates(cell, length)
         for arm in self.study.arms_of(cell):
             pilot = self._pilot.get((*_key(cell), arm.name))
@@ -116,13 +116,13 @@ class Lengths:
             if pilot is None or own is None:
                 return None
             rate = min(own, rates[arm.name])
-            asked.append(length.lasted_s(self.study.options(arm, cell), own))
-            whole.append(pilot.duration_s)
+            asked_seconds.append(length.lasted_s(self.study.options(arm, cell), own))
+            trial_seconds.append(pilot.duration_s)
             warm_up.append(pilot.warm_up_s if length.shortens_warm_up else 0.0)
             shortest += [length.fewest * length.step / rate, self._for_quota(pilot)]
-        asked_s = mean(asked)
+        asked_s = mean(asked_seconds)
         share = mean(warm_up) / asked_s
-        beside_s = max(0.0, mean(whole) - (1 + share) * asked_s)
+        beside_s = max(0.0, mean(trial_seconds) - (1 + share) * asked_s)
         chosen_s = chosen_length(asked_s, max(shortest), beside_s, share)
         chosen_s = length.rounded(chosen_s, max(shortest), min(rates.values()))
         if chosen_s > _WORTH_IT * asked_s:
@@ -136,7 +136,7 @@ class Lengths:
         )
 
     def _for_quota(self, pilot: PilotTrial) -> float:
-        """The shortest that is sound under the study's limit of CPU time; 0 where that holds nothing back."""
+        """The shortest sound length, in seconds, under the study's CPU quota; 0 where that throttles nothing."""
         held_back = pilot.throttled_s is None or pilot.throttled_s > THROTTLED * pilot.duration_s
         return QUOTA_PERIODS * self.study.file.resources.quota_period_s if held_back else 0.0
 
@@ -157,7 +157,7 @@ def alike_rates(rates: Mapping[str, float], same: Mapping[str, str]) -> dict[str
 
 
 def _mean(rates: list[float]) -> float:
-    """Their geometric mean; of equal ones exactly theirs."""
+    """The geometric mean of rates; of equal ones exactly their value."""
     return rates[0] if len({*rates}) == 1 else geometric_mean(rates)
 
 

@@ -6,7 +6,7 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
-from weighbridge.runner import run_lock as state
+from weighbridge.runner import run_lock
 from weighbridge.runner.trust import Foreign, NotTrusted, opened
 
 USERS = Path("/run/user")
@@ -19,8 +19,8 @@ def holder(run_id: str) -> Path | None:
     Root asks of every user's runs too, but a run of which root has a folder is root's: nobody else keeps it alive.
     Of a folder that may not be read the run is taken to be alive.
     """
-    is_roots = os.geteuid() == 0 and (state.base() / run_id).is_dir()
-    for base, owner in ((state.base(), os.geteuid()), *([] if is_roots else _others())):
+    is_roots = os.geteuid() == 0 and (run_lock.base() / run_id).is_dir()
+    for base, owner in ((run_lock.base(), os.geteuid()), *([] if is_roots else _others())):
         with contextlib.suppress(NotTrusted):
             if _is_locked(base, owner, run_id):
                 return base / run_id
@@ -34,8 +34,8 @@ def alive(run_id: str) -> bool:
 
 def foreign(runs: Iterable[str]) -> list[Foreign]:
     """What is in the place of a state folder, or of the lock of one of these runs, and is not believed."""
-    found: dict[Foreign, None] = {}
-    for base, owner in ((state.base(), os.geteuid()), *_others()):
+    foreign_paths: dict[Foreign, None] = {}
+    for base, owner in ((run_lock.base(), os.geteuid()), *_others()):
         try:
             with contextlib.suppress(OSError), opened(base, (), owner):
                 pass
@@ -43,10 +43,10 @@ def foreign(runs: Iterable[str]) -> list[Foreign]:
                 try:
                     _is_locked(base, owner, run_id)
                 except NotTrusted as error:
-                    found[error.foreign] = None
+                    foreign_paths[error.foreign] = None
         except NotTrusted as error:
-            found[error.foreign] = None
-    return list(found)
+            foreign_paths[error.foreign] = None
+    return list(foreign_paths)
 
 
 def _is_locked(base: Path, owner: int, run_id: str) -> bool:
@@ -63,12 +63,12 @@ def _is_locked(base: Path, owner: int, run_id: str) -> bool:
 def _others() -> Iterator[tuple[Path, int]]:
     """The bases that other users' runs have, with the user to whom each must belong."""
     if os.geteuid() != 0:
-        yield state.ROOTS, 0
+        yield run_lock.ROOTS, 0
         return
     for path in sorted(USERS.glob("*/weighbridge")):
         if path.parent.name.isdecimal():
             yield path, int(path.parent.name)
-    for path in sorted(state.TEMPORARY.glob("weighbridge-*")):
+    for path in sorted(run_lock.TEMPORARY.glob("weighbridge-*")):
         user = path.name.removeprefix("weighbridge-")
         if user.isdecimal():
             yield path, int(user)

@@ -34,18 +34,18 @@ def unlimited_links(study: Study) -> dict[str, str]:
 def durabilities(study: Study) -> dict[str, str]:
     """What a power cut leaves of each workload's data in each environment, by "ENVIRONMENT/WORKLOAD"."""
     pairs = [(arm, cell) for cell in study.cells for arm in study.arms_of(cell)]
-    found = {f"{arm.name}/{cell.label}": durability_of(study, arm, cell) for arm, cell in pairs}
-    return {place: durability for place, durability in found.items() if durability is not None}
+    durability_by_place = {f"{arm.name}/{cell.label}": durability_of(study, arm, cell) for arm, cell in pairs}
+    return {place: durability for place, durability in durability_by_place.items() if durability is not None}
 
 
 def unverified_parts(study: Study) -> dict[str, str]:
     """What was never seen to work on real hardware, by environment and "host NAME"."""
     environments, kinds = registry.environments(), registry.hosts()
-    found = {arm.name: environments[arm.kind].unverified(arm.options) for arm in study.arms}
+    reasons = {arm.name: environments[arm.kind].unverified(arm.options) for arm in study.arms}
     for name in (study.server_host, *study.client_hosts):
         if options := study.file.hosts.get(name):
-            found[f"host {name}"] = kinds[options.kind].unverified(options)
-    return {what: why for what, why in found.items() if why}
+            reasons[f"host {name}"] = kinds[options.kind].unverified(options)
+    return {what: why for what, why in reasons.items() if why}
 
 
 def disks_and_caches(study: Study) -> dict[str, str]:
@@ -63,7 +63,7 @@ def disks_and_caches(study: Study) -> dict[str, str]:
 
 def packet_sizes(study: Study, endpoint_of: Callable[[Arm, Cell], Endpoint]) -> dict[str, str]:
     """The size of what each workload sends in each environment, by "ENVIRONMENT/WORKLOAD", where it has one."""
-    found = {}
+    sizes = {}
     for cell in study.cells:
         for arm in study.arms_of(cell):
             workload, options = registry.workloads()[cell.kind], study.options(arm, cell)
@@ -72,12 +72,12 @@ def packet_sizes(study: Study, endpoint_of: Callable[[Arm, Cell], Endpoint]) -> 
             size = workload.packet_size(options, endpoint_of(arm, cell))
             probed = " (probed)" if workload.wants_payload(options) else ""
             if size is not None:
-                found[f"{arm.name}/{cell.label}"] = f"{size} B{probed}"
-    return found
+                sizes[f"{arm.name}/{cell.label}"] = f"{size} B{probed}"
+    return sizes
 
 
 def note_sites(store: RunStore, study: Study, sites: Sites) -> None:
-    """Keep it. Raises RunDirectoryError where the run was begun in other hypervisors."""
+    """Store the facts of a run's open sites. RunDirectoryError where the run was begun in other hypervisors."""
     layers = sites.layers()
     require_same_layers(store, layers)
     store.add_facts(isolation.SCOPE, layers)

@@ -28,20 +28,20 @@ class _Fresh:
     """One site that is open, or was."""
 
     stack: ExitStack
-    found: Opening | None = None
+    opening: Opening | None = None
 
     def close(self) -> None:
-        begun = time.monotonic()
+        started_at = time.monotonic()
         self.stack.close()
-        if self.found is not None:
-            self.found = self.found.model_copy(update={"close_s": time.monotonic() - begun})
+        if self.opening is not None:
+            self.opening = self.opening.model_copy(update={"close_s": time.monotonic() - started_at})
 
 
 @dataclass(slots=True)
 class _Trial:
     """The fresh sites of one trial."""
 
-    asked: Openings
+    openings: Openings
     first: Command
     open_site: OpenSite
     memory: Memory
@@ -50,26 +50,26 @@ class _Trial:
     sites: list[_Fresh] = field(default_factory=list)
 
     def opened(self, total: int | None, available: int | None, stopped: str) -> Opened:
-        found = tuple(each.found for each in self.sites if each.found is not None)
+        timings = tuple(each.opening for each in self.sites if each.opening is not None)
         return Opened.model_validate(
-            {"total_bytes": total, "available_bytes": available, "openings": found, "stopped": stopped}
+            {"total_bytes": total, "available_bytes": available, "openings": timings, "stopped": stopped}
         )
 
     def open_next(self, everything: ExitStack) -> None:
         fresh = _Fresh(ExitStack())
         everything.callback(fresh.close)
         self.sites.append(fresh)
-        cpu_s, begun = _own_cpu_s(), time.monotonic()
+        cpu_s, started_at = _own_cpu_s(), time.monotonic()
         site = fresh.stack.enter_context(self.open_site())
-        open_s = time.monotonic() - begun
-        done = site.run(self.first)
-        ready_s, own_cpu_s = time.monotonic() - begun, _own_cpu_s() - cpu_s
-        if done.returncode != 0:
+        open_s = time.monotonic() - started_at
+        completed = site.run(self.first)
+        ready_s, own_cpu_s = time.monotonic() - started_at, _own_cpu_s() - cpu_s
+        if completed.returncode != 0:
             name = self.first.argv[0]
-            raise Unavailable(f"its first command, {name}, ended with {done.returncode}: {done.last_words}")
-        time.sleep(self.asked.settle_s)
+            raise Unavailable(f"its first command, {name}, ended with {completed.returncode}: {completed.last_words}")
+        time.sleep(self.openings.settle_s)
         charged = site.meters().get("memory_bytes") if self.counted else None
-        fresh.found = Opening(
+        fresh.opening = Opening(
             open_s=open_s,
             ready_s=ready_s,
             own_cpu_s=own_cpu_s,
@@ -79,11 +79,11 @@ class _Trial:
 
     def why_stop(self, total: int | None, available: int | None) -> str:
         """Why no further site may be opened: ``memory``, ``slow``; empty where one may."""
-        found = [each.found for each in self.sites if each.found is not None]
-        if self.asked.slow is not None and are_slow([each.ready_s for each in found], self.asked.slow):
+        timings = [each.opening for each in self.sites if each.opening is not None]
+        if self.openings.slow is not None and are_slow([each.ready_s for each in timings], self.openings.slow):
             return "slow"
-        levels = [level for level in (available, *(each.available_bytes for each in found)) if level is not None]
-        if not self.asked.together or total is None or not levels:
+        levels = [level for level in (available, *(each.available_bytes for each in timings)) if level is not None]
+        if not self.openings.together or total is None or not levels:
             return ""
         largest = max((before - after for before, after in pairwise(levels)), default=0)
         floor = max(FLOOR_SHARE * total, FLOOR_BYTES) if self.counted else 0
@@ -91,22 +91,22 @@ class _Trial:
 
 
 def open_sites(
-    asked: Openings, first: Command, open_site: OpenSite, memory: Memory, *, counted: bool = True
+    openings: Openings, first: Command, open_site: OpenSite, memory: Memory, *, counted: bool = True
 ) -> Completed:
     """Open as many fresh sites as are asked for, each until ``first`` has run in it, and close them.
 
     Gives what was found as a program's output (`weighbridge.model.openings`); ``memory`` and ``counted`` are those of
     a site like them. Nothing is raised but an interruption.
     """
-    begun, there = time.monotonic(), _quietly(memory)
-    total, available = there.get("total"), there.get("available")
-    trial, stopped, why = _Trial(asked, first, open_site, memory, counted), "", ""
+    started_at, memory_before = time.monotonic(), _quietly(memory)
+    total, available = memory_before.get("total"), memory_before.get("available")
+    trial, stopped, why = _Trial(openings, first, open_site, memory, counted), "", ""
     everything = ExitStack()
     try:
         try:
-            while len(trial.sites) < asked.sites and not (stopped := trial.why_stop(total, available)):
+            while len(trial.sites) < openings.sites and not (stopped := trial.why_stop(total, available)):
                 trial.open_next(everything)
-                if not asked.together:
+                if not openings.together:
                     with shield():
                         everything.close()
         finally:
@@ -114,9 +114,9 @@ def open_sites(
                 everything.close()
     except (EnvironmentLost, Unavailable, OSError) as failure:
         why = " ".join(str(failure).split()) or type(failure).__name__
-    found = trial.opened(total, available, stopped).model_dump_json(indent=1)
-    lasted_s = time.monotonic() - begun
-    return Completed(first.argv, 1 if why else 0, f"{found}\n".encode(), why.encode(), lasted_s)
+    output = trial.opened(total, available, stopped).model_dump_json(indent=1)
+    lasted_s = time.monotonic() - started_at
+    return Completed(first.argv, 1 if why else 0, f"{output}\n".encode(), why.encode(), lasted_s)
 
 
 def _own_cpu_s() -> float:
@@ -126,7 +126,7 @@ def _own_cpu_s() -> float:
 
 
 def _quietly(memory: Memory) -> Mapping[str, int]:
-    """What memory there is; nothing where that cannot be read."""
+    """The machine's memory in bytes, by name; empty where it cannot be read."""
     with suppress(OSError, ValueError, EnvironmentLost, Unavailable):
         return memory()
     return {}

@@ -39,8 +39,8 @@ def missing(completed: Completed) -> str:
         return f"the program {completed.argv[0]} is not in the userland"
     if completed.error:
         return f"the program {completed.argv[0]} cannot be started: {os.strerror(completed.error)}"
-    said = (completed.stderr + b"\n" + completed.stdout).decode(errors="replace")
-    absent = _NO_PROGRAM.search(said) if completed.returncode in (126, 127) else None
+    output = (completed.stderr + b"\n" + completed.stdout).decode(errors="replace")
+    absent = _NO_PROGRAM.search(output) if completed.returncode in (126, 127) else None
     return f"the program {absent[1]} is not in the userland" if absent else ""
 
 
@@ -58,11 +58,11 @@ def ended_with(completed: Completed) -> str:
 
 
 def why_broke(failure: TrialFailure, server: Completed | None, *, killed: bool) -> str:
-    """What is said of a failed trial of a workload with a load where the load did it, with {} for its own message.
+    """The message of a trial that failed because of its load, with {} for its own message; empty where it did not.
 
-    That is a missed deadline, and a server that ended by itself or for its memory limit (``killed``: the kernel has
-    killed for it in this trial). Empty where it was not the load: somebody killed the server, its disk is full, or it
-    printed more than is kept.
+    The load is the cause of a missed deadline, and of a server that ended by itself or for its memory limit
+    (``killed``: the kernel has killed for it in this trial). It is not where somebody killed the server, its disk is
+    full, or it printed more than is kept.
     """
     if server is not None and server.too_much:
         return ""
@@ -105,10 +105,10 @@ def add_up(results: Sequence[TrialResult], seconds: Sequence[float] = ()) -> Tri
     headline = [_value(result, sums[0].metric) for result in results] if sums else []
     slowest = [Measurement(SLOWEST, 100 * min(headline) * len(headline) / sum(headline))] if any(headline) else []
     works = [result.work for result in results if result.work is not None]
-    whole = Work(sum(work.amount for work in works), works[0].unit) if len(works) == len(results) else None
+    total_work = Work(sum(work.amount for work in works), works[0].unit) if len(works) == len(results) else None
     longest = max((result.work_s for result in results if result.work_s is not None), default=None)
     flags = tuple(dict.fromkeys(flag for result in results for flag in result.flags))
-    return TrialResult((*sums, *slowest), whole, longest, flags=flags)
+    return TrialResult((*sums, *slowest), total_work, longest, flags=flags)
 
 
 def _sum(values: Sequence[float], metric: Metric, shares: Sequence[float]) -> float:

@@ -37,7 +37,7 @@ polls never is.
 """
 
 
-def wanted(file: StudyFile, root: Path = Path("/")) -> bool:
+def wants_polling(file: StudyFile, root: Path = Path("/")) -> bool:
     """Whether idle CPUs are to poll; ``auto``: those of a virtual machine, where every host is on it.
 
     The CPUs of other machines do not poll.
@@ -71,7 +71,7 @@ class Pollers:
     """One poller for each of some CPUs, in a control group that has only what CPU time nobody else wants."""
 
     def __init__(self, folder: Path, run_id: str, cpus: Iterable[int]) -> None:
-        """Start them, and wait until each polls; ``folder`` is the run's own. Unavailable says why one does not."""
+        """Start a poller on each CPU, and wait until it polls; ``folder`` is the run's own. Raises Unavailable."""
         if why := lacking():
             raise CannotPoll(why)
         self._programs: dict[Path, Process] = {}
@@ -104,9 +104,11 @@ class Pollers:
         """Raise EnvironmentLost where a poller has ended: its CPU halts since then."""
         for path, program in self._programs.items():
             if program.poll() is not None:
-                told = program.stop()
+                completed = program.stop()
                 cpu = path.name.partition("-")[2]
-                raise EnvironmentLost(f"the program that kept CPU {cpu} from halting has ended ({told.returncode})")
+                raise EnvironmentLost(
+                    f"the program that kept CPU {cpu} from halting has ended ({completed.returncode})"
+                )
 
     def polled_s(self) -> float:
         """CPU seconds for which the pollers were alone so far, over all CPUs."""
@@ -123,7 +125,7 @@ class Pollers:
         return as_idle(data, round(self.polled_s() * _TICKS)) if path == "/proc/stat" else data
 
     def close(self) -> None:
-        """End them."""
+        """End the pollers, and remove their control group."""
         for program in self._programs.values():
             program.stop()
         self._group.remove()

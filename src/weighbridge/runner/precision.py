@@ -82,13 +82,13 @@ class Precision:
         return {change.after for change in self._changes if change.looked}
 
     def arms_of(self, cell: Cell) -> list[str]:
-        """The environments that the next block measures for a workload and level: none where all is known."""
-        here = self.study.arms_of(cell)
-        compared = [arm for arm in here if self._compared(arm)]
+        """The environments that the next block measures for a cell; none where all reached the target."""
+        arms = self.study.arms_of(cell)
+        compared = [arm for arm in arms if self._compared(arm)]
         open_ = [arm.name for arm in compared if (*_key(cell), arm.name) not in self._left]
         if compared and not open_:  # with nothing to compare, the baseline alone is measured
             return []
-        others = [arm.name for arm in here if not self._compared(arm)]
+        others = [arm.name for arm in arms if not self._compared(arm)]
         return [*others, *open_]
 
     def _compared(self, arm: Arm) -> bool:
@@ -104,24 +104,24 @@ class Precision:
         if target is None:
             self._come_back(blocks)
             return []
-        found = []
+        standings = []
         values = [value for value in self.store.values() if value.block <= blocks]
         for cell in self.study.cells:
             for arm in self.arms_of(cell):
                 if self._compared(self._arm(arm)):
-                    found.append(self._standing(cell, arm, blocks, target, self._cost(cell, arm, values)))
-                    if found[-1].reached:
+                    standings.append(self._standing(cell, arm, blocks, target, self._cost(cell, arm, values)))
+                    if standings[-1].reached:
                         self._left.add((*_key(cell), arm))
         self._come_back(blocks)
-        return found
+        return standings
 
     def _come_back(self, blocks: int) -> None:
         """Where more blocks were asked for at this look, all comparisons take part; for a gate, those it has open."""
         if blocks in self._changed_at:
             self._left.clear()
-        for asked in (each for each in self._gate_looks if each.blocks == blocks and each.until):
+        for gate_look in (each for each in self._gate_looks if each.blocks == blocks and each.until):
             every = ((*_key(cell), arm.name) for cell in self.study.cells for arm in self.study.arms_of(cell))
-            self._left = {place for place in every if not asked.goes_on(place)}
+            self._left = {place for place in every if not gate_look.goes_on(place)}
 
     def _arm(self, name: str) -> Arm:
         return next(arm for arm in self.study.arms if arm.name == name)
@@ -165,14 +165,14 @@ class Allotments:
 
     study: Study
     store: RunStore
-    _made: tuple[Allotment, ...] = ()
+    _allotments: tuple[Allotment, ...] = ()
 
     def __post_init__(self) -> None:
-        self._made = self.store.allotments()
+        self._allotments = self.store.allotments()
 
     def includes(self, cell: Cell, block: int) -> bool:
         """Whether a workload at a level is in a block, as far as its share of the time goes."""
-        mine = (each for each in self._made if (each.workload, each.level) == (cell.workload, cell.level))
+        mine = (each for each in self._allotments if (each.workload, each.level) == (cell.workload, cell.level))
         return all(each.includes(block) for each in mine if each.after < block <= each.until)
 
     def decide(
@@ -194,17 +194,17 @@ class Allotments:
         contenders = [self._contender(cell, wide, time) for cell, wide in open_]
         further = allotted(contenders, left_s, self.study.file.repetitions.max)
         after, until = looks
-        if not any(each.after == after for each in self._made):
+        if not any(each.after == after for each in self._allotments):
             parts = shared(further, contenders, until - after)
             rows = (
                 Allotment(after=after, until=until, workload=cell.workload, level=cell.level, blocks=blocks)
                 for (cell, _), blocks in zip(open_, parts, strict=True)
             )
-            self._made = (*self._made, *rows)
-            self.store.set_info(ALLOTMENTS, allotments_text(self._made))
+            self._allotments = (*self._allotments, *rows)
+            self.store.set_info(ALLOTMENTS, allotments_text(self._allotments))
         expected = {
-            (cell.label, each.environment): each.after(contender.blocks + more)
-            for (cell, wide), contender, more in zip(open_, contenders, further, strict=True)
+            (cell.label, each.environment): each.after(contender.blocks + extra)
+            for (cell, wide), contender, extra in zip(open_, contenders, further, strict=True)
             for each in wide
         }
         return [replace(each, expected=expected.get((each.cell, each.environment))) for each in standings]

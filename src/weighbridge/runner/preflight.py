@@ -52,7 +52,7 @@ def environment_readiness(environment: Environment) -> Readiness:
 
 
 def userland_problem(spec: UserlandSpec, source: SourceOptions | None = None) -> Readiness | None:
-    """Why the userland is neither there nor can be built by this user; None where all is well."""
+    """Why the userland is missing and cannot be built by this user; None where it is built or can be."""
     cache = cache_folder()
     try:
         if cached(spec, cache, source) is not None:
@@ -64,7 +64,7 @@ def userland_problem(spec: UserlandSpec, source: SourceOptions | None = None) ->
 
 
 def require_userland(spec: UserlandSpec, source: SourceOptions | None = None) -> None:
-    """Raise Unavailable where the userland is not there and cannot be built by this user."""
+    """Raise Unavailable where the userland is missing and cannot be built by this user."""
     if (problem := userland_problem(spec, source)) is not None:
         raise Unavailable(f"{problem.detail}: {problem.remedy}")
 
@@ -78,8 +78,8 @@ def _limits_that_a_user_cannot_set(study: Study) -> list[str]:
     """Limits of the sites that have a control group of ours; an engine sets those of its containers."""
     limits = [name for name in ("cpus", "memory", "pin") if getattr(study.file.resources, name) is not None]
     grouped = [arm.name for arm in study.arms if registry.environments()[arm.kind].limited_by_host]
-    here = any(host.traits.this_machine for host in study.file.hosts.values())
-    if not (limits and grouped and here and os.geteuid() != 0 and (why := delegation.lacking())):
+    on_this_machine = any(host.traits.this_machine for host in study.file.hosts.values())
+    if not (limits and grouped and on_this_machine and os.geteuid() != 0 and (why := delegation.lacking())):
         return []
     return [f"resources: {', '.join(limits)}: no limit in effect in {', '.join(grouped)}: {why}"]
 
@@ -88,29 +88,31 @@ def _too_short(study: Study) -> list[str]:
     if (short := too_little_time(study)) is None:
         return []
     blocks = study.file.repetitions.blocks or study.file.repetitions.min
-    told = "the run ends with fewer, and fewer than 10 give exploratory verdicts"
-    return [f"repetitions: {clock(short[0])} are too short for {blocks} blocks, which take {clock(short[1])}: {told}"]
+    effect = "the run ends with fewer, and fewer than 10 give exploratory verdicts"
+    return [
+        f"repetitions: {clock(short[0])} are too short for {blocks} blocks, which take {clock(short[1])}: {effect}"
+    ]
 
 
 def _limits_without_effect(study: Study) -> list[str]:
-    asked, here, found = study.file.resources, len(cpus_online()), []
+    resources, cpu_count, problems = study.file.resources, len(cpus_online()), []
     if not any(host.traits.here for host in study.file.hosts.values()):
         return []  # the machines that it is about are others
-    if asked.cpus is not None and asked.cpus > here:
-        found.append(f"resources: cpus: {asked.cpus:g} is more than the CPUs of this machine ({here})")
-    there = memory_kib(Path(MEMINFO).read_text()).get("MemTotal", 0) << 10
-    if asked.memory is not None and asked.memory > there:
-        found.append(f"resources: memory: {mib(asked.memory)} is more than this machine has ({mib(there)})")
-    return [f"{text}: no limit in effect" for text in found]
+    if resources.cpus is not None and resources.cpus > cpu_count:
+        problems.append(f"resources: cpus: {resources.cpus:g} is more than the CPUs of this machine ({cpu_count})")
+    memory = memory_kib(Path(MEMINFO).read_text()).get("MemTotal", 0) << 10
+    if resources.memory is not None and resources.memory > memory:
+        problems.append(f"resources: memory: {mib(resources.memory)} is more than this machine has ({mib(memory)})")
+    return [f"{text}: no limit in effect" for text in problems]
 
 
 def missing_cpus(study: Study) -> list[str]:
     """The CPUs that a study names and that this machine lacks: without them it cannot be run here."""
-    here = cpus_online()
+    online = cpus_online()
     return [
-        f"{what}: CPU {lacking[0]} is not on this machine: name some of {', '.join(map(str, here))}"
+        f"{what}: CPU {lacking[0]} is not on this machine: name some of {', '.join(map(str, online))}"
         for what, cpus in _pinned(study)
-        if (lacking := sorted({*cpus_in(cpus)} - {*here}))
+        if (lacking := sorted({*cpus_in(cpus)} - {*online}))
     ]
 
 
@@ -188,14 +190,16 @@ def _guards() -> dict[str, Readiness]:
 
 
 def _disk(cache: Path) -> Readiness:
-    """Whether userlands and images can be kept: there is room, and this user may write there."""
-    there = _existing(cache)
-    if not os.access(there, os.W_OK | os.X_OK):
-        return Readiness(False, f"this user may not write to {there}", "set WEIGHBRIDGE_CACHE to a folder of yours")
-    free = shutil.disk_usage(there).free
+    """Whether userlands and images can be stored: the disk has room, and this user may write to the cache."""
+    existing = _existing(cache)
+    if not os.access(existing, os.W_OK | os.X_OK):
+        return Readiness(
+            False, f"this user may not write to {existing}", "set WEIGHBRIDGE_CACHE to a folder of yours"
+        )
+    free = shutil.disk_usage(existing).free
     if free <= _LEAST_FREE:
-        told = f"{free / 2**30:.1f} GiB free at {cache}"
-        return Readiness(False, told, "make room, or set WEIGHBRIDGE_CACHE to a larger disk")
+        detail = f"{free / 2**30:.1f} GiB free at {cache}"
+        return Readiness(False, detail, "make room, or set WEIGHBRIDGE_CACHE to a larger disk")
     return Readiness(True, f"{free / 2**30:.1f} GiB free at {cache}")
 
 
@@ -214,8 +218,8 @@ def lacking_here(plugin: Plugin) -> Readiness | None:
     missing = [name for name in plugin.programs if which(name) is None]
     if not missing:
         return None
-    told = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed"
-    return Readiness(False, told, install_here(missing, plugin.installed_by))
+    detail = f"{' and '.join(missing)} {'is' if len(missing) == 1 else 'are'} not installed"
+    return Readiness(False, detail, install_here(missing, plugin.installed_by))
 
 
 def ready(plugin: Environment | Storage, options: Any | None = None) -> Readiness:
@@ -225,15 +229,19 @@ def ready(plugin: Environment | Storage, options: Any | None = None) -> Readines
 
 def hosts_readiness(study: Study) -> Mapping[str, Readiness]:
     """For each host that a role or storage of the study is on: whether it can be had, as far as is known here."""
-    room, found = room_in(Path(MEMINFO).read_text()), {}
+    room, readiness = room_in(Path(MEMINFO).read_text()), {}
     for name in dict.fromkeys((study.server_host, *study.client_hosts, *study.storage_hosts)):
         options = study.file.hosts[name]
         plugin = registry.hosts()[options.kind]
-        found[name] = lacking_here(plugin) or plugin.readiness(options)
-        if options.memory_here and (why := no_room(options.memory_here, "this machine", room)) and found[name].ready:
-            found[name] = Readiness(False, why, LESS)
+        readiness[name] = lacking_here(plugin) or plugin.readiness(options)
+        if (
+            options.memory_here
+            and (why := no_room(options.memory_here, "this machine", room))
+            and readiness[name].ready
+        ):
+            readiness[name] = Readiness(False, why, LESS)
         room.promised += options.memory_here
-    return found
+    return readiness
 
 
 def unmet(study: Study, arm: Arm) -> Readiness | None:
@@ -257,11 +265,11 @@ ReadinessOf = Callable[[Study], Mapping[str, Readiness]]
 def not_ready(study: Study, readiness: ReadinessOf) -> tuple[LeftOut, ...]:
     """The optional environments that are not ready here; only these are looked at."""
     optional = study.without([arm.name for arm in study.arms if not arm.optional])
-    found = readiness(optional) if optional.arms else {}
+    states = readiness(optional) if optional.arms else {}
     return tuple(
-        LeftOut(environment=arm.name, kind=arm.kind, why=found[arm.name].detail, remedy=found[arm.name].remedy)
+        LeftOut(environment=arm.name, kind=arm.kind, why=states[arm.name].detail, remedy=states[arm.name].remedy)
         for arm in optional.arms
-        if not found[arm.name].ready
+        if not states[arm.name].ready
     )
 
 
@@ -286,10 +294,10 @@ def leave_out(study: Study, store: RunStore, readiness: ReadinessOf, say: Callab
 
     A run with a trial keeps what it began with: then nothing is looked at again.
     """
-    begun = bool(store.finished())
-    left_out = store.left_out() if begun else not_ready(study, readiness)
+    has_trials = bool(store.finished())
+    left_out = store.left_out() if has_trials else not_ready(study, readiness)
     rest = without_left_out(study, left_out)
-    if not begun:
+    if not has_trials:
         store.set_info(LEFT_OUT, left_out_text(left_out))
     for each in left_out:
         say(left_out_line(each))

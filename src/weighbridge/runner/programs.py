@@ -61,14 +61,14 @@ _DROP = "sync && echo 3 > /proc/sys/vm/drop_caches"
 _DROP_S = 300.0
 
 
-class Step(StrEnum):
+class SetupStep(StrEnum):
     """What is run in a site before its program, by what it does to the data of one that keeps some."""
 
     PREPARE = "prepared"
     RESTORE = "restored"
 
 
-_OF = {Step.PREPARE: "site", Step.RESTORE: "trial"}
+_OF = {SetupStep.PREPARE: "site", SetupStep.RESTORE: "trial"}
 
 
 class Programs:
@@ -88,7 +88,7 @@ class Programs:
         """What the outputs say, once they are read; of several sites the sum."""
         self.results: Sequence[TrialResult] = ()
         """What those of each measured site say."""
-        self.asked: Measurement | None = None
+        self.asked_rate: Measurement | None = None
         """The rate that the measured program was told to keep, once its output is read."""
         self._endpoints: Sequence[Endpoint] = ()
         """Where each site of the measured role works."""
@@ -117,7 +117,9 @@ class Programs:
             for site in stage.sites_of(each):
                 for path, data in files[each].items():
                     site.put(path, data, modes[path])
-        given = hashlib.sha256(repr(sorted(files.get(role, {}).items())).encode()).hexdigest()  # its scripts, say
+        files_digest = hashlib.sha256(
+            repr(sorted(files.get(role, {}).items())).encode()
+        ).hexdigest()  # its scripts, say
         keeping = zip(stage.sites_of(role), self._endpoints_of(role), strict=True) if keeps else ()
         for number, (site, its) in enumerate(keeping, 1):
             with plugin_faults(workload, ProgramFailed):
@@ -125,14 +127,14 @@ class Programs:
                 finish = workload.finish(options, its)
             if finish is not None:  # also of what is interrupted while it is prepared
                 at_end = stage.started(role, finish)
-                stage.at_end(Finish(place(role, number), site, at_end, files[role], modes, given))
-            if command is not None and (once := (site.name, given, *command.argv)) not in stage.prepared:
+                stage.at_end(Finish(place(role, number), site, at_end, files[role], modes, files_digest))
+            if command is not None and (once := (site.name, files_digest, *command.argv)) not in stage.prepared:
                 self.completed[place(PREPARATION, number)] = _run_before(
-                    site, stage.started(role, command), Step.PREPARE, data=writes
+                    site, stage.started(role, command), SetupStep.PREPARE, data=writes
                 )
                 stage.prepared.add(once)
             if restore is not None:
-                _run_before(site, stage.started(role, restore), Step.RESTORE, data=writes)
+                _run_before(site, stage.started(role, restore), SetupStep.RESTORE, data=writes)
         if cold or writes or stage.data.written:
             sites = [*stage.sites.values(), *stage.further]
             settle_page_caches(sites, stage.data.servers, stage.data.written, empty=cold)
@@ -174,8 +176,8 @@ class Programs:
                 raise ServerNotReady(missing(completed) or ended)
             if time.monotonic() > deadline:
                 ports = " and ".join(f"{transport} port {port}" for transport, port in command.listens)
-                told = f" and print a line with /{command.says:.60}/" if command.says else ""
-                raise ServerNotReady(f"{command.argv[0]} did not listen on {ports}{told} within {ready_s:.0f} s")
+                condition = f" and print a line with /{command.says:.60}/" if command.says else ""
+                raise ServerNotReady(f"{command.argv[0]} did not listen on {ports}{condition} within {ready_s:.0f} s")
             if command.says:
                 time.sleep(_SAID_S)
 
@@ -237,8 +239,8 @@ class Programs:
         finally:
             completed = self.completed[role] = running.stop(timed_out=late)
         if self.server is not None and (code := self.server.poll()) is not None:
-            said = self.completed["server"] = self.server.stop()
-            why = _TOO_MUCH.format(said.argv[0]) if said.too_much else said.last_words
+            server = self.completed["server"] = self.server.stop()
+            why = _TOO_MUCH.format(server.argv[0]) if server.too_much else server.last_words
             raise ServerDied(f"the server ended with code {code} while the {role} was at work: {why}")
         if late:
             raise DeadlineExceeded(f"{command.argv[0]} was still running at its deadline of {command.deadline_s:g} s")
@@ -289,7 +291,7 @@ class Programs:
             self.result = read_result(workload, options, self.completed)
             self.results = [self.result]
         with plugin_faults(workload, Unparseable):
-            self.asked = workload.asked_rate(options)
+            self.asked_rate = workload.asked_rate(options)
         return self.result
 
     def records(self) -> Iterator[RoleRecord]:
@@ -319,13 +321,13 @@ def endpoints(at: Endpoint, sites: Sequence[Site], *, keeps: bool) -> list[Endpo
         return [at] * len(sites)
     each_one = [replace(at, data=f"{at.data}/site-{number}") for number, _ in enumerate(sites, 1)]
     for site, its in zip(sites, each_one, strict=True):
-        done = site.run(Command(("mkdir", "-p", its.data), _FOLDER_S))
-        if done.returncode != 0:
-            raise ProgramFailed(f"{site.name}: {its.data} cannot be made: {done.last_words}")
+        completed = site.run(Command(("mkdir", "-p", its.data), _FOLDER_S))
+        if completed.returncode != 0:
+            raise ProgramFailed(f"{site.name}: {its.data} cannot be made: {completed.last_words}")
     return each_one
 
 
-def _run_before(site: Site, command: Command, step: Step, *, data: bool) -> Completed:
+def _run_before(site: Site, command: Command, step: SetupStep, *, data: bool) -> Completed:
     """What a program left that was run before the measured one; ``data``: it makes what is at DATA."""
     killed = site.meters().get("oom_kills", 0.0)
     completed = site.run(command)
@@ -343,8 +345,8 @@ def _has_said(command: Command, server: SiteProcess) -> bool:
     """Whether a server has printed the line by which it tells that it is ready, if it is to."""
     if not command.says:
         return True
-    whole = (stream[: stream.rfind(b"\n") + 1] for stream in server.printed())
-    lines = (line for stream in whole for line in stream.decode(errors="replace").splitlines())
+    complete_streams = (stream[: stream.rfind(b"\n") + 1] for stream in server.printed())
+    lines = (line for stream in complete_streams for line in stream.decode(errors="replace").splitlines())
     return any(re.search(command.says, line[:_LINE]) for line in lines)
 
 
@@ -389,14 +391,14 @@ class Together:
 
 def start_in_all(sites: Sequence[Site], commands: Sequence[Command]) -> Together:
     """Start a command in each site, one right after the other. What has started is ended where one cannot be."""
-    begun: list[Running] = []
+    running: list[Running] = []
     try:
         for site, command in zip(sites, commands, strict=True):
-            begun.append(site.start(command))
+            running.append(site.start(command))
     except BaseException:
-        Together(begun).stop()
+        Together(running).stop()
         raise
-    return Together(begun)
+    return Together(running)
 
 
 # -- page caches: nobody pays for what another one wrote, and cold workloads read nothing from them ----------------
@@ -421,18 +423,18 @@ def settle_page_caches(
             _require(f"in {site.name}", site.run(command).returncode, "", empty=empty)
     outer = [*hosts.values(), *servers]
     for host in outer:
-        done = host.run(command)
-        _require(f"of host {host.name}", done.returncode, done.last_words, empty=empty)
+        completed = host.run(command)
+        _require(f"of host {host.name}", completed.returncode, completed.last_words, empty=empty)
     beside = {host.machine: host for host in others if host.machine not in {each.machine for each in outer}}
     for host in beside.values():
         with suppress(EnvironmentLost):  # the trial is not its own
             host.run(Command(("sh", "-c", _WRITE), _DROP_S))
     if any(host.capabilities.hypervisor is not None for host in (*outer, *beside.values())):
-        done = run_here(command)
-        _require("of this machine", done.returncode, done.last_words, empty=empty)
+        completed = run_here(command)
+        _require("of this machine", completed.returncode, completed.last_words, empty=empty)
 
 
-def _require(where: str, code: int, said: str, *, empty: bool) -> None:
+def _require(where: str, code: int, last_words: str, *, empty: bool) -> None:
     if code != 0:
         what, remedy = ("emptied", ": run as root, or use 'cold: false'") if empty else ("written", "")
-        raise ServerNotReady(f"the page cache {where} cannot be {what} ({said or f'exit code {code}'}){remedy}")
+        raise ServerNotReady(f"the page cache {where} cannot be {what} ({last_words or f'exit code {code}'}){remedy}")

@@ -47,31 +47,31 @@ def written(study: Study, arm: Arm, *, sites: bool = True) -> Written:
 
 def lacking_room(study: Study) -> Mapping[str, str]:
     """Why the data of an environment have no room, by its name, as far as that is known before a host is open."""
-    found, here = {}, Counter[str]()
+    reasons, local_size = {}, Counter[str]()
     for arm in study.arms:
-        options, asked = storage_options(arm), written(study, arm).size
+        options, size = storage_options(arm), written(study, arm).size
         capacity = options.capacity if options is not None else None
-        if capacity is not None and asked > capacity:
-            found[arm.name] = f"{_WRITE} about {mib(asked)}, and its storage holds {mib(capacity)}: {_HELP}"
+        if capacity is not None and size > capacity:
+            reasons[arm.name] = f"{_WRITE} about {mib(size)}, and its storage holds {mib(capacity)}: {_HELP}"
         elif options is not None and not options.on_host_disk:
-            if told := _lacking_memory(study, arm, options, asked):
-                found[arm.name] = told
+            if reason := _lacking_memory(study, arm, options, size):
+                reasons[arm.name] = reason
         elif not _data_host(study, options).traits.own_kernel:
-            here[arm.name] = asked
-    if not found and (free := _free_here()) < here.total():
-        most = max(here, key=lambda name: here[name])
-        told = f"the workloads of all environments write about {mib(here.total())}"
-        found[most] = f"{told}, and this machine's disk has {mib(free)} free at {cache_folder()}: {_HELP}"
-    return found
+            local_size[arm.name] = size
+    if not reasons and (free := _free_here()) < local_size.total():
+        most = max(local_size, key=lambda name: local_size[name])
+        reason = f"the workloads of all environments write about {mib(local_size.total())}"
+        reasons[most] = f"{reason}, and this machine's disk has {mib(free)} free at {cache_folder()}: {_HELP}"
+    return reasons
 
 
-def _lacking_memory(study: Study, arm: Arm, options: StorageOptions, asked: int) -> str | None:
+def _lacking_memory(study: Study, arm: Arm, options: StorageOptions, size: int) -> str | None:
     """Why the bytes that all sites of an environment write have no room in memory; None where they have."""
     limit, one = study.file.resources.memory, written(study, arm, sites=False).size
     if limit is not None and one > limit:
         return f"{_WRITE} about {mib(one)} to memory, of which a site may have {mib(limit)}: {_HELP}"
-    if not _data_host(study, options).traits.own_kernel and asked > (memory := _memory_here()):
-        return f"{_WRITE} about {mib(asked)} to memory, of which this machine has {mib(memory)} free: {_HELP}"
+    if not _data_host(study, options).traits.own_kernel and size > (memory := _memory_here()):
+        return f"{_WRITE} about {mib(size)} to memory, of which this machine has {mib(memory)} free: {_HELP}"
     return None
 
 
@@ -86,8 +86,8 @@ def _memory_here() -> int:
 
 
 def _free_here() -> int:
-    there = cache_folder()
-    return disk_usage(next(folder for folder in (there, *there.parents) if folder.exists())).free
+    cache = cache_folder()
+    return disk_usage(next(folder for folder in (cache, *cache.parents) if folder.exists())).free
 
 
 class DiskBudget:
@@ -96,37 +96,40 @@ class DiskBudget:
     def __init__(self) -> None:
         self._promised = defaultdict[str, Written](Written)
 
-    def claim(self, site: Site, storage: SiteStorage, asked: Written) -> Callable[[], None]:
-        """Take room for a site: sites whose storage has no size of its own share the disk of its host.
+    def claim(self, site: Site, storage: SiteStorage, demand: Written) -> Callable[[], None]:
+        """Reserve room for a site: sites whose storage has no size of its own share the disk of its host.
 
-        What is returned gives it back. Raises Unavailable where it is not there. A site without df takes it unseen.
+        Returns a function that releases it. Raises Unavailable where there is too little. In a site without
+        df nothing is reserved.
         """
         servers = [host.name for mount in storage.mounts for host in mount.servers]
         disk = site.name if storage.capacity is not None else next(iter(servers), site.host.name)
-        if not asked.size or (free := _available(site)) is None:
+        if not demand.size or (free := _available(site)) is None:
             return lambda: None
-        gone = self._promised[disk]
-        for told, wanted, there, promised, remedy in (
-            (mib, asked.size, free.size, gone.size, _HELP),
-            ("{} files".format, asked.files, free.files, gone.files, _FEWER),
+        others = self._promised[disk]
+        for text, needed, unused, promised, remedy in (
+            (mib, demand.size, free.size, others.size, _HELP),
+            ("{} files".format, demand.files, free.files, others.files, _FEWER),
         ):
-            if there - promised < wanted:
-                taken = f", of which {told(promised)} are for other environments" if told(promised) != told(0) else ""
-                short = f"{_WRITE} about {told(wanted)}, and its storage has {told(there)} free{taken}"
+            if unused - promised < needed:
+                reserved = (
+                    f", of which {text(promised)} are for other environments" if text(promised) != text(0) else ""
+                )
+                short = f"{_WRITE} about {text(needed)}, and its storage has {text(unused)} free{reserved}"
                 raise Unavailable(f"{site.name}: {short}: {remedy}")
-        self._promised[disk] = Written(gone.size + asked.size, gone.files + asked.files)
-        return lambda: self._give_back(disk, asked)
+        self._promised[disk] = Written(others.size + demand.size, others.files + demand.files)
+        return lambda: self._give_back(disk, demand)
 
-    def _give_back(self, disk: str, given: Written) -> None:
-        kept = self._promised[disk]
-        self._promised[disk] = Written(kept.size - given.size, kept.files - given.files)
+    def _give_back(self, disk: str, demand: Written) -> None:
+        promised = self._promised[disk]
+        self._promised[disk] = Written(promised.size - demand.size, promised.files - demand.files)
 
 
 def _available(site: Site) -> Written | None:
-    """What its disk has; where a file system makes inodes as they are wanted, it has as many files as bytes."""
-    done = site.run(Command(_AVAILABLE, 60))
-    told = done.text.split()[-3:] if done.returncode == 0 else []
-    if len(told) < 3 or not told[0].isdecimal():
+    """The free bytes and files of a site's disk; where inodes are made as needed, as many files as bytes."""
+    completed = site.run(Command(_AVAILABLE, 60))
+    words = completed.text.split()[-3:] if completed.returncode == 0 else []
+    if len(words) < 3 or not words[0].isdecimal():
         return None
-    size, files, all_files = (int(word) if word.isdecimal() else 0 for word in told)
+    size, files, all_files = (int(word) if word.isdecimal() else 0 for word in words)
     return Written(size, files if all_files else size)

@@ -37,7 +37,7 @@ class Route:
 
 @dataclass(slots=True)
 class Routes:
-    """Those of a run, by environment and host of the clients."""
+    """The routes of a run, by environment and host of the clients."""
 
     _routes: dict[tuple[str, str], Route] = field(default_factory=dict)
 
@@ -51,8 +51,8 @@ class Routes:
                 if transports_of(study, arm, cell):
                     ports = self._routes.setdefault((arm.name, cell.client), Route()).ports
                     if (key := port_key(cell)) not in ports:
-                        taken = taken_ports(study, [route.ports for route in self._routes.values()])
-                        ports[key] = server.free_ports(taken)
+                        unavailable = taken_ports(study, [route.ports for route in self._routes.values()])
+                        ports[key] = server.free_ports(unavailable)
 
     def ports(self, environment: str, client: str) -> Mapping[PortKey, int]:
         """The ports of an environment for the clients on a host: where its servers listen, or what is published."""
@@ -86,7 +86,7 @@ class Routes:
         self._routes[arm.name, cell.client].path = _reached(arm.name, "connection", sites, at, attempt)
 
     def forget(self, environment: str) -> None:
-        """Give up those of an environment."""
+        """Forget the routes of an environment."""
         self._routes = {place: route for place, route in self._routes.items() if place[0] != environment}
 
     def paths(self) -> dict[str, str]:
@@ -102,7 +102,7 @@ def _reached(
     at: Mapping[Role, Endpoint],
     attempt: Callable[[Site, Site, Mapping[Role, Endpoint]], Reached | None],
 ) -> Reached:
-    """Give what an attempt finds between two frozen sites, as soon as there is a way."""
+    """Return what an attempt finds between two frozen sites, repeated until it succeeds. Raises Unavailable."""
     with ExitStack() as awake:
         for site in sites.values():
             site.thaw()
@@ -116,8 +116,8 @@ def _reached(
 
 def unreached(name: str, what: str, at: Endpoint, tried_s: float) -> Unavailable:
     """Say that nothing reaches where a server is to be."""
-    told = f"no {what} from its client reaches its server at {at.address} (tried for {tried_s:.0f} s)"
-    return Unavailable(f"environment {name}: {told}")
+    problem = f"no {what} from its client reaches its server at {at.address} (tried for {tried_s:.0f} s)"
+    return Unavailable(f"environment {name}: {problem}")
 
 
 def transports_of(study: Study, arm: Arm, cell: Cell) -> tuple[Transport, ...]:
@@ -147,11 +147,11 @@ def port_of(cell: Cell, ports: Mapping[PortKey, int]) -> int:
     return port_key(cell)[1] or ports.get(port_key(cell), 0)
 
 
-def taken_ports(study: Study, given: Iterable[Mapping[PortKey, int]]) -> set[int]:
-    """The ports that no other server is to be given: those given, and those that alone some can have."""
+def taken_ports(study: Study, assigned: Iterable[Mapping[PortKey, int]]) -> set[int]:
+    """The ports that no further server may get: those assigned, and the fixed ones of servers that allow no other."""
     fixed = {port_of(cell, {}) for cell in study.cells} - {0}
     beside = {port - 1 for port in fixed}  # the one after a port is given with it
-    return {port for each in given for port in each.values()} | fixed | beside
+    return {port for each in assigned for port in each.values()} | fixed | beside
 
 
 def first_over(study: Study, transport: Transport) -> dict[tuple[str, str], tuple[Transport, Arm, Cell]]:

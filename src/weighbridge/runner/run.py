@@ -22,14 +22,13 @@ from weighbridge.model.facts import HALT, IDLE_CPUS, POLL
 from weighbridge.model.host import RunContext
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Study, StudyFile
-from weighbridge.runner import clean
-from weighbridge.runner import run_lock as state
+from weighbridge.runner import clean, run_lock
 from weighbridge.runner.continuity import LAUNCHER, launcher_unknown, require_same
 from weighbridge.runner.known_noise import calibration_facts
-from weighbridge.runner.pollers import CannotPoll, Pollers, lacking, wanted
+from weighbridge.runner.pollers import CannotPoll, Pollers, lacking, wants_polling
 from weighbridge.runner.preflight import hosts_readiness, leave_out, missing_cpus, ready, unmet
 from weighbridge.runner.room import lacking_room
-from weighbridge.runner.session import Further, Progress, Session
+from weighbridge.runner.session import BlockExtender, Progress, Session
 from weighbridge.runner.signals import shield
 from weighbridge.runner.storage import storage_readiness, storage_server_readiness
 from weighbridge.runner.userlands import PROGRAMS, ensure_userlands, measured_programs, userland_facts
@@ -70,25 +69,25 @@ def _about_workloads(study: Study) -> dict[str, str]:
 def readiness_of(study: Study) -> Mapping[str, Readiness]:
     """For each environment of the study, by name, whether it can be opened here.
 
-    What hosts with a kernel and programs of their own can hold is not to be seen from here.
+    What hosts with a kernel and programs of their own can run is not known before they are started.
     """
     placed = {"server": (study.server_host,), "client": study.client_hosts}
     holding = [name for role in study.file.inside for name in placed[role]]
     elsewhere = all(study.file.hosts[name].traits.own_kernel for name in holding)
-    found = {}
+    readiness = {}
     for arm in study.arms:
         if elsewhere:
             served = storage_server_readiness(study, arm)
             later = Readiness(True, "what its hosts lack is found when they are started")
-            found[arm.name] = later if served.ready else served
+            readiness[arm.name] = later if served.ready else served
             continue
         states = (
             ready(registry.environments()[arm.kind], arm.options),
             storage_readiness(arm),
             unmet(study, arm) or Readiness(True),
         )
-        found[arm.name] = next((each for each in states if not each.ready), states[0])
-    return found
+        readiness[arm.name] = next((each for each in states if not each.ready), states[0])
+    return readiness
 
 
 def refusals(study: Study, environments: Mapping[str, Readiness]) -> list[str]:
@@ -96,18 +95,18 @@ def refusals(study: Study, environments: Mapping[str, Readiness]) -> list[str]:
 
     ``environments``: by name whether each can be opened (`readiness_of`).
     """
-    found = [str(CannotPoll(why))] if study.file.cpu_idle == "poll" and (why := lacking()) else []
-    found += missing_cpus(study)
+    reasons = [str(CannotPoll(why))] if study.file.cpu_idle == "poll" and (why := lacking()) else []
+    reasons += missing_cpus(study)
     for name, host in hosts_readiness(study).items():
         if not host.ready:
-            found.append(f"{_line(study, 'hosts', name)}host {name}: {host.detail}: {host.remedy}")
+            reasons.append(f"{_line(study, 'hosts', name)}host {name}: {host.detail}: {host.remedy}")
     missing: dict[str, list[str]] = {}
     for name, why in lacking_room(study).items():
         missing.setdefault(why, []).append(name)
     for arm in study.arms:
-        if not (here := environments[arm.name]).ready:
-            missing.setdefault(f"{here.detail}: {here.remedy}", []).append(arm.name)
-    return found + [
+        if not (readiness := environments[arm.name]).ready:
+            missing.setdefault(f"{readiness.detail}: {readiness.remedy}", []).append(arm.name)
+    return reasons + [
         f"{_line(study, 'environments', names[0])}{', '.join(names)}: {why}" for why, names in missing.items()
     ]
 
@@ -124,8 +123,8 @@ def require_ready(study: Study) -> list[str]:
     Likewise where its Prometheus server does not answer; StudyError where that refuses a query. Gives what a person
     should know of it. Which environments may be missing `weighbridge.runner.preflight` says before.
     """
-    if found := refusals(study, readiness_of(study)):
-        raise Unavailable("; ".join(found))
+    if reasons := refusals(study, readiness_of(study)):
+        raise Unavailable("; ".join(reasons))
     return Watched(study.file.prometheus).require() if study.file.prometheus else []
 
 
@@ -146,34 +145,34 @@ def run_study(
     progress: Progress,
     after: Callable[[RunStore], None],
     blocks: int | None = None,
-    further: Further | None = None,
+    extender: BlockExtender | None = None,
 ) -> None:
     """Run a study into a directory, or continue the run that is in it.
 
-    ``study`` may be None to continue; ``blocks`` then changes how many blocks the run has in all, and ``further`` may
+    ``study`` may be None to continue; ``blocks`` then changes how many blocks the run has in all; ``extender`` may
     ask for more when they are done. ``after`` is called with the store at the end, also when the run failed or was
     interrupted, so that a report shows what there is.
     """
     with RunStore(directory, writable=True) as store:
-        begun = "study_text" in store.info()
+        continued = "study_text" in store.info()
         study = _begin_or_continue(study, store, progress, blocks)
         run_id = store.info()["run_id"]
         cache = cache_folder()
-        with state.claim(run_id, cache) as folder:
+        with run_lock.claim(run_id, cache) as folder:
             with ExitStack() as refused:
-                refused.callback(state.forget, run_id)
-                if begun:  # what a killed process of this same run left, whose memory is then free
+                refused.callback(run_lock.forget, run_id)
+                if continued:  # what a killed process of this same run left, whose memory is then free
                     clean.sweep(run_id)
                 study = leave_out(study, store, readiness_of, progress.say)
                 for note in require_ready(study):
                     progress.say(note)
                 refused.pop_all()
             try:
-                _session(study, store, run_id, folder, cache, progress, further)
+                _session(study, store, run_id, folder, cache, progress, extender)
             finally:
                 with shield(), ExitStack() as ending:  # last one first, and each whatever becomes of the others
                     ending.callback(_tell, after, store)
-                    ending.callback(state.forget, run_id)
+                    ending.callback(run_lock.forget, run_id)
                     ending.callback(lambda: store.add_facts("after", volatile_facts()))
                     ending.callback(clean.sweep, run_id)
 
@@ -184,8 +183,10 @@ def _tell(after: Callable[[RunStore], None], store: RunStore) -> None:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DiskFull.of(store.directory) from error
-        told = f"the report in {store.directory} cannot be written ({error.strerror}): every finished trial is kept"
-        raise RunDirectoryError(told) from error
+        message = (
+            f"the report in {store.directory} cannot be written ({error.strerror}): every finished trial is kept"
+        )
+        raise RunDirectoryError(message) from error
 
 
 def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress, blocks: int | None) -> Study:
@@ -224,7 +225,7 @@ def _raise_open_files() -> None:
 
 def _pollers(file: StudyFile, run: RunContext) -> Pollers | None:
     """What keeps idle CPUs from halting, where that is asked for. Raises Unavailable where it cannot be."""
-    if not wanted(file):
+    if not wants_polling(file):
         return None
     try:
         pollers = run.stack.enter_context(closing(Pollers(run.state, run.id, cpus_online())))
@@ -251,7 +252,7 @@ def _session(
     folder: Path,
     cache: Path,
     progress: Progress,
-    further: Further | None,
+    extender: BlockExtender | None,
 ) -> None:
     _raise_open_files()
     userlands = ensure_userlands(study, cache, progress.say)
@@ -271,10 +272,10 @@ def _session(
         store.add_facts("host", {key: value for key, value in facts.items() if value})
         store.add_facts("before", before)
         store.add_facts("calibration", calibration_facts())
-        for scope, known in about.items():
-            store.add_facts(scope, known)
+        for scope, scope_facts in about.items():
+            store.add_facts(scope, scope_facts)
         store.add_facts(PROGRAMS, programs)
-        session = Session(study, store, run, userlands, progress, volatile_facts, pollers=pollers, further=further)
+        session = Session(study, store, run, userlands, progress, volatile_facts, pollers=pollers, extender=extender)
         if study.file.prometheus is not None:
             session.completed = Watched(study.file.prometheus).completed
         session.go()

@@ -74,7 +74,7 @@ def cache_of(run_id: str, default: Path) -> Path:
 @contextmanager
 def claim(run_id: str, cache: Path) -> Iterator[Path]:
     """The run's folder, locked for as long as the context lasts. RunDirectoryError where it is in use."""
-    with held(run_id, "run") as folder:
+    with lock_run(run_id, "run") as folder:
         if folder is None:
             raise RunDirectoryError(_in_use(run_id))
         _write(_opened_to_write(folder / "owner.json"), json.dumps({"cache": str(cache), "pid": os.getpid()}))
@@ -89,7 +89,7 @@ def _in_use(run_id: str) -> str:
 
 
 @contextmanager
-def held(run_id: str, purpose: Purpose) -> Iterator[Path | None]:
+def lock_run(run_id: str, purpose: Purpose) -> Iterator[Path | None]:
     """The run's folder, locked so that nobody else continues or cleans it; None where somebody does.
 
     Unavailable where the folder cannot be trusted.

@@ -55,14 +55,14 @@ class RepeatedFailures:
     """What became of the trials of each workload, level and environment, and which of these are given up."""
 
     study: Study
-    _seen: dict[tuple[str, Level], dict[str, Counter[tuple[Outcome, str]]]] = field(default_factory=dict)
+    _endings: dict[tuple[str, Level], dict[str, Counter[tuple[Outcome, str]]]] = field(default_factory=dict)
     _attempts: dict[tuple[str, Level], set[tuple[int, int]]] = field(default_factory=dict)
 
     def note(self, trial: Trial, outcome: Outcome, message: str) -> None:
         """Note how a trial ended. A lost environment says nothing of what it was to measure."""
         if outcome is not Outcome.ENVIRONMENT_LOST:
-            here = self._seen.setdefault((trial.workload, trial.level), {})
-            here.setdefault(trial.environment, Counter())[outcome, message] += 1
+            by_environment = self._endings.setdefault((trial.workload, trial.level), {})
+            by_environment.setdefault(trial.environment, Counter())[outcome, message] += 1
             self._attempts.setdefault((trial.workload, trial.level), set()).add((trial.block, trial.attempt))
 
     def given_up(self, workload: str, level: Level) -> Mapping[str, Repeated]:
@@ -71,38 +71,40 @@ class RepeatedFailures:
         It is all of them where every one failed alike, in more than one block (what disturbs the machine for a minute
         fails them alike, too), where the baseline is among them, and where nothing is left to compare with it.
         """
-        here = self._seen.get((workload, level), {})
-        found = {name: repeated for name, seen in here.items() if (repeated := _repeated(seen))}
+        by_environment = self._endings.get((workload, level), {})
+        repeats = {name: repeated for name, endings in by_environment.items() if (repeated := _repeated(endings))}
         arms = {arm.name: arm.aa_of for arm in self.study.arms}
         compared = [name for name, aa_of in arms.items() if name != self.study.file.baseline and aa_of is None]
         again = len(self._attempts.get((workload, level), ())) > 1
-        alike = _repeated(sum(here.values(), Counter())) if again else None
-        whole = alike or found.get(self.study.file.baseline)
-        if whole is None and compared and all(name in found for name in compared):
-            whole = found[compared[0]]
-        return dict.fromkeys(arms, whole) | found if whole is not None else found
+        alike = _repeated(sum(by_environment.values(), Counter())) if again else None
+        of_all = alike or repeats.get(self.study.file.baseline)
+        if of_all is None and compared and all(name in repeats for name in compared):
+            of_all = repeats[compared[0]]
+        return dict.fromkeys(arms, of_all) | repeats if of_all is not None else repeats
 
 
-def _repeated(seen: Counter[tuple[Outcome, str]]) -> Repeated | None:
-    if len(seen) != 1 or seen.total() < ENOUGH:
+def _repeated(endings: Counter[tuple[Outcome, str]]) -> Repeated | None:
+    if len(endings) != 1 or endings.total() < ENOUGH:
         return None
-    ((outcome, message),) = seen
-    return None if outcome in RESULTS else Repeated(outcome, message, seen.total())
+    ((outcome, message),) = endings
+    return None if outcome in RESULTS else Repeated(outcome, message, endings.total())
 
 
 def require_results(study: Study, failures: RepeatedFailures, has_result: Callable[[Cell], bool]) -> None:
     """Raise TrialsFailed where a workload at a level was given up, or has no complete block (``has_result``)."""
-    told: dict[str, list[str]] = {}
+    failed_labels: dict[str, list[str]] = {}
     hopeless = []
     for cell in study.cells:
         given_up = failures.given_up(cell.workload, cell.level)
         if given_up:
             same, where = next(iter(given_up.values())), ", ".join(given_up)
-            how = f"in {where} failed {same.times} times in the same way ({same.outcome}: {same.message})"
-            told.setdefault(how, []).append(cell.label)
+            failure = f"in {where} failed {same.times} times in the same way ({same.outcome}: {same.message})"
+            failed_labels.setdefault(failure, []).append(cell.label)
         elif not has_result(cell):
             hopeless.append(cell.label)
-    sentences = [f"{', '.join(labels)} {how} and was not tried again" for how, labels in told.items()]
+    sentences = [
+        f"{', '.join(labels)} {failure} and was not tried again" for failure, labels in failed_labels.items()
+    ]
     if hopeless:
         sentences.append(f"no block of {', '.join(hopeless)} could be completed")
     if sentences:
@@ -118,8 +120,8 @@ class Progress(Protocol):
     def layers_known(self, layers: Mapping[str, tuple[isolation.SiteLayers, ...]]) -> None:
         """Before the first trial: the environments that are in hypervisors, and in which."""
 
-    def trial_started(self, trial: Trial, done: int, total: int, left_s: float) -> None:
-        """A trial begins; ``done`` of ``total`` planned trials have ended, about ``left_s`` seconds are left."""
+    def trial_started(self, trial: Trial, finished_trials: int, total: int, left_s: float) -> None:
+        """A trial begins; ``finished_trials`` of ``total`` planned ones have ended; ``left_s`` seconds are left."""
 
     def trial_finished(self, record: TrialRecord) -> None:
         """A trial ended and is saved."""
@@ -129,16 +131,16 @@ class Progress(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Further:
+class BlockExtender:
     """How a run goes on after its last planned look. ``limit_s``: how long, from the begin of the session."""
 
     limit_s: float
-    wanted: Callable[[RunStore], int | None]
-    """Gives how many blocks the run is to have in all; None: what there are will do."""
+    total_blocks: Callable[[RunStore], int | None]
+    """Returns how many blocks the run is to have in all; None: no more."""
 
     def extended(self, study: Study, store: RunStore) -> bool:
-        """Record the blocks that are asked for; whether there are any."""
-        blocks = self.wanted(store)
+        """Add the blocks that are asked for to the run's plan; return whether there are any."""
+        blocks = self.total_blocks(store)
         if blocks is not None:
             extend(store, study.file.repetitions, blocks)
         return blocks is not None
@@ -163,10 +165,10 @@ class Session:
     """What a monitoring server has of a trial that ended is added to its record, before it is saved."""
     pollers: Pollers | None = None
     """What keeps this machine's idle CPUs from halting."""
-    further: Further | None = None
-    """Who may ask for more blocks once all looks are done."""
+    extender: BlockExtender | None = None
+    """Asks for more blocks once all looks are done."""
     _finished: dict[Trial, Outcome] = field(default_factory=dict)
-    _asked: dict[int, dict[tuple[str, Level], list[str]]] = field(default_factory=dict)
+    _planned_arms: dict[int, dict[tuple[str, Level], list[str]]] = field(default_factory=dict)
     _blocks: int = 0
     _sites: Sites | None = None
     _opening_s: float = 0.0
@@ -211,7 +213,7 @@ class Session:
     def _opened(self) -> Sites:
         """The sites, opened for the first trial: a run in which nothing is left to do opens none."""
         if self._sites is None:
-            begun = time.monotonic()
+            started_at = time.monotonic()
             hz = meter_hz(self.study)
             self.store.set_info(METERS_HZ, repr(hz))
             polled = self.pollers is not None
@@ -228,7 +230,7 @@ class Session:
                 self._idle.look()
             note_sites(self.store, self.study, self._sites)
             self.store.add_facts("during", self.volatile_facts())
-            self._opening_s += time.monotonic() - begun
+            self._opening_s += time.monotonic() - started_at
         return self._sites
 
     def _leave_out(self, sites: Sites) -> None:
@@ -244,18 +246,18 @@ class Session:
         """Walk through the blocks; where more are wanted again from the first one, whose trials are finished."""
         limit_s = self._precision.repetitions.limit_s
         over_before = limit_s is not None and TIME_IS_OVER in self.store.info()
-        if over_before and self.further is None:
+        if over_before and self.extender is None:
             self.progress.say("the run has ended, as its time is over; for more of it: --blocks")
             return
         self._opening_s = 0.0
         ends = math.inf if limit_s is None else time.monotonic() + limit_s - self.store.spent_s()
         if self._lengths.to_be_chosen:
             self._choose_lengths()
-        over = math.inf if self.further is None else time.monotonic() + self.further.limit_s
+        over = math.inf if self.extender is None else time.monotonic() + self.extender.limit_s
         goes_on = over_before or self._walk_to_precision(ends, over)
-        while goes_on and self.further and self.further.extended(self.study, self.store):
+        while goes_on and self.extender and self.extender.extended(self.study, self.store):
             self._precision = Precision(self.study, self.store)
-            self._blocks, self._asked = 0, {}
+            self._blocks, self._planned_arms = 0, {}
             goes_on = self._walk_to_precision(math.inf, over)
 
     def _walk_to_precision(self, ends: float, over: float) -> bool:
@@ -279,10 +281,10 @@ class Session:
         return time.monotonic() < over
 
     def _ask(self, look: int) -> None:
-        """Say what the blocks up to a look measure."""
+        """Decide which environments the blocks up to a look measure, by workload and level."""
         for number in range(self._blocks + 1, look + 1):
             taking_part = [cell for cell in self.study.cells if self._allotments.includes(cell, number)]
-            self._asked[number] = {_key(cell): self._arms(cell) for cell in taking_part}
+            self._planned_arms[number] = {_key(cell): self._arms(cell) for cell in taking_part}
 
     def _look(self, left_s: float) -> list[Standing]:
         """Look at the precision, and share the time that is left. Gives where it stands and what to expect."""
@@ -294,10 +296,10 @@ class Session:
 
     def _choose_lengths(self) -> None:
         """Run the pilot block, and choose by it how long the trials of all others are."""
-        self._asked[PILOT] = {_key(cell): self._arms(cell) for cell in self._lengths.cells}
+        self._planned_arms[PILOT] = {_key(cell): self._arms(cell) for cell in self._lengths.cells}
         self.progress.say("a pilot block, which is not counted, tells how long trials are to be")
         self._run_all(self._block(PILOT))
-        del self._asked[PILOT]
+        del self._planned_arms[PILOT]
         for each in self._lengths.choose():
             self.progress.say(f"trials of {length_text(each)}")
         if unknown := self._lengths.unknown:
@@ -315,9 +317,9 @@ class Session:
         return [arm for arm in self._precision.arms_of(cell) if arm not in given_up]
 
     def _block(self, number: int, attempt: int = 0, cells: Iterable[Cell] | None = None) -> list[Trial]:
-        asked = self._asked[number]
+        planned = self._planned_arms[number]
         trials = schedule.block(self.study, number, attempt=attempt, cells=cells)
-        return [trial for trial in trials if trial.environment in asked.get((trial.workload, trial.level), ())]
+        return [trial for trial in trials if trial.environment in planned.get((trial.workload, trial.level), ())]
 
     def _run_all(self, trials: Sequence[Trial]) -> None:
         for place, trial in enumerate(trials):
@@ -327,13 +329,13 @@ class Session:
             left_s = self._time.left_s(self._remaining(trials[place:]))
             self.progress.trial_started(trial, len(self._finished), self._planned(), left_s)
             self._opened()  # not part of the first trial's time
-            begun = time.monotonic()
+            started_at = time.monotonic()
             record = self._run_one(trial)
             with shield():
                 record = self.completed(record)
                 self.store.save(record)
                 self._finished[trial] = record.outcome
-            self._time.note(trial, time.monotonic() - begun)
+            self._time.note(trial, time.monotonic() - started_at)
             self.progress.trial_finished(record)
             if record.outcome is Outcome.ENVIRONMENT_LOST:
                 raise EnvironmentLost(
@@ -353,8 +355,8 @@ class Session:
                 self.pollers.require()
             stage = replace(self._opened().stage(arm, cell), idle=self._idle.levels)
         except EnvironmentLost as lost:
-            told = f"an environment was lost before {trial.workload} in {trial.environment}: {lost}"
-            raise EnvironmentLost(f"{told}. Every finished trial is kept") from lost
+            message = f"an environment was lost before {trial.workload} in {trial.environment}: {lost}"
+            raise EnvironmentLost(f"{message}. Every finished trial is kept") from lost
         record = run_trial(trial, registry.workloads()[cell.kind], self._lengths.options(arm, cell), stage)
         if (neighbourhood := self._opened().neighbourhood) is not None:
             neighbourhood.require()  # a server whose database is gone may well answer faster
@@ -366,20 +368,20 @@ class Session:
         Of those that are run ``now``, repeated ones count beside the plan's.
         """
         counts = Counter((trial.workload, trial.level, trial.environment) for trial in now if trial.attempt)
-        for number in range(self._blocks, max(self._asked) + 1):
-            for (workload, level), arms in self._asked[number].items():
+        for number in range(self._blocks, max(self._planned_arms) + 1):
+            for (workload, level), arms in self._planned_arms[number].items():
                 for arm in set(arms) - self._failures.given_up(workload, level).keys():
                     counts[workload, level, arm] += Trial(number, 0, workload, level, arm) not in self._finished
         return counts
 
     def _planned(self) -> int:
         """How many trials there will be up to the next look."""
-        return sum(len(arms) for cells in self._asked.values() for arms in cells.values())
+        return sum(len(arms) for cells in self._planned_arms.values() for arms in cells.values())
 
     def _repeat(self) -> None:
         """Run the blocks again in which a trial failed, in whole: every environment of that workload and level."""
         for attempt in range(1, REPEATS + 1):
-            for number in [each for each in self._asked if each <= self._blocks]:
+            for number in [each for each in self._planned_arms if each <= self._blocks]:
                 failed = [cell for cell in self.study.cells if not self._complete(cell, number)]
                 if failed:
                     labels = ", ".join(cell.label for cell in failed)
@@ -392,7 +394,7 @@ class Session:
         Those that are given up do not count.
         """
         given_up = self._failures.given_up(*_key(cell))
-        arms = [arm for arm in self._asked[number].get(_key(cell), ()) if arm not in given_up]
+        arms = [arm for arm in self._planned_arms[number].get(_key(cell), ()) if arm not in given_up]
         return any(
             all(self._finished.get(Trial(number, attempt, cell.workload, cell.level, arm)) in RESULTS for arm in arms)
             for attempt in range(REPEATS + 1)
@@ -400,7 +402,10 @@ class Session:
 
     def _has_result(self, cell: Cell) -> bool:
         """Whether a block of a workload and level was completed."""
-        return any(self._asked[number].get(_key(cell)) and self._complete(cell, number) for number in self._asked)
+        return any(
+            self._planned_arms[number].get(_key(cell)) and self._complete(cell, number)
+            for number in self._planned_arms
+        )
 
 
 def _key(cell: Cell) -> tuple[str, Level]:

@@ -30,7 +30,7 @@ from weighbridge.runner.pollers import Pollers
 from weighbridge.runner.preflight import without_left_out
 from weighbridge.runner.room import DiskBudget, Written, written
 from weighbridge.runner.routes import Routes, first_over, published_ports
-from weighbridge.runner.stage import AtEnd, DataDisks, Finish, Part, Stage, machines_of
+from weighbridge.runner.stage import AtEnd, DataDisks, Finish, RoleSetup, Stage, machines_of
 from weighbridge.runner.storage import require_in_force, set_disk_speed, site_storage, storage_facts, writes
 from weighbridge.store.run import RunStore
 
@@ -99,11 +99,11 @@ class Finishing:
     _due: dict[tuple[str, ...], tuple[str, Finish]] = field(default_factory=dict)
 
     def of(self, environment: str) -> AtEnd:
-        """What takes those of the sites of an environment."""
+        """Return a function that takes the commands to run at the end in the sites of an environment."""
         return partial(self._note, environment)
 
     def _note(self, environment: str, finish: Finish) -> None:
-        once = (finish.site.name, finish.given, *finish.command.argv)
+        once = (finish.site.name, finish.files_digest, *finish.command.argv)
         self._due.setdefault(once, (f"{environment}/{finish.role}", finish))
 
     def run(self, store: RunStore, say: Callable[[str], None]) -> None:
@@ -238,8 +238,8 @@ class Sites:
         opened = self._open[key] = OpenSite.open(stack, environment, options, request)
         if storage is not None:
             require_in_force(storage.mounts, opened.site)
-            asked = Written() if role == "client" else written(self.study, arm)
-            stack.callback(self._disks.claim(opened.site, storage, asked))
+            demand = Written() if role == "client" else written(self.study, arm)
+            stack.callback(self._disks.claim(opened.site, storage, demand))
         opened.rest()
 
     def _open_further(self, stack: ExitStack, key: Key, number: int) -> None:
@@ -279,7 +279,7 @@ class Sites:
         return Stage(
             sites=sites,
             endpoints=self.routes.endpoints(arm, cell, sites),
-            machines=machines_of(sites, self._here),
+            machines=machines_of(sites, self._local_read),
             parts={role: self._part(role, key) for role, key in keys.items()},
             meters=self.meters.of(hosts),
             further=tuple(opened[measured].further[: cell.sites - 1]),
@@ -290,9 +290,9 @@ class Sites:
             polled=self.pollers is not None,
         )
 
-    def _part(self, role: Role, key: Key) -> Part:
+    def _part(self, role: Role, key: Key) -> RoleSetup:
         place, site = key[0], self._open[key].site
-        return Part(cpus_of(self.study, role, site), place != OUTSIDE, self.userlands.of(role, place).process)
+        return RoleSetup(cpus_of(self.study, role, site), place != OUTSIDE, self.userlands.of(role, place).process)
 
     def _data_disks(self, keeper: OpenSite, opened: Iterable[OpenSite], cell: Cell) -> DataDisks:
         """Those of the sites of a trial; what limited them in the one before is lifted."""
@@ -311,8 +311,8 @@ class Sites:
         return [*self.routes.endpoints(arm, cell, self._sites(arm, cell)).values()][-1]
 
     @property
-    def _here(self) -> Read:
-        """Who reads the files of this machine."""
+    def _local_read(self) -> Read:
+        """Reads files of this machine: without the time of pollers, where some run."""
         return read_here if self.pollers is None else self.pollers.read
 
     def layers(self) -> dict[str, str]:
@@ -321,9 +321,9 @@ class Sites:
         return {name: layers_json(layers_of_site(site)) for name, site in sites if site.layers}
 
     def readers(self) -> dict[str, Read]:
-        """Who reads the files of each machine that sites are on."""
+        """What reads the files of each machine that sites are on, by the machine's name."""
         hosts = [opened.site.host for opened in self._open.values()]
-        return {host.machine: reader_of(host, self._here) for host in hosts}
+        return {host.machine: reader_of(host, self._local_read) for host in hosts}
 
     def rest(self) -> None:
         """Freeze every site."""
@@ -375,12 +375,14 @@ def roles_of(cell: Cell) -> tuple[Role, ...]:
 
 def open_hosts(study: Study, run: RunContext) -> dict[str, Host]:
     """The hosts that some role is on, by name; the run closes them. Unavailable names the one that cannot be had."""
-    wanted = {name: study.file.hosts[name] for name in (study.server_host, *study.client_hosts, *study.storage_hosts)}
+    host_options = {
+        name: study.file.hosts[name] for name in (study.server_host, *study.client_hosts, *study.storage_hosts)
+    }
     opened: dict[str, Host] = {}
     refused: list[str] = []
-    for name, options in wanted.items():  # every one is tried, so that one run tells all that is wrong
+    for name, options in host_options.items():  # every one is tried, so that one run tells all that is wrong
         try:
-            host = registry.hosts()[options.kind].open(name, options, run, tuple(wanted.values()))
+            host = registry.hosts()[options.kind].open(name, options, run, tuple(host_options.values()))
             opened[name] = run.stack.enter_context(host)
         except Unavailable as error:
             refused.append(str(error))

@@ -15,7 +15,7 @@ from weighbridge.model.workload import Endpoint
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class StageMachine:
     """One machine: how many CPUs it has, which roles are on it, and who reads its files."""
 
     cpus: int
@@ -27,8 +27,8 @@ class Machine:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """What a role has in a trial beside its sites."""
+class RoleSetup:
+    """How a role takes part in a trial: its CPUs, whether it is in the environment, how its programs start."""
 
     cpus: int | None = None
     """The CPUs on which its processes may run; None: not known."""
@@ -62,7 +62,7 @@ class Finish:
     command: Command
     files: Mapping[str, bytes]
     modes: Mapping[str, int]
-    given: str
+    files_digest: str
     """A digest of the files."""
 
 
@@ -75,9 +75,9 @@ class Stage:
 
     sites: Mapping[Role, Site]
     endpoints: Mapping[Role, Endpoint]
-    machines: Mapping[str, Machine] = field(default_factory=dict)
+    machines: Mapping[str, StageMachine] = field(default_factory=dict)
     """Those whose state flags the trial: "host" is this one, which testbed hosts share, "host NAME" another."""
-    parts: Mapping[Role, Part] = field(default_factory=dict)
+    parts: Mapping[Role, RoleSetup] = field(default_factory=dict)
     meters: Mapping[str, Meter] = field(default_factory=dict)
     further: tuple[Site, ...] = ()
     """The sites beside the measured one in which its program runs too, at the same time."""
@@ -103,9 +103,9 @@ class Stage:
         """The name of each role's host."""
         return {role: site.host.name for role, site in self.sites.items()}
 
-    def part(self, role: Role) -> Part:
+    def part(self, role: Role) -> RoleSetup:
         """What a role has beside its sites."""
-        return self.parts.get(role, Part())
+        return self.parts.get(role, RoleSetup())
 
     def started(self, role: Role, command: Command) -> Command:
         """Return the command as a role's program is started in its userland."""
@@ -121,11 +121,11 @@ class Stage:
         return all(site.counted for site in self.sites.values())
 
     @property
-    def working(self) -> dict[str, Machine]:
+    def working(self) -> dict[str, StageMachine]:
         """The machines that sites are on."""
         return {name: machine for name, machine in self.machines.items() if machine.roles}
 
-    def shares(self, machine: Machine) -> bool:
+    def shares(self, machine: StageMachine) -> bool:
         """Whether the roles on a machine share CPUs."""
         return sum(self.part(role).cpus or 0 for role in machine.roles) > machine.cpus
 
@@ -138,17 +138,17 @@ class Stage:
         return (*of_hosts, *(link for site in self.sites.values() for link in site.links))
 
 
-def machines_of(sites: Mapping[Role, Site], here: Read) -> dict[str, Machine]:
-    """The machines that sites are on, and this one where sites are in guests on it; ``here`` reads its files."""
-    machines: dict[str, Machine] = {}
+def machines_of(sites: Mapping[Role, Site], local_read: Read) -> dict[str, StageMachine]:
+    """The machines that sites are on, and this one where sites are in guests on it; ``local_read`` reads this one."""
+    machines: dict[str, StageMachine] = {}
     groups = ((site.host.name, site.host.capabilities.hypervisor) for site in sites.values())
     hypervisors = {f"hypervisor of host {name}": group for name, group in groups if group is not None}
     for role, site in sites.items():
         name, mine = site.host.machine, site.host.machine == HERE
         cpus = len(cpus_online() if mine else site.host.cpus_online())
         others = machines[name].roles if name in machines else ()
-        read = here if mine else site.host.read
-        machines[name] = Machine(cpus, (*others, role), read, hypervisors if mine else {})
+        read = local_read if mine else site.host.read
+        machines[name] = StageMachine(cpus, (*others, role), read, hypervisors if mine else {})
     if hypervisors and HERE not in machines:
-        machines[HERE] = Machine(len(cpus_online()), (), here, hypervisors)
+        machines[HERE] = StageMachine(len(cpus_online()), (), local_read, hypervisors)
     return machines

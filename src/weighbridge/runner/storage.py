@@ -69,8 +69,8 @@ def storage_durability(arm: Arm) -> Durability:
 
 def _durability(environment: Environment, options: Any, named: StorageOptions | None) -> Durability:
     plugin, chosen = _chosen(environment, named)
-    found = plugin.durability(chosen)
-    return weaker(found, environment.layer_durability(options)) if "layer" in plugin.ways else found
+    durability = plugin.durability(chosen)
+    return weaker(durability, environment.layer_durability(options)) if "layer" in plugin.ways else durability
 
 
 def set_disk_speed(hosts: Iterable[Host], name: str | None) -> None:
@@ -87,14 +87,14 @@ def set_disk_speed(hosts: Iterable[Host], name: str | None) -> None:
 
 def storage_facts(mounts: Sequence[Mount], site: Site, limits: Limits) -> dict[str, str]:
     """What is in force of a site's storage: what its servers and disks say, and the site's own mount table."""
-    found = {f"storage: {name}": value for mount in mounts for name, value in mount.facts.items()}
+    facts = {f"storage: {name}": value for mount in mounts for name, value in mount.facts.items()}
     beside = [mount.cached_by for mount in mounts if mount.cached_by]
     if beside and limits.memory is not None:
-        found["not honoured: memory limit of the page cache"] = f"{beside[0]} keeps files in one without a limit"
+        facts["not honoured: memory limit of the page cache"] = f"{beside[0]} keeps files in one without a limit"
     with suppress(OSError):
         if words := mounted(site):
-            found["storage: mounted"] = " ".join(words)
-    return found
+            facts["storage: mounted"] = " ".join(words)
+    return facts
 
 
 def require_in_force(mounts: Iterable[Mount], site: Site) -> None:
@@ -136,8 +136,8 @@ def storage_server_readiness(study: Study, arm: Arm) -> Readiness:
     """Whether its server can be had, where the study places that on a host with this machine's kernel."""
     named, hosts = _named(arm.options), [study.file.hosts[name] for name in study.storage_hosts]
     served = named is not None and registry.storage()[named.kind].served
-    here = any(not host.traits.own_kernel for host in hosts)
-    return storage_readiness(arm) if served and here else Readiness(True)
+    shares_kernel = any(not host.traits.own_kernel for host in hosts)
+    return storage_readiness(arm) if served and shares_kernel else Readiness(True)
 
 
 def _named(options: Any) -> StorageOptions | None:

@@ -26,15 +26,15 @@ def userland_of(study: Study) -> UserlandSpec:
 
 
 def userland_problems(study: Study) -> Iterator[Readiness]:
-    """Yield why a userland of the study is neither there nor can be built by this user."""
+    """Yield why a userland of the study is missing and cannot be built by this user."""
     for key, source in study.sources.items():
         if (problem := userland_problem(userland_of(study), source)) is not None:
-            told = "" if key == "userland" else f"{key}: "
-            yield Readiness(False, told + problem.detail, problem.remedy)
+            prefix = "" if key == "userland" else f"{key}: "
+            yield Readiness(False, prefix + problem.detail, problem.remedy)
 
 
 def require_userlands(study: Study) -> None:
-    """Raise Unavailable where one is not there and cannot be built by this user."""
+    """Raise Unavailable where a userland of the study is missing and cannot be built by this user."""
     for problem in userland_problems(study):
         raise Unavailable(f"{problem.detail}: {problem.remedy}")
 
@@ -52,12 +52,12 @@ def ensure_userlands(study: Study, cache: Path, say: Callable[[str], None]) -> U
 
 def userland_facts(study: Study, userlands: Userlands) -> dict[str, Mapping[str, str]]:
     """Return the digests and the versions of packages, by the scope in which a run keeps them."""
-    found: dict[str, Mapping[str, str]] = {}
+    facts: dict[str, Mapping[str, str]] = {}
     own = {own_userland_scope(arm.name): userlands.own.get(arm.name) for arm in study.arms if arm.aa_of is None}
     for scope, userland in {"userland": userlands.usual, "client userland": userlands.clients, **own}.items():
         if userland is not None:
-            found |= {scope: {"digest": userland.digest}, f"{scope} packages": userland.versions}
-    return found
+            facts |= {scope: {"digest": userland.digest}, f"{scope} packages": userland.versions}
+    return facts
 
 
 PROGRAMS = "programs"
@@ -72,7 +72,7 @@ def measured_programs(study: Study, userlands: Userlands) -> dict[str, str]:
     The ``files`` of a workload are among them: a program may read any. So are programs of this machine that a study
     names, an engine's: two builds may tell the same version.
     """
-    found: dict[str, str] = {}
+    digest_by_name: dict[str, str] = {}
     read: set[tuple[str, tuple[str, ...], str]] = set()
     for workload, options, environment in _workloads(study):
         for role in workload.roles(options):
@@ -85,16 +85,16 @@ def measured_programs(study: Study, userlands: Userlands) -> dict[str, str]:
                 files = workload.files(role, options, _NOWHERE)
             except TrialFailure:  # the trial tells it
                 continue
-            told = note, command.argv, command.cwd
-            if told not in read:
-                read.add(told)
-                found |= {f"{word}{note}": digest for word, digest in digests(userland, command).items()}
-            found |= {path: hashlib.sha256(data).hexdigest() for path, data in files.items()}
+            invocation = note, command.argv, command.cwd
+            if invocation not in read:
+                read.add(invocation)
+                digest_by_name |= {f"{word}{note}": digest for word, digest in digests(userland, command).items()}
+            digest_by_name |= {path: hashlib.sha256(data).hexdigest() for path, data in files.items()}
     for each in brought_by(study):
         if each.what is Brings.PROGRAM:
             with contextlib.suppress(OSError):  # its readiness tells it
-                found[each.value] = digest_of(Path(each.value))
-    return dict(sorted(found.items()))
+                digest_by_name[each.value] = digest_of(Path(each.value))
+    return dict(sorted(digest_by_name.items()))
 
 
 def _workloads(study: Study) -> Iterator[tuple[Workload, object, str]]:

@@ -1,6 +1,6 @@
 """What one trial uses of its stage: counters before and after it and its measured process, series meanwhile.
 
-Whoever is to be read is a `Reader`: one place, and one way to read its counters. An `Interval` has them read at both
+Whoever is to be read is a `Reader`: one place, and how to read its counters. A `CounterDelta` has them read at both
 of its ends. Everything that is said of a trial's use is computed from its `Window`, and nothing else is read for it.
 """
 
@@ -38,7 +38,7 @@ class Reader:
 
 
 @dataclass(slots=True)
-class Interval:
+class CounterDelta:
     """Counters that the same readers read before and after something. The first reader stands nearest to it."""
 
     readers: Sequence[Reader] = ()
@@ -110,14 +110,14 @@ class Window:
         """CPU seconds that all meters took while the measured process ran: that share of what they took in all."""
         self._meter_samples: list[Sample] = []
         groups = {place: group for each in stage.machines.values() for place, group in each.hypervisors.items()}
-        self._trial = Interval([
+        self._trial = CounterDelta([
             *(Reader(role, partial(_added_up, stage.sites_of(role))) for role in stage.sites),
             *(Reader(place, group.meters) for place, group in groups.items()),
             *(Reader(name, partial(host.read, file=machine.read)) for name, machine in stage.machines.items()),
         ])  # fmt: skip
-        self._guests = Interval([Reader(role, partial(_as_guest, site)) for role, site in stage.sites.items()])
+        self._guests = CounterDelta([Reader(role, partial(_as_guest, site)) for role, site in stage.sites.items()])
         self._links: Sequence[Link] = ()
-        self._measured = Interval()
+        self._measured = CounterDelta()
         self._series_begun: list[str] = []
         self._series_begun_at = 0.0
         self._measured_at = 0.0
@@ -154,14 +154,14 @@ class Window:
         share = (self.ran[1] - max(begun_s, self.ran[0])) / lasted_s if self.ran else 0.0
         for name in names:
             try:
-                taken = self._stage.meters[name].end(self.begun)
+                readings = self._stage.meters[name].end(self.begun)
             except MeterFailed as failure:
                 self._no_readings(name, failure)
                 continue
-            self.series += taken.series
-            if taken.own_cpu_s is not None:
-                self._meter_samples.append((host_place(name), "meter_cpu_s", taken.own_cpu_s))
-                self.meters_s += share * taken.own_cpu_s
+            self.series += readings.series
+            if readings.own_cpu_s is not None:
+                self._meter_samples.append((host_place(name), "meter_cpu_s", readings.own_cpu_s))
+                self.meters_s += share * readings.own_cpu_s
 
     def _no_readings(self, name: str, failure: Exception) -> None:
         self.flags.append(Flag(FlagCode.NO_READINGS, f"host {name}", text=str(failure)))
@@ -184,7 +184,7 @@ class Window:
             counters = [Reader(name, partial(counters_of, machine.read)) for name, machine in machines.items()]
             tcp = Reader(TRIAL, partial(tcp_total, networks_of(stage.sites.values())))
             readers = [*counters, Reader(TRIAL, _own), tcp, *readers]
-        self._measured = Interval(readers)
+        self._measured = CounterDelta(readers)
         self._measured.begin()
         self._measured_at = time.monotonic()
 
@@ -245,7 +245,7 @@ class Window:
         return False
 
     def samples(self) -> Iterator[Sample]:
-        """All that was read but for the series."""
+        """Every counter's use as samples (place, name, value); the time series are not among them."""
         for place, used in self.used.items():
             yield from ((place, name, value) for name, value in used.items())
         if (read := self.machine_use) is not None and self.ran is not None:
@@ -271,7 +271,7 @@ def _added_up(sites: Sequence[Site]) -> dict[str, float]:
 
 
 def _as_guest(site: Site) -> Mapping[str, float]:
-    """Its CPU time as the kernel of a guest sees it. Raises EnvironmentLost; unreadable counters fail no trial."""
+    """A site's CPU time as the kernel of its guest counts it; empty where unreadable. Raises EnvironmentLost."""
     with suppress(OSError):
         return site.guest_meters()
     return {}

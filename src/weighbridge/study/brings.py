@@ -76,5 +76,5 @@ def _starting_lines(path: Path) -> tuple[str, ...]:
             with path.open("rb") as file:
                 lines = file.read(_LARGEST).decode(errors="replace").splitlines()
             words = ((line.strip(), line.replace("=", " ").split()) for line in lines)
-            return tuple(line for line, said in words if said and said[0].lower() in _STARTS)
+            return tuple(line for line, tokens in words if tokens and tokens[0].lower() in _STARTS)
     return ()

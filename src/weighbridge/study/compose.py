@@ -30,8 +30,8 @@ _CHECK = {"test", "interval", "timeout", "retries", "start_period", "disable"}
 class NoSuch(StudyError):
     """The Compose file has not what is said of it; ``key`` is the key that says so."""
 
-    def __init__(self, key: str, told: str) -> None:
-        super().__init__(f"compose: {told}")
+    def __init__(self, key: str, problem: str) -> None:
+        super().__init__(f"compose: {problem}")
         self.key = key
 
 
@@ -90,33 +90,33 @@ def composed(text: str, service: str, without: Collection[str] = ()) -> Composed
     )
 
 
-def server_words(found: Composed, entry_point: Sequence[str], default_command: Sequence[str]) -> tuple[str, ...]:
+def server_words(parts: Composed, entry_point: Sequence[str], default_command: Sequence[str]) -> tuple[str, ...]:
     """Return the command line of the service, as an engine makes it from the service's words and its image's.
 
     Raises StudyError where there is none.
     """
-    if found.entrypoint:  # the image's command is for the image's entry point
-        words = (*found.entrypoint, *(found.server or ()))
+    if parts.entrypoint:  # the image's command is for the image's entry point
+        words = (*parts.entrypoint, *(parts.server or ()))
     else:
-        before = entry_point if found.entrypoint is None else ()
-        words = (*before, *(found.server or default_command))
+        before = entry_point if parts.entrypoint is None else ()
+        words = (*before, *(parts.server or default_command))
     if not words:
-        raise StudyError(f"compose: neither the service nor its image {plain(found.image, 100)} names a program")
+        raise StudyError(f"compose: neither the service nor its image {plain(parts.image, 100)} names a program")
     return words
 
 
-def with_saved(found: Composed, saved: Mapping[str, str]) -> Composed:
+def with_saved(parts: Composed, saved: Mapping[str, str]) -> Composed:
     """Return the same with companions from files, by image. Raises StudyError for an image that nothing has."""
-    images = [str(each["image"]) for each in found.companions.values()]
+    images = [str(each["image"]) for each in parts.companions.values()]
     for image in saved:
-        if image not in (*images, found.image):
-            hint = nearest(image, [*images, found.image])
+        if image not in (*images, parts.image):
+            hint = nearest(image, [*images, parts.image])
             raise NoSuch("saved", f"saved: no service has the image '{plain(image, 100)}'{hint}")
     companions = {
         name: {**each, "saved": saved[each["image"]]} if each["image"] in saved else each
-        for name, each in found.companions.items()
+        for name, each in parts.companions.items()
     }
-    return replace(found, companions=companions)
+    return replace(parts, companions=companions)
 
 
 def _read(text: str) -> Mapping[str, Any]:
@@ -134,14 +134,14 @@ def _mapping(value: Any, what: str) -> Mapping[str, Any]:
 
 
 def _unhonoured(name: str, service: Mapping[str, Any], data: Mapping[str, Any], measured: str) -> Iterator[str]:
-    known = _MEASURED if name == measured else _COMPANION
+    honoured = _MEASURED if name == measured else _COMPANION
     for key, value in service.items():
         if value in (None, [], {}) or key == "profiles":
             continue
         if key == "networks":
             if {*value} != {"default"} or (isinstance(value, Mapping) and any(value.values())):
                 yield key
-        elif (key == "ports" and name != measured) or key not in known:
+        elif (key == "ports" and name != measured) or key not in honoured:
             yield key
         elif key == "volumes":
             yield from _unhonoured_volumes(value, data)
@@ -199,21 +199,21 @@ def _words(value: Any, what: str) -> tuple[str, ...] | None:
 
 
 def _environment(service: Mapping[str, Any], name: str) -> dict[str, str]:
-    given = service.get("environment") or {}
-    if isinstance(given, list):
-        given = dict(str(each).partition("=")[::2] for each in given)
-    found = _mapping(given, f"{name}.environment")
-    return {key: _plain_text(value) for key, value in found.items() if value is not None}
+    variables = service.get("environment") or {}
+    if isinstance(variables, list):
+        variables = dict(str(each).partition("=")[::2] for each in variables)
+    by_name = _mapping(variables, f"{name}.environment")
+    return {key: _plain_text(value) for key, value in by_name.items() if value is not None}
 
 
 def _port(service: Mapping[str, Any], name: str) -> int | None:
     """The one port of a container that is published or exposed; None where it is not one."""
-    given = [*(service.get("ports") or ()), *(service.get("expose") or ())]
-    told = [each.get("target") if isinstance(each, Mapping) else str(each).rpartition(":")[2] for each in given]
-    found = {str(each).removesuffix("/tcp") for each in told}
-    if len(found) != 1:
+    ports = [*(service.get("ports") or ()), *(service.get("expose") or ())]
+    targets = [each.get("target") if isinstance(each, Mapping) else str(each).rpartition(":")[2] for each in ports]
+    numbers = {str(each).removesuffix("/tcp") for each in targets}
+    if len(numbers) != 1:
         return None
-    if not (only := found.pop()).isdigit():
+    if not (only := numbers.pop()).isdigit():
         raise StudyError(f"compose: {name}: the port {plain(only, 60)} is no number of TCP")
     return int(only)
 
@@ -225,7 +225,7 @@ def _companion(name: str, service: Mapping[str, Any], measured: str) -> dict[str
     volumes = {place: source for source, place, mode in mounts if source and source[0] != "/" and mode == "rw"}
     memory = service.get("tmpfs") or ()
     check = _healthcheck(service.get("healthcheck"), name)
-    made = {
+    companion = {
         "image": _image(name, service),
         "command": _words(service.get("command"), f"{name}.command"),
         "entrypoint": _words(service.get("entrypoint"), f"{name}.entrypoint"),
@@ -238,13 +238,13 @@ def _companion(name: str, service: Mapping[str, Any], measured: str) -> dict[str
         "after": tuple(waits),
         **{key: service[key] for key in ("user", "working_dir", "read_only", "init") if key in service},
     }
-    return {key: value for key, value in made.items() if value not in (None, {}, ())}
+    return {key: value for key, value in companion.items() if value not in (None, {}, ())}
 
 
-def _healthcheck(given: Any, name: str) -> dict[str, Any] | None:
-    if not given or given.get("disable"):
+def _healthcheck(check: Any, name: str) -> dict[str, Any] | None:
+    if not check or check.get("disable"):
         return None
-    test = given.get("test")
+    test = check.get("test")
     if isinstance(test, str):
         words: tuple[str, ...] = ("/bin/sh", "-c", _plain_text(test))
     else:
@@ -253,4 +253,4 @@ def _healthcheck(given: Any, name: str) -> dict[str, Any] | None:
             return None
         words = tuple(rest) if how == "CMD" else ("/bin/sh", "-c", *rest)
     times = ("interval", "timeout", "start_period", "retries")
-    return {"test": words, **{key: given[key] for key in times if given.get(key) is not None}}
+    return {"test": words, **{key: check[key] for key in times if check.get(key) is not None}}

@@ -37,25 +37,25 @@ class Service:
     """What of the file is left out, in one line."""
 
 
-def service_of(asked: ComposedService, normalised: Normalised) -> Service:
+def service_of(options: ComposedService, normalised: Normalised) -> Service:
     """Return what a Compose file says of a service and of the others.
 
     Raises StudyError, Unavailable, UserlandError; the latter where the image's own command line is needed.
     """
-    for image, path in asked.saved.items():
+    for image, path in options.saved.items():
         if not Path(path).is_file():
             raise NoSuch("saved", f"saved: there is no file {plain(path, 200)} for {plain(image, 100)}")
-    if not Path(asked.file).is_file():
-        raise NoSuch("file", f"there is no file {plain(asked.file, 200)}")
-    found = with_saved(composed(normalised(asked.file), asked.service, asked.without), asked.saved)
-    where = image_userland(asked.image or asked.saved.get(found.image, found.image))
-    left_out = [f"{service}.{key}" for service, each in found.without.items() for key in each]
+    if not Path(options.file).is_file():
+        raise NoSuch("file", f"there is no file {plain(options.file, 200)}")
+    parts = with_saved(composed(normalised(options.file), options.service, options.without), options.saved)
+    where = image_userland(options.image or options.saved.get(parts.image, parts.image))
+    left_out = [f"{service}.{key}" for service, each in parts.without.items() for key in each]
     return Service(
         userland=where,
-        server=_server(found, where),
-        environment=found.environment,
-        port=asked.port or found.port,
-        companions=found.companions,
+        server=_server(parts, where),
+        environment=parts.environment,
+        port=options.port or parts.port,
+        companions=parts.companions,
         remark=f"Left out of the Compose file: {', '.join(left_out)}" if left_out else "",
     )
 
@@ -74,88 +74,90 @@ def expanded(source: Source, normalised: Normalised | None) -> tuple[Source, str
     """
     if source.data.get(KEY) is None:
         return source, ""
-    asked = _asked(source)
+    options = _compose_options(source)
     if normalised is None:
         raise Unavailable(f"{source.where((KEY,))}: compose: a Compose file is not read here")
     try:
-        service = service_of(asked, normalised)
+        service = service_of(options, normalised)
         if service.port is None:
             raise NoSuch(
-                "service", f"{plain(asked.service, 60)} has not one port: say where it listens: port: NUMBER"
+                "service", f"{plain(options.service, 60)} has not one port: say where it listens: port: NUMBER"
             )
     except StudyError as error:
         raise StudyError(f"{source.where((KEY, getattr(error, 'key', 'file')))}: {error}") from None
     except Unavailable as error:
         raise Unavailable(f"{source.where((KEY, 'file'))}: {error}") from None
-    taken = [name for name in _entries(source, "companions") if name in (*service.companions, asked.service)]
-    told = "is a service of the Compose file: take another name"
-    _refuse(source, [(("companions", name), f"'{plain(name, 60)}' {told}") for name in taken])
-    return _expanded(source, asked, service), asked.file
+    conflicting = [name for name in _entries(source, "companions") if name in (*service.companions, options.service)]
+    problem = "is a service of the Compose file: take another name"
+    _refuse(source, [(("companions", name), f"'{plain(name, 60)}' {problem}") for name in conflicting])
+    return _expanded(source, options, service), options.file
 
 
 class _Key(Options):
     compose: ComposeOptions
 
 
-def _asked(source: Source) -> ComposeOptions:
-    """What the key says, checked; StudyError for that, and for keys beside it that say something else."""
+def _compose_options(source: Source) -> ComposeOptions:
+    """The checked options of the key. Raises StudyError for wrong ones, and for keys that contradict them."""
     problems: list[tuple[Place, str]] = []
-    found = validated(_Key, {KEY: source.data[KEY]}, (), problems)
+    key = validated(_Key, {KEY: source.data[KEY]}, (), problems)
     if "userland" in source.data:
-        told = "userland: it is the image of the Compose file's service: leave it out, or say compose: {image: ...}"
-        problems.append((("userland",), told))
-    if found is not None and found.compose.service in _entries(source, "workloads"):
-        name = plain(found.compose.service, 60)
-        told = f"'{name}' is the workload that compose makes: write its options as compose: {{load: {{...}}}}"
-        problems.append((("workloads", found.compose.service), told))
+        problem = (
+            "userland: it is the image of the Compose file's service: leave it out, or say compose: {image: ...}"
+        )
+        problems.append((("userland",), problem))
+    if key is not None and key.compose.service in _entries(source, "workloads"):
+        name = plain(key.compose.service, 60)
+        problem = f"'{name}' is the workload that compose makes: write its options as compose: {{load: {{...}}}}"
+        problems.append((("workloads", key.compose.service), problem))
     _refuse(source, problems)
-    assert found is not None
-    return found.compose
+    assert key is not None
+    return key.compose
 
 
 def _refuse(source: Source, problems: Sequence[tuple[Place, str]]) -> None:
     if problems:
-        raise StudyError("\n".join(f"{source.where(place)}: {plain(told, 500)}" for place, told in problems))
+        raise StudyError("\n".join(f"{source.where(place)}: {plain(message, 500)}" for place, message in problems))
 
 
 def _entries(source: Source, section: str) -> Mapping[str, Any]:
-    found = source.data.get(section)
-    return found if isinstance(found, Mapping) else {}
+    entries = source.data.get(section)
+    return entries if isinstance(entries, Mapping) else {}
 
 
-def _server(found: Composed, where: Mapping[str, Any]) -> tuple[str, ...]:
+def _server(parts: Composed, where: Mapping[str, Any]) -> tuple[str, ...]:
     """The service's command line; the image is asked only for what the service leaves to it."""
-    if found.entrypoint or (found.entrypoint is not None and found.server):
-        return server_words(found, (), ())
+    if parts.entrypoint or (parts.entrypoint is not None and parts.server):
+        return server_words(parts, (), ())
     source = registry.userlands()[where["kind"]]
     try:
         options = source.options.model_validate(where)
     except ValidationError:
         named = where.get("image") or where.get("path")
         raise NoSuch("image", f"image: '{plain(named, 100)}' is neither a file nor the name of an image") from None
-    return server_words(found, source.entry_point(options), source.default_command(options))
+    return server_words(parts, source.entry_point(options), source.default_command(options))
 
 
-def _expanded(source: Source, asked: ComposeOptions, service: Service) -> Source:
+def _expanded(source: Source, options: ComposeOptions, service: Service) -> Source:
     data = copy.deepcopy(source.data)
     key, at = data[KEY], list(data).index(KEY)
     line, of_load = (key.lc.data.get(option, data.lc.data[KEY]) for option in ("file", "load"))
     del data[KEY]
     for name, value in (("userland", dict(service.userland)), ("client_userland", {"kind": "host"})):
         if name not in data:
-            at = _put(data, name, value, at, line)
+            at = _insert(data, name, value, at, line)
     companions = {name: written_out(each) for name, each in service.companions.items()}
-    workloads = {asked.service: _workload(key, service)}
+    workloads = {options.service: _workload(key, service)}
     for section, entries, its_line in (("companions", companions, line), ("workloads", workloads, of_load)):
         if section not in data and entries:
-            at = _put(data, section, CommentedMap(), at, its_line)
+            at = _insert(data, section, CommentedMap(), at, its_line)
         if isinstance(data.get(section), CommentedMap):  # else that mistake is told where the section is checked
             for name, value in entries.items():
-                _put(data[section], name, value, len(data[section]), its_line)
+                _insert(data[section], name, value, len(data[section]), its_line)
     text = written(data)
     title = source.text.partition("\n")[0]  # of a profile; another one is in the data
     above = [title] if title.startswith("#") and not text.startswith(title) else []
-    above += [f"# From {plain(asked.file, 500)}, service {plain(asked.service, 60)}"]
+    above += [f"# From {plain(options.file, 500)}, service {plain(options.service, 60)}"]
     above += [f"# {plain(service.remark, 1000)}"] if service.remark else []
     return replace(source, text="\n".join([*above, text]), data=data)
 
@@ -163,18 +165,18 @@ def _expanded(source: Source, asked: ComposeOptions, service: Service) -> Source
 def _workload(key: CommentedMap, service: Service) -> CommentedMap:
     """The service with its load, each option with its line."""
     load = key["load"] if isinstance(key["load"], CommentedMap) else CommentedMap({"client": key["load"]})
-    made: dict[str, Any] = {"kind": "command", "server": [literal(word) for word in service.server]}
-    made |= {"server_env": dict(service.environment)} if service.environment else {}
-    made |= {"port": service.port}
+    service_options: dict[str, Any] = {"kind": "command", "server": [literal(word) for word in service.server]}
+    service_options |= {"server_env": dict(service.environment)} if service.environment else {}
+    service_options |= {"port": service.port}
     lines, of_load = key.lc.data, load.lc.data or {}
-    workload = CommentedMap({**made, **load})
-    workload.lc.data = {option: lines.get("service", [key.lc.line]) for option in made}
+    workload = CommentedMap({**service_options, **load})
+    workload.lc.data = {option: lines.get("service", [key.lc.line]) for option in service_options}
     workload.lc.data |= {option: of_load.get(option, lines.get("load", [key.lc.line])) for option in load}
     return workload
 
 
-def _put(data: CommentedMap, key: str, value: Any, at: int, line: Sequence[int]) -> int:
-    """Put a key there, at a line of the study's file; gives the place after it."""
+def _insert(data: CommentedMap, key: str, value: Any, at: int, line: Sequence[int]) -> int:
+    """Insert a key at a position, with its line in the study's file; return the next position."""
     data.insert(at, key, value)
     if data.lc.data is None:
         data.lc.data = {}

@@ -59,11 +59,11 @@ def _cannot_be(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[tuple[P
     yield from ((place, f"{arm.name}: {problem}") for problem in _unpacked(arm, file, cells))
     if file.companions and not registry.environments()[arm.kind].way_to_companions(arm.options):
         yield place, f"{arm.name}: its sites cannot reach the study's companions ({', '.join(file.companions)})"
-    told: dict[str, list[str]] = {}
+    hosts_by_problem: dict[str, list[str]] = {}
     for host in reached:
         for problem in registry.environments()[arm.kind].problems(arm.options, needs=needs_of(file, cells, host)):
-            told.setdefault(problem, []).append(host)
-    for problem, concerned in told.items():
+            hosts_by_problem.setdefault(problem, []).append(host)
+    for problem, concerned in hosts_by_problem.items():
         rest = [host for host in hosts if host not in concerned]
         way = f" (or measure it with other clients only: 'clients: [{', '.join(rest)}]')" if rest else ""
         where = f" with a client on {', '.join(concerned)}" if rest else ""
@@ -74,19 +74,23 @@ def _unpacked(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[str]:
     """Why sites of an environment cannot have a root folder that is only on this machine."""
     every, first = registry.environments(), next(iter(file.hosts))
     fits = ", ".join(kind for kind, environment in every.items() if environment.shares_root)
-    told = set()
+    problems = set()
     for role in {role for cell in cells for role in registry.workloads()[cell.kind].roles(cell.options)}:
         inside = role == "solo" or role in file.inside
         source = (arm.source(role, file) if inside else file.source(role)).kind
         if registry.userlands()[source].packed:
             continue
         if inside and not every[arm.kind].shares_root:
-            told.add(f"its sites cannot have this machine's own files (userland: {source}): take an image, or {fits}")
+            problems.add(
+                f"its sites cannot have this machine's own files (userland: {source}): take an image, or {fits}"
+            )
         clients = file.placement.clients or (first,)
         for name in clients if role == "client" else (file.placement.server or first,):
             if name in file.hosts and not file.hosts[name].traits.this_machine:
-                told.add(f"host '{name}' cannot have the userland '{source}': it is this machine's own, not packed")
-    yield from sorted(told)
+                problems.add(
+                    f"host '{name}' cannot have the userland '{source}': it is this machine's own, not packed"
+                )
+    yield from sorted(problems)
 
 
 def _unmountable(arm: Arm, cells: list[Cell]) -> Iterator[str]:
@@ -190,9 +194,9 @@ def _mixed(arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, str]]:
         mine = [cell for cell in cells if cell.kind == kind]
         every: list[tuple[Place, object]] = [(("workloads", cell.workload), cell.options) for cell in mine]
         for arm in arms:
-            here: Place = ("environments", arm.name.split("[")[0], "workloads")
+            own_place: Place = ("environments", arm.name.split("[")[0], "workloads")
             own = ((cell.workload, arm.workloads.get((cell.workload, cell.level))) for cell in mine)
-            every += [((*here, name), options) for name, options in own if options is not None]
+            every += [((*own_place, name), options) for name, options in own if options is not None]
         for option in workload.fixed_per_study:
             values = {str(getattr(options, option)): place for place, options in every}
             if len(values) > 1:
@@ -210,10 +214,10 @@ def _other_roles(arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, st
             if workload.fixed_port(options) != workload.fixed_port(cell.options):
                 yield place, f"{arm.name}: the only port of {cell.workload} is the same in every environment"
                 break
-            here, elsewhere = (workload.roles(each) for each in (options, cell.options))
-            if here != elsewhere:
-                told = f"{cell.workload} has the roles {', '.join(here)} here and {', '.join(elsewhere)} elsewhere"
-                yield place, f"{arm.name}: {told}: write a workload of its own"
+            own, usual = (workload.roles(each) for each in (options, cell.options))
+            if own != usual:
+                difference = f"{cell.workload} has the roles {', '.join(own)} here and {', '.join(usual)} elsewhere"
+                yield place, f"{arm.name}: {difference}: write a workload of its own"
                 break
 
 
@@ -236,7 +240,7 @@ def needs_of(file: StudyFile, cells: list[Cell], client: str) -> Needs:
 
 
 def _roles(file: StudyFile, cells: list[Cell]) -> set[Role]:
-    """Those that are inside of environments."""
+    """The roles of the workloads that are inside of the environments."""
     every = {role for cell in cells for role in registry.workloads()[cell.kind].roles(cell.options)}
     return {role for role in every if role == "solo" or role in file.inside}
 

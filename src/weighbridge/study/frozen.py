@@ -46,9 +46,9 @@ def thaw(stored: StoredStudy, text: str, directory: Path) -> Study:
     return study
 
 
-def first_difference(kept: Study, named: Study) -> str | None:
+def first_difference(stored: Study, named: Study) -> str | None:
     """Return the key of the study file whose meaning differs between two studies; None where they are the same."""
-    ours, theirs = (json.loads(study_json(study)) for study in (kept, named))
+    ours, theirs = (json.loads(study_json(study)) for study in (stored, named))
     for what, part, name in (("environments", "arms", "name"), ("workloads", "cells", "workload")):
         for one, other in zip(ours[part], theirs[part], strict=False):
             if one != other:
@@ -96,15 +96,15 @@ def _cell(cell: StoredCell) -> Cell:
     return Cell(**{**dict(cell), "options": options})
 
 
-def _options(plugins: Mapping[str, Plugin], kind: str, given: Mapping[str, Any], what: str) -> Options:
+def _options(plugins: Mapping[str, Plugin], kind: str, values: Mapping[str, Any], what: str) -> Options:
     if kind not in plugins:
         raise _Unusable(f"{what}: the kind '{kind}' is not known here (known: {', '.join(plugins)})")
-    return _validated(plugins[kind].options, given, what)
+    return _validated(plugins[kind].options, values, what)
 
 
-def _validated(model: type[M], given: Mapping[str, Any], what: str) -> M:
+def _validated(model: type[M], values: Mapping[str, Any], what: str) -> M:
     try:
-        return model.model_validate(given, context={**option_models(), STORED: True})
+        return model.model_validate(values, context={**option_models(), STORED: True})
     except ValidationError as error:
         first = error.errors(include_url=False, include_input=False)[0]
         place = ".".join(str(part) for part in first["loc"])

@@ -6,13 +6,13 @@ _BLOCKS = ("<block mapping start>", "<block sequence start>")
 def wrong_indentation(text: str, problem: str, line: int, column: int) -> str | None:
     """What is wrong with the indentation of a line (from 0) that the parser stumbled over; None: it is not that."""
     lines = text.split("\n")
-    here = lines[line] if line < len(lines) else ""
-    indent = _indent(here)
-    if here[indent:].startswith("\t"):
+    content = lines[line] if line < len(lines) else ""
+    indent = _indent(content)
+    if content[indent:].startswith("\t"):
         return "wrong indentation: this line begins with a tab: use blanks"
     misplaced = column == indent and problem.startswith("expected") and any(block in problem for block in _BLOCKS)
     # the line above had a value already, which this one seems to go on with
-    continued = problem.startswith("mapping values are not allowed") and ":" not in here[:column]
+    continued = problem.startswith("mapping values are not allowed") and ":" not in content[:column]
     above = _indents_above(lines[:line])
     if not (misplaced or continued) or not above or indent in above:
         return None
@@ -23,12 +23,12 @@ def wrong_indentation(text: str, problem: str, line: int, column: int) -> str | 
 
 def _indents_above(lines: list[str]) -> dict[int, int]:
     """The indentations that are open below these lines, the innermost first: blanks -> the last line with them."""
-    found: dict[int, int] = {}
+    open_indents: dict[int, int] = {}
     for number, line in reversed([*enumerate(lines, 1)]):
         indent = _indent(line)
-        if line[indent : indent + 1] not in ("", "#", "\r") and indent < min(found, default=indent + 1):
-            found[indent] = number
-    return found
+        if line[indent : indent + 1] not in ("", "#", "\r") and indent < min(open_indents, default=indent + 1):
+            open_indents[indent] = number
+    return open_indents
 
 
 def _indent(line: str) -> int:

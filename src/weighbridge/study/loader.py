@@ -58,16 +58,16 @@ def check(source: Source, normalised: Normalised | None = None) -> Study:
         problems += of_workloads.wrong(source.data, file)
         own = {name: own_options(name, source, cells, problems) for name in file.environments}
         for name, level, kind, options in _expand("environments", source, file, registry.environments(), problems):
-            given = _of_environment(name, source, problems)
+            common_options = _of_environment(name, source, problems)
             arms.append(
                 Arm(
                     name=_swept_name(name, level),
                     kind=kind,
                     options=options,
-                    userland=given.userland,
+                    userland=common_options.userland,
                     workloads=own[name],
-                    clients=given.clients,
-                    optional=given.optional,
+                    clients=common_options.clients,
+                    optional=common_options.optional,
                 )
             )
         problems += [*contradictions(file, arms, cells), *of_workloads.contradictions(file, arms, cells)]
@@ -95,8 +95,8 @@ class _OfEnvironment(Options):
 
 def _of_environment(name: str, source: Source, problems: list[tuple[Place, str]]) -> _OfEnvironment:
     entry = source.data["environments"][name]
-    given = {key: entry[key] for key in _OfEnvironment.model_fields if key in entry}
-    return validated(_OfEnvironment, given, ("environments", name), problems) or _OfEnvironment()
+    values = {key: entry[key] for key in _OfEnvironment.model_fields if key in entry}
+    return validated(_OfEnvironment, values, ("environments", name), problems) or _OfEnvironment()
 
 
 def _placed(file: StudyFile, cell: Cell) -> list[Cell]:
@@ -137,20 +137,20 @@ def _expand(
             problems.append(((*place, "kind"), f"kind is one name, and is not swept (known: {', '.join(plugins)})"))
             continue
         if kind not in plugins:
-            known = f"; known: {', '.join(plugins)}"
-            problems.append(((*place, "kind"), f"{name}: unknown kind '{kind}'{nearest(kind, plugins) or known}"))
+            hint = f"; known: {', '.join(plugins)}"
+            problems.append(((*place, "kind"), f"{name}: unknown kind '{kind}'{nearest(kind, plugins) or hint}"))
             continue
         model = plugins[kind].options
-        seen = len(problems)
+        problems_before = len(problems)
         if (problem := sweep_problem(entry, model)) is not None:
             problems.append(((*place, *problem[0]), problem[1]))
             continue
-        made: dict[str, Level] = {}
+        level_by_options: dict[str, Level] = {}
         for level, values in levels(entry, model):
             options = validated(model, values, place, problems)
-            if options is None or len(problems) > seen:
+            if options is None or len(problems) > problems_before:
                 break  # the other levels of this entry would repeat the same mistakes
-            if (same := made.setdefault(repr(options), level)) is not level:
+            if (same := level_by_options.setdefault(repr(options), level)) is not level:
                 factor, one, other = next((*a, b[1]) for a, b in zip(same, level, strict=True) if a != b)
                 problems.append(
                     (
@@ -174,22 +174,22 @@ def own_options(
     if not isinstance(mine, Mapping):
         problems.append((place, "workloads: a mapping of workloads to the options that they have in here only"))
         return {}
-    found = {}
+    own_by_level = {}
     for name, changed in mine.items():
-        here = [cell for cell in cells if cell.workload == name]
-        if not here and name in source.data.get("workloads", {}):
+        own_cells = [cell for cell in cells if cell.workload == name]
+        if not own_cells and name in source.data.get("workloads", {}):
             continue  # what is wrong with the workload itself is told already
-        if not here or not isinstance(changed, Mapping):
+        if not own_cells or not isinstance(changed, Mapping):
             hint = nearest(str(name), [cell.workload for cell in cells])
             problems.append(((*place, name), f"there is no workload '{plain(str(name), 60)}'{hint}"))
             continue
-        model = registry.workloads()[here[0].kind].options
-        for cell in here:
+        model = registry.workloads()[own_cells[0].kind].options
+        for cell in own_cells:
             own = with_own(at_level(source.data["workloads"][name], model, cell.level), model, changed)
-            whole = of_workloads.without(own, here[0].kind)
-            whole.pop("kind", None)
-            options = validated(model, whole, (*place, name), problems)
+            values = of_workloads.without(own, own_cells[0].kind)
+            values.pop("kind", None)
+            options = validated(model, values, (*place, name), problems)
             if options is None:
                 break
-            found[cell.workload, cell.level] = options
-    return found
+            own_by_level[cell.workload, cell.level] = options
+    return own_by_level

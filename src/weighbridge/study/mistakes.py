@@ -16,7 +16,7 @@ _NAME_RULE = "a name starts with a letter and has at most 40 letters, digits, '-
 
 def location_of(data: Any, item: Any) -> Place:
     """The part of pydantic's path that is in the file, and a key that is missing there: no labels of unions."""
-    found: Place = ()
+    location: Place = ()
     for part in item["loc"]:
         key = part
         if isinstance(data, Mapping) and part not in data:  # keys that are no text are reported as text
@@ -25,8 +25,8 @@ def location_of(data: Any, item: Any) -> Place:
             data = data[key]
         except (KeyError, IndexError, TypeError):
             continue
-        found = (*found, key)
-    return (*found, item["loc"][-1]) if item["type"] == "missing" else found
+        location = (*location, key)
+    return (*location, item["loc"][-1]) if item["type"] == "missing" else location
 
 
 OF_EVERY_KIND = {
@@ -46,8 +46,13 @@ def sentence(model: type[BaseModel], data: Any, item: Any, place: Place, locatio
     match item["type"]:
         case "extra_forbidden":
             fields = _fields_at(model, location[:-1], _value_at(data, (*location[:-1], "kind")))
-            known = [*fields, *(OF_EVERY_KIND.get(str(place[0]), ()) if len(place) == 2 == len(location) + 1 else ())]
-            hint = _for_every_environment(place, location) or nearest(key, known) or f"; known: {', '.join(known)}"
+            allowed = [
+                *fields,
+                *(OF_EVERY_KIND.get(str(place[0]), ()) if len(place) == 2 == len(location) + 1 else ()),
+            ]
+            hint = (
+                _for_every_environment(place, location) or nearest(key, allowed) or f"; known: {', '.join(allowed)}"
+            )
             text = f"unknown key '{key}'{hint}"
         case "missing":
             text, location = f"'{key}' is missing", location[:-1]
@@ -164,7 +169,7 @@ def _value_at(data: Any, location: Place) -> Any:
 
 
 def _fields_at(model: type[BaseModel], place: Place, kind: object) -> list[str]:
-    """The keys that are known there; ``kind`` chooses among the models of a union."""
+    """The keys that a model takes at a place; ``kind`` chooses among the models of a union."""
     if place[:1] == ("hosts",):
         plugin = registry.hosts().get(str(kind))
         return list(plugin.options.model_fields) if plugin is not None else []

@@ -26,14 +26,16 @@ def without(entry: Mapping[str, Any], kind: object) -> dict[str, Any]:
 def placed_on_sites(cell: Cell, entry: Mapping[str, Any]) -> list[Cell]:
     """The cell with its cables, at each number of sites and each speed of disks that its entry lists."""
     link: Literal["none"] | None = "none" if entry.get("link") == "none" else None
-    found = [cell.model_copy(update={"link": link})]
+    cells = [cell.model_copy(update={"link": link})]
     for factor, is_right in _SWEPT.items():
         if factor not in entry or factor not in _keys(cell.kind):
             continue
-        asked = entry[factor]
-        values = [value for value in (asked if isinstance(asked, list) else [asked]) if is_right(value)]
-        found = [_at_level(each, factor, value, swept=isinstance(asked, list)) for each in found for value in values]
-    return found
+        setting = entry[factor]
+        values = [value for value in (setting if isinstance(setting, list) else [setting]) if is_right(value)]
+        cells = [
+            _at_level(each, factor, value, swept=isinstance(setting, list)) for each in cells for value in values
+        ]
+    return cells
 
 
 def _at_level(cell: Cell, factor: str, value: Any, *, swept: bool) -> Cell:
@@ -59,8 +61,8 @@ def wrong(data: Any, file: StudyFile) -> Iterator[tuple[Place, str]]:
         for workload, changed in own.items() if isinstance(own, Mapping) else ():
             for key in _keys(file.workloads.get(workload, {}).get("kind")):
                 if isinstance(changed, Mapping) and key in changed:
-                    told = f"{key}: it is the workload's own, the same in every environment"
-                    yield ("environments", name, "workloads", workload, key), told
+                    problem = f"{key}: it is the workload's own, the same in every environment"
+                    yield ("environments", name, "workloads", workload, key), problem
 
 
 def contradictions(file: StudyFile, arms: Sequence[Arm], cells: Sequence[Cell]) -> Iterator[tuple[Place, str]]:
@@ -79,8 +81,8 @@ def _crowded(arms: Sequence[Arm], cells: Sequence[Cell]) -> Iterator[tuple[Place
             yield place, f"sites: {cell.kind} does not run alone in a site; take a workload that does, or 1"
             return
         if workload.in_phases:
-            told = "measures one thing after another, several sites each at times of their own: nothing adds up"
-            yield place, f"sites: {cell.kind} {told}"
+            problem = "measures one thing after another, several sites each at times of their own: nothing adds up"
+            yield place, f"sites: {cell.kind} {problem}"
             return
         for arm in arms:
             if workload.needs_data(cell.options) and not registry.environments()[arm.kind].shares_storage:
@@ -89,7 +91,7 @@ def _crowded(arms: Sequence[Arm], cells: Sequence[Cell]) -> Iterator[tuple[Place
 
 
 def _keys(kind: object) -> tuple[str, ...]:
-    """What an entry of a kind may say that is of every kind."""
+    """The keys common to all workloads that are not options of this kind itself."""
     plugin = registry.workloads().get(kind) if isinstance(kind, str) else None
     own = plugin.options.model_fields if plugin is not None else {}
     return tuple(key for key in OF_EVERY_KIND["workloads"] if key not in own)

@@ -35,14 +35,18 @@ def load(
         return check(source, normalised)
     named: MutableMapping[str, Any] = profiles if isinstance(profiles, MutableMapping) else {}
     if profile is not None and profile not in (*named, STANDARD):
-        known = ", ".join(dict.fromkeys((STANDARD, *map(str, named))))
-        told = f"there is no profile '{plain(profile, 60)}' (there are: {known})"
-        raise StudyError(f"{source.where(('profiles',))}: {told}{nearest(profile, (STANDARD, *named))}")
+        choices = ", ".join(dict.fromkeys((STANDARD, *map(str, named))))
+        problem = f"there is no profile '{plain(profile, 60)}' (there are: {choices})"
+        raise StudyError(f"{source.where(('profiles',))}: {problem}{nearest(profile, (STANDARD, *named))}")
     check(source, normalised)  # the study itself first: a profile would repeat its mistakes
-    wanted = profile if link is None else None  # of the others only the mistakes: their text would take longer
-    found = {name: check(_merged(source, str(name), with_text=name == wanted), normalised) for name in named}
-    if wanted in found:
-        return found[wanted]
+    written_profile = (
+        profile if link is None else None
+    )  # of the others only the mistakes: their text would take longer
+    studies = {
+        name: check(_merged(source, str(name), with_text=name == written_profile), normalised) for name in named
+    }
+    if written_profile in studies:
+        return studies[written_profile]
     chosen = _merged(source, profile if profile in named else None, with_text=link is None)
     return check(chosen if link is None else _linked(chosen, link), normalised)
 
@@ -64,8 +68,8 @@ def _merged(source: Source, profile: str | None, *, with_text: bool) -> Source:
     if profile is not None:
         changes = profiles[profile]
         if not isinstance(changes, MutableMapping):
-            told = f"profile '{plain(profile, 60)}' is a part of a study: keys with values"
-            raise StudyError(f"{source.where(('profiles', profile))}: {told}")
+            problem = f"profile '{plain(profile, 60)}' is a part of a study: keys with values"
+            raise StudyError(f"{source.where(('profiles', profile))}: {problem}")
         for key in _OWN:
             if key in changes:
                 raise StudyError(f"{source.where(('profiles', profile, key))}: a profile cannot change '{key}'")
@@ -80,18 +84,18 @@ def _merge(base: Any, changes: Any, place: Place, where: Any) -> None:
     ``repetitions`` is replaced whole (fixed and adaptive ones do not mix), and so is an entry of another ``kind``.
     """
     for key, value in changes.items():
-        here = (*place, key)
+        key_place = (*place, key)
         if value is None:
             if key not in base:
-                told = f"there is nothing to take away: no '{plain(key, 60)}'{nearest(key, base)}"
-                raise StudyError(f"{where(here)}: {told}")
+                problem = f"there is nothing to take away: no '{plain(key, 60)}'{nearest(key, base)}"
+                raise StudyError(f"{where(key_place)}: {problem}")
             del base[key]
             continue
         inner = base.get(key)
         both = isinstance(value, MutableMapping) and isinstance(inner, MutableMapping)
-        if both and here != ("repetitions",) and value.get("kind", inner.get("kind")) == inner.get("kind"):
+        if both and key_place != ("repetitions",) and value.get("kind", inner.get("kind")) == inner.get("kind"):
             base[key] = copy.deepcopy(inner)  # an alias of it elsewhere stays as it is
-            _merge(base[key], value, here, where)
+            _merge(base[key], value, key_place, where)
         else:
             base[key] = copy.deepcopy(value)
         base.lc.data[key] = changes.lc.data[key]
@@ -106,8 +110,8 @@ def _linked(source: Source, link: str) -> Source:
     data = copy.deepcopy(source.data)
     hosts = list(_linkable_hosts(data))
     if not hosts:
-        told = f"--link: {plain(data.get('study'), 60)} has no testbed hosts, whose link it sets"
-        raise StudyError(told)
+        problem = f"--link: {plain(data.get('study'), 60)} has no testbed hosts, whose link it sets"
+        raise StudyError(problem)
     for host in hosts:
         host["link"] = link
     return _written(source, data, f"{source.text.splitlines()[0].removeprefix('# ')}, link {link}")

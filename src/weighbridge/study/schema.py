@@ -28,7 +28,7 @@ def json_schema() -> dict[str, Any]:
     names = schema["properties"]["hosts"]["patternProperties"]
     schema["properties"]["hosts"]["patternProperties"] = dict.fromkeys(names, one)
     definitions.pop(HostOptions.__name__)  # the base of all, which is no kind
-    kept = {kind: _definition(plugin.options, definitions) for kind, plugin in registry.storage().items()}
+    storages = {kind: _definition(plugin.options, definitions) for kind, plugin in registry.storage().items()}
     for kind, plugin in registry.storage().items():
         definitions[plugin.options.__name__]["properties"]["kind"] = {
             "enum": [kind, *plugin.aliases],
@@ -44,7 +44,7 @@ def json_schema() -> dict[str, Any]:
         command = next((each for each in kinds if each["title"] == "command"), None)
         if section == "workloads" and command is not None:
             _as_load(definitions["ComposeOptions"]["properties"]["load"], command)
-    definitions[StorageOptions.__name__] = {"anyOf": [{"enum": [*kept, *aliases]}, *kept.values()]}
+    definitions[StorageOptions.__name__] = {"anyOf": [{"enum": [*storages, *aliases]}, *storages.values()]}
     adapters = {kind: _definition(plugin.options, definitions) for kind, plugin in registry.adapters().items()}
     definitions[AdapterOptions.__name__] = {"anyOf": [{"enum": [*adapters]}, *adapters.values()]}
     sources = {kind: _definition(plugin.options, definitions) for kind, plugin in registry.userlands().items()}
@@ -127,8 +127,8 @@ def _entry(kind: str, plugin: Plugin, definitions: dict[str, Any], own: dict[str
 def _as_load(load: dict[str, Any], command: dict[str, Any]) -> None:
     """The load of a Compose file's service: a command line, or the options of a command whose server is there."""
     mapping = next(each for each in load["anyOf"] if each["type"] == "object")
-    known = {key: option for key, option in command["properties"].items() if key not in OF_THE_SERVICE}
-    mapping |= {"properties": known, "required": ["client"], "additionalProperties": False}
+    properties = {key: option for key, option in command["properties"].items() if key not in OF_THE_SERVICE}
+    mapping |= {"properties": properties, "required": ["client"], "additionalProperties": False}
 
 
 def _swept(option: dict[str, Any]) -> dict[str, Any]:

@@ -69,13 +69,13 @@ def is_bundled(study: str) -> bool:
 
 def read(study: str) -> Source:
     """The source of a bundled study by its name, or of a file by its path. StudyError says what is wrong."""
-    path, known = Path(study), bundled()
+    path, studies = Path(study), bundled()
     if is_bundled(study):
         return _bundled_source(study)
     if not path.suffix and not _exists(path):
         raise StudyError(
-            f"there is neither a file nor a bundled study '{plain(study)}'{nearest(study, known)}; "
-            f"bundled: {', '.join(known)}. Give a bundled name or the path of a YAML file"
+            f"there is neither a file nor a bundled study '{plain(study)}'{nearest(study, studies)}; "
+            f"bundled: {', '.join(studies)}. Give a bundled name or the path of a YAML file"
         )
     return parse(_text(path), str(path))
 
@@ -130,8 +130,8 @@ def parse(text: str, name: str) -> Source:
     except MarkedYAMLError as error:
         mark, problem = error.problem_mark, plain(error.problem or error)
         wrong = wrong_indentation(text, problem, mark.line, mark.column) if mark else None
-        told = wrong or f"this is not YAML: {problem}"
-        raise StudyError(f"{name}:{mark.line + 1 if mark else 1}: {told}") from None
+        message = wrong or f"this is not YAML: {problem}"
+        raise StudyError(f"{name}:{mark.line + 1 if mark else 1}: {message}") from None
     except Exception as error:  # the parser itself stumbles over some texts: assertions, attributes, recursion
         raise StudyError(f"{name}:1: this is not YAML: {plain(error) or type(error).__name__}") from None
     if excess is not None:
@@ -156,12 +156,12 @@ def written(data: Any) -> str:
 def _twice(top: Any, name: str, error: Any) -> str:
     """Which key stands twice, and on which lines."""
     key, line = re.search(r'duplicate key "(.*?)" with', str(error.problem), re.DOTALL), error.problem_mark.line
-    waiting, seen = [top], set()
+    waiting, visited = [top], set()
     while waiting:
         node = waiting.pop()
-        if node is None or id(node) in seen or not isinstance(node.value, list):
+        if node is None or id(node) in visited or not isinstance(node.value, list):
             continue
-        seen.add(id(node))
+        visited.add(id(node))
         waiting += itertools.chain(*node.value) if node.id == "mapping" else node.value
         keys = [key for key, _ in node.value] if node.id == "mapping" else []
         for at, second in enumerate(keys):
@@ -172,29 +172,31 @@ def _twice(top: Any, name: str, error: Any) -> str:
                     lines = f"lines {first.start_mark.line + 1} and {line + 1}"
                     where = lines if first.start_mark.line != line else "on this line"
                     return f"{name}:{line + 1}: '{plain(second.value, 60)}' stands twice ({where})"
-    told = f"'{plain(key[1], 60)}'" if key else "a key"
-    return f"{name}:{line + 1}: {told} stands twice"
+    repeated_key = f"'{plain(key[1], 60)}'" if key else "a key"
+    return f"{name}:{line + 1}: {repeated_key} stands twice"
 
 
 def _excess(top: Any) -> tuple[int, str] | None:
     """The line (from 0) and the key of what nests too deeply or is too much with every alias written out."""
-    known: dict[int, tuple[int, int]] = {}
+    extents: dict[int, tuple[int, int]] = {}
     for key, value in top.value if isinstance(top.value, list) and top.id == "mapping" else [(top, top)]:
-        if any(size > most for node in (key, value) for size, most in zip(_extent(node, known), _MOST, strict=True)):
+        if any(
+            size > most for node in (key, value) for size, most in zip(_extent(node, extents), _MOST, strict=True)
+        ):
             return key.start_mark.line, plain(key.value, 40) if key.id == "scalar" else "this"
     return None
 
 
-def _extent(node: Any, known: dict[int, tuple[int, int]]) -> tuple[int, int]:
+def _extent(node: Any, memo: dict[int, tuple[int, int]]) -> tuple[int, int]:
     """How many values a YAML node has with every alias written out, and how deep they nest."""
     if not isinstance(node.value, list):
         return 1, 1
-    if id(node) not in known:
-        known[id(node)] = _MOST[0] + 1, _MOST[1] + 1  # where it holds itself, there is no end
+    if id(node) not in memo:
+        memo[id(node)] = _MOST[0] + 1, _MOST[1] + 1  # where it holds itself, there is no end
         inner = itertools.chain(*node.value) if node.id == "mapping" else node.value
-        extents = [_extent(item, known) for item in inner]
-        known[id(node)] = 1 + sum(size for size, _ in extents), 1 + max((deep for _, deep in extents), default=0)
-    return known[id(node)]
+        extents = [_extent(item, memo) for item in inner]
+        memo[id(node)] = 1 + sum(size for size, _ in extents), 1 + max((deep for _, deep in extents), default=0)
+    return memo[id(node)]
 
 
 def plain(text: object, width: int = 200) -> str:
@@ -207,19 +209,19 @@ def plain(text: object, width: int = 200) -> str:
     return line if len(line) <= width else f"{line[:width]}..."
 
 
-def nearest(word: object, known: Any) -> str:
+def nearest(word: object, choices: Any) -> str:
     """``; did you mean 'X'?`` for the nearest right spellings, or nothing where none is near.
 
     A slip of the pen first, then what has a word in common (redis: redis-benchmark), then what is only similar.
     """
     from difflib import get_close_matches
 
-    by_lower, lower = {str(name).lower(): str(name) for name in known}, str(word).lower()
-    found = get_close_matches(lower, by_lower, n=1, cutoff=0.8) or [name for name in by_lower if _akin(lower, name)]
-    if not 1 <= len(found) <= _MOST_MEANT:
-        found = get_close_matches(lower, by_lower, n=1, cutoff=0.6)
-    meant = " or ".join(f"'{by_lower[name]}'" for name in found)
-    return f"; did you mean {meant}?" if found else ""
+    by_lower, lower = {str(name).lower(): str(name) for name in choices}, str(word).lower()
+    matches = get_close_matches(lower, by_lower, n=1, cutoff=0.8) or [name for name in by_lower if _akin(lower, name)]
+    if not 1 <= len(matches) <= _MOST_MEANT:
+        matches = get_close_matches(lower, by_lower, n=1, cutoff=0.6)
+    suggestions = " or ".join(f"'{by_lower[name]}'" for name in matches)
+    return f"; did you mean {suggestions}?" if matches else ""
 
 
 def _akin(word: str, name: str) -> bool:

@@ -39,12 +39,12 @@ def levels(entry: Mapping[str, Any], model: type[BaseModel]) -> Iterator[tuple[L
 
 def at_level(entry: Mapping[str, Any], model: type[BaseModel], level: Level) -> dict[str, Any]:
     """Return an entry with the values of one of its levels; what is no factor of its options stays as it is."""
-    wanted = level.factors
+    level_factors = level.factors
     chosen = [
         (factor, value)
         for factor in factors(entry, model)
         for value in factor.values
-        if wanted.get(factor.name) == _as_written(value)
+        if level_factors.get(factor.name) == _as_written(value)
     ]
     return _with_values(entry, chosen)
 
@@ -61,22 +61,22 @@ def with_own(entry: Mapping[str, Any], model: type[BaseModel], own: Mapping[str,
 
 def factors(entry: Mapping[str, Any], model: type[BaseModel]) -> list[Factor]:
     """Return the lists of an entry that sweep something, in their order."""
-    found = []
+    swept = []
     for key, value in entry.items():
         if holds_factors(model, key) and isinstance(value, Mapping):
             inner = ((name, each) for name, each in value.items() if isinstance(each, list) and each)
-            found += [Factor(str(name), tuple(each), (key, name)) for name, each in inner]
+            swept += [Factor(str(name), tuple(each), (key, name)) for name, each in inner]
         elif isinstance(value, list) and value and not takes_list(model, key):
-            found.append(Factor(str(key), tuple(value), (key,)))
-    return found
+            swept.append(Factor(str(key), tuple(value), (key,)))
+    return swept
 
 
 def sweep_problem(entry: Mapping[str, Any], model: type[BaseModel]) -> tuple[Place, str] | None:
     """Return the place of the list whose levels make a sweep impossible, and why."""
     swept = factors(entry, model)
-    taken = {*model.model_fields, *OF_EVERY_KIND["workloads"], CLIENT}
+    reserved = {*model.model_fields, *OF_EVERY_KIND["workloads"], CLIENT}
     for factor in swept:
-        if len(factor.place) > 1 and factor.name in taken:
+        if len(factor.place) > 1 and factor.name in reserved:
             return factor.place, f"{factor.name}: an option of every such workload has this name: take another one"
         written = [_as_written(level) for level in factor.values]
         if len(set(written)) < len(written):
@@ -113,11 +113,11 @@ def _is_list(annotation: Any) -> bool:
 
 
 def _with_values(entry: Mapping[str, Any], chosen: list[tuple[Factor, Any]]) -> dict[str, Any]:
-    made = dict(entry)
+    values = dict(entry)
     for factor, value in chosen:
         key, *inner = factor.place
-        made[key] = {**made[key], inner[0]: value} if inner else value
-    return made
+        values[key] = {**values[key], inner[0]: value} if inner else value
+    return values
 
 
 def _as_written(value: object) -> str:

@@ -30,10 +30,10 @@ def validated(model: type[M], data: Any, place: Place, problems: list[tuple[Plac
     try:
         return model.model_validate(data, context=option_models())
     except ValidationError as error:
-        told: dict[Place, tuple[Place, str]] = {}
+        mistakes: dict[Place, tuple[Place, str]] = {}
         for item in error.errors():
             location = location_of(data, item)
-            told.setdefault(location, sentence(model, data, item, place, location))
-        inner = {location[:end] for location in told for end in range(1, len(location))}
-        problems += [mistake for location, mistake in told.items() if location not in inner]
+            mistakes.setdefault(location, sentence(model, data, item, place, location))
+        inner = {location[:end] for location in mistakes for end in range(1, len(location))}
+        problems += [mistake for location, mistake in mistakes.items() if location not in inner]
         return None

@@ -79,10 +79,10 @@ def study_text(weighed: Weighed) -> str:
     """Return the study as YAML. Raises StudyError for what nothing can be weighed in."""
     environments = _environments(weighed) if weighed.earlier is None else _two(weighed, weighed.earlier)
     command = " ".join(each if each and not set(each) & _QUOTED else shlex.quote(each) for each in weighed.command)
-    asked = "What does isolation cost" if weighed.earlier is None else "What does this cost against the one before"
+    question = "What does isolation cost" if weighed.earlier is None else "What does this cost against the one before"
     study: dict[str, Any] = {
         "study": _name(weighed),
-        "question": plain(f"{asked}: {command}", _QUESTION),
+        "question": plain(f"{question}: {command}", _QUESTION),
         "userland": dict(weighed.userland),
         "client_userland": dict(weighed.client_userland or {}),
         "resources": dict(weighed.resources),
@@ -99,12 +99,12 @@ def study_text(weighed: Weighed) -> str:
 
 
 def _name(weighed: Weighed) -> str:
-    """By which runs of the same are found again: of the server's words where there is one, else the program's."""
+    """The study's name, made of the server's words where there is one, else the program's."""
     server = weighed.server or ()
     words = (server.split() if isinstance(server, str) else server) or " ".join(weighed.command).split()
     names = [re.sub(r"[^A-Za-z0-9_.]+", "-", word.rpartition("/")[2]).strip("-.") for word in words[:2]]
-    told = [name for name, word in zip(names, words, strict=False) if name and not word.startswith(("-", "{"))]
-    return "-".join(("weigh", *told))[:_LONGEST_NAME].rstrip("-.")
+    parts = [name for name, word in zip(names, words, strict=False) if name and not word.startswith(("-", "{"))]
+    return "-".join(("weigh", *parts))[:_LONGEST_NAME].rstrip("-.")
 
 
 def literal(word: str) -> str:
@@ -113,7 +113,7 @@ def literal(word: str) -> str:
 
 
 def written_out(value: Any) -> Any:
-    """The same of mappings and lists that YAML has."""
+    """Return a value with plain dicts and lists in the place of other mappings and sequences, for YAML."""
     if isinstance(value, Mapping):
         return {str(key): written_out(each) for key, each in value.items()}
     return [written_out(each) for each in value] if isinstance(value, list | tuple) else value
@@ -121,14 +121,14 @@ def written_out(value: Any) -> Any:
 
 def _environments(weighed: Weighed) -> dict[str, dict[str, Any]]:
     names = weighed.inside or (USUAL_OF_SERVERS if weighed.server else USUAL)[0]
-    known, host = weighed_in(), the_host().kind
+    choices, host = weighed_in(), the_host().kind
     for name in names:
-        if name not in known:
-            hint = nearest(name, known) or f"; known: {', '.join(known)}"
+        if name not in choices:
+            hint = nearest(name, choices) or f"; known: {', '.join(choices)}"
             raise StudyError(f"--in: there is no '{plain(name, 60)}'{hint}")
     if {*names} == {host}:
         raise StudyError(f"--in {host}: it is weighed natively in any case: say in what besides, or --against what")
-    return {name: dict(known[name]) for name in (host, *names)}
+    return {name: dict(choices[name]) for name in (host, *names)}
 
 
 def _two(weighed: Weighed, earlier: Earlier) -> dict[str, dict[str, Any]]:
@@ -137,20 +137,20 @@ def _two(weighed: Weighed, earlier: Earlier) -> dict[str, dict[str, Any]]:
     names = [*dict.fromkeys(weighed.inside or (usual,))]
     if len(names) != 1:
         raise StudyError(f"--against: two programs are compared in one environment: say one of {', '.join(names)}")
-    known = weighed_in()
-    if names[0] not in known:
-        raise StudyError(f"--in: there is no '{plain(names[0], 60)}'{nearest(names[0], known)}")
+    choices = weighed_in()
+    if names[0] not in choices:
+        raise StudyError(f"--in: there is no '{plain(names[0], 60)}'{nearest(names[0], choices)}")
     written, own = _Braces(weighed), {}
     if earlier.command is not None:
         own["run" if weighed.server is None else "client"] = written.line(earlier.command)
     if earlier.server is not None:
         own["server"] = written(earlier.server)
     before = {
-        **known[names[0]],
+        **choices[names[0]],
         **({} if earlier.userland is None else {"userland": dict(earlier.userland)}),
         **({"workloads": {_COMMAND: own}} if own else {}),
     }
-    return {BEFORE: before, AFTER: dict(known[names[0]])}
+    return {BEFORE: before, AFTER: dict(choices[names[0]])}
 
 
 class _Braces:
@@ -174,21 +174,23 @@ class _Braces:
 def _workload(weighed: Weighed) -> dict[str, Any]:
     with_placeholders = _Braces(weighed)
     words = with_placeholders.line(weighed.command)
-    made: dict[str, Any] = {"kind": "command"}
+    workload: dict[str, Any] = {"kind": "command"}
     if weighed.server is None:
-        made |= {"run": words}
+        workload |= {"run": words}
     elif isinstance(weighed.server, str):
-        made |= {"server": with_placeholders(weighed.server), "client": words}
+        workload |= {"server": with_placeholders(weighed.server), "client": words}
     else:
-        made |= {"server": [literal(word) for word in weighed.server], "client": words}
-    made |= {"server_env": dict(weighed.server_env)} if weighed.server_env else {}
-    made |= {"port": weighed.port} if weighed.port is not None else {}
-    made |= {"shell": True} if weighed.shell else {}
-    made |= {key: with_placeholders(text) for key, text in weighed.beside.items()}
+        workload |= {"server": [literal(word) for word in weighed.server], "client": words}
+    workload |= {"server_env": dict(weighed.server_env)} if weighed.server_env else {}
+    workload |= {"port": weighed.port} if weighed.port is not None else {}
+    workload |= {"shell": True} if weighed.shell else {}
+    workload |= {key: with_placeholders(text) for key, text in weighed.beside.items()}
     parameters = {name: list(values) if len(values) > 1 else values[0] for name, values in weighed.parameters.items()}
-    made |= {"parameters": parameters} if parameters else {}
-    made |= {"metrics": {name: dict(metric) for name, metric in weighed.metrics.items()}} if weighed.metrics else {}
-    return made | dict(weighed.further)
+    workload |= {"parameters": parameters} if parameters else {}
+    workload |= (
+        {"metrics": {name: dict(metric) for name, metric in weighed.metrics.items()}} if weighed.metrics else {}
+    )
+    return workload | dict(weighed.further)
 
 
 def _repetitions(weighed: Weighed) -> dict[str, Any]:
