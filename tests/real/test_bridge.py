@@ -98,7 +98,7 @@ def test_after_a_kill_clean_removes_link_and_rule(machine: Machine):
     subprocess.run([sys.executable, "-c", KILLED], env={**os.environ, "PYTHONPATH": "."}, check=False, timeout=60)
     kinds = {leftover.kind for leftover in clean.find().left if leftover.run == RUN}
     assert {"network link", "packet filter rule", "state folder"} <= kinds
-    with state.held(RUN, "clean") as folder:
+    with state.lock_run(RUN, "clean") as folder:
         assert folder is not None
         clean.sweep(RUN)
         state.forget(RUN)

@@ -68,7 +68,7 @@ def test_ended_while_sites_are_opened(machine: Machine, tmp_path: Path, environm
 
 
 def _clean(run: str) -> None:
-    with state.held(run, "clean") as folder:
+    with state.lock_run(run, "clean") as folder:
         assert folder is not None
         clean.sweep(run)
         state.forget(run)

@@ -95,7 +95,7 @@ def test_after_a_kill_clean_finds_and_removes_everything(machine: Machine):
         "control group", "process", "state folder", "engine data", "network link",
     }  # fmt: skip
     clean.sweep(run_id)
-    clean.state.forget(run_id)
+    clean.run_lock.forget(run_id)
     assert not [leftover for leftover in clean.find().left if leftover.run == run_id]
     machine.must_be_unchanged()
 

@@ -241,7 +241,7 @@ def test_after_a_kill_clean_removes_everything(kind: str, how: str, small_userla
     assert {"network link", "control group", "state folder"} <= left
     assert ("lock" in left) is (kind == "lxc")
     assert "process" in left or how == "running", "a launcher that runs hears that its stream has ended"
-    with state.held(OTHER, "clean") as folder:
+    with state.lock_run(OTHER, "clean") as folder:
         assert folder is not None
         clean.sweep(OTHER)
         state.forget(OTHER)

@@ -29,8 +29,8 @@ from weighbridge.model.workload import Endpoint
 from weighbridge.runner import durability
 from weighbridge.runner.durability import (
     Server,
-    _asked,
     _first_error,
+    _query,
     checkable,
     checks,
     cut_and_read_back,
@@ -377,7 +377,7 @@ class Recovering:
 def ask(site: Recovering) -> tuple[str, str]:
     programs = SERVER.programs(site)  # type: ignore[arg-type]
     programs.server = site  # type: ignore[assignment]
-    return _asked(site, SERVER, programs)  # type: ignore[arg-type]
+    return _query(site, SERVER, programs)  # type: ignore[arg-type]
 
 
 @pytest.fixture(autouse=True)

@@ -400,9 +400,9 @@ class Told:
     def layers_known(self, layers: Mapping[str, object]) -> None:
         self.layers = layers
 
-    def trial_started(self, trial: Trial, finished_trials: int, total: int, left_s: float) -> None:
+    def trial_started(self, trial: Trial, finished: int, total: int, left_s: float) -> None:
         self.begun.append(trial)
-        self.counts.append((finished_trials, total))
+        self.counts.append((finished, total))
         self.left.append(left_s)
         self.at_begin(trial)
 

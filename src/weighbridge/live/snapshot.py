@@ -77,13 +77,13 @@ class Live:
             self._copied = None
             self._moment = replace(self._moment, layers=dict(layers))
 
-    def trial_started(self, trial: Trial, finished_trials: int, total: int, left_s: float) -> None:
+    def trial_started(self, trial: Trial, done: int, total: int, left_s: float) -> None:
         """Note which trial runs, and how many there are."""
         with self._lock:
             self._copied = None
             self._moment = replace(
-                self._moment, current=trial, current_began_at=time.time(), block=trial.block, done=finished_trials,
-                planned=max(total, finished_trials),
+                self._moment, current=trial, current_began_at=time.time(), block=trial.block, done=done,
+                planned=max(total, done),
             )  # fmt: skip
 
     def trial_finished(self, record: TrialRecord) -> None:

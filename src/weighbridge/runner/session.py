@@ -120,8 +120,8 @@ class Progress(Protocol):
     def layers_known(self, layers: Mapping[str, tuple[isolation.SiteLayers, ...]]) -> None:
         """Before the first trial: the environments that are in hypervisors, and in which."""
 
-    def trial_started(self, trial: Trial, finished_trials: int, total: int, left_s: float) -> None:
-        """A trial begins; ``finished_trials`` of ``total`` planned ones have ended; ``left_s`` seconds are left."""
+    def trial_started(self, trial: Trial, finished: int, total: int, left_s: float) -> None:
+        """A trial begins; ``finished`` of ``total`` planned ones have ended; ``left_s`` seconds are left."""
 
     def trial_finished(self, record: TrialRecord) -> None:
         """A trial ended and is saved."""
