@@ -15,7 +15,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.hosts import system_container
 from weighbridge.hosts.isolation import dropped
 from weighbridge.hosts.local import LocalHost
-from weighbridge.hosts.system_container import Container, Started, SystemContainer
+from weighbridge.hosts.system_container import Container, StartedContainer, SystemContainer
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.environment import Needs
 from weighbridge.model.host import Limits, RunContext
@@ -148,10 +148,10 @@ class Recording(LocalHost):
 class Plain(SystemContainer):
     kind, summary, version = "plain", "one that is this process", ("echo", "1.0")
 
-    def started(self, container: Container, stack: ExitStack) -> Started:
+    def started(self, container: Container, stack: ExitStack) -> StartedContainer:
         nothing = dict.fromkeys(("run", "start", "read", "put", "listening"))
         launcher: Any = SimpleNamespace(open_files=1, **nothing)
-        return Started(launcher, SimpleNamespace(), {})  # type: ignore[arg-type]
+        return StartedContainer(launcher, SimpleNamespace(), {})  # type: ignore[arg-type]
 
 
 def test_facts_are_gathered_once_they_are_asked_for(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):

@@ -13,7 +13,7 @@ from weighbridge import registry
 from weighbridge.environments import virtualbox
 from weighbridge.environments.virtualbox import output
 from weighbridge.environments.virtualbox.commands import (
-    Disk,
+    DiskDescriptor,
     VirtualMachine,
     bridged,
     creation,
@@ -39,8 +39,8 @@ SSH = Needs(network=True, apart=True, hosts=traits("ssh"))
 CALLS = Needs(network=True, server_calls_client=True)
 MACHINE = VirtualMachine(
     name="0-guest-server", folder="/data", cpus=2, memory=384 * 2**20, medium="/cache/boot.iso",
-    disks=(Disk("/data/root.vmdk", kept=True), Disk("/data/data.vmdk", kept=False)), port="/tmp/port",
-    console="/data/console", network=bridged("wb-b0", "198.19.202.2", "198.19.202.1", 1500),
+    disks=(DiskDescriptor("/data/root.vmdk", immutable=True), DiskDescriptor("/data/data.vmdk", immutable=False)),
+    port="/tmp/port", console="/data/console", network=bridged("wb-b0", "198.19.202.2", "198.19.202.1", 1500),
 )  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from weighbridge.environments.xen import _JOIN, PLUGIN, XenOptions, _require_mem
 from weighbridge.environments.xen.domain import (
     DRIVERS,
     Domain,
-    Interface,
+    DomainInterface,
     info_of,
     is_ending,
     memory_of_xen,
@@ -45,7 +45,7 @@ DOMAIN = Domain(
     memory=256 * MIB,
     disks=("/dev/vdd",),
     script=f"{KEPT}/b361b7f14e83217fca0a1f7975fca715/_xen_join.sh",
-    interface=Interface("wb-57a0e1-p7", BRIDGE, "198.19.219.9"),
+    interface=DomainInterface("wb-57a0e1-p7", BRIDGE, "198.19.219.9"),
     emulated=True,
     open_files=20000,
 )

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from weighbridge.guests import accelerator
-from weighbridge.guests.accelerator import Wanted, no_kvm, readiness
+from weighbridge.guests.accelerator import AcceleratorChoice, no_kvm, readiness
 from weighbridge.model.plugin import Readiness
 
 INTEL = "processor\t: 0\nflags\t\t: fpu vme de pse vmx ssse3 hypervisor\nvmx flags\t: vnmi ept\n"
@@ -93,7 +93,7 @@ def test_what_is_not_known_to_be_impossible_is_not_refused(device: Path, tmp_pat
     ],
 )
 def test_only_kvm_that_was_asked_for_is_refused(
-    wanted: Wanted, impossible: Readiness | None, ready: bool, caveat: str
+    wanted: AcceleratorChoice, impossible: Readiness | None, ready: bool, caveat: str
 ):
     found = readiness(wanted, impossible)
     assert (found.ready, found.caveat) == (ready, caveat)

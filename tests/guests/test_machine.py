@@ -12,7 +12,7 @@ from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.guests.architecture import AARCH64, X86_64
 from weighbridge.guests.kernel import DRIVERS
-from weighbridge.guests.machine import Disk, DiskBus, Machine, Nic
+from weighbridge.guests.machine import Disk, DiskBus, Nic, QemuMachine
 from weighbridge.guests.network import Tap, UserNetwork
 from weighbridge.guests.resources import DEFAULT_MEMORY, cpus_of, memory_of, own_cpus, reserved
 from weighbridge.model.command import PublishedPort
@@ -22,7 +22,7 @@ from weighbridge.model.study import Resources
 
 MIB = 2**20
 TAP = Tap("wb-abcdef-p0", "wb-abcdef-b0", "198.19.202.2", "198.19.202.1", 1500)
-PLAIN = Machine("weighbridge-x", Path("/c/vmlinux"), Path("/c/ramdisk"), "tcg", 2, 512 * MIB, architecture=X86_64)
+PLAIN = QemuMachine("weighbridge-x", Path("/c/vmlinux"), Path("/c/ramdisk"), "tcg", 2, 512 * MIB, architecture=X86_64)
 
 
 def value(argv: tuple[str, ...], option: str, holding: str = "") -> str:

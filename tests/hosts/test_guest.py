@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from weighbridge.guests import system
 from weighbridge.guests.accelerator import LAYERS
-from weighbridge.guests.machine import Disk, Machine
+from weighbridge.guests.machine import Disk, QemuMachine
 from weighbridge.guests.network import Tap
 from weighbridge.hosts.agent.frames import BOOT
 from weighbridge.hosts.guest.xen import layers_of
@@ -29,9 +29,9 @@ MOST_BYTES = 2048
 """Of its command line on x86 (COMMAND_LINE_SIZE)."""
 
 
-def machine(**other: object) -> Machine:
+def machine(**other: object) -> QemuMachine:
     words = ("-I", "-S", "-u", system.AGENT, "resident", "0123456789ab", "lab", "0/pid:[4026531836]")
-    return Machine(
+    return QemuMachine(
         name="weighbridge-0123456789ab",
         kernel=Path("/cache/vmlinux"),
         ramdisk=Path("/cache/ramdisk"),

@@ -179,11 +179,11 @@ def engine_errors(what: str) -> Iterator[None]:
     try:
         yield
     except APIError as error:
-        told = str(error.explanation)
-        if any(words in told for words in _CONTAINERD_GONE):
+        explanation = str(error.explanation)
+        if any(words in explanation for words in _CONTAINERD_GONE):
             raise EnvironmentLost(f"{what}: containerd no longer answers the Docker engine") from error
-        if "is not running" in told or "No such container" in told:
-            raise EnvironmentLost(f"{what}: {told}") from error
+        if "is not running" in explanation or "No such container" in explanation:
+            raise EnvironmentLost(f"{what}: {explanation}") from error
         raise Unavailable(f"{what}: Docker refuses: {error.explanation or error}") from error
     except (DockerException, RequestException, OSError) as error:
         raise EnvironmentLost(f"{what}: the Docker engine no longer answers ({type(error).__name__})") from error

@@ -24,37 +24,39 @@ _AGAIN_S = 0.1
 _SAID = 300
 
 
-def start_companions(run: RunContext, made: Engine, wanted: Mapping[str, Companion]) -> Neighbourhood:
+def start_companions(run: RunContext, engine: Engine, companions: Mapping[str, Companion]) -> Neighbourhood:
     """Start them one after the other; returns once all are ready. Raises Unavailable, EnvironmentLost."""
-    images = {name: _image(made, name, companion) for name, companion in wanted.items()}
+    images = {name: _image(engine, name, companion) for name, companion in companions.items()}
     link = f"{link_prefix(run.id)}c"
     # by its name it comes after the networks of sites: an engine takes the default route of the first
     with engine_errors("making the network of the companions"):
-        network = made.client.networks.create(
-            f"weighbridge-{run.id}-companions", driver="bridge", labels=made.labels,
+        network = engine.client.networks.create(
+            f"weighbridge-{run.id}-companions", driver="bridge", labels=engine.labels,
             options={"com.docker.network.bridge.name": link},
         )  # fmt: skip
         network.reload()
-    volumes = {each for companion in wanted.values() for each in companion.volumes.values()}
+    volumes = {each for companion in companions.values() for each in companion.volumes.values()}
     for volume in sorted(volumes):
         with engine_errors(f"making the volume {volume}"):
-            made.client.volumes.create(_named(run, volume), labels=made.labels)
+            engine.client.volumes.create(_named(run, volume), labels=engine.labels)
     started: dict[str, Any] = {}
-    for name in in_order(wanted):
+    for name in in_order(companions):
         run.say(f"starting the companion {name}")
-        started[name] = _start(run, made, network.name, name, wanted[name], images[name].id)
+        started[name] = _start(run, engine, network.name, name, companions[name], images[name].id)
     networks = {name: container.attrs["NetworkSettings"]["Networks"] for name, container in started.items()}
     addresses = {name: str(each[network.name]["IPAddress"]) for name, each in networks.items()}
     subnet = str(network.attrs["IPAM"]["Config"][0]["Subnet"])
-    found = {name: image.id for name, image in images.items()} | _files(wanted)
-    return Neighbourhood(network.name, subnet, link, addresses, found, partial(_require, started))
+    digests = {name: image.id for name, image in images.items()} | _files(companions)
+    return Neighbourhood(network.name, subnet, link, addresses, digests, partial(_require, started))
 
 
-def _files(wanted: Mapping[str, Companion]) -> dict[str, str]:
+def _files(companions: Mapping[str, Companion]) -> dict[str, str]:
     """The digests of the files that are bound into them, by ``NAME:PATH``; a folder has none."""
-    given = {f"{name}:{place}": Path(local) for name, each in wanted.items() for place, local in each.files.items()}
+    files = {
+        f"{name}:{place}": Path(local) for name, each in companions.items() for place, local in each.files.items()
+    }
     try:
-        return {key: hashlib.sha256(path.read_bytes()).hexdigest() for key, path in given.items() if path.is_file()}
+        return {key: hashlib.sha256(path.read_bytes()).hexdigest() for key, path in files.items() if path.is_file()}
     except OSError as error:
         raise Unavailable(f"companions: {error.filename} cannot be read: {error.strerror}") from error
 
@@ -75,45 +77,45 @@ def _named(run: RunContext, name: str) -> str:
     return f"weighbridge-{run.id}-companion-{name}"
 
 
-def _image(made: Engine, name: str, companion: Companion) -> Any:
+def _image(engine: Engine, name: str, companion: Companion) -> Any:
     """The image, which nothing is pulled for; of a private engine it may be loaded."""
     from docker.errors import ImageNotFound
 
     with engine_errors(f"companion {name}: the image {companion.image}"):
         try:
-            return made.client.images.get(companion.image)
+            return engine.client.images.get(companion.image)
         except ImageNotFound:
-            if companion.saved is None or not made.private:
-                raise Unavailable(_missing(made, name, companion)) from None
+            if companion.saved is None or not engine.private:
+                raise Unavailable(_missing(engine, name, companion)) from None
         try:
             with Path(companion.saved).open("rb") as file:
-                made.client.images.load(file)
+                engine.client.images.load(file)
         except OSError as error:
-            told = f"companion {name}: {companion.saved} cannot be read: {error.strerror}"
-            raise Unavailable(told) from error
+            sentence = f"companion {name}: {companion.saved} cannot be read: {error.strerror}"
+            raise Unavailable(sentence) from error
         try:
-            return made.client.images.get(companion.image)
+            return engine.client.images.get(companion.image)
         except ImageNotFound:
             raise Unavailable(f"companion {name}: {companion.saved} has no image {companion.image}") from None
 
 
-def _missing(made: Engine, name: str, companion: Companion) -> str:
+def _missing(engine: Engine, name: str, companion: Companion) -> str:
     what = f"companion {name}: the Docker engine has no image {companion.image}, and none is pulled"
     if companion.saved is not None:
         return f"{what}: docker load -i {companion.saved}"
-    if made.private:
+    if engine.private:
         ways = f"(saved: FILE of docker save; weigh: --saved {companion.image}=FILE)"
         return f"{what}: name an archive of it {ways}, or start your own engine, which has it"
     return f"{what}: docker pull {companion.image}"
 
 
-def _start(run: RunContext, made: Engine, network: str, name: str, companion: Companion, image: str) -> Any:
+def _start(run: RunContext, engine: Engine, network: str, name: str, companion: Companion, image: str) -> Any:
     """Start one and wait for it; gives its container."""
     volumes = {_named(run, volume): {"bind": place, "mode": "rw"} for place, volume in companion.volumes.items()}
     volumes |= {local: {"bind": place, "mode": "ro"} for place, local in companion.files.items()}
-    api = made.client.api
+    api = engine.client.api
     with engine_errors(f"starting the companion {name}"):
-        container = made.client.containers.create(
+        container = engine.client.containers.create(
             image,
             None if companion.command is None else [*companion.command],
             entrypoint=None if companion.entrypoint is None else [*companion.entrypoint],
@@ -123,13 +125,13 @@ def _start(run: RunContext, made: Engine, network: str, name: str, companion: Co
             volumes=volumes,
             tmpfs=dict.fromkeys(companion.tmpfs, ""),
             read_only=companion.read_only,
-            security_opt=selinux.security_options(made.host.read, files_of_host=bool(companion.files)),
+            security_opt=selinux.security_options(engine.host.read, files_of_host=bool(companion.files)),
             init=companion.init or None,
             healthcheck=_healthcheck(companion.healthcheck),
             name=_named(run, name),
             hostname=name[:63],
-            labels=made.labels,
-            cgroup_parent=made.cgroup_parent,
+            labels=engine.labels,
+            cgroup_parent=engine.cgroup_parent,
             network=network,
             networking_config={network: api.create_endpoint_config(aliases=[name])},
         )
@@ -158,8 +160,8 @@ def _wait_until_ready(container: Any, name: str, companion: Companion) -> None:
         if _is_ready(state, companion):
             return
         if (state.get("Health") or {}).get("Status") == "unhealthy" or time.monotonic() > deadline:
-            told = f"companion {name} was not ready within {companion.deadline:g} s (deadline)"
-            raise Unavailable(f"{told}: {_last_words(container)}")
+            sentence = f"companion {name} was not ready within {companion.deadline:g} s (deadline)"
+            raise Unavailable(f"{sentence}: {_last_words(container)}")
         time.sleep(_AGAIN_S)
 
 

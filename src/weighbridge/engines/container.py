@@ -47,8 +47,8 @@ class Attached:
         self.errors = b""
         self._held = bytearray()
         with engine_errors("attaching to a container"):
-            wanted = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
-            self._socket = client.api.attach_socket(container, params=wanted)
+            streams = {"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1}
+            self._socket = client.api.attach_socket(container, params=streams)
         self._raw = getattr(self._socket, "_sock", self._socket)
         # The SDK gives the socket alone. The response that it is from flushes what is below it when it is finalized,
         # which fails loudly (from Python 3.13 on) where that was closed first: so it is closed from the top, always.
@@ -112,15 +112,15 @@ class DockerSite(LaunchedSite):
     def __init__(
         self,
         request: SiteRequest,
-        made: Engine,
+        engine: Engine,
         container: Any,
         addresses: tuple[str, str],
         notes: Callable[[], Mapping[str, str]],
         launcher: Launcher,
     ) -> None:
-        super().__init__(request.name, made.host, launcher, addresses)
+        super().__init__(request.name, engine.host, launcher, addresses)
         self._notes = notes
-        self._engine = made
+        self._engine = engine
         self._container = container
         self.pid = int(container.attrs["State"]["Pid"])
         self._userland = request.userland
@@ -168,12 +168,12 @@ def runs_for_user(userland: Userland) -> bool:
     return userland.of_this_machine and os.geteuid() != 0
 
 
-def process_options(made: Engine, userland: Userland) -> dict[str, Any]:
+def process_options(engine: Engine, userland: Userland) -> dict[str, Any]:
     """Return Docker's options by which a container's processes run as natively: whose, how many, with what files."""
     from docker.types import Ulimit
 
     limits = [Ulimit(name="nofile", soft=most_open_files(), hard=most_open_files())]
-    options: dict[str, Any] = {"pids_limit": _most_processes(made), **user_options(made, userland)}
+    options: dict[str, Any] = {"pids_limit": _most_processes(engine), **user_options(engine, userland)}
     if "user" in options:  # natively these are the user's
         limits += [Ulimit(name=name, soft=soft, hard=hard) for name, (soft, hard) in _limits_of_user().items()]
     return {"ulimits": limits, **options}
@@ -186,23 +186,23 @@ def _limits_of_user() -> dict[str, tuple[int, int]]:
     }
 
 
-def _most_processes(made: Engine) -> int:
+def _most_processes(engine: Engine) -> int:
     """As many as native programs may be, -1 for any number: unasked systemd limits a container (DefaultTasksMax).
 
     Native programs of a user are under the limit of all that is the user's, those of root under none.
     """
-    if os.geteuid() != 0 and made.host.this_machine:
+    if os.geteuid() != 0 and engine.host.this_machine:
         with contextlib.suppress(OSError):
-            return process_limit(made.host.read, os.getpid()) or -1
+            return process_limit(engine.host.read, os.getpid()) or -1
     return -1
 
 
-def user_options(made: Engine, userland: Userland) -> dict[str, Any]:
+def user_options(engine: Engine, userland: Userland) -> dict[str, Any]:
     """Return Docker's options of whom the first process of a container runs as; empty for root.
 
     Root of a rootless engine's containers is the user.
     """
-    if not runs_for_user(userland) or made.rootless:
+    if not runs_for_user(userland) or engine.rootless:
         return {}
     return {"user": f"{os.geteuid()}:{os.getegid()}", "group_add": [str(group) for group in os.getgroups()]}
 
@@ -212,11 +212,11 @@ def _backing(info: Mapping[str, Any]) -> list[str]:
     return [value for key, value in info.get("DriverStatus") or () if key == "Backing Filesystem"]
 
 
-def must_be_there(made: Engine, container: Any) -> None:
+def must_be_there(engine: Engine, container: Any) -> None:
     """Listeners, counters and signals go by /proc: of an engine elsewhere they would be those of strangers."""
     for _ in range(200):
         with contextlib.suppress(OSError):
-            words = made.host.read(f"/proc/{container.attrs['State']['Pid']}/cmdline")
+            words = engine.host.read(f"/proc/{container.attrs['State']['Pid']}/cmdline")
             if LAUNCHER.encode() in words or container.id.encode() in words:  # gVisor's sandbox names its container
                 return
         time.sleep(0.005)  # it may be about to become what it was told to run
@@ -226,13 +226,15 @@ def must_be_there(made: Engine, container: Any) -> None:
     )
 
 
-def why_lost(made: Engine, container: Any, attached: Attached) -> Callable[[], str]:
+def why_lost(engine: Engine, container: Any, attached: Attached) -> Callable[[], str]:
     """What is known when the launcher has gone; EnvironmentLost where its engine has gone, too."""
 
     def why() -> str:
         with engine_errors("looking for a container that was lost"):
-            state = made.client.api.inspect_container(container.id)["State"]
-        said = attached.errors.decode(errors="replace").strip()
-        return said or str(state["Error"]) or ("its launcher was lost" if state["Running"] else "the container ended")
+            state = engine.client.api.inspect_container(container.id)["State"]
+        stderr = attached.errors.decode(errors="replace").strip()
+        return (
+            stderr or str(state["Error"]) or ("its launcher was lost" if state["Running"] else "the container ended")
+        )
 
     return why

@@ -104,15 +104,15 @@ class Engine:
         An engine gives back a volume that has the name already: one that is not this run's is not touched.
         """
         own = f"weighbridge-{self._run.id}-{name}"
-        made = self.client.volumes.create(own, driver_opts=dict(options or {}), labels=self.labels)
-        if (made.attrs.get("Labels") or {}).get(LABEL) != self._run.id:
+        volume = self.client.volumes.create(own, driver_opts=dict(options or {}), labels=self.labels)
+        if (volume.attrs.get("Labels") or {}).get(LABEL) != self._run.id:
             raise Unavailable(
                 f"the engine has a volume {own} already, which is not this run's: remove it, or rename it"
             )
         try:
-            yield str(made.name)
+            yield str(volume.name)
         finally:
-            quietly(made.remove, force=True)
+            quietly(volume.remove, force=True)
 
     def remove_all(self) -> None:
         """Remove every container, network and image of this run."""
@@ -121,13 +121,13 @@ class Engine:
 
 def engine_of(run: RunContext, host: Host, settings: Settings = USUAL) -> Engine:
     """The engine of a host, the same for the whole run. Unavailable where it cannot be had with these settings."""
-    made = run.share(f"docker {host.name}", lambda: engine(run, host, settings))
-    if made.settings != settings:
+    host_engine = run.share(f"docker {host.name}", lambda: engine(run, host, settings))
+    if host_engine.settings != settings:
         raise Unavailable(
-            f"one engine cannot run with and without '{made.settings.words or settings.words}': "
+            f"one engine cannot run with and without '{host_engine.settings.words or settings.words}': "
             "use hosts of kind testbed, or a study for each"
         )
-    return made
+    return host_engine
 
 
 @contextmanager

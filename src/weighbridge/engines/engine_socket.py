@@ -41,9 +41,9 @@ def find() -> str:
 
 def _candidates() -> list[str]:
     """The engine that the user's variables name there, and only that; else the system's, else the user's own."""
-    given = os.environ.get("DOCKER_HOST", "")
-    if given.startswith("unix://"):
-        return [given[len("unix://") :]]
+    docker_host = os.environ.get("DOCKER_HOST", "")
+    if docker_host.startswith("unix://"):
+        return [docker_host[len("unix://") :]]
     runtime = os.environ.get("XDG_RUNTIME_DIR") or f"/run/user/{os.geteuid()}"
     return [_DEFAULT, f"{runtime}/docker.sock"]
 

@@ -49,11 +49,13 @@ def registration(is_there: Callable[[str], bool] = lambda path: True) -> dict[st
 
 def runtime(engine: "Engine", network: str) -> str:
     """The name of the runtime in an engine for a container on this network. Unavailable where it has none."""
-    wanted = network == "host"
+    host_network = network == "host"
     for name, about in _runtimes(engine).items():
-        if Path(about.get("path") or "").name == PROGRAM and (_HOST_NETWORK in _arguments(about)) == wanted:
+        if Path(about.get("path") or "").name == PROGRAM and (_HOST_NETWORK in _arguments(about)) == host_network:
             return name
-    which = f"with {_HOST_NETWORK}, without which it would take away the host's addresses" if wanted else "as it is"
+    which = (
+        f"with {_HOST_NETWORK}, without which it would take away the host's addresses" if host_network else "as it is"
+    )
     raise Unavailable(f"the Docker engine of host {engine.host.name} has not registered runsc {which} (dockerd's "
                       "'runtimes'): stop that engine, and one with it is started for the run")  # fmt: skip
 
@@ -78,13 +80,13 @@ def readiness() -> Readiness:
 @functools.cache
 def version(path: str) -> str:
     """As it says; of one that ``go install`` has built, that of its Go module, which is in the program."""
-    said = re.search(r"version (\S+)", output((path, "--version")) or "")
-    if said and said[1] != "VERSION_MISSING":
-        return said[1]
+    printed_version = re.search(r"version (\S+)", output((path, "--version")) or "")
+    if printed_version and printed_version[1] != "VERSION_MISSING":
+        return printed_version[1]
     try:
         with Path(path).open("rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as program:
-            found = _MODULE.search(program)
-            return found[1].decode() if found else "of unknown version"
+            module_version = _MODULE.search(program)
+            return module_version[1].decode() if module_version else "of unknown version"
     except (OSError, ValueError):
         return "of unknown version"
 
@@ -96,19 +98,19 @@ def listening_outside(host: Host, pid: int) -> Callable[..., bool]:
     """
 
     def bound(transport: Transport) -> set[int]:
-        found: set[int] = set()
+        bound_ports: set[int] = set()
         for table in tables_of(transport):
             with contextlib.suppress(OSError):
-                found |= bound_in(transport, host.read(f"/proc/{pid}/net/{table}").decode())
-        return found
+                bound_ports |= bound_in(transport, host.read(f"/proc/{pid}/net/{table}").decode())
+        return bound_ports
 
     def listening(ports: tuple[tuple[Transport, int], ...], within_s: float = 0.0) -> bool:
         deadline = time.monotonic() + within_s
-        while not (there := all(port in bound(transport) for transport, port in ports)):
+        while not (all_listening := all(port in bound(transport) for transport, port in ports)):
             if time.monotonic() >= deadline:
                 break
             time.sleep(_LOOK_S)
-        return there
+        return all_listening
 
     return listening
 

@@ -32,8 +32,8 @@ def hosted_engine(run: RunContext, host: DisposableHost, settings: Settings) -> 
     run.say(f"starting a Docker engine on host {host.name}")
     with host.engine_folder() as folder, _data_of(host, folder, settings) as data:
         # containerd writes to TMPDIR what it did when it was found hanging
-        told = {**environment_of(run.id), "TMPDIR": "/run", "DOCKER_SERVICE_PREFER_OFFLINE_IMAGE": "1"}
-        variables = (f"{key}={value}" for key, value in told.items())
+        environment = {**environment_of(run.id), "TMPDIR": "/run", "DOCKER_SERVICE_PREFER_OFFLINE_IMAGE": "1"}
+        variables = (f"{key}={value}" for key, value in environment.items())
         argv = (
             "env", "-i", *variables,
             *settings.program, "--data-root", data, "--exec-root", "/run/docker-exec", "--host", f"unix://{_SOCKET}",
@@ -73,14 +73,14 @@ def _settings_file(host: DisposableHost, folder: str) -> str:
     """What has no option of its own, as a file of the host."""
     content = daemon_file(lambda path: host.run(Command(("test", "-x", path), 10)).returncode == 0)
     file = f"{folder}/daemon.json"
-    made, written = (
+    make_folder, write_file = (
         Command(("mkdir", "-p", folder), 10),
         Command(("tee", file), 10, stdin=content.encode()),
     )
-    for command in (made, written):
-        done = host.run(command)
-        if done.returncode != 0:
-            raise Unavailable(f"host {host.name}: {file} cannot be written: {done.last_words}")
+    for command in (make_folder, write_file):
+        completed = host.run(command)
+        if completed.returncode != 0:
+            raise Unavailable(f"host {host.name}: {file} cannot be written: {completed.last_words}")
     return file
 
 

@@ -42,13 +42,13 @@ def image_archive(tag: str, labels: Mapping[str, str], architecture: str, layers
     ).encode()  # fmt: skip
     about = {"Config": "config.json", "RepoTags": [tag], "Layers": [f"{each}/layer.tar" for each in sums]}
     files = {"config.json": config, "manifest.json": json.dumps([about]).encode()}
-    made = io.BytesIO()
-    with tarfile.open(fileobj=made, mode="w", format=tarfile.GNU_FORMAT) as archive:
+    buffer = io.BytesIO()
+    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.GNU_FORMAT) as archive:
         for name, content in (*files.items(), *zip(about["Layers"], layers, strict=True)):
             member = tarfile.TarInfo(str(name))
             member.size = len(content)
             archive.addfile(member, io.BytesIO(content))
-    return made.getvalue()
+    return buffer.getvalue()
 
 
 def folder_as_layer(host: Host, image: Any, folder: str) -> None:
@@ -56,6 +56,6 @@ def folder_as_layer(host: Host, image: Any, folder: str) -> None:
     lower = ((image.attrs.get("GraphDriver") or {}).get("Data") or {}).get("LowerDir")
     if not lower:
         raise Unavailable(f"host {host.name}: its engine does not keep images with overlay2")
-    done = host.run(Command(("mount", "--bind", folder, lower), _MOUNT_S))
-    if done.returncode != 0:
-        raise Unavailable(f"host {host.name}: the userland cannot be a layer of an image: {done.last_words}")
+    completed = host.run(Command(("mount", "--bind", folder, lower), _MOUNT_S))
+    if completed.returncode != 0:
+        raise Unavailable(f"host {host.name}: the userland cannot be a layer of an image: {completed.last_words}")

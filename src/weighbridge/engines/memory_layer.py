@@ -38,26 +38,26 @@ class _Keeper:
 
     @classmethod
     @contextmanager
-    def started(cls, made: Engine, run: RunContext, userland: Userland) -> Iterator["_Keeper"]:
+    def started(cls, engine: Engine, run: RunContext, userland: Userland) -> Iterator["_Keeper"]:
         """Start it. Raises Unavailable and EnvironmentLost."""
         name = f"memory-{hashlib.sha256(userland.layered.encode()).hexdigest()[:8]}"
         with ExitStack() as stack:
-            memory = stack.enter_context(made.volume(name, {"type": "tmpfs", "device": "tmpfs", "o": "mode=0755"}))
+            memory = stack.enter_context(engine.volume(name, {"type": "tmpfs", "device": "tmpfs", "o": "mode=0755"}))
             with engine_errors("making a folder in memory"):
-                mountpoint = str(made.client.volumes.get(memory).attrs["Mountpoint"])
+                mountpoint = str(engine.client.volumes.get(memory).attrs["Mountpoint"])
                 if {*mountpoint} & {*",:\\"}:
                     raise Unavailable(
                         f"the engine's volumes are at {mountpoint}, and no layer can have , : or \\ in its path: "
                         "give the engine another data folder, or use an image"
                     )
-                container = made.client.containers.create(
-                    made.image(userland),
+                container = engine.client.containers.create(
+                    engine.image(userland),
                     [],
                     entrypoint=[LAUNCHER],
                     stdin_open=True,
                     log_config={"type": "none"},
                     name=f"weighbridge-{run.id}-{name}",
-                    labels=made.labels,
+                    labels=engine.labels,
                     network_mode="none",
                     read_only=True,
                     volumes={
@@ -65,12 +65,12 @@ class _Keeper:
                         userland.layered: {"bind": _FOLDER, "mode": "ro"},
                     },
                     mounts=binds(userland, ()),
-                    cgroup_parent=made.cgroup_parent,
+                    cgroup_parent=engine.cgroup_parent,
                     environment=environment_of(run.id),
                 )
                 stack.callback(quietly, container.remove, force=True, v=True)
                 attached = started(container)
-            why, variables = why_lost(made, container, attached), environment_of(run.id)
+            why, variables = why_lost(engine, container, attached), environment_of(run.id)
             yield cls(stack.enter_context(Launcher(attached, name, why, variables)), mountpoint)
 
     def make(self, site: str, folder: str) -> str:
@@ -84,22 +84,22 @@ class _Keeper:
         self._must("rm", "-rf", f"{_MEMORY}/{site}")
 
     def _must(self, *words: str) -> None:
-        done = self._launcher.run(Command(words, _MAKE_S))
-        if done.returncode != 0:
-            raise Unavailable(f"a folder in memory for a container cannot be made: {done.last_words}")
+        completed = self._launcher.run(Command(words, _MAKE_S))
+        if completed.returncode != 0:
+            raise Unavailable(f"a folder in memory for a container cannot be made: {completed.last_words}")
 
 
 @contextmanager
-def layered_folder(made: Engine, run: RunContext, site: str, userland: Userland) -> Iterator[str]:
+def layered_folder(engine: Engine, run: RunContext, site: str, userland: Userland) -> Iterator[str]:
     """Make a volume that is a layer in memory over the userland's folder, which stays as it is; gives its name.
 
     Its memory is that of those who write to it, as natively. Raises Unavailable and EnvironmentLost.
     """
     folder = userland.layered
-    keeper = run.share(f"memory {made.host.name} {folder}", lambda: _Keeper.started(made, run, userland))
-    options = keeper.make(site, folder) + (",userxattr" if made.rootless else "")
+    keeper = run.share(f"memory {engine.host.name} {folder}", lambda: _Keeper.started(engine, run, userland))
+    options = keeper.make(site, folder) + (",userxattr" if engine.rootless else "")
     with ExitStack() as stack:
         stack.callback(quietly, keeper.remove, site)
         yield stack.enter_context(
-            made.volume(f"{site}-folder", {"type": "overlay", "device": "overlay", "o": options})
+            engine.volume(f"{site}-folder", {"type": "overlay", "device": "overlay", "o": options})
         )

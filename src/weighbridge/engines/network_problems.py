@@ -16,10 +16,10 @@ def needs_bridge(option: str, network: str) -> str:
 
 def apart_from_client(needs: Needs) -> list[str]:
     """Why a client outside does not reach an engine that gets a host of its own, as on hosts made for the run."""
-    made = [kind for kind, host in needs.holding.items() if host.disposable]
-    if not made or needs.apart or {"server", "client"} <= needs.inside:
+    disposable_kinds = [kind for kind, host in needs.holding.items() if host.disposable]
+    if not disposable_kinds or needs.apart or {"server", "client"} <= needs.inside:
         return []
-    text = f"on a {made[0]} host its engine has a host of its own, which a client outside does not reach"
+    text = f"on a {disposable_kinds[0]} host its engine has a host of its own, which a client outside does not reach"
     return [f"{text}: put both roles inside, or the client on another host"]
 
 
@@ -41,9 +41,9 @@ def network_problems(options: Any, needs: Needs, *, hosts: str, otherwise: str =
 
     ``hosts``: those on which its bridge is attached to a network; ``otherwise``: what else reaches another host.
     """
-    found = []
+    problems = []
     if needs.network and options.network == "none":
-        found.append(NO_NETWORK)
+        problems.append(NO_NETWORK)
     if needs.network and options.network == "bridge" and needs.apart and not options.attach:
-        found.append(f"its bridge cannot be reached from another host: attach: interface{otherwise}")
-    return [*found, *attach_problems(options, needs, hosts)]
+        problems.append(f"its bridge cannot be reached from another host: attach: interface{otherwise}")
+    return [*problems, *attach_problems(options, needs, hosts)]

@@ -27,7 +27,7 @@ _numbers = itertools.count()
 
 
 @dataclass(frozen=True, slots=True)
-class Attachment:
+class ContainerAttachment:
     """The network of a container, by name, and the address that it must have there (None: the engine chooses)."""
 
     network: str
@@ -40,12 +40,14 @@ class Attachment:
 
 
 @contextmanager
-def bridge(made: Engine, run: RunContext, name: str) -> Iterator[Any]:
+def bridge(engine: Engine, run: RunContext, name: str) -> Iterator[Any]:
     """A bridge network of its own, of the size of the host's packets; containers outside reach it by ports only."""
     options = {"com.docker.network.bridge.name": f"{link_prefix(run.id)}{next(_numbers) % 1000}"}
-    if made.host.interface:
-        options["com.docker.network.driver.mtu"] = mtu_of(made.host, made.host.interface)
-    with _made(made, run, name, f"making the network of {name}", driver="bridge", options=options) as network:
+    if engine.host.interface:
+        options["com.docker.network.driver.mtu"] = mtu_of(engine.host, engine.host.interface)
+    with _create_network(
+        engine, run, name, f"making the network of {name}", driver="bridge", options=options
+    ) as network:
         yield network
 
 
@@ -68,61 +70,61 @@ def mtu_of(host: Host, interface: str) -> str:
 
 
 @contextmanager
-def attached_bridge(made: Engine, run: RunContext, parent: str) -> Iterator[Any]:
+def attached_bridge(engine: Engine, run: RunContext, parent: str) -> Iterator[Any]:
     """A bridge network of which the host's interface is a port: one subnet across all hosts on the same switch.
 
     The host's address moves from the interface to the bridge for good: it is a host that nothing else uses.
     """
-    host = made.host.capabilities.disposable
+    host = engine.host.capabilities.disposable
     if host is None:
-        told = f"attach: interface would take the address of {parent} on {made.host.name}: use testbed hosts"
-        raise Unavailable(told)
+        sentence = f"attach: interface would take the address of {parent} on {engine.host.name}: use testbed hosts"
+        raise Unavailable(sentence)
     name, mtu = f"{link_prefix(run.id)}b", mtu_of(host, parent)
     hardware = host.read(f"/sys/class/net/{parent}/address").decode().strip()
     for argv in links.over_interface(name, parent, f"{host.address}/24", host.gateway, hardware, mtu):
         links.must(host, "ip", *argv)
     options = {"com.docker.network.bridge.name": name, "com.docker.network.driver.mtu": mtu}
     # its gateway is the address that the bridge has already, else Docker would change it
-    with _in_subnet(made, run, "bridge", host.subnet, host.address, options) as network:
+    with _in_subnet(engine, run, "bridge", host.subnet, host.address, options) as network:
         yield network
 
 
 @contextmanager
 def on_parent(
-    made: Engine, run: RunContext, driver: Driver, parent: str, subnet: str | None, gateway_: str | None, mode: str
+    engine: Engine, run: RunContext, driver: Driver, parent: str, subnet: str | None, gateway_: str | None, mode: str
 ) -> Iterator[Any]:
     """A macvlan or ipvlan network on a host's interface. Unavailable where kernel or engine cannot make it."""
-    mtu_of(made.host, parent)
+    mtu_of(engine.host, parent)
     if subnet is None:
-        own = made.host.capabilities.disposable
+        own = engine.host.capabilities.disposable
         subnet, gateway_ = (own.subnet, own.gateway) if own is not None else (_LOCAL_SUBNET, None)
     option = {"macvlan": "macvlan_mode", "ipvlan": "ipvlan_mode"}[driver]
-    with _in_subnet(made, run, driver, subnet, gateway_, {"parent": parent, option: mode}) as network:
+    with _in_subnet(engine, run, driver, subnet, gateway_, {"parent": parent, option: mode}) as network:
         yield network
 
 
 @contextmanager
 def _in_subnet(
-    made: Engine, run: RunContext, driver: str, subnet: str, gateway_: str | None, options: dict[str, str]
+    engine: Engine, run: RunContext, driver: str, subnet: str, gateway_: str | None, options: dict[str, str]
 ) -> Iterator[Any]:
     from docker.types import IPAMConfig, IPAMPool
 
     ipam = IPAMConfig(pool_configs=[IPAMPool(subnet=subnet, gateway=gateway_)])
-    what = f"making the {driver} network {subnet} on host {made.host.name}"
+    what = f"making the {driver} network {subnet} on host {engine.host.name}"
     name = f"{driver}-{next(_numbers)}"
-    with _made(made, run, name, what, driver=driver, options=options, ipam=ipam) as network:
+    with _create_network(engine, run, name, what, driver=driver, options=options, ipam=ipam) as network:
         yield network
 
 
 @contextmanager
-def _made(made: Engine, run: RunContext, name: str, what: str, **options: Any) -> Iterator[Any]:
+def _create_network(engine: Engine, run: RunContext, name: str, what: str, **options: Any) -> Iterator[Any]:
     with engine_errors(what):
-        network = made.client.networks.create(network_name(run, name), labels=made.labels, **options)
+        network = engine.client.networks.create(network_name(run, name), labels=engine.labels, **options)
         network.reload()
     try:
         yield network
     finally:
-        if not made.disposable:
+        if not engine.disposable:
             quietly(network.remove)
 
 
@@ -152,7 +154,7 @@ def lacking(feature: str) -> str:
     """
     script, what = _TRIES[feature]
     as_root = () if os.geteuid() == 0 else ("--map-root-user",)
-    done = run(Command(("unshare", *as_root, "--net", "sh", "-c", script), 10))
-    if done.returncode == 0 or not_looked() is not None:
+    completed = run(Command(("unshare", *as_root, "--net", "sh", "-c", script), 10))
+    if completed.returncode == 0 or not_looked() is not None:
         return ""
-    return f"this kernel has no {what} ({done.last_words})"
+    return f"this kernel has no {what} ({completed.last_words})"

@@ -70,12 +70,12 @@ class Podman:
 
     def must(self, what: str, *words: str) -> str:
         """The output of a command that must succeed. Raises Unavailable; EnvironmentLost where podman has gone."""
-        done = self.ask(*words)
-        if done.returncode != 0:
-            if "nsenter: cannot open" in done.last_words:
+        completed = self.ask(*words)
+        if completed.returncode != 0:
+            if "nsenter: cannot open" in completed.last_words:
                 raise EnvironmentLost(f"{what}: the namespace of podman has gone")
-            raise Unavailable(f"{what}: podman refuses: {_error_in(done)}")
-        return done.text.strip()
+            raise Unavailable(f"{what}: podman refuses: {_error_in(completed)}")
+        return completed.text.strip()
 
     def _argv(self, *words: str) -> tuple[str, ...]:
         return self._home.argv("--runtime", self.runtime, *words)
@@ -89,12 +89,12 @@ class Podman:
             words = ("--quiet", "--change", f"LABEL {LABEL}={self._run.id}", "-", name)
             argv = self._argv("import", *words)
             if userland.of_this_machine:
-                done = self.host.run(Command(argv, _IMPORT_S, stdin=bare_layer(userland.root, LAUNCHER, b"")))
+                completed = self.host.run(Command(argv, _IMPORT_S, stdin=bare_layer(userland.root, LAUNCHER, b"")))
             else:
                 root = str(self.host.userland(userland))
-                done = self.host.run(Command(("sh", "-c", _IMPORT, root, *argv), _IMPORT_S))
-            if done.returncode != 0:
-                raise Unavailable(f"podman cannot import the userland: {done.last_words}")
+                completed = self.host.run(Command(("sh", "-c", _IMPORT, root, *argv), _IMPORT_S))
+            if completed.returncode != 0:
+                raise Unavailable(f"podman cannot import the userland: {completed.last_words}")
             self._images.add(name)
         return name
 
@@ -118,9 +118,9 @@ class Podman:
         """Name its bridge, which does not exist yet, so that it tells whose it is; not every podman has an option."""
         text = json.dumps(network | {"network_interface": link}).encode()
         argv = (*self._home.prefix, "tee", f"{NETWORKS}/{network['name']}.json")
-        done = self.host.run(Command(argv, _ASK_S, stdin=text))
-        if done.returncode != 0:
-            raise Unavailable(f"podman's network cannot be given a name: {done.last_words}")
+        completed = self.host.run(Command(argv, _ASK_S, stdin=text))
+        if completed.returncode != 0:
+            raise Unavailable(f"podman's network cannot be given a name: {completed.last_words}")
 
     def _mtu(self) -> str:
         return self.host.read(f"/sys/class/net/{self.host.interface}/mtu").decode().strip()
@@ -141,26 +141,26 @@ class Podman:
     def move(self, pid: int, group: Group) -> None:
         """Put a process of the host into a control group of ours. Raises Unavailable."""
         files = [str(path) for path in group.procs]
-        done = self.host.run(Command(("sh", "-c", _MOVE, "move", str(pid), *files), 10))
-        if done.returncode != 0:
-            raise Unavailable(f"a container cannot be put into its control group: {done.last_words}")
+        completed = self.host.run(Command(("sh", "-c", _MOVE, "move", str(pid), *files), 10))
+        if completed.returncode != 0:
+            raise Unavailable(f"a container cannot be put into its control group: {completed.last_words}")
 
     def put_folder(self, folder: str, name: str) -> str:
         """Have a folder of the host where containers can mount it, and write to it; gives where that is."""
         return self._home.put_folder(self.host, folder, name)
 
 
-def _error_in(done: Completed) -> str:
+def _error_in(completed: Completed) -> str:
     """What podman says of a failure: it often adds where to find help."""
-    lines = done.stderr.decode(errors="replace").splitlines()
+    lines = completed.stderr.decode(errors="replace").splitlines()
     errors = [line.removeprefix("Error: ") for line in lines if line.startswith("Error: ")]
-    return errors[-1][:300] if errors else done.last_words
+    return errors[-1][:300] if errors else completed.last_words
 
 
 def runtime() -> str:
     """The runtime of its containers: crun, as podman would have it, but runc where control groups are version 1."""
-    known = ("crun", "runc") if cgroup_files.version() == 2 else ("runc",)
-    return next((name for name in known if shutil.which(name)), known[-1])
+    runtimes = ("crun", "runc") if cgroup_files.version() == 2 else ("runc",)
+    return next((name for name in runtimes if shutil.which(name)), runtimes[-1])
 
 
 def podman_of(run: RunContext, host: Host, *, rootless: bool, layered: str = "") -> Podman:

@@ -101,17 +101,17 @@ def home_of_root(run: RunContext, host: Host, group: Group, data: Path, *, rootl
     account = ACCOUNT if rootless else 0
     launcher = host.program(build.ensure(run.cache, run.say))
     words = (str(data), launcher, mounted_by(run.id), str(account), str(_LAST))
-    made = ("unshare", "--mount", "--propagation", "private", "sh", "-c", _MAKE, "podman", *words)
-    process, stream = host.talk(Command(within(host, run, group, *made)))
+    unshare = ("unshare", "--mount", "--propagation", "private", "sh", "-c", _MAKE, "podman", *words)
+    process, stream = host.talk(Command(within(host, run, group, *unshare)))
     try:
         try:
-            said = stream.receive(_READY_S).decode(errors="replace").split()
+            answer = stream.receive(_READY_S).decode(errors="replace").split()
         except TimeoutError:
-            said = []
-        if said[:1] != ["ready"]:
+            answer = []
+        if answer[:1] != ["ready"]:
             raise Unavailable(f"podman cannot have mounts of its own: {process.stop().last_words}")
         become = ("setpriv", "--reuid", str(account), "--regid", str(account), "--clear-groups") if rootless else ()
-        enter = ("nsenter", f"--mount=/proc/{said[1]}/ns/mnt", "--", *become)
+        enter = ("nsenter", f"--mount=/proc/{answer[1]}/ns/mnt", "--", *become)
         variables = {
             **environment_of(run.id),
             "HOME": f"{INSIDE}/home",
@@ -122,12 +122,12 @@ def home_of_root(run: RunContext, host: Host, group: Group, data: Path, *, rootl
         }
 
         def put_folder(on: Host, folder: str, name: str) -> str:
-            there = f"{INSIDE}/{name}"
+            destination = f"{INSIDE}/{name}"
             owner = f"{account}:{account}"
-            done = on.run(Command((*enter[:3], "sh", "-c", _PUT, "put", folder, there, owner), 10))
-            if done.returncode != 0:
-                raise Unavailable(f"podman cannot have the folder {folder}: {done.last_words}")
-            return there
+            completed = on.run(Command((*enter[:3], "sh", "-c", _PUT, "put", folder, destination, owner), 10))
+            if completed.returncode != 0:
+                raise Unavailable(f"podman cannot have the folder {folder}: {completed.last_words}")
+            return destination
 
         program = _podman(variables, f"{INSIDE}/data/storage", f"{INSIDE}/runtime")
         yield Home((*within(host, run, group), *enter), program, LAUNCHER, put_folder)

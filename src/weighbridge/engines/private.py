@@ -91,8 +91,8 @@ def _prepare(run: RunContext, data: Path) -> None:
     """Note how the host is, once: a note that is already there was left by a killed run, and is the true one."""
     base = run.state.parent
     if not (base / _MADE).exists():
-        made = [str(folder) for folder in HOST_FOLDERS.values() if not folder.exists()]
-        (base / _MADE).write_text("\n".join(made))
+        missing_folders = [str(folder) for folder in HOST_FOLDERS.values() if not folder.exists()]
+        (base / _MADE).write_text("\n".join(missing_folders))
     firewall.remember(base)
     for folder in (*(data / name for name in ("data", "tmp", *HOST_FOLDERS)), *HOST_FOLDERS.values()):
         folder.mkdir(parents=True, exist_ok=True)

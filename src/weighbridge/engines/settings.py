@@ -68,7 +68,7 @@ class Settings:
             "nonat": not self.nat,
             self.disk.purpose if self.disk else "": self.disk is not None,
         }
-        return between.join(name for name, there in parts.items() if there)
+        return between.join(name for name, applies in parts.items() if applies)
 
 
 USUAL = Settings()

@@ -36,9 +36,9 @@ _ENGINES = re.compile(r"/(docker|containers|containerd|podman)/.*/(merged|shm|ro
 
 def bare_layer(root: Path, launcher: str, program: bytes) -> bytes:
     """Return a layer with the launcher, folders to mount onto, and the root folder's own links, as an archive."""
-    made = io.BytesIO(executable(launcher, program))
-    made.seek(0, io.SEEK_END)
-    with tarfile.open(fileobj=made, mode="w", format=tarfile.GNU_FORMAT) as archive:
+    layer = io.BytesIO(executable(launcher, program))
+    layer.seek(0, io.SEEK_END)
+    with tarfile.open(fileobj=layer, mode="w", format=tarfile.GNU_FORMAT) as archive:
         for entry in sorted(os.scandir(root), key=lambda each: each.name):
             about = tarfile.TarInfo(entry.name)
             if entry.is_symlink():
@@ -48,7 +48,7 @@ def bare_layer(root: Path, launcher: str, program: bytes) -> bytes:
             else:
                 continue  # programs have no use for a file in the root folder itself
             archive.addfile(about)
-    return made.getvalue()
+    return layer.getvalue()
 
 
 def refusal() -> Readiness | None:
@@ -82,26 +82,26 @@ def bound(root: Path) -> tuple[Path, ...]:
     return (*sorted(top), *(Path(each.at) for each in mount_table() if _holds_files(each, top)))
 
 
-def binds(userland: Userland, taken: Collection[str]) -> list[Any]:
+def binds(userland: Userland, mount_points: Collection[str]) -> list[Any]:
     """Return Docker's mounts of a container's root folder; none of a userland that its image holds.
 
-    ``taken``: where the container has something else mounted.
+    ``mount_points``: where the container has something else mounted.
     """
     from docker.types import Mount
 
     if not userland.of_this_machine:
         return []
-    return [_bind(Mount, path) for path in dict.fromkeys(map(str, bound(userland.root))) if path not in taken]
+    return [_bind(Mount, path) for path in dict.fromkeys(map(str, bound(userland.root))) if path not in mount_points]
 
 
 def _bind(mount: Any, path: str) -> Any:
-    made = mount(path, path, type="bind", read_only=True)
-    made["BindOptions"] = {"NonRecursive": True}
-    return made
+    bind = mount(path, path, type="bind", read_only=True)
+    bind["BindOptions"] = {"NonRecursive": True}
+    return bind
 
 
 def _holds_files(mounted: Mounted, top: list[Path]) -> bool:
     if mounted.filesystem in _KERNELS or mounted.at in _ENGINES_FILES or _ENGINES.search(mounted.at):
         return False
-    there = os.path.isdir(mounted.at) or os.path.isfile(mounted.at)  # noqa: PTH112, PTH113 - they never raise
-    return there and any(folder in Path(mounted.at).parents for folder in top)
+    reachable = os.path.isdir(mounted.at) or os.path.isfile(mounted.at)  # noqa: PTH112, PTH113 - they never raise
+    return reachable and any(folder in Path(mounted.at).parents for folder in top)

@@ -112,7 +112,7 @@ class Swarm:
         one holds the network meanwhile. To try again would be wrong: the swarm may then give an address twice.
         """
         slow = any(layer.emulated for layer in engine.host.layers) and not _addresses(engine, network)
-        with self._held(engine, network, container) if slow else nullcontext():
+        with self._hold_network(engine, network, container) if slow else nullcontext():
             attached = started(container)
         container.reload()
         address = container.attrs["NetworkSettings"]["Networks"][network]["IPAddress"]
@@ -125,7 +125,7 @@ class Swarm:
         return attached
 
     @contextmanager
-    def _held(self, engine: Engine, network: str, container: Any) -> Iterator[None]:
+    def _hold_network(self, engine: Engine, network: str, container: Any) -> Iterator[None]:
         """Inside, a container of a service is on the network on a member's host."""
         from docker.types import EndpointSpec, ServiceMode
 
@@ -158,16 +158,16 @@ class Swarm:
 
     def _must_be_free(self, subnet: str, environment: str) -> None:
         """Unavailable where it overlaps with another network: Docker would make it, and fail at its containers."""
-        wanted = IPv4Network(subnet)
+        own_subnet = IPv4Network(subnet)
         for engine in self._members.values():
-            what, taken = f"the subnet {subnet} of environment {environment}", engine.host
-            if IPv4Address(taken.address) in wanted:
-                raise Unavailable(f"{what} overlaps with the network of host {taken.name} ({taken.address})")
+            what, host = f"the subnet {subnet} of environment {environment}", engine.host
+            if IPv4Address(host.address) in own_subnet:
+                raise Unavailable(f"{what} overlaps with the network of host {host.name} ({host.address})")
             for network in engine.client.networks.list():
                 for config in (network.attrs.get("IPAM") or {}).get("Config") or ():
                     other = ip_network(config.get("Subnet") or "::/128", strict=False)
-                    if isinstance(other, IPv4Network) and wanted.overlaps(other):
-                        on = f"the network {network.name} ({config['Subnet']}) on host {taken.name}"
+                    if isinstance(other, IPv4Network) and own_subnet.overlaps(other):
+                        on = f"the network {network.name} ({config['Subnet']}) on host {host.name}"
                         raise Unavailable(f"{what} overlaps with {on}")
 
     def _options(self, *, encrypted: bool) -> dict[str, str]:
@@ -224,8 +224,8 @@ def _addresses(engine: Engine, network: str) -> set[str]:
     from docker.errors import NotFound
 
     with contextlib.suppress(NotFound):
-        there = engine.client.networks.get(network).attrs.get("Containers") or {}
-        return {each["IPv4Address"].partition("/")[0] for each in there.values()}
+        containers = engine.client.networks.get(network).attrs.get("Containers") or {}
+        return {each["IPv4Address"].partition("/")[0] for each in containers.values()}
     return set()
 
 

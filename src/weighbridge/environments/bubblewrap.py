@@ -10,7 +10,7 @@ from pydantic import Field
 
 from weighbridge.errors import Unavailable
 from weighbridge.hosts import cable
-from weighbridge.hosts.chroot import ChrootSite, Parts, Started, started
+from weighbridge.hosts.chroot import ChrootSite, Parts, StartedProgram, started
 from weighbridge.hosts.isolation import first_process, isolation
 from weighbridge.launcher.within import within
 from weighbridge.linux import user_namespaces
@@ -72,11 +72,14 @@ class Bubblewrap(Environment):
     def readiness(self, options: Any | None = None) -> Readiness:
         """Ready where a sandbox was made: for root, and where user namespaces are allowed."""
         try:
-            done = run(Command(_TRY, 10))
+            completed = run(Command(_TRY, 10))
         except Unavailable as missing:
             return Readiness(False, str(missing), install_here(self.programs))
-        if done.returncode != 0:
-            refusal = user_namespaces.refusal("bwrap") or (done.last_words, "run as root, outside of a container")
+        if completed.returncode != 0:
+            refusal = user_namespaces.refusal("bwrap") or (
+                completed.last_words,
+                "run as root, outside of a container",
+            )
             return Readiness(False, *refusal)
         behind_cable = options is not None and options.network == "own"
         return cable.WITHOUT_CABLE if behind_cable and os.geteuid() != 0 else Readiness(True)
@@ -107,7 +110,7 @@ class Bubblewrap(Environment):
 class Sandbox(ChrootSite):
     """A running sandbox. Implements ``Site``; its first process is bwrap's own, which waits for the others."""
 
-    def __init__(self, request: SiteRequest, started: Started, *, own_network: bool) -> None:
+    def __init__(self, request: SiteRequest, started: StartedProgram, *, own_network: bool) -> None:
         super().__init__(request, started, own_network=own_network)
         self._first_of = started.group or started.process.pid
         self._pid: int | None = None

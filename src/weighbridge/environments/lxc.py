@@ -6,7 +6,7 @@ from pathlib import Path, PurePosixPath
 from typing import ClassVar
 
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.hosts.system_container import LAUNCHER, Container, Started, SystemContainer, joined, remove
+from weighbridge.hosts.system_container import LAUNCHER, Container, StartedContainer, SystemContainer, joined, remove
 from weighbridge.launcher.within import within
 from weighbridge.linux.cgroup_files import TOP
 from weighbridge.linux.lxc_locks import LxcLocks, lock_folder
@@ -28,7 +28,7 @@ class Lxc(SystemContainer):
     programs: ClassVar = ("lxc-start", "ip", "nsenter")
     version = ("lxc-start", "--version")
 
-    def started(self, container: Container, stack: ExitStack) -> Started:
+    def started(self, container: Container, stack: ExitStack) -> StartedContainer:
         """Start it in a control group that LXC makes, and limit that before anything runs in there.
 
         LXC takes no control group that is there already.
@@ -47,7 +47,7 @@ class Lxc(SystemContainer):
         launcher = joined(stack, container, within(host, run, monitor, *argv, "--", LAUNCHER))
         group = host.group(f"{base}{request.name}")
         groups.append(group)
-        return Started(launcher, group, group.limit(request.limits))
+        return StartedContainer(launcher, group, group.limit(request.limits))
 
 
 def _base(host: Host, run_id: str) -> str:

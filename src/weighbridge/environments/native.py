@@ -73,8 +73,8 @@ class Native(Environment):
 
     def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
         """A machine without an engine, for one that runs during its trials alone."""
-        here = any(host.this_machine for host in needs.holding.values())
-        return Readiness(False, *_ENGINE_RUNS) if options.engine and here and _engine_answers() else None
+        on_this_machine = any(host.this_machine for host in needs.holding.values())
+        return Readiness(False, *_ENGINE_RUNS) if options.engine and on_this_machine and _engine_answers() else None
 
     def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
         """The machine's own programs."""
@@ -103,9 +103,9 @@ class Native(Environment):
 
 
 def _engine_answers() -> bool:
-    if (found := client.client_from_environment()) is None:
+    if (docker_client := client.client_from_environment()) is None:
         return False
-    found.close()
+    docker_client.close()
     return True
 
 
@@ -122,11 +122,11 @@ class IdleEngine:
         """The one of the request's host, which its sites share."""
         if request.host.this_machine and _engine_answers():
             raise Unavailable(": ".join(_ENGINE_RUNS))
-        return request.run.share(f"idle engine {request.host.name}", lambda: cls._made(request))
+        return request.run.share(f"idle engine {request.host.name}", lambda: cls._open_engine(request))
 
     @classmethod
     @contextmanager
-    def _made(cls, request: SiteRequest) -> Iterator["IdleEngine"]:
+    def _open_engine(cls, request: SiteRequest) -> Iterator["IdleEngine"]:
         idle = cls(request)
         try:
             yield idle
@@ -138,12 +138,12 @@ class IdleEngine:
         self._users += 1
         if self._users > 1:
             return
-        made = self._stack.enter_context(engine(self._run, self._host))
-        if not made.private:  # it runs while the other environments are measured, too
+        docker_engine = self._stack.enter_context(engine(self._run, self._host))
+        if not docker_engine.private:  # it runs while the other environments are measured, too
             raise Unavailable(f"'engine: idle' needs a host without one; one runs on {self._host.name}")
-        network = made.client.networks.create(
+        network = docker_engine.client.networks.create(
             f"weighbridge-{self._run.id}-idle",
-            labels=made.labels,
+            labels=docker_engine.labels,
             options={"com.docker.network.bridge.name": f"{link_prefix(self._run.id)}900"},
         )
         self._stack.callback(network.remove)

@@ -3,7 +3,7 @@
 from contextlib import ExitStack
 from typing import ClassVar
 
-from weighbridge.hosts.system_container import LAUNCHER, Container, Started, SystemContainer, joined, remove
+from weighbridge.hosts.system_container import LAUNCHER, Container, StartedContainer, SystemContainer, joined, remove
 from weighbridge.launcher.within import within
 from weighbridge.linux.process import RUN_VARIABLE, most_open_files
 from weighbridge.model.command import Command
@@ -18,7 +18,7 @@ class Nspawn(SystemContainer):
     programs: ClassVar = ("systemd-nspawn", "ip", "nsenter")
     version = ("systemd-nspawn", "--version")
 
-    def started(self, container: Container, stack: ExitStack) -> Started:
+    def started(self, container: Container, stack: ExitStack) -> StartedContainer:
         """Start it in its control group, in every hierarchy: it makes groups of its own below wherever it is."""
         request = container.request
         host, run = request.host, request.run
@@ -27,7 +27,7 @@ class Nspawn(SystemContainer):
         refused = group.limit(request.limits)
         launcher = joined(stack, container, within(host, run, group, *command(container), everywhere=True))
         launcher.run(Command(("chmod", "1777", "/run"), 20))  # as everywhere: programs of other users write there
-        return Started(launcher, group, refused)
+        return StartedContainer(launcher, group, refused)
 
 
 def command(container: Container) -> tuple[str, ...]:

@@ -12,11 +12,11 @@ from pydantic import Field
 from weighbridge.engines.network_problems import network_problems
 from weighbridge.errors import Unavailable
 from weighbridge.guests import accelerator, data_disk, disk, kernel, ramdisk, vcpus
-from weighbridge.guests.accelerator import LAYERS, Wanted, chosen
+from weighbridge.guests.accelerator import LAYERS, AcceleratorChoice, chosen
 from weighbridge.guests.architecture import HOST
 from weighbridge.guests.console import last_words
 from weighbridge.guests.group import hypervisor_group
-from weighbridge.guests.machine import CacheMode, Disk, DiskBus, Machine, Nic
+from weighbridge.guests.machine import CacheMode, Disk, DiskBus, Nic, QemuMachine
 from weighbridge.guests.network import Network, Tap, UserNetwork
 from weighbridge.guests.resources import (
     SMALLER,
@@ -56,7 +56,7 @@ class QemuOptions(EnvironmentOptions):
     and memory come from the study's ``resources``; with ``pin: vcpus`` each virtual CPU is on one of the site's CPUs.
     """
 
-    accelerator: Wanted = "auto"
+    accelerator: AcceleratorChoice = "auto"
     network: Literal["bridge", "user", "none"] = "bridge"
     attach: Annotated[Literal["interface"] | None, Field(description="What becomes a port of the bridge")] = None
     nic: Annotated[Nic, Field(description="The guest's network interface")] = "virtio"
@@ -82,20 +82,20 @@ class Qemu(Environment):
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         """What its networks do not reach, and hosts that are no machines of ours."""
-        found = []
+        problems = []
         if not all(host.here and not host.own_kernel for host in needs.hosts.values()):
-            found.append("its disk is made on this machine: put its roles on local or testbed hosts")
-        found += memory_problems(needs)
-        found += network_problems(options, needs, hosts="testbed hosts", otherwise=", or network: user")
+            problems.append("its disk is made on this machine: put its roles on local or testbed hosts")
+        problems += memory_problems(needs)
+        problems += network_problems(options, needs, hosts="testbed hosts", otherwise=", or network: user")
         if needs.network and options.network == "user" and "client" in needs.inside:
-            found.append("network: user takes connections from outside only: put the client outside of it")
+            problems.append("network: user takes connections from outside only: put the client outside of it")
         if needs.server_calls_client and options.network == "user":
-            found.append("a forwarded port carries connections to the server only; a workload needs both ways")
+            problems.append("a forwarded port carries connections to the server only; a workload needs both ways")
         if options.disk == "ide" and not HOST.has_ide:
-            found.append(f"machines of {HOST.name} have no IDE: say disk: virtio")
+            problems.append(f"machines of {HOST.name} have no IDE: say disk: virtio")
         if options.nic == "vhost" and options.network != "bridge":
-            found.append("'nic: vhost' needs network: bridge")
-        return found
+            problems.append("'nic: vhost' needs network: bridge")
+        return problems
 
     def readiness(self, options: Any | None = None) -> Readiness:
         """Whether a guest can be made and joined to its network; whether KVM works only a guest can show."""
@@ -109,8 +109,8 @@ class Qemu(Environment):
         if options is not None and options.network == "bridge":
             return Readiness(False, "only root may make bridges and taps", "run as root, or set network: user")
         for_root = ("network: bridge takes root",) if options is None else ()
-        told = (accelerated.detail, *for_root, "only root may make its disk where that is not in the cache yet")
-        return replace(accelerated, detail="; ".join(text for text in told if text))
+        details = (accelerated.detail, *for_root, "only root may make its disk where that is not in the cache yet")
+        return replace(accelerated, detail="; ".join(text for text in details if text))
 
     def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
         """Memory for its guests."""
@@ -151,17 +151,17 @@ class Qemu(Environment):
                 site.thaw()
 
 
-def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Machine, dict[str, str]]:
+def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[QemuMachine, dict[str, str]]:
     run, host = request.run, request.host
     accelerated, why = chosen(options.accelerator, host, run)
-    made = kernel.ensure(run.cache, run.say, options.kernel)
+    guest_kernel = kernel.ensure(run.cache, run.say, options.kernel)
     root = Disk(disk.ensure(request.userland, run.cache, run.say), options.disk, read_only=True)
     memory = memory_of(request.limits)
     stack.enter_context(reserved(memory, host, run, SMALLER))
-    machine = Machine(
+    machine = QemuMachine(
         name=mounted_by(run.id),
-        kernel=made.image,
-        ramdisk=ramdisk.ensure(made, run.cache, run.say),
+        kernel=guest_kernel.image,
+        ramdisk=ramdisk.ensure(guest_kernel, run.cache, run.say),
         accelerator=accelerated,
         cpus=cpus_of(request.limits, host),
         memory=memory,
@@ -170,8 +170,10 @@ def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Mach
         nic=options.nic,
         open_files=most_open_files(),
     )
-    if lacking := [driver for driver in machine.modules() if driver in made.lacking]:
-        raise Unavailable(f"kernel: {options.kernel} {made.version} has no driver {lacking[0]}: name another kernel")
+    if lacking := [driver for driver in machine.modules() if driver in guest_kernel.lacking]:
+        raise Unavailable(
+            f"kernel: {options.kernel} {guest_kernel.version} has no driver {lacking[0]}: name another kernel"
+        )
     notes = {
         "qemu": run.share(f"version of QEMU on {host.name}", lambda: nullcontext(_version(host))),
         "accelerator": accelerated + (f" (no KVM: {why})" if why and options.accelerator == "auto" else ""),
@@ -179,7 +181,9 @@ def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Mach
         "memory": f"{machine.memory >> 20} MiB",
         "network": options.network if options.network == "none" else f"{options.network}, {options.nic}",
         "disk": options.disk,
-        "kernel package": f"{options.kernel} {made.version}" if options.kernel != kernel.PACKAGE else made.version,
+        "kernel package": f"{options.kernel} {guest_kernel.version}"
+        if options.kernel != kernel.PACKAGE
+        else guest_kernel.version,
     }
     if machine.network is not None:
         notes |= machine.network.facts()
@@ -218,7 +222,7 @@ def _outside(request: SiteRequest) -> str:
     return request.host.address if request.apart else "127.0.0.1"
 
 
-def _addresses(options: Any, request: SiteRequest, machine: Machine) -> tuple[str, str]:
+def _addresses(options: Any, request: SiteRequest, machine: QemuMachine) -> tuple[str, str]:
     """Where the other role reaches the guest, and where its servers bind."""
     if machine.network is None:
         return "127.0.0.1", "127.0.0.1"
@@ -233,7 +237,7 @@ def _data(options: Any, request: SiteRequest, stack: ExitStack) -> Iterator[Disk
 
 
 @contextmanager
-def _launcher(machine: Machine, request: SiteRequest, group: Group | None) -> Iterator[Launcher]:
+def _launcher(machine: QemuMachine, request: SiteRequest, group: Group | None) -> Iterator[Launcher]:
     """Boot the guest; once more where it stands still, and no more where it ends."""
     for attempt, ready_s in enumerate(BOOTS_S, 1):
         with ExitStack() as stack:
@@ -252,7 +256,7 @@ def _launcher(machine: Machine, request: SiteRequest, group: Group | None) -> It
 class _Boot:
     """A started guest, ended with ``stack``."""
 
-    def __init__(self, machine: Machine, request: SiteRequest, group: Group | None, stack: ExitStack) -> None:
+    def __init__(self, machine: QemuMachine, request: SiteRequest, group: Group | None, stack: ExitStack) -> None:
         host, run = request.host, request.run
         if machine.network is not None:
             machine.network.must_be_free(host)
@@ -267,13 +271,14 @@ class _Boot:
         request = self._request
         if self._machine.network is not None:
             self._machine.network.join(request.host, self._process, self._why)
-        made = Launcher(self._stream, request.name, self._why, environment_of(request.run.id), ready_s)
-        return self._stack.enter_context(made)
+        launcher = Launcher(self._stream, request.name, self._why, environment_of(request.run.id), ready_s)
+        return self._stack.enter_context(launcher)
 
     def _why(self) -> str:
         self.ended = self._process.wait(_TOGETHER_S)
-        said = last_words(self._process.stop().stderr)
-        return f"{'its guest ended' if self.ended else 'its guest does not answer'}{f': {said}' if said else ''}"
+        console_tail = last_words(self._process.stop().stderr)
+        end = "its guest ended" if self.ended else "its guest does not answer"
+        return f"{end}{f': {console_tail}' if console_tail else ''}"
 
 
 PLUGIN = Qemu()

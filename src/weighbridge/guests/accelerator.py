@@ -10,13 +10,13 @@ from typing import Literal
 from weighbridge.errors import Unavailable
 from weighbridge.guests import kernel, ramdisk
 from weighbridge.guests.console import last_words
-from weighbridge.guests.machine import Accelerator, Machine
+from weighbridge.guests.machine import Accelerator, QemuMachine
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import Host, RunContext
 from weighbridge.model.isolation import Layer
 from weighbridge.model.plugin import Readiness
 
-Wanted = Literal["kvm", "tcg", "auto"]
+AcceleratorChoice = Literal["kvm", "tcg", "auto"]
 LAYERS: Mapping[Accelerator, Layer] = {"kvm": Layer("QEMU, KVM"), "tcg": Layer("QEMU, TCG", emulated=True)}
 DEVICE = "/dev/kvm"
 PROVED = b"weighbridge: the guest runs"
@@ -28,17 +28,17 @@ _NOT_EVEN_ROOT = "let this container have the device"
 _EXTENSIONS = frozenset({"vmx", "svm"})
 
 
-def readiness(wanted: Wanted, impossible: Readiness | None) -> Readiness:
+def readiness(choice: AcceleratorChoice, impossible: Readiness | None) -> Readiness:
     """What is known of an accelerator on this machine before a guest is started; ``impossible`` is of `no_kvm`.
 
     Not ready is only KVM that was asked for and that is impossible.
     """
-    if wanted == "tcg":
+    if choice == "tcg":
         return Readiness(True, caveat="emulated")
     if impossible is None:
-        otherwise = "left out or refused" if wanted == "kvm" else "emulated"
+        otherwise = "left out or refused" if choice == "kvm" else "emulated"
         return Readiness(True, caveat=f"{otherwise} if no guest comes up under KVM at the run")
-    return impossible if wanted == "kvm" else Readiness(True, f"no KVM, as {impossible.detail}", caveat="emulated")
+    return impossible if choice == "kvm" else Readiness(True, f"no KVM, as {impossible.detail}", caveat="emulated")
 
 
 def no_kvm(device: Path = Path(DEVICE), cpuinfo: Path = Path("/proc/cpuinfo")) -> Readiness | None:
@@ -72,34 +72,34 @@ def _text(file: Path) -> str:
         return ""
 
 
-def chosen(wanted: Wanted, host: Host, run: RunContext) -> tuple[Accelerator, str]:
+def chosen(choice: AcceleratorChoice, host: Host, run: RunContext) -> tuple[Accelerator, str]:
     """The accelerator that guests have there, and why it is not KVM where that was not asked for.
 
     Raises Unavailable where KVM was asked for and no guest comes up under it.
     """
-    if wanted == "tcg":
+    if choice == "tcg":
         return "tcg", ""
     why = run.share(f"kvm {host.name}", lambda: nullcontext((refusal(host, run),)))[0]
-    if why and wanted == "kvm":
+    if why and choice == "kvm":
         raise Unavailable(f"no guest comes up under KVM on host {host.name}: {why}")
     return ("tcg", why) if why else ("kvm", "")
 
 
 def refusal(host: Host, run: RunContext) -> str:
     """Why no guest comes up under KVM, found by starting one; empty where it did. A device file is no proof."""
-    made = kernel.ensure(run.cache, run.say)
-    disk = ramdisk.ensure(made, run.cache, run.say)
+    guest_kernel = kernel.ensure(run.cache, run.say)
+    disk = ramdisk.ensure(guest_kernel, run.cache, run.say)
     if host.run(Command(("test", "-e", DEVICE), 10)).returncode != 0:
         return f"there is no {DEVICE}"
-    machine = Machine("kvm", made.image, disk, "kvm", 1, _MEMORY, arguments=("--prove",))
+    machine = QemuMachine("kvm", guest_kernel.image, disk, "kvm", 1, _MEMORY, arguments=("--prove",))
     return judged(host.run(Command(machine.argv(), _TRIED_S)))
 
 
-def judged(done: Completed) -> str:
+def judged(completed: Completed) -> str:
     """Why a guest that was only to show that it runs did not."""
-    if PROVED in done.stderr:
+    if PROVED in completed.stderr:
         return ""
-    said = last_words(done.stderr)
-    if done.timed_out:
-        return f"it had not booted after {_TRIED_S:.0f} s{f': {said}' if said else ''}"
-    return said or f"QEMU ended with exit code {done.returncode} and said nothing"
+    console_tail = last_words(completed.stderr)
+    if completed.timed_out:
+        return f"it had not booted after {_TRIED_S:.0f} s{f': {console_tail}' if console_tail else ''}"
+    return console_tail or f"QEMU ended with exit code {completed.returncode} and said nothing"

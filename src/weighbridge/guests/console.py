@@ -12,16 +12,16 @@ _LINES, _LENGTH = 3, 300
 
 def last_words(console: bytes) -> str:
     """Why it ended, in one line: what names a reason, else the last lines; empty where nothing was said."""
-    return reason(console) or "; ".join(_said(console)[-_LINES:])[-_LENGTH:]
+    return reason(console) or "; ".join(_plain_lines(console)[-_LINES:])[-_LENGTH:]
 
 
 def reason(console: bytes) -> str:
     """Return the last line that names a reason for its end; empty where none does."""
-    named = [line for line in _said(console) if any(words in line for words in _REASONS)]
+    named = [line for line in _plain_lines(console) if any(words in line for words in _REASONS)]
     return "; ".join(named[-1:])[-_LENGTH:]
 
 
-def _said(console: bytes) -> list[str]:
+def _plain_lines(console: bytes) -> list[str]:
     lines = [_plain(line) for line in console.decode(errors="replace").splitlines()]
     return [line for line in lines if line and not any(words in line for words in _NO_REASON)]
 

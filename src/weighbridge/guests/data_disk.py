@@ -41,8 +41,8 @@ def passes_cache(image: Path) -> bool:
 def make(host: Host, file: str, size: int = SIZE) -> None:
     """An empty file system of that size (bytes) in a new file on the host. Raises Unavailable, DiskFull."""
     argv = ("mkfs.ext4", "-q", "-F", "-m", "0", "-b", "4096", *_WHOLE, file, f"{size >> 10}k")
-    done = host.run(Command(argv, _MAKE_S))
-    if b"No space left" in done.stderr:
-        raise DiskFull(f"host {host.name} has no room for a data disk: {done.last_words}")
-    if done.returncode != 0:
-        raise Unavailable(f"host {host.name}: the data disk cannot be made: {done.last_words}")
+    completed = host.run(Command(argv, _MAKE_S))
+    if b"No space left" in completed.stderr:
+        raise DiskFull(f"host {host.name} has no room for a data disk: {completed.last_words}")
+    if completed.returncode != 0:
+        raise Unavailable(f"host {host.name}: the data disk cannot be made: {completed.last_words}")

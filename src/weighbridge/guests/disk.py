@@ -43,8 +43,8 @@ def place_on(host: Host, image: Path) -> str:
 
 def make_disk(file: Path, size: int, content: Path) -> None:
     """A file system in a sparse file of that size (bytes), with what a folder holds. UserlandError, DiskFull."""
-    with file.open("wb") as made:
-        made.truncate(size)
+    with file.open("wb") as image:
+        image.truncate(size)
     must("mkfs.ext4", "-q", "-F", "-m", "0", "-b", "4096", "-d", str(content), "-O", _FEATURES, str(file))
 
 

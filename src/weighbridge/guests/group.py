@@ -17,8 +17,8 @@ def hypervisor_group(stack: ExitStack, request: SiteRequest) -> tuple[Group | No
     try:
         group = request.host.group(request.name)
     except Unavailable as error:
-        asked = {"cpus": request.limits.cpus, "pin": request.limits.cpuset}
-        return None, {what: str(error) for what, value in asked.items() if value is not None}
+        limit_values = {"cpus": request.limits.cpus, "pin": request.limits.cpuset}
+        return None, {what: str(error) for what, value in limit_values.items() if value is not None}
     stack.callback(group.remove)
     stack.callback(group.kill)
     return group, group.limit(replace(request.limits, memory=None))

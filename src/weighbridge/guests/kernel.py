@@ -98,8 +98,10 @@ def cannot_build(cache: Path, package: str = PACKAGE) -> tuple[str, str] | None:
 def ensure(cache: Path, say: Callable[[str], None], package: str = PACKAGE) -> Kernel:
     """The kernel of one of Debian's packages, built if need be. Raises Unavailable, UserlandError, DiskFull."""
     what = "the kernel of guests" + ("" if package == PACKAGE else f" of {package}")
-    there, not_possible = partial(cached, cache, package), partial(cannot_build, cache, package)
-    return build_once.ensure(cache / _KIND, _key(package), what, there, not_possible, say, partial(_build, package))
+    find_cached, not_possible = partial(cached, cache, package), partial(cannot_build, cache, package)
+    return build_once.ensure(
+        cache / _KIND, _key(package), what, find_cached, not_possible, say, partial(_build, package)
+    )
 
 
 class OtherCompression(ValueError):
@@ -158,8 +160,8 @@ def order_of(dependencies: str, driver: str) -> tuple[str, ...]:
 
 
 def _key(package: str) -> str:
-    asked = f"{package} {SUITE} {DRIVERS} {_BUILDER}"
-    return hashlib.sha256(asked.encode()).hexdigest()[:16]
+    inputs = f"{package} {SUITE} {DRIVERS} {_BUILDER}"
+    return hashlib.sha256(inputs.encode()).hexdigest()[:16]
 
 
 def _build(package: str, work: Path) -> None:

@@ -58,7 +58,7 @@ class Disk:
 
 
 @dataclass(frozen=True, slots=True)
-class Machine:
+class QemuMachine:
     """A guest: what it has, and what its first process is told."""
 
     name: str
@@ -100,10 +100,10 @@ class Machine:
         )  # fmt: skip
 
     def _boot(self) -> tuple[str, ...]:
-        told = " ".join(self.command_line())
+        command_line = " ".join(self.command_line())
         if self.hypervisor is None:
-            return "-kernel", str(self.kernel), "-initrd", str(self.ramdisk), "-append", told
-        modules = f"{_escaped(f'{self.kernel} {told}')},{_escaped(str(self.ramdisk))}"
+            return "-kernel", str(self.kernel), "-initrd", str(self.ramdisk), "-append", command_line
+        modules = f"{_escaped(f'{self.kernel} {command_line}')},{_escaped(str(self.ramdisk))}"
         return "-kernel", str(self.hypervisor), "-append", " ".join(self._hypervisor()), "-initrd", modules
 
     def _hypervisor(self) -> tuple[str, ...]:
@@ -123,8 +123,8 @@ class Machine:
         """What the kernel, and behind the dashes its first process, is told."""
         console = self.architecture.console if self.hypervisor is None else "hvc0"
         disks = [f"/dev/{_DISK_NAMES[disk.bus]}{letter}" for disk, letter in zip(self.disks, "ab", strict=False)]
-        told = words(self.name, self.modules(), disks, self.network, self.open_files)
-        return (f"console={console}", "quiet", "panic=-1", "--", *told, *self.arguments)
+        init_arguments = words(self.name, self.modules(), disks, self.network, self.open_files)
+        return (f"console={console}", "quiet", "panic=-1", "--", *init_arguments, *self.arguments)
 
     def modules(self) -> tuple[str, ...]:
         """The drivers that it loads, by `weighbridge.guests.kernel`'s names."""

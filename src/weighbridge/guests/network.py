@@ -58,14 +58,14 @@ class Tap:
                 raise Unavailable(f"host {host.name}: {why()}")
             time.sleep(_LOOK_S)
         for words in (("master", self.bridge), ("mtu", str(self.mtu)), ("up",)):
-            done = host.run(Command(("ip", "link", "set", self.name, *words), 10))
-            if done.returncode != 0:
+            completed = host.run(Command(("ip", "link", "set", self.name, *words), 10))
+            if completed.returncode != 0:
                 ended = hypervisor.wait(_TOGETHER_S)
-                raise Unavailable(f"host {host.name}: {why() if ended else done.last_words}")
+                raise Unavailable(f"host {host.name}: {why() if ended else completed.last_words}")
         if not self.offloads:
-            done = host.run(Command(("ethtool", "-K", self.name, *NO_OFFLOADS), 30))
-            if done.returncode != 0:
-                raise Unavailable(f"host {host.name}: offloads cannot be switched off: {done.last_words}")
+            completed = host.run(Command(("ethtool", "-K", self.name, *NO_OFFLOADS), 30))
+            if completed.returncode != 0:
+                raise Unavailable(f"host {host.name}: offloads cannot be switched off: {completed.last_words}")
 
 
 @dataclass(frozen=True, slots=True)

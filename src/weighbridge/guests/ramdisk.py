@@ -65,10 +65,10 @@ def unsigned(module: bytes) -> bytes:
 
 def archive(files: Iterable[tuple[str, int, bytes]]) -> bytes:
     """An archive of names, modes and data, in the format newc (the kernel's early-userspace/buffer-format.rst)."""
-    whole = bytearray()
+    cpio = bytearray()
     for number, (name, mode, data) in enumerate((*files, ("TRAILER!!!", 0, b"")), 1):
         fields = (number, mode, 0, 0, 1, 0, len(data), 0, 0, 0, 0, len(name) + 1, 0)
-        whole += b"070701" + b"".join(b"%08X" % field for field in fields) + name.encode() + b"\0"
-        whole += bytes(-len(whole) % 4)
-        whole += data + bytes(-len(data) % 4)
-    return bytes(whole)
+        cpio += b"070701" + b"".join(b"%08X" % field for field in fields) + name.encode() + b"\0"
+        cpio += bytes(-len(cpio) % 4)
+        cpio += data + bytes(-len(data) % 4)
+    return bytes(cpio)

@@ -22,8 +22,8 @@ LEAST_MEMORY = 128 * 2**20
 
 def cpus_of(limits: Limits, host: Host) -> int:
     """Virtual CPUs: as many as the limit of CPU time can keep busy, else as its CPU list or the host has."""
-    there = len(_cpus_there(limits, host))
-    return there if limits.cpus is None else min(there, max(1, math.ceil(limits.cpus)))
+    cpu_count = len(_cpus_there(limits, host))
+    return cpu_count if limits.cpus is None else min(cpu_count, max(1, math.ceil(limits.cpus)))
 
 
 def own_cpus(limits: Limits, host: Host, *, behind_server: bool = False) -> list[int]:
@@ -31,15 +31,15 @@ def own_cpus(limits: Limits, host: Host, *, behind_server: bool = False) -> list
 
     ``behind_server``: without a CPU list, the CPUs after those that as large a guest of the server has on this host.
     """
-    there = _cpus_there(limits, host)
-    wanted = len(there) if limits.cpus is None else max(1, math.ceil(limits.cpus))
-    first = wanted if behind_server and not limits.cpuset else 0
-    if first + wanted > len(there):
+    cpus = _cpus_there(limits, host)
+    vcpu_count = len(cpus) if limits.cpus is None else max(1, math.ceil(limits.cpus))
+    first = vcpu_count if behind_server and not limits.cpuset else 0
+    if first + vcpu_count > len(cpus):
         raise Unavailable(
-            f"pin: vcpus puts each of {first + wanted} virtual CPUs on a CPU of its own, but on host {host.name} "
-            f"there are only {there}: ask for fewer (resources: cpus), or leave 'pin' out"
+            f"pin: vcpus puts each of {first + vcpu_count} virtual CPUs on a CPU of its own, but on host {host.name} "
+            f"there are only {cpus}: ask for fewer (resources: cpus), or leave 'pin' out"
         )
-    return there[first : first + wanted]
+    return cpus[first : first + vcpu_count]
 
 
 def _cpus_there(limits: Limits, host: Host) -> list[int]:
@@ -53,10 +53,10 @@ def memory_of(limits: Limits | Resources) -> int:
 
 def memory_problems(needs: Needs) -> list[str]:
     """Why no guest comes up with the memory that the study limits it to."""
-    if (wanted := memory_of(needs.resources)) >= LEAST_MEMORY:
+    if (memory := memory_of(needs.resources)) >= LEAST_MEMORY:
         return []
     least = f"a guest needs at least {mib(LEAST_MEMORY)} of memory"
-    return [f"{least}, but the limit is {mib(wanted)}: raise it (resources: memory)"]
+    return [f"{least}, but the limit is {mib(memory)}: raise it (resources: memory)"]
 
 
 def lacking_memory(needs: Needs) -> Readiness | None:
@@ -69,16 +69,16 @@ def lacking_memory(needs: Needs) -> Readiness | None:
 
 
 @contextmanager
-def reserved(wanted: int, host: Host, run: RunContext, remedy: str = LESS) -> Iterator[None]:
+def reserved(memory: int, host: Host, run: RunContext, remedy: str = LESS) -> Iterator[None]:
     """Bytes of a host's memory for a guest, which takes them only as it uses them.
 
     Raises Unavailable where there are fewer, beside what the run's other guests there were promised.
     """
     room = run.share(f"memory for guests on {host.name}", lambda: nullcontext(room_in(host.read(MEMINFO).decode())))
-    if why := no_room(wanted, f"host {host.name}", room):
+    if why := no_room(memory, f"host {host.name}", room):
         raise Unavailable(f"{why}: {remedy}")
-    room.promised += wanted
+    room.promised += memory
     try:
         yield
     finally:
-        room.promised -= wanted
+        room.promised -= memory

@@ -23,7 +23,7 @@ _HOST = (
 MODULES = ("vboxdrv", "vboxnetadp", "vboxnetflt")
 _ONLY_FOR_BUILDING = ("usr/src", "usr/lib/gcc", "usr/libexec/gcc", "var/lib/dkms", "usr/lib/x86_64-linux-gnu/perl")
 _BUILDER = 1
-ASKED = f"{SUITE} {_HOST} {_ONLY_FOR_BUILDING} {_BUILDER}"
+INPUTS = f"{SUITE} {_HOST} {_ONLY_FOR_BUILDING} {_BUILDER}"
 """Tells a host with VirtualBox from others."""
 
 

@@ -52,7 +52,7 @@ class System:
 class _Recipe:
     """``make`` fills the folder ``root`` of the folder that it is given, and gives the release of its kernel."""
 
-    asked: str
+    inputs: str
     make: Callable[[Path], str]
     modules: tuple[str, ...] = ()
 
@@ -83,13 +83,13 @@ def modules(name: Name) -> tuple[str, ...]:
 
 
 def _key(boot: str, name: Name) -> str:
-    asked = f"{_RECIPES[name].asked} {kernel.DRIVERS} {_LEFT_OUT} {_BUILDER} {boot}"
-    return hashlib.sha256(asked.encode()).hexdigest()[:16]
+    inputs = f"{_RECIPES[name].inputs} {kernel.DRIVERS} {_LEFT_OUT} {_BUILDER} {boot}"
+    return hashlib.sha256(inputs.encode()).hexdigest()[:16]
 
 
 def _cached(folder: Path) -> System | None:
-    made = kernel.kept_in(folder)
-    return System(made, folder / _DISK, folder / _XEN) if made is not None else None
+    guest_kernel = kernel.kept_in(folder)
+    return System(guest_kernel, folder / _DISK, folder / _XEN) if guest_kernel is not None else None
 
 
 def _build(work: Path, boot: str, name: Name) -> None:
@@ -122,13 +122,13 @@ def _debian(work: Path) -> str:
 
 def _hypervisor(root: Path) -> bytes:
     """Xen without its compression, which QEMU does not boot."""
-    found = sorted((root / "boot").glob("xen-*.gz"))
-    if not found:
+    hypervisors = sorted((root / "boot").glob("xen-*.gz"))
+    if not hypervisors:
         raise UserlandError(f"{_HYPERVISOR} has no hypervisor")
-    return gzip.decompress(found[0].read_bytes())
+    return gzip.decompress(hypervisors[0].read_bytes())
 
 
 _RECIPES: Mapping[Name, _Recipe] = {
     "debian": _Recipe(f"{PACKAGES} {_HYPERVISOR} {kernel.PACKAGE} {kernel.SUITE}", _debian),
-    "virtualbox": _Recipe(sid.ASKED, sid.host_of_virtualbox, sid.MODULES),
+    "virtualbox": _Recipe(sid.INPUTS, sid.host_of_virtualbox, sid.MODULES),
 }

@@ -31,9 +31,9 @@ def pin(host: Host, group: Group, cpus: Sequence[int]) -> None:
 
     Its other threads stay on the CPUs of the group. Raises Unavailable where one cannot be pinned.
     """
-    done = host.run(Command(("sh", "-c", _PIN, "pin", str(group.procs[0]), *map(str, cpus)), _PIN_S))
-    if done.returncode != 0:
-        raise Unavailable(f"the virtual CPUs of a guest on host {host.name} cannot be pinned: {done.last_words}")
+    completed = host.run(Command(("sh", "-c", _PIN, "pin", str(group.procs[0]), *map(str, cpus)), _PIN_S))
+    if completed.returncode != 0:
+        raise Unavailable(f"the virtual CPUs of a guest on host {host.name} cannot be pinned: {completed.last_words}")
 
 
 def words(cpus: Sequence[int]) -> str:

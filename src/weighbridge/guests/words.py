@@ -24,11 +24,11 @@ def words(
     name: str, modules: Iterable[str], disks: Sequence[str], network: Addressed | None, open_files: int
 ) -> tuple[str, ...]:
     """The words. ``disks`` are devices: the one with its root folder and, where it has one, the one for its data."""
-    told = ["--modules", ",".join(modules)]
+    arguments = ["--modules", ",".join(modules)]
     for what, device in zip(("--disk", "--data"), disks, strict=False):
-        told += [what, device]
+        arguments += [what, device]
     if network is not None:
-        told += ["--address", network.own, "--mask", network.mask, "--mtu", str(network.mtu)]
+        arguments += ["--address", network.own, "--mask", network.mask, "--mtu", str(network.mtu)]
         if network.gateway:
-            told += ["--gateway", network.gateway]
-    return (*told, "--files", str(open_files), "--name", name)
+            arguments += ["--gateway", network.gateway]
+    return (*arguments, "--files", str(open_files), "--name", name)

@@ -82,13 +82,13 @@ class Bridge:
             return
         self._passes = True
         try:
-            done = self.host.run(Command(("iptables", "--wait", "-I", "FORWARD", *self._rule), 10))
+            completed = self.host.run(Command(("iptables", "--wait", "-I", "FORWARD", *self._rule), 10))
         except Unavailable:  # no such program
             return
-        if done.returncode not in (0, 127):
+        if completed.returncode not in (0, 127):
             raise Unavailable(
                 f"host {self.host.name}: its packet filter may drop what passes between two ports of a bridge, "
-                f"and cannot be told to let it pass: iptables: {done.last_words}"
+                f"and cannot be told to let it pass: iptables: {completed.last_words}"
             )
 
     @property
@@ -149,10 +149,10 @@ def _own(run: RunContext, host: Host) -> Iterator[Bridge]:
         )
     mtu = (_file(host, f"/sys/class/net/{host.interface}/mtu") if host.interface else None) or "1500"
     bridge = Bridge(run, host, name, f"198.19.{third}.1", int(mtu), addresses(f"198.19.{third}"))
-    made = ("type", "bridge", "stp_state", "0", "forward_delay", "0")
+    link_options = ("type", "bridge", "stp_state", "0", "forward_delay", "0")
     try:
         # its own hardware address: else it is that of a port, and changes with them
-        must(host, "ip", "link", "add", name, "address", f"02:77:c6:13:{third:02x}:01", *made)
+        must(host, "ip", "link", "add", name, "address", f"02:77:c6:13:{third:02x}:01", *link_options)
         # no IPv6, which not every kernel has
         host.run(Command(("ip", "link", "set", name, "addrgenmode", "none"), 10))
         must(host, "ip", "link", "set", name, "mtu", mtu, "up")

@@ -36,7 +36,7 @@ _BLOCKS = 2**14
 
 
 @dataclass(frozen=True, slots=True)
-class Cable:
+class VethCable:
     """``link`` is the host's end; the other is eth0 of the network namespace, with the ``address``."""
 
     link: str
@@ -51,12 +51,12 @@ def problems(needs: Needs) -> list[str]:
 
 def unmet(needs: Needs) -> Readiness | None:
     """Return what this machine's user lacks for a server behind a cable; None where that is nothing."""
-    here = [host for host in needs.holding.values() if host.this_machine]
-    return Readiness(False, *NO_CABLE) if needs.network and here and os.geteuid() != 0 else None
+    local_hosts = [host for host in needs.holding.values() if host.this_machine]
+    return Readiness(False, *NO_CABLE) if needs.network and local_hosts and os.geteuid() != 0 else None
 
 
 @contextmanager
-def joined(request: SiteRequest, site: ChrootSite) -> Iterator[Cable | None]:
+def joined(request: SiteRequest, site: ChrootSite) -> Iterator[VethCable | None]:
     """Join a site's own network to its host, where root does it; with it a route to the request's companions.
 
     Sets the site's addresses. None for a user, whose network has its own loopback interface alone: Unavailable where
@@ -74,7 +74,7 @@ def joined(request: SiteRequest, site: ChrootSite) -> Iterator[Cable | None]:
         site.address = site.listen = stack.enter_context(_link(request, name, site.pid))
         if request.companions is not None:
             stack.enter_context(_routed(request, name, site.pid))
-        yield Cable(name, site.address)
+        yield VethCable(name, site.address)
 
 
 @contextmanager
@@ -103,13 +103,15 @@ def _routed(request: SiteRequest, name: str, pid: int) -> Iterator[None]:
     already. The rules end with the run by `links.remove_all`, too.
     """
     assert request.companions is not None
-    host, there = request.host, request.companions
+    host, companions = request.host, request.companions
     gateway = must_tell(host, "ip", "-o", "-4", "address", "show", "dev", name).split()[3].split("/")[0]
-    must(host, *in_network_of(pid), "ip", "route", "add", there.subnet, "via", gateway)
-    ways = [links.rule(one, request.run.id, other) for one, other in ((name, there.link), (there.link, name))]
+    must(host, *in_network_of(pid), "ip", "route", "add", companions.subnet, "via", gateway)
+    ways = [
+        links.rule(one, request.run.id, other) for one, other in ((name, companions.link), (companions.link, name))
+    ]
     places = [("filter", "FORWARD", way) for way in ways]
-    if links.drops_routed(must_tell(host, "iptables-save"), there.link):
-        places.append(("raw", "PREROUTING", links.rule_to_subnet(name, there.subnet, request.run.id)))
+    if links.drops_routed(must_tell(host, "iptables-save"), companions.link):
+        places.append(("raw", "PREROUTING", links.rule_to_subnet(name, companions.subnet, request.run.id)))
     with ExitStack() as stack:
         for table, chain, way in places:
             must(host, "iptables", "--wait", "-t", table, "-I", chain, *way)

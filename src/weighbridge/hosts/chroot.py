@@ -34,7 +34,7 @@ class Parts:
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class StartedProgram:
     """What runs then: ``process`` is the program that was started, ``refused`` the limits that are not in force."""
 
     launcher: Launcher
@@ -46,7 +46,7 @@ class Started:
 class ChrootSite(GroupedSite):
     """A chroot into the userland. Implements ``Site``."""
 
-    def __init__(self, request: SiteRequest, started: Started, *, own_network: bool) -> None:
+    def __init__(self, request: SiteRequest, started: StartedProgram, *, own_network: bool) -> None:
         reached = request.host.address if request.apart else "127.0.0.1"
         super().__init__(request.name, request.host, started.launcher, (reached, reached), started.group)
         self.notes: dict[str, str] = {}
@@ -72,12 +72,12 @@ class ChrootSite(GroupedSite):
 
     def facts(self) -> Mapping[str, str]:
         """The userland, the limits, and what could not be honoured."""
-        found = {
+        facts = {
             "userland": self._request.userland.digest,
             "user": self._request.userland.process.user(self._user()),
             **limit_of_processes(self.host, self.pid),
         }
-        return found | self.notes | {f"not honoured: {limit}": why for limit, why in self._refused.items()}
+        return facts | self.notes | {f"not honoured: {limit}": why for limit, why in self._refused.items()}
 
 
 @contextmanager
@@ -99,7 +99,7 @@ def chroot_site(request: SiteRequest, *, own_network: bool = False) -> Iterator[
 
 
 @contextmanager
-def started(request: SiteRequest, command: Callable[[Parts], tuple[str, ...]]) -> Iterator[Started]:
+def started(request: SiteRequest, command: Callable[[Parts], tuple[str, ...]]) -> Iterator[StartedProgram]:
     """The program of ``command``, which becomes or starts the launcher in a site, under the limits of the request.
 
     Everything of it has ended, and is gone, when the context ends. Raises Unavailable where it does not start.
@@ -125,11 +125,11 @@ def started(request: SiteRequest, command: Callable[[Parts], tuple[str, ...]]) -
         def why() -> str:
             process.wait(_TOGETHER_S)
             host.run(Command(("true",), 10))  # where the whole host has gone, that is what is told
-            said = process.stop().stderr.decode(errors="replace").strip()
-            return f"its launcher ended: {said.splitlines()[-1]}" if said else "its launcher was killed"
+            stderr = process.stop().stderr.decode(errors="replace").strip()
+            return f"its launcher ended: {stderr.splitlines()[-1]}" if stderr else "its launcher was killed"
 
         launcher = stack.enter_context(Launcher(stream, request.name, why, environment_of(run.id)))
-        yield Started(launcher, process, group, refused)
+        yield StartedProgram(launcher, process, group, refused)
 
 
 def _launcher_command(request: SiteRequest, parts: Parts, *, own_network: bool) -> tuple[str, ...]:
@@ -169,6 +169,6 @@ def _group(request: SiteRequest) -> tuple[Group | None, Mapping[str, str]]:
     try:
         group = request.host.group(request.name)
     except Unavailable as error:
-        asked = {"cpus": limits.cpus, "memory": limits.memory, "pin": limits.cpuset}
-        return None, {what: str(error) for what, value in asked.items() if value is not None}
+        limit_values = {"cpus": limits.cpus, "memory": limits.memory, "pin": limits.cpuset}
+        return None, {what: str(error) for what, value in limit_values.items() if value is not None}
     return group, group.limit(limits)

@@ -41,8 +41,8 @@ def dropped(outside: str, inside: str) -> list[str]:
 
 
 def _field(status: str, name: str) -> str:
-    found = re.search(rf"^{name}:\s*(\S+)", status, re.MULTILINE)
-    return found[1] if found else ""
+    match = re.search(rf"^{name}:\s*(\S+)", status, re.MULTILINE)
+    return match[1] if match else ""
 
 
 # the first process of a namespace is 1 there, whatever its number here
@@ -59,8 +59,8 @@ def first_process(host: Host, of: Group | int, name: str) -> int:
     It is in a control group, or is a child of the process ``of``. Raises Unavailable where there is not one.
     """
     where = str(of) if isinstance(of, int) else str(of.procs[0].parent)
-    found = host.run(Command(("sh", "-c", _FIRST_PROCESS, "first", where), 20)).text.split()
-    if len(found) != 1:
+    pids = host.run(Command(("sh", "-c", _FIRST_PROCESS, "first", where), 20)).text.split()
+    if len(pids) != 1:
         within = "below its program" if isinstance(of, int) else "in its control group"
-        raise Unavailable(f"{name}: its first process cannot be told from {len(found)} {within}")
-    return int(found[0])
+        raise Unavailable(f"{name}: its first process cannot be told from {len(pids)} {within}")
+    return int(pids[0])

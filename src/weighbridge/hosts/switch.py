@@ -40,8 +40,8 @@ def await_ready(process: P, refusal: str, ready_s: float = _READY_S) -> P:
     with contextlib.ExitStack() as stack:
         stack.callback(process.stop)
         for _ in range(int(ready_s / _PAUSE_S)):
-            said = process.output_so_far()
-            if b"ready" in said and said.endswith(b"\n"):
+            output = process.output_so_far()
+            if b"ready" in output and output.endswith(b"\n"):
                 stack.pop_all()
                 return process
             if process.wait(_PAUSE_S):
@@ -110,7 +110,7 @@ class Switch:
 
     @classmethod
     @contextmanager
-    def made(cls, run: RunContext) -> Iterator["Switch"]:
+    def create(cls, run: RunContext) -> Iterator["Switch"]:
         """A switch without hosts. Unavailable where this machine cannot make one."""
         if not (local := LocalHost(run.id)).root:
             raise Unavailable("only root may make testbed hosts: run as root")
@@ -226,8 +226,8 @@ class Switch:
 
     def carried(self, address: str, inside: Inside) -> dict[str, float]:
         """Bits that the token buckets of a host's cable have let through, on the wire, by direction."""
-        there = self._local.run(Command((*self.enter, *tc.show(port_of(address))), 10))
-        return tc.carried({"out": inside(Command(tc.show("eth0"), 10)).text, "in": there.text})
+        switch_end = self._local.run(Command((*self.enter, *tc.show(port_of(address))), 10))
+        return tc.carried({"out": inside(Command(tc.show("eth0"), 10)).text, "in": switch_end.text})
 
     def plug(self, address: str, *, up: bool) -> None:
         """Plug in or pull the cable of the host with this address."""
@@ -242,10 +242,10 @@ class Switch:
         _check(self._local.run(Command(argv, 10)))
 
 
-def _check(done: Completed) -> None:
-    if done.returncode != 0:
-        begin = done.argv.index("--") + 1 if "--" in done.argv else 0
-        raise Unavailable(f"the testbed cannot be set up: {' '.join(done.argv[begin:])}: {done.last_words}")
+def _check(completed: Completed) -> None:
+    if completed.returncode != 0:
+        begin = completed.argv.index("--") + 1 if "--" in completed.argv else 0
+        raise Unavailable(f"the testbed cannot be set up: {' '.join(completed.argv[begin:])}: {completed.last_words}")
 
 
 def _mask(cpus: list[int]) -> str:
@@ -268,6 +268,6 @@ def without_offloads(host: Host, pid: int) -> None:
     """Switch them off on the interfaces of the container of ``pid`` and on the host's ends. Raises Unavailable."""
     each = ("sh", "-c", _SWITCH_OFF, "off", *NO_OFFLOADS)
     for prefix in (("nsenter", "--target", str(pid), "--net", "--mount=/proc/1/ns/mnt", "--"), ()):
-        done = host.run(Command((*prefix, *each), 30))
-        if done.returncode != 0:
-            raise Unavailable(f"host {host.name}: offloads cannot be switched off: {done.last_words}")
+        completed = host.run(Command((*prefix, *each), 30))
+        if completed.returncode != 0:
+            raise Unavailable(f"host {host.name}: offloads cannot be switched off: {completed.last_words}")

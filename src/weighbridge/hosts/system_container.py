@@ -61,7 +61,7 @@ class Container:
 
 
 @dataclass(frozen=True, slots=True)
-class Started:
+class StartedContainer:
     """What runs then: the program that brought it up, the container's control group, its limits that were refused."""
 
     launcher: Launcher
@@ -79,7 +79,7 @@ class SystemContainer(Environment):
     """The command that prints the version of its program, and that in the first line."""
 
     @abstractmethod
-    def started(self, container: Container, stack: ExitStack) -> Started:
+    def started(self, container: Container, stack: ExitStack) -> StartedContainer:
         """Start one, with the launcher at its first process; ``stack`` ends it. Raises Unavailable."""
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
@@ -131,7 +131,7 @@ class SystemContainerSite(GroupedSite):
     def __init__(
         self,
         container: Container,
-        started: Started,
+        started: StartedContainer,
         pid: int,
         address: str,
         in_force: Callable[[], Mapping[str, str]],
@@ -147,14 +147,14 @@ class SystemContainerSite(GroupedSite):
 
     def facts(self) -> Mapping[str, str]:
         """The userland, the network, what isolates it, and the limits that could not be honoured."""
-        found = {
+        facts = {
             "userland": self._container.request.userland.digest,
             "user": self._container.request.userland.process.user("root"),
             "host": self.host.name,
             "address": self.address,
         }
         refused = {f"not honoured: {limit}": why for limit, why in self._started.refused.items()}
-        return {**found, **self._in_force(), **refused}
+        return {**facts, **self._in_force(), **refused}
 
 
 def joined(stack: ExitStack, container: Container, argv: tuple[str, ...]) -> Launcher:
@@ -182,8 +182,8 @@ def _why(host: Host, process: HostProcess) -> Callable[[], str]:
     def why() -> str:
         process.wait(_TOGETHER_S)
         host.run(Command(("true",), 10))  # where the whole host has gone, that is what is told
-        said = process.stop().stderr.decode(errors="replace").strip()
-        return said.splitlines()[0] if said else "the container was killed"  # what follows is of no help
+        stderr = process.stop().stderr.decode(errors="replace").strip()
+        return stderr.splitlines()[0] if stderr else "the container was killed"  # what follows is of no help
 
     return why
 
@@ -192,8 +192,8 @@ def _container(stack: ExitStack, options: SystemContainerOptions, request: SiteR
     host, run = request.host, request.run
     data = ""
     if request.storage is not None:
-        wanted = MountRequest(run, host, request.name)
-        data = stack.enter_context(request.storage.open(wanted)).source
+        mount_request = MountRequest(run, host, request.name)
+        data = stack.enter_context(request.storage.open(mount_request)).source
     return Container(
         request,
         f"wb-{run.id[-6:]}-{next(_numbers)}",

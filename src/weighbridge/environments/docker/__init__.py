@@ -20,7 +20,7 @@ from weighbridge.engines.container import (
 )
 from weighbridge.engines.docker import LAUNCHER, Engine, engine_of
 from weighbridge.engines.memory_layer import layered_folder
-from weighbridge.engines.networks import Attachment, lacking, network_name, not_looked
+from weighbridge.engines.networks import ContainerAttachment, lacking, network_name, not_looked
 from weighbridge.engines.private import BESIDE_ANOTHER, EngineTraces, program_readiness
 from weighbridge.engines.settings import Settings
 from weighbridge.engines.swarm import FormedSwarm, Swarm
@@ -69,15 +69,15 @@ def way_to_companions(options: Any) -> str:
     return "on the same bridge" if options.network == "bridge" and not options.attach else ""
 
 
-def notes_of(options: Any, request: SiteRequest, made: Engine) -> dict[str, str]:
+def notes_of(options: Any, request: SiteRequest, engine: Engine) -> dict[str, str]:
     """What is particular about a container, beside what its engine tells, by what it is about."""
     notes: dict[str, str] = {"network": options.network, "seccomp": options.seccomp}
     if request.userland.of_this_machine:
         notes["root"] = "this machine's own root folder, bound into the container"
-    if made.layered:
+    if engine.layered:
         notes["image"] = "its lower layer is the host's own disk of the userland"
     if options.runtime == "runsc":
-        notes |= gvisor.facts(made, options.network)
+        notes |= gvisor.facts(engine, options.network)
     proxied = options.publish_on == "loopback" and options.userland_proxy
     if options.publish and (options.publish_by == "proxy" or proxied):
         notes["not honoured: limits of docker-proxy"] = "it carries this environment's traffic outside of all limits"
@@ -162,8 +162,8 @@ class Docker(Environment):
             return ready if refusal is None else replace(ready, caveat="images alone", detail=refusal.detail)
         if options.runtime == "runsc" and not (sandbox := gvisor.readiness()).ready:
             return sandbox
-        wanted = [options.network] if options.network in ("macvlan", "ipvlan", "overlay") else []
-        features = [*wanted, *(["encrypted"] if options.encrypted else [])]
+        kernel_networks = [options.network] if options.network in ("macvlan", "ipvlan", "overlay") else []
+        features = [*kernel_networks, *(["encrypted"] if options.encrypted else [])]
         for feature in features:
             if why := lacking(feature):
                 return Readiness(False, why, "use a kernel that has the feature, or leave this environment out")
@@ -183,8 +183,8 @@ class Docker(Environment):
             return None
         if options.parent in (links := interfaces()):
             return None
-        known = f"name one that it has: {', '.join(links)}"
-        return Readiness(False, f"parent: this machine has no network interface '{options.parent}'", known)
+        remedy = f"name one that it has: {', '.join(links)}"
+        return Readiness(False, f"parent: this machine has no network interface '{options.parent}'", remedy)
 
     def way_to_companions(self, options: Any) -> str:
         """As a second interface on their bridge; with the host's network as the host does."""
@@ -208,35 +208,35 @@ class Docker(Environment):
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
         """A container whose first process is our launcher."""
         host, settings = host_for(options, request)
-        made = engine_of(request.run, host, settings)
+        engine = engine_of(request.run, host, settings)
         with ExitStack() as stack:
-            attachment = _attach(stack, options, request, made)
+            attachment = _attach(stack, options, request, engine)
             with engine_errors(f"opening {request.name}"):
-                container = _container(stack, made, options, request, attachment)
+                container = _container(stack, engine, options, request, attachment)
                 if request.companions is not None and options.network != "host":
-                    made.client.networks.get(request.companions.network).connect(container)
-                attached = _start(made, container, options, attachment)
-                addresses = _addresses(container, options, request, made, attachment)
-            notes = partial(notes_of, options, request, made)
-            why, variables = why_lost(made, container, attached), environment_of(request.run.id)
+                    engine.client.networks.get(request.companions.network).connect(container)
+                attached = _start(engine, container, options, attachment)
+                addresses = _addresses(container, options, request, engine, attachment)
+            notes = partial(notes_of, options, request, engine)
+            why, variables = why_lost(engine, container, attached), environment_of(request.run.id)
             launcher = stack.enter_context(Launcher(attached, request.name, why, variables))
             launcher.tells_use = options.runtime != "runsc"
-            site = DockerSite(request, made, container, addresses, notes, launcher)
+            site = DockerSite(request, engine, container, addresses, notes, launcher)
             site.reached = request.reached if options.publish else {}
             if options.runtime == "runsc" and options.network == "host":
-                site.listening = gvisor.listening_outside(made.host, site.pid)
+                site.listening = gvisor.listening_outside(engine.host, site.pid)
             yield site
 
 
-def _attach(stack: ExitStack, options: DockerOptions, request: SiteRequest, made: Engine) -> Attachment:
-    run, host = request.run, made.host
+def _attach(stack: ExitStack, options: DockerOptions, request: SiteRequest, engine: Engine) -> ContainerAttachment:
+    run, host = request.run, engine.host
     if options.network in ("none", "host"):
-        return Attachment(options.network)
+        return ContainerAttachment(options.network)
     if options.network == "overlay":
         swarm = run.share("swarm", lambda: Swarm.formed(run))
-        swarm.join(made)
+        swarm.join(engine)
         name = swarm.network(request.environment, encrypted=options.encrypted, subnet=options.subnet)
-        return Attachment(name, start=partial(swarm.start, made, name))
+        return ContainerAttachment(name, start=partial(swarm.start, engine, name))
     parent = options.parent or host.interface
     fixed = options.addresses.get("client" if request.role == "client" else "server")
     disposable = host.capabilities.disposable
@@ -247,20 +247,20 @@ def _attach(stack: ExitStack, options: DockerOptions, request: SiteRequest, made
         mode = "bridge" if driver == "macvlan" else options.ipvlan_mode
         network = run.share(
             f"{driver} {mode} {host.name} {parent} {options.subnet} {options.gateway}",
-            lambda: networks.on_parent(made, run, driver, parent, options.subnet, options.gateway, mode),
+            lambda: networks.on_parent(engine, run, driver, parent, options.subnet, options.gateway, mode),
         )
-        return Attachment(network.name, fixed, network)
+        return ContainerAttachment(network.name, fixed, network)
     if options.attach:
-        network = run.share(f"bridged {host.name}", lambda: networks.attached_bridge(made, run, parent))
-        return Attachment(network.name, fixed, network)
+        network = run.share(f"bridged {host.name}", lambda: networks.attached_bridge(engine, run, parent))
+        return ContainerAttachment(network.name, fixed, network)
     if options.publish:
         if request.beside:
-            return Attachment(network_name(run, request.beside))
-        network = stack.enter_context(networks.bridge(made, run, request.name))
+            return ContainerAttachment(network_name(run, request.beside))
+        network = stack.enter_context(networks.bridge(engine, run, request.name))
     else:  # both roles are on one bridge: Docker lets nothing pass between two
         key = f"bridge {host.name} {request.environment}"
-        network = run.share(key, lambda: networks.bridge(made, run, request.name))
-    return Attachment(network.name, None, network, _ports(options, request, host, network))
+        network = run.share(key, lambda: networks.bridge(engine, run, request.name))
+    return ContainerAttachment(network.name, None, network, _ports(options, request, host, network))
 
 
 def _ports(options: DockerOptions, request: SiteRequest, host: Host, network: Any) -> dict[str, tuple[str, int]]:
@@ -276,45 +276,45 @@ def _published_on(options: DockerOptions, request: SiteRequest, host: Host, netw
 
 
 def _container(
-    stack: ExitStack, made: Engine, options: DockerOptions, request: SiteRequest, attachment: Attachment
+    stack: ExitStack, engine: Engine, options: DockerOptions, request: SiteRequest, attachment: ContainerAttachment
 ) -> Any:
     limits = request.limits
-    mount = stack.enter_context(_storage(made, request)) if request.storage is not None else None
+    mount = stack.enter_context(_storage(engine, request)) if request.storage is not None else None
     volumes = {mount.source: {"bind": DATA, "mode": "rw"}} if mount is not None and mount.source else {}
     if request.userland.layered:
-        folder = stack.enter_context(layered_folder(made, request.run, request.name, request.userland))
+        folder = stack.enter_context(layered_folder(engine, request.run, request.name, request.userland))
         volumes[folder] = {"bind": request.userland.layered, "mode": "rw"}
     mounts = shared_root.binds(request.userland, {each["bind"] for each in volumes.values()})
-    container = made.client.containers.create(
-        made.image(request.userland),
+    container = engine.client.containers.create(
+        engine.image(request.userland),
         [],
         entrypoint=[LAUNCHER],
         stdin_open=True,
         log_config={"type": "none"},
-        runtime=gvisor.runtime(made, options.network) if options.runtime == "runsc" else None,
+        runtime=gvisor.runtime(engine, options.network) if options.runtime == "runsc" else None,
         healthcheck={"test": ["NONE"]},  # of an image that has one
         name=f"weighbridge-{request.run.id}-{request.name}",
         hostname=None if options.network == "host" else request.name[:63],  # the host's, which the host can resolve
-        labels=made.labels,
+        labels=engine.labels,
         network=attachment.network,
-        networking_config=_fixed(made, attachment),
+        networking_config=_fixed(engine, attachment),
         ports=attachment.ports,
         read_only=mount is None or mount.way != "layer",
         volumes=volumes,
         mounts=mounts,
-        security_opt=_security(options, made.host, request.userland, [*mounts, *volumes]),
+        security_opt=_security(options, engine.host, request.userland, [*mounts, *volumes]),
         tmpfs={"/tmp": "mode=1777,exec", "/run": "mode=1777,exec"},  # noqa: S108 - folders of the container
-        cgroup_parent=made.cgroup_parent,
+        cgroup_parent=engine.cgroup_parent,
         cpu_quota=limits.cpu_quota_us,
         cpu_period=limits.cpu_period_us if limits.cpus is not None else None,
         mem_limit=limits.memory,
         memswap_limit=-1 if limits.memory is not None else None,  # as in a control group: swap is not limited
         cpuset_cpus=limits.cpuset,
         environment=environment_of(request.run.id),
-        **process_options(made, request.userland),
+        **process_options(engine, request.userland),
         extra_hosts=dict(request.companions.addresses) if request.companions else None,
     )
-    if not made.disposable or request.beside:  # an engine of ours takes the run's own with it
+    if not engine.disposable or request.beside:  # an engine of ours takes the run's own with it
         stack.callback(quietly, container.remove, force=True, v=True)
     return container
 
@@ -328,38 +328,38 @@ def _security(options: DockerOptions, host: Host, userland: Userland, mounted: S
     return [*seccomp, *no_new, *selinux.security_options(host.read, files_of_host=files_of_host)]
 
 
-def _start(made: Engine, container: Any, options: DockerOptions, attachment: Attachment) -> Attached:
+def _start(engine: Engine, container: Any, options: DockerOptions, attachment: ContainerAttachment) -> Attached:
     attached = attachment.start(container)
     container.reload()
-    must_be_there(made, container)
-    disposable = made.host.capabilities.disposable
+    must_be_there(engine, container)
+    disposable = engine.host.capabilities.disposable
     if disposable is not None and options.network not in ("none", "host"):
         disposable.keep_offloads(int(container.attrs["State"]["Pid"]))
     return attached
 
 
-def _storage(made: Engine, request: SiteRequest) -> AbstractContextManager[Mount]:
+def _storage(engine: Engine, request: SiteRequest) -> AbstractContextManager[Mount]:
     assert request.storage is not None
-    return request.storage.open(MountRequest(request.run, made.host, request.name, made))
+    return request.storage.open(MountRequest(request.run, engine.host, request.name, engine))
 
 
-def _fixed(made: Engine, attachment: Attachment) -> dict[str, Any] | None:
+def _fixed(engine: Engine, attachment: ContainerAttachment) -> dict[str, Any] | None:
     """The address that a container must have in its network; the engines of two hosts do not know of each other's."""
     if attachment.ip is None:
         return None
-    return {attachment.network: made.client.api.create_endpoint_config(ipv4_address=attachment.ip)}
+    return {attachment.network: engine.client.api.create_endpoint_config(ipv4_address=attachment.ip)}
 
 
 def _addresses(
-    container: Any, options: DockerOptions, request: SiteRequest, made: Engine, attachment: Attachment
+    container: Any, options: DockerOptions, request: SiteRequest, engine: Engine, attachment: ContainerAttachment
 ) -> tuple[str, str]:
     """Where the other role reaches the container, and where its servers bind."""
     if attachment.network in ("none", "host"):
-        return (made.host.address,) * 2 if request.apart and options.network == "host" else ("127.0.0.1",) * 2
+        return (engine.host.address,) * 2 if request.apart and options.network == "host" else ("127.0.0.1",) * 2
     own = str(container.attrs["NetworkSettings"]["Networks"][attachment.network]["IPAddress"])
     if not options.publish or request.role == "client" or request.beside:
         return own, own
-    return _published_on(options, request, made.host, attachment.own), "0.0.0.0"  # noqa: S104
+    return _published_on(options, request, engine.host, attachment.own), "0.0.0.0"  # noqa: S104
 
 
 PLUGIN = Docker()

@@ -100,8 +100,8 @@ def _addresses(options: Any) -> Iterator[str]:
     for name, address in named.items():
         if address and not _is_in(address, subnet):
             yield f"{name}: {address} is no address of the subnet {subnet}"
-    given = [address for address in named.values() if address]
-    if len(set(given)) < len(given):
+    addresses = [address for address in named.values() if address]
+    if len(set(addresses)) < len(addresses):
         yield "gateway and addresses must differ: nobody would notice that two have the same"
 
 

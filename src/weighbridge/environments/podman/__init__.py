@@ -96,53 +96,53 @@ class PodmanEnvironment(Environment):
         if request.host.capabilities.disposable is not None:
             purpose = "podman-rootless" if options.rootless else "podman"
             request = replace(request, host=request.host.dedicated_host(purpose))
-        made = podman_of(request.run, request.host, rootless=options.rootless, layered=request.userland.layered)
+        podman = podman_of(request.run, request.host, rootless=options.rootless, layered=request.userland.layered)
         with ExitStack() as stack:
             group, refused = _group(request, rootless=options.rootless)
             if group:
                 stack.callback(group.remove)
                 stack.callback(group.kill)
-            network = _bridge(made, options, request) if options.joined == "bridge" else {}
+            network = _bridge(podman, options, request) if options.joined == "bridge" else {}
             gateway = str(network["subnets"][0]["gateway"]) if network else ""
             name = f"weighbridge-{request.name}"
-            made.must(
-                f"making {name}", "create", *_words(stack, made, options, request, group, network, gateway, name)
+            podman.must(
+                f"making {name}", "create", *_words(stack, podman, options, request, group, network, gateway, name)
             )
-            stack.callback(made.ask, "rm", "--force", "--time", "0", name)
-            process, stream = made.attach(name)
+            stack.callback(podman.ask, "rm", "--force", "--time", "0", name)
+            process, stream = podman.attach(name)
             stack.callback(process.stop)
 
             def why() -> str:
                 process.wait(0.2)
-                said = process.stop().stderr.decode(errors="replace").strip()
-                return said.splitlines()[-1] if said else "the container ended"
+                stderr = process.stop().stderr.decode(errors="replace").strip()
+                return stderr.splitlines()[-1] if stderr else "the container ended"
 
             launcher = stack.enter_context(Launcher(stream, request.name, why, environment_of(request.run.id)))
-            state = made.inspect(name)
+            state = podman.inspect(name)
             pid = int(state["State"]["Pid"])
             if group and options.rootless:
-                made.move(pid, group)
+                podman.move(pid, group)
             own = _own_address(state)
             notes = _notes(options, request)
-            if _without_network(made, options):
+            if _without_network(podman, options):
                 forwarded = _forwarded(options, request)
-                stack.enter_context(connected_by_pasta(made, pid, forwarded))
-                notes["pasta"] = f"connected by Weighbridge: podman {made.version} cannot"
+                stack.enter_context(connected_by_pasta(podman, pid, forwarded))
+                notes["pasta"] = f"connected by Weighbridge: podman {podman.version} cannot"
             addresses = _addresses(options, request, own, gateway)
-            site = PodmanSite(request, made, launcher, addresses, pid, group, options.joined != "host")
+            site = PodmanSite(request, podman, launcher, addresses, pid, group, options.joined != "host")
             site.reached = request.reached if options.publish else {}
             site.notes |= notes | {f"not honoured: {limit}": reason for limit, reason in refused.items()}
             stack.callback(site.thaw)  # frozen, its launcher would not hear that it is to end
             yield site
 
 
-def _bridge(made: Podman, options: PodmanOptions, request: SiteRequest) -> Mapping[str, Any]:
+def _bridge(podman: Podman, options: PodmanOptions, request: SiteRequest) -> Mapping[str, Any]:
     """The bridge that both roles of an environment are on; with ``publish`` each has its own, and a port leads there.
 
     It stays until the run's end, and a site that is opened beside another one joins that one's.
     """
     whose = (request.beside or request.name) if options.publish else request.environment
-    return request.run.share(f"podman bridge {request.host.name} {whose}", made.bridge)
+    return request.run.share(f"podman bridge {request.host.name} {whose}", podman.bridge)
 
 
 def _group(request: SiteRequest, *, rootless: bool) -> tuple[Group | None, Mapping[str, str]]:
@@ -151,14 +151,14 @@ def _group(request: SiteRequest, *, rootless: bool) -> tuple[Group | None, Mappi
     try:
         group = request.host.group(request.name)
     except Unavailable as error:
-        asked = {"cpus": limits.cpus, "memory": limits.memory, "pin": limits.cpuset}
-        return None, {what: str(error) for what, value in asked.items() if value is not None}
+        limit_values = {"cpus": limits.cpus, "memory": limits.memory, "pin": limits.cpuset}
+        return None, {what: str(error) for what, value in limit_values.items() if value is not None}
     return group, group.limit(limits) if rootless else {}
 
 
 def _words(
     stack: ExitStack,
-    made: Podman,
+    podman: Podman,
     options: PodmanOptions,
     request: SiteRequest,
     group: Group | None,
@@ -169,7 +169,7 @@ def _words(
     """The arguments of ``podman create``."""
     mount = stack.enter_context(_storage(request)) if request.storage is not None else None
     words = ["--interactive", "--name", name, "--label", f"{LABEL}={request.run.id}", "--pull", "never"]
-    words += ["--entrypoint", f'["{LAUNCHER}"]', "--volume", f"{made.launcher}:{LAUNCHER}:ro"]
+    words += ["--entrypoint", f'["{LAUNCHER}"]', "--volume", f"{podman.launcher}:{LAUNCHER}:ro"]
     words += ["--log-driver", "none", "--no-healthcheck", "--http-proxy=false", "--systemd=false"]
     words += ["--no-hosts", "--pids-limit", "-1"]
     for limit, most in (("nofile", most_open_files()), ("nproc", most_processes())):
@@ -181,22 +181,22 @@ def _words(
     if mount is None or mount.way != "layer":
         words += ["--read-only", "--read-only-tmpfs=false"]
     if mount is not None and mount.source:
-        words += ["--volume", f"{made.put_folder(mount.source, f'data-{request.name}')}:{DATA}"]
+        words += ["--volume", f"{podman.put_folder(mount.source, f'data-{request.name}')}:{DATA}"]
     if options.seccomp == "unconfined":
         words += ["--security-opt", "seccomp=unconfined"]
     for option in _labels(request.host):
         words += ["--security-opt", option]
     if options.joined != "host":
         words += ["--hostname", request.name[:63]]
-    words += root_words(stack, made, request)
+    words += root_words(stack, podman, request)
     if group and not options.rootless:
         words += ["--cgroups=no-conmon", "--cgroup-parent", f"/{TOP}/{request.run.id}/{request.name}"]
         words += _limits(request)
-    joined = "none" if _without_network(made, options) else str(network.get("name", options.joined))
+    joined = "none" if _without_network(podman, options) else str(network.get("name", options.joined))
     words += ["--network", joined, *(() if joined == "none" else ("--dns", "none"))]
-    if options.publish and not _without_network(made, options):
+    if options.publish and not _without_network(podman, options):
         words += _ports(options, request, gateway)
-    return [*words, made.image(request.userland)]
+    return [*words, podman.image(request.userland)]
 
 
 def _labels(host: Host) -> list[str]:
@@ -220,9 +220,9 @@ def _limits(request: SiteRequest) -> list[str]:
     return words
 
 
-def _without_network(made: Podman, options: PodmanOptions) -> bool:
+def _without_network(podman: Podman, options: PodmanOptions) -> bool:
     """Whether podman makes it without a network, because pasta is started by us."""
-    return options.joined == "pasta" and not knows_pasta(made.version)
+    return options.joined == "pasta" and not knows_pasta(podman.version)
 
 
 def _ports(options: PodmanOptions, request: SiteRequest, gateway: str) -> list[str]:

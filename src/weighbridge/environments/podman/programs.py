@@ -49,8 +49,8 @@ def readiness(options: Any | None) -> Readiness:
         return Readiness(False, f"podman lacks {' and '.join(missing)}", install_here(missing))
     if rootless and (refusal := _rootless(root, network)) is not None:
         return refusal
-    told = ".".join(str(number) for number in version())
-    return Readiness(True, f"podman {told}, {runtime()}")
+    version_text = ".".join(str(number) for number in version())
+    return Readiness(True, f"podman {version_text}, {runtime()}")
 
 
 def _rootless(root: bool, network: str) -> Readiness | None:
@@ -66,11 +66,11 @@ def _rootless(root: bool, network: str) -> Readiness | None:
     return None
 
 
-def knows_pasta(told: str) -> bool:
+def knows_pasta(version_text: str) -> bool:
     """Whether podman of the version that it tells connects containers by pasta itself, as it does from 4.4 on."""
-    return _numbers_in(told)[:2] >= _KNOWS_PASTA
+    return _numbers_in(version_text)[:2] >= _KNOWS_PASTA
 
 
 def _numbers_in(text: str) -> tuple[int, ...]:
-    found = re.search(r"(\d+)\.(\d+)\.(\d+)", text)
-    return tuple(int(number) for number in found.groups()) if found else ()
+    match = re.search(r"(\d+)\.(\d+)\.(\d+)", text)
+    return tuple(int(number) for number in match.groups()) if match else ()

@@ -20,7 +20,7 @@ def unmet(needs: Needs, *, rootless: bool) -> Readiness | None:
     return Readiness(False, why, "use docker, or an image (--image)")
 
 
-def root_words(stack: ExitStack, made: Podman, request: SiteRequest) -> list[str]:
+def root_words(stack: ExitStack, podman: Podman, request: SiteRequest) -> list[str]:
     """Return the arguments of ``podman create`` that give a container this machine's files; none of a built userland.
 
     Each mount is bound with those below it, which a user cannot leave out (mount_namespaces(7)), and those are bound
@@ -30,23 +30,25 @@ def root_words(stack: ExitStack, made: Podman, request: SiteRequest) -> list[str
     if not userland.of_this_machine:
         return []
     words = ["--userns", "keep-id", "--user", f"{os.geteuid()}:{os.getegid()}"]
-    words += ["--group-add", "keep-groups"] if made.runtime == "crun" else []
+    words += ["--group-add", "keep-groups"] if podman.runtime == "crun" else []
     for path in dict.fromkeys(bound(userland.root)):
         if {*str(path)} & {*',"'}:
             raise Unavailable(f"podman takes no mount with a comma or a quote in its path: {path}")
         words += ["--mount", f"type=bind,src={path},dst={path},ro=true"]
-    return words + (_layer(stack, made, request, Path(userland.layered)) if userland.layered else [])
+    return words + (_layer(stack, podman, request, Path(userland.layered)) if userland.layered else [])
 
 
-def _layer(stack: ExitStack, made: Podman, request: SiteRequest, folder: Path) -> list[str]:
+def _layer(stack: ExitStack, podman: Podman, request: SiteRequest, folder: Path) -> list[str]:
     """A layer in memory over a folder, which stays as it is."""
-    here = memory_of(request.run.id, request.name)
+    layer_folder = memory_of(request.run.id, request.name)
     try:
-        here.mkdir(mode=0o700)
+        layer_folder.mkdir(mode=0o700)
     except OSError as error:
-        raise Unavailable(f"{here}, a folder in memory, cannot be made: {error.strerror}") from None
-    stack.callback(made.ask, "unshare", "rm", "-rf", str(here))  # the kernel's own folder in it is a subordinate id's
+        raise Unavailable(f"{layer_folder}, a folder in memory, cannot be made: {error.strerror}") from None
+    stack.callback(
+        podman.ask, "unshare", "rm", "-rf", str(layer_folder)
+    )  # the kernel's own folder in it is a subordinate id's
     for name in ("upper", "work"):
-        (here / name).mkdir()
-    (here / "upper").chmod(folder.stat().st_mode & 0o7777)
-    return ["--volume", f"{folder}:{folder}:O,upperdir={here}/upper,workdir={here}/work"]
+        (layer_folder / name).mkdir()
+    (layer_folder / "upper").chmod(folder.stat().st_mode & 0o7777)
+    return ["--volume", f"{folder}:{folder}:O,upperdir={layer_folder}/upper,workdir={layer_folder}/work"]

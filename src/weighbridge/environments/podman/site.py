@@ -24,17 +24,17 @@ class PodmanSite(GroupedSite):
     def __init__(
         self,
         request: SiteRequest,
-        made: Podman,
+        podman: Podman,
         launcher: Launcher,
         addresses: tuple[str, str],
         pid: int,
         group: Group | None,
         own_network: bool,
     ) -> None:
-        super().__init__(request.name, made.host, launcher, addresses, group)
+        super().__init__(request.name, podman.host, launcher, addresses, group)
         self.notes: dict[str, str] = {}
         self.pid = pid
-        self._made = made
+        self._podman = podman
         self._own_network = own_network
         self._userland = request.userland
 
@@ -50,17 +50,17 @@ class PodmanSite(GroupedSite):
     def _runs_as(self) -> str:
         if self._userland.of_this_machine:
             return IN_NAMESPACE
-        return "root of a user namespace" if self._made.rootless else "root"
+        return "root of a user namespace" if self._podman.rootless else "root"
 
     def facts(self) -> Mapping[str, str]:
         """Podman, its runtime, the network and the userland."""
-        made = self._made
+        podman = self._podman
         return {
             "userland": self._userland.digest,
             "user": self._userland.process.user(self._runs_as()),
-            "podman": f"{made.version} ({'rootless' if made.rootless else 'rootful'})",
-            "storage driver": made.storage_driver,
-            "runtime": made.runtime,
+            "podman": f"{podman.version} ({'rootless' if podman.rootless else 'rootful'})",
+            "storage driver": podman.storage_driver,
+            "runtime": podman.runtime,
             "transport": "podman start --attach, which stays, outside of the site's limits: "
             "8 to 9 MiB of density's memory_per_site",
             "host": self.host.name,
@@ -71,7 +71,7 @@ class PodmanSite(GroupedSite):
 
 
 @contextmanager
-def connected_by_pasta(made: Podman, pid: int, forwarded: Mapping[str, list[str]]) -> Iterator[None]:
+def connected_by_pasta(podman: Podman, pid: int, forwarded: Mapping[str, list[str]]) -> Iterator[None]:
     """Connect a container that has no network by pasta, with the options that podman gives it from 4.4 on.
 
     ``forwarded``: by transport what is forwarded to the container ("127.0.0.1/5201"). Raises Unavailable.
@@ -90,10 +90,10 @@ def connected_by_pasta(made: Podman, pid: int, forwarded: Mapping[str, list[str]
     for transport, ports in forwarded.items():
         for port in ports or ["none"]:
             words += [f"--{transport}-ports", port]
-    pasta = made.start_beside(*words, str(pid))
+    pasta = podman.start_beside(*words, str(pid))
     try:
         deadline = time.monotonic() + _CONNECTED_S
-        while len(counters.interfaces(made.host.read(f"/proc/{pid}/net/dev").decode())) < _WITH_LOOPBACK:
+        while len(counters.interfaces(podman.host.read(f"/proc/{pid}/net/dev").decode())) < _WITH_LOOPBACK:
             if pasta.wait(0.02) or time.monotonic() > deadline:
                 raise Unavailable(f"pasta does not connect the container: {pasta.stop().last_words}")
         yield

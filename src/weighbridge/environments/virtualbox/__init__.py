@@ -12,7 +12,7 @@ from pydantic import Field
 from weighbridge.engines.network_problems import network_problems
 from weighbridge.engines.virtualbox import FOLDERS, VirtualBoxTraces
 from weighbridge.environments.virtualbox import commands
-from weighbridge.environments.virtualbox.commands import DISK_DRIVERS, NICS, Disk, Nic, VirtualMachine
+from weighbridge.environments.virtualbox.commands import DISK_DRIVERS, NICS, DiskDescriptor, Nic, VirtualMachine
 from weighbridge.environments.virtualbox.network import attachment
 from weighbridge.environments.virtualbox.site import VirtualBox, facts_of, first_words, launcher_in, machine_of
 from weighbridge.errors import Unavailable
@@ -67,20 +67,20 @@ class Virtualbox(Environment):
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         """What its networks do not reach, and hosts that are no machines of ours."""
-        found, both = [], "client" in needs.inside
+        problems, both = [], "client" in needs.inside
         if not all(host.here for host in needs.hosts.values()):
-            found.append("its disk is made on this machine: put its roles on local, testbed or guest hosts")
-        found += memory_problems(needs)
-        found += network_problems(options, needs, hosts="testbed hosts", otherwise=", or network: nat")
+            problems.append("its disk is made on this machine: put its roles on local, testbed or guest hosts")
+        problems += memory_problems(needs)
+        problems += network_problems(options, needs, hosts="testbed hosts", otherwise=", or network: nat")
         if needs.network and needs.apart and options.network in ("internal", "host-only"):
-            found.append(f"network: {options.network} cannot be reached from another host")
+            problems.append(f"network: {options.network} cannot be reached from another host")
         if needs.network and options.network == "internal" and not both:
-            found.append("network: internal joins machines alone: put the client inside, too")
+            problems.append("network: internal joins machines alone: put the client inside, too")
         if needs.network and options.network == "nat" and both:
-            found.append("network: nat takes connections from outside only: put the client outside of it")
+            problems.append("network: nat takes connections from outside only: put the client outside of it")
         if needs.server_calls_client and options.network == "nat":
-            found.append("a forwarded port carries connections to the server only; a workload needs both ways")
-        return found
+            problems.append("a forwarded port carries connections to the server only; a workload needs both ways")
+        return problems
 
     def readiness(self, options: Any | None = None) -> Readiness:
         """Whether VirtualBox is installed and its kernel module loaded, and the boot medium can be made."""
@@ -144,21 +144,21 @@ class Virtualbox(Environment):
                 site.thaw()
 
 
-def _disks(request: SiteRequest, folder: Path, stack: ExitStack) -> Iterator[Disk]:
+def _disks(request: SiteRequest, folder: Path, stack: ExitStack) -> Iterator[DiskDescriptor]:
     """The userland, and where the site has data a disk of its own for them, in a folder of the host's disk."""
     image = disk.ensure(request.userland, request.run.cache, request.run.say)
     place = disk.place_on(request.host, image)
-    yield _described(request, folder / "root.vmdk", place, image.stat().st_size, kept=True)
+    yield _described(request, folder / "root.vmdk", place, image.stat().st_size, immutable=True)
     if data := data_disk.of_site(request, stack):
-        yield _described(request, folder / "data.vmdk", data, data_disk.SIZE, kept=False)
+        yield _described(request, folder / "data.vmdk", data, data_disk.SIZE, immutable=False)
 
 
-def _described(request: SiteRequest, file: Path, place: str, size: int, *, kept: bool) -> Disk:
+def _described(request: SiteRequest, file: Path, place: str, size: int, *, immutable: bool) -> DiskDescriptor:
     text = commands.descriptor(place, size, str(uuid4())).encode()
-    done = request.host.run(Command(("tee", str(file)), 20, stdin=text))
-    if done.returncode != 0:
-        raise Unavailable(f"host {request.host.name}: {done.last_words}")
-    return Disk(str(file), kept)
+    completed = request.host.run(Command(("tee", str(file)), 20, stdin=text))
+    if completed.returncode != 0:
+        raise Unavailable(f"host {request.host.name}: {completed.last_words}")
+    return DiskDescriptor(str(file), immutable)
 
 
 PLUGIN = Virtualbox()

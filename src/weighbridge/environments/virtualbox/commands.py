@@ -40,11 +40,11 @@ class Attachment:
 
 
 @dataclass(frozen=True, slots=True)
-class Disk:
-    """A descriptor of an image; ``kept``: nothing is written to it, but beside it."""
+class DiskDescriptor:
+    """A descriptor of an image; ``immutable``: nothing is written to it, but beside it."""
 
     descriptor: str
-    kept: bool
+    immutable: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ class VirtualMachine:
     cpus: int
     memory: int
     medium: str
-    disks: tuple[Disk, ...]
+    disks: tuple[DiskDescriptor, ...]
     port: str
     """The socket at the other end of its first serial port; ``console`` is the file of the second one."""
     console: str
@@ -114,7 +114,7 @@ def creation(machine: VirtualMachine) -> tuple[Words, ...]:
         *(
             (
                 *attach, "--port", port, "--device", device, "--type", "hdd", "--medium", disk.descriptor,
-                "--mtype", "immutable" if disk.kept else "normal",
+                "--mtype", "immutable" if disk.immutable else "normal",
             )
             for (port, device), disk in zip(_PLACES, machine.disks, strict=False)
         ),

@@ -36,8 +36,8 @@ def attachment(options: Any, request: SiteRequest, box: VirtualBox) -> tuple[Att
     if options.network == "nat":
         outside = request.host.address if request.apart else "127.0.0.1"
         return commands.translated(outside, request.ports), outside
-    made = _ON[options.network](options, request, box)
-    return made, made.own
+    machine_attachment = _ON[options.network](options, request, box)
+    return machine_attachment, machine_attachment.own
 
 
 def _bridged(options: Any, request: SiteRequest, _: VirtualBox) -> Attachment:

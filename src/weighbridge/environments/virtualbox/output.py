@@ -14,35 +14,35 @@ _MADE = re.compile(r"^(?:0%\S*)?Interface '(vboxnet\d{1,3})' was successfully cr
 def complaint(stderr: bytes) -> str:
     """Why one of its programs failed, in one line; empty where it said nothing."""
     lines = [line.strip() for line in stderr.decode(errors="replace").splitlines() if _PREFIX.match(line)]
-    said = [_PREFIX.sub("", line) for line in lines]
-    reasons = [line for line in said if line and not line.startswith(_NO_REASON)]
+    messages = [_PREFIX.sub("", line) for line in lines]
+    reasons = [line for line in messages if line and not line.startswith(_NO_REASON)]
     return ": ".join(reasons[:_REASONS])[:_LENGTH]
 
 
 def pairs(text: str) -> Mapping[str, str]:
     """Give what ``showvminfo --machinereadable`` tells, as far as it is printed."""
-    found = (_PAIR.match(line) for line in text.splitlines())
-    return {pair[1]: pair[3] if pair[2] is None else pair[2] for pair in found if pair}
+    matches = (_PAIR.match(line) for line in text.splitlines())
+    return {pair[1]: pair[3] if pair[2] is None else pair[2] for pair in matches if pair}
 
 
 def state(text: str) -> str:
     """What a machine is doing: "running", "poweroff", "aborted". ValueError where that is not told."""
-    if not (told := pairs(text).get("VMState")):
+    if not (machine_state := pairs(text).get("VMState")):
         raise ValueError("VBoxManage did not tell the state of the machine")
-    return told
+    return machine_state
 
 
 def version(text: str) -> tuple[int, int, int]:
     """Read what ``--version`` prints: ``7.2.22_Debianr175245``. ValueError where it is none."""
-    found = _VERSION.search(text)
-    if found is None:
+    match = _VERSION.search(text)
+    if match is None:
         raise ValueError("VBoxManage did not tell its version")
-    return int(found[1]), int(found[2]), int(found[3])
+    return int(match[1]), int(match[2]), int(match[3])
 
 
 def made_link(text: str) -> str:
     """Read which link ``hostonlyif create`` has made. ValueError where it told none."""
-    found = _MADE.search(text)
-    if found is None:
+    match = _MADE.search(text)
+    if match is None:
         raise ValueError("VBoxManage did not tell which link it has made")
-    return found[1]
+    return match[1]

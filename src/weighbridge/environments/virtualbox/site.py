@@ -48,15 +48,15 @@ class VirtualBox:
         self.version = self._version()
 
     def _version(self) -> str:
-        said = self.must("--version")
+        version_text = self.must("--version")
         try:
-            found = output.version(said)
+            version_number = output.version(version_text)
         except ValueError as error:
             raise Unavailable(f"host {self.host.name}: {error}") from error
-        if found < _LOWEST:
+        if version_number < _LOWEST:
             lowest = f"{_LOWEST[0]}.{_LOWEST[1]}"
-            raise Unavailable(f"host {self.host.name} has VirtualBox {said.strip()}, but {lowest} is needed")
-        return said.strip()
+            raise Unavailable(f"host {self.host.name} has VirtualBox {version_text.strip()}, but {lowest} is needed")
+        return version_text.strip()
 
     def command(self, program: str, *words: str) -> Command:
         """One of its programs, in the site's control group, so that what it starts by itself is in there, too."""
@@ -72,15 +72,15 @@ class VirtualBox:
 
         Its service ends where nobody asks it for five seconds, and one that is ending answers nobody.
         """
-        done = self.ask(*words)
+        completed = self.ask(*words)
         for _ in range(_TRIES):
-            if done.returncode == 0 or _NO_SERVICE not in done.stderr:
+            if completed.returncode == 0 or _NO_SERVICE not in completed.stderr:
                 break
-            done = self.ask(*words)
-        if done.returncode != 0:
-            what = output.complaint(done.stderr) or done.last_words
+            completed = self.ask(*words)
+        if completed.returncode != 0:
+            what = output.complaint(completed.stderr) or completed.last_words
             raise Unavailable(f"host {self.host.name}: VBoxManage {words[0]}: {what}")
-        return done.text
+        return completed.text
 
     def state(self, name: str) -> str:
         """What it says that a machine is doing: "running", "poweroff", ...; "not known" where it says nothing."""
@@ -116,9 +116,9 @@ def machine_of(box: VirtualBox, machine: VirtualMachine) -> Iterator[None]:
 
 @contextmanager
 def launcher_in(
-    box: VirtualBox, machine: VirtualMachine, request: SiteRequest, told: tuple[str, ...]
+    box: VirtualBox, machine: VirtualMachine, request: SiteRequest, init_arguments: tuple[str, ...]
 ) -> Iterator[Launcher]:
-    """Start a machine, tell its first process what is ``told``, and give its launcher; at the end it is switched off.
+    """Start a machine, give its first process ``init_arguments``, and yield its launcher; at the end switch it off.
 
     Raises Unavailable with how far it got.
     """
@@ -129,20 +129,20 @@ def launcher_in(
     def ended() -> str | None:
         if not hypervisor.wait(_TOGETHER_S):
             return None
-        said = hypervisor.stop()
-        told = output.complaint(said.stderr) or _console(host, machine) or said.last_words
-        return f"VirtualBox ended its machine: {told}"
+        completed = hypervisor.stop()
+        reason = output.complaint(completed.stderr) or _console(host, machine) or completed.last_words
+        return f"VirtualBox ended its machine: {reason}"
 
     def why() -> str:
         return ended() or f"its machine does not answer, {how_far()}"
 
     def how_far() -> str:
-        said = f"on its console: {_console(host, machine) or 'nothing'}"
-        return f"but VirtualBox says that it is {box.state(machine.name)}; {said}"
+        console_words = f"on its console: {_console(host, machine) or 'nothing'}"
+        return f"but VirtualBox says that it is {box.state(machine.name)}; {console_words}"
 
     try:
         try:
-            serial.tell(stream, told, READY_S, ended)
+            serial.tell(stream, init_arguments, READY_S, ended)
         except Unavailable as error:
             raise Unavailable(f"{request.name}: {error}{'' if ended() else f', {how_far()}'}") from error
         with Launcher(stream, request.name, why, environment_of(run.id), READY_S) as launcher:

@@ -16,8 +16,8 @@ from weighbridge.environments.xen import console
 from weighbridge.environments.xen.domain import (
     WORDS,
     Domain,
+    DomainInterface,
     DomainType,
-    Interface,
     info_of,
     is_ending,
     memory_of_xen,
@@ -127,12 +127,12 @@ class Xen(Environment):
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         """What its network does not reach, and hosts that no disk is brought to or that Xen's first domain is not."""
-        found = []
+        problems = []
         if not all(host.here and (host.own_kernel or host.this_machine) for host in needs.hosts.values()):
-            found.append(
+            problems.append(
                 "a host of it is Xen's first domain: put its roles on guest hosts ('hypervisor: xen') or local"
             )
-        return [*found, *memory_problems(needs), *network_problems(options, needs, hosts="guest hosts")]
+        return [*problems, *memory_problems(needs), *network_problems(options, needs, hosts="guest hosts")]
 
     def readiness(self, options: Any | None = None) -> Readiness:
         """Ready in Xen's first domain, where also the machine of an HVM domain can be emulated."""
@@ -186,15 +186,15 @@ def _require_xen(options: Any, host: Host) -> None:
 def _domain(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Domain, dict[str, str]]:
     run, host = request.run, request.host
     info = info_of(_xl(host, "info"))
-    made = kernel.ensure(run.cache, run.say)
+    guest_kernel = kernel.ensure(run.cache, run.say)
     root = disk.place_on(host, disk.ensure(request.userland, run.cache, run.say))
     data = data_disk.of_site(request, stack)
     cpus = cpus_of(request.limits, host)
     domain = Domain(
         name=name_of(run.id, next(run.share("numbers of domains", lambda: nullcontext(itertools.count(1))))),
         type=options.type,
-        kernel=host.program(made.compressed if options.type == "hvm" else made.image),
-        ramdisk=host.program(ramdisk.ensure(made, run.cache, run.say)),
+        kernel=host.program(guest_kernel.compressed if options.type == "hvm" else guest_kernel.image),
+        ramdisk=host.program(ramdisk.ensure(guest_kernel, run.cache, run.say)),
         vcpus=cpus,
         memory=memory_of(request.limits),
         disks=(root, data) if data else (root,),
@@ -212,7 +212,7 @@ def _domain(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Domai
         "virtual CPUs": str(domain.vcpus),
         "memory": f"{domain.memory >> 20} MiB",
         "network": options.network,
-        "kernel package": made.version,
+        "kernel package": guest_kernel.version,
         "metered": "the domain's virtual CPUs; not what its drivers cost the host's own domain",
         "not metered: CPU time of all who worked": "the kernel of its host counts nothing of a domain, so that there "
         "is no cost in CPU time",
@@ -240,27 +240,27 @@ def _require_memory(domain: Domain, info: Mapping[str, str], host: Host) -> None
         )
 
 
-def _interface(options: Any, request: SiteRequest) -> Interface | None:
+def _interface(options: Any, request: SiteRequest) -> DomainInterface | None:
     if options.network == "none":
         return None
     bridge = bridge_for(request, attached=bool(options.attach))
     disposable = request.host.capabilities.disposable
     offloads = disposable is None or not options.attach or disposable.offloads
-    return Interface(bridge.next_port(), bridge, bridge.next_address(), offloads)
+    return DomainInterface(bridge.next_port(), bridge, bridge.next_address(), offloads)
 
 
 @contextmanager
 def _launcher(domain: Domain, request: SiteRequest) -> Iterator[Launcher]:
     host, run = request.host, request.run
-    text, begun = Path(console.__file__).read_text(), time.monotonic()
+    text, started_at = Path(console.__file__).read_text(), time.monotonic()
     argv = (*domain.creator, host.python, "-I", "-S", "-c", text, domain.name, domain.config())
     process, stream = host.talk(Command(argv))
 
     def why() -> str:
         ended = process.wait(_TOGETHER_S) or (is_ending(_listed(host), domain.name) and process.wait(_END_S))
-        said = reason_of(process.stop().stderr)
-        silent = f"does not answer, {time.monotonic() - begun:.0f} s after it was to be made"
-        return f"its domain {'ended' if ended else silent}{f': {said}' if said else ''}"
+        reason = reason_of(process.stop().stderr)
+        silent = f"does not answer, {time.monotonic() - started_at:.0f} s after it was to be made"
+        return f"its domain {'ended' if ended else silent}{f': {reason}' if reason else ''}"
 
     try:
         ready_s = EMULATED_READY_S if domain.emulated else READY_S
@@ -279,10 +279,10 @@ def _listed(host: Host) -> str:
 
 
 def _xl(host: Host, *words: str) -> str:
-    done = host.run(Command(("xl", *words), _ANSWER_S))
-    if done.returncode != 0:
-        raise Unavailable(f"host {host.name}: xl {words[0]}: {done.last_words}")
-    return done.text
+    completed = host.run(Command(("xl", *words), _ANSWER_S))
+    if completed.returncode != 0:
+        raise Unavailable(f"host {host.name}: xl {words[0]}: {completed.last_words}")
+    return completed.text
 
 
 PLUGIN = Xen()

@@ -44,12 +44,14 @@ class Console:
             self._tail = (self._tail + piece)[-_KEPT:]
             return b"", piece
         self._before += piece
-        text, found, stream = self._before.partition(FOLLOWS)
-        if found:
+        text, separator, stream = self._before.partition(FOLLOWS)
+        if separator:
             self._before, self._tail = None, stream
             return text, stream
-        held = len(self._before) - len(FOLLOWS)  # it may have begun there
-        self._before, text = (self._before[held:], self._before[:held]) if held > 0 else (self._before, b"")
+        text_length = len(self._before) - len(FOLLOWS)  # it may have begun there
+        self._before, text = (
+            (self._before[text_length:], self._before[:text_length]) if text_length > 0 else (self._before, b"")
+        )
         return text, b""
 
     def last_words(self) -> bytes:
@@ -64,21 +66,21 @@ def escaped(data: bytes) -> bytes:
     return data.replace(_SYSRQ, 2 * _SYSRQ)
 
 
-def _domain_of(said: IO[bytes]) -> str:
+def _domain_of(xl_stderr: IO[bytes]) -> str:
     """The domain's number, of which xl tells when it runs; empty where it ends before. All that it says is kept."""
-    for line in said:
+    for line in xl_stderr:
         _write(2, line)
-        if found := _RUNS.search(line):
-            return found[1].decode()
+        if match := _RUNS.search(line):
+            return match[1].decode()
     return ""
 
 
 def _terminal(domain: str) -> int | None:
     """The domain's console, as soon as it has one; None where there is no such domain any more."""
     for _ in range(_TRIES):
-        asked = ("xenstore-read", f"/local/domain/{domain}/console/tty")
+        query = ("xenstore-read", f"/local/domain/{domain}/console/tty")
         path = (
-            subprocess.run(asked, stdin=subprocess.DEVNULL, capture_output=True, check=False).stdout.decode().strip()
+            subprocess.run(query, stdin=subprocess.DEVNULL, capture_output=True, check=False).stdout.decode().strip()
         )
         with contextlib.suppress(OSError, termios.error):
             console = os.open(path, os.O_RDWR | os.O_NOCTTY)
@@ -102,22 +104,22 @@ def _read(file: int) -> bytes:
 
 def main(name: str, config: str) -> int:
     """Create the domain and carry its stream; gives an exit code."""
-    over, gone = threading.Event(), threading.Event()
+    over, stream_ended = threading.Event(), threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: over.set())
     create = ("xl", "create", "-q", "-F", "/dev/null", config)
     creating = subprocess.Popen(create, stdin=subprocess.DEVNULL, stdout=2, stderr=subprocess.PIPE)
     assert creating.stderr is not None
-    told = creating.stderr
-    said: queue.SimpleQueue[bytes] = queue.SimpleQueue()
+    xl_stderr = creating.stderr
+    pieces: queue.SimpleQueue[bytes] = queue.SimpleQueue()
     console = Console()
 
     def write_out() -> None:  # of its own: xenconsoled throws away what is not taken from it in time
         with contextlib.suppress(OSError):
-            while piece := said.get():
+            while piece := pieces.get():
                 text, stream = console.feed(piece)
                 _write(2, text)
                 _write(1, stream)
-            gone.set()
+            stream_ended.set()
         over.set()
 
     def carry_in(terminal: int) -> None:
@@ -128,23 +130,23 @@ def main(name: str, config: str) -> int:
 
     def carry_out(terminal: int) -> None:
         while piece := _read(terminal):
-            said.put(piece)
-        said.put(b"")
+            pieces.put(piece)
+        pieces.put(b"")
 
     def hold() -> None:
-        domain = _domain_of(told)
+        domain = _domain_of(xl_stderr)
         terminal = _terminal(domain) if domain else None
         if terminal is None:
             over.set()
             return
         for work, arguments in ((carry_in, (terminal,)), (carry_out, (terminal,)), (write_out, ())):
             threading.Thread(target=work, args=arguments, daemon=True).start()
-        _domain_of(told)  # what else xl says
+        _domain_of(xl_stderr)  # what else xl says
 
     threading.Thread(target=hold, daemon=True).start()
     while not over.wait(_AGAIN_S):  # so that a signal is handled
         pass
-    if gone.is_set():
+    if stream_ended.is_set():
         with contextlib.suppress(subprocess.TimeoutExpired):
             creating.wait(_END_S)
     if creating.poll() is None:

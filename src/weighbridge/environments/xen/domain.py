@@ -25,7 +25,7 @@ _INFO = re.compile(r"^(\w+) *: (.*)$", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True)
-class Interface:
+class DomainInterface:
     """A domain's network interface: ``port`` is its name on the host, where it is a port of ``bridge``."""
 
     port: str
@@ -54,7 +54,7 @@ class Domain:
     disks: tuple[str, ...]
     script: str
     """What joins its disks and its interface to the host."""
-    interface: Interface | None = None
+    interface: DomainInterface | None = None
     cpus: str | None = None
     """The list of CPUs that it may be on."""
     cap: int | None = None
@@ -100,13 +100,13 @@ class Domain:
 
     def command_line(self) -> tuple[str, ...]:
         """What the kernel, and behind the dashes its first process, is told."""
-        told = ["console=hvc0", "quiet", "panic=-1", "--", "--modules", ",".join(DRIVERS), "--terminal", CONSOLE]
+        words = ["console=hvc0", "quiet", "panic=-1", "--", "--modules", ",".join(DRIVERS), "--terminal", CONSOLE]
         for what, device in zip(("--disk", "--data"), _DISKS[: len(self.disks)], strict=False):
-            told += [what, f"/dev/{device}"]
+            words += [what, f"/dev/{device}"]
         if (net := self.interface) is not None:
-            told += ["--address", net.own, "--mask", "255.255.255.0", "--gateway", net.bridge.gateway]
-            told += ["--mtu", str(net.bridge.mtu)]
-        return (*told, "--files", str(self.open_files), "--name", self.name)
+            words += ["--address", net.own, "--mask", "255.255.255.0", "--gateway", net.bridge.gateway]
+            words += ["--mtu", str(net.bridge.mtu)]
+        return (*words, "--files", str(self.open_files), "--name", self.name)
 
     def _disks(self) -> list[str]:
         access = ("r", "w")
@@ -136,14 +136,14 @@ def is_ending(listed: str, name: str) -> bool:
     return not states or bool({*"scd"} & {*states[0]})
 
 
-def reason_of(said: bytes) -> str:
+def reason_of(stderr: bytes) -> str:
     """Why a domain ended, in one line, by what its kernel and xl have said; empty where nobody told.
 
     What a kernel says without naming an end (a warning as it came up) is no reason, and hides none of xl's.
     """
-    text = said.decode(errors="replace")
-    errors = [found[1] for found in _ERROR.finditer(text) if "estr" not in found[0]]  # that it was gone already
-    return reason(said) or (errors[0].strip() if errors else "")
+    text = stderr.decode(errors="replace")
+    errors = [match[1] for match in _ERROR.finditer(text) if "estr" not in match[0]]  # that it was gone already
+    return reason(stderr) or (errors[0].strip() if errors else "")
 
 
 def info_of(printed: str) -> Mapping[str, str]:

@@ -104,7 +104,7 @@ def main(arguments: list[str], leavings: Sequence[str], program: bytes) -> None:
     ``resident`` is an agent whose machine ends with it: nothing has to be guarded, and nothing swept.
     """
     role, run, host, where, connection = (*arguments, "")[:5]
-    kinds = [_made(name) for name in leavings]
+    kinds = [_make_leavings(name) for name in leavings]
     if role == "guard":
         guard(Owner(run, host, where == "1"), kinds)
         return
@@ -127,10 +127,10 @@ def main(arguments: list[str], leavings: Sequence[str], program: bytes) -> None:
     os._exit(0)
 
 
-def _made(name: str) -> Leavings:
+def _make_leavings(name: str) -> Leavings:
     module, _, kind = name.partition(":")
-    made: Leavings = getattr(importlib.import_module(module), kind)()
-    return made
+    leavings: Leavings = getattr(importlib.import_module(module), kind)()
+    return leavings
 
 
 def _guarded(whose: Owner, program: bytes) -> Process:

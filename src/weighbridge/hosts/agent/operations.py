@@ -85,14 +85,14 @@ class Operations:
         """Start a process; its end, and what it says where it is talked to, are told without being asked."""
         command = Command(tuple(argv), env=env, stdin=data, stop_signal=stop_signal)
         if talk:
-            made, self._streams[process] = start_talking(command, env=self._env)
+            child, self._streams[process] = start_talking(command, env=self._env)
             threading.Thread(target=self._tell_said, args=(process, self._streams[process]), daemon=True).start()
         else:
-            made = Process(command, env=self._env, hold=hold)
-        self._processes[process] = made
-        ended = os.pidfd_open(made.pid)
-        threading.Thread(target=self._tell_end, args=(process, made, ended), daemon=True).start()
-        return {"pid": made.pid}, b""
+            child = Process(command, env=self._env, hold=hold)
+        self._processes[process] = child
+        ended = os.pidfd_open(child.pid)
+        threading.Thread(target=self._tell_end, args=(process, child, ended), daemon=True).start()
+        return {"pid": child.pid}, b""
 
     def _tell_end(self, number: int, process: Process, ended: int) -> None:
         select.select([ended], [], [])
@@ -135,10 +135,10 @@ class Operations:
 
     def stop(self, data: bytes, *, process: int, timed_out: bool) -> Answer:
         """End it: return code, seconds, and its two outputs one behind the other."""
-        done = self._processes.pop(process).stop(timed_out=timed_out)
+        completed = self._processes.pop(process).stop(timed_out=timed_out)
         self._streams.pop(process, None)
-        return {"code": done.returncode, "duration": done.duration_s, "split": len(done.stdout)}, (
-            done.stdout + done.stderr
+        return {"code": completed.returncode, "duration": completed.duration_s, "split": len(completed.stdout)}, (
+            completed.stdout + completed.stderr
         )
 
     def read(self, data: bytes, *, path: str) -> Answer:
@@ -211,10 +211,10 @@ class Operations:
         assert self._receiver is not None
         return {"root": str(self._receiver.finish())}, b""
 
-    def program(self, data: bytes, *, name: str, digest: str, more: bool) -> Answer:
+    def program(self, data: bytes, *, name: str, digest: str, unfinished: bool) -> Answer:
         """Keep a program under its digest; its place, where this is the last piece of it."""
         self._pieces[digest] = self._pieces.get(digest, b"") + data
-        if more:
+        if unfinished:
             return {}, b""
         content, whose = zlib.decompress(self._pieces.pop(digest)), f"{self._whose.run}-{self._whose.host}"
         return {"path": str(keep_program(name, digest, content, whose))}, b""
@@ -230,11 +230,11 @@ class Operations:
 
     def engine(self, data: bytes, *, path: str) -> Answer:
         """The socket of an engine that the user who logged in may use; ``path`` names one, else it is looked for."""
-        found = path or engine_socket.find()
+        socket_path = path or engine_socket.find()
         user = os.environ.get("SUDO_UID", "0")
         if os.geteuid() == 0 and user != "0":
-            found = engine_socket.lend(found, self._whose.socket_folder, int(user))
-        return {"value": found}, b""
+            socket_path = engine_socket.lend(socket_path, self._whose.socket_folder, int(user))
+        return {"value": socket_path}, b""
 
     def swarm(self, data: bytes, *, membership: dict[str, Any] | None) -> Answer:
         """The membership of a swarm that ends when the agent ends, however it ends; None: there is none any more."""
@@ -260,11 +260,11 @@ _NAME = 16
 
 def ipv4_addresses() -> dict[str, str]:
     """The first address of each interface that has one: interface -> address."""
-    found = {}
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+    addresses = {}
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as inet_socket:
         for _, name in socket.if_nameindex():
             with contextlib.suppress(OSError):  # it has none
                 request = struct.pack(f"{_NAME}s240x", name.encode()[: _NAME - 1])
-                answer = fcntl.ioctl(asked.fileno(), _SIOCGIFADDR, request)
-                found[name] = socket.inet_ntoa(answer[20:24])
-    return found
+                answer = fcntl.ioctl(inet_socket.fileno(), _SIOCGIFADDR, request)
+                addresses[name] = socket.inet_ntoa(answer[20:24])
+    return addresses

@@ -112,11 +112,11 @@ class Receiver:
         asroot = os.geteuid() == 0
         keep = _AS_ROOT if asroot else ("--no-same-owner", "--exclude=./dev/*")
         tar = ("tar", "--extract", "--file", str(self._part / "root.tar"), "--directory", str(root), *keep)
-        done = run(Command(tar, _UNPACK_S, {"LC_ALL": "C"}))
-        if "No space left" in done.stderr.decode(errors="replace"):
+        completed = run(Command(tar, _UNPACK_S, {"LC_ALL": "C"}))
+        if "No space left" in completed.stderr.decode(errors="replace"):
             raise _full()
-        if done.returncode != 0:
-            raise UserlandError(f"the userland cannot be unpacked there: {done.last_words}")
+        if completed.returncode != 0:
+            raise UserlandError(f"the userland cannot be unpacked there: {completed.last_words}")
 
     @contextlib.contextmanager
     def _no_space_told(self):  # type: ignore[no-untyped-def]  # noqa: ANN202

@@ -14,7 +14,7 @@ from typing import Any
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.guests import disk, monitor, system, vcpus
 from weighbridge.guests.console import last_words
-from weighbridge.guests.machine import DATA_DRIVE, Machine
+from weighbridge.guests.machine import DATA_DRIVE, QemuMachine
 from weighbridge.hosts.guest.machine import Slots, cpus_of, folder_of, machine_of, started
 from weighbridge.hosts.guest.xen import hypervisor_facts, layers_of, set_up_xen
 from weighbridge.hosts.kinds.guest import GuestOptions
@@ -49,9 +49,9 @@ def set_up(host: Host, options: GuestOptions) -> None:
     """Give a guest host its name, its clock, modules and Xen's services. Raises Unavailable with what failed."""
     # its clock of real time tells whole seconds
     words = ("set-up", f"wb-{host.name}", f"{time.time():.3f}", *system.modules(options.system))
-    done = host.run(Command(("sh", "-c", _SET_UP, *words), 120))
-    if done.returncode != 0:
-        raise Unavailable(f"host {host.name} cannot be set up: {done.last_words}")
+    completed = host.run(Command(("sh", "-c", _SET_UP, *words), 120))
+    if completed.returncode != 0:
+        raise Unavailable(f"host {host.name} cannot be set up: {completed.last_words}")
     if options.hypervisor:
         set_up_xen(host)
 
@@ -80,7 +80,7 @@ class GuestHost(AgentHost):
 
     def __init__(
         self, name: str, options: GuestOptions, run: RunContext, hello: Mapping[str, Any], channel: Channel,
-        address: str, switch: Switch, process: Process, machine: Machine, group: Cgroup,
+        address: str, switch: Switch, process: Process, machine: QemuMachine, group: Cgroup,
     ) -> None:  # fmt: skip
         super().__init__(name, run, hello, channel, (address, "eth0"))
         self.layers = layers_of(machine)
@@ -113,15 +113,15 @@ class GuestHost(AgentHost):
         """Its root folder there: the disk that every guest of it has, mounted; the third and later ones are sent."""
         if userland.digest in self._roots:
             return self._roots[userland.digest]
-        made = disk.ensure(userland, self._run.cache, self._run.say)
+        image = disk.ensure(userland, self._run.cache, self._run.say)
         try:
-            device = self.disk(made)
+            device = self.disk(image)
         except Unavailable:
             return super().userland(userland)
         root = f"/run/userlands/{userland.digest[:16]}"
-        done = self.run(Command(("sh", "-c", _PLUG, "plug", device, root), 60))
-        if done.returncode != 0:
-            raise Unavailable(f"host {self.name}: the userland cannot be mounted: {done.last_words}")
+        completed = self.run(Command(("sh", "-c", _PLUG, "plug", device, root), 60))
+        if completed.returncode != 0:
+            raise Unavailable(f"host {self.name}: the userland cannot be mounted: {completed.last_words}")
         self._roots[userland.digest] = Path(root)
         return Path(root)
 
@@ -136,9 +136,9 @@ class GuestHost(AgentHost):
             yield _ENGINE
         finally:
             with contextlib.suppress(EnvironmentLost):
-                done = self.run(Command(("sh", "-c", _REMOVE_ENGINE, "remove", _ENGINE), 300))
-                if done.returncode != 0:
-                    self._run.say(f"host {self.name}: an engine's folder is not gone: {done.last_words}")
+                completed = self.run(Command(("sh", "-c", _REMOVE_ENGINE, "remove", _ENGINE), 300))
+                if completed.returncode != 0:
+                    self._run.say(f"host {self.name}: an engine's folder is not gone: {completed.last_words}")
 
     def reach(self, path: str) -> Path | None:
         """A socket in the run's folder, as soon as somebody listens in the guest."""
@@ -146,10 +146,10 @@ class GuestHost(AgentHost):
             RemoteSocket(self._channel, path).close()
         except OSError:
             return None
-        here = self._run.state / f"{self.address.rpartition('.')[2]}-{Path(path).name}"
+        local_socket = self._run.state / f"{self.address.rpartition('.')[2]}-{Path(path).name}"
         if path not in self._forwards:
-            self._forwards[path] = Forward(self._channel, here, path)
-        return here
+            self._forwards[path] = Forward(self._channel, local_socket, path)
+        return local_socket
 
     def next_address(self) -> str:
         """An address for a container on the switch itself."""
@@ -185,23 +185,23 @@ class GuestHost(AgentHost):
 
     def facts(self) -> Mapping[str, str]:
         """Its fingerprint as of this machine's, and what it is made of."""
-        made, options = self._machine, self.options
-        found = super().facts()
+        machine, options = self._machine, self.options
+        common_facts = super().facts()
         return {
-            **found,
-            "kernel command line": found["kernel command line"].partition(" -- ")[
+            **common_facts,
+            "kernel command line": common_facts["kernel command line"].partition(" -- ")[
                 0
             ],  # the rest is to its first process
             "kind": "guest: a QEMU guest on this machine, with a kernel of its own",
-            "accelerator": made.accelerator,
+            "accelerator": machine.accelerator,
             "virtual CPUs": vcpus.words(cpus_of(options))
             if options.pin
-            else f"{made.cpus} on CPUs {options.cpus}"
+            else f"{machine.cpus} on CPUs {options.cpus}"
             if options.cpus
-            else str(made.cpus),
-            "memory of the guest": f"{made.memory >> 20} MiB",
+            else str(machine.cpus),
+            "memory of the guest": f"{machine.memory >> 20} MiB",
             **({"write cache of the data disk": options.write_cache} if options.write_cache != "kept" else {}),
-            **hypervisor_facts(made),
+            **hypervisor_facts(machine),
             "link": tc.rate_words(options.link) if options.link else "no rate limit",
             "mtu": str(options.mtu),
             "offloads": "on" if options.has_offloads else "off",
@@ -234,16 +234,16 @@ def guest_host(name: str, options: GuestOptions, run: RunContext) -> Iterator[Gu
     run.say(f"starting host {name}, a QEMU guest")
     if options.cpus and (lacking := sorted({*cpus_in(options.cpus)} - {*cpus.cpus_online()})):
         raise Unavailable(f"host {name} is to have CPU {lacking[0]}, but this machine has only {cpus.cpus_online()}")
-    switch: Switch = run.share("switch", lambda: Switch.made(run))
+    switch: Switch = run.share("switch", lambda: Switch.create(run))
     address, _ = switch.next_host()
     with ExitStack() as stack:
-        made = machine_of(name, options, run, address, stack)
-        yield stack.enter_context(_booted(name, options, run, address, switch, made))
+        machine = machine_of(name, options, run, address, stack)
+        yield stack.enter_context(_booted(name, options, run, address, switch, machine))
 
 
 @contextmanager
 def _booted(
-    name: str, options: GuestOptions, run: RunContext, address: str, switch: Switch, made: Machine
+    name: str, options: GuestOptions, run: RunContext, address: str, switch: Switch, machine: QemuMachine
 ) -> Iterator[GuestHost]:
     with ExitStack() as stack:
         group = Cgroup(f"{run.id}/host-{name}").create()
@@ -251,17 +251,17 @@ def _booted(
         stack.callback(group.kill)
         for refused in group.limit(Limits(cpuset=options.cpus)).values():
             raise Unavailable(f"a guest host cannot be pinned to CPUs {options.cpus}: {refused}")
-        process, near = stack.enter_context(started(made, options, run, switch, group))
+        process, near = stack.enter_context(started(machine, options, run, switch, group))
 
         def why() -> str:
             ended = process.wait(_TOGETHER_S)
-            said = last_words(process.stop().stderr)  # of one that does not answer nothing more is to be had
-            return f"its guest {'ended' if ended else 'does not answer'}{f': {said}' if said else ''}"
+            console_tail = last_words(process.stop().stderr)  # of one that does not answer nothing more is to be had
+            return f"its guest {'ended' if ended else 'does not answer'}{f': {console_tail}' if console_tail else ''}"
 
         switch.join(address, options.mtu, process, lambda: f"host {name}: {why()}")
         channel, hello = start_agent(name, near, READY_S, lambda _: f"does not come up: {why()}", why)
         stack.callback(channel.close)
-        host = GuestHost(name, options, run, hello, channel, address, switch, process, made, group)
+        host = GuestHost(name, options, run, hello, channel, address, switch, process, machine, group)
         stack.callback(host.switch_off)
         _set_up(host)
         if options.pin:

@@ -8,7 +8,7 @@ from pathlib import Path
 from weighbridge.errors import Unavailable
 from weighbridge.guests import data_disk, disk, ramdisk, system, volatile_disk
 from weighbridge.guests.accelerator import chosen
-from weighbridge.guests.machine import CacheMode, Disk, Machine
+from weighbridge.guests.machine import CacheMode, Disk, QemuMachine
 from weighbridge.guests.network import Tap
 from weighbridge.guests.resources import reserved
 from weighbridge.hosts.agent.frames import BOOT
@@ -62,12 +62,12 @@ _DATA_BYTES = 64 * 2**30
 """Of the disk for userlands, data and engines: a sparse file."""
 
 
-def machine_of(name: str, options: GuestOptions, run: RunContext, address: str, stack: ExitStack) -> Machine:
+def machine_of(name: str, options: GuestOptions, run: RunContext, address: str, stack: ExitStack) -> QemuMachine:
     """What is made for a guest host: its memory, its disks, which ``stack`` gives back. Raises Unavailable."""
     local = LocalHost(run.id)
     stack.enter_context(reserved(options.memory, local, run))
     accelerator, _ = chosen(options.accelerator, local, run)
-    made = system.ensure(run.cache, BOOT, run.say, options.system)
+    guest_system = system.ensure(run.cache, BOOT, run.say, options.system)
     folder = run.cache / "engines" / run.id / name
     folder.mkdir(parents=True, exist_ok=True)
     stack.callback(remove_engine_folder, folder)
@@ -77,15 +77,15 @@ def machine_of(name: str, options: GuestOptions, run: RunContext, address: str, 
     cache: CacheMode = "none" if served_at is None and data_disk.passes_cache(data) else "writeback"
     slots = make_slots(folder, _DATA_BYTES)
     words = ("-I", "-S", "-u", system.AGENT, "resident", run.id, name, this_machine())
-    return Machine(
+    return QemuMachine(
         name=mounted_by(run.id),
-        kernel=made.kernel.image,
-        ramdisk=ramdisk.ensure(made.kernel, run.cache, run.say),
+        kernel=guest_system.kernel.image,
+        ramdisk=ramdisk.ensure(guest_system.kernel, run.cache, run.say),
         accelerator=accelerator,
         cpus=len(cpus_of(options)),
         memory=options.memory,
         disks=(
-            Disk(made.disk, temporary=True),
+            Disk(guest_system.disk, temporary=True),
             Disk(data, cache=cache, socket=served_at),
             *(Disk(each, cache=cache) for each in slots),
         ),
@@ -93,7 +93,7 @@ def machine_of(name: str, options: GuestOptions, run: RunContext, address: str, 
         open_files=most_open_files(),
         arguments=("--system", ",".join((system.PROGRAM, *words))),
         monitor=run.state / f"{name}.qmp",
-        hypervisor=made.xen if options.hypervisor else None,
+        hypervisor=guest_system.xen if options.hypervisor else None,
     )
 
 
@@ -104,26 +104,26 @@ def cpus_of(options: GuestOptions) -> list[int]:
 
 @contextmanager
 def started(
-    made: Machine, options: GuestOptions, run: RunContext, switch: Switch, group: Cgroup
+    machine: QemuMachine, options: GuestOptions, run: RunContext, switch: Switch, group: Cgroup
 ) -> Iterator[tuple[Process, socket.socket]]:
     """QEMU in a control group, and our end of its stream; both are killed when we end.
 
     Were it not, the guest would end when its stream does.
     """
-    local, data = LocalHost(run.id), made.disks[1]
+    local, data = LocalHost(run.id), machine.disks[1]
     dies = ("setpriv", "--pdeathsig", "KILL", "--")
     joins = (*dies, "sh", "-c", JOIN, "join", *(str(path) for path in group.procs), "--")
     with ExitStack() as stack:
         if data.socket is not None:
             stack.enter_context(volatile_disk.served(local, data.image, data.socket, options.write_cache, joins))
         near, far = socket.socketpair()
-        command = Command((*joins, *switch.enter, "env", f"TMPDIR={folder_of(made)}", *made.argv()))
+        command = Command((*joins, *switch.enter, "env", f"TMPDIR={folder_of(machine)}", *machine.argv()))
         with far:
             process = Process(command, env=local.variables, talk=far.fileno())
         stack.callback(process.stop)
         yield process, near
 
 
-def folder_of(made: Machine) -> Path:
+def folder_of(machine: QemuMachine) -> Path:
     """Where what is written to its system goes, to a file without a name: on the disk, beside its data."""
-    return made.disks[1].image.parent
+    return machine.disks[1].image.parent

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from weighbridge.errors import Unavailable
 from weighbridge.guests.accelerator import LAYERS
-from weighbridge.guests.machine import Machine
+from weighbridge.guests.machine import QemuMachine
 from weighbridge.linux.xen_domains import WITHIN_FIRST
 from weighbridge.model.command import Command
 from weighbridge.model.host import Host
@@ -22,18 +22,18 @@ _SET_UP_S = 180.0
 
 def set_up_xen(host: Host) -> None:
     """Start them on a host that ends with all that runs on it. Raises Unavailable."""
-    done = host.run(Command(("sh", "-c", _SET_UP), _SET_UP_S))
-    if done.returncode != 0:
-        raise Unavailable(f"host {host.name}: Xen cannot be set up: {done.last_words}")
+    completed = host.run(Command(("sh", "-c", _SET_UP), _SET_UP_S))
+    if completed.returncode != 0:
+        raise Unavailable(f"host {host.name}: Xen cannot be set up: {completed.last_words}")
 
 
-def hypervisor_facts(machine: Machine) -> Mapping[str, str]:
+def hypervisor_facts(machine: QemuMachine) -> Mapping[str, str]:
     """What is below the kernel of a guest; empty where nothing is."""
     if machine.hypervisor is None:
         return {}
     return {"hypervisor": f"xen, with {machine.first_domain_memory >> 20} MiB for this domain"}
 
 
-def layers_of(machine: Machine) -> Layers:
+def layers_of(machine: QemuMachine) -> Layers:
     """In what the programs of a guest host are: its accelerator's guest, and what is below its kernel there."""
     return (LAYERS[machine.accelerator], *(() if machine.hypervisor is None else (WITHIN_FIRST,)))

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from weighbridge.guests import accelerator, disk, kernel, volatile_disk
-from weighbridge.guests.accelerator import Wanted
+from weighbridge.guests.accelerator import AcceleratorChoice
 from weighbridge.guests.architecture import HOST, X86_64
 from weighbridge.guests.system import Name
 from weighbridge.guests.volatile_disk import WriteCache
@@ -46,7 +46,7 @@ class GuestOptions(CableOptions):
         slows_disk=True,
     )
     kind: Literal["guest"]
-    accelerator: Wanted = "auto"
+    accelerator: AcceleratorChoice = "auto"
     memory: Annotated[Size, Field(ge=_LEAST, description="Its RAM")] = 2 * 2**30
     cpus: Annotated[CpuList | None, Field(description="CPUs of this machine that belong to it")] = None
     system: Annotated[Name, Field(description="What is installed on it")] = "debian"

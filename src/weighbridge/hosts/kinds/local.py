@@ -39,7 +39,7 @@ class Local(HostKind):
         if not any(self._is_joined_to(peer) for peer in peers):
             yield LocalHost(run.id, name)
             return
-        switch: Switch = run.share("switch", lambda: Switch.made(run))
+        switch: Switch = run.share("switch", lambda: Switch.create(run))
         with switch.uplink(f"{link_prefix(run.id)}v1000") as address:
             yield LocalHost(run.id, name, address)
 

@@ -17,7 +17,7 @@ ALIVE_S = 10.0
 _ERRORS = {error.__name__: error for error in (DiskFull, EnvironmentLost, Unavailable, UserlandError)}
 
 
-class Reply:
+class AgentReply:
     """What a request will have been answered."""
 
     def __init__(self) -> None:
@@ -36,28 +36,28 @@ class Channel:
         self._stream = stream
         self._why = why
         self._numbers = itertools.count(1)
-        self._waiting: dict[int, Reply] = {}
-        self._ends: dict[int, Callable[[int | None], None]] = {}
-        self._said: dict[int, Callable[[bytes], None]] = {}
+        self._waiting: dict[int, AgentReply] = {}
+        self._end_callbacks: dict[int, Callable[[int | None], None]] = {}
+        self._output_callbacks: dict[int, Callable[[bytes], None]] = {}
         self._sending = threading.Lock()
         self._lost = ""
         self._closed = threading.Event()
         for work in (self._read, self._say_alive):
             threading.Thread(target=work, daemon=True, name=f"host {host}").start()
 
-    def call(self, what: str, data: bytes = b"", *, timeout_s: float = ANSWER_S, **fields: Any) -> Reply:
+    def call(self, what: str, data: bytes = b"", *, timeout_s: float = ANSWER_S, **fields: Any) -> AgentReply:
         """Ask and wait for the answer. Raises what the operation raised over there."""
         return self.answer(self.ask(what, data, **fields), timeout_s)
 
-    def ask(self, what: str, data: bytes = b"", **fields: Any) -> Reply:
+    def ask(self, what: str, data: bytes = b"", **fields: Any) -> AgentReply:
         """Ask; the answer comes into the reply."""
         self.check()
-        number, reply = next(self._numbers), Reply()
+        number, reply = next(self._numbers), AgentReply()
         self._waiting[number] = reply
         self._send({**fields, "do": what, "id": number}, data)
         return reply
 
-    def answer(self, reply: Reply, timeout_s: float = ANSWER_S) -> Reply:
+    def answer(self, reply: AgentReply, timeout_s: float = ANSWER_S) -> AgentReply:
         """Wait for the answer."""
         if not reply.done.wait(timeout_s):
             self.lose(f"it has not answered for {timeout_s:.0f} s")
@@ -69,13 +69,13 @@ class Channel:
             raise _ERRORS[error](f"host {self._host}: {reply.fields['args'][0]}")
         return reply
 
-    def on_end(self, process: int, told: Callable[[int | None], None]) -> None:
-        """Have ``told`` called with the return code when a process has ended, or with None when the host is lost."""
-        self._ends[process] = told
+    def on_end(self, process: int, callback: Callable[[int | None], None]) -> None:
+        """Have ``callback`` called with the return code of a process that has ended, or with None when the host is lost."""
+        self._end_callbacks[process] = callback
 
-    def on_said(self, process: int, told: Callable[[bytes], None]) -> None:
-        """Have ``told`` called with what a process that is talked to says; with nothing at the end of it."""
-        self._said[process] = told
+    def on_said(self, process: int, callback: Callable[[bytes], None]) -> None:
+        """Have ``callback`` called with what a process that is talked to says; with nothing at the end of it."""
+        self._output_callbacks[process] = callback
 
     def check(self) -> None:
         """Raise EnvironmentLost once the host is lost."""
@@ -91,10 +91,10 @@ class Channel:
         self._closed.set()
         for reply in list(self._waiting.values()):
             reply.done.set()
-        for told in list(self._ends.values()):
-            told(None)
-        for said in list(self._said.values()):
-            said(b"")
+        for end_callback in list(self._end_callbacks.values()):
+            end_callback(None)
+        for output_callback in list(self._output_callbacks.values()):
+            output_callback(b"")
 
     def close(self) -> None:
         """Say that no more requests come: the agent ends with all that it started."""
@@ -124,14 +124,18 @@ class Channel:
             while (frame := frames.read(self._stream)) is not None:
                 fields, data = frame
                 if "ended" in fields:
-                    told = self._ends.pop(fields["ended"], None)
-                    if told:
-                        told(fields["code"])
+                    end_callback = self._end_callbacks.pop(fields["ended"], None)
+                    if end_callback:
+                        end_callback(fields["code"])
                     continue
                 if "said" in fields:
-                    told_of = self._said.get(fields["said"]) if data else self._said.pop(fields["said"], None)
-                    if told_of:
-                        told_of(data)
+                    output_callback = (
+                        self._output_callbacks.get(fields["said"])
+                        if data
+                        else self._output_callbacks.pop(fields["said"], None)
+                    )
+                    if output_callback:
+                        output_callback(data)
                     continue
                 reply = self._waiting.pop(fields["id"], None)
                 if reply:

@@ -15,17 +15,17 @@ _PIECE = 2**20
 class Forward:
     """A socket at ``here`` whose connections lead to the host's socket at ``there``, until it is closed."""
 
-    def __init__(self, channel: Channel, here: Path, there: str) -> None:
+    def __init__(self, channel: Channel, local_path: Path, remote_path: str) -> None:
         self._channel = channel
-        self._there = there
+        self._remote_path = remote_path
         self._open: set[socket.socket] = set()
         self._listener = socket.socket(socket.AF_UNIX)
-        here.unlink(missing_ok=True)  # of a process of this run that was killed
-        self._here = here
-        self._listener.bind(str(here))
-        here.chmod(0o600)
+        local_path.unlink(missing_ok=True)  # of a process of this run that was killed
+        self._local_path = local_path
+        self._listener.bind(str(local_path))
+        local_path.chmod(0o600)
         self._listener.listen(64)
-        threading.Thread(target=self._accept, daemon=True, name=f"forwards {there}").start()
+        threading.Thread(target=self._accept, daemon=True, name=f"forwards {remote_path}").start()
 
     def close(self) -> None:
         """Take no more connections, and end those there are."""
@@ -33,7 +33,7 @@ class Forward:
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
         self._listener.close()
-        self._here.unlink(missing_ok=True)
+        self._local_path.unlink(missing_ok=True)
 
     def _accept(self) -> None:
         with contextlib.suppress(OSError):  # it is closed
@@ -43,7 +43,7 @@ class Forward:
 
     def _serve(self, near: socket.socket) -> None:
         try:
-            far = RemoteSocket(self._channel, self._there)
+            far = RemoteSocket(self._channel, self._remote_path)
         except (OSError, EnvironmentLost):  # who asks sees the connection end
             near.close()
             return

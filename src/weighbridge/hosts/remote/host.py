@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.hosts.remote.channel import Channel, Reply
+from weighbridge.hosts.remote.channel import AgentReply, Channel
 from weighbridge.hosts.remote.processes import RemoteGroup, RemoteProcess
 from weighbridge.hosts.remote.start import clock_offset
 from weighbridge.model.command import Command, Completed
@@ -80,8 +80,8 @@ class AgentHost:
             content = program.read_bytes()
             digest, sent = sha256(content).hexdigest(), zlib.compress(content)
             for at in range(0, len(sent), _PIECE):
-                piece, more = sent[at : at + _PIECE], at + _PIECE < len(sent)
-                about = {"name": program.name, "digest": digest, "more": more}
+                piece, unfinished = sent[at : at + _PIECE], at + _PIECE < len(sent)
+                about = {"name": program.name, "digest": digest, "unfinished": unfinished}
                 reply = self._channel.call("program", piece, timeout_s=_UNPACK_S, **about)
             self._programs[program] = reply.fields["path"]
         return self._programs[program]
@@ -92,13 +92,13 @@ class AgentHost:
 
     def meters_of(self, pid: int) -> Mapping[str, float]:
         """The counters of the control group that a process there is in; empty where it has ended."""
-        found: dict[str, float] = self._channel.call("meters_of", pid=pid).fields["value"]
-        return found
+        meters: dict[str, float] = self._channel.call("meters_of", pid=pid).fields["value"]
+        return meters
 
     def scope_of(self, pid: int) -> Mapping[str, str]:
         """The files there of its control group and of its network, by label; empty where it has ended."""
-        found: dict[str, str] = self._channel.call("scope_of", pid=pid).fields["value"]
-        return found
+        scope: dict[str, str] = self._channel.call("scope_of", pid=pid).fields["value"]
+        return scope
 
     def signal(self, pid: int, number: int) -> None:
         """Send a signal to a process group of the host. Raises PermissionError where it is another user's."""
@@ -128,22 +128,22 @@ class AgentHost:
                     f"host {self.name} is a machine of architecture {theirs}, and the userland was built for "
                     f"{platform.machine()}: run weighbridge on a machine like it"
                 )
-            found = self._channel.call("userland", digest=userland.digest).fields["root"]
-            self._roots[userland.digest] = Path(found) if found else self._bring(userland)
+            root = self._channel.call("userland", digest=userland.digest).fields["root"]
+            self._roots[userland.digest] = Path(root) if root else self._bring(userland)
         return self._roots[userland.digest]
 
     def _bring(self, userland: Userland) -> Path:
         size = userland.archive().stat().st_size
-        underway: deque[Reply] = deque()
-        deflate, sent, told = zlib.compressobj(1), 0, -1
+        underway: deque[AgentReply] = deque()
+        deflate, sent, announced_tenths = zlib.compressobj(1), 0, -1
         with userland.archive().open("rb") as tar:
             while piece := tar.read(_PIECE):
                 underway.append(self._channel.ask("userland_piece", deflate.compress(piece)))
                 if len(underway) > _UNDERWAY:
                     self._channel.answer(underway.popleft())
                 sent += len(piece)
-                if (tenths := 10 * sent // size) != told:
-                    told = tenths
+                if (tenths := 10 * sent // size) != announced_tenths:
+                    announced_tenths = tenths
                     self._run.say(f"sending the userland to host {self.name}, once: {10 * tenths} %")
         underway.append(self._channel.ask("userland_piece", deflate.flush()))
         for reply in underway:
@@ -163,9 +163,9 @@ class AgentHost:
 
     def facts(self) -> Mapping[str, str]:
         """Its fingerprint as of this machine's, its address and its Python."""
-        found: dict[str, str] = self._channel.call("facts", timeout_s=_FACTS_S).fields["value"]
+        facts: dict[str, str] = self._channel.call("facts", timeout_s=_FACTS_S).fields["value"]
         return {
-            **{key: value for key, value in found.items() if value},
+            **{key: value for key, value in facts.items() if value},
             "address": self.address,
             "network interface": self.interface,
             "python3": str(self._hello["python"]),

@@ -134,9 +134,9 @@ class RemoteGroup:
         """Make it. Unavailable where that is not allowed."""
         self._channel = channel
         self._name = name
-        made = channel.call("group", name=name).fields
-        self._procs = [Path(path) for path in made["procs"]]
-        self._scope: dict[str, str] = made["scope"]
+        fields = channel.call("group", name=name).fields
+        self._procs = [Path(path) for path in fields["procs"]]
+        self._scope: dict[str, str] = fields["scope"]
 
     @property
     def procs(self) -> list[Path]:
@@ -170,8 +170,8 @@ class RemoteGroup:
 
     def meters(self) -> Mapping[str, float]:
         """``cpu_s``, ``throttled_s``, ``memory_bytes``; what is unreadable is absent."""
-        found = self._do("meters")
-        return found if isinstance(found, dict) else {}
+        meters = self._do("meters")
+        return meters if isinstance(meters, dict) else {}
 
     def kill(self) -> None:
         """End every process in it."""

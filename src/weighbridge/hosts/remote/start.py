@@ -35,7 +35,7 @@ def program() -> bytes:
 
 def leavings() -> list[type[Leavings]]:
     """The kinds of what plug-ins leave that may be on a machine which ssh reaches, in the registry's order."""
-    kinds = [type(there) for each in registry.leavings() if (there := each.elsewhere) is not None]
+    kinds = [type(remote_kind) for each in registry.leavings() if (remote_kind := each.elsewhere) is not None]
     return [kind for kind in kinds if kind.__module__.startswith(f"{__package__.partition('.')[0]}.")]  # sent as text
 
 
@@ -44,15 +44,15 @@ def sources() -> dict[str, str]:
 
     A package's name ends with ".__init__".
     """
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     waiting = [ROOT, *(kind.__module__ for kind in leavings())]
     while waiting:
         for name in _with_parents(waiting.pop()):
-            known = _file(name)
-            if known is not None and known[0] not in found:
-                found[known[0]] = known[1].read_text()
-                waiting += _imports(found[known[0]])
-    return found
+            module = _file(name)
+            if module is not None and module[0] not in texts:
+                texts[module[0]] = module[1].read_text()
+                waiting += _imports(texts[module[0]])
+    return texts
 
 
 def _with_parents(name: str) -> list[str]:
@@ -69,13 +69,13 @@ def _file(name: str) -> tuple[str, Path] | None:
 
 def _imports(text: str) -> list[str]:
     """Our modules that a text names in its imports, wherever they stand; names within modules may be among them."""
-    found: list[str] = []
+    imported_names: list[str] = []
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
-            found += [alias.name for alias in node.names]
+            imported_names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:
-            found += [f"{node.module}.{alias.name}" for alias in node.names]
-    return [name for name in found if name.split(".")[0] == "weighbridge"]
+            imported_names += [f"{node.module}.{alias.name}" for alias in node.names]
+    return [name for name in imported_names if name.split(".")[0] == "weighbridge"]
 
 
 def start_agent(
@@ -89,22 +89,22 @@ def start_agent(
     near.settimeout(ready_s)
     stream = near.makefile("rb")
     sent = program()
-    said, hello = b"", None
+    preamble, hello = b"", None
     with contextlib.suppress(OSError, ValueError):
         near.sendall(b"%d\n" % len(sent) + sent)
     with contextlib.suppress(OSError, ValueError):
-        hello, said = _hello(stream)
+        hello, preamble = _hello(stream)
     if hello is None:
         near.close()
-        raise Unavailable(f"host {host} {refusal(said)}")
+        raise Unavailable(f"host {host} {refusal(preamble)}")
     near.settimeout(None)
     return Channel(host, near, stream, why_lost), hello
 
 
 def _hello(stream: IO[bytes]) -> tuple[dict[str, Any] | None, bytes]:
-    came, said = frames.skip_to_magic(stream)
+    came, preamble = frames.skip_to_magic(stream)
     frame = frames.read(stream) if came else None
-    return (frame[0] if frame else None), said
+    return (frame[0] if frame else None), preamble
 
 
 def clock_offset(channel: Channel, rounds: int = 15) -> ClockOffset:

@@ -33,14 +33,14 @@ def card(read: Callable[[str], bytes], where: str, interface: str) -> Link | Non
         return None
 
     def carried() -> Mapping[str, float]:
-        found = {}
+        bits = {}
         for way, name in (("out", "tx"), ("in", "rx")):
             try:
                 count, packets = (int(read(f"{folder}/statistics/{name}_{what}")) for what in ("bytes", "packets"))
             except (OSError, ValueError):
                 continue
-            found[way] = 8.0 * (count + AROUND * max(packets, count / _WHOLE))
-        return found
+            bits[way] = 8.0 * (count + AROUND * max(packets, count / _WHOLE))
+        return bits
 
     return Link(where, rate, carried) if interface and rate > 0 else None
 
@@ -110,8 +110,10 @@ def _place(name: str, options: SshOptions, hello: Mapping[str, Any]) -> tuple[st
     address = options.address or str(hello["server"]).removeprefix("::ffff:")
     if options.interface:
         if options.interface not in interfaces and not options.address:
-            known = ", ".join(sorted(interfaces))
-            raise Unavailable(f"host {name}: it has no interface {options.interface} with an IPv4 address: {known}")
+            interface_names = ", ".join(sorted(interfaces))
+            raise Unavailable(
+                f"host {name}: it has no interface {options.interface} with an IPv4 address: {interface_names}"
+            )
         address = options.address or interfaces[options.interface]
     if not _IPV4.fullmatch(address):  # reached by IPv6, or through a program (ProxyCommand) that tells no address
         raise Unavailable(f"host {name} was not reached by IPv4: name its IPv4 address as 'address'")

@@ -60,14 +60,14 @@ class Connection:
         # the shell's variable tells under which address we reached it; sudo would hide it
         return f'exec {before}{shlex.join(python)} "$SSH_CONNECTION"'
 
-    def _what_failed(self, said: bytes) -> str:
-        return f"({self._destination}): {self._reason(said)}"
+    def _what_failed(self, preamble: bytes) -> str:
+        return f"({self._destination}): {self._reason(preamble)}"
 
-    def _reason(self, said: bytes) -> str:
+    def _reason(self, preamble: bytes) -> str:
         assert self._process is not None
         ended = self._process.wait(1.0)
         completed = self._process.stop()
-        heard = (completed.stderr + b"\n" + said).decode(errors="replace")
+        heard = (completed.stderr + b"\n" + preamble).decode(errors="replace")
         if not ended and not heard.strip():
             return f"it did not answer within {READY_S:.0f} s"
         return failures.sentence(heard, completed.returncode)
@@ -77,15 +77,24 @@ class Connection:
         self._process.wait(2.0)
         return failures.lost(self._process.errors_so_far().decode(errors="replace"))
 
-    def forward(self, there: str) -> Path:
-        """A socket here that leads to the one at ``there``. Unavailable where the ssh server forbids it."""
+    def forward(self, remote_socket: str) -> Path:
+        """A socket here that leads to the one at ``remote_socket``. Unavailable where the ssh server forbids it."""
         self._forwarded += 1
-        here = self._control.with_suffix(f".{self._forwarded}")
-        ask = ("ssh", "-S", str(self._control), *self._config, "-O", "forward", "-L", f"{here}:{there}")
-        done = run(Command((*ask, "--", self._destination), 20, _ENGLISH))
-        if done.returncode != 0:
-            raise Unavailable(f"host {self.name}: a socket of it cannot be forwarded: {done.last_words}")
-        return here
+        local_socket = self._control.with_suffix(f".{self._forwarded}")
+        ask = (
+            "ssh",
+            "-S",
+            str(self._control),
+            *self._config,
+            "-O",
+            "forward",
+            "-L",
+            f"{local_socket}:{remote_socket}",
+        )
+        completed = run(Command((*ask, "--", self._destination), 20, _ENGLISH))
+        if completed.returncode != 0:
+            raise Unavailable(f"host {self.name}: a socket of it cannot be forwarded: {completed.last_words}")
+        return local_socket
 
     def close(self) -> None:
         """Wait until the agent has ended everything and the connection is closed; end it where it takes too long."""

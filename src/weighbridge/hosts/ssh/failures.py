@@ -42,16 +42,16 @@ _TABLE: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 
 
-def sentence(said: str, returncode: int) -> str:
+def sentence(output: str, returncode: int) -> str:
     """What is wrong, from what was said on standard error and before the agent spoke, and how ssh ended.
 
     The last lines where that is unknown: of ssh and its ProxyCommand, which speaks before it, or of what ran there.
     """
-    lines = [line.strip() for line in said.splitlines() if line.strip(" @\r\n")]
-    for pattern, told in _TABLE if returncode == FAILED else (*_THERE, *_TABLE):
+    lines = [line.strip() for line in output.splitlines() if line.strip(" @\r\n")]
+    for pattern, template in _TABLE if returncode == FAILED else (*_THERE, *_TABLE):
         for line in lines:
-            if found := re.search(pattern, line):
-                return told.format(*found.groups(), line=line)
+            if match := re.search(pattern, line):
+                return template.format(*match.groups(), line=line)
     if not lines:
         return "it closed the connection without a word"
     if returncode == FAILED:
@@ -59,8 +59,8 @@ def sentence(said: str, returncode: int) -> str:
     return f"it does not start python3: {lines[-1][:300]}"
 
 
-def lost(said: str) -> str:
+def lost(output: str) -> str:
     """What is known about a connection that was lost, in a clause."""
-    lines = [line.strip() for line in said.splitlines() if line.strip()]
+    lines = [line.strip() for line in output.splitlines() if line.strip()]
     detail = f" ({lines[-1][:200]})" if lines else ""
     return f"the connection to it ended{detail}; was it switched off, or its network cut?"
