@@ -56,7 +56,7 @@ def client_of(url: str) -> Any:
 
 
 def answers() -> bool:
-    """Whether an engine of the user's answers on this machine."""
+    """Return whether the user's own engine answers on this machine."""
     client = client_from_environment()
     if client is None:
         return False
@@ -105,7 +105,7 @@ def readiness() -> Readiness:
 
 
 def ask_by(client: Any) -> Ask:
-    """What asks a client's engine without the SDK's objects."""
+    """Return a function that asks a client's engine without the SDK's objects."""
 
     def ask(method: str, path: str) -> Any:
         from docker.errors import DockerException
@@ -122,7 +122,7 @@ def ask_by(client: Any) -> Ask:
 
 @contextmanager
 def users_engine() -> Iterator[Ask | None]:
-    """What asks the engine of this user that answers on this machine; None where none does."""
+    """Return a function that asks this user's engine on this machine; None where none answers."""
     client = client_from_environment()
     if client is None:
         yield None
@@ -144,7 +144,7 @@ class UsersEngineContents(EngineContents):
 
 
 def await_answer(reach: Callable[[], Path | None], daemon: HostProcess) -> Any:
-    """The client of an engine that was just started. Unavailable with its last words where it does not come up.
+    """Return the client of an engine that was just started. Unavailable with its last words where none answers.
 
     ``reach`` gives the socket of this machine that leads to the engine's, None until there is one.
     """
@@ -165,7 +165,7 @@ def await_answer(reach: Callable[[], Path | None], daemon: HostProcess) -> Any:
 
 
 def quietly(action: Any, *arguments: Any, **named: Any) -> None:
-    """Call it; where it fails, the engine may be gone, and what is left is swept at the end of the run."""
+    """Call ``action``, ignoring failures: the engine may be gone, and the run's end sweeps what remains."""
     with contextlib.suppress(Exception):
         action(*arguments, **named)
 

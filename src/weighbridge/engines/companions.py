@@ -25,7 +25,7 @@ _SAID = 300
 
 
 def start_companions(run: RunContext, engine: Engine, companions: Mapping[str, Companion]) -> Neighbourhood:
-    """Start them one after the other; returns once all are ready. Raises Unavailable, EnvironmentLost."""
+    """Start the companions one after the other and return once all are ready. Raises Unavailable, EnvironmentLost."""
     images = {name: _image(engine, name, companion) for name, companion in companions.items()}
     link = f"{link_prefix(run.id)}c"
     # by its name it comes after the networks of sites: an engine takes the default route of the first
@@ -51,7 +51,7 @@ def start_companions(run: RunContext, engine: Engine, companions: Mapping[str, C
 
 
 def _files(companions: Mapping[str, Companion]) -> dict[str, str]:
-    """The digests of the files that are bound into them, by ``NAME:PATH``; a folder has none."""
+    """Return the digests of the files that are bound into companions, by ``NAME:PATH``; folders have none."""
     files = {
         f"{name}:{place}": Path(local) for name, each in companions.items() for place, local in each.files.items()
     }
@@ -78,7 +78,7 @@ def _named(run: RunContext, name: str) -> str:
 
 
 def _image(engine: Engine, name: str, companion: Companion) -> Any:
-    """The image, which nothing is pulled for; of a private engine it may be loaded."""
+    """Return a companion's image without pulling any; a private engine may load it."""
     from docker.errors import ImageNotFound
 
     with engine_errors(f"companion {name}: the image {companion.image}"):
@@ -110,7 +110,7 @@ def _missing(engine: Engine, name: str, companion: Companion) -> str:
 
 
 def _start(run: RunContext, engine: Engine, network: str, name: str, companion: Companion, image: str) -> Any:
-    """Start one and wait for it; gives its container."""
+    """Start a companion, wait until it is ready, and return its container."""
     volumes = {_named(run, volume): {"bind": place, "mode": "rw"} for place, volume in companion.volumes.items()}
     volumes |= {local: {"bind": place, "mode": "ro"} for place, local in companion.files.items()}
     api = engine.client.api
@@ -141,7 +141,7 @@ def _start(run: RunContext, engine: Engine, network: str, name: str, companion: 
 
 
 def _healthcheck(check: Healthcheck | None) -> dict[str, Any] | None:
-    """As the engine takes it: nanoseconds."""
+    """Return a health check in the engine's words, with times in nanoseconds."""
     if check is None:
         return None
     seconds = {"interval": check.interval, "timeout": check.timeout, "start_period": check.start_period}

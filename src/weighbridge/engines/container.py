@@ -40,7 +40,7 @@ def started(container: Any) -> "Attached":
 
 
 class Attached:
-    """Both ways. Implements ``Stream``. ``errors`` is what has come of standard error."""
+    """A stream to and from a container. Implements ``Stream``. ``errors`` is its standard error so far."""
 
     def __init__(self, client: Any, container: str) -> None:
         """Attach to a container that is not started yet."""
@@ -187,7 +187,7 @@ def _limits_of_user() -> dict[str, tuple[int, int]]:
 
 
 def _most_processes(engine: Engine) -> int:
-    """As many as native programs may be, -1 for any number: unasked systemd limits a container (DefaultTasksMax).
+    """Return the limit of processes that native programs have, -1 for none: systemd would set one (DefaultTasksMax).
 
     Native programs of a user are under the limit of all that is the user's, those of root under none.
     """
@@ -208,12 +208,12 @@ def user_options(engine: Engine, userland: Userland) -> dict[str, Any]:
 
 
 def _backing(info: Mapping[str, Any]) -> list[str]:
-    """The file system that holds the engine's layers, where its storage driver tells it."""
+    """Return the file system that holds the engine's layers, where its storage driver tells it."""
     return [value for key, value in info.get("DriverStatus") or () if key == "Backing Filesystem"]
 
 
 def must_be_there(engine: Engine, container: Any) -> None:
-    """Listeners, counters and signals go by /proc: of an engine elsewhere they would be those of strangers."""
+    """Raise Unavailable where the container is not on the host: /proc would be that of strangers."""
     for _ in range(200):
         with contextlib.suppress(OSError):
             words = engine.host.read(f"/proc/{container.attrs['State']['Pid']}/cmdline")
@@ -227,7 +227,7 @@ def must_be_there(engine: Engine, container: Any) -> None:
 
 
 def why_lost(engine: Engine, container: Any, attached: Attached) -> Callable[[], str]:
-    """What is known when the launcher has gone; EnvironmentLost where its engine has gone, too."""
+    """Return a function that tells why a container's launcher was lost. It raises EnvironmentLost with the engine."""
 
     def why() -> str:
         with engine_errors("looking for a container that was lost"):

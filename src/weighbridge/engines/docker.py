@@ -58,7 +58,7 @@ class Engine:
 
     @functools.cached_property
     def rootless(self) -> bool:
-        """Whether it is a rootless one: root of its containers is the user who started it."""
+        """Whether the engine is rootless: root of its containers is the user who started it."""
         return "name=rootless" in (self.client.info().get("SecurityOptions") or ())
 
     def image(self, userland: Userland) -> str:

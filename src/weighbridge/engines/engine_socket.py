@@ -40,7 +40,7 @@ def find() -> str:
 
 
 def _candidates() -> list[str]:
-    """The engine that the user's variables name there, and only that; else the system's, else the user's own."""
+    """Return the sockets to try: DOCKER_HOST's alone where it is set, else the system's, then the user's own."""
     docker_host = os.environ.get("DOCKER_HOST", "")
     if docker_host.startswith("unix://"):
         return [docker_host[len("unix://") :]]
@@ -72,7 +72,7 @@ class _Http(http.client.HTTPConnection):
 
 
 def ask(path: str, method: str, what: str) -> Any:
-    """What the engine at the socket ``path`` answers to a request, None where that is nothing.
+    """Return what the engine at the socket ``path`` answers to a request; None where it answers nothing.
 
     Raises OSError where it refuses or does not answer as an engine does.
     """
@@ -118,7 +118,7 @@ def _accept(listener: socket.socket, path: str) -> None:
 
 
 def _copy(source: socket.socket, sink: socket.socket) -> None:
-    """Until the source's end, which is passed on: each direction of a hijacked connection ends by itself."""
+    """Copy to the source's end, and pass that on: each direction of a hijacked connection ends by itself."""
     with contextlib.suppress(OSError):
         while piece := source.recv(_PIECE):
             sink.sendall(piece)

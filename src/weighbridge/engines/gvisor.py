@@ -35,7 +35,7 @@ _PLATFORM = "systrap"
 
 
 def registration(is_there: Callable[[str], bool] = lambda path: True) -> dict[str, Any]:
-    """What a daemon.json says of it, for an engine of our own; nothing where it is not installed.
+    """Return gVisor's entry in the daemon.json of an engine of ours; empty where it is not installed.
 
     ``is_there`` tells whether the host of the engine has a program at a path.
     """
@@ -61,7 +61,7 @@ def runtime(engine: "Engine", network: str) -> str:
 
 
 def facts(engine: "Engine", network: str) -> dict[str, str]:
-    """Its version and its platform."""
+    """Return gVisor's version and platform."""
     about = _runtimes(engine)[runtime(engine, network)]
     platform = [word.partition("=")[2] for word in _arguments(about) if word.startswith("--platform=")]
     return {
@@ -71,7 +71,7 @@ def facts(engine: "Engine", network: str) -> dict[str, str]:
 
 
 def readiness() -> Readiness:
-    """Whether it is installed."""
+    """Return whether gVisor is installed."""
     if shutil.which(PROGRAM) is None:
         return Readiness(False, "runsc, gVisor's runtime, is not installed", f"{INSTALL} (Go 1.21 or later)")
     return Readiness(True, f"runsc {version(str(shutil.which(PROGRAM)))}")
@@ -79,7 +79,7 @@ def readiness() -> Readiness:
 
 @functools.cache
 def version(path: str) -> str:
-    """As it says; of one that ``go install`` has built, that of its Go module, which is in the program."""
+    """Return the version that a program prints, else, of one that ``go install`` built, that of its Go module."""
     printed_version = re.search(r"version (\S+)", output((path, "--version")) or "")
     if printed_version and printed_version[1] != "VERSION_MISSING":
         return printed_version[1]

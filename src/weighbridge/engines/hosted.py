@@ -61,7 +61,7 @@ def hosted_engine(run: RunContext, host: DisposableHost, settings: Settings) -> 
 
 @contextmanager
 def _data_of(host: DisposableHost, folder: str, settings: Settings) -> Iterator[str]:
-    """Where its data is: in the host's folder for it, or on a disk of its own in there."""
+    """Yield the engine's data folder: in the host's folder for it, or on a disk of its own in there."""
     if settings.disk is None:
         yield folder
         return
@@ -70,7 +70,7 @@ def _data_of(host: DisposableHost, folder: str, settings: Settings) -> Iterator[
 
 
 def _settings_file(host: DisposableHost, folder: str) -> str:
-    """What has no option of its own, as a file of the host."""
+    """Write a daemon.json on the host, with the settings that have no option, and return its path."""
     content = daemon_file(lambda path: host.run(Command(("test", "-x", path), 10)).returncode == 0)
     file = f"{folder}/daemon.json"
     make_folder, write_file = (

@@ -30,7 +30,7 @@ _MAKE_S = 20.0
 
 
 class _Keeper:
-    """A container that has the memory mounted, without which the engine would unmount it: one for all sites."""
+    """A container that keeps the memory mounted for all sites, which the engine would unmount without one."""
 
     def __init__(self, launcher: Launcher, mountpoint: str) -> None:
         self._launcher = launcher
@@ -39,7 +39,7 @@ class _Keeper:
     @classmethod
     @contextmanager
     def started(cls, engine: Engine, run: RunContext, userland: Userland) -> Iterator["_Keeper"]:
-        """Start it. Raises Unavailable and EnvironmentLost."""
+        """Start the container. Raises Unavailable and EnvironmentLost."""
         name = f"memory-{hashlib.sha256(userland.layered.encode()).hexdigest()[:8]}"
         with ExitStack() as stack:
             memory = stack.enter_context(engine.volume(name, {"type": "tmpfs", "device": "tmpfs", "o": "mode=0755"}))

@@ -52,17 +52,17 @@ def bridge(engine: Engine, run: RunContext, name: str) -> Iterator[Any]:
 
 
 def network_name(run: RunContext, name: str) -> str:
-    """What the engine calls a network of the run, such as the bridge of the site of this name."""
+    """Return the engine's name of a network of the run, such as the bridge of the site of this name."""
     return f"weighbridge-{run.id}-{name}"
 
 
 def gateway(network: Any) -> str:
-    """The address of a bridge network's own bridge."""
+    """Return the address of a bridge network's own bridge."""
     return str(network.attrs["IPAM"]["Config"][0]["Gateway"])
 
 
 def mtu_of(host: Host, interface: str) -> str:
-    """Bytes, as the host's kernel says. Unavailable where there is no such interface."""
+    """Return an interface's MTU in bytes. Raises Unavailable where the host has no such interface."""
     try:
         return host.read(f"/sys/class/net/{interface}/mtu").decode().strip()
     except OSError as error:
@@ -142,13 +142,13 @@ _TRIES = {
 
 
 def not_looked() -> tuple[str, str] | None:
-    """Return why this user cannot look what the kernel can do, and what opens that; None: it can."""
+    """Return why this user cannot try the kernel's features, and what would permit it; None where nothing hinders."""
     return None if os.geteuid() == 0 else user_namespaces.refusal()
 
 
 @functools.cache
 def lacking(feature: str) -> str:
-    """Why the kernel cannot do ``macvlan``, ``ipvlan``, ``overlay`` or ``encrypted``; empty where it can.
+    """Return why the kernel cannot do ``macvlan``, ``ipvlan``, ``overlay`` or ``encrypted``; empty where it can.
 
     And where this user may not look (`not_looked`).
     """

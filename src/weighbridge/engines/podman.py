@@ -50,7 +50,7 @@ _USERS = "podman-user"
 
 
 class Podman:
-    """One for each host of a run, and one more for its rootless containers."""
+    """The podman of a host in a run; rootless containers have one more."""
 
     def __init__(self, run: RunContext, host: Host, home: Home, *, rootless: bool) -> None:
         self.host = host
@@ -69,7 +69,7 @@ class Podman:
         return self.host.run(Command(self._argv(*words), deadline_s))
 
     def must(self, what: str, *words: str) -> str:
-        """The output of a command that must succeed. Raises Unavailable; EnvironmentLost where podman has gone."""
+        """Return a command's output. Raises Unavailable where it fails, EnvironmentLost where podman has gone."""
         completed = self.ask(*words)
         if completed.returncode != 0:
             if "nsenter: cannot open" in completed.last_words:
@@ -115,7 +115,7 @@ class Podman:
                 self.ask("network", "rm", "--force", name)
 
     def _rename(self, network: dict[str, Any], link: str) -> None:
-        """Name its bridge, which does not exist yet, so that it tells whose it is; not every podman has an option."""
+        """Name a network's bridge, not made yet, after the run; not every podman has an option for that."""
         text = json.dumps(network | {"network_interface": link}).encode()
         argv = (*self._home.prefix, "tee", f"{NETWORKS}/{network['name']}.json")
         completed = self.host.run(Command(argv, _ASK_S, stdin=text))
@@ -146,19 +146,19 @@ class Podman:
             raise Unavailable(f"a container cannot be put into its control group: {completed.last_words}")
 
     def put_folder(self, folder: str, name: str) -> str:
-        """Have a folder of the host where containers can mount it, and write to it; gives where that is."""
+        """Put a folder of the host where containers can mount and write to it; return where that is."""
         return self._home.put_folder(self.host, folder, name)
 
 
 def _error_in(completed: Completed) -> str:
-    """What podman says of a failure: it often adds where to find help."""
+    """Return podman's error message without its hints where to find help."""
     lines = completed.stderr.decode(errors="replace").splitlines()
     errors = [line.removeprefix("Error: ") for line in lines if line.startswith("Error: ")]
     return errors[-1][:300] if errors else completed.last_words
 
 
 def runtime() -> str:
-    """The runtime of its containers: crun, as podman would have it, but runc where control groups are version 1."""
+    """Return the runtime of podman's containers: crun, as podman prefers, but runc with control groups version 1."""
     runtimes = ("crun", "runc") if cgroup_files.version() == 2 else ("runc",)
     return next((name for name in runtimes if shutil.which(name)), runtimes[-1])
 
@@ -193,7 +193,7 @@ def _opened(run: RunContext, host: Host, layered: str, *, rootless: bool) -> Ite
 
 @contextmanager
 def _noted(run: RunContext) -> Iterator[None]:
-    """Inside, the packet filter may be changed; afterwards it is as it was."""
+    """Allow changes of the packet filter within the context, and undo them at its end."""
     base = run.state.parent
     with exclusive_machine_lock(base, run.say):
         remember(base, beside_engine=answers())
@@ -242,7 +242,7 @@ class PodmanFolders(Leavings):
         yield from (Leftover(path.name.split("-")[1], "folder of podman", str(path)) for path in _left_of("*"))
 
     def remove(self, run: DeadRun) -> None:
-        """Remove them, after the files, which only podman may remove."""
+        """Remove the folders, and first the files in them, which only podman may remove."""
         runtime = runtime_of_user(run.state)
         of_nobody = (
             [runtime] if runtime.exists() else []

@@ -97,7 +97,7 @@ class Home:
 
 @contextmanager
 def home_of_root(run: RunContext, host: Host, group: Group, data: Path, *, rootless: bool) -> Iterator[Home]:
-    """In a mount namespace on the host that lasts as long as the context. Raises Unavailable."""
+    """Yield podman's folders and command, in a mount namespace that lasts as the context does. Raises Unavailable."""
     account = ACCOUNT if rootless else 0
     launcher = host.program(build.ensure(run.cache, run.say))
     words = (str(data), launcher, mounted_by(run.id), str(account), str(_LAST))
@@ -138,7 +138,7 @@ def home_of_root(run: RunContext, host: Host, group: Group, data: Path, *, rootl
 
 @contextmanager
 def home_of_user(run: RunContext, host: Host, data: Path) -> Iterator[Home]:
-    """Of a user who is not root: the user's own subordinate ids, and folders of the run's own."""
+    """Yield the same for a user who is not root: with the user's subordinate ids and folders of the run's own."""
     program = program_of_user(run.id, run.state, data)
     launcher = host.program(build.ensure(run.cache, run.say))
     yield Home(within(host, run, None), program, launcher, lambda _host, folder, _name: folder)
@@ -169,7 +169,7 @@ def _apart(run_id: str) -> Path:
 
 
 def runtime_of_user(state: Path) -> Path:
-    """The folder of its sockets and notes; podman takes no path of more than 50 characters there."""
+    """Return the folder of podman's sockets and notes, to which podman allows 50 characters at most."""
     return state / "pod"
 
 

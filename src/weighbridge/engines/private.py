@@ -80,7 +80,7 @@ def private_engine(run: RunContext, settings: Settings) -> Iterator[Any]:
 
 
 def with_private_folders(group: Cgroup, scratch: Path, *argv: str) -> tuple[str, ...]:
-    """A command in a group, and in a mount namespace in which folders in ``scratch`` stand for `HOST_FOLDERS`."""
+    """Return a command with folders in ``scratch`` in place of `HOST_FOLDERS`, in a mount namespace of its own."""
     mounts = (str(path) for name, folder in HOST_FOLDERS.items() for path in (scratch / name, folder))
     groups = " ".join(str(path) for path in group.procs)
     start = ("unshare", "--mount", "--propagation", "private", "sh", "-c", _START, "start", groups)
@@ -88,7 +88,7 @@ def with_private_folders(group: Cgroup, scratch: Path, *argv: str) -> tuple[str,
 
 
 def _prepare(run: RunContext, data: Path) -> None:
-    """Note how the host is, once: a note that is already there was left by a killed run, and is the true one."""
+    """Note how the host is, once: an existing note is a killed run's, and the true one."""
     base = run.state.parent
     if not (base / _MADE).exists():
         missing_folders = [str(folder) for folder in HOST_FOLDERS.values() if not folder.exists()]
@@ -116,7 +116,7 @@ class EngineTraces(Leavings):
     owner_may_be_unknown = True
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
-        """What they have in the packet filter: whose it was is not told."""
+        """Return what engines left in the packet filter, without whose it was."""
         yield from (Leftover(NO_RUN, "packet filter of an engine", table) for table in left(folders.states))
 
     def remove(self, run: DeadRun) -> None:
@@ -153,7 +153,7 @@ BESIDE_ANOTHER = Readiness(
 
 
 def program_readiness(named: str) -> Readiness:
-    """Whether such an engine can be started by this user."""
+    """Return whether this user can start such an engine."""
     file = Path(named)
     try:
         wrong = next(_faults(file), None)
@@ -167,7 +167,7 @@ def program_readiness(named: str) -> Readiness:
 
 
 def _faults(file: Path) -> Iterator[tuple[str, str]]:
-    """Why it may not be started, and what helps. Raises OSError."""
+    """Return why the program may not be started, and what helps. Raises OSError."""
     if not file.exists():
         yield f"there is no {file}", f"name the {PROGRAM} of another Docker engine"
         return

@@ -45,7 +45,7 @@ class Settings:
 
     @property
     def arguments(self) -> tuple[str, ...]:
-        """Of dockerd. Later ones look for docker-proxy in folders of the system before their PATH."""
+        """Return dockerd's arguments. Later versions look for docker-proxy in system folders before their PATH."""
         own = Path(self.dockerd).parent / "docker-proxy" if self.dockerd else None
         proxy = (f"--userland-proxy-path={own}",) if own is not None and own.is_file() else ()
         proxy = proxy if self.userland_proxy else ("--userland-proxy=false",)
@@ -53,12 +53,12 @@ class Settings:
 
     @property
     def purpose(self) -> str:
-        """A name for a host that is used with these settings; empty for the usual ones."""
+        """Return a name for a host that is used with these settings; empty for the usual ones."""
         return self._joined("-", f"{PROGRAM}-{hashlib.sha256((self.dockerd or '').encode()).hexdigest()[:8]}")
 
     @property
     def words(self) -> str:
-        """As ``purpose``, for a sentence."""
+        """Return ``purpose`` in words, for a sentence."""
         return self._joined(", ", f"{PROGRAM}: {self.dockerd}")
 
     def _joined(self, between: str, program: str) -> str:

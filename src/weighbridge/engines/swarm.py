@@ -30,7 +30,7 @@ _numbers = itertools.count()
 
 
 class Swarm:
-    """Its first engine is the manager. A swarm that this run did not form is never joined, changed or left."""
+    """A swarm, managed by its first engine. One that this run did not form is never joined, changed or left."""
 
     def __init__(self, run: RunContext, stack: ExitStack) -> None:
         self._run = run
@@ -126,7 +126,7 @@ class Swarm:
 
     @contextmanager
     def _hold_network(self, engine: Engine, network: str, container: Any) -> Iterator[None]:
-        """Inside, a container of a service is on the network on a member's host."""
+        """Keep a service's container on the network on a member's host, so that the network exists there."""
         from docker.types import EndpointSpec, ServiceMode
 
         self._run.say(f"making the overlay network on host {engine.host.name}")
@@ -157,7 +157,7 @@ class Swarm:
             quietly(service.remove)
 
     def _must_be_free(self, subnet: str, environment: str) -> None:
-        """Unavailable where it overlaps with another network: Docker would make it, and fail at its containers."""
+        """Raise Unavailable where a subnet overlaps with another network, which Docker would notice too late."""
         own_subnet = IPv4Network(subnet)
         for engine in self._members.values():
             what, host = f"the subnet {subnet} of environment {environment}", engine.host
@@ -171,7 +171,7 @@ class Swarm:
                         raise Unavailable(f"{what} overlaps with {on}")
 
     def _options(self, *, encrypted: bool) -> dict[str, str]:
-        """The size of the hosts' packets, from which the driver takes VXLAN's 50 bytes itself."""
+        """Return the driver's options: the MTU of the hosts, from which it takes VXLAN's 50 bytes itself."""
         options = {"encrypted": ""} if encrypted else {}
         interfaces = [(each.host, each.host.interface) for each in self._members.values() if each.host.interface]
         mtus = [int(mtu_of(host, interface)) for host, interface in interfaces]
@@ -181,7 +181,7 @@ class Swarm:
 
 
 class _Member:
-    """An engine that becomes a member. Its host is told, so that it is undone when we are killed."""
+    """An engine that becomes a member, as its host knows, which undoes it when the run is killed."""
 
     def __init__(self, engine: Engine, *, made_bridge: bool) -> None:
         self._engine = engine
@@ -190,7 +190,7 @@ class _Member:
 
     @contextmanager
     def becoming(self) -> Iterator[None]:
-        """Around the call that makes it one."""
+        """Tell the host before the engine becomes a member, and with what number it did."""
         from docker.errors import APIError
 
         self._is("")
@@ -203,13 +203,13 @@ class _Member:
         self._is(_node(self._engine.client))
 
     def _is(self, node: str | None) -> None:
-        """Its number in the swarm: None while it is no member, "" while it becomes one."""
+        """Tell the host the engine's number in the swarm: None while it is no member, "" while it becomes one."""
         self._node = node
         if (engine := self._engine.host.capabilities.engine) is not None:
             engine.in_swarm(node, made_bridge=self._made_bridge)
 
     def leave(self) -> None:
-        """Leave, and take away the bridge that the engine made for it."""
+        """Leave the swarm, and remove the bridge that the engine made for it."""
         with contextlib.suppress(Exception):  # the engine may be gone, and the swarm with it
             if self._node is None or (self._node and _node(self._engine.client) != self._node):
                 return
@@ -220,7 +220,7 @@ class _Member:
 
 
 def _addresses(engine: Engine, network: str) -> set[str]:
-    """Those of a host's containers on a network: none before the first one of them, for which it is made there."""
+    """Return the addresses of a host's containers on a network; empty before the first one of them."""
     from docker.errors import NotFound
 
     with contextlib.suppress(NotFound):
@@ -247,13 +247,13 @@ class FormedSwarm(Leavings):
     """The swarm that a killed run formed with the user's engine, known by its label; any other is left alone."""
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
-        """It, with its run."""
+        """Return the swarm, with its run."""
         with users_engine() as ask:
             if ask and (run := _labels(ask).get(LABEL)):
                 yield Leftover(str(run), "swarm", "formed by that run")
 
     def end(self, run: DeadRun) -> None:
-        """Leave it, and take away the bridge that the engine made for it."""
+        """Leave the swarm, and remove the bridge that the engine made for it."""
         with users_engine() as ask:
             if ask and (labels := _labels(ask)).get(LABEL) == run.id:
                 ask("POST", "/swarm/leave?force=1")
@@ -262,7 +262,7 @@ class FormedSwarm(Leavings):
 
 
 def _labels(ask: Ask) -> Mapping[str, str]:
-    """Those of the swarm that the engine manages; empty where it manages none, or does not say."""
+    """Return the labels of the swarm that the engine manages; empty where it manages none, or does not say."""
     with contextlib.suppress(OSError):
         if (ask("GET", "/info").get("Swarm") or {}).get("ControlAvailable"):
             return ask("GET", "/swarm")["Spec"].get("Labels") or {}

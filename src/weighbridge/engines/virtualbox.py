@@ -26,32 +26,32 @@ _LINK = re.compile(r"vboxnet\d{1,3}")
 
 
 def identity(run_id: str, number: int) -> str:
-    """The name of one of a run's, by which `VirtualBoxTraces` finds it."""
+    """Return the name of one of a run's VirtualBox services, by which `VirtualBoxTraces` finds it."""
     return f"{run_id}-{number}"
 
 
 def meeting(name: str) -> str:
-    """The folder of its sockets, which it makes itself."""
+    """Return the folder of VirtualBox's sockets, which it makes itself."""
     return str(_MEETINGS / f".vbox-{name}-ipc")
 
 
 def note_link(state: Path, name: str) -> None:
-    """Remember a link that VirtualBox has made for a run: it would outlive it."""
+    """Note a link that VirtualBox has made for a run and that would outlive it."""
     with (state / _NOTE).open("a") as note:
         note.write(f"{name}\n")
 
 
 class VirtualBoxTraces(Leavings):
-    """The folders of its sockets, and links of the host that it made."""
+    """The folders of VirtualBox's sockets, and links of the host that it made."""
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
-        """This user's folders, each with its run: what others put into /tmp is theirs."""
+        """Return this user's folders, each with its run: what others put into /tmp is theirs."""
         for path in _MEETINGS.glob(".vbox-*-ipc"):
             if is_own_folder(path) and (meeting := _MEETING.fullmatch(path.name)):
                 yield Leftover(meeting[1], "folder of VirtualBox", str(path))
 
     def remove(self, run: DeadRun) -> None:
-        """Remove both; its processes have ended."""
+        """Remove the folders and links of a run whose processes have ended."""
         for name in _noted(run.state):
             for folder in FOLDERS:
                 with contextlib.suppress(Unavailable):

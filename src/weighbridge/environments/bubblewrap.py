@@ -62,15 +62,15 @@ class Bubblewrap(Environment):
     programs: ClassVar = ("bwrap",)
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
-        """A network of its own ends at its host."""
+        """Return why a network of its own cannot carry what the study needs: it ends at its host."""
         return cable.problems(needs) if options.network == "own" else []
 
     def way_to_companions(self, options: Any) -> str:
-        """As natively, or as from a network namespace."""
+        """Return the route to the study's companions: as natively, or routed from the sandbox's own network."""
         return "routed by the host to the bridge" if options.network == "own" else "host to bridge"
 
     def readiness(self, options: Any | None = None) -> Readiness:
-        """Ready where a sandbox was made: for root, and where user namespaces are allowed."""
+        """Return whether a trial sandbox starts: for root, and where user namespaces are allowed."""
         try:
             completed = run(Command(_TRY, 10))
         except Unavailable as missing:
@@ -85,12 +85,12 @@ class Bubblewrap(Environment):
         return cable.WITHOUT_CABLE if behind_cable and os.geteuid() != 0 else Readiness(True)
 
     def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
-        """A cable to the host, without root."""
+        """Return what this machine's user lacks for a network of the sandbox's own; None where nothing is lacking."""
         return cable.unmet(needs) if options.network == "own" else None
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
-        """A sandbox in its own control group; with a network of its own joined to the host once it runs."""
+        """Run a sandbox in its own control group, joined to the host once it runs where its network is its own."""
         if request.userland.process.uid is not None:
             user = request.userland.process.user("root")
             raise Unavailable(f"{request.name}: a sandbox has one user, and cannot run an image's programs as {user}")
@@ -117,13 +117,13 @@ class Sandbox(ChrootSite):
 
     @property
     def pid(self) -> int:
-        """That first process, in the host's own numbers: looked for once it is asked for, not while it is opened."""
+        """Return the host's number of the sandbox's first process, looked up at first use."""
         if self._pid is None:
             self._pid = first_process(self.host, self._first_of, self.name)
         return self._pid
 
     def facts(self) -> Mapping[str, str]:
-        """As of a chroot, with the network, the version of bwrap and what isolates it."""
+        """Return the facts of a chroot, with the network, the version of bwrap and the namespaces in force."""
         version = self.host.run(Command(("bwrap", "--version"), 20)).text.strip()
         network = "own" if self._own_network else "host"
         return {
@@ -135,7 +135,7 @@ class Sandbox(ChrootSite):
 
 
 def command(request: SiteRequest, parts: Parts, *, own_network: bool) -> tuple[str, ...]:
-    """The argument list (bwrap(1)) that starts the launcher in a sandbox, behind that of a layer where there is one.
+    """Return the argument list (bwrap(1)) that starts the launcher in a sandbox, after that of the layer if any.
 
     The root is read-only; /tmp, /run and /dev are in memory, of the size that bwrap gives them. The user is root, as
     natively, but of this machine's own programs.
@@ -169,14 +169,14 @@ def command(request: SiteRequest, parts: Parts, *, own_network: bool) -> tuple[s
 
 
 def _layer(request: SiteRequest, folder: str) -> tuple[str, ...]:
-    """A user mounts it in a user namespace, where it takes other attributes (mount(8), overlay)."""
+    """Return the command that mounts a layer over ``folder``; with other attributes for a user (mount(8))."""
     user = () if request.host.root else ("--map-root-user",)
     name = mounted_by(request.run.id)
     return ("unshare", *user, "--mount", "sh", "-c", _LAYER, "layer", folder, ",userxattr" if user else "", name)
 
 
 def _resolver() -> tuple[str, ...]:
-    """Where this machine's resolv.conf is a link into /run (systemd-resolved): what it leads to is there, too."""
+    """Return the bind of what /etc/resolv.conf leads to, where that is a link into /run (systemd-resolved)."""
     place = Path("/etc/resolv.conf").resolve()
     return ("--ro-bind-try", str(place), str(place)) if place.is_relative_to("/run") else ()
 

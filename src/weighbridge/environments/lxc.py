@@ -29,7 +29,7 @@ class Lxc(SystemContainer):
     version = ("lxc-start", "--version")
 
     def started(self, container: Container, stack: ExitStack) -> StartedContainer:
-        """Start it in a control group that LXC makes, and limit that before anything runs in there.
+        """Start a container in a control group that LXC makes, and limit that before anything runs in it.
 
         LXC takes no control group that is there already.
         """
@@ -55,7 +55,7 @@ def _base(host: Host, run_id: str) -> str:
 
 
 def below(proc_cgroup: str, run_id: str) -> str:
-    """Below which of a run's control groups LXC makes its own, by the text of /proc/1/cgroup: "", or "NAME/...".
+    """Return the control group below which LXC makes a run's own, by the text of /proc/1/cgroup: "", or "NAME/...".
 
     They are below the group of a machine's first process. Unavailable where that is somebody else's.
     """
@@ -106,13 +106,13 @@ def configuration(container: Container, monitor: Path) -> list[tuple[str, str]]:
 
 
 def _remove_lock(host: Host, folder: Path) -> None:
-    """LXC leaves the folders of its lock."""
+    """Remove the folders that LXC leaves of its lock."""
     with contextlib.suppress(EnvironmentLost, Unavailable):
         host.run(Command(("rmdir", "-p", "--ignore-fail-on-non-empty", str(lock_folder(folder))), 10))
 
 
 def _in_fstab(path: str) -> str:
-    """A path as fstab(5) writes it."""
+    """Return a path as fstab(5) writes it."""
     return path.replace("\\", "\\134").replace(" ", "\\040")
 
 

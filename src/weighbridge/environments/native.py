@@ -62,17 +62,17 @@ class Native(Environment):
         return client.readiness() if options is not None and options.engine else Readiness(True)
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
-        """Part of a limit that is not there."""
+        """Return why a share of the CPU limit cannot be given: the study has no such limit."""
         return ["'cpu_share' is a part of the study's CPU limit: it needs limits: true"] * (
             options.cpu_share is not None and not options.limits
         )
 
     def way_to_companions(self, options: Any) -> str:
-        """Through the host's own address on their bridge."""
+        """Return the route to the companions: through the host's own address on their bridge."""
         return "" if options.engine or options.own_host else "host to bridge"
 
     def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
-        """A machine without an engine, for one that runs during its trials alone."""
+        """Return what speaks against ``engine: idle``: an engine that runs on this machine already."""
         on_this_machine = any(host.this_machine for host in needs.holding.values())
         return Readiness(False, *_ENGINE_RUNS) if options.engine and on_this_machine and _engine_answers() else None
 
@@ -119,7 +119,7 @@ class IdleEngine:
 
     @classmethod
     def of(cls, request: SiteRequest) -> "IdleEngine":
-        """The one of the request's host, which its sites share."""
+        """Return the idle engine of the request's host, which that host's sites share."""
         if request.host.this_machine and _engine_answers():
             raise Unavailable(": ".join(_ENGINE_RUNS))
         return request.run.share(f"idle engine {request.host.name}", lambda: cls._open_engine(request))
@@ -134,7 +134,7 @@ class IdleEngine:
             idle._stack.close()
 
     def up(self) -> None:
-        """Start it, for the first user."""
+        """Start the engine, for the first user."""
         self._users += 1
         if self._users > 1:
             return
@@ -149,7 +149,7 @@ class IdleEngine:
         self._stack.callback(network.remove)
 
     def down(self) -> None:
-        """Stop it, after the last user."""
+        """Stop the engine, after the last user."""
         self._users -= 1
         if not self._users:
             self._stack.close()

@@ -40,11 +40,11 @@ class Netns(Environment):
     programs: ClassVar = ("ip", "tc")
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
-        """Its addresses are known on its own host only."""
+        """Return why the roles cannot reach each other: the namespace's addresses are known on its own host only."""
         return cable.problems(needs)
 
     def way_to_companions(self, options: Any) -> str:
-        """Its packets are the host's to pass on."""
+        """Return the route to the companions: the host forwards the site's packets."""
         return "routed by the host to the bridge"
 
     def readiness(self, options: Any | None = None) -> Readiness:
@@ -58,11 +58,11 @@ class Netns(Environment):
         return cable.WITHOUT_CABLE
 
     def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
-        """A cable to the host, without root."""
+        """Return what this machine's user lacks for a cable to the host; None where nothing is lacking."""
         return cable.unmet(needs)
 
     def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
-        """Not by hand."""
+        """Return why this environment cannot be set up by hand."""
         return ByHand("Weighbridge makes its network namespace and its cable")
 
     @contextmanager
@@ -84,7 +84,7 @@ def _limit(host: Host, name: str, pid: int, rate: float) -> None:
 
 
 def _shaped(request: SiteRequest, name: str, pid: int, rate: float) -> Link:
-    """The link between the token buckets: each counts what it lets through."""
+    """Return the link between the token buckets, each of which counts what it lets through."""
 
     def carried() -> Mapping[str, float]:
         ends = {"out": (*in_network_of(pid), *tc.show("eth0")), "in": tc.show(name)}

@@ -19,7 +19,7 @@ class Nspawn(SystemContainer):
     version = ("systemd-nspawn", "--version")
 
     def started(self, container: Container, stack: ExitStack) -> StartedContainer:
-        """Start it in its control group, in every hierarchy: it makes groups of its own below wherever it is."""
+        """Start a container in its control group, in every hierarchy: systemd-nspawn makes its own below that."""
         request = container.request
         host, run = request.host, request.run
         group = host.group(request.name)

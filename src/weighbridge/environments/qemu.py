@@ -81,7 +81,7 @@ class Qemu(Environment):
     programs: ClassVar = (HOST.program, *kernel.PROGRAMS, *disk.PROGRAMS, "ip")
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
-        """What its networks do not reach, and hosts that are no machines of ours."""
+        """Return what the guest's network does not reach, and which hosts have no disk made on this machine."""
         problems = []
         if not all(host.here and not host.own_kernel for host in needs.hosts.values()):
             problems.append("its disk is made on this machine: put its roles on local or testbed hosts")
@@ -98,7 +98,7 @@ class Qemu(Environment):
         return problems
 
     def readiness(self, options: Any | None = None) -> Readiness:
-        """Whether a guest can be made and joined to its network; whether KVM works only a guest can show."""
+        """Return whether a guest can be made and joined to its network; only a guest can show that KVM works."""
         accelerated = accelerator.readiness("auto" if options is None else options.accelerator, accelerator.no_kvm())
         if not accelerated.ready:
             return accelerated
@@ -113,11 +113,11 @@ class Qemu(Environment):
         return replace(accelerated, detail="; ".join(text for text in details if text))
 
     def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
-        """Memory for its guests."""
+        """Return the memory that this machine lacks for the study's guests; None where there is enough."""
         return lacking_memory(needs)
 
     def variants(self) -> Mapping[str, Any]:
-        """What needs a device of this machine's kernel."""
+        """Return options by name: those that need a device of this machine's kernel."""
         return {"qemu, KVM": QemuOptions(accelerator="kvm"), "qemu, vhost": QemuOptions(nic="vhost")}
 
     @contextmanager
@@ -223,7 +223,7 @@ def _outside(request: SiteRequest) -> str:
 
 
 def _addresses(options: Any, request: SiteRequest, machine: QemuMachine) -> tuple[str, str]:
-    """Where the other role reaches the guest, and where its servers bind."""
+    """Return where the other role reaches the guest, and where its servers bind."""
     if machine.network is None:
         return "127.0.0.1", "127.0.0.1"
     own = machine.network.own
@@ -231,14 +231,14 @@ def _addresses(options: Any, request: SiteRequest, machine: QemuMachine) -> tupl
 
 
 def _data(options: Any, request: SiteRequest, stack: ExitStack) -> Iterator[Disk]:
-    """A disk of the guest's own for its data, in a folder of the host's disk."""
+    """Return the guest's own disk for the site's data, in a folder of the host's disk."""
     if data := data_disk.of_site(request, stack):
         yield Disk(Path(data), options.disk, options.cache)
 
 
 @contextmanager
 def _launcher(machine: QemuMachine, request: SiteRequest, group: Group | None) -> Iterator[Launcher]:
-    """Boot the guest; once more where it stands still, and no more where it ends."""
+    """Boot the guest and yield its launcher; boot again where it hangs, not where it ends."""
     for attempt, ready_s in enumerate(BOOTS_S, 1):
         with ExitStack() as stack:
             boot = _Boot(machine, request, group, stack)
@@ -254,7 +254,7 @@ def _launcher(machine: QemuMachine, request: SiteRequest, group: Group | None) -
 
 
 class _Boot:
-    """A started guest, ended with ``stack``."""
+    """A guest that is started, and ended with ``stack``."""
 
     def __init__(self, machine: QemuMachine, request: SiteRequest, group: Group | None, stack: ExitStack) -> None:
         host, run = request.host, request.run
@@ -267,7 +267,7 @@ class _Boot:
         """Whether QEMU had ended by itself when the guest was given up."""
 
     def launcher(self, ready_s: float) -> Launcher:
-        """Return its launcher, which has greeted. Raises Unavailable."""
+        """Return the guest's launcher once it has greeted. Raises Unavailable."""
         request = self._request
         if self._machine.network is not None:
             self._machine.network.join(request.host, self._process, self._why)

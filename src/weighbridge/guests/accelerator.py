@@ -29,7 +29,7 @@ _EXTENSIONS = frozenset({"vmx", "svm"})
 
 
 def readiness(choice: AcceleratorChoice, impossible: Readiness | None) -> Readiness:
-    """What is known of an accelerator on this machine before a guest is started; ``impossible`` is of `no_kvm`.
+    """Return what is known of an accelerator before a guest is started; ``impossible`` is what `no_kvm` returned.
 
     Not ready is only KVM that was asked for and that is impossible.
     """
@@ -42,7 +42,7 @@ def readiness(choice: AcceleratorChoice, impossible: Readiness | None) -> Readin
 
 
 def no_kvm(device: Path = Path(DEVICE), cpuinfo: Path = Path("/proc/cpuinfo")) -> Readiness | None:
-    """Why no guest can come up under KVM on this machine; None where only starting one can tell.
+    """Return why no guest can come up under KVM on this machine; None where only starting one can tell.
 
     A device that opens is not enough: there is a KVM without the CPU's help (PVM), for kernels that are made for it,
     and Debian's is none. The modules that use the CPU's help load only where its flags say vmx or svm; x86 alone has
@@ -73,7 +73,7 @@ def _text(file: Path) -> str:
 
 
 def chosen(choice: AcceleratorChoice, host: Host, run: RunContext) -> tuple[Accelerator, str]:
-    """The accelerator that guests have there, and why it is not KVM where that was not asked for.
+    """Return the accelerator of a host's guests, and why it is not KVM where the choice was left open.
 
     Raises Unavailable where KVM was asked for and no guest comes up under it.
     """
@@ -96,7 +96,7 @@ def refusal(host: Host, run: RunContext) -> str:
 
 
 def judged(completed: Completed) -> str:
-    """Why a guest that was only to show that it runs did not."""
+    """Return why a guest did not prove that it runs; empty where it did."""
     if PROVED in completed.stderr:
         return ""
     console_tail = last_words(completed.stderr)

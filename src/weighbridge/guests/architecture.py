@@ -41,7 +41,7 @@ KNOWN = {each.name: each for each in (X86_64, AARCH64)}
 
 
 def architecture_of(name: str) -> Architecture:
-    """Return the architecture of this name; of a machine that none is known for, that of x86-64."""
+    """Return the architecture of this name, or x86-64 where it is unknown."""
     return KNOWN.get(name, X86_64)
 
 

@@ -11,12 +11,12 @@ _LINES, _LENGTH = 3, 300
 
 
 def last_words(console: bytes) -> str:
-    """Why it ended, in one line: what names a reason, else the last lines; empty where nothing was said."""
+    """Return why a guest ended, in one line: what names a reason, else the last lines; empty without any output."""
     return reason(console) or "; ".join(_plain_lines(console)[-_LINES:])[-_LENGTH:]
 
 
 def reason(console: bytes) -> str:
-    """Return the last line that names a reason for its end; empty where none does."""
+    """Return the last line of a console that names a reason for its end; empty where none does."""
     named = [line for line in _plain_lines(console) if any(words in line for words in _REASONS)]
     return "; ".join(named[-1:])[-_LENGTH:]
 

@@ -17,7 +17,7 @@ _MAKE_S = 300.0
 
 
 def of_site(request: SiteRequest, stack: ExitStack) -> str | None:
-    """The path, on the site's host, of a new disk for its data; None where it has none. ``stack`` removes it.
+    """Return the path, on the site's host, of a new disk for its data; None without data. ``stack`` removes it.
 
     Raises Unavailable, DiskFull.
     """
@@ -30,7 +30,7 @@ def of_site(request: SiteRequest, stack: ExitStack) -> str | None:
 
 
 def passes_cache(image: Path) -> bool:
-    """Whether its file system lets a hypervisor here read and write it past this machine's page cache (O_DIRECT)."""
+    """Return whether a file's file system lets a hypervisor bypass this machine's page cache (O_DIRECT)."""
     try:
         os.close(os.open(image, os.O_RDWR | os.O_DIRECT))
     except OSError:
@@ -39,7 +39,7 @@ def passes_cache(image: Path) -> bool:
 
 
 def make(host: Host, file: str, size: int = SIZE) -> None:
-    """An empty file system of that size (bytes) in a new file on the host. Raises Unavailable, DiskFull."""
+    """Make an empty file system of that size (bytes) in a new file on the host. Raises Unavailable, DiskFull."""
     argv = ("mkfs.ext4", "-q", "-F", "-m", "0", "-b", "4096", *_WHOLE, file, f"{size >> 10}k")
     completed = host.run(Command(argv, _MAKE_S))
     if b"No space left" in completed.stderr:

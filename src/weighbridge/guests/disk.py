@@ -21,7 +21,7 @@ _FEATURES = "^has_journal,^metadata_csum,^resize_inode"
 
 
 def ensure(userland: Userland, cache: Path, say: Callable[[str], None]) -> Path:
-    """The file, made if need be. Raises Unavailable, UserlandError, DiskFull."""
+    """Return the file with the userland's disk, made if need be. Raises Unavailable, UserlandError, DiskFull."""
     userland.archive()  # a machine's own root file system is no disk
     file = cache / _KIND / f"{userland.digest[:16]}-{_BUILDER}" / NAME
 
@@ -34,7 +34,7 @@ def ensure(userland: Userland, cache: Path, say: Callable[[str], None]) -> Path:
 
 
 def place_on(host: Host, image: Path) -> str:
-    """The place of such a file on a host, brought there at first use. Unavailable where that cannot be."""
+    """Return the path of a disk's file on a host, brought there at first use. Unavailable where that cannot be."""
     place = host.capabilities.guest_disk
     if place is None:
         raise Unavailable(f"the disk of a guest cannot be brought to host {host.name}: use local or guest hosts")

@@ -10,7 +10,7 @@ from weighbridge.model.site import SiteRequest
 
 
 def hypervisor_group(stack: ExitStack, request: SiteRequest) -> tuple[Group | None, Mapping[str, str]]:
-    """Make it, and give what could not be honoured, each with why; gone with ``stack``.
+    """Make the hypervisor's control group; return it and its refused limits, each with why. ``stack`` removes it.
 
     Memory is the guest's own RAM: within a limit of the group the hypervisor itself would have to fit, too.
     """

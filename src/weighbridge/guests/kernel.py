@@ -57,12 +57,12 @@ class Kernel:
 
     @property
     def compressed(self) -> Path:
-        """The same as Debian packs it, for boot loaders."""
+        """The kernel as Debian packs it, for boot loaders."""
         return self.image.with_name(_VMLINUZ)
 
     @property
     def key(self) -> str:
-        """A name for what it is made of."""
+        """A name for the kernel by what it is made of."""
         return hashlib.sha256(f"{self.release} {self.version} {sorted(self.modules)}".encode()).hexdigest()[:16]
 
 
@@ -85,7 +85,7 @@ def kept_in(folder: Path) -> Kernel | None:
 
 
 def cannot_build(cache: Path, package: str = PACKAGE) -> tuple[str, str] | None:
-    """Why it cannot be built, where it is not cached yet, and what helps."""
+    """Return why the kernel cannot be built, where it is not cached yet, and what helps."""
     if cached(cache, package) is not None:
         return None
     if (lacking := debian_archive.lacking()) is not None:

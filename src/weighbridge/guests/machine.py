@@ -45,7 +45,7 @@ _ALWAYS = ("virtio_pci", "virtio_console", "crc32c_generic", "ext4", "tcp_diag",
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """An image and how the machine has it."""
+    """A disk image, and how the machine is given it."""
 
     image: Path
     bus: DiskBus = "virtio"
@@ -59,7 +59,7 @@ class Disk:
 
 @dataclass(frozen=True, slots=True)
 class QemuMachine:
-    """A guest: what it has, and what its first process is told."""
+    """A guest: its hardware, its kernel, and the arguments of its first process."""
 
     name: str
     kernel: Path
@@ -82,7 +82,7 @@ class QemuMachine:
     architecture: Architecture = HOST
 
     def argv(self) -> tuple[str, ...]:
-        """The argument list. Its standard input and output are the stream to the launcher, its error the console."""
+        """Return QEMU's argument list. Its stdin and stdout are the launcher's stream, its stderr is the console."""
         of = self.architecture
         model = of.cpus[self.accelerator]
         if self.hypervisor is not None:  # under it the first domain ends where the CPU has SMAP (QEMU 7.2)
@@ -107,7 +107,7 @@ class QemuMachine:
         return "-kernel", str(self.hypervisor), "-append", " ".join(self._hypervisor()), "-initrd", modules
 
     def _hypervisor(self) -> tuple[str, ...]:
-        """What Xen is told: the rest of the memory is for other domains, a CPU has one number in all of them."""
+        """Return Xen's command line: the rest of the memory is for other domains, a CPU has one number in all."""
         first = f"{self.first_domain_memory >> 20}M"
         # on an emulated CPU (QEMU 7.2) PV domains lose vector registers that are restored at their first use
         eager = ("spec-ctrl=eager-fpu",) if self.accelerator == "tcg" else ()
@@ -120,14 +120,14 @@ class QemuMachine:
         return max(int(self.memory * part), least) >> 20 << 20
 
     def command_line(self) -> tuple[str, ...]:
-        """What the kernel, and behind the dashes its first process, is told."""
+        """Return the kernel's command line, with the arguments of its first process behind the dashes."""
         console = self.architecture.console if self.hypervisor is None else "hvc0"
         disks = [f"/dev/{_DISK_NAMES[disk.bus]}{letter}" for disk, letter in zip(self.disks, "ab", strict=False)]
         init_arguments = words(self.name, self.modules(), disks, self.network, self.open_files)
         return (f"console={console}", "quiet", "panic=-1", "--", *init_arguments, *self.arguments)
 
     def modules(self) -> tuple[str, ...]:
-        """The drivers that it loads, by `weighbridge.guests.kernel`'s names."""
+        """Return the drivers that the guest loads, by `weighbridge.guests.kernel`'s names."""
         disks = (driver for disk in self.disks for driver in _DISK_DRIVERS[disk.bus])
         network = (_NICS[self.nic][1],) if self.network else ()
         return tuple(dict.fromkeys((*_ALWAYS, *disks, *network)))

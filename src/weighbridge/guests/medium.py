@@ -38,7 +38,7 @@ label guest
 
 
 def cannot_build() -> tuple[str, str] | None:
-    """Why it cannot be built, and what helps."""
+    """Return why the boot medium cannot be built, and what helps."""
     for name in LOADER:
         if loader_file(name) is None:
             return f"{name}, which the boot medium of guests is made with, is missing", install_here([name])
@@ -51,7 +51,7 @@ def loader_file(name: str) -> Path | None:
 
 
 def ensure(kernel: Kernel, cache: Path, say: Callable[[str], None]) -> Path:
-    """Its file, built if need be. Raises Unavailable, UserlandError, DiskFull."""
+    """Return the boot medium's file, built if need be. Raises Unavailable, UserlandError, DiskFull."""
     first = ramdisk.ensure(kernel, cache, say)
     what = f"{_BUILDER} {kernel.key} {first.parent.name} {_CONFIGURATION}"
     key = hashlib.sha256(what.encode()).hexdigest()[:16]

@@ -35,7 +35,7 @@ class Tap:
         return "52:54:" + ":".join(f"{int(part):02x}" for part in self.own.split("."))
 
     def facts(self) -> Mapping[str, str]:
-        """Nothing: the bridge has no way out."""
+        """Return no facts: the bridge has no way out."""
         return {}
 
     def netdev(self) -> str:
@@ -51,7 +51,7 @@ class Tap:
             )
 
     def join(self, host: Host, hypervisor: HostProcess, why: Callable[[], str]) -> None:
-        """Make it a port of the bridge as soon as QEMU has made it. Raises Unavailable with ``why`` it does not."""
+        """Make the tap a port of the bridge once QEMU has made it. Raises Unavailable with ``why`` it does not."""
         deadline = time.monotonic() + _MADE_S
         while not _exists(host, self.name):
             if hypervisor.poll() is not None or time.monotonic() > deadline:
@@ -83,13 +83,13 @@ class UserNetwork:
 
     @property
     def closed(self) -> bool:
-        """Whether the guest reaches nothing by itself. With a UDP port it does: else its answers would be dropped."""
+        """Whether the guest reaches nothing by itself; with a UDP port it does, else its answers would be dropped."""
         return all(
             port.transport == "tcp" for port in self.ports
         )  # libslirp 4.7 keeps restrict from answers of TCP alone
 
     def facts(self) -> Mapping[str, str]:
-        """What the guest reaches by itself."""
+        """Return what the guest reaches by itself."""
         return {"way out": "none" if self.closed else "to the host and beyond it, as UDP is forwarded"}
 
     def netdev(self) -> str:
@@ -100,10 +100,10 @@ class UserNetwork:
         return ",".join(("user", "id=net", f"restrict={'on' if self.closed else 'off'}", *forwards))
 
     def must_be_free(self, host: Host) -> None:
-        """Nothing: QEMU tells which port is taken."""
+        """Do nothing: QEMU tells which port is taken."""
 
     def join(self, host: Host, hypervisor: HostProcess, why: Callable[[], str]) -> None:
-        """Nothing: it is a part of QEMU."""
+        """Do nothing: the network is a part of QEMU."""
 
 
 Network = Tap | UserNetwork

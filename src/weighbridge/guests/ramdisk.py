@@ -19,7 +19,7 @@ _DIRECTORY, _PROGRAM, _FILE = 0o040755, 0o100755, 0o100644
 
 
 def ensure(kernel: Kernel, cache: Path, say: Callable[[str], None]) -> Path:
-    """Its file, built if need be. Raises Unavailable, UserlandError, DiskFull."""
+    """Return the initial RAM disk's file, built if need be. Raises Unavailable, UserlandError, DiskFull."""
     launcher = build.ensure(cache, say)
     what = f"{_BUILDER} {kernel.key} {build.digest(launcher)} {build_once.key_of_folder(_SOURCE)}"
     key = hashlib.sha256(what.encode()).hexdigest()[:16]

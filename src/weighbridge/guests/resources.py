@@ -21,13 +21,13 @@ LEAST_MEMORY = 128 * 2**20
 
 
 def cpus_of(limits: Limits, host: Host) -> int:
-    """Virtual CPUs: as many as the limit of CPU time can keep busy, else as its CPU list or the host has."""
+    """Return the number of virtual CPUs: as many as the limit of CPU time can keep busy, else as the host has."""
     cpu_count = len(_cpus_there(limits, host))
     return cpu_count if limits.cpus is None else min(cpu_count, max(1, math.ceil(limits.cpus)))
 
 
 def own_cpus(limits: Limits, host: Host, *, behind_server: bool = False) -> list[int]:
-    """A CPU of its own for each virtual one. Raises Unavailable where there are fewer than the limit asks for.
+    """Return a CPU for each virtual one. Raises Unavailable where there are fewer than the limit asks for.
 
     ``behind_server``: without a CPU list, the CPUs after those that as large a guest of the server has on this host.
     """
@@ -47,12 +47,12 @@ def _cpus_there(limits: Limits, host: Host) -> list[int]:
 
 
 def memory_of(limits: Limits | Resources) -> int:
-    """Bytes of RAM, a multiple of a MiB."""
+    """Return a guest's RAM in bytes, a multiple of a MiB."""
     return (limits.memory or DEFAULT_MEMORY) >> 20 << 20
 
 
 def memory_problems(needs: Needs) -> list[str]:
-    """Why no guest comes up with the memory that the study limits it to."""
+    """Return why no guest comes up with the memory that the study limits it to."""
     if (memory := memory_of(needs.resources)) >= LEAST_MEMORY:
         return []
     least = f"a guest needs at least {mib(LEAST_MEMORY)} of memory"
@@ -60,7 +60,7 @@ def memory_problems(needs: Needs) -> list[str]:
 
 
 def lacking_memory(needs: Needs) -> Readiness | None:
-    """What this machine has too little of for the guests of one environment; None where there is room."""
+    """Return the memory that this machine lacks for the guests of one environment; None where there is enough."""
     sites = len(needs.inside) if needs.network and not needs.apart else 1
     room = room_in(Path(MEMINFO).read_text())
     if why := no_room(memory_of(needs.resources), "this machine", room, sites):
@@ -70,7 +70,7 @@ def lacking_memory(needs: Needs) -> Readiness | None:
 
 @contextmanager
 def reserved(memory: int, host: Host, run: RunContext, remedy: str = LESS) -> Iterator[None]:
-    """Bytes of a host's memory for a guest, which takes them only as it uses them.
+    """Reserve bytes of a host's memory for a guest, which takes them only as it uses them.
 
     Raises Unavailable where there are fewer, beside what the run's other guests there were promised.
     """

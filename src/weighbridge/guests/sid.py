@@ -33,7 +33,7 @@ def virtualbox(root: Path, temporary: Path) -> None:
 
 
 def host_of_virtualbox(work: Path) -> str:
-    """Make ``root`` below a folder, and beside it the kernel; gives its release. Raises UserlandError, DiskFull.
+    """Make ``root`` below a folder, and the kernel beside it; return its release. Raises UserlandError, DiskFull.
 
     DKMS builds the modules as their package is configured: this takes several minutes.
     """

@@ -37,7 +37,7 @@ class GuestSite(GroupedSite):
         self._userland = request.userland
 
     def freeze(self) -> None:
-        """Stop it, also where no program is left: its kernel would go on, and write what it holds to the disk."""
+        """Stop the guest even where no program is left: its kernel would go on, and write to the disk."""
         if self._group and not self._frozen:
             if self._has_data:
                 self.run(Command(("sync",), _SYNC_S))

@@ -58,7 +58,7 @@ class _Recipe:
 
 
 def cannot_build(cache: Path, boot: str, name: Name = "debian") -> tuple[str, str] | None:
-    """Why it cannot be built, where it is not cached yet, and what helps."""
+    """Return why the system cannot be built, where it is not cached yet, and what helps."""
     return None if _cached(cache / _KIND / _key(boot, name)) is not None else kernel.cannot_build(cache)
 
 
@@ -78,7 +78,7 @@ def ensure(cache: Path, boot: str, say: Callable[[str], None], name: Name = "deb
 
 
 def modules(name: Name) -> tuple[str, ...]:
-    """What is to be loaded once such a system is up."""
+    """Return the modules to load once such a system is up."""
     return _RECIPES[name].modules
 
 
@@ -121,7 +121,7 @@ def _debian(work: Path) -> str:
 
 
 def _hypervisor(root: Path) -> bytes:
-    """Xen without its compression, which QEMU does not boot."""
+    """Return Xen's image, decompressed: QEMU does not boot a compressed one."""
     hypervisors = sorted((root / "boot").glob("xen-*.gz"))
     if not hypervisors:
         raise UserlandError(f"{_HYPERVISOR} has no hypervisor")

@@ -37,5 +37,5 @@ def pin(host: Host, group: Group, cpus: Sequence[int]) -> None:
 
 
 def words(cpus: Sequence[int]) -> str:
-    """How many there are, and where each one is, for the facts."""
+    """Return the number of virtual CPUs and where each one is, for the facts."""
     return f"{len(cpus)}, each pinned: " + ", ".join(f"{number} to CPU {cpu}" for number, cpu in enumerate(cpus))

@@ -23,13 +23,13 @@ _READY_S, _LOOK_S = 20.0, 0.02
 
 
 def missing() -> tuple[str, str]:
-    """Return what is said where it is not installed, and what helps."""
+    """Return what to tell where the server of volatile caches is not installed, and what helps."""
     return f"{PROGRAM}, which has disks with a volatile write cache, is not installed", install_here([PROGRAM])
 
 
 @contextmanager
 def served(host: Host, image: Path, socket: Path, cache: WriteCache, prefix: tuple[str, ...]) -> Iterator[None]:
-    """Have the image behind such a cache at a socket. ``prefix`` is what the server is started by.
+    """Serve an image behind such a cache at a socket. ``prefix`` starts the server's command.
 
     What is in the cache is gone when the server ends, however it does. Raises Unavailable.
     """

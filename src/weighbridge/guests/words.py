@@ -23,7 +23,7 @@ class Addressed(Protocol):
 def words(
     name: str, modules: Iterable[str], disks: Sequence[str], network: Addressed | None, open_files: int
 ) -> tuple[str, ...]:
-    """The words. ``disks`` are devices: the one with its root folder and, where it has one, the one for its data."""
+    """Return the first process's arguments. ``disks`` are devices: the root folder's and, where given, the data's."""
     arguments = ["--modules", ",".join(modules)]
     for what, device in zip(("--disk", "--data"), disks, strict=False):
         arguments += [what, device]

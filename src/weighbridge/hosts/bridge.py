@@ -43,13 +43,13 @@ class Bridge:
         self._passes = False
 
     def next_port(self) -> str:
-        """A name for a link (a veth's end, a tap) that becomes a port of it, by which ``clean`` finds that."""
+        """Return a name for a link (a veth's end, a tap) that becomes a port; ``clean`` finds the link by it."""
         numbers = self._run.share("names of ports", lambda: contextlib.nullcontext(itertools.count()))
         return f"{link_prefix(self._run.id)}p{next(numbers)}"
 
     @contextmanager
     def joined(self, pid: int) -> Iterator[str]:
-        """A veth pair to the network namespace of a process, where it is eth0; gives its address there."""
+        """Join a process's network namespace by a veth pair, as its eth0; yield its address there."""
         port, address, mtu = self.next_port(), self.next_address(), str(self.mtu)
         inside = in_network_of(pid)
         must(self.host, "ip", "link", "add", port, "type", "veth", "peer", "name", "eth0", "netns", str(pid))
@@ -74,7 +74,7 @@ class Bridge:
                 must(self.host, "ip", "link", "delete", port)
 
     def let_ports_pass(self) -> None:
-        """Have the packet filter let frames pass from port to port: needed where both roles are on it.
+        """Have the packet filter let frames pass from port to port, as where both roles are on the bridge.
 
         Once; taken back with the bridge. A host without iptables has nothing that drops them that we know of.
         """
@@ -96,7 +96,7 @@ class Bridge:
         return links.rule(self.name, self._run.id)
 
     def remove(self) -> None:
-        """Remove it and its rule; with its host, or an engine's links, it may have gone already."""
+        """Remove the bridge and its rule; with its host, or an engine's links, they may have gone already."""
         with contextlib.suppress(EnvironmentLost, Unavailable):
             if self._passes:
                 self.host.run(Command(("iptables", "--wait", "-D", "FORWARD", *self._rule), 10))
@@ -173,7 +173,7 @@ def _over(run: RunContext, host: DisposableHost) -> Iterator[Bridge]:
 
 
 def addresses(network: str) -> Callable[[], str]:
-    """What gives one address after the other of a network that is named by its first three numbers."""
+    """Return an iterator over the addresses of a network that is named by its first three numbers."""
     numbers = itertools.count(2)
 
     def give() -> str:

@@ -19,12 +19,12 @@ class CableOptions(HostOptions):
 
     @property
     def cable_rate(self) -> float | None:
-        """``link``."""
+        """The cable's rate in each direction, in bits per second of Ethernet: ``link``."""
         return self.link
 
     @property
     def cable_words(self) -> str:
-        """Its rate, for the plan."""
+        """The cable's rate, in words for the plan."""
         return f"{self.link / 1e6:g} Mbit/s" if self.link else "no rate limit"
 
     @property
@@ -34,7 +34,7 @@ class CableOptions(HostOptions):
 
     @property
     def has_offloads(self) -> bool:
-        """What was asked for, or what the link allows."""
+        """Whether the cable's ends have offloads: as the options say, else as the rate allows."""
         return not self.fast if self.offloads is None else self.offloads
 
     @model_validator(mode="after")

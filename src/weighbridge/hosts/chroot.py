@@ -21,7 +21,7 @@ _TOGETHER_S = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """What a site is made of, as its host names it; ``data`` becomes /srv, ``hosts`` /etc/hosts: "" for neither.
+    """A site's paths on its host; ``data`` becomes /srv, ``hosts`` /etc/hosts: "" where a site has none.
 
     ``group``: the control group that its first process joins; None where there is none.
     """
@@ -35,7 +35,7 @@ class Parts:
 
 @dataclass(frozen=True, slots=True)
 class StartedProgram:
-    """What runs then: ``process`` is the program that was started, ``refused`` the limits that are not in force."""
+    """A site's program once it runs: its ``process``, and the limits that were ``refused``, each with why."""
 
     launcher: Launcher
     process: HostProcess
@@ -57,7 +57,7 @@ class ChrootSite(GroupedSite):
 
     @property
     def pid(self) -> int:
-        """A process of it that stays, in the host's own numbers: its launcher."""
+        """The host's number of a process of the site that stays: its launcher."""
         return self._launcher.pid
 
     def scope(self) -> Mapping[str, str]:
@@ -100,7 +100,7 @@ def chroot_site(request: SiteRequest, *, own_network: bool = False) -> Iterator[
 
 @contextmanager
 def started(request: SiteRequest, command: Callable[[Parts], tuple[str, ...]]) -> Iterator[StartedProgram]:
-    """The program of ``command``, which becomes or starts the launcher in a site, under the limits of the request.
+    """Start the program of ``command``, which is or starts a site's launcher, under the limits of the request.
 
     Everything of it has ended, and is gone, when the context ends. Raises Unavailable where it does not start.
     """
@@ -151,7 +151,7 @@ def _launcher_command(request: SiteRequest, parts: Parts, *, own_network: bool) 
 
 
 def _hosts_file(request: SiteRequest) -> Path:
-    """The names of the companions, which are containers of this machine; it goes with the run's state."""
+    """Write the names of the companions, containers of this machine, to a file that goes with the run's state."""
     assert request.companions is not None
     path = request.run.state / f"hosts-{request.name}"
     path.write_bytes(request.companions.hosts_file())

@@ -19,7 +19,7 @@ done"""
 
 
 def isolation(host: Host, pid: int) -> dict[str, str]:
-    """What is in force between a container and its host: namespaces, dropped capabilities, filter of system calls."""
+    """Return the isolation between a container and its host: namespaces, dropped capabilities, system call filter."""
     own = host.run(Command(("sh", "-c", _OWN_NAMESPACES, "own", str(pid)), 20)).text.split()
     inside = host.run(Command(("cat", f"/proc/{pid}/status"), 20)).text
     outside = host.run(Command(("cat", "/proc/self/status"), 20)).text
@@ -32,7 +32,7 @@ def isolation(host: Host, pid: int) -> dict[str, str]:
 
 
 def dropped(outside: str, inside: str) -> list[str]:
-    """The names of the capabilities that one bounding set has and the other has not, as proc(5) writes them."""
+    """Return the capabilities that one bounding set has and the other has not, as proc(5) writes them."""
     try:
         missing = int(outside, 16) & ~int(inside, 16)
     except ValueError:

@@ -29,7 +29,7 @@ class SinglePurpose:
         self._purpose = ""
 
     def take(self, purpose: str) -> None:
-        """Take it for ``purpose``; Unavailable where it is taken for another one."""
+        """Take the host for ``purpose``. Raises Unavailable where another one has it."""
         if self._purpose not in ("", purpose):
             raise Unavailable(
                 f"{self._whose} cannot be changed for '{self._purpose}' and for '{purpose}' in one study: "
@@ -60,7 +60,7 @@ class LocalHost:
 
     @property
     def capabilities(self) -> Capabilities:
-        """Guests have their disks where they were built."""
+        """The host's capabilities: disks for guests are where they were built."""
         return Capabilities(guest_disk=self.program)
 
     def run(self, command: Command) -> Completed:
@@ -76,7 +76,7 @@ class LocalHost:
         return process.talk(command, env=self.variables)
 
     def program(self, program: Path) -> str:
-        """Where it was built."""
+        """Return the path where a program was built."""
         return str(program)
 
     def read(self, path: str) -> bytes:
@@ -88,7 +88,7 @@ class LocalHost:
         return cgroup_files.meters_of(self.read, pid)
 
     def scope_of(self, pid: int) -> Mapping[str, str]:
-        """The files of its control group and of its network, by label; empty where it has ended."""
+        """Return the files of a process's control group and network, by label; empty where it has ended."""
         return cgroup_files.scope_of(self.read, pid)
 
     def signal(self, pid: int, number: int) -> None:
@@ -109,7 +109,7 @@ class LocalHost:
         return network.free_port(taken)
 
     def userland(self, userland: Userland) -> Path:
-        """Its root folder, as it was built."""
+        """Return the userland's root folder, as it was built."""
         return userland.root
 
     def data_folder(self, run: RunContext, name: str) -> AbstractContextManager[Path]:
@@ -122,13 +122,13 @@ class LocalHost:
         return self
 
     def facts(self) -> Mapping[str, str]:
-        """Nothing: the fingerprint of the run is about this machine."""
+        """Return no facts: the fingerprint of the run is about this machine."""
         return {}
 
 
 @contextmanager
 def data_folder_here(run: RunContext, name: str) -> Iterator[Path]:
-    """Make it beside the data of engines, where ``weighbridge clean`` looks too, and remove it at the end."""
+    """Make a data folder beside those of engines, where ``weighbridge clean`` looks, and remove it at the end."""
     folder = run.cache / "engines" / run.id / f"data-{name}"
     folder.mkdir(parents=True)
     try:

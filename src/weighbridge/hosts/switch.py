@@ -32,7 +32,7 @@ _PAUSE_S = 0.005
 
 
 def await_ready(process: P, refusal: str, ready_s: float = _READY_S) -> P:
-    """Give the process back once it has printed a whole line with ``ready``.
+    """Return the process once it has printed a whole line with ``ready``.
 
     Where it ends before, or does not become ready in ``ready_s`` seconds, it is stopped and Unavailable raised:
     ``refusal`` and its last words.
@@ -87,7 +87,7 @@ def bucket(options: CableOptions) -> list[str]:
 
 
 def _limit(options: CableOptions) -> int:
-    """Bytes that wait at a cable's end at most; of a fast one, those of eight milliseconds."""
+    """Return the bytes that wait at a cable's end at most; of a fast one, those of eight milliseconds."""
     return 8 * max(131072, round((options.link or 0) / 8 / 1000)) if options.fast else tc.QUEUE
 
 
@@ -137,7 +137,7 @@ class Switch:
 
     @property
     def enter(self) -> tuple[str, ...]:
-        """What a command begins with that makes a link (a tap) on the switch."""
+        """Return the beginning of a command that makes a link (a tap) on the switch."""
         return in_network_of(self._holder.pid)
 
     def join(self, address: str, mtu: int, maker: HostProcess, why: Callable[[], str]) -> None:
@@ -209,7 +209,7 @@ class Switch:
                 self._must("ip", "link", "delete", port)
 
     def inside(self, pid: int) -> Inside:
-        """What runs commands of this machine in the network namespace of a process."""
+        """Return a function that runs this machine's commands in the network namespace of a process."""
         return lambda command: self._local.run(command.wrapped(*in_network_of(pid)))
 
     def limit(self, address: str, options: CableOptions | None, inside: Inside) -> None:
@@ -249,7 +249,7 @@ def _check(completed: Completed) -> None:
 
 
 def _mask(cpus: list[int]) -> str:
-    """CPUs as the kernel takes them: groups of 32 bits in hexadecimal, parted by commas."""
+    """Return CPUs as the kernel takes them: groups of 32 bits in hexadecimal, parted by commas."""
     bits = sum(1 << cpu for cpu in cpus)
     groups: list[str] = []
     while bits or not groups:
@@ -265,7 +265,7 @@ done"""
 
 
 def without_offloads(host: Host, pid: int) -> None:
-    """Switch them off on the interfaces of the container of ``pid`` and on the host's ends. Raises Unavailable."""
+    """Switch offloads off on the interfaces of the container of ``pid`` and on the host's ends. Else Unavailable."""
     each = ("sh", "-c", _SWITCH_OFF, "off", *NO_OFFLOADS)
     for prefix in (("nsenter", "--target", str(pid), "--net", "--mount=/proc/1/ns/mnt", "--"), ()):
         completed = host.run(Command((*prefix, *each), 30))

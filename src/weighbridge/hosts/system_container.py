@@ -46,7 +46,7 @@ class SystemContainerOptions(EnvironmentOptions):
 
 @dataclass(frozen=True, slots=True)
 class Container:
-    """One to be started: its ``name`` (of letters, digits and dashes) and, as its host names them, its folders.
+    """A container to be started: its ``name`` (of letters, digits and dashes) and its folders on its host.
 
     ``root`` is read-only; ``data`` is what it has at /srv, "" for nothing.
     """
@@ -62,7 +62,7 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class StartedContainer:
-    """What runs then: the program that brought it up, the container's control group, its limits that were refused."""
+    """A container once it runs: its launcher, its control group, and its refused limits, each with why."""
 
     launcher: Launcher
     group: Group
@@ -70,7 +70,7 @@ class StartedContainer:
 
 
 class SystemContainer(Environment):
-    """A kind of system container: it says how one is started."""
+    """A kind of system container, with the way to start one."""
 
     options = SystemContainerOptions
     mounts = frozenset({"folder"})
@@ -80,7 +80,7 @@ class SystemContainer(Environment):
 
     @abstractmethod
     def started(self, container: Container, stack: ExitStack) -> StartedContainer:
-        """Start one, with the launcher at its first process; ``stack`` ends it. Raises Unavailable."""
+        """Start a container, with the launcher as its first process; ``stack`` ends it. Raises Unavailable."""
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         """Networks that cannot carry what the study asks."""
@@ -158,7 +158,7 @@ class SystemContainerSite(GroupedSite):
 
 
 def joined(stack: ExitStack, container: Container, argv: tuple[str, ...]) -> Launcher:
-    """Start the program that brings a container up, and give the launcher in it; ``stack`` ends both, in order."""
+    """Start the program that brings a container up, and return the launcher in it; ``stack`` ends both, in order."""
     request = container.request
     process, stream = request.host.talk(Command(argv))
 

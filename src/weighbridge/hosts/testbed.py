@@ -57,7 +57,7 @@ NAMESPACES = ("--mount", "--uts", "--ipc", "--net", "--pid")
 
 
 class TestbedHost(LocalHost):
-    """One such host, which sees this machine's files. Implements ``DisposableHost`` and ``LimitedCable``."""
+    """A host of namespaces, which sees this machine's files. Implements ``DisposableHost`` and ``LimitedCable``."""
 
     __test__ = False  # no test, whatever its name begins with
     this_machine = False
@@ -86,7 +86,7 @@ class TestbedHost(LocalHost):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What is its own."""
+        """The host's capabilities."""
         cable = None if self.options.link is None else self
         return Capabilities(disposable=self, cable=cable, limited_cable=cable, guest_disk=self.program)
 
@@ -95,7 +95,7 @@ class TestbedHost(LocalHost):
             raise EnvironmentLost(f"host {self.name} has gone: its first process ended")
 
     def _inside(self, command: Command) -> Command:
-        """In the host's control group, so that its CPUs hold for everything in it, and in its namespaces."""
+        """Return a command in the host's namespaces and control group, so that its CPUs hold for everything in it."""
         self._alive()
         return command.wrapped("sh", "-c", _JOIN, "join", *self._join, "--", *self._enter)
 
@@ -131,7 +131,7 @@ class TestbedHost(LocalHost):
         return group
 
     def cpus_online(self) -> list[int]:
-        """Its own CPUs, else all of this machine's."""
+        """Return the host's own CPUs, else all of this machine's."""
         return cpus_in(self.cpuset) if self.cpuset else cpus.cpus_online()
 
     def free_ports(self, taken: Collection[int] = ()) -> int:
@@ -147,7 +147,7 @@ class TestbedHost(LocalHost):
 
     @contextmanager
     def engine_folder(self) -> Iterator[str]:
-        """In the cache, as on this machine, whose files the host sees."""
+        """Yield a folder in the cache, as on this machine, whose files the host sees."""
         data = self._run.cache / "engines" / self._run.id / self.name
         data.mkdir(parents=True, exist_ok=True)
         try:
@@ -156,7 +156,7 @@ class TestbedHost(LocalHost):
             remove_engine_folder(data)
 
     def reach(self, path: str) -> Path | None:
-        """The file itself."""
+        """Return the path of the socket, whose file this machine sees too."""
         socket = self.folder / path.lstrip("/")
         return socket if socket.exists() else None
 
@@ -165,20 +165,20 @@ class TestbedHost(LocalHost):
         return self.switch.next_site()
 
     def link(self) -> Link | None:
-        """Its cable while its rate limit is in force."""
+        """Return the cable's link while its rate limit is in force."""
         if self.options.link is None or not self.limited:
             return None
         return Link(f"host {self.name}", self.options.link, lambda: self.switch.carried(self.address, self._within))
 
     def set_link(self, *, limited: bool) -> None:
-        """Put the token buckets at both ends of its cable, or take them away."""
+        """Put the token buckets at both ends of the cable, or take them away."""
         if limited != self.limited:
             self._alive()
             self.switch.limit(self.address, self.options if limited else None, self._within)
             self.limited = limited
 
     def facts(self) -> Mapping[str, str]:
-        """Its cable and CPUs."""
+        """Return the host's cable and CPUs."""
         options = self.options
         return {
             "kind": "testbed: namespaces on this machine, whose kernel, CPUs and memory all testbed hosts share",
@@ -191,7 +191,7 @@ class TestbedHost(LocalHost):
 
     @property
     def offloads(self) -> bool:
-        """As its options say."""
+        """Whether the cable's ends have offloads: as the options say."""
         return self.options.has_offloads
 
     def keep_offloads(self, pid: int) -> None:
@@ -206,7 +206,7 @@ class TestbedHost(LocalHost):
         self._holder.stop()
 
     def plug(self, *, up: bool) -> None:
-        """Plug its cable in, or pull it, at the switch: the host sees its carrier come or go."""
+        """Plug in or pull the host's cable, at the switch: the host sees its carrier come or go."""
         self.switch.plug(self.address, up=up)
 
 

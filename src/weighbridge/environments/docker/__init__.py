@@ -42,12 +42,12 @@ _PURPOSES = {"none": "docker", "host": "docker", "bridge": "nat", "overlay": "sw
 
 
 def _purpose(options: Any) -> str:
-    """What a disposable host is for. An encrypted overlay has rules that a plain one's packets would walk."""
+    """Return the purpose of a disposable host; an encrypted overlay's rules would slow the packets of a plain one."""
     return _PURPOSES[options.network] + ("-encrypted" if options.encrypted else "")
 
 
 def host_for(options: Any, request: SiteRequest) -> tuple[Host, Settings]:
-    """The host to open on: one of its own where the network or the engine's settings change it.
+    """Return the host to open on, and the engine's settings; a host of its own where network or settings change it.
 
     On a disposable host that is always so: translation of addresses for one environment costs each connection of its
     host.
@@ -70,7 +70,7 @@ def way_to_companions(options: Any) -> str:
 
 
 def notes_of(options: Any, request: SiteRequest, engine: Engine) -> dict[str, str]:
-    """What is particular about a container, beside what its engine tells, by what it is about."""
+    """Return a container's particulars beside the engine's own facts, by subject."""
     notes: dict[str, str] = {"network": options.network, "seccomp": options.seccomp}
     if request.userland.of_this_machine:
         notes["root"] = "this machine's own root folder, bound into the container"
@@ -145,7 +145,7 @@ class Docker(Environment):
         return list(problems(options, needs))
 
     def weighed_in(self) -> Mapping[str, Mapping[str, Any]]:
-        """By its networks, too; ``docker`` is that with its bridge."""
+        """Return the variants that ``weigh`` compares: one for each network; ``docker`` has the bridge."""
         networks = {name: {"network": name} for name in ("host", "none", "bridge")}
         published = {"network": "bridge", "publish": True}
         gvisor = {"network": "bridge", "runtime": "runsc"}
@@ -172,7 +172,7 @@ class Docker(Environment):
         return ready
 
     def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
-        """The interface that it is to be attached to; a machine without an engine where it has one of its own."""
+        """Return what this machine lacks: the parent interface, or, for an own engine, the absence of another one."""
         if not any(host.this_machine for host in needs.holding.values()):
             return None
         if options.dockerd is not None and answers():
@@ -187,11 +187,11 @@ class Docker(Environment):
         return Readiness(False, f"parent: this machine has no network interface '{options.parent}'", remedy)
 
     def way_to_companions(self, options: Any) -> str:
-        """As a second interface on their bridge; with the host's network as the host does."""
+        """Return the route to the companions: a second interface on their bridge, or the host's network."""
         return way_to_companions(options)
 
     def variants(self) -> Mapping[str, Any]:
-        """The networks for which a kernel may lack something."""
+        """Return options by name: those whose networks a kernel may lack."""
         return {
             "docker macvlan": DockerOptions(network="macvlan"),
             "docker ipvlan": DockerOptions(network="ipvlan"),
@@ -320,7 +320,7 @@ def _container(
 
 
 def _security(options: DockerOptions, host: Host, userland: Userland, mounted: Sequence[Any]) -> list[str]:
-    """Its security options. What is mounted is a folder of the host unless it is a volume's name, without a slash."""
+    """Return the container's security options; a mount whose name has no slash is a volume, no folder of the host."""
     files_of_host = any(not isinstance(each, str) or "/" in each for each in mounted)
     seccomp = ["seccomp=unconfined"] if options.seccomp == "unconfined" else []
     # natively set-user-id has no effect for a user, whose programs are in a user namespace
@@ -344,7 +344,7 @@ def _storage(engine: Engine, request: SiteRequest) -> AbstractContextManager[Mou
 
 
 def _fixed(engine: Engine, attachment: ContainerAttachment) -> dict[str, Any] | None:
-    """The address that a container must have in its network; the engines of two hosts do not know of each other's."""
+    """Return the container's fixed address in its network; two hosts' engines do not know each other's addresses."""
     if attachment.ip is None:
         return None
     return {attachment.network: engine.client.api.create_endpoint_config(ipv4_address=attachment.ip)}

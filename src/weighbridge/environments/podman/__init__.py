@@ -46,7 +46,7 @@ class PodmanOptions(EnvironmentOptions):
 
     @property
     def joined(self) -> Network:
-        """The network that it is."""
+        """Return the network that the options name, or the default one."""
         return self.network or ("slirp4netns" if self.rootless else "bridge")
 
 
@@ -68,7 +68,7 @@ class PodmanEnvironment(Environment):
         return list(problems(options, needs))
 
     def weighed_in(self) -> Mapping[str, Mapping[str, Any]]:
-        """As root has it, and as a user has it."""
+        """Return the variants that ``weigh`` compares: as root has podman, and as a user has it."""
         return {"podman": {}, "podman-rootless": {"rootless": True}}
 
     def readiness(self, options: Any | None = None) -> Readiness:
@@ -76,11 +76,11 @@ class PodmanEnvironment(Environment):
         return readiness(options)
 
     def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
-        """This machine's own programs, for all but a user's rootless containers."""
+        """Return why this machine's own programs cannot be used, as by all but a user's rootless containers."""
         return unmet(needs, rootless=options.rootless)
 
     def variants(self) -> Mapping[str, Any]:
-        """What needs more than podman itself."""
+        """Return options by name: those that need more than podman itself."""
         return {
             "podman rootless": PodmanOptions(rootless=True),
             "podman rootless, pasta": PodmanOptions(rootless=True, network="pasta"),
@@ -137,7 +137,7 @@ class PodmanEnvironment(Environment):
 
 
 def _bridge(podman: Podman, options: PodmanOptions, request: SiteRequest) -> Mapping[str, Any]:
-    """The bridge that both roles of an environment are on; with ``publish`` each has its own, and a port leads there.
+    """Return the bridge that an environment's roles share; with ``publish`` each has its own, and a port leads there.
 
     It stays until the run's end, and a site that is opened beside another one joins that one's.
     """
@@ -146,7 +146,7 @@ def _bridge(podman: Podman, options: PodmanOptions, request: SiteRequest) -> Map
 
 
 def _group(request: SiteRequest, *, rootless: bool) -> tuple[Group | None, Mapping[str, str]]:
-    """The group that the container is in, in which a rootless one finds its limits; podman sets those of root's."""
+    """Return the container's control group and the limits it refused; podman itself sets those of root's."""
     limits = request.limits
     try:
         group = request.host.group(request.name)
@@ -166,7 +166,7 @@ def _words(
     gateway: str,
     name: str,
 ) -> list[str]:
-    """The arguments of ``podman create``."""
+    """Return the arguments of ``podman create``."""
     mount = stack.enter_context(_storage(request)) if request.storage is not None else None
     words = ["--interactive", "--name", name, "--label", f"{LABEL}={request.run.id}", "--pull", "never"]
     words += ["--entrypoint", f'["{LAUNCHER}"]', "--volume", f"{podman.launcher}:{LAUNCHER}:ro"]
@@ -200,7 +200,7 @@ def _words(
 
 
 def _labels(host: Host) -> list[str]:
-    """Its launcher is a file of the host."""
+    """Return the SELinux options for a container whose launcher is a file of the host."""
     return selinux.security_options(host.read, files_of_host=True)
 
 
@@ -221,7 +221,7 @@ def _limits(request: SiteRequest) -> list[str]:
 
 
 def _without_network(podman: Podman, options: PodmanOptions) -> bool:
-    """Whether podman makes it without a network, because pasta is started by us."""
+    """Return whether podman makes the container without a network, because Weighbridge starts pasta itself."""
     return options.joined == "pasta" and not knows_pasta(podman.version)
 
 
@@ -235,7 +235,7 @@ def _ports(options: PodmanOptions, request: SiteRequest, gateway: str) -> list[s
 
 
 def _forwarded(options: PodmanOptions, request: SiteRequest) -> dict[str, list[str]]:
-    """By transport what pasta is to forward, in its own words."""
+    """Return what pasta is to forward, in pasta's own words, by transport."""
     on = _published_on(options, request, "")
     ports = request.ports if options.publish else ()
     return {
@@ -260,7 +260,7 @@ def _own_address(state: Mapping[str, Any]) -> str:
 
 
 def _addresses(options: PodmanOptions, request: SiteRequest, own: str, gateway: str) -> tuple[str, str]:
-    """Where the other role reaches the container, and where its servers bind."""
+    """Return where the other role reaches the container, and where its servers bind."""
     if options.joined in ("none", "host"):
         return (request.host.address,) * 2 if request.apart and options.joined == "host" else ("127.0.0.1",) * 2
     if options.publish and request.role != "client" and not request.beside:

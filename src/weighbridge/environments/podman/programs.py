@@ -20,7 +20,7 @@ _TUN = Path("/dev/net/tun")
 
 
 def version() -> tuple[int, ...]:
-    """Of podman, as numbers; empty where it does not tell.
+    """Return podman's version as numbers; () where podman does not tell it.
 
     Whatever it is asked, podman first makes folders in the user's runtime folder, or in /tmp where there is none, and
     it refuses to work without a home. It gets folders that are gone afterwards.
@@ -31,7 +31,7 @@ def version() -> tuple[int, ...]:
 
 
 def readiness(options: Any | None) -> Readiness:
-    """Whether podman can be used with these options (None: in some way)."""
+    """Return whether podman can be used with these options (None: with any)."""
     root = os.geteuid() == 0
     rootless = options.rootless if options is not None else not root
     if not root and not rootless:
@@ -67,7 +67,7 @@ def _rootless(root: bool, network: str) -> Readiness | None:
 
 
 def knows_pasta(version_text: str) -> bool:
-    """Whether podman of the version that it tells connects containers by pasta itself, as it does from 4.4 on."""
+    """Return whether a podman of this version connects containers by pasta itself, as from 4.4 on."""
     return _numbers_in(version_text)[:2] >= _KNOWS_PASTA
 
 

@@ -39,7 +39,7 @@ def root_words(stack: ExitStack, podman: Podman, request: SiteRequest) -> list[s
 
 
 def _layer(stack: ExitStack, podman: Podman, request: SiteRequest, folder: Path) -> list[str]:
-    """A layer in memory over a folder, which stays as it is."""
+    """Return the mount of a layer in memory over a folder, which stays unchanged."""
     layer_folder = memory_of(request.run.id, request.name)
     try:
         layer_folder.mkdir(mode=0o700)

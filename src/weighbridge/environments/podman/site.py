@@ -39,7 +39,7 @@ class PodmanSite(GroupedSite):
         self._userland = request.userland
 
     def meters(self) -> Mapping[str, float]:
-        """Counters of the container's control group; without one there are none of its own."""
+        """Return the counters of the container's control group; empty where it has none of its own."""
         return self.host.meters_of(self.pid) if self._group else {}
 
     def scope(self) -> Mapping[str, str]:

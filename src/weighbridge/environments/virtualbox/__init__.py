@@ -62,11 +62,11 @@ class Virtualbox(Environment):
     architectures: ClassVar = (X86_64.name,)
 
     def unverified(self, options: Any | None = None) -> str:
-        """What could not be run where this was made."""
+        """Return what has not been tried on a machine that has VirtualBox."""
         return "machines were created, started and removed, but no workload has run in one"
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
-        """What its networks do not reach, and hosts that are no machines of ours."""
+        """Return what the machine's network does not reach, and which hosts have no disk made on this machine."""
         problems, both = [], "client" in needs.inside
         if not all(host.here for host in needs.hosts.values()):
             problems.append("its disk is made on this machine: put its roles on local, testbed or guest hosts")
@@ -83,7 +83,7 @@ class Virtualbox(Environment):
         return problems
 
     def readiness(self, options: Any | None = None) -> Readiness:
-        """Whether VirtualBox is installed and its kernel module loaded, and the boot medium can be made."""
+        """Return whether VirtualBox, its kernel module and the programs that make the boot medium are installed."""
         if (lacking := medium.cannot_build()) is not None:
             return Readiness(False, *lacking)
         if not any((Path(folder) / "VBoxManage").exists() for folder in FOLDERS):
@@ -95,7 +95,7 @@ class Virtualbox(Environment):
         return Readiness(True)
 
     def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
-        """Memory for its machines."""
+        """Return the memory that this machine lacks for the study's machines; None where there is enough."""
         return lacking_memory(needs)
 
     @contextmanager
@@ -145,7 +145,7 @@ class Virtualbox(Environment):
 
 
 def _disks(request: SiteRequest, folder: Path, stack: ExitStack) -> Iterator[DiskDescriptor]:
-    """The userland, and where the site has data a disk of its own for them, in a folder of the host's disk."""
+    """Yield the descriptors of the userland's disk and, where the site has data, of a disk for those."""
     image = disk.ensure(request.userland, request.run.cache, request.run.say)
     place = disk.place_on(request.host, image)
     yield _described(request, folder / "root.vmdk", place, image.stat().st_size, immutable=True)

@@ -30,7 +30,7 @@ class _HostOnly:
 
 
 def attachment(options: Any, request: SiteRequest, box: VirtualBox) -> tuple[Attachment | None, str]:
-    """It, and the address at which the other role reaches the machine. Raises Unavailable."""
+    """Return the machine's network, and the address at which the other role reaches it. Raises Unavailable."""
     if options.network == "none":
         return None, "127.0.0.1"
     if options.network == "nat":

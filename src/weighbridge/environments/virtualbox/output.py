@@ -12,7 +12,7 @@ _MADE = re.compile(r"^(?:0%\S*)?Interface '(vboxnet\d{1,3})' was successfully cr
 
 
 def complaint(stderr: bytes) -> str:
-    """Why one of its programs failed, in one line; empty where it said nothing."""
+    """Return why a program of VirtualBox failed, in one line; empty where it gave no reason."""
     lines = [line.strip() for line in stderr.decode(errors="replace").splitlines() if _PREFIX.match(line)]
     messages = [_PREFIX.sub("", line) for line in lines]
     reasons = [line for line in messages if line and not line.startswith(_NO_REASON)]
@@ -20,20 +20,20 @@ def complaint(stderr: bytes) -> str:
 
 
 def pairs(text: str) -> Mapping[str, str]:
-    """Give what ``showvminfo --machinereadable`` tells, as far as it is printed."""
+    """Return the names and values that ``showvminfo --machinereadable`` prints."""
     matches = (_PAIR.match(line) for line in text.splitlines())
     return {pair[1]: pair[3] if pair[2] is None else pair[2] for pair in matches if pair}
 
 
 def state(text: str) -> str:
-    """What a machine is doing: "running", "poweroff", "aborted". ValueError where that is not told."""
+    """Return a machine's state: "running", "poweroff", "aborted". Raises ValueError where the text has none."""
     if not (machine_state := pairs(text).get("VMState")):
         raise ValueError("VBoxManage did not tell the state of the machine")
     return machine_state
 
 
 def version(text: str) -> tuple[int, int, int]:
-    """Read what ``--version`` prints: ``7.2.22_Debianr175245``. ValueError where it is none."""
+    """Return the version in what ``--version`` prints (``7.2.22_Debianr175245``). Raises ValueError where none is."""
     match = _VERSION.search(text)
     if match is None:
         raise ValueError("VBoxManage did not tell its version")
@@ -41,7 +41,7 @@ def version(text: str) -> tuple[int, int, int]:
 
 
 def made_link(text: str) -> str:
-    """Read which link ``hostonlyif create`` has made. ValueError where it told none."""
+    """Return the link that ``hostonlyif create`` has made. Raises ValueError where its output names none."""
     match = _MADE.search(text)
     if match is None:
         raise ValueError("VBoxManage did not tell which link it has made")

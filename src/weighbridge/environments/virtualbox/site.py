@@ -68,7 +68,7 @@ class VirtualBox:
         return self.host.run(self.command("VBoxManage", "-q", *words))
 
     def must(self, *words: str) -> str:
-        """Run VBoxManage and give what it printed. Raises Unavailable with its complaint.
+        """Run VBoxManage and return its output. Raises Unavailable with its complaint.
 
         Its service ends where nobody asks it for five seconds, and one that is ending answers nobody.
         """

@@ -86,7 +86,7 @@ class XenSite(GuestSite):
         self._domain = domain
 
     def freeze(self) -> None:
-        """Stop it, also where no program is left: its kernel would go on, and write what it holds to the disk."""
+        """Pause the domain even where no program is left: its kernel would go on, and write to the disk."""
         if not self._frozen:
             if self._has_data:
                 self.run(Command(("sync",), _ANSWER_S))
@@ -100,15 +100,15 @@ class XenSite(GuestSite):
         _xl(self.host, "unpause", self._domain.name)
 
     def meters(self) -> Mapping[str, float]:
-        """CPU time of its virtual CPUs, to a tenth of a second, and its memory."""
+        """Return the CPU time of the domain's virtual CPUs, to a tenth of a second, and its memory."""
         return use_of(_listed(self.host), self._domain.name)
 
     def memory(self) -> Mapping[str, int]:
-        """Xen's own: of the first domain's no other one gets any."""
+        """Return Xen's own memory: no domain gets any of the first domain's."""
         return memory_of_xen(_xl(self.host, "info"))
 
     def scope(self) -> Mapping[str, str]:
-        """Nothing: no file of its host tells its use."""
+        """Return no files: none on the host tells a domain's use."""
         return {}
 
 
@@ -126,7 +126,7 @@ class Xen(Environment):
     architectures: ClassVar = (X86_64.name,)
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
-        """What its network does not reach, and hosts that no disk is brought to or that Xen's first domain is not."""
+        """Return what the domain's network does not reach, and which hosts are not Xen's first domain."""
         problems = []
         if not all(host.here and (host.own_kernel or host.this_machine) for host in needs.hosts.values()):
             problems.append(
@@ -135,7 +135,7 @@ class Xen(Environment):
         return [*problems, *memory_problems(needs), *network_problems(options, needs, hosts="guest hosts")]
 
     def readiness(self, options: Any | None = None) -> Readiness:
-        """Ready in Xen's first domain, where also the machine of an HVM domain can be emulated."""
+        """Return whether this machine is Xen's first domain and, for an HVM domain, has its device emulator."""
         with contextlib.suppress(OSError):
             if FIRST_DOMAIN in Path(CAPABILITIES).read_bytes():
                 if options is not None and options.type == "hvm" and not Path(_DEVICE_MODEL).exists():
@@ -144,11 +144,11 @@ class Xen(Environment):
         return Readiness(False, "this machine does not run under Xen, as its first domain", _to_run_xen())
 
     def variants(self) -> Mapping[str, Any]:
-        """What needs a program of its own."""
+        """Return options by name: those that need a program of their own."""
         return {"xen, HVM": XenOptions(type="hvm")}
 
     def unverified(self, options: Any | None = None) -> str:
-        """Xen ran inside of an emulated machine alone."""
+        """Return what has not been tried outside of an emulated machine."""
         return "PV, PVH and HVM domains ran in an emulated machine alone"
 
     @contextmanager
@@ -225,12 +225,12 @@ def _domain(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Domai
 
 
 def _cap(limits: Limits, vcpus: int) -> int | None:
-    """Where the limit of CPU time is that of whole virtual CPUs it needs no cap."""
+    """Return Xen's cap in percent of a CPU; None where the limit is that of whole virtual CPUs."""
     return None if limits.cpus is None or limits.cpus >= vcpus else max(1, round(100 * limits.cpus))
 
 
 def _require_memory(domain: Domain, info: Mapping[str, str], host: Host) -> None:
-    """Xen's free memory is what domains get. Were the first domain to give some, it would be another machine then."""
+    """Raise Unavailable where Xen's free memory is too little: the first domain is not made to give some up."""
     free = int(info.get("free_memory", 0)) << 20
     if domain.memory > free:
         raise Unavailable(

@@ -39,7 +39,7 @@ class Console:
         self._tail = b""
 
     def feed(self, piece: bytes) -> tuple[bytes, bytes]:
-        """The text and the part of the stream that a piece holds."""
+        """Return the console text and the part of the launcher's stream that a piece holds."""
         if self._before is None:
             self._tail = (self._tail + piece)[-_KEPT:]
             return b"", piece
@@ -55,19 +55,19 @@ class Console:
         return text, b""
 
     def last_words(self) -> bytes:
-        """What tells an end: the lines with the kernel's stamp, where they are among the launcher's frames."""
+        """Return the lines with the kernel's stamp that are among the launcher's frames: they tell why it ended."""
         if self._before is not None:
             return self._before
         return b"".join(line + b"\n" for line in _SAID.findall(self._tail))
 
 
 def escaped(data: bytes) -> bytes:
-    """Bytes as a console takes them that is the kernel's too."""
+    """Return the bytes escaped for a console that the kernel shares."""
     return data.replace(_SYSRQ, 2 * _SYSRQ)
 
 
 def _domain_of(xl_stderr: IO[bytes]) -> str:
-    """The domain's number, of which xl tells when it runs; empty where it ends before. All that it says is kept."""
+    """Return the number of the domain once xl names it; empty where xl ends before. Copies its output to stderr."""
     for line in xl_stderr:
         _write(2, line)
         if match := _RUNS.search(line):
@@ -76,7 +76,7 @@ def _domain_of(xl_stderr: IO[bytes]) -> str:
 
 
 def _terminal(domain: str) -> int | None:
-    """The domain's console, as soon as it has one; None where there is no such domain any more."""
+    """Return a descriptor of the domain's console, once it has one; None where the domain is gone."""
     for _ in range(_TRIES):
         query = ("xenstore-read", f"/local/domain/{domain}/console/tty")
         path = (

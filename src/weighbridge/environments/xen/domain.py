@@ -99,7 +99,7 @@ class Domain:
         return "\n".join(lines)
 
     def command_line(self) -> tuple[str, ...]:
-        """What the kernel, and behind the dashes its first process, is told."""
+        """Return the kernel's command line, with the arguments of its first process behind the dashes."""
         words = ["console=hvc0", "quiet", "panic=-1", "--", "--modules", ",".join(DRIVERS), "--terminal", CONSOLE]
         for what, device in zip(("--disk", "--data"), _DISKS[: len(self.disks)], strict=False):
             words += [what, f"/dev/{device}"]
@@ -123,7 +123,7 @@ def _quoted(value: str) -> str:
 
 
 def use_of(listed: str, name: str) -> Mapping[str, float]:
-    """Counters of a domain, by what ``xl list`` prints: CPU time to a tenth of a second, and its memory."""
+    """Return a domain's counters from the output of ``xl list``: CPU time to a tenth of a second, and memory."""
     for row in _ROW.finditer(listed):
         if row["name"] == name:
             return {"cpu_s": float(row["cpu_s"]), "memory_bytes": float(int(row["memory"]) << 20)}
@@ -131,13 +131,13 @@ def use_of(listed: str, name: str) -> Mapping[str, float]:
 
 
 def is_ending(listed: str, name: str) -> bool:
-    """Whether a domain is none that runs, by what ``xl list`` prints: shut down, crashed, dying, or not there."""
+    """Return whether ``xl list`` shows no running domain: it is shut down, crashed, dying, or not listed."""
     states = [row["state"] for row in _ROW.finditer(listed) if row["name"] == name]
     return not states or bool({*"scd"} & {*states[0]})
 
 
 def reason_of(stderr: bytes) -> str:
-    """Why a domain ended, in one line, by what its kernel and xl have said; empty where nobody told.
+    """Return why a domain ended, in one line, from the output of its kernel and of xl; empty where unknown.
 
     What a kernel says without naming an end (a warning as it came up) is no reason, and hides none of xl's.
     """
@@ -147,12 +147,12 @@ def reason_of(stderr: bytes) -> str:
 
 
 def info_of(printed: str) -> Mapping[str, str]:
-    """What ``xl info`` prints, by name."""
+    """Return what ``xl info`` prints, by name."""
     return dict(_INFO.findall(printed))
 
 
 def memory_of_xen(printed: str) -> Mapping[str, int]:
-    """Bytes by what ``xl info`` prints: ``total``, and ``available`` to domains; what it does not tell is absent."""
+    """Return bytes from ``xl info``'s output: ``total``, and ``available`` to domains; unknown ones are omitted."""
     info = info_of(printed)
     names = {"total": "total_memory", "available": "free_memory"}
     return {name: int(info[field]) << 20 for name, field in names.items() if info.get(field, "").isdecimal()}

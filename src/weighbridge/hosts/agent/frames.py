@@ -27,7 +27,7 @@ def pack(fields: Mapping[str, Any], data: bytes = b"") -> bytes:
 
 
 def read(stream: IO[bytes]) -> tuple[dict[str, Any], bytes] | None:
-    """The next frame, or None at the end of the stream, also within a frame. ValueError where it is none."""
+    """Return the next frame; None at the end of the stream, also within a frame. ValueError for another text."""
     head = stream.read(_HEAD.size)
     if len(head) < _HEAD.size:
         return None

@@ -61,7 +61,7 @@ class Agent:
         self._over = threading.Event()
 
     def serve(self, stream: IO[bytes]) -> None:
-        """Until the end of the stream."""
+        """Answer requests until the end of the stream."""
         threading.Thread(target=self._watch, daemon=True, name="silence").start()
         try:
             self._serve(stream)
@@ -134,7 +134,7 @@ def _make_leavings(name: str) -> Leavings:
 
 
 def _guarded(whose: Owner, program: bytes) -> Process:
-    """A second process, which sweeps when we end, even if we are killed."""
+    """Start a second process, which sweeps when this one ends, even if it is killed."""
     argv = (sys.executable or "python3", "-I", "-S", "-u", "-c", frames.BOOT)
     arguments = ("guard", whose.run, whose.host, str(int(whose.shared)))
     watcher = Process(Command((*argv, *arguments), stop_signal=signal.SIGKILL), hold=True)

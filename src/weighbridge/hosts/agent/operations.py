@@ -82,11 +82,11 @@ class Operations:
         hold: bool,
         talk: bool,
     ) -> Answer:
-        """Start a process; its end, and what it says where it is talked to, are told without being asked."""
+        """Start a process; its end, and the output of one that is talked to, are sent without a request."""
         command = Command(tuple(argv), env=env, stdin=data, stop_signal=stop_signal)
         if talk:
             child, self._streams[process] = start_talking(command, env=self._env)
-            threading.Thread(target=self._tell_said, args=(process, self._streams[process]), daemon=True).start()
+            threading.Thread(target=self._tell_output, args=(process, self._streams[process]), daemon=True).start()
         else:
             child = Process(command, env=self._env, hold=hold)
         self._processes[process] = child
@@ -99,7 +99,7 @@ class Operations:
         os.close(ended)
         self._send({"ended": number, "code": process.poll()})
 
-    def _tell_said(self, number: int, stream: SocketStream) -> None:
+    def _tell_output(self, number: int, stream: SocketStream) -> None:
         piece = b"..."
         while piece:
             try:
@@ -109,32 +109,32 @@ class Operations:
             self._send({"said": number}, piece)
 
     def connect(self, data: bytes, *, process: int, path: str) -> Answer:
-        """Connect to a socket here; what comes over it is told as of a process that is talked to."""
+        """Connect to a socket here; its data is sent as the output of a process that is talked to."""
         self._streams[process] = SocketStream(engine_socket.connected(path))
-        threading.Thread(target=self._tell_said, args=(process, self._streams[process]), daemon=True).start()
+        threading.Thread(target=self._tell_output, args=(process, self._streams[process]), daemon=True).start()
         return {}, b""
 
     def hang_up(self, data: bytes, *, process: int) -> Answer:
-        """Close such a connection."""
+        """Close a connection to a socket."""
         self._streams.pop(process).close()
         return {}, b""
 
     def output(self, data: bytes, *, process: int, start: int) -> Answer:
-        """Its standard output so far, from a byte on."""
+        """Return a process's standard output so far, from a byte on."""
         return {}, self._processes[process].output_so_far(start)
 
     def send(self, data: bytes, *, process: int) -> Answer:
-        """Write to its standard input."""
+        """Write to a process's standard input."""
         (self._streams.get(process) or self._processes[process]).send(data)
         return {}, b""
 
     def end(self, data: bytes, *, process: int) -> Answer:
-        """Say no more to a process that is talked to."""
+        """Close the input of a process that is talked to."""
         self._streams[process].end()
         return {}, b""
 
     def stop(self, data: bytes, *, process: int, timed_out: bool) -> Answer:
-        """End it: return code, seconds, and its two outputs one behind the other."""
+        """End a process: return code, seconds, and its two outputs one behind the other."""
         completed = self._processes.pop(process).stop(timed_out=timed_out)
         self._streams.pop(process, None)
         return {"code": completed.returncode, "duration": completed.duration_s, "split": len(completed.stdout)}, (
@@ -142,7 +142,7 @@ class Operations:
         )
 
     def read(self, data: bytes, *, path: str) -> Answer:
-        """A file."""
+        """Return a file's content."""
         return {}, Path(path).read_bytes()
 
     def meters_of(self, data: bytes, *, pid: int) -> Answer:
@@ -192,7 +192,7 @@ class Operations:
         return {"value": {**fingerprint(), **volatile_facts()}}, b""
 
     def userland(self, data: bytes, *, digest: str) -> Answer:
-        """Where the userland is, or that it must be sent: then this is the beginning of it."""
+        """Return the userland's root folder; empty where it must be sent, which begins with this request."""
         root = root_of(digest)
         if root.is_dir():
             return {"root": str(root)}, b""
@@ -212,7 +212,7 @@ class Operations:
         return {"root": str(self._receiver.finish())}, b""
 
     def program(self, data: bytes, *, name: str, digest: str, unfinished: bool) -> Answer:
-        """Keep a program under its digest; its place, where this is the last piece of it."""
+        """Keep a program under its digest; return its path with the last piece."""
         self._pieces[digest] = self._pieces.get(digest, b"") + data
         if unfinished:
             return {}, b""
@@ -224,7 +224,7 @@ class Operations:
         return {"path": str(make_data_folder(self._whose.folder_name, name))}, b""
 
     def discard_data(self, data: bytes, *, name: str) -> Answer:
-        """Remove it."""
+        """Remove a site's data folder."""
         remove_data_folder(self._whose.folder_name, name)
         return {}, b""
 

@@ -23,7 +23,7 @@ _OTHERS_S = 6.0
 
 @dataclass(frozen=True)
 class Membership:
-    """What is to be undone when the agent ends.
+    """An engine's membership of a swarm, which is undone when the agent ends.
 
     ``node`` is the engine's number in the swarm, "" while it becomes a member. ``made_bridge``: it had no
     docker_gwbridge before.
@@ -52,7 +52,7 @@ def _node(path: str) -> str:
 
 
 def _let_others_leave(path: str) -> None:
-    """A manager goes last, as the workers' agents end at the same moment as its own.
+    """Wait for the workers to leave a manager's swarm: their agents end at the same moment as its own.
 
     A worker that takes its leave while its only peer goes keeps port 7946 ("timeout waiting for leave broadcast" in
     the log of engine 20.10), and can be in no swarm again until it is restarted.
@@ -67,7 +67,7 @@ def _let_others_leave(path: str) -> None:
 
 
 def _remove_bridge(path: str) -> None:
-    """Its last endpoint is the swarm's own, which goes a moment after the swarm."""
+    """Remove the bridge once its last endpoint is gone, the swarm's own, a moment after the swarm."""
     deadline = time.monotonic() + _REMOVE_S
     while any(network["Name"] == SWARM_BRIDGE for network in engine_socket.ask(path, "GET", "/networks")):
         with contextlib.suppress(OSError):
@@ -80,7 +80,7 @@ def _remove_bridge(path: str) -> None:
 
 @dataclass(frozen=True)
 class Owner:
-    """Who owns things on a machine: the run ``run`` on the host ``host``.
+    """The owner of things on a machine: the run ``run`` on the host ``host``.
 
     ``shared``: the machine is also another host of the run, so that the run's id alone does not tell.
     """
@@ -91,12 +91,12 @@ class Owner:
 
     @property
     def group(self) -> str:
-        """The name of its control group."""
+        """The name of the owner's control group."""
         return group_of_host(self.run, self.host)
 
     @property
     def folder_name(self) -> str:
-        """What the names of its folders have in them."""
+        """The part that the names of all of the owner's folders have in common."""
         return f"{self.run}-{self.host}"
 
     @property
@@ -123,12 +123,12 @@ def sweep(whose: Owner, member: Membership | None, kinds: Sequence[Leavings]) ->
 
 
 def encode_membership(member: Membership | None) -> bytes:
-    """The line by which the guard is told."""
+    """Return the line that tells the guard of a membership."""
     return json.dumps(member and asdict(member)).encode() + b"\n"
 
 
 def decode_membership(line: bytes) -> Membership | None:
-    """What such a line says. ValueError where it is not whole."""
+    """Return the membership that such a line tells. Raises ValueError where it is incomplete."""
     fields = json.loads(line)
     return Membership(**fields) if fields else None
 

@@ -19,7 +19,7 @@ _AS_ROOT = ("--numeric-owner", "--same-permissions", "--xattrs", "--xattrs-inclu
 
 
 def folder() -> Path:
-    """Where they are kept: root's in /var/cache, a user's in the user's cache folder.
+    """Return the folder of userlands: root's in /var/cache, a user's in the user's cache folder.
 
     Raises Unavailable for a user who has none.
     """
@@ -81,7 +81,7 @@ class Receiver:
             self._tar.write(plain)
 
     def finish(self) -> Path:
-        """Check and unpack it; its root folder. Raises UserlandError where it is not what was sent."""
+        """Check and unpack the userland; return its root folder. Raises UserlandError where it is damaged."""
         try:
             with self._no_space_told():
                 rest = self._inflate.flush()
@@ -101,7 +101,7 @@ class Receiver:
             self.discard()
 
     def discard(self) -> None:
-        """Remove what is not finished."""
+        """Remove a userland that is not finished."""
         with contextlib.suppress(OSError):  # what it could not write before, it cannot write now
             self._tar.close()
         shutil.rmtree(self._part, ignore_errors=True)
@@ -134,17 +134,17 @@ def _full() -> DiskFull:
 
 
 def data_folder_of(whose: str) -> Path:
-    """Where they are, beside the userlands; ``whose`` is the run's id and the host, joined by a dash."""
+    """Return a run's data folder, beside the userlands; ``whose`` is the run's id and the host, joined by a dash."""
     return folder().parent / "data" / whose
 
 
 def make_data_folder(whose: str, name: str) -> Path:
-    """Make an empty one. Raises OSError."""
+    """Make an empty data folder. Raises OSError."""
     folder = data_folder_of(whose) / name
     folder.mkdir(parents=True)
     return folder
 
 
 def remove_data_folder(whose: str, name: str) -> None:
-    """Remove one, if it is there."""
+    """Remove a data folder, if it is there."""
     shutil.rmtree(data_folder_of(whose) / name, ignore_errors=True)

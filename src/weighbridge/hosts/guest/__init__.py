@@ -73,7 +73,7 @@ _TOGETHER_S = 0.5
 
 
 class GuestHost(AgentHost):
-    """One such host. Implements ``DisposableHost``, ``LimitedCable``, ``DataDisk`` and ``Power``."""
+    """A QEMU guest as a host. Implements ``DisposableHost``, ``LimitedCable``, ``DataDisk`` and ``Power``."""
 
     subnet, gateway = SUBNET, NOWHERE
     data = _DATA
@@ -97,7 +97,7 @@ class GuestHost(AgentHost):
 
     @property
     def capabilities(self) -> Capabilities:
-        """What is its own, which is most of what a host can have."""
+        """The host's capabilities: most of those that a host can have."""
         cable = None if self.options.link is None else self
         return Capabilities(
             disposable=self, cable=cable, limited_cable=cable, clock=self.clock, guest_disk=self.disk,
@@ -110,7 +110,7 @@ class GuestHost(AgentHost):
         return self._run.share(f"host {self.name} {purpose}", lambda: guest_host(name, self.options, self._run))
 
     def userland(self, userland: Userland) -> Path:
-        """Its root folder there: the disk that every guest of it has, mounted; the third and later ones are sent."""
+        """Return the userland's root folder there: that of the guests' disk, mounted; from the third on sent."""
         if userland.digest in self._roots:
             return self._roots[userland.digest]
         image = disk.ensure(userland, self._run.cache, self._run.say)
@@ -126,12 +126,12 @@ class GuestHost(AgentHost):
         return Path(root)
 
     def disk(self, image: Path) -> str:
-        """A disk of its own that it is copied to; Unavailable where all of them are taken."""
+        """Return the device to which a disk image is copied. Raises Unavailable where all devices are taken."""
         return self._slots.device_of(image, self.name)
 
     @contextmanager
     def engine_folder(self) -> Iterator[str]:
-        """On its second disk, which ends with it."""
+        """Yield the engine's folder on the host's second disk, which ends with it."""
         try:
             yield _ENGINE
         finally:
@@ -141,7 +141,7 @@ class GuestHost(AgentHost):
                     self._run.say(f"host {self.name}: an engine's folder is not gone: {completed.last_words}")
 
     def reach(self, path: str) -> Path | None:
-        """A socket in the run's folder, as soon as somebody listens in the guest."""
+        """Return a socket in the run's folder that leads to one in the guest; None until somebody listens there."""
         try:
             RemoteSocket(self._channel, path).close()
         except OSError:
@@ -157,7 +157,7 @@ class GuestHost(AgentHost):
 
     @property
     def offloads(self) -> bool:
-        """As its options say."""
+        """Whether the cable's ends have offloads: as the options say."""
         return self.options.has_offloads
 
     def keep_offloads(self, pid: int) -> None:
@@ -166,25 +166,25 @@ class GuestHost(AgentHost):
             without_offloads(self, pid)
 
     def link(self) -> Link | None:
-        """Its cable while its rate limit is in force."""
+        """Return the cable's link while its rate limit is in force."""
         if self.options.link is None or not self.limited:
             return None
         return Link(self.machine, self.options.link, lambda: self.switch.carried(self.address, self.run))
 
     def set_link(self, *, limited: bool) -> None:
-        """Put the token buckets at both ends of its cable, or take them away."""
+        """Put the token buckets at both ends of the cable, or take them away."""
         if limited != self.limited:
             self.switch.limit(self.address, self.options if limited else None, self.run)
             self.limited = limited
 
     def set_disk_speed(self, speed: DiskSpeed | None) -> None:
-        """Have QEMU hold back requests to its data disk, or no longer."""
+        """Have QEMU throttle the data disk, or no longer."""
         if speed != self._speed and self._machine.monitor is not None:
             monitor.set_disk_speed(self._machine.monitor, DATA_DRIVE, speed)
             self._speed = speed
 
     def facts(self) -> Mapping[str, str]:
-        """Its fingerprint as of this machine's, and what it is made of."""
+        """Return the guest's fingerprint, as this machine's, and its hardware."""
         machine, options = self._machine, self.options
         common_facts = super().facts()
         return {
@@ -208,7 +208,7 @@ class GuestHost(AgentHost):
         }
 
     def switch_off(self) -> None:
-        """End it at once, as by pulling its power cord."""
+        """End the guest at once, as by pulling its power cord."""
         for forward in self._forwards.values():
             forward.close()
         self._forwards.clear()
@@ -220,11 +220,11 @@ class GuestHost(AgentHost):
         self.switch_off()
 
     def restored(self) -> AbstractContextManager["GuestHost"]:
-        """The same machine with the same disk, started anew; it ends before this host's own context does."""
+        """Start the same machine with the same disk anew; it ends before this host's own context does."""
         return _booted(self.name, self.options, self._run, self.address, self.switch, self._machine)
 
     def plug(self, *, up: bool) -> None:
-        """Plug its cable in, or pull it, at the switch."""
+        """Plug in or pull the guest's cable, at the switch."""
         self.switch.plug(self.address, up=up)
 
 

@@ -28,7 +28,7 @@ _SLOTS = {"/dev/vdc": "slot-0", "/dev/vdd": "slot-1"}
 
 
 def make_slots(folder: Path, size: int) -> list[Path]:
-    """Make the files, sparse ones of that size (bytes), in the order of their devices."""
+    """Make the files of empty disks, sparse and of that size (bytes), in the order of their devices."""
     files = [folder / name for name in _SLOTS.values()]
     for slot in files:
         with slot.open("wb") as file:
@@ -48,7 +48,7 @@ class Slots:
         self._taken: dict[Path, str] = {}
 
     def device_of(self, image: Path, host: str) -> str:
-        """The device with a file system, which is copied at first use. Unavailable where all have another."""
+        """Return the device of a file system, copied to it at first use. Unavailable where all have another."""
         if image not in self._taken:
             if not self._free:
                 raise Unavailable(f"host {host} has no more than {len(_SLOTS)} disks for guests and userlands")
@@ -63,7 +63,7 @@ _DATA_BYTES = 64 * 2**30
 
 
 def machine_of(name: str, options: GuestOptions, run: RunContext, address: str, stack: ExitStack) -> QemuMachine:
-    """What is made for a guest host: its memory, its disks, which ``stack`` gives back. Raises Unavailable."""
+    """Return a guest host's machine, with its memory and disks, which ``stack`` gives back. Raises Unavailable."""
     local = LocalHost(run.id)
     stack.enter_context(reserved(options.memory, local, run))
     accelerator, _ = chosen(options.accelerator, local, run)
@@ -98,7 +98,7 @@ def machine_of(name: str, options: GuestOptions, run: RunContext, address: str, 
 
 
 def cpus_of(options: GuestOptions) -> list[int]:
-    """The CPUs of this machine that it has."""
+    """Return the CPUs of this machine that the guest has."""
     return sorted({*cpus_in(options.cpus)}) if options.cpus else cpus.cpus_online()
 
 
@@ -106,7 +106,7 @@ def cpus_of(options: GuestOptions) -> list[int]:
 def started(
     machine: QemuMachine, options: GuestOptions, run: RunContext, switch: Switch, group: Cgroup
 ) -> Iterator[tuple[Process, socket.socket]]:
-    """QEMU in a control group, and our end of its stream; both are killed when we end.
+    """Start QEMU in a control group; yield it and our end of its stream. Both are killed when we end.
 
     Were it not, the guest would end when its stream does.
     """
@@ -125,5 +125,5 @@ def started(
 
 
 def folder_of(machine: QemuMachine) -> Path:
-    """Where what is written to its system goes, to a file without a name: on the disk, beside its data."""
+    """Return the folder of the file without a name to which writes to the system disk go: that of its data disk."""
     return machine.disks[1].image.parent

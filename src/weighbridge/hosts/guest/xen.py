@@ -21,19 +21,19 @@ _SET_UP_S = 180.0
 
 
 def set_up_xen(host: Host) -> None:
-    """Start them on a host that ends with all that runs on it. Raises Unavailable."""
+    """Start Xen's services on a host that ends with all that runs on it. Raises Unavailable."""
     completed = host.run(Command(("sh", "-c", _SET_UP), _SET_UP_S))
     if completed.returncode != 0:
         raise Unavailable(f"host {host.name}: Xen cannot be set up: {completed.last_words}")
 
 
 def hypervisor_facts(machine: QemuMachine) -> Mapping[str, str]:
-    """What is below the kernel of a guest; empty where nothing is."""
+    """Return the facts of the hypervisor below a guest's kernel; empty where there is none."""
     if machine.hypervisor is None:
         return {}
     return {"hypervisor": f"xen, with {machine.first_domain_memory >> 20} MiB for this domain"}
 
 
 def layers_of(machine: QemuMachine) -> Layers:
-    """In what the programs of a guest host are: its accelerator's guest, and what is below its kernel there."""
+    """Return the layers around a guest host's programs: its accelerator's guest, and Xen below its kernel."""
     return (LAYERS[machine.accelerator], *(() if machine.hypervisor is None else (WITHIN_FIRST,)))

@@ -63,17 +63,17 @@ class GuestOptions(CableOptions):
         return self
 
     def with_volatile_cache(self) -> Self:
-        """One that is not ``kept``: that would hide a flush which was left out."""
+        """Return options with a write cache that is not ``kept``: that would hide a missing flush."""
         return self.model_copy(update={"write_cache": "volatile"}) if self.write_cache == "kept" else self
 
     @property
     def own_cpus(self) -> str | None:
-        """``cpus``."""
+        """The CPUs of this machine that the host has: ``cpus``."""
         return self.cpus
 
     @property
     def memory_here(self) -> int:
-        """``memory``."""
+        """The bytes of this machine's memory that the host has: ``memory``."""
         return self.memory
 
     @property
@@ -83,7 +83,7 @@ class GuestOptions(CableOptions):
 
 
 class Guest(HostKind):
-    """Its first process starts an agent of ours; when our end of its stream closes, it ends."""
+    """A QEMU guest whose first process starts an agent of ours; it ends when our end of its stream closes."""
 
     kind = "guest"
     summary = "a QEMU guest as a host, with Debian's full kernel: holds engines that this machine's kernel cannot"
@@ -93,7 +93,7 @@ class Guest(HostKind):
     architectures: ClassVar = (X86_64.name,)
 
     def readiness(self, options: Any | None = None) -> Readiness:
-        """Whether this user may make taps, and whether its guests are emulated."""
+        """Return whether this user may make taps, and whether guests are emulated."""
         if os.geteuid() != 0:
             return Readiness(False, "only root may make guest hosts", "run as root")
         if options is not None and options.write_cache != "kept" and which(volatile_disk.PROGRAM) is None:
@@ -103,7 +103,7 @@ class Guest(HostKind):
     def open(
         self, name: str, options: Any, run: RunContext, peers: Sequence[HostOptions]
     ) -> AbstractContextManager[Host]:
-        """Start it, and end it with everything in it."""
+        """Start the guest, and end it with everything in it."""
         from weighbridge.hosts.guest import guest_host
 
         return guest_host(name, options, run)

@@ -32,7 +32,7 @@ class Local(HostKind):
 
     @contextmanager
     def open(self, name: str, options: Any, run: RunContext, peers: Sequence[HostOptions]) -> Iterator[Host]:
-        """Nothing has to be made but the cable."""
+        """Yield this machine, with a cable to the switch where other hosts of the run are on that."""
         from weighbridge.hosts.local import LocalHost
         from weighbridge.hosts.switch import Switch
 

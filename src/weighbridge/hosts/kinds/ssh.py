@@ -46,7 +46,7 @@ class SshOptions(HostOptions):
 
 
 class Ssh(HostKind):
-    """An agent of ours runs there for as long as the run lasts."""
+    """A machine on which an agent of ours runs for as long as the run lasts."""
 
     kind = "ssh"
     summary = "a machine that OpenSSH reaches, with the user's own configuration and keys"
@@ -56,7 +56,7 @@ class Ssh(HostKind):
     def open(
         self, name: str, options: Any, run: RunContext, peers: Sequence[HostOptions]
     ) -> AbstractContextManager[Host]:
-        """Connect to it, and leave it as it was."""
+        """Connect to the machine, and leave it as it was."""
         from weighbridge.hosts.ssh import ssh_host
 
         run.say(f"connecting to host {name} ({options.destination})")

@@ -35,7 +35,7 @@ class TestbedOptions(CableOptions):
 
     @property
     def own_cpus(self) -> str | None:
-        """``cpus``."""
+        """The CPUs of this machine that the host has: ``cpus``."""
         return self.cpus
 
     @property
@@ -65,7 +65,7 @@ class Testbed(HostKind):
     programs: ClassVar = ("nsenter", "ip", "ethtool")
 
     def readiness(self, options: Any | None = None) -> Readiness:
-        """Whether this user may make namespaces and links, and there is a first process for them."""
+        """Return whether this user may make namespaces and links, and there is a first process for them."""
         if os.geteuid() != 0:
             return Readiness(False, "only root may make testbed hosts", "run as root")
         return Readiness(True) if init_program() else Readiness(False, *no_init())
@@ -73,7 +73,7 @@ class Testbed(HostKind):
     def open(
         self, name: str, options: Any, run: RunContext, peers: Sequence[HostOptions]
     ) -> AbstractContextManager[Host]:
-        """Make it, and end it with everything in it."""
+        """Make the host, and end it with everything in it."""
         from weighbridge.hosts.testbed import testbed_host
 
         return testbed_host(name, options, run)

@@ -18,7 +18,7 @@ _ERRORS = {error.__name__: error for error in (DiskFull, EnvironmentLost, Unavai
 
 
 class AgentReply:
-    """What a request will have been answered."""
+    """The agent's answer to a request, which may not have come yet."""
 
     def __init__(self) -> None:
         self.done = threading.Event()
@@ -70,11 +70,11 @@ class Channel:
         return reply
 
     def on_end(self, process: int, callback: Callable[[int | None], None]) -> None:
-        """Have ``callback`` called with the return code of a process that has ended, or with None when the host is lost."""
+        """Have ``callback`` called with the return code once a process has ended, with None once the host is lost."""
         self._end_callbacks[process] = callback
 
-    def on_said(self, process: int, callback: Callable[[bytes], None]) -> None:
-        """Have ``callback`` called with what a process that is talked to says; with nothing at the end of it."""
+    def on_output(self, process: int, callback: Callable[[bytes], None]) -> None:
+        """Have ``callback`` called with each piece of a process's output, and with an empty one at its end."""
         self._output_callbacks[process] = callback
 
     def check(self) -> None:
@@ -129,11 +129,8 @@ class Channel:
                         end_callback(fields["code"])
                     continue
                 if "said" in fields:
-                    output_callback = (
-                        self._output_callbacks.get(fields["said"])
-                        if data
-                        else self._output_callbacks.pop(fields["said"], None)
-                    )
+                    callbacks = self._output_callbacks
+                    output_callback = callbacks.get(fields["said"]) if data else callbacks.pop(fields["said"], None)
                     if output_callback:
                         output_callback(data)
                     continue

@@ -13,7 +13,7 @@ _PIECE = 2**20
 
 
 class Forward:
-    """A socket at ``here`` whose connections lead to the host's socket at ``there``, until it is closed."""
+    """A socket at ``local_path`` whose connections lead to the host's at ``remote_path``, until it is closed."""
 
     def __init__(self, channel: Channel, local_path: Path, remote_path: str) -> None:
         self._channel = channel
@@ -28,7 +28,7 @@ class Forward:
         threading.Thread(target=self._accept, daemon=True, name=f"forwards {remote_path}").start()
 
     def close(self) -> None:
-        """Take no more connections, and end those there are."""
+        """Take no more connections, and close the open ones."""
         for each in (self._listener, *list(self._open)):
             with contextlib.suppress(OSError):
                 each.shutdown(socket.SHUT_RDWR)
@@ -63,7 +63,7 @@ class Forward:
 
 
 def _bring_back(far: RemoteSocket, near: socket.socket) -> None:
-    """Until the far end's end, which is passed on: each direction of a hijacked connection ends by itself."""
+    """Copy to the far end's end, and pass that on: each direction of a hijacked connection ends by itself."""
     with contextlib.suppress(OSError):
         while piece := far.receive():
             near.sendall(piece)

@@ -27,7 +27,7 @@ _FACTS_S = 300.0
 
 
 class AgentHost:
-    """One such machine: all of ``Host`` that does not depend on how it is reached.
+    """A host on which an agent of ours runs: all of ``Host`` that does not depend on how it is reached.
 
     An agent of ours runs there for as long as the connection lasts; when it ends, however it ends, everything of the
     run there ends too. Nothing is kept there but userlands and the launcher.
@@ -75,7 +75,7 @@ class AgentHost:
         return process, process
 
     def program(self, program: Path) -> str:
-        """Its place there; sent at first use, in pieces, and kept under the digest of what it holds."""
+        """Return a program's path on the host; sent at first use, in pieces, and kept under its digest."""
         if program not in self._programs:
             content = program.read_bytes()
             digest, sent = sha256(content).hexdigest(), zlib.compress(content)
@@ -91,12 +91,12 @@ class AgentHost:
         return self._channel.call("read", path=path).data
 
     def meters_of(self, pid: int) -> Mapping[str, float]:
-        """The counters of the control group that a process there is in; empty where it has ended."""
+        """Return the counters of the control group of a process there; empty where it has ended."""
         meters: dict[str, float] = self._channel.call("meters_of", pid=pid).fields["value"]
         return meters
 
     def scope_of(self, pid: int) -> Mapping[str, str]:
-        """The files there of its control group and of its network, by label; empty where it has ended."""
+        """Return the files there of a process's control group and network, by label; empty where it has ended."""
         scope: dict[str, str] = self._channel.call("scope_of", pid=pid).fields["value"]
         return scope
 
@@ -109,7 +109,7 @@ class AgentHost:
         return RemoteGroup(self._channel, name)
 
     def cpus_online(self) -> list[int]:
-        """The CPUs that its processes may use."""
+        """Return the CPUs that the host's processes may use."""
         return [int(cpu) for cpu in self._hello["cpus"]]
 
     def free_ports(self, taken: Collection[int] = ()) -> int:
@@ -117,7 +117,7 @@ class AgentHost:
         return int(self._channel.call("free_port", taken=sorted(taken)).fields["value"])
 
     def userland(self, userland: Userland) -> Path:
-        """Its root folder there; sent, checked and unpacked there at first use, kept under its digest.
+        """Return the userland's root folder there; sent, checked and unpacked at first use, kept under its digest.
 
         Raises Unavailable where the machine is of another architecture, DiskFull where it has no space.
         """
@@ -162,7 +162,7 @@ class AgentHost:
                 self._channel.call("discard_data", name=name)
 
     def facts(self) -> Mapping[str, str]:
-        """Its fingerprint as of this machine's, its address and its Python."""
+        """Return the host's fingerprint, as this machine's, with its address and its Python."""
         facts: dict[str, str] = self._channel.call("facts", timeout_s=_FACTS_S).fields["value"]
         return {
             **{key: value for key, value in facts.items() if value},
@@ -172,5 +172,5 @@ class AgentHost:
         }
 
     def clock(self) -> ClockOffset:
-        """How far its clock is from this machine's."""
+        """Return how far the host's clock is from this machine's."""
         return clock_offset(self._channel)

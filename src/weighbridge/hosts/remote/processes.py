@@ -16,19 +16,19 @@ _numbers = itertools.count(1)
 
 
 class RemoteProcess:
-    """A process that the agent started. Its end is told by the agent, so that waiting costs nothing over there.
+    """A process that the agent started. The agent tells its end, so that waiting costs nothing over there.
 
     One that is started to be talked to is a ``Stream``, too.
     """
 
     def __init__(self, channel: Channel, command: Command, *, hold: bool = False, talk: bool = False) -> None:
-        """Start it. Unavailable where its program is not installed."""
+        """Start a process. Raises Unavailable where its program is not installed."""
         self._channel = channel
         self._command = command
         self._number = next(_numbers)
         self._pieces: SimpleQueue[bytes] = SimpleQueue()
         if talk:
-            channel.on_said(self._number, self._pieces.put)
+            channel.on_output(self._number, self._pieces.put)
         self._ended = threading.Event()
         self._code: int | None = None
         self._completed: Completed | None = None
@@ -49,7 +49,7 @@ class RemoteProcess:
         self._ended.set()
 
     def poll(self) -> int | None:
-        """Its return code, or None while it runs."""
+        """Return the process's return code; None while it runs."""
         if self._code is None:
             self._channel.check()
         return self._code
@@ -59,17 +59,17 @@ class RemoteProcess:
         return self._ended.wait(max(0.0, timeout_s)) and self.poll() is not None
 
     def output_so_far(self, start: int = 0) -> bytes:
-        """What it has written to standard output, from the byte ``start`` on."""
+        """Return the process's standard output from the byte ``start`` on."""
         if self._completed:
             return self._completed.stdout[start:]
         return self._channel.call("output", process=self._number, start=start).data
 
     def send(self, data: bytes) -> None:
-        """Write to its standard input, which ``hold`` keeps open. Raises OSError once it has ended."""
+        """Write to the process's standard input, which ``hold`` keeps open. Raises OSError once it has ended."""
         self._channel.call("send", data, process=self._number)
 
     def receive(self, timeout_s: float | None = None) -> bytes:
-        """The next piece that it says, where it is talked to; empty at the end. Raises TimeoutError."""
+        """Return the next piece of output of a process that is talked to; empty at the end. Raises TimeoutError."""
         return _next_piece(self._pieces, timeout_s)
 
     def end(self) -> None:
@@ -77,7 +77,7 @@ class RemoteProcess:
         self._channel.call("end", process=self._number)
 
     def stop(self, *, timed_out: bool = False) -> Completed:
-        """End it and its group (its stop signal, then KILL) and give what it left."""
+        """End the process and its group (its stop signal, then KILL) and return its output."""
         if self._completed is None:
             reply = self._channel.call("stop", process=self._number, timed_out=timed_out)
             split = reply.fields["split"]
@@ -93,14 +93,14 @@ class RemoteProcess:
 
 
 class RemoteSocket:
-    """A connection to a socket of the host, which the agent has made. Implements ``Stream``."""
+    """A connection of the agent to a socket of the host. Implements ``Stream``."""
 
     def __init__(self, channel: Channel, path: str) -> None:
-        """Connect. Raises OSError where nobody listens there."""
+        """Connect to a socket. Raises OSError where nobody listens there."""
         self._channel = channel
         self._number = next(_numbers)
         self._pieces: SimpleQueue[bytes] = SimpleQueue()
-        channel.on_said(self._number, self._pieces.put)
+        channel.on_output(self._number, self._pieces.put)
         channel.call("connect", process=self._number, path=path)
 
     def send(self, data: bytes) -> None:
@@ -108,7 +108,7 @@ class RemoteSocket:
         self._channel.call("send", data, process=self._number)
 
     def receive(self, timeout_s: float | None = None) -> bytes:
-        """The next piece; empty at the end. Raises TimeoutError."""
+        """Return the next piece; empty at the end. Raises TimeoutError."""
         return _next_piece(self._pieces, timeout_s)
 
     def end(self) -> None:
@@ -116,7 +116,7 @@ class RemoteSocket:
         self._channel.call("end", process=self._number)
 
     def close(self) -> None:
-        """Close it on the host."""
+        """Close the connection on the host."""
         self._channel.call("hang_up", process=self._number)
 
 
@@ -128,10 +128,10 @@ def _next_piece(pieces: "SimpleQueue[bytes]", timeout_s: float | None) -> bytes:
 
 
 class RemoteGroup:
-    """A control group there. Implements ``Group``."""
+    """A control group on the host. Implements ``Group``."""
 
     def __init__(self, channel: Channel, name: str) -> None:
-        """Make it. Unavailable where that is not allowed."""
+        """Make a control group. Raises Unavailable where that is not allowed."""
         self._channel = channel
         self._name = name
         fields = channel.call("group", name=name).fields
@@ -140,43 +140,43 @@ class RemoteGroup:
 
     @property
     def procs(self) -> list[Path]:
-        """The files over there into which a process writes 0 to join."""
+        """The files on the host into which a process writes 0 to join the group."""
         return self._procs
 
     @property
     def everywhere(self) -> list[Path]:
-        """As ``procs``, in every hierarchy, made there now."""
+        """Return ``procs`` in every hierarchy, made now."""
         return [Path(path) for path in list(self._do("everywhere"))]
 
     def scope(self) -> dict[str, str]:
-        """The files over there that tell its use over time: label -> path."""
+        """The files on the host that tell the group's use over time: label -> path."""
         return self._scope
 
     def _do(self, verb: str) -> Any:
         return self._channel.call("group_do", name=self._name, verb=verb).fields["value"]
 
     def limit(self, limits: Limits) -> dict[str, str]:
-        """Set the limits; gives those that could not be honoured, each with why."""
+        """Set the limits; return those that could not be honoured, each with why."""
         reply = self._channel.call("group_do", name=self._name, verb="limit", limits=asdict(limits))
         return {str(limit): str(why) for limit, why in dict(reply.fields["value"]).items()}
 
     def freeze(self) -> None:
-        """Stop every process in it; returns when they are stopped."""
+        """Stop every process in the group; return when they are stopped."""
         self._do("freeze")
 
     def thaw(self) -> None:
-        """Let every process in it run again."""
+        """Let every process in the group run again."""
         self._do("thaw")
 
     def meters(self) -> Mapping[str, float]:
-        """``cpu_s``, ``throttled_s``, ``memory_bytes``; what is unreadable is absent."""
+        """Return ``cpu_s``, ``throttled_s``, ``memory_bytes``; unreadable counters are omitted."""
         meters = self._do("meters")
         return meters if isinstance(meters, dict) else {}
 
     def kill(self) -> None:
-        """End every process in it."""
+        """End every process in the group."""
         self._do("kill")
 
     def remove(self) -> bool:
-        """Remove it and all below it; True when nothing is left."""
+        """Remove the group and all below it; True when nothing is left."""
         return bool(self._do("remove"))

@@ -26,7 +26,7 @@ _SOURCE = Path(weighbridge.__file__).parent
 
 
 def program() -> bytes:
-    """The program, compressed."""
+    """Return the agent's program, compressed."""
     loader = (_SOURCE / "hosts/agent/loader.py").read_text()
     kinds = [f"{kind.__module__}:{kind.__name__}" for kind in leavings()]
     text = f"{loader}\n\nmain(__import__('json').loads({json.dumps(sources())!r}), {kinds!r}, p)\n"
@@ -34,13 +34,13 @@ def program() -> bytes:
 
 
 def leavings() -> list[type[Leavings]]:
-    """The kinds of what plug-ins leave that may be on a machine which ssh reaches, in the registry's order."""
+    """Return the kinds of leftovers of plug-ins that a machine reached by ssh may have, in the registry's order."""
     kinds = [type(remote_kind) for each in registry.leavings() if (remote_kind := each.elsewhere) is not None]
     return [kind for kind in kinds if kind.__module__.startswith(f"{__package__.partition('.')[0]}.")]  # sent as text
 
 
 def sources() -> dict[str, str]:
-    """Full name -> text of the modules of the agent and of what it removes, and of all of ours that they import.
+    """Return the text of the modules of the agent, and of all of ours that they import, by full name.
 
     A package's name ends with ".__init__".
     """
@@ -68,7 +68,7 @@ def _file(name: str) -> tuple[str, Path] | None:
 
 
 def _imports(text: str) -> list[str]:
-    """Our modules that a text names in its imports, wherever they stand; names within modules may be among them."""
+    """Return our modules that a text imports, anywhere in it; names within modules may be among them."""
     imported_names: list[str] = []
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.Import):
@@ -81,7 +81,7 @@ def _imports(text: str) -> list[str]:
 def start_agent(
     host: str, near: socket.socket, ready_s: float, refusal: Callable[[bytes], str], why_lost: Callable[[], str]
 ) -> tuple[Channel, dict[str, Any]]:
-    """Send the agent to the Python interpreter behind ``near``: the channel to it, and its first words.
+    """Send the agent to the Python interpreter behind ``near``; return the channel to it, and its first frame.
 
     Raises Unavailable with ``refusal``, which is given what was said before it spoke, where it does not come up in
     ``ready_s`` seconds. ``why_lost`` tells what is known when the stream has ended.
@@ -108,7 +108,7 @@ def _hello(stream: IO[bytes]) -> tuple[dict[str, Any] | None, bytes]:
 
 
 def clock_offset(channel: Channel, rounds: int = 15) -> ClockOffset:
-    """How far the host's clock is ahead of ours, known within half the round trip.
+    """Return how far the host's clock is ahead of ours, known within half the round trip.
 
     As NTP does it (RFC 5905, section 8): the midpoint of the round with the shortest way.
     """

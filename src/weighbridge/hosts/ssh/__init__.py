@@ -24,7 +24,7 @@ _WHOLE = 1514
 
 
 def card(read: Callable[[str], bytes], where: str, interface: str) -> Link | None:
-    """The link of a network card whose driver tells its rate; ``read`` gives the host's files. Else None."""
+    """Return the link of a network card whose driver tells its rate, else None; ``read`` reads the host's files."""
     folder = f"/sys/class/net/{interface}"
     try:
         read(f"{folder}/device/uevent")  # only hardware has it: a veth says 10 Gbit/s of itself
@@ -49,7 +49,7 @@ _IPV4 = re.compile(r"[0-9.]{7,15}")
 
 
 class SshHost(AgentHost):
-    """One such machine. Implements ``Host``, ``HostEngine`` and ``Cable``."""
+    """A machine that ssh reaches. Implements ``Host``, ``HostEngine`` and ``Cable``."""
 
     def __init__(
         self, name: str, options: SshOptions, run: RunContext, connection: Connection, hello: Mapping[str, Any],
@@ -64,7 +64,7 @@ class SshHost(AgentHost):
 
     @property
     def capabilities(self) -> Capabilities:
-        """Its own engine, card and clock."""
+        """The host's capabilities: its own engine, card and clock."""
         return Capabilities(engine=self, cable=self, clock=self.clock)
 
     def dedicated_host(self, purpose: str) -> Host:
@@ -73,13 +73,13 @@ class SshHost(AgentHost):
         return self
 
     def link(self) -> Link | None:
-        """The network card that has its address, where its driver tells the rate."""
+        """Return the link of the network card with the host's address, where its driver tells the rate."""
         if not self._card_known:
             self._card, self._card_known = card(self.read, f"host {self.name}", self.interface), True
         return self._card
 
     def facts(self) -> Mapping[str, str]:
-        """Its fingerprint as of this machine's, and how it is reached."""
+        """Return the host's fingerprint, as this machine's, and how it is reached."""
         return {
             **super().facts(),
             "kind": f"ssh: {self._options.destination}" + (" (sudo)" if self._options.sudo else ""),
@@ -105,7 +105,7 @@ class SshHost(AgentHost):
 
 
 def _place(name: str, options: SshOptions, hello: Mapping[str, Any]) -> tuple[str, str]:
-    """Its address and interface: as the study says, else those at which the connection came in there."""
+    """Return the host's address and interface: the study's, else those at which the connection came in."""
     interfaces: Mapping[str, str] = hello["interfaces"]
     address = options.address or str(hello["server"]).removeprefix("::ffff:")
     if options.interface:

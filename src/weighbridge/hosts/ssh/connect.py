@@ -40,7 +40,7 @@ class Connection:
         self._forwarded = 0
 
     def open(self, run_id: str, machine: str) -> tuple[Channel, dict[str, Any]]:
-        """Connect and start the agent: the channel to it, and what it said first. Unavailable in one sentence."""
+        """Connect and start the agent; return the channel and its first frame. Unavailable in one sentence."""
         self._folder.mkdir(mode=0o700, exist_ok=True)
         for left in self._folder.glob(f"{self._control.name}*"):  # by a process of this run that was killed
             left.unlink()
@@ -54,7 +54,7 @@ class Connection:
         return start_agent(self.name, near, READY_S, self._what_failed, self._why_lost)
 
     def _remote(self, run_id: str, machine: str) -> str:
-        """What the user's shell there runs; every word is ours, quoted for any shell."""
+        """Return the command of the user's shell there; every word is ours, quoted for any shell."""
         python = ("python3", "-I", "-S", "-u", "-c", frames.BOOT, "agent", run_id, self.name, machine)
         before = "env LC_ALL=C sudo -n -- " if self._sudo else ""
         # the shell's variable tells under which address we reached it; sudo would hide it

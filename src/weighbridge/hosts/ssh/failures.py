@@ -43,7 +43,7 @@ _TABLE: tuple[tuple[str, str], ...] = (
 
 
 def sentence(output: str, returncode: int) -> str:
-    """What is wrong, from what was said on standard error and before the agent spoke, and how ssh ended.
+    """Return what is wrong, by the output before the agent's first frame and by ssh's return code.
 
     The last lines where that is unknown: of ssh and its ProxyCommand, which speaks before it, or of what ran there.
     """
@@ -60,7 +60,7 @@ def sentence(output: str, returncode: int) -> str:
 
 
 def lost(output: str) -> str:
-    """What is known about a connection that was lost, in a clause."""
+    """Return why a connection was lost, in a clause, by its last output."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     detail = f" ({lines[-1][:200]})" if lines else ""
     return f"the connection to it ended{detail}; was it switched off, or its network cut?"
