@@ -72,7 +72,7 @@ class SidHost(LocalHost):
 def root() -> Path:
     """Debian sid with VirtualBox, kept by the user: a minute and a half to build."""
     cache = Path.home() / ".cache/weighbridge/systems"
-    key = f"virtualbox-{hashlib.sha256(sid.ASKED.encode()).hexdigest()[:16]}"
+    key = f"virtualbox-{hashlib.sha256(sid.INPUTS.encode()).hexdigest()[:16]}"
 
     def make(work: Path) -> None:
         sid.virtualbox(work / "root", work)
