@@ -22,7 +22,7 @@ from weighbridge.report.text.trust import imprecise, trust_sentence
 from weighbridge.report.text.verdicts import comparison_verdict
 from weighbridge.statistics import Contrast, compare
 from weighbridge.statistics.verdicts import adjusted, excludes_no_cost, family_p_value
-from weighbridge.store.extensions import Extension
+from weighbridge.store.extensions import RunExtension
 from weighbridge.store.run import RunStore
 
 REDIS = [Workload("redis", [(REQUESTS, 50_000, 0.01)], (("clients", n),)) for n in ("50", "100")]
@@ -309,7 +309,7 @@ def test_blocks_that_were_added_after_looking_are_a_further_look(run):
     planned, store = run(costs={"bridge": 1.25}, blocks=20), run(costs={"bridge": 1.25}, blocks=20)
     with RunStore(store.directory, writable=True) as kept:
         kept.set_info("repetitions", Repetitions(blocks=10).model_dump_json())
-        kept.set_info("extensions", json.dumps([asdict(Extension(10, 20, 10, 1e9))]))
+        kept.set_info("extensions", json.dumps([asdict(RunExtension(10, 20, 10, 1e9))]))
     with RunStore(store.directory) as kept:
         before, after = analyse(planned), analyse(kept)
     narrow, wide = row(before, "bridge"), row(after, "bridge")

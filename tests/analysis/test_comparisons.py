@@ -12,7 +12,7 @@ from report.test_terminal import shown
 from report.vega_lite import definition_of
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.comparisons import contrast_cost, grouped
-from weighbridge.analysis.plan import Change, changes, differing, plan_of
+from weighbridge.analysis.plan import StepChange, changes, differing, plan_of
 from weighbridge.model.measurement import Outcome
 from weighbridge.report import charts
 from weighbridge.report.export.json import report_json
@@ -151,7 +151,7 @@ def test_the_steps_are_a_family_of_their_own(run):
 
 def test_what_a_step_changes(run):
     store = climbed(run)
-    assert changes(store, "host", "bridge")[0] == Change("network", "host", "bridge")
+    assert changes(store, "host", "bridge")[0] == StepChange("network", "host", "bridge")
     assert change_text(changes(store, "native", "host")) == "native → docker"
     assert change_text(changes(store, "host", "bridge")) == "network: host → bridge, publish: none → yes"
     assert change_text(changes(store, "bridge", "overlay")) == "network: bridge → overlay"

@@ -11,8 +11,8 @@ from report.test_html import check_links, page_of
 from report.test_terminal import shown
 from report.vega_lite import definition_of
 from weighbridge.analysis.analyse import analyse
-from weighbridge.analysis.curves import Peak, SweptLevel, numbers
-from weighbridge.analysis.overload import Broke, breakages, reason, without_retries
+from weighbridge.analysis.curves import CurvePeak, SweptLevel, numbers
+from weighbridge.analysis.overload import Breakage, breakages, reason, without_retries
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.cli import progress
 from weighbridge.model.level import Level
@@ -108,18 +108,20 @@ def test_an_open_loop_whose_first_metric_is_a_latency_has_a_peak_too(run):
 
 def test_a_peak_that_no_single_block_has_says_so():
     first, second, third = (SweptLevel(load, str(load), Level(), "") for load in (100, 200, 400))
-    none = Peak(second, 1.0, 0, 3, (first, third), "")
+    none = CurvePeak(second, 1.0, 0, 3, (first, third), "")
     assert plain_text(peak_doubt("threads", none)) == (
         "in none of 3 blocks, which were highest at 100 or 400 threads"
     )
     many = tuple(SweptLevel(load, str(load), Level(), "") for load in (1, 2, 3, 1000))
-    assert plain_text(peak_doubt("threads", Peak(second, 1.0, 1, 9, many, ""))).endswith("else at 1 to 1 000 threads")
-    assert peak_doubt("threads", Peak(second, 1.0, 0, 0, (), "")) == ""
+    assert plain_text(peak_doubt("threads", CurvePeak(second, 1.0, 1, 9, many, ""))).endswith(
+        "else at 1 to 1 000 threads"
+    )
+    assert peak_doubt("threads", CurvePeak(second, 1.0, 0, 0, (), "")) == ""
 
 
 def test_breaks_for_several_reasons_are_told_apart():
     low, high = (SweptLevel(load, str(load), Level(), "") for load in (1000, 2000))
-    memory, refused = (Broke("b", count, 10, why, 10, 0) for count, why in ((4, "no memory"), (10, "refused")))
+    memory, refused = (Breakage("b", count, 10, why, 10, 0) for count, why in ((4, "no memory"), (10, "refused")))
     assert plain_text(broke_words("threads", [(high, refused)], "mysql")) == (
         "broke in mysql at 2 000 threads: refused (10 of 10 trials)"
     )
@@ -180,7 +182,7 @@ def test_errors_begin_where_some_block_has_them(analysis, run):
 
 
 def test_the_peak_is_paired_by_block_each_at_its_own_level(analysis):
-    host, bridge, again = analysis.sweeps[0].metrics[0].whole
+    host, bridge, again = analysis.sweeps[0].metrics[0].whole_costs
     assert (host.environment, bridge.environment, again.environment) == ("host", "bridge", "native-again")
     trials = [t for t in analysis.trials if t.ok]
     ratios = []
@@ -196,7 +198,7 @@ def test_the_peak_is_paired_by_block_each_at_its_own_level(analysis):
 
 
 def test_the_cost_over_all_levels_leaves_out_those_at_which_one_broke(analysis):
-    host, bridge, _ = analysis.sweeps[0].metrics[0].whole
+    host, bridge, _ = analysis.sweeps[0].metrics[0].whole_costs
     assert (host.levels, bridge.levels) == (6, 4)
     trials = {(t.block, t.environment, t.label): t.values["requests"] for t in analysis.trials if t.ok}
     labels = [level.label for level in analysis.sweeps[0].levels[:4]]
@@ -208,18 +210,18 @@ def test_the_cost_over_all_levels_leaves_out_those_at_which_one_broke(analysis):
 
 def test_counts_have_no_cost_over_the_curve_and_a_latency_no_peak(analysis):
     metrics = {each.metric: each for each in analysis.sweeps[0].metrics}
-    assert metrics["errors_connect"].whole == ()
-    latency = metrics["latency_p99"].whole
+    assert metrics["errors_connect"].whole_costs == ()
+    latency = metrics["latency_p99"].whole_costs
     assert all(each.peak_cost is None and each.mean is not None for each in latency)
 
 
 def test_an_adaptive_run_widens_the_peaks_interval_too(analysis, run):
-    fixed = analysis.sweeps[0].metrics[0].whole[0].peak_cost
+    fixed = analysis.sweeps[0].metrics[0].whole_costs[0].peak_cost
     adaptive = (
         analyse(run(**rising_load(outputs=False, repetitions=Repetitions(target="2%"))))
         .sweeps[0]
         .metrics[0]
-        .whole[0]
+        .whole_costs[0]
         .peak_cost
     )
     assert adaptive.high - adaptive.low > fixed.high - fixed.low
@@ -362,7 +364,7 @@ def test_a_repetition_does_not_try_a_break_away(analysis, run):
     twice = analyse(run(**rising_load(outputs=False, again=(2, 5))))
     for each in (analysis, twice):
         assert row(each, "2000")[1].blocks == 7 and curve(each, "bridge").points[4].blocks == 7
-    assert analysis.sweeps[0].metrics[0].whole == twice.sweeps[0].metrics[0].whole
+    assert analysis.sweeps[0].metrics[0].whole_costs == twice.sweeps[0].metrics[0].whole_costs
     told = next(remark_text(r) for r in row(twice, "2000")[1].remarks if r.code == "broke")
     assert told.startswith("bridge: measured in 7 of 10 blocks; broke in 3 ")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from report.made_up_runs import REQUESTS, Workload
-from weighbridge.analysis.noise import TARGETS, Noise, machine_noise
+from weighbridge.analysis.noise import TARGETS, WorkloadNoise, machine_noise
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.report.text.noise import cause_lines
 from weighbridge.statistics import LOOKS, compare
@@ -15,7 +15,7 @@ from weighbridge.statistics import LOOKS, compare
 @pytest.mark.parametrize("target", TARGETS)
 @pytest.mark.parametrize("variation", [0.04, 0.15])
 def test_so_many_blocks_have_this_half_width(variation: float, target: float):
-    blocks = Noise("tcp", "iperf3", variation, 10, 1.0).blocks(target)
+    blocks = WorkloadNoise("tcp", "iperf3", variation, 10, 1.0).blocks(target)
     rng, widths = np.random.default_rng(7), []
     for _ in range(20):
         ratios = np.exp(rng.normal(0.0, variation, blocks))

@@ -38,7 +38,7 @@ def test_paths_are_read_back_as_they_were_kept():
 
 @pytest.mark.parametrize("value", ["", "{}", "[1]", '{"transport": "ipx"}', "\x00"])
 def test_a_path_that_cannot_be_read_is_not_known(value: str):
-    assert paths_of([("path", "native@a", value, 0.0)], {"networked": '["tcp"]'}).known == {}
+    assert paths_of([("path", "native@a", value, 0.0)], {"networked": '["tcp"]'}).by_environment == {}
 
 
 def test_leaving_the_loopback_interface_is_a_difference_and_translation_is_the_isolation():

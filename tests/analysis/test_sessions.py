@@ -34,7 +34,7 @@ FACTS = {"host": {GOVERNOR: "powersave", "kernel": "6.1"}, "bridge/server": {"do
 def test_one_session_is_not_spoken_of(run):
     store = run(costs={"bridge": 1.2}, facts=FACTS)
     analysis = analyse(store)
-    assert [each.blocks for each in analysis.sessions.found] == [tuple(range(1, 11))]
+    assert [each.blocks for each in analysis.sessions.sessions] == [tuple(range(1, 11))]
     assert session_lines(analysis) == [] and "session" not in shown(store).splitlines()[3]
     document = report_json(store)
     assert len(document["sessions"]) == 1 and document["mixed_blocks"] == []
@@ -63,7 +63,7 @@ def test_a_block_that_mixes_two_sessions_is_named(run):
     store = continued(run(costs={"bridge": 1.2}, facts=FACTS), after=13)
     analysis = analyse(store)
     assert analysis.sessions.mixed == (5,) == tuple(report_json(store)["mixed_blocks"])
-    assert [each.blocks for each in analysis.sessions.found] == [(1, 2, 3, 4, 5), (5, 6, 7, 8, 9, 10)]
+    assert [each.blocks for each in analysis.sessions.sessions] == [(1, 2, 3, 4, 5), (5, 6, 7, 8, 9, 10)]
     assert session_lines(analysis)[1].startswith(
         "block 5 was begun in one session and finished in another: its costs"
     )
@@ -71,7 +71,7 @@ def test_a_block_that_mixes_two_sessions_is_named(run):
 
 def test_a_session_without_a_trial_is_none(run):
     store = continued(run(costs={"bridge": 1.2}, facts=FACTS), after=1000)
-    assert len(analyse(store).sessions.found) == 1 and analyse(store).sessions.differences == ()
+    assert len(analyse(store).sessions.sessions) == 1 and analyse(store).sessions.differences == ()
 
 
 def test_what_one_session_does_not_know_is_no_difference(run):
@@ -89,5 +89,5 @@ def test_a_block_whose_earlier_session_left_no_value_mixes_nothing(run):
     (first,) = [trial for trial in analyse(whole).trials if trial.order == 13]
     failing = {(5, first.environment): Outcome.DEADLINE}
     store = continued(run(costs={"bridge": 1.2}, facts=FACTS, failing=failing), after=13)
-    assert analyse(store).sessions.found[0].blocks == (1, 2, 3, 4, 5)
+    assert analyse(store).sessions.sessions[0].blocks == (1, 2, 3, 4, 5)
     assert analyse(store).sessions.mixed == ()

@@ -6,7 +6,7 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weighbridge.facts.differences import COMPARED, about_hosts, found_differences
+from weighbridge.facts.differences import COMPARED, about_hosts, host_differences
 from weighbridge.model.facts import HostDifference
 from weighbridge.model.host import Capabilities, ClockOffset
 
@@ -37,7 +37,7 @@ def test_what_differs_is_told():
 
 
 def test_a_host_that_does_not_say_is_not_different():
-    assert found_differences({"a": {"kernel": "6.1"}, "b": {}}, {}) == {}
+    assert host_differences({"a": {"kernel": "6.1"}, "b": {}}, {}) == {}
 
 
 def test_clocks_that_are_far_apart_are_told():
@@ -49,5 +49,5 @@ def test_clocks_that_are_far_apart_are_told():
 
 @given(st.dictionaries(st.sampled_from([*COMPARED, "other"]), st.text(max_size=20)))
 def test_any_text_is_taken(facts: dict[str, str]):
-    for difference in found_differences({"a": facts, "b": {}}, {}).values():
+    for difference in host_differences({"a": facts, "b": {}}, {}).values():
         assert HostDifference.model_validate_json(difference.model_dump_json()) == difference

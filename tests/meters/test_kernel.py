@@ -13,7 +13,7 @@ from weighbridge.meters import kernel
 from weighbridge.meters.kernel import KernelMeter
 from weighbridge.meters.meter import MeterFailed
 from weighbridge.meters.opened import meters
-from weighbridge.meters.sampler import Session
+from weighbridge.meters.sampler import SamplingSession
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.study import Meters
 
@@ -26,14 +26,14 @@ class Sampling:
     def __init__(self) -> None:
         self.said = b""
         self.orders: list[dict] = []
-        self.session: Session | None = None
+        self.session: SamplingSession | None = None
         self.code: int | None = None
         self.stopped = 0
         self.answer: Callable[[dict], bytes] = self.usual
 
     def usual(self, order: dict) -> bytes:
         if order["do"] == "begin":
-            self.session = Session(order)
+            self.session = SamplingSession(order)
             return b'{"begun": true}\n'
         assert self.session is not None
         return json.dumps(self.session.end()).encode() + b"\n"

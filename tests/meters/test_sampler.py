@@ -13,10 +13,10 @@ from weighbridge.linux.process_files import disk_use
 from weighbridge.meters import sampler
 from weighbridge.meters.meter import MeterFailed
 from weighbridge.meters.readings import Readings, unpack
-from weighbridge.meters.sampler import Disks, File, Members, Session
+from weighbridge.meters.sampler import Disks, File, Members, SamplingSession
 
 
-def answered(session: Session) -> Readings:
+def answered(session: SamplingSession) -> Readings:
     return unpack(json.dumps(session.end()).encode())
 
 
@@ -73,7 +73,7 @@ def test_a_session_keeps_every_text_with_its_time(tmp_path: Path):
     (tmp_path / "a").write_text("1\n")
     (tmp_path / "ü").write_bytes(b"\xff\n")
     files = {"host x/a": str(tmp_path / "a"), "server/b": str(tmp_path / "ü"), "client/c": str(tmp_path / "none")}
-    session = Session({"hz": 10, "files": files, "most": {"host x/a": 1}})
+    session = SamplingSession({"hz": 10, "files": files, "most": {"host x/a": 1}})
     (tmp_path / "a").write_text("22\n")
     session.take()
     found = answered(session)
@@ -87,7 +87,7 @@ def test_a_session_keeps_every_text_with_its_time(tmp_path: Path):
 def test_readings_are_due_at_a_steady_rate(monkeypatch: pytest.MonkeyPatch):
     now = [100.0]
     monkeypatch.setattr(sampler.time, "monotonic", lambda: now[0])
-    session = Session({"hz": 4, "files": {}})
+    session = SamplingSession({"hz": 4, "files": {}})
     waits = []
     for now[0] in (100.0, 100.1, 100.25, 100.26, 100.9, 101.0):
         waits.append(round(session.left(), 3))
@@ -102,7 +102,7 @@ def test_slow_files_are_read_once_a_second_and_at_the_end(tmp_path: Path, monkey
     monkeypatch.setattr(sampler.time, "monotonic", lambda: now[0])
     (tmp_path / "a").write_text("1")
     files = {"host x/fast": str(tmp_path / "a"), "host x/slow": str(tmp_path / "a")}
-    session = Session({"hz": 4, "files": files, "slow": ["host x/slow"]})
+    session = SamplingSession({"hz": 4, "files": files, "slow": ["host x/slow"]})
     for now[0] in (100.25, 100.5, 100.75, 101.0, 101.25):
         session.left()
     assert answered(session).texts == {
@@ -134,7 +134,7 @@ def test_the_processes_of_a_namespace():
     assert Members("/proc/999999999/ns/mnt", 0).read() is None
 
 
-GOOD = json.dumps(Session({"hz": 1, "files": {}}).end()).encode()
+GOOD = json.dumps(SamplingSession({"hz": 1, "files": {}}).end()).encode()
 
 
 @pytest.mark.parametrize(

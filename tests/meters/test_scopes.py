@@ -9,7 +9,7 @@ from weighbridge.linux.cgroup_files import scope_files
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.meters import sampler
 from weighbridge.meters.readings import unpack
-from weighbridge.meters.sampler import Session
+from weighbridge.meters.sampler import SamplingSession
 from weighbridge.meters.series import series
 
 V1 = {
@@ -46,7 +46,7 @@ def test_both_versions_give_the_same_series(
     scope = scope_files(version, lambda controller: tmp_path / controller if version == 1 else tmp_path)
     assert sorted(scope.values()) == sorted(str(tmp_path / name) for name in files)
     _write(tmp_path, files, 0)
-    session = Session({"hz": 1, "files": {f"server/{label}": path for label, path in scope.items()}})
+    session = SamplingSession({"hz": 1, "files": {f"server/{label}": path for label, path in scope.items()}})
     _write(tmp_path, files, 1)
     now[0] = 2.0
     found = {each.name: each.values for each in series(unpack(json.dumps(session.end()).encode()))}

@@ -14,7 +14,7 @@ from weighbridge.errors import EnvironmentLost, Interrupted
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.meters import host
 from weighbridge.meters.machines import Idle, read_here
-from weighbridge.meters.meter import MeterFailed, Taken
+from weighbridge.meters.meter import MeterFailed, MeterReadings
 from weighbridge.model.command import Command, Usage
 from weighbridge.model.flag import BOTTLENECKS, Flag, FlagCode
 from weighbridge.model.host import Link
@@ -548,11 +548,11 @@ class FakeMeter:
         self.done.append(("begin", (dict(sites), len(self.world.started))))
         self._may_fail("begin")
 
-    def end(self, since: float) -> Taken:
+    def end(self, since: float) -> MeterReadings:
         self.done.append(("end", [p.command.argv[0] for p in self.world.programs if p.stopped is None]))
         self._may_fail("end")
         held = Series("server", "memory_anonymous_bytes", (0.0, 1.0), (2.0**20, 4 * 2.0**20))
-        return Taken((Series(f"host {self.name}", "load1", (0.0,), (1.0,)), held), 0.004)
+        return MeterReadings((Series(f"host {self.name}", "load1", (0.0,), (1.0,)), held), 0.004)
 
 
 def test_meters_are_begun_before_the_server_and_ended_after_the_client(world: World):
@@ -677,7 +677,7 @@ def test_of_a_site_that_its_host_does_not_count_no_cost_is_made(world: World, mo
 def test_only_the_meters_share_of_the_measured_time_is_taken_off(world: World, monkeypatch: pytest.MonkeyPatch):
     clock = iter((9.0, 10.0, 11.0, 14.0))
     monkeypatch.setattr(windows.time, "monotonic", lambda: next(clock))
-    meter = SimpleNamespace(begin=lambda scopes: None, end=lambda since: Taken((), 0.8))
+    meter = SimpleNamespace(begin=lambda scopes: None, end=lambda since: MeterReadings((), 0.8))
     sites = {"solo": FakeSite(world, "solo", "one", "solo")}
     window = Window(Stage(sites, dict.fromkeys(sites, Endpoint("", "", 0)), meters={"a": meter}))  # type: ignore[arg-type,dict-item]
     window.begin_series()

@@ -128,10 +128,10 @@ def _trials(store: RunStore, measured: Sequence[Value]) -> tuple[TrialRow, ...]:
 
 def _limits(trials: Sequence[TrialRow]) -> dict[tuple[str, Level, str], list[Flag | None]]:
     """The bottleneck of each good trial, by workload, level and environment."""
-    found: dict[tuple[str, Level, str], list[Flag | None]] = {}
+    limits: dict[tuple[str, Level, str], list[Flag | None]] = {}
     for trial in (each for each in trials if each.ok):
-        found.setdefault((trial.workload, trial.level, trial.environment), []).append(limit_of(trial.flags))
-    return found
+        limits.setdefault((trial.workload, trial.level, trial.environment), []).append(limit_of(trial.flags))
+    return limits
 
 
 _Check = tuple[MetricReport, Cost, float]
@@ -145,27 +145,27 @@ def _compared(
     reports: list[MetricReport] = []
     checks: list[_Check] = []
     p_values: list[float | None] = []
-    seen: set[tuple[str, Level]] = set()
+    cells_with_headline: set[tuple[str, Level]] = set()
     order = {cell: position for position, cell in enumerate(labels)}
     # The metrics of a workload keep their order, but what the meters add comes after what it measures.
     for key in sorted(values, key=lambda key: (order.get(key[:2], len(order)), is_resource_use(key[2]))):
         workload, level, metric = key
-        here = values[key]
-        headline = key[:2] not in seen and not is_resource_use(metric)
-        seen.add(key[:2])
-        made = [comparison(here, plan, arm, plan.baseline) for arm in plan.compared_on(workload, level)]
-        baseline_values = per_block(here, plan.baseline)
-        aa = next((each.cost for each, _ in made if each.aa), None)
+        metric_values = values[key]
+        headline = key[:2] not in cells_with_headline and not is_resource_use(metric)
+        cells_with_headline.add(key[:2])
+        compared = [comparison(metric_values, plan, arm, plan.baseline) for arm in plan.compared_on(workload, level)]
+        baseline_values = per_block(metric_values, plan.baseline)
+        aa = next((each.cost for each, _ in compared if each.aa), None)
         report = MetricReport(
-            workload, level, labels.get((workload, level), workload), metric, here[0].unit,
-            cast(Better, here[0].better), headline, median(baseline_values) if baseline_values else None,
+            workload, level, labels.get((workload, level), workload), metric, metric_values[0].unit,
+            cast(Better, metric_values[0].better), headline, median(baseline_values) if baseline_values else None,
             verdicts.noise_floor(aa) if aa is not None and aa.blocks >= MIN_BLOCKS_VERDICT else None,
-            tuple(each for each, _ in made),
+            tuple(each for each, _ in compared),
         )  # fmt: skip
         reports.append(report)
-        p_values.extend(None if each.aa else p for each, p in made)
+        p_values.extend(None if each.aa else p for each, p in compared)
         if aa is not None and plan.aa_arm:
-            at_99 = contrast_cost(here, Contrast.between(plan.aa_arm, plan.baseline), plan, 0.99, aa.scale)
+            at_99 = contrast_cost(metric_values, Contrast.between(plan.aa_arm, plan.baseline), plan, 0.99, aa.scale)
             assert at_99 is not None
             nothing = negligible(report.metric, at_99.cost.typical)
             checks.append((report, at_99.cost, 1.0 if nothing else at_99.p_value))
@@ -178,10 +178,10 @@ def _judged(
     """Give the reports with verdicts and remarks."""
     families = [family_of(report) for report in reports for _ in report.comparisons]
     adjusted, failing = iter(after_holm(families, p_values)), context.failing()
-    found = []
+    judged_reports = []
     for report in reports:
         rows = [judged(report, each, next(adjusted), context, failing) for each in report.comparisons]
-        whole = replace(report, comparisons=tuple(rows))
-        told = tuple(replace(each, remarks=remarks_about(whole, each, context)) for each in rows)
-        found.append(replace(whole, comparisons=told))
-    return found
+        with_verdicts = replace(report, comparisons=tuple(rows))
+        with_remarks = tuple(replace(each, remarks=remarks_about(with_verdicts, each, context)) for each in rows)
+        judged_reports.append(replace(with_verdicts, comparisons=with_remarks))
+    return judged_reports

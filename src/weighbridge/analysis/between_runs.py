@@ -92,9 +92,9 @@ def cost_change(
     noise floors, as these are made of it.
     """
     before, after = reports
-    asked = scale(before.metric, before.unit)
+    metric_scale = scale(before.metric, before.unit)
     scales = {side.cost.scale for side in sides if side.cost is not None}
-    on = asked or ("ratio" if scales == {"ratio"} else "difference")
+    on = metric_scale or ("ratio" if scales == {"ratio"} else "difference")
     floor = None
     if not sides[0].aa and before.aa is not None and after.aa is not None:
         floor = between.joint_floor(before.aa.cost, after.aa.cost, on)
@@ -153,14 +153,14 @@ def why_no_own_values(
 ) -> tuple[WhyNoOwnValues, ...]:
     """Give the reasons for which absolute rates of two runs cannot be compared; empty where they can."""
     runs = first, second
-    found = []
+    reasons = []
     if machine := tuple(dict.fromkeys(each.fact for each in facts if each.of_machine)):
-        found.append(WhyNoOwnValues(WhyNot.MACHINE, machine))
+        reasons.append(WhyNoOwnValues(WhyNot.MACHINE, machine))
     if shifted := tuple(run.name for run in runs if run.analysis.trust.trusted is False):
-        found.append(WhyNoOwnValues(WhyNot.UNTRUSTED, shifted))
+        reasons.append(WhyNoOwnValues(WhyNot.UNTRUSTED, shifted))
     if unknown := tuple(run.name for run in runs if run.analysis.trust.trusted is None):
-        found.append(WhyNoOwnValues(WhyNot.NOT_KNOWN, unknown))
-    return tuple(found)
+        reasons.append(WhyNoOwnValues(WhyNot.NOT_KNOWN, unknown))
+    return tuple(reasons)
 
 
 def own_values(
@@ -170,7 +170,7 @@ def own_values(
     baseline = first.analysis.baseline
     theirs = {row.environment for row in after.comparisons if not row.aa}
     names = [baseline, *(row.environment for row in before.comparisons if row.environment in theirs and not row.aa)]
-    return tuple(found for name in names if (found := _of(first, second, before, after, name)) is not None)
+    return tuple(own for name in names if (own := _of(first, second, before, after, name)) is not None)
 
 
 def _of(
@@ -306,16 +306,16 @@ def compare_runs(
 def _pair(first: ComparedRun, second: ComparedRun, allowance: float, margin: float | None) -> RunPair:
     facts = changed_facts(first, second)
     margins = [each for each in (first.margin, second.margin) if each is not None]
-    asked = margin if margin is not None else min(margins, default=None)
+    equivalence = margin if margin is not None else min(margins, default=None)
     why = why_no_own_values(first, second, facts)
     after = {_key(report): report for report in second.analysis.metrics}
     failing = [_context(run).failing() for run in (first, second)]
-    found = [
-        _metric(report, after[_key(report)], (first, second), failing, allowance, asked)
+    changes = [
+        _metric(report, after[_key(report)], (first, second), failing, allowance, equivalence)
         for report in first.analysis.metrics
         if _key(report) in after
     ]
-    judged = _after_holm(found, failing, (first, second))
+    judged = _after_holm(changes, failing, (first, second))
     if not why:
         judged = [replace(each, own=own_values(first, second, each.before, each.after)) for each in judged]
     return RunPair(first, second, facts, changed_settings(first, second), only_in(first, second), tuple(judged), why)
@@ -359,15 +359,15 @@ def _row(
 
 
 def _after_holm(
-    found: Sequence[MetricChanges], failing: Sequence[Failing], runs: tuple[ComparedRun, ComparedRun]
+    metrics: Sequence[MetricChanges], failing: Sequence[Failing], runs: tuple[ComparedRun, ComparedRun]
 ) -> list[MetricChanges]:
     """Give the same with verdicts."""
-    rows = [row for each in found for row in each.rows]
+    rows = [row for each in metrics for row in each.rows]
     p_values = [row.change.p_value if row.change is not None and not row.aa else None for row in rows]
-    given = iter(after_holm([family_of(each.before) for each in found for _ in each.rows], p_values))
+    adjusted = iter(after_holm([family_of(each.before) for each in metrics for _ in each.rows], p_values))
     return [
-        replace(each, rows=tuple(_judged(each, row, next(given), failing, runs) for row in each.rows))
-        for each in found
+        replace(each, rows=tuple(_judged(each, row, next(adjusted), failing, runs) for row in each.rows))
+        for each in metrics
     ]
 
 

@@ -89,9 +89,9 @@ def _commonest(met: Sequence[Flag]) -> FlagCode:
 
 def counts(limits: Sequence[Flag | None]) -> Mapping[str, int]:
     """How many of some trials had which bottleneck, by kind."""
-    found: dict[str, int] = {}
+    by_kind: dict[str, int] = {}
     for flag in limits:
         if flag is not None:
             kind = flag.code.removeprefix("bottleneck-")
-            found[kind] = found.get(kind, 0) + 1
-    return found
+            by_kind[kind] = by_kind.get(kind, 0) + 1
+    return by_kind

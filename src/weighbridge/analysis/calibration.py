@@ -30,12 +30,12 @@ class Reading:
         return self.low <= self.true <= self.high
 
 
-def readings(store: RunStore) -> list[Reading]:
+def calibration_readings(store: RunStore) -> list[Reading]:
     """Every weight of a calibration run, the A/A arm (0 %) first. The baseline and all weights must share a knob."""
     arms = {name: (options, aa_of) for name, _, options, aa_of in store.environments()}
     analysis = analyse(store)
     full = _knob(arms[analysis.baseline][0])
-    found = []
+    readings = []
     for report in analysis.headlines:
         for row in report.comparisons:
             if row.cost is None or row.cost.percent is None:
@@ -45,8 +45,8 @@ def readings(store: RunStore) -> list[Reading]:
             cost = row.cost.percent
             what = f"{report.label} {report.metric}"
             numbers = (cost.estimate / 100, cost.low / 100, cost.high / 100)
-            found.append(Reading(what, "A/A" if aa_of else row.environment, true, *numbers, row.blocks))
-    return sorted(found, key=lambda reading: reading.true)
+            readings.append(Reading(what, "A/A" if aa_of else row.environment, true, *numbers, row.blocks))
+    return sorted(readings, key=lambda reading: reading.true)
 
 
 def _knob(options: Mapping[str, object]) -> float:
@@ -55,13 +55,13 @@ def _knob(options: Mapping[str, object]) -> float:
     return float(cast(float, value))
 
 
-def smallest_visible(found: Sequence[Reading], spent_s: float, weights: int) -> dict[float, float]:
+def smallest_visible(readings: Sequence[Reading], spent_s: float, weights: int) -> dict[float, float]:
     """Per time span in seconds, the smallest cost that one comparison shows in it on this machine, as a fraction.
 
     From the median half-width of the readings; the width falls with the square root of the time spent on a
     comparison, which is ``spent_s`` for ``weights`` comparisons and the baseline.
     """
-    widths = sorted((reading.high - reading.low) / 2 for reading in found)
+    widths = sorted((reading.high - reading.low) / 2 for reading in readings)
     if not widths or spent_s <= 0:
         return {}
     width, each_s = widths[len(widths) // 2], 2 * spent_s / (weights + 1)  # a comparison alone has two arms
@@ -72,15 +72,15 @@ def summary(stores: Sequence[RunStore]) -> dict[str, Any]:
     """The document of a calibration: every reading, how many were inside, the smallest visible cost per span."""
     document: dict[str, Any] = {"readings": [], "smallest_visible": {}}
     for store in stores:
-        found = readings(store)
+        readings = calibration_readings(store)
         trials = store.trials()
         spent = sum(trial.duration_s for trial in trials)
-        visible = smallest_visible(found, spent, len(found))
-        for reading in found:
+        visible = smallest_visible(readings, spent, len(readings))
+        for reading in readings:
             row = {"what": reading.what, "weight": reading.weight, "true": reading.true, "read": reading.read}
             row |= {"low": reading.low, "high": reading.high, "blocks": reading.blocks, "inside": reading.inside}
             document["readings"].append(row)
-        if found:
-            document["smallest_visible"][found[0].what] = {f"{span:.0f} s": cost for span, cost in visible.items()}
+        if readings:
+            document["smallest_visible"][readings[0].what] = {f"{span:.0f} s": cost for span, cost in visible.items()}
     document["inside"] = sum(row["inside"] for row in document["readings"])
     return document

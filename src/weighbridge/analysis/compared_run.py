@@ -152,7 +152,7 @@ _SITE_ENGINE = frozenset({
 
 def changed_facts(first: ComparedRun, second: ComparedRun) -> tuple[FactChange, ...]:
     """Give every fact that differs, in the order of `FactKind`; of several sessions of a run the last one's."""
-    found = [
+    changes = [
         *_of_hosts(first, second),
         *_of_sites(first, second),
         *_of_layers(first, second),
@@ -162,14 +162,14 @@ def changed_facts(first: ComparedRun, second: ComparedRun) -> tuple[FactChange, 
         *_of_weighbridge(first, second),
     ]
     order = list(FactKind)
-    return tuple(sorted(found, key=lambda each: order.index(each.kind)))
+    return tuple(sorted(changes, key=lambda each: order.index(each.kind)))
 
 
 def _by_scope(run: ComparedRun) -> dict[str, dict[str, str]]:
-    found: dict[str, dict[str, str]] = {}
+    by_scope: dict[str, dict[str, str]] = {}
     for scope, key, value, _ in run.facts:
-        found.setdefault(scope, {})[key] = idle_code(value) if key == IDLE_CPUS else value
-    return found
+        by_scope.setdefault(scope, {})[key] = idle_code(value) if key == IDLE_CPUS else value
+    return by_scope
 
 
 def _different(before: Mapping[str, str], after: Mapping[str, str]) -> Iterable[tuple[str, str, str]]:
@@ -198,11 +198,11 @@ def _kind_of_host_fact(key: str) -> FactKind:
 def _of_sites(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange]:
     """Facts of the sites of environments that both have; those that say the same are told together."""
     one, other = _by_scope(first), _by_scope(second)
-    known = {*first.environments} & {*second.environments} | {OUTSIDE}
+    environments = {*first.environments} & {*second.environments} | {OUTSIDE}
     alike: dict[tuple[FactKind, str, str, str], list[str]] = {}
     for scope in one:
         name, _, role = scope.partition("/")
-        if not role or name not in known or scope not in other:
+        if not role or name not in environments or scope not in other:
             continue
         for key, before, after in _different(one[scope], other[scope]):
             kind = FactKind.KERNEL if key == "kernel" else _kind_of_site_fact(key)
@@ -234,7 +234,7 @@ def _layers(isolation: Isolation | None) -> str:
 def _of_paths(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange]:
     """What differs between the paths of an environment: loopback, MTU, MSS, segmentation offload, translation."""
     alike: dict[tuple[str, str, str], list[str]] = {}
-    one, other = first.analysis.paths.known, second.analysis.paths.known
+    one, other = first.analysis.paths.by_environment, second.analysis.paths.by_environment
     for where in (each for each in one if each in other and each[0] in first.environments):
         for fact, before, after in _path_changes(one[where], other[where]):
             alike.setdefault((fact, before, after), []).append(where[0])
@@ -258,12 +258,12 @@ def _path_changes(before: NetworkPath, after: NetworkPath) -> Iterable[tuple[str
 
 def _figures(path: NetworkPath) -> dict[str, str]:
     figures = PathFigures.of(path)
-    given: dict[str, Any] = {
+    facts: dict[str, Any] = {
         "interfaces": " - ".join(dict.fromkeys(each.kind for each in path.interfaces)),
         "MTU": figures.mtu, "MSS": figures.mss, "routers": path.routers, "translation": path.translation,
         "segmentation offload": None if figures.segmentation is None else "on" if figures.segmentation else "off",
     }  # fmt: skip
-    return {fact: "" if value is None else str(value) for fact, value in given.items()}
+    return {fact: "" if value is None else str(value) for fact, value in facts.items()}
 
 
 def _of_packages(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange]:
@@ -273,10 +273,10 @@ def _of_packages(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange
     for scope in ("userland", "client userland", *own):
         before, after = (each.get(f"{scope} packages", {}) for each in sides)
         changed = _different(before, after) if before and after else []
-        found = [FactChange(FactKind.PACKAGES, *each) for each in changed]
-        yield from found
+        package_changes = [FactChange(FactKind.PACKAGES, *each) for each in changed]
+        yield from package_changes
         digests = [each.get(scope, {}).get("digest", "") for each in sides]
-        if not found and digests[0] != digests[1]:
+        if not package_changes and digests[0] != digests[1]:
             yield FactChange(FactKind.PACKAGES, scope, digests[0][:12], digests[1][:12])
 
 
@@ -352,22 +352,22 @@ def require_one_question(first: ComparedRun, second: ComparedRun) -> None:
 
 def changed_settings(first: ComparedRun, second: ComparedRun) -> tuple[SettingChange, ...]:
     """Give each setting that differs: of the study, of environments and of workloads that both have."""
-    found: list[SettingChange] = []
+    changes: list[SettingChange] = []
     titles = (first.analysis.study, second.analysis.study)
     if titles[0] != titles[1]:
-        found.append(SettingChange(Part.STUDY, "", "study", *titles))
+        changes.append(SettingChange(Part.STUDY, "", "study", *titles))
     if first.margin != second.margin:
-        found.append(SettingChange(Part.STUDY, "", "equivalence", first.margin, second.margin))
+        changes.append(SettingChange(Part.STUDY, "", "equivalence", first.margin, second.margin))
     if first.settings is not None and second.settings is not None:
-        found += _changes(Part.STUDY, "", first.settings, second.settings)
+        changes += _changes(Part.STUDY, "", first.settings, second.settings)
     for name in (each for each in first.environments if each in second.environments):
-        found += _described(Part.ENVIRONMENT, name, first.environments[name], second.environments[name])
+        changes += _described(Part.ENVIRONMENT, name, first.environments[name], second.environments[name])
     labels = _labels(first)
     for cell in (each for each in first.cells if each in second.cells):
-        found += _described(Part.WORKLOAD, labels[cell], first.cells[cell], second.cells[cell])
+        changes += _described(Part.WORKLOAD, labels[cell], first.cells[cell], second.cells[cell])
     if first.settings is not None and second.settings is not None:
-        found += _own_options(first, second, labels)
-    return tuple(dict.fromkeys(found))
+        changes += _own_options(first, second, labels)
+    return tuple(dict.fromkeys(changes))
 
 
 def _own_options(
@@ -385,15 +385,15 @@ def _own_options(
 
 def only_in(first: ComparedRun, second: ComparedRun) -> tuple[OnlyIn, ...]:
     """Give the environments, workloads and metrics that only one of the runs has."""
-    found: list[OnlyIn] = []
+    one_sided: list[OnlyIn] = []
     for part, one, other in (
         (Part.ENVIRONMENT, _environments(first), _environments(second)),
         (Part.WORKLOAD, _named_cells(first), _named_cells(second)),
         (Part.METRIC, _metrics(first, second), _metrics(second, first)),
     ):
-        found += [OnlyIn(part, name, second=False) for name in one if name not in other]
-        found += [OnlyIn(part, name, second=True) for name in other if name not in one]
-    return tuple(found)
+        one_sided += [OnlyIn(part, name, second=False) for name in one if name not in other]
+        one_sided += [OnlyIn(part, name, second=True) for name in other if name not in one]
+    return tuple(one_sided)
 
 
 def _environments(run: ComparedRun) -> list[str]:

@@ -32,7 +32,7 @@ from weighbridge.analysis.judgement import judged
 from weighbridge.analysis.plan import Plan, changes
 from weighbridge.analysis.remarks import remarks_about
 from weighbridge.analysis.resources import by_difference
-from weighbridge.analysis.results import Comparison, Ladder, MetricReport, Step
+from weighbridge.analysis.results import Comparison, Ladder, LadderStep, MetricReport
 from weighbridge.model.level import Level
 from weighbridge.model.study import Rung, nearest_base
 from weighbridge.statistics import Better, Contrast, Cost, Scale, scale_of, slow_run_rate, verdicts
@@ -45,10 +45,10 @@ Key = tuple[str, Level, str]
 
 def grouped(values: Iterable[Value]) -> dict[Key, list[Value]]:
     """Give the values of each workload, level and metric, in the order in which these first appeared."""
-    found: dict[Key, list[Value]] = {}
+    groups: dict[Key, list[Value]] = {}
     for value in values:
-        found.setdefault((value.workload, value.level, value.metric), []).append(value)
-    return found
+        groups.setdefault((value.workload, value.level, value.metric), []).append(value)
+    return groups
 
 
 def scale(metric: str, unit: str) -> Scale | None:
@@ -105,21 +105,21 @@ def comparison(
 
     `values` are those of one metric.
     """
-    found = contrast_cost(values, Contrast.between(environment, against), plan)
+    contrast = contrast_cost(values, Contrast.between(environment, against), plan)
     mine = per_block(values, environment)
     better = cast(Better, values[0].better)
     row = Comparison(
         environment=environment,
         aa=environment == plan.aa_arm,
-        cost=found.cost if found else None,
-        baseline_value=median(found.values[0]) if found else None,
-        value=median(found.values[1] if found else mine) if mine else None,
+        cost=contrast.cost if contrast else None,
+        baseline_value=median(contrast.values[0]) if contrast else None,
+        value=median(contrast.values[1] if contrast else mine) if mine else None,
         slow=slow_run_rate(mine, better=better) if mine and min(mine) >= 0 else None,
         adjusted_p=None,
         verdict="inconclusive",
         remarks=(),
     )
-    return row, found.p_value if found else None
+    return row, contrast.p_value if contrast else None
 
 
 # -- the ladder ---------------------------------------------------------------------------------
@@ -137,28 +137,28 @@ def analyse_ladder(
     present: dict[tuple[str, Level], set[str]] = {}
     for trial in context.trials:
         present.setdefault((trial.workload, trial.level), set()).add(trial.environment)
-    said = cache(partial(changes, store))
+    changes_between = cache(partial(changes, store))
     ladders, p_values = [], []
     for report in own if plan.ladder else []:
-        here = values[report.workload, report.level, report.metric]
+        metric_values = values[report.workload, report.level, report.metric]
         steps = []
         for previous, name in _pairs(plan.ladder, present.get((report.workload, report.level), set())):
-            row, p_value = comparison(here, plan, name, previous)
+            row, p_value = comparison(metric_values, plan, name, previous)
             start = _stand(report, previous, row.cost.scale if row.cost else None)
-            steps.append(Step(previous, said(previous, name), row, start))
+            steps.append(LadderStep(previous, changes_between(previous, name), row, start))
             p_values.append(p_value)
         if steps:
             ladders.append(Ladder(report, tuple(steps)))
     adjusted, failing = iter(verdicts.adjusted(p_values)), context.failing()
-    found = []
+    judged_ladders = []
     for ladder in ladders:
-        report, told = ladder.report, []
+        report, judged_steps = ladder.report, []
         for step in ladder.steps:
             against = context.with_against(step.previous)
             row = judged(report, replace(step.row, aa=False), next(adjusted), against, failing)
-            told.append(replace(step, row=replace(row, remarks=remarks_about(report, row, against))))
-        found.append(replace(ladder, steps=tuple(told)))
-    return tuple(found)
+            judged_steps.append(replace(step, row=replace(row, remarks=remarks_about(report, row, against))))
+        judged_ladders.append(replace(ladder, steps=tuple(judged_steps)))
+    return tuple(judged_ladders)
 
 
 def _pairs(ladder: Sequence[Rung], present: Collection[str]) -> Iterator[tuple[str, str]]:

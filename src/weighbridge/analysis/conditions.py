@@ -110,10 +110,10 @@ def durabilities(facts: Iterable[Fact]) -> dict[str, str]:
     return {key: value for scope, key, value, _ in facts if scope == DURABILITY}
 
 
-def by_label(found: Mapping[str, str]) -> dict[str, Durabilities]:
+def by_label(by_place: Mapping[str, str]) -> dict[str, Durabilities]:
     """Per workload label its durability, or several with the environments of each."""
     kinds: dict[str, dict[str, tuple[str, ...]]] = {}
-    for place, kind in found.items():
+    for place, kind in by_place.items():
         environment, _, label = place.partition("/")
         mine = kinds.setdefault(label, {})
         mine[kind] = (*mine.get(kind, ()), environment)
@@ -125,12 +125,12 @@ def power_cuts(facts: Iterable[Fact], environments: Collection[str]) -> PowerCut
 
     What does not add up, and what a newer version has kept otherwise, is left out.
     """
-    found: dict[str, PowerCut] = {}
+    checks: dict[str, PowerCut] = {}
     for scope, key, value, _ in facts:
         if scope == POWER_CUTS:
             with suppress(ValidationError):
-                found[key] = power_cut_of(value)
-    return tuple(each for each in found.values() if each.adds_up and each.environment in environments)
+                checks[key] = power_cut_of(value)
+    return tuple(each for each in checks.values() if each.adds_up and each.environment in environments)
 
 
 # -- idle CPUs and calibration ---------------------------------------------------------------------
@@ -156,9 +156,9 @@ def polled(facts: Iterable[Fact]) -> bool:
 def calibration_of(facts: Iterable[Fact]) -> Calibration | None:
     """Give the machine's last calibration, the latest of the run's facts; None where there is none."""
     facts = list(facts)
-    found = {key: value for scope, key, value, _ in facts if scope == "calibration"}
-    if not found:
+    figures = {key: value for scope, key, value, _ in facts if scope == "calibration"}
+    if not figures:
         return None
     if any(scope.startswith("host ") and key == "kind" for scope, key, _, _ in facts):
-        return Calibration("another-path", found)
-    return Calibration("halting-cpus" if polled(facts) else "this-run", found)
+        return Calibration("another-path", figures)
+    return Calibration("halting-cpus" if polled(facts) else "this-run", figures)

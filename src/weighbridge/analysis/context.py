@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, TypeVar
 
 from weighbridge.analysis.conditions import Fact, Isolation
-from weighbridge.analysis.overload import Broke
+from weighbridge.analysis.overload import Breakage
 from weighbridge.analysis.paths import Paths
 from weighbridge.analysis.plan import Plan
 from weighbridge.analysis.readings import ReadingRate
@@ -42,7 +42,7 @@ class Context:
     """`InterruptTime` of each of the run's hosts, as far as the run has it."""
     limits: Mapping[tuple[str, Level, str], Sequence[Flag | None]]
     """The bottleneck of each good trial, by workload, level and environment."""
-    broken: Mapping[tuple[str, Level, str], Broke]
+    broken: Mapping[tuple[str, Level, str], Breakage]
     """Where trials broke under their load: workload, level, environment."""
     paths: Paths
     isolation: Mapping[str, Isolation]

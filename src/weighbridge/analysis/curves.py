@@ -26,7 +26,7 @@ from dataclasses import dataclass, field, replace
 from statistics import fmean, median
 from typing import TYPE_CHECKING, Literal
 
-from weighbridge.analysis.overload import Broke, Place, without_retries
+from weighbridge.analysis.overload import Breakage, Place, without_retries
 from weighbridge.analysis.plan import Plan
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.level import Level
@@ -58,11 +58,11 @@ class CurvePoint:
     value: Interval | None
     """The median over the blocks with the 95 % interval of the typical value (infinite limits for a single block);
     None where there is no value."""
-    broke: Broke | None
+    broke: Breakage | None
 
 
 @dataclass(frozen=True, slots=True)
-class Peak:
+class CurvePeak:
     """The level with an environment's highest median, and how sure that level is."""
 
     level: SweptLevel
@@ -85,7 +85,7 @@ class EnvironmentCurve:
     environment: str
     points: tuple[CurvePoint, ...]
     """One for each level, ascending, also where there is no value."""
-    peak: Peak | None
+    peak: CurvePeak | None
     """Of a throughput, its own; of other metrics, that of the throughput they belong to."""
 
 
@@ -111,7 +111,7 @@ class MetricCurve:
     better: Better
     curves: tuple[EnvironmentCurve, ...]
     """In the study's order."""
-    whole: tuple[WholeCost, ...]
+    whole_costs: tuple[WholeCost, ...]
     """Every environment but the baseline, the A/A arm last."""
 
     @property
@@ -159,7 +159,7 @@ class LoadSweep:
     """What the workload measures, in its order; resource use is none of it."""
     errors: Mapping[str, ErrorsFrom]
     """By environment; absent where no errors were counted."""
-    broke: Mapping[str, tuple[tuple[SweptLevel, Broke], ...]]
+    broke: Mapping[str, tuple[tuple[SweptLevel, Breakage], ...]]
     """By environment the levels at which it broke; absent where it did not."""
 
     @property
@@ -207,7 +207,7 @@ class Results:
 
     def measured(self, level: SweptLevel, environment: str, metric: str) -> list[float]:
         """Give an environment's values at a level, one a block."""
-        rows = [found[0] for block in self.blocks if (found := self.first(level, block, environment))]
+        rows = [trials[0] for block in self.blocks if (trials := self.first(level, block, environment))]
         return [row.values[metric] for row in rows if metric in row.values]
 
 
@@ -218,7 +218,7 @@ def curves_of(
     results: Results,
     metric: str,
     environments: Sequence[str],
-    broken: Mapping[tuple[Level, str], Broke],
+    broken: Mapping[tuple[Level, str], Breakage],
     *,
     throughput: bool,
     of: Sequence[EnvironmentCurve] = (),
@@ -228,7 +228,7 @@ def curves_of(
     ``broken`` is by level and environment. A throughput has peaks of its own.
     """
     others = {each.environment: each.peak for each in of}
-    found = []
+    curves = []
     for name in environments:
         if not any(row.environment == name for row in results.trials):
             continue
@@ -239,25 +239,25 @@ def curves_of(
             points.append(CurvePoint(level, len(values), band, broken.get((level.level, name))))
         curve = EnvironmentCurve(name, tuple(points), None)
         peak = _peak(results, metric, curve) if throughput else _moved(others.get(name), curve)
-        found.append(replace(curve, peak=peak))
-    return tuple(found)
+        curves.append(replace(curve, peak=peak))
+    return tuple(curves)
 
 
-def _peak(results: Results, metric: str, curve: EnvironmentCurve) -> Peak | None:
+def _peak(results: Results, metric: str, curve: EnvironmentCurve) -> CurvePeak | None:
     """The level with the highest median, of those at which it broke in less than half of the trials."""
     bearing = [each for each in curve.points if each.broke is None or 2 * each.broke.trials < each.broke.of]
-    known = [(each.value.estimate, each.level) for each in bearing if each.value is not None]
-    if not known:
+    medians = [(each.value.estimate, each.level) for each in bearing if each.value is not None]
+    if not medians:
         return None
-    value, level = max(known, key=lambda each: each[0])
+    value, level = max(medians, key=lambda each: each[0])
     tops = [top for block in results.blocks if (top := _top(results, metric, curve, block)) is not None]
     edge: Literal["", "lowest", "highest"] = ""
-    if level == known[-1][1]:
+    if level == medians[-1][1]:
         edge = "highest"
-    elif level == known[0][1]:
+    elif level == medians[0][1]:
         edge = "lowest"
     others = sorted({top for top in tops if top != level}, key=lambda each: each.load)
-    return Peak(level, value, tops.count(level), len(tops), tuple(others), edge)
+    return CurvePeak(level, value, tops.count(level), len(tops), tuple(others), edge)
 
 
 def _top(results: Results, metric: str, curve: EnvironmentCurve, block: int) -> SweptLevel | None:
@@ -266,15 +266,15 @@ def _top(results: Results, metric: str, curve: EnvironmentCurve, block: int) -> 
     for point in curve.points:
         if point.value is None and point.broke is None:
             continue  # a level that this environment was never measured at
-        found = results.first(point.level, block, curve.environment)
-        if found is None:
+        trials = results.first(point.level, block, curve.environment)
+        if trials is None:
             return None
-        if metric in found[0].values:
-            values.append((found[0].values[metric], point.level))
+        if metric in trials[0].values:
+            values.append((trials[0].values[metric], point.level))
     return max(values, key=lambda each: each[0])[1] if values else None
 
 
-def _moved(peak: Peak | None, curve: EnvironmentCurve) -> Peak | None:
+def _moved(peak: CurvePeak | None, curve: EnvironmentCurve) -> CurvePeak | None:
     """Another metric's peak on this curve: its level with the value here."""
     point = next((each for each in curve.points if peak is not None and each.level == peak.level), None)
     return replace(peak, value=point.value.estimate) if peak and point and point.value else None
@@ -287,7 +287,7 @@ def errors_from(results: Results, environment: str, counts: Sequence[str]) -> Er
     """Give the lowest levels at which some block, and the median block, counted errors of any kind."""
     first: tuple[SweptLevel, int, int] | None = None
     for level in results.levels:
-        rows = [found[0] for block in results.blocks if (found := results.first(level, block, environment))]
+        rows = [trials[0] for block in results.blocks if (trials := results.first(level, block, environment))]
         totals = [sum(row.values.get(each, 0.0) for each in counts) for row in rows if row.ok]
         if first is None and any(totals):
             first = (level, sum(total > 0 for total in totals), len(totals))
@@ -303,19 +303,19 @@ def whole_costs(results: Results, metric: str, unit: str, better: Better, plan: 
     """Give each environment's costs over the whole curve against the baseline; none for counts and shares."""
     if scale_of(unit) == "difference":
         return ()
-    found = []
+    costs = []
     for name in plan.compared:
         contrast = Contrast.between(name, plan.baseline)
         levels = [level for level in results.levels if results.has_whole_block(level, contrast)]
-        whole = [level for level in levels if not _breaks(results, level, contrast)]
+        unbroken = [level for level in levels if not _breaks(results, level, contrast)]
         peaks = _peaks(results, levels, metric, contrast) if is_throughput(unit, better) else []
-        means = _means(results, whole, metric, contrast) if len(whole) > 1 else []
+        means = _means(results, unbroken, metric, contrast) if len(unbroken) > 1 else []
         peak_cost, mean = (
             contrast.cost([*zip(*blocks, strict=True)], better=better, looks=plan.looks) if blocks else None
             for blocks in (peaks, means)
         )
-        found.append(WholeCost(name, peak_cost, mean, len(whole)))
-    return tuple(found)
+        costs.append(WholeCost(name, peak_cost, mean, len(unbroken)))
+    return tuple(costs)
 
 
 _Blocks = list[tuple[float, ...]]
@@ -328,28 +328,28 @@ def _breaks(results: Results, level: SweptLevel, contrast: Contrast) -> bool:
 
 def _peaks(results: Results, levels: Sequence[SweptLevel], metric: str, contrast: Contrast) -> _Blocks:
     """The highest value of each arm in each block with a result at every level."""
-    found: _Blocks = []
+    peaks: _Blocks = []
     for block in results.blocks:
         rows = [results.first(level, block, *contrast.arms) for level in levels]
-        whole = [each for each in rows if each is not None]
-        arms = [[row.values[metric] for row in arm if metric in row.values] for arm in zip(*whole, strict=True)]
-        if arms and len(whole) == len(levels) and all(arms):
-            found.append(tuple(max(arm) for arm in arms))
-    return found
+        complete = [each for each in rows if each is not None]
+        arms = [[row.values[metric] for row in arm if metric in row.values] for arm in zip(*complete, strict=True)]
+        if arms and len(complete) == len(levels) and all(arms):
+            peaks.append(tuple(max(arm) for arm in arms))
+    return peaks
 
 
 def _means(results: Results, levels: Sequence[SweptLevel], metric: str, contrast: Contrast) -> _Blocks:
     """The geometric mean over the levels, of each block with values at all; empty where one is not positive."""
-    found: _Blocks = []
+    means: _Blocks = []
     for block in results.blocks:
         rows = [results.first(level, block, *contrast.arms) for level in levels]
-        values = [[row.values.get(metric, math.nan) for row in whole] for whole in rows if whole is not None]
-        if len(values) < len(levels) or any(math.isnan(value) for whole in values for value in whole):
+        values = [[row.values.get(metric, math.nan) for row in at_level] for at_level in rows if at_level is not None]
+        if len(values) < len(levels) or any(math.isnan(value) for at_level in values for value in at_level):
             continue
-        if any(value <= 0 for whole in values for value in whole):
+        if any(value <= 0 for at_level in values for value in at_level):
             return []
-        found.append(tuple(math.exp(fmean(math.log(value) for value in arm)) for arm in zip(*values, strict=True)))
-    return found
+        means.append(tuple(math.exp(fmean(math.log(value) for value in arm)) for arm in zip(*values, strict=True)))
+    return means
 
 
 LEAST = 3
@@ -366,36 +366,36 @@ def load_sweeps(
     trials: Iterable[TrialRow],
     reports: "Sequence[MetricReport]",
     plan: Plan,
-    broken: Mapping[Place, Broke],
+    broken: Mapping[Place, Breakage],
 ) -> tuple[LoadSweep, ...]:
     """Give every workload that names its load, apart for each level of its other factors, in the study's order."""
     loads: dict[str, str] = json.loads(store.info().get("loads", "{}"))
     cells = [(workload, level, label) for workload, level, _, label, _ in store.cells()]
     rows = without_retries(trials)
-    found = []
+    sweeps = []
     for workload, fixed, levels in _swept(cells, loads):
         keys = {level.level for level in levels}
         mine = [row for row in rows if row.workload == workload and row.level in keys and (row.ok or row.broke)]
         about = [each for each in reports if each.workload == workload and each.level in keys]
         results = Results(levels, tuple(mine))
         metrics = _metrics(results, [each for each in about if not each.resource_use], plan, workload, broken)
-        found.append(
+        sweeps.append(
             LoadSweep(
                 workload, loads[workload], fixed, levels, metrics,
                 _errors(results, metrics, plan.environments), _broke(levels, workload, plan.environments, broken),
             )
         )  # fmt: skip
-    return tuple(found)
+    return tuple(sweeps)
 
 
 def numbers(texts: Sequence[str]) -> list[float] | None:
     """Give levels as numbers, those with units in the base unit; None where one is no number, or units differ."""
-    known = {**TIME_UNITS, **SIZE_UNITS, **RATE_UNITS}
-    parts = [found.groups() for text in texts if (found := _NUMBER.fullmatch(text))]
+    unit_factors = {**TIME_UNITS, **SIZE_UNITS, **RATE_UNITS}
+    parts = [match.groups() for text in texts if (match := _NUMBER.fullmatch(text))]
     units = {unit for _, unit in parts}
-    if len(parts) < len(texts) or (len(units) > 1 and not units <= set(known)):
+    if len(parts) < len(texts) or (len(units) > 1 and not units <= set(unit_factors)):
         return None
-    return [float(number) * known.get(unit, 1) for number, unit in parts]
+    return [float(number) * unit_factors.get(unit, 1) for number, unit in parts]
 
 
 def _swept(
@@ -407,17 +407,17 @@ def _swept(
         load = loads.get(workload, "")
         if (value := level.value_of(load)) is not None:
             groups.setdefault((workload, level.without(load).label), []).append((value, level, label))
-    found = []
+    swept = []
     for (workload, rest), mine in groups.items():
         values = numbers([text for text, _, _ in mine])
         if values is not None and len(set(values)) >= LEAST:
-            made = [SweptLevel(value, *each) for value, each in zip(values, mine, strict=True)]
-            found.append((workload, rest, tuple(sorted(made, key=lambda each: each.load))))
-    return found
+            levels = [SweptLevel(value, *each) for value, each in zip(values, mine, strict=True)]
+            swept.append((workload, rest, tuple(sorted(levels, key=lambda each: each.load))))
+    return swept
 
 
 def _metrics(
-    results: Results, reports: "Sequence[MetricReport]", plan: Plan, workload: str, broken: Mapping[Place, Broke]
+    results: Results, reports: "Sequence[MetricReport]", plan: Plan, workload: str, broken: Mapping[Place, Breakage]
 ) -> tuple[MetricCurve, ...]:
     """Each metric's curves. A latency's peak is that of the throughput named before it, else of the first one."""
     units = {each.metric: (each.unit, each.better) for each in reports}
@@ -427,30 +427,30 @@ def _metrics(
         for metric, of in units.items()
         if is_throughput(*of)
     }
-    found: list[MetricCurve] = []
+    metrics: list[MetricCurve] = []
     peaks: tuple[EnvironmentCurve, ...] = next(iter(rates.values()), ())
     for metric, (unit, better) in units.items():
         peaks = rates.get(metric, peaks)
         of = () if scale_of(unit) == "difference" else peaks  # a count has no peak
         curves = rates.get(metric) or curves_of(results, metric, plan.environments, breaks, throughput=False, of=of)
-        whole = whole_costs(results, metric, unit, better, plan)
-        found.append(MetricCurve(metric, unit, better, curves, whole))
-    return tuple(found)
+        costs = whole_costs(results, metric, unit, better, plan)
+        metrics.append(MetricCurve(metric, unit, better, curves, costs))
+    return tuple(metrics)
 
 
 def _errors(results: Results, metrics: Sequence[MetricCurve], environments: Sequence[str]) -> dict[str, ErrorsFrom]:
     counts = [each.metric for each in metrics if each.metric.startswith(ERRORS) and each.better == "lower"]
-    found = {name: errors_from(results, name, counts) for name in environments}
-    return {name: each for name, each in found.items() if each is not None}
+    first_errors = {name: errors_from(results, name, counts) for name in environments}
+    return {name: each for name, each in first_errors.items() if each is not None}
 
 
 def _broke(
-    levels: Sequence[SweptLevel], workload: str, environments: Sequence[str], broken: Mapping[Place, Broke]
-) -> dict[str, tuple[tuple[SweptLevel, Broke], ...]]:
-    found = {
+    levels: Sequence[SweptLevel], workload: str, environments: Sequence[str], broken: Mapping[Place, Breakage]
+) -> dict[str, tuple[tuple[SweptLevel, Breakage], ...]]:
+    breakages = {
         name: tuple(
             (level, each) for level in levels if (each := broken.get((workload, level.level, name))) is not None
         )
         for name in environments
     }
-    return {name: each for name, each in found.items() if each}
+    return {name: each for name, each in breakages.items() if each}

@@ -85,11 +85,11 @@ def _test_change(margin: Requirement, sides: _Sides, runs: Runs, spending: Spend
         return undecided("blocks")
     if share <= 0:
         return undecided("spent")
-    found = cost_change(reports, both, runs, looks=looks, confidence=1 - verdicts.ALPHA * share)
-    change = found.change
+    changed_cost = cost_change(reports, both, runs, looks=looks, confidence=1 - verdicts.ALPHA * share)
+    change = changed_cost.change
     interval = change.worsening_with_allowance
     in_runs = [(sides.report, side, run.analysis) for run, side in zip(runs, both, strict=True)]
     outcome, reason = rule(margin, interval, margin.bound, in_runs, in_noise=change.within_noise)
-    p_value = margin_p_value(found.first, found.second, change, margin.bound, looks)
+    p_value = margin_p_value(changed_cost.first, changed_cost.second, change, margin.bound, looks)
     finding = Finding(margin, target, outcome, reason, interval, "%", min(change.blocks))
     return finding, min(1.0, p_value / share)

@@ -42,8 +42,8 @@ class Spending:
 
     def share(self, arm: ComparedArm | None) -> float:
         """Return the share of the last look that saw new blocks of a comparison: of this one if it does."""
-        seen = [arm is not None and each.goes_on(arm) for each in self.looks]
-        following = len(seen) - seen[::-1].index(True) if any(seen) else 0
+        extended = [arm is not None and each.goes_on(arm) for each in self.looks]
+        following = len(extended) - extended[::-1].index(True) if any(extended) else 0
         if following < len(self.looks):
             return self.looks[following].share
         return self.spent
@@ -55,13 +55,13 @@ def spending_of(store: RunStore) -> Spending:
     It has grown where it has more trials, so that a block completed after a look is a new one. Beyond the blocks that
     the last look had asked for every comparison has grown.
     """
-    looks, done = store.gate_looks(), blocks_of(store)
+    looks, blocks = store.gate_looks(), blocks_of(store)
     if looks and not _has_grown(looks[-1], store):
         return Spending(looks)
-    if looks and not done <= (looks[-1].until or 0):
-        looks = (*looks[:-1], looks[-1].model_copy(update={"until": done, "open": ()}))
+    if looks and not blocks <= (looks[-1].until or 0):
+        looks = (*looks[:-1], looks[-1].model_copy(update={"until": blocks, "open": ()}))
     spending = Spending(looks)
-    return replace(spending, now=look_shares((done,), spending.left)[0])
+    return replace(spending, now=look_shares((blocks,), spending.left)[0])
 
 
 def look_of(store: RunStore, spending: Spending, still_open: tuple[ComparedArm, ...]) -> GateLook:
@@ -78,15 +78,15 @@ def looks_beside(store: RunStore) -> int:
 
 def blocks_of(store: RunStore) -> int:
     """Return how many blocks a run has trials of. RunDirectoryError: more than any run has."""
-    done = max((trial.block for trial in store.trials()), default=0)
-    if done > LARGEST_COUNT:
-        raise RunDirectoryError(f"{store.directory} is damaged: a trial is of block {done}, which no run has")
-    return done
+    blocks = max((trial.block for trial in store.trials()), default=0)
+    if blocks > LARGEST_COUNT:
+        raise RunDirectoryError(f"{store.directory} is damaged: a trial is of block {blocks}, which no run has")
+    return blocks
 
 
 def _has_grown(last: GateLook, store: RunStore) -> bool:
-    more = last.trials is not None and len(store.trials()) > last.trials
-    return more or blocks_of(store) > last.blocks
+    more_trials = last.trials is not None and len(store.trials()) > last.trials
+    return more_trials or blocks_of(store) > last.blocks
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +130,9 @@ def plan_gate(store: RunStore, limit_s: float, spending: Spending) -> GatePlan:
 
     They are planned before the first is taken. A look that was taken before at what there is spends nothing more.
     """
-    done, spent_s = blocks_of(store), store.spent_s()
-    further = int(limit_s * done / spent_s) if spent_s > 0 else 0
-    looks = decision_looks(done, max(done, min(MOST_BLOCKS, done + further))) if done else (done,)
+    blocks, spent_s = blocks_of(store), store.spent_s()
+    further = int(limit_s * blocks / spent_s) if spent_s > 0 else 0
+    looks = decision_looks(blocks, max(blocks, min(MOST_BLOCKS, blocks + further))) if blocks else (blocks,)
     if spending.now is None:
         return GatePlan(looks, (0.0, *look_shares(looks[1:], spending.left)))
     return GatePlan(looks, look_shares(looks, spending.left))

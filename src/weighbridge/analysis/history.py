@@ -79,18 +79,18 @@ def history(folder: Path, progress: Callable[[str], None] = lambda _: None) -> H
 def _places(folder: Path) -> tuple[list[Path], list[Path]]:
     """The run directories in a folder and in folders of it, and itself where it is one; folders without any.
 
-    Each is there once, whatever links there are.
+    A directory that several links lead to is given once.
     """
-    found, foreign = [folder] if (folder / DATABASE).exists() else [], []
-    for each in sorted(folder.iterdir()) if not found else ():
+    directories, foreign = [folder] if (folder / DATABASE).exists() else [], []
+    for each in sorted(folder.iterdir()) if not directories else ():
         if not each.is_dir():
             continue
         inside = [each] if (each / DATABASE).exists() else [x for x in _folders(each) if (x / DATABASE).exists()]
-        found += inside
+        directories += inside
         if not inside:
             foreign.append(each)
     once: dict[Path, Path] = {}
-    for each in found:
+    for each in directories:
         once.setdefault(each.resolve(), each)
     return list(once.values()), foreign
 

@@ -122,8 +122,8 @@ def session_trust(
     metrics: Sequence[MetricReport], at_99: Sequence[tuple[MetricReport, Cost, float]], aa_arm: str | None
 ) -> Trust:
     """Judge the session. ``at_99``: per metric the A/A arm's cost at 99 % confidence and its p-value."""
-    seen = [each for each in metrics if each.headline and not (each.aa and each.aa.hidden)]
-    floors = [(each.noise_floor, each) for each in seen if each.noise_floor is not None]
+    headlines = [each for each in metrics if each.headline and not (each.aa and each.aa.hidden)]
+    floors = [(each.noise_floor, each) for each in headlines if each.noise_floor is not None]
     middle = median(floor for floor, _ in floors) if floors else None
     ranges = sorted((floor, each.noise) for floor, each in floors if each.noise is not None)
     noise = ranges[len(ranges) // 2][1] if ranges else None

@@ -66,15 +66,17 @@ def latencies(
     Raises RunDirectoryError for a histogram that cannot be read.
     """
     good = {trial.id: trial for trial in trials if trial.ok}
-    found: dict[tuple[str, Level, str], dict[int, Histogram]] = {}
+    by_metric: dict[tuple[str, Level, str], dict[int, Histogram]] = {}
     for number, metric, encoded in store.histograms():
         trial, histogram = good[number], _decoded(encoded, number, metric)
         if histogram.count:
-            found.setdefault((trial.workload, trial.level, metric), {})[number] = histogram
+            by_metric.setdefault((trial.workload, trial.level, metric), {})[number] = histogram
     order = list(labels)
-    keys = sorted(found, key=lambda key: order.index(key[:2]) if key[:2] in labels else len(order))
+    keys = sorted(by_metric, key=lambda key: order.index(key[:2]) if key[:2] in labels else len(order))
     return tuple(
-        LatencyReport(*key[:2], labels.get(key[:2], key[0]), key[2], _environments(found[key], key[2], plan, good))
+        LatencyReport(
+            *key[:2], labels.get(key[:2], key[0]), key[2], _environments(by_metric[key], key[2], plan, good)
+        )
         for key in keys
     )
 
@@ -94,7 +96,7 @@ def _environments(
     for environment in plan.environments:
         mine = [histograms[each.trial_id] for each in places if each.environment == environment]
         if mine:
-            whole = merge_histograms(mine)
+            merged = merge_histograms(mine)
             arms = (plan.baseline, environment)
             blocks = complete_blocks(places, arms) if environment != plan.baseline else []
             sides = [(histograms[first.trial_id], histograms[second.trial_id]) for first, second in blocks]
@@ -102,10 +104,10 @@ def _environments(
                 Latency(
                     environment,
                     len(mine),
-                    whole.count,
-                    tuple(NANOSECONDS * value for value in percentiles(whole, PERCENTS)),
+                    merged.count,
+                    tuple(NANOSECONDS * value for value in percentiles(merged, PERCENTS)),
                     tuple(_cost(sides, percent, plan) for percent in PERCENTS),
-                    _curve(whole),
+                    _curve(merged),
                 )
             )
     return tuple(rows)

@@ -18,7 +18,7 @@ class LoadLevel:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class LevelGroup:
     """A workload with all levels of its load; other factors are fixed in it."""
 
     workload: str
@@ -29,21 +29,21 @@ class Group:
     """Rising where they are numbers, in the study's order otherwise."""
 
 
-def groups_of(store: RunStore) -> list[Group]:
+def groups_of(store: RunStore) -> list[LevelGroup]:
     """Give the workloads of a run, each with its levels in order; other factors than the load make groups apart."""
     loads: dict[str, str] = json.loads(store.info().get("loads", "{}"))
     workloads: dict[str, list[_Cell]] = {}
     for workload, level, _, label, options in store.cells():
         workloads.setdefault(workload, []).append(_Cell(level, label, options))
-    found: dict[tuple[str, str], tuple[Group, list[LoadLevel]]] = {}
+    groups: dict[tuple[str, str], tuple[LevelGroup, list[LoadLevel]]] = {}
     for workload, cells in workloads.items():
         load = _load(cells, loads.get(workload, ""))
         for cell in sorted(cells, key=lambda each: each.number(load) or 0.0):
             title = cell_label(workload, cell.level.without(load)) if load else workload
             text = cell.level.value_of(load) or cell.level.label
-            _, levels = found.setdefault((workload, title), (Group(workload, title, load, ()), []))
+            _, levels = groups.setdefault((workload, title), (LevelGroup(workload, title, load, ()), []))
             levels.append(LoadLevel(text, cell.level, cell.label))
-    return [replace(group, levels=tuple(levels)) for group, levels in found.values()]
+    return [replace(group, levels=tuple(levels)) for group, levels in groups.values()]
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,7 +117,7 @@ class Stretch:
 
 def quantities(series: Iterable[Series], hosts: Sequence[str] = ()) -> dict[Key, Readings]:
     """Give what was read of each quantity. ``hosts``: the study's names of hosts, of which variants are made."""
-    found: dict[Key, Readings] = {}
+    by_key: dict[Key, Readings] = {}
     parts: dict[str, dict[str, Readings]] = {}
     owners: dict[str, str] = {}  # of two variants of one host in a trial, the first: it is one machine
     for each in series:
@@ -129,14 +129,14 @@ def quantities(series: Iterable[Series], hosts: Sequence[str] = ()) -> dict[Key,
         if key is None:
             parts.setdefault(place, {})[each.name] = read
         elif key.place == PROMETHEUS:
-            found[key] = read
+            by_key[key] = read
         else:
-            _join(found, key, read, busiest=key.what != CPU)
+            _join(by_key, key, read, busiest=key.what != CPU)
     for place, mine in parts.items():
-        found |= _of_a_place(place, mine)
-    for key, read in [each for each in found.items() if each[0].kind in BUSY]:
-        _join(found, Key(key.place, CPU), read)
-    return found
+        by_key |= _of_a_place(place, mine)
+    for key, read in [each for each in by_key.items() if each[0].kind in BUSY]:
+        _join(by_key, Key(key.place, CPU), read)
+    return by_key
 
 
 @lru_cache(maxsize=4096)  # each trial has the same series
@@ -164,29 +164,29 @@ def place_of(place: str, hosts: tuple[str, ...] = ()) -> str:
 
 def _of_a_place(place: str, mine: dict[str, Readings]) -> dict[Key, Readings]:
     """CPU and memory: what a site's programs hold (files in the cache are not theirs), a host's in use."""
-    found: dict[Key, Readings] = {}
+    by_key: dict[Key, Readings] = {}
     kinds = {quantity_of(name): read for name, read in mine.items()}
     if not place.startswith(HOST):
         for parts in (("",), ("user", "system")):
-            if (CPU, parts[0]) in kinds and Key(place, CPU) not in found:
+            if (CPU, parts[0]) in kinds and Key(place, CPU) not in by_key:
                 for part in parts:
-                    _join(found, Key(place, CPU), kinds.get((CPU, part), {}))
+                    _join(by_key, Key(place, CPU), kinds.get((CPU, part), {}))
     for parts in (("anonymous", "shared"), ("used",), ("",)):
         if (MEMORY, parts[0]) in kinds:
             for part in parts:
-                _join(found, Key(place, MEMORY), kinds.get((MEMORY, part), {}))
+                _join(by_key, Key(place, MEMORY), kinds.get((MEMORY, part), {}))
             break
-    return found
+    return by_key
 
 
-def _join(found: dict[Key, Readings], key: Key, read: Readings, *, busiest: bool = False) -> None:
+def _join(by_key: dict[Key, Readings], key: Key, read: Readings, *, busiest: bool = False) -> None:
     """Add readings to what is there (or keep the larger ones), moment by moment."""
-    whole = found.get(key)
-    if whole is None:
-        found[key] = {at: max(0.0, value) for at, value in read.items()} if busiest else dict(read)
+    total = by_key.get(key)
+    if total is None:
+        by_key[key] = {at: max(0.0, value) for at, value in read.items()} if busiest else dict(read)
         return
     for at, value in read.items():
-        whole[at] = max(whole.get(at, 0.0), value) if busiest else whole.get(at, 0.0) + value
+        total[at] = max(total.get(at, 0.0), value) if busiest else total.get(at, 0.0) + value
 
 
 def about_s(key: Key, every_s: float) -> float:
@@ -204,18 +204,18 @@ def stretches(read: Readings, least_s: float = 0.0, every_s: float = 0.0) -> lis
     at = sorted(read)
     if not at:
         return []
-    last = begun = max(0.0, at[0] - max(at[1] - at[0], every_s)) if len(at) > 1 else 0.0
-    found: list[Stretch] = []
+    last = start = max(0.0, at[0] - max(at[1] - at[0], every_s)) if len(at) > 1 else 0.0
+    means: list[Stretch] = []
     total = 0.0
     for moment in at:
         total += read[moment] * (moment - last)
         last = moment
-        if moment - begun >= max(least_s - 1e-3, SHORTEST_S):
-            found.append(Stretch(begun, moment, total / (moment - begun)))
-            begun, total = moment, 0.0
-    if last - begun >= SHORTEST_S:
-        found.append(Stretch(begun, last, total / (last - begun)))
-    return found or [Stretch(0.0, at[-1], read[at[-1]])]
+        if moment - start >= max(least_s - 1e-3, SHORTEST_S):
+            means.append(Stretch(start, moment, total / (moment - start)))
+            start, total = moment, 0.0
+    if last - start >= SHORTEST_S:
+        means.append(Stretch(start, last, total / (last - start)))
+    return means or [Stretch(0.0, at[-1], read[at[-1]])]
 
 
 def mean(read: Readings, window: tuple[float, float], every_s: float = 0.0) -> float | None:

@@ -28,7 +28,7 @@ _OF_THE_MACHINE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Noise:
+class WorkloadNoise:
     """What was seen of one workload; ``variation`` is a fraction (0.02: 2 %), ``trial_s`` the seconds of a trial."""
 
     workload: str
@@ -53,7 +53,7 @@ class MachineNoise:
     ``interrupts``: those of devices that came often, of which the run's own writes and packets are part.
     """
 
-    rows: tuple[Noise, ...]
+    rows: tuple[WorkloadNoise, ...]
     disturbed: tuple[FlaggedTrials, ...]
     facts: Mapping[str, str]
     interrupts: tuple[InterruptRate, ...] = ()
@@ -64,14 +64,14 @@ def machine_noise(store: RunStore) -> MachineNoise:
     analysis = analyse(store)
     kinds = {workload: kind for workload, _, kind, _, _ in store.cells()}
     rows = [
-        Noise(
+        WorkloadNoise(
             report.workload, kinds[report.workload], stdev(ratios), len(ratios), _trial_s(analysis, report.workload)
         )
         for report in analysis.headlines
         if len(ratios := _log_ratios(store, report.workload, report.metric, analysis)) > 1
     ]
-    found = flagged_trials("", analysis.trials)
-    mine = tuple(each for each in found if each.flag.code in _OF_THE_MACHINE)
+    flagged = flagged_trials("", analysis.trials)
+    mine = tuple(each for each in flagged if each.flag.code in _OF_THE_MACHINE)
     facts = {name: value for scope, name, value, _ in store.facts() if scope == "host"}
     return MachineNoise(tuple(rows), mine, facts)
 
@@ -84,7 +84,7 @@ def _log_ratios(store: RunStore, workload: str, metric: str, analysis: Analysis)
 
 def _trial_s(analysis: Analysis, workload: str) -> float:
     """Seconds from one trial to the next, so that what stands between two of them is part of it."""
-    begun = [each.started_at for each in analysis.trials]
-    following = dict(pairwise(begun))
+    starts = [each.started_at for each in analysis.trials]
+    following = dict(pairwise(starts))
     mine = [each for each in analysis.trials if each.workload == workload]
     return fmean(following.get(each.started_at, each.started_at + each.duration_s) - each.started_at for each in mine)

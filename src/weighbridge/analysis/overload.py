@@ -14,7 +14,7 @@ Place = tuple[str, Level, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Broke:
+class Breakage:
     """How many trials of one environment at one level broke under its load, of those that had a result, and why."""
 
     environment: str
@@ -33,22 +33,22 @@ class Broke:
         return self.trials == self.of
 
 
-def breakages(trials: Iterable[TrialRow]) -> dict[Place, Broke]:
+def breakages(trials: Iterable[TrialRow]) -> dict[Place, Breakage]:
     """Give how many trials broke, for each workload, level and environment in which some did."""
     places: dict[Place, list[TrialRow]] = {}
     for trial in trials:
         if trial.ok or trial.broke:
             places.setdefault((trial.workload, trial.level, trial.environment), []).append(trial)
-    return {place: found for place, mine in places.items() if (found := _broke(mine)) is not None}
+    return {place: broke for place, mine in places.items() if (broke := _broke(mine)) is not None}
 
 
-def _broke(trials: Sequence[TrialRow]) -> Broke | None:
+def _broke(trials: Sequence[TrialRow]) -> Breakage | None:
     broken = [trial for trial in trials if trial.broke]
     if not broken:
         return None
     measured = {trial.block for trial in without_retries(trials) if trial.ok}
     lost = {trial.block for trial in broken} - measured
-    return Broke(broken[0].environment, len(broken), len(trials), reason(broken), len(lost), len(measured))
+    return Breakage(broken[0].environment, len(broken), len(trials), reason(broken), len(lost), len(measured))
 
 
 def reason(trials: Iterable[TrialRow]) -> str:
@@ -56,8 +56,8 @@ def reason(trials: Iterable[TrialRow]) -> str:
     kinds: dict[str, list[str]] = {}
     for trial in trials:
         kinds.setdefault(without_figures(trial.message), []).append(trial.message)
-    said = max(kinds.values(), key=len, default=[""])
-    return Counter(said).most_common(1)[0][0].rstrip(". ")
+    messages = max(kinds.values(), key=len, default=[""])
+    return Counter(messages).most_common(1)[0][0].rstrip(". ")
 
 
 def without_figures(text: str) -> str:
@@ -85,5 +85,5 @@ def _in_block(trial: TrialRow) -> tuple[Place, int]:
 
 def standing_values(values: Iterable[Value], trials: Iterable[TrialRow]) -> list[Value]:
     """Give the values of the trials that `without_retries` gives."""
-    kept = {trial.id for trial in without_retries(trials)}
-    return [value for value in values if value.trial_id in kept]
+    standing = {trial.id for trial in without_retries(trials)}
+    return [value for value in values if value.trial_id in standing]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from statistics import median
 from typing import Literal
 
-from weighbridge.analysis.levels import Group, groups_of
+from weighbridge.analysis.levels import LevelGroup, groups_of
 from weighbridge.analysis.metered import (
     CPU,
     HOST,
@@ -47,7 +47,7 @@ IDLE_CPUS, IDLE_BYTES = 0.005, 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TrialSpan:
     """One trial in the picture: from its second ``start`` to ``end`` there; ``wall_s`` after the block began."""
 
     trial: TrialRow
@@ -93,10 +93,10 @@ class BlockChoice:
 class Picture:
     """One block of a workload: its trials in the order in which they ran, and what was used meanwhile."""
 
-    group: Group
+    group: LevelGroup
     block: int
     choice: BlockChoice
-    spans: tuple[Span, ...]
+    spans: tuple[TrialSpan, ...]
     panels: tuple[TimelinePanel, ...]
     queries: tuple[TimelinePanel, ...]
     """What a Prometheus server had; ``what`` is the query's name with its labels."""
@@ -109,20 +109,20 @@ class Picture:
 def pictures(store: RunStore, analysis: Analysis) -> list[Picture]:
     """Give what can be drawn, one picture for each workload; none where the run has no readings over time."""
     groups, metered = groups_of(store), Metered(store)
-    found = []
+    drawings = []
     for group in groups:
         chosen = _block(analysis, group)
         if chosen is not None:
             picture = _picture(metered, group, *chosen, min(MOST_POINTS, POINTS // len(groups)))
             if picture.panels or picture.queries:
-                found.append(picture)
-    return found
+                drawings.append(picture)
+    return drawings
 
 
 # -- which block -----------------------------------------------------------------------------------
 
 
-def _block(analysis: Analysis, group: Group) -> tuple[int, BlockChoice, list[TrialRow]] | None:
+def _block(analysis: Analysis, group: LevelGroup) -> tuple[int, BlockChoice, list[TrialRow]] | None:
     """The block to draw, why it is that one, and its trials; None without a trial."""
     labels = {level.label for level in group.levels}
     blocks: dict[int, list[TrialRow]] = {}
@@ -174,7 +174,7 @@ def _nearest(analysis: Analysis, blocks: Mapping[int, Sequence[TrialRow]]) -> in
 
 
 def _picture(
-    metered: Metered, group: Group, block: int, choice: BlockChoice, trials: Sequence[TrialRow], points: int
+    metered: Metered, group: LevelGroup, block: int, choice: BlockChoice, trials: Sequence[TrialRow], points: int
 ) -> Picture:
     spans = _spans(group, trials)
     read = [metered.quantities(trial.id) for trial in trials]
@@ -198,24 +198,24 @@ def _picture(
     )  # fmt: skip
 
 
-def _spans(group: Group, trials: Sequence[TrialRow]) -> tuple[Span, ...]:
+def _spans(group: LevelGroup, trials: Sequence[TrialRow]) -> tuple[TrialSpan, ...]:
     """The trials one after the other, with at most KEPT_GAP_S between them."""
     texts = {level.label: level.text for level in group.levels}
-    spans: list[Span] = []
+    spans: list[TrialSpan] = []
     place = ended = 0.0
     for trial in trials:
         gap = trial.started_at - ended if spans else 0.0
         place += min(max(gap, 0.0), KEPT_GAP_S)
         wall_s = trial.started_at - trials[0].started_at
         spans.append(
-            Span(trial, texts[trial.label], round(place, 2), round(place + trial.duration_s, 2), wall_s,
+            TrialSpan(trial, texts[trial.label], round(place, 2), round(place + trial.duration_s, 2), wall_s,
                  gap > KEPT_GAP_S)
         )  # fmt: skip
         place, ended = place + trial.duration_s, trial.started_at + trial.duration_s
     return tuple(spans)
 
 
-def _curve(span: Span, read: Readings, step_s: float, apart_s: float) -> StepCurve:
+def _curve(span: TrialSpan, read: Readings, step_s: float, apart_s: float) -> StepCurve:
     steps = stretches(read, step_s, apart_s)
     at = tuple(round(span.start + each.start, 2) for each in steps)
     values = tuple(float(f"{each.value:.3g}") for each in steps)

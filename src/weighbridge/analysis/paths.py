@@ -55,8 +55,8 @@ class ProxiedFigures(PathFigures):
 class PathDifference:
     """A path that differs from that of ``baseline``."""
 
-    here: PathFigures
-    there: PathFigures
+    figures: PathFigures
+    baseline_figures: PathFigures
     baseline: str
 
 
@@ -67,7 +67,7 @@ class Paths:
     ``networked`` are the workloads that need a path; None where the run is from before paths were recorded.
     """
 
-    known: Mapping[tuple[str, str], NetworkPath] = field(default_factory=dict)
+    by_environment: Mapping[tuple[str, str], NetworkPath] = field(default_factory=dict)
     networked: frozenset[str] | None = None
     local: str = "here"
     """The name of this machine among the study's hosts."""
@@ -85,7 +85,7 @@ class Paths:
     @property
     def clients(self) -> tuple[str, ...]:
         """The hosts of clients, in the order in which their paths were probed."""
-        return tuple(dict.fromkeys(client for _, client in self.known))
+        return tuple(dict.fromkeys(client for _, client in self.by_environment))
 
     def client_of(self, level: Level) -> str:
         """The host of the client at a level, which is the only one where the study has only one."""
@@ -94,7 +94,7 @@ class Paths:
 
     def of(self, environment: str, level: Level) -> NetworkPath | None:
         """The path of an environment at a level."""
-        return self.known.get((environment, self.client_of(level)))
+        return self.by_environment.get((environment, self.client_of(level)))
 
     def needed(self, workload: str) -> bool:
         """Whether a workload needs a path and the run recorded paths."""
@@ -109,26 +109,32 @@ class Paths:
         one, other = self.of(environment, level), self.of(baseline, level)
         if not self.needed(workload) or one is None or other is None or environment == baseline:
             return None
-        here, there = PathFigures.of(one), PathFigures.of(other)
-        if here.loopback and there.loopback:  # whose MSS follows the window, from one connection to the next
+        figures, baseline_figures = PathFigures.of(one), PathFigures.of(other)
+        if (
+            figures.loopback and baseline_figures.loopback
+        ):  # whose MSS follows the window, from one connection to the next
             return None
-        unlike = here.loopback != there.loopback or here.mtu != there.mtu or not _alike(here.mss, there.mss)
-        unlike = unlike or {here.segmentation, there.segmentation} == {True, False}
-        return PathDifference(here, there, baseline) if unlike else None
+        unlike = (
+            figures.loopback != baseline_figures.loopback
+            or figures.mtu != baseline_figures.mtu
+            or not _alike(figures.mss, baseline_figures.mss)
+        )
+        unlike = unlike or {figures.segmentation, baseline_figures.segmentation} == {True, False}
+        return PathDifference(figures, baseline_figures, baseline) if unlike else None
 
 
 def paths_of(facts: Iterable[tuple[str, str, str, float]], info: Mapping[str, str]) -> Paths:
     """Give the paths from a run's facts and keys; what cannot be read is not known."""
-    found = {}
+    paths = {}
     for scope, key, value, _ in facts:
         environment, _, client = key.rpartition("@")
         if scope == SCOPE and environment:
             try:
-                found[environment, client] = NetworkPath.model_validate_json(value)
+                paths[environment, client] = NetworkPath.model_validate_json(value)
             except ValidationError:
                 continue
     networked = frozenset(map(str, json.loads(info["networked"]))) if "networked" in info else None
-    return Paths(found, networked, info.get("local_host", "here"), info.get("server_host", "here"))
+    return Paths(paths, networked, info.get("local_host", "here"), info.get("server_host", "here"))
 
 
 def _alike(one: int | None, other: int | None) -> bool:
@@ -168,7 +174,7 @@ class PathTable:
 def path_tables(analysis: "Analysis") -> tuple[PathTable, ...]:
     """Give a table for each workload that needs a network, in the order of the report."""
     paths, several = analysis.paths, len(analysis.paths.clients) > 1
-    found = []
+    tables = []
     for label in analysis.labels:
         reports = analysis.of(label)
         if not reports or not paths.needed(reports[0].workload):
@@ -182,11 +188,11 @@ def path_tables(analysis: "Analysis") -> tuple[PathTable, ...]:
         rows = [
             Mechanism(name, path, tuple(each.get(name) for each in figures))
             for name in analysis.environments
-            if (path := paths.known.get((name, client))) is not None
+            if (path := paths.by_environment.get((name, client))) is not None
             and name in {analysis.baseline, *(row.environment for row in reports[0].comparisons)}
             and name != analysis.aa_arm
         ]
         metrics = tuple((report.metric, report.unit) for report in shown)
         where, place = (client, paths.place(client)) if several else ("", None)
-        found.append(PathTable(where, place, label, metrics, tuple(rows)))
-    return tuple(found)
+        tables.append(PathTable(where, place, label, metrics, tuple(rows)))
+    return tuple(tables)

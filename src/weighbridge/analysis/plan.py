@@ -8,7 +8,7 @@ from weighbridge.errors import RunDirectoryError
 from weighbridge.model.level import Level
 from weighbridge.model.study import Rung
 from weighbridge.statistics import planned_looks
-from weighbridge.store.extensions import Extension, extensions
+from weighbridge.store.extensions import RunExtension, extensions
 from weighbridge.store.run import METERS_HZ, RunStore
 
 FASTEST_HZ = 10.0
@@ -39,7 +39,7 @@ class Plan:
         """The environments that are compared with the baseline on a workload at a level; the A/A arm is last."""
         return tuple(name for name in self.compared if (workload, level, name) not in self.absent)
 
-    changes: tuple[Extension, ...] = ()
+    changes: tuple[RunExtension, ...] = ()
     """How the number of blocks was changed after the run had begun."""
 
     @property
@@ -80,11 +80,11 @@ def plan_of(store: RunStore) -> Plan:
 
 
 KIND = "kind"
-"""The setting of a `Change` between environments of two kinds."""
+"""The setting of a `StepChange` between environments of two kinds."""
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class StepChange:
     """A setting that differs between two environments, with its value in each."""
 
     setting: str
@@ -92,7 +92,7 @@ class Change:
     now: object
 
 
-def changes(store: RunStore, previous: str, environment: str) -> tuple[Change, ...]:
+def changes(store: RunStore, previous: str, environment: str) -> tuple[StepChange, ...]:
     """Give which settings an environment has that the one to which it adds a step has not.
 
     Where their kinds differ, most settings have no counterpart and the kinds say enough: they alone are given.
@@ -100,22 +100,22 @@ def changes(store: RunStore, previous: str, environment: str) -> tuple[Change, .
     arms = {name: (kind, options) for name, kind, options, _ in store.environments()}
     (kind_before, before), (kind, now) = arms[previous], arms[environment]
     if kind_before != kind:
-        return (Change(KIND, kind_before, kind),)
+        return (StepChange(KIND, kind_before, kind),)
     return differing(before, now)
 
 
-def differing(before: Mapping[str, object], now: Mapping[str, object]) -> tuple[Change, ...]:
+def differing(before: Mapping[str, object], now: Mapping[str, object]) -> tuple[StepChange, ...]:
     """Give what differs between the options of two environments of one kind."""
     return tuple(_differing("", before, now))
 
 
-def _differing(setting: str, before: object, now: object) -> Iterator[Change]:
+def _differing(setting: str, before: object, now: object) -> Iterator[StepChange]:
     """What differs inside of a setting, under the words that lead there; of other kinds their kinds alone."""
     if not (isinstance(before, Mapping) and isinstance(now, Mapping)):
         if before != now:
-            yield Change(setting, before, now)
+            yield StepChange(setting, before, now)
     elif before.get("kind") != now.get("kind"):
-        yield Change(setting, before.get("kind"), now.get("kind"))
+        yield StepChange(setting, before.get("kind"), now.get("kind"))
     else:
         for key in (*now, *(key for key in before if key not in now)):
             yield from _differing(f"{setting} {key}".strip(), before.get(key), now.get(key))
@@ -125,7 +125,7 @@ def meters_hz(store: RunStore) -> float:
     """Give how often the meters read in a second; of a run of an older version what its study asked for, or 1."""
     hz = store.info().get(METERS_HZ) or store.study_file().meters.hz
     try:
-        given = float(hz)
+        rate_hz = float(hz)
     except ValueError:
         return 1.0
-    return given if 0 < given <= FASTEST_HZ else 1.0
+    return rate_hz if 0 < rate_hz <= FASTEST_HZ else 1.0

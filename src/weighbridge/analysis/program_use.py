@@ -38,27 +38,27 @@ class ProgramUse:
 
 def program_use(store: RunStore, analysis: Analysis) -> dict[str, tuple[ProgramUse, ...]]:
     """Give by workload label what each role's program used; nothing of runs from before launchers told it."""
-    kept: dict[tuple[int, str], dict[str, float]] = {}
+    samples: dict[tuple[int, str], dict[str, float]] = {}
     for sample in store.samples(*UNITS, *OF_SITES):
         if sample.site in PLACES:
-            kept.setdefault((sample.trial, sample.site), {})[sample.name] = sample.value
+            samples.setdefault((sample.trial, sample.site), {})[sample.name] = sample.value
     arms: dict[tuple[str, str], list[TrialRow]] = {}
     for trial in analysis.trials:
         arms.setdefault((trial.label, trial.environment), []).append(trial)
-    found = {}
+    by_label = {}
     for label in analysis.labels:
         chosen = {name: one_a_block(arms.get((label, name), [])) for name in analysis.environments}
-        rows = [_use(kept, name, role, trials) for role in PLACES for name, trials in chosen.items()]
-        if told := tuple(row for row in rows if row is not None):
-            found[label] = told
-    return found
+        rows = [_use(samples, name, role, trials) for role in PLACES for name, trials in chosen.items()]
+        if uses := tuple(row for row in rows if row is not None):
+            by_label[label] = uses
+    return by_label
 
 
 def _use(
-    kept: Mapping[tuple[int, str], Mapping[str, float]], environment: str, role: str, trials: Sequence[TrialRow]
+    samples: Mapping[tuple[int, str], Mapping[str, float]], environment: str, role: str, trials: Sequence[TrialRow]
 ) -> ProgramUse | None:
     """The medians of an environment's trials; None where no launcher told anything."""
-    read = [mine for trial in trials if (mine := kept.get((trial.id, role))) is not None and UNITS.keys() & mine]
+    read = [mine for trial in trials if (mine := samples.get((trial.id, role))) is not None and UNITS.keys() & mine]
     names = [name for name in (*UNITS, *OF_SITES) if any(name in mine for mine in read)]
     medians = {name: median(mine[name] for mine in read if name in mine) for name in names}
     return ProgramUse(environment, role, len(read), medians) if read else None

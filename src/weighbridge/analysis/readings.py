@@ -42,8 +42,8 @@ class ReadingRate:
     def enough_hz(self, trials: Sequence[int]) -> int | None:
         """Return how many readings a second would be enough; None where the meters cannot read so often."""
         seconds = self.median_s(trials)
-        wanted = math.ceil(ENOUGH_READINGS / seconds) if seconds > 0 else math.inf
-        return None if wanted > FASTEST_HZ else int(max(wanted, math.floor(self.hz) + 1))
+        needed_hz = math.ceil(ENOUGH_READINGS / seconds) if seconds > 0 else math.inf
+        return None if needed_hz > FASTEST_HZ else int(max(needed_hz, math.floor(self.hz) + 1))
 
 
 def readings(store: RunStore) -> ReadingRate | None:

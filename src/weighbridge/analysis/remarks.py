@@ -26,7 +26,7 @@ from weighbridge.analysis.conditions import (
     emulators,
 )
 from weighbridge.analysis.context import Context
-from weighbridge.analysis.overload import Broke
+from weighbridge.analysis.overload import Breakage
 from weighbridge.analysis.paths import ClientPlace, PathDifference
 from weighbridge.analysis.readings import ReadingRate
 from weighbridge.analysis.resources import CPU_TIME, by_difference
@@ -96,7 +96,7 @@ class ArmTrials:
 
     environment: str
     trials: Sequence[TrialRow]
-    broke: Broke | None
+    broke: Breakage | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -332,8 +332,8 @@ def _incomplete(comparison: ComparisonInRun) -> Iterator[Remark]:
     row, trials = comparison.row, comparison.trials
     if row.cost is None:
         return
-    tried = {trial.block for trial in trials if trial.environment == row.environment}
-    planned = comparison.context.plan.planned_blocks or len(tried)
+    attempted = {trial.block for trial in trials if trial.environment == row.environment}
+    planned = comparison.context.plan.planned_blocks or len(attempted)
     broke = {trial.block for trial in trials if trial.broke and trial.environment in comparison.sides}
     if row.blocks + len(broke) < planned:
         yield Incomplete(row.blocks, planned)
@@ -788,7 +788,7 @@ class BrokeUnderLoad(AboutEnvironment):
     """Its trials broke under their load."""
 
     code = "broke"
-    broke: Broke
+    broke: Breakage
 
 
 @about_trials

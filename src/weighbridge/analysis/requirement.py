@@ -211,11 +211,11 @@ def _readings(names: Sequence[str]) -> Iterator[tuple[str, str, str]]:
             yield ".".join(names[:second]), ".".join(names[second:third]), ".".join(names[third:])
 
 
-def _cells(wanted: str, analysis: Analysis) -> list[str]:
+def _cells(workload_pattern: str, analysis: Analysis) -> list[str]:
     """The labels of the cells that a workload's name means, perhaps with some factors of its level."""
-    if wanted == EVERY:
+    if workload_pattern == EVERY:
         return list(analysis.labels)
-    name, _, level = wanted.partition("[")
+    name, _, level = workload_pattern.partition("[")
     factors = {each.strip() for each in level.removesuffix("]").split(",")} if level else set()
     return [
         label
@@ -236,8 +236,8 @@ def _unknown(reading: tuple[str, str, str], analysis: Analysis) -> list[str]:
         problems.append(f"there is no environment '{environment}'{_nearest(environment, others)}")
     cells = _cells(workload, analysis)
     if not cells:
-        known = [*map(_as_written, analysis.labels), *(_workload_of(label)[0] for label in analysis.labels)]
-        problems.append(f"there is no workload '{workload}'{_nearest(workload, known)}")
+        names = [*map(_as_written, analysis.labels), *(_workload_of(label)[0] for label in analysis.labels)]
+        problems.append(f"there is no workload '{workload}'{_nearest(workload, names)}")
     metrics = dict.fromkeys(each.metric for each in analysis.metrics if not cells or each.label in cells)
     measured = {each.label for each in analysis.metrics}
     if metric not in metrics and (not cells or workload == EVERY or measured & set(cells)):
@@ -248,10 +248,10 @@ def _unknown(reading: tuple[str, str, str], analysis: Analysis) -> list[str]:
 def _comparisons(environment: str, workload: str, metric: str, analysis: Analysis) -> Iterator[Target]:
     reports = {each.label: each for each in analysis.metrics if each.metric == metric}
     measured = {each.label for each in analysis.metrics}
-    tried = {(trial.label, trial.environment) for trial in analysis.trials}
+    with_trials = {(trial.label, trial.environment) for trial in analysis.trials}
     others = [name for name in analysis.environments if name not in (analysis.baseline, analysis.aa_arm)]
     cells = list(_cells(workload, analysis))
-    tried_in_cells = {name for label, name in tried if label in cells} if len(cells) > 1 else set()
+    with_trials_in_cells = {name for label, name in with_trials if label in cells} if len(cells) > 1 else set()
     for label in cells:
         report = reports.get(label)
         if report is None and label in measured and workload == EVERY:
@@ -259,8 +259,8 @@ def _comparisons(environment: str, workload: str, metric: str, analysis: Analysi
         for name in others if environment == EVERY else [environment]:
             if (
                 label in measured
-                and (label, name) not in tried
-                and (EVERY in (environment, workload) or name in tried_in_cells)
+                and (label, name) not in with_trials
+                and (EVERY in (environment, workload) or name in with_trials_in_cells)
             ):
                 continue  # the environment is not measured on it
             rows = (row for row in report.comparisons if row.environment == name) if report else iter(())
@@ -317,8 +317,8 @@ def _spellings(target: Target) -> list[str]:
 
 
 def _matches(pattern: str, names: Sequence[str]) -> bool:
-    wanted = re.compile(".*".join(re.escape(each) for each in re.split(r"\*+", pattern.replace(", ", ","))))
-    return any(wanted.fullmatch(name) for name in names)
+    expression = re.compile(".*".join(re.escape(each) for each in re.split(r"\*+", pattern.replace(", ", ","))))
+    return any(expression.fullmatch(name) for name in names)
 
 
 def _nearest_pattern(requirement: Requirement, pattern: str, analysis: Analysis) -> str:
@@ -330,8 +330,8 @@ def _nearest_pattern(requirement: Requirement, pattern: str, analysis: Analysis)
             column.add(word)
         columns[1].add(_workload_of(target.label)[0])
     parts = _DOT.split(pattern)[:_PARTS]
-    known = [columns[0], *(columns[1] for _ in parts[1:-1]), columns[2]] if len(parts) > 1 else [columns[2]]
-    choices = [[part, *_near(part, words)] for part, words in zip(parts, known, strict=True)]
+    vocabularies = [columns[0], *(columns[1] for _ in parts[1:-1]), columns[2]] if len(parts) > 1 else [columns[2]]
+    choices = [[part, *_near(part, words)] for part, words in zip(parts, vocabularies, strict=True)]
     for chosen in sorted(product(*choices), key=lambda each: sum(a != b for a, b in zip(each, parts, strict=True))):
         if any(_matches(".".join(chosen), names) for _, names in every):
             right = f"{'.'.join(chosen)}{requirement.sign}{requirement.bound:g}{requirement.unit}"
@@ -348,9 +348,9 @@ def _near(part: str, words: set[str]) -> list[str]:
     return list(dict.fromkeys([*holding, *get_close_matches(bare, sorted(words), n=2, cutoff=0.6)]))[:3]
 
 
-def _nearest(word: str, known: Iterable[str]) -> str:
+def _nearest(word: str, choices: Iterable[str]) -> str:
     """``; did you mean 'X'?``, or what there is where nothing is near."""
-    names = list(dict.fromkeys(known))
+    names = list(dict.fromkeys(choices))
     near = get_close_matches(word, names, n=1, cutoff=0.6)
     shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
     return f"; did you mean '{near[0]}'?" if near else f"; there are: {shown}" if names else ""

@@ -10,9 +10,9 @@ from weighbridge.analysis.conditions import Calibration, Durabilities, Isolation
 from weighbridge.analysis.context import Context
 from weighbridge.analysis.curves import LoadSweep
 from weighbridge.analysis.latency import LatencyReport
-from weighbridge.analysis.overload import Broke
+from weighbridge.analysis.overload import Breakage
 from weighbridge.analysis.paths import Paths
-from weighbridge.analysis.plan import Change
+from weighbridge.analysis.plan import StepChange
 from weighbridge.analysis.sessions import Sessions
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.decisions import LeftOut, TrialLength
@@ -56,9 +56,9 @@ class Comparison:
     verdict: Verdict
     """The report's verdict, after Holm; `cost.verdict` is the one before."""
     remarks: tuple[Remark, ...]
-    broke: Broke | None = None
+    broke: Breakage | None = None
     """Of the environment's trials of this workload and level; None where none broke. Then of the baseline's."""
-    baseline_broke: Broke | None = None
+    baseline_broke: Breakage | None = None
     hidden: Bottleneck | None = None
     """The limit that both sides met, where the verdict is "hidden"."""
 
@@ -90,7 +90,7 @@ class Comparison:
         return self.cost is not None and self.cost.exploratory
 
     @property
-    def broke_instead(self) -> tuple[Broke, ...]:
+    def broke_instead(self) -> tuple[Breakage, ...]:
         """What stands where the cost would, the environment's first; empty where there is a cost or neither broke."""
         if self.cost is not None:
             return ()
@@ -135,12 +135,12 @@ class MetricReport:
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class LadderStep:
     """One step of the ladder on one metric: an environment against the one it adds to, paired in the same blocks."""
 
     previous: str
     """The environment that it adds to, or (where that is absent) the nearest one below it."""
-    changes: tuple[Change, ...]
+    changes: tuple[StepChange, ...]
     """The settings in which the two differ."""
     row: Comparison
     """Its ``baseline_value`` is the previous environment's. ``adjusted_p`` is of the family of the steps."""
@@ -153,7 +153,7 @@ class Ladder:
     """The steps of one metric of one workload at one level, in the ladder's order."""
 
     report: MetricReport
-    steps: tuple[Step, ...]
+    steps: tuple[LadderStep, ...]
 
 
 class TrustReason(StrEnum):
@@ -222,7 +222,7 @@ class Analysis:
     """The merged histograms of the workloads that give them."""
     sweeps: tuple[LoadSweep, ...] = ()
     """The workloads that name their load, with at least three levels of it."""
-    broken: Mapping[tuple[str, Level, str], Broke] = field(default_factory=dict)
+    broken: Mapping[tuple[str, Level, str], Breakage] = field(default_factory=dict)
     """Where trials broke under their load: workload, level, environment."""
     bottlenecks: Mapping[tuple[str, Level, str], Mapping[str, int]] = field(default_factory=dict)
     """How many good trials had which bottleneck: workload, level, environment -> kind -> trials."""
@@ -293,12 +293,12 @@ class Analysis:
 
     def by_block(self, report: MetricReport, environment: str) -> dict[int, float]:
         """Return an environment's values of a metric, in its unit, by block: in each the first good attempt's."""
-        found: dict[int, float] = {}
+        values: dict[int, float] = {}
         for trial in sorted(self.trials_of.get(report.label, ()), key=lambda each: (each.block, each.attempt)):
             about = (trial.workload, trial.level, trial.environment)
             if about == (report.workload, report.level, environment) and report.metric in trial.values:
-                found.setdefault(trial.block, trial.values[report.metric])
-        return found
+                values.setdefault(trial.block, trial.values[report.metric])
+        return values
 
     def of(self, label: str) -> tuple[MetricReport, ...]:
         """The metrics of one workload and level."""

@@ -18,7 +18,7 @@ HOST = "host"
 
 
 @dataclass(frozen=True, slots=True)
-class Session:
+class RunSession:
     """One session that made trials: when it began, in seconds since the epoch, and the blocks of its trials."""
 
     started_at: float
@@ -42,7 +42,7 @@ class SessionDifference:
 class Sessions:
     """All sessions of a run that made trials, in order."""
 
-    found: tuple[Session, ...] = ()
+    sessions: tuple[RunSession, ...] = ()
     mixed: tuple[int, ...] = ()
     """Blocks in which good trials that are compared with one another are of several sessions."""
     differences: tuple[SessionDifference, ...] = ()
@@ -56,8 +56,8 @@ def sessions(facts: Iterable[Fact], trials: Sequence[TrialRow], kinds: Collectio
     used = sorted(set(number.values()))
     if not starts or not used:
         return Sessions()
-    found = tuple(
-        Session(starts[each], tuple(sorted({trial.block for trial in trials if number[trial.id] == each})))
+    used_sessions = tuple(
+        RunSession(starts[each], tuple(sorted({trial.block for trial in trials if number[trial.id] == each})))
         for each in used
     )
     together: dict[tuple[int, int, str, Level], set[int]] = {}
@@ -65,7 +65,7 @@ def sessions(facts: Iterable[Fact], trials: Sequence[TrialRow], kinds: Collectio
         where = (trial.block, trial.attempt, trial.workload, trial.level)
         together.setdefault(where, set()).add(number[trial.id])
     mixed = {block for (block, *_), numbers in together.items() if len(numbers) > 1}
-    return Sessions(found, tuple(sorted(mixed)), _differences(facts, starts, used, {*COMPARED, *kinds}))
+    return Sessions(used_sessions, tuple(sorted(mixed)), _differences(facts, starts, used, {*COMPARED, *kinds}))
 
 
 def _number(starts: Sequence[float], at: float) -> int:
@@ -77,14 +77,14 @@ def _differences(
     facts: Sequence[Fact], starts: Sequence[float], used: Sequence[int], compared: Collection[str]
 ) -> tuple[SessionDifference, ...]:
     """What two sessions know, and not alike; environments that say the same are told together."""
-    known: dict[tuple[str, str], dict[int, str]] = {}
+    by_fact: dict[tuple[str, str], dict[int, str]] = {}
     for scope, key, value, at in facts:
         name, _, role = scope.partition("/")
         of_site = bool(role) and name != OUTSIDE and (key in compared or key.startswith("version"))
         if scope == HOST or of_site:
-            known.setdefault((name, key), {})[_number(starts, at)] = value
+            by_fact.setdefault((name, key), {})[_number(starts, at)] = value
     alike: dict[SessionDifference, list[str]] = {}
-    for (name, key), by_session in known.items():
+    for (name, key), by_session in by_fact.items():
         values = tuple(by_session.get(each, "") for each in used)
         if len({value for value in values if value}) > 1:
             alike.setdefault(SessionDifference(key, values), []).extend([] if name == HOST else [name])

@@ -65,25 +65,25 @@ class UsagePanel:
 
 
 @dataclass(frozen=True, slots=True)
-class Usage:
+class UsagePanels:
     """The panels of one workload and level; ``idle`` names the kinds of CPU time that were next to none anywhere."""
 
     panels: tuple[UsagePanel, ...]
     idle: tuple[str, ...]
 
 
-def usage(store: RunStore, analysis: Analysis) -> dict[str, Usage]:
+def usage(store: RunStore, analysis: Analysis) -> dict[str, UsagePanels]:
     """Give what can be drawn by workload label; empty where the run has no readings over time."""
-    found = {}
+    by_label = {}
     labels = {label: [t for t in analysis.trials_of.get(label, ()) if t.ok] for label in analysis.labels}
     for label, trials in labels.items():
-        made = _of_one(store, trials, analysis.environments, len(labels))
-        if made.panels:
-            found[label] = made
-    return found
+        of_label = _of_one(store, trials, analysis.environments, len(labels))
+        if of_label.panels:
+            by_label[label] = of_label
+    return by_label
 
 
-def _of_one(store: RunStore, trials: Sequence[TrialRow], environments: Sequence[str], cells: int) -> Usage:
+def _of_one(store: RunStore, trials: Sequence[TrialRow], environments: Sequence[str], cells: int) -> UsagePanels:
     import numpy as np
 
     longest = max((trial.duration_s for trial in trials), default=0.0)
@@ -102,7 +102,7 @@ def _of_one(store: RunStore, trials: Sequence[TrialRow], environments: Sequence[
         panels.append(UsagePanel(place, what, unit, drawn))
     idle = [panel for panel in panels if panel.unit == "CPUs" and panel.most < IDLE]
     busy = sorted((panel for panel in panels if panel not in idle), key=lambda panel: (panel.place, _rank(panel)))
-    return Usage(tuple(busy), tuple(f"{panel.place} {panel.what}" for panel in idle))
+    return UsagePanels(tuple(busy), tuple(f"{panel.place} {panel.what}" for panel in idle))
 
 
 def _rank(panel: UsagePanel) -> int:
@@ -111,7 +111,7 @@ def _rank(panel: UsagePanel) -> int:
 
 def _of_a_trial(read: Iterable[Series], step_s: float) -> dict[tuple[str, str, str], Steps]:
     """A trial's panels; of several interfaces, the busier one at each step."""
-    found: dict[tuple[str, str, str], Steps] = {}
+    panels: dict[tuple[str, str, str], Steps] = {}
     steps_of: dict[tuple[float, ...], tuple[NDArray[np.intp], NDArray[np.intp]]] = {}  # most were read together
     for series in read:
         about = _about(series.name)
@@ -119,8 +119,8 @@ def _of_a_trial(read: Iterable[Series], step_s: float) -> dict[tuple[str, str, s
             if series.at_s not in steps_of:
                 steps_of[series.at_s] = _steps(series.at_s, step_s)
             key, steps = (series.place, *about), _averaged(*steps_of[series.at_s], series.values)
-            found[key] = _busier(found[key], steps) if key in found else steps
-    return found
+            panels[key] = _busier(panels[key], steps) if key in panels else steps
+    return panels
 
 
 @cache  # a run has few names of series, and each trial has all of them
@@ -164,9 +164,9 @@ def _points(trials: Sequence[Steps], step_s: float) -> tuple[Point, ...]:
     table = np.full((len(trials), max(each.size for each in trials)), np.nan)
     for row, each in zip(table, trials, strict=True):
         row[: each.size] = each
-    kept = np.flatnonzero(2 * np.count_nonzero(~np.isnan(table), axis=0) >= len(trials))
-    ordered = np.sort(table[:, kept], axis=0)  # nan comes last; numpy's own nanmedian takes ten times as long
-    counts, columns = np.count_nonzero(~np.isnan(ordered), axis=0), np.arange(kept.size)
+    reached = np.flatnonzero(2 * np.count_nonzero(~np.isnan(table), axis=0) >= len(trials))
+    ordered = np.sort(table[:, reached], axis=0)  # nan comes last; numpy's own nanmedian takes ten times as long
+    counts, columns = np.count_nonzero(~np.isnan(ordered), axis=0), np.arange(reached.size)
     middle = ordered[(counts - 1) // 2, columns] / 2 + ordered[counts // 2, columns] / 2
-    rows = np.column_stack((kept * step_s, middle, ordered[0], ordered[counts - 1, columns]))
+    rows = np.column_stack((reached * step_s, middle, ordered[0], ordered[counts - 1, columns]))
     return tuple(Point(*row) for row in rows.tolist())

@@ -6,7 +6,7 @@ CPU, disks and network are means over the time in which the measured program ran
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from weighbridge.analysis.levels import Group, LoadLevel, groups_of
+from weighbridge.analysis.levels import LevelGroup, LoadLevel, groups_of
 from weighbridge.analysis.metered import CPU, HOST, PLACES, QUANTITIES, UNITS, Key, Metered
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.trial_row import TrialRow
@@ -19,7 +19,7 @@ GENERATOR = {FlagCode.GENERATOR_SATURATED, FlagCode.GENERATOR_LATE, FlagCode.GEN
 
 
 @dataclass(frozen=True, slots=True)
-class Use:
+class MedianUse:
     """A quantity over the blocks, in the unit of `weighbridge.analysis.metered.UNITS`: the median with its limits."""
 
     middle: float
@@ -33,10 +33,10 @@ class Use:
         return has_median_interval(self.blocks)
 
     @classmethod
-    def of(cls, values: Sequence[float]) -> "Use":
+    def of(cls, values: Sequence[float]) -> "MedianUse":
         """Take the median of one value a block."""
-        found = median_interval(values)
-        return cls(found.estimate, found.low, found.high, len(values))
+        interval = median_interval(values)
+        return cls(interval.estimate, interval.low, interval.high, len(values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class UseRow:
 
     level: LoadLevel
     environment: str
-    use: Mapping[Key, Use]
+    use: Mapping[Key, MedianUse]
     trials: int
     broke: int
     """Trials without a value because the server broke; ``trials`` counts them too."""
@@ -64,7 +64,7 @@ class UseRow:
 class ByLevel:
     """A workload's resource use over its levels. ``quantities`` are those that any trial has."""
 
-    group: Group
+    group: LevelGroup
     quantities: tuple[Key, ...]
     rows: tuple[UseRow, ...]
     """LoadLevel by level, the environments in the study's order."""
@@ -73,7 +73,7 @@ class ByLevel:
 def by_level(store: RunStore, analysis: Analysis) -> list[ByLevel]:
     """Give each workload's use by level; nothing for one without readings over time."""
     metered = Metered(store)
-    found = []
+    workloads = []
     for group in groups_of(store):
         rows = []
         for level in group.levels:
@@ -82,10 +82,10 @@ def by_level(store: RunStore, analysis: Analysis) -> list[ByLevel]:
                 trials = [trial for trial in mine if trial.environment == environment]
                 if trials:
                     rows.append(_row(metered, level, trials))
-        there = {key for row in rows for key in row.use}
-        if there:
-            found.append(ByLevel(group, tuple(sorted(there, key=_order)), tuple(rows)))
-    return found
+        keys = {key for row in rows for key in row.use}
+        if keys:
+            workloads.append(ByLevel(group, tuple(sorted(keys, key=_order)), tuple(rows)))
+    return workloads
 
 
 def _row(metered: Metered, level: LoadLevel, trials: Sequence[TrialRow]) -> UseRow:
@@ -96,7 +96,7 @@ def _row(metered: Metered, level: LoadLevel, trials: Sequence[TrialRow]) -> UseR
     results = [trial for trial in trials if trial.ok or trial.outcome == "broke"]
     throttled = {shown: sum(_throttled(trial, role) for trial in results) for role, shown in PLACES.items()}
     return UseRow(
-        level, trials[0].environment, {key: Use.of(mine) for key, mine in values.items()}, len(results),
+        level, trials[0].environment, {key: MedianUse.of(mine) for key, mine in values.items()}, len(results),
         sum(not trial.ok for trial in results), sum(generator_limited(trial) for trial in results),
         {place: count for place, count in throttled.items() if count and place != PLACES["client"]},
     )  # fmt: skip

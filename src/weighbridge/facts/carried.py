@@ -45,27 +45,31 @@ def carriers(sendings: Sequence[Sending], ends: Collection[str] = ()) -> list[Ca
     ``ends``: places where one must have carried it. Where others send so much that it is not told which, all that may
     have are given there.
     """
-    known, untold = _known(sendings), untold_ends(sendings, ends)
-    found = _told(sendings)
-    may_have = [each for each in known if each[0] in untold and _carried(each, sendings) is None]
-    return [each for each in known if each in found or each in may_have]
+    interfaces, untold = _counted_interfaces(sendings), untold_ends(sendings, ends)
+    identified = _identified_carriers(sendings)
+    may_have = [each for each in interfaces if each[0] in untold and _carried(each, sendings) is None]
+    return [each for each in interfaces if each in identified or each in may_have]
 
 
 def untold_ends(sendings: Sequence[Sending], ends: Collection[str]) -> set[str]:
     """Those of the ends of which it is not told which interface carried the probe."""
-    return {*ends} - {place for place, _ in _told(sendings)}
+    return {*ends} - {place for place, _ in _identified_carriers(sendings)}
 
 
-def _told(sendings: Sequence[Sending]) -> list[Carrier]:
-    return [each for each in _known(sendings) if _carried(each, sendings) or _carried_beside_others(each, sendings)]
+def _identified_carriers(sendings: Sequence[Sending]) -> list[Carrier]:
+    return [
+        each
+        for each in _counted_interfaces(sendings)
+        if _carried(each, sendings) or _carried_beside_others(each, sendings)
+    ]
 
 
 def unsure(sendings: Sequence[Sending]) -> bool:
     """Whether an interface carried all of the probe each time, and what others sent as well: more tells it better."""
-    return any(_carried(each, sendings) is None for each in _known(sendings))
+    return any(_carried(each, sendings) is None for each in _counted_interfaces(sendings))
 
 
-def _known(sendings: Sequence[Sending]) -> list[Carrier]:
+def _counted_interfaces(sendings: Sequence[Sending]) -> list[Carrier]:
     return list(sendings[0].meanwhile) if sendings else []
 
 

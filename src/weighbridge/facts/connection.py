@@ -128,12 +128,12 @@ def _send(
     try:
         if not listens(listener, server, transport, at["server"].port):
             return None
-        asked = client.run(end("connect", at["client"].address, at["client"].port))
-        listener.wait(SECONDS if asked.returncode == 0 else 0.0)
+        client_completed = client.run(end("connect", at["client"].address, at["client"].port))
+        listener.wait(SECONDS if client_completed.returncode == 0 else 0.0)
     finally:
-        answered = listener.stop()
-    near, far = parse(asked.text), parse(answered.text)
-    return None if asked.returncode != 0 or near is None or far is None else (near, far)
+        server_completed = listener.stop()
+    near, far = parse(client_completed.text), parse(server_completed.text)
+    return None if client_completed.returncode != 0 or near is None or far is None else (near, far)
 
 
 def parse(text: str) -> End | None:
@@ -158,7 +158,7 @@ def parse(text: str) -> End | None:
     return end if "namespace" in end.numbers and "own" in end.addresses and end.interfaces else None
 
 
-def translation(asked: tuple[str, int], near: End, far: End, *, sizes: bool = True) -> Translation:
+def translation(target: tuple[str, int], near: End, far: End, *, sizes: bool = True) -> Translation:
     """Whose address the server's end has otherwise than the client's: see `weighbridge.model.facts.Translation`.
 
     Masquerading keeps the client's port; a program in between has a connection, and so a port, of its own. Some give
@@ -169,7 +169,7 @@ def translation(asked: tuple[str, int], near: End, far: End, *, sizes: bool = Tr
     peer = far.addresses.get("peer", own)
     if peer[1] != own[1] or (sizes and (_too_large(near, far) or _too_large(far, near))):
         return "proxy"
-    source, destination = peer[0] != own[0], far.addresses["own"] != asked
+    source, destination = peer[0] != own[0], far.addresses["own"] != target
     if source:
         return "source and destination" if destination else "source"
     return "destination" if destination else "none"
@@ -183,22 +183,24 @@ def _too_large(sender: End, receiver: End) -> bool:
 
 def _namespace(host: Host) -> Namespace | None:
     """A host's own network namespace."""
-    number = re.search(r"\d+", _said(host, "readlink", "/proc/self/ns/net") or "")
+    number = re.search(r"\d+", _output_of(host, "readlink", "/proc/self/ns/net") or "")
     return (_read(host, _BOOT), int(number[0])) if number else None
 
 
 def _packet_filter(host: Host) -> PacketFilter | None:
     """A host's packet filter with its counters; None where it cannot be read."""
-    return packet_filter.parse(_said(host, "iptables-save", "-c"), _said(host, "nft", "-j", "list", "ruleset"))
+    return packet_filter.parse(
+        _output_of(host, "iptables-save", "-c"), _output_of(host, "nft", "-j", "list", "ruleset")
+    )
 
 
-def _said(host: Host, *argv: str) -> str | None:
+def _output_of(host: Host, *argv: str) -> str | None:
     """What a program of the host prints; None where it is not there or fails."""
     try:
-        done = host.run(Command(argv, 10))
+        completed = host.run(Command(argv, 10))
     except Unavailable:
         return None
-    return done.text if done.returncode == 0 else None
+    return completed.text if completed.returncode == 0 else None
 
 
 def _read(place: Host | Site, path: str) -> str:
@@ -234,8 +236,8 @@ def _of_a_host(host: Host, name: str) -> Interface:
     """An interface of a host that is in no site's namespace, from sysfs (sysfs-class-net)."""
     folder = f"/sys/class/net/{name}"
     files = ("mtu", "ifindex", "iflink", "bridge/bridge_id", "tun_flags")
-    told = {file: _read(host, f"{folder}/{file}").strip() for file in files}
-    driver = "veth" if told["iflink"] != told["ifindex"] else "tun" if told["tun_flags"] else ""
-    driver = "bridge" if told["bridge/bridge_id"] else driver
-    mtu = int(told["mtu"]) if told["mtu"].isdigit() else 0
+    texts = {file: _read(host, f"{folder}/{file}").strip() for file in files}
+    driver = "veth" if texts["iflink"] != texts["ifindex"] else "tun" if texts["tun_flags"] else ""
+    driver = "bridge" if texts["bridge/bridge_id"] else driver
+    mtu = int(texts["mtu"]) if texts["mtu"].isdigit() else 0
     return Interface(place=f"host {host.name}", name=name, kind=_kind(name, driver), mtu=mtu)

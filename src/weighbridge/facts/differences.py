@@ -20,24 +20,24 @@ def about_hosts(hosts: Mapping[str, Host]) -> dict[str, dict[str, str]]:
     facts = {name: dict(host.facts()) for name, host in hosts.items()}
     for name, offset in clocks.items():
         facts[name]["clock"] = str(offset)
-    scopes = {f"host {name}": found for name, found in facts.items() if found}
-    differences = found_differences(facts, clocks)
+    scopes = {f"host {name}": host_facts for name, host_facts in facts.items() if host_facts}
+    differences = host_differences(facts, clocks)
     if {host.this_machine for host in hosts.values() if host.machine == HERE} == {True, False}:
         differences["CPUs"] = HostDifference(kind="shared-cpus")
-    told = {what: each.model_dump_json(exclude_defaults=True) for what, each in differences.items()}
-    return scopes | ({HOST_DIFFERENCES: told} if told else {})
+    documents = {what: each.model_dump_json(exclude_defaults=True) for what, each in differences.items()}
+    return scopes | ({HOST_DIFFERENCES: documents} if documents else {})
 
 
-def found_differences(
+def host_differences(
     facts: Mapping[str, Mapping[str, str]], clocks: Mapping[str, ClockOffset]
 ) -> dict[str, HostDifference]:
     """Each fact in which hosts differ, and each clock that is far off."""
-    found = {}
+    differences = {}
     for key in COMPARED:
         values = {name: each[key] for name, each in facts.items() if key in each}
         if len(set(values.values())) > 1:
-            found[key] = HostDifference(kind="fact", fact=key, values=tuple(values.items()))
+            differences[key] = HostDifference(kind="fact", fact=key, values=tuple(values.items()))
     for name, offset in clocks.items():
         if abs(offset.ahead_s) - offset.within_s > LARGE_OFFSET_S:
-            found[f"clock of {name}"] = HostDifference(kind="clock", host=name, ahead_s=offset.ahead_s)
-    return found
+            differences[f"clock of {name}"] = HostDifference(kind="clock", host=name, ahead_s=offset.ahead_s)
+    return differences

@@ -67,8 +67,8 @@ def _cpu() -> dict[str, str]:
     info = _read("/proc/cpuinfo")
 
     def field(name: str) -> str:
-        found = re.search(rf"^{name}\s*:\s*(.+)$", info, re.MULTILINE)
-        return found.group(1) if found else ""
+        match = re.search(rf"^{name}\s*:\s*(.+)$", info, re.MULTILINE)
+        return match.group(1) if match else ""
 
     return {
         "CPU": field("model name") or field("Hardware") or _arm_cpu(field("CPU implementer"), field("CPU part")),
@@ -88,19 +88,19 @@ def _mitigations() -> dict[str, str]:
 
 
 def _programs() -> dict[str, str]:
-    asked = {
+    commands = {
         "dockerd": ("dockerd", "--version"),
         "runc": ("runc", "--version"),
         "containerd": ("containerd", "--version"),
         "iptables": ("iptables", "--version"),
         "mmdebstrap": ("mmdebstrap", "--version"),
     }
-    answers = {name: output(argv) for name, argv in asked.items()}
+    answers = {name: output(argv) for name, argv in commands.items()}
     return {f"version of {name}": answer.splitlines()[0] for name, answer in answers.items() if answer}
 
 
 def _interfaces() -> dict[str, str]:
-    found = {}
+    interfaces = {}
     for path in sorted(Path("/sys/class/net").glob("*")):
         mtu, state = _read(path / "mtu"), _read(path / "operstate")
         if not mtu or (state == "down" and path.name != "lo"):
@@ -108,8 +108,8 @@ def _interfaces() -> dict[str, str]:
         features = output(("ethtool", "-k", path.name)) or ""
         names = ("tcp-segmentation-offload", "generic-segmentation-offload", "generic-receive-offload")
         states = [f"{name} {value}" for name in names if (value := _feature(features, name))]
-        found[f"interface {path.name}"] = ", ".join([f"mtu {mtu}", *states])
-    return found
+        interfaces[f"interface {path.name}"] = ", ".join([f"mtu {mtu}", *states])
+    return interfaces
 
 
 def _feature(features: str, name: str) -> str:
@@ -128,13 +128,13 @@ def _memory() -> str:
 
 
 def _os_name() -> str:
-    found = re.search(r'^PRETTY_NAME="?([^"\n]+)', _read("/etc/os-release"), re.MULTILINE)
-    return found.group(1) if found else ""
+    match = re.search(r'^PRETTY_NAME="?([^"\n]+)', _read("/etc/os-release"), re.MULTILINE)
+    return match.group(1) if match else ""
 
 
 def _chosen(text: str) -> str:
-    found = re.search(r"\[(\w+)\]", text)
-    return found.group(1) if found else text
+    match = re.search(r"\[(\w+)\]", text)
+    return match.group(1) if match else text
 
 
 def _read(path: str | Path) -> str:

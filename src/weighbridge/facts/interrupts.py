@@ -17,12 +17,12 @@ def interrupt_time(config: str, command_line: str = "") -> InterruptTime:
 
     A whole configuration that does not name the option is of a machine that cannot do it.
     """
-    found = _OPTION.search(config)
-    if found is None:
+    option = _OPTION.search(config)
+    if option is None:
         return "charged to the interrupted task" if "\nCONFIG_TICK_CPU_ACCOUNTING=y\n" in config else "unknown"
     clocks = [word.removeprefix("tsc=") for word in command_line.split() if word.startswith("tsc=")]
     off = any("noirqtime" in clock.split(",") for clock in clocks)
-    return "accounted apart" if found[1] and not off else "charged to the interrupted task"
+    return "accounted apart" if option[1] and not off else "charged to the interrupted task"
 
 
 def kernel_config(read: Callable[[str], bytes], release: str) -> str:

@@ -14,7 +14,7 @@ PROBE_S = 20
 """How long either end of the probe may take, in seconds; on a clean path it is done within a tenth of one."""
 SMALLEST, LARGEST = 16, 65507
 """The bytes of UDP payload between which is searched; 65507 is the most that IPv4 has room for."""
-_FOUND = re.compile(r"payload=([0-9]{1,5}) from=([0-9]{1,3}(?:\.[0-9]{1,3}){3})\n", re.ASCII)
+_PRINTED_PATH = re.compile(r"payload=([0-9]{1,5}) from=([0-9]{1,3}(?:\.[0-9]{1,3}){3})\n", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ def probe_command(role: str, address: str, port: int) -> Command:
 
 def parse(text: str) -> DatagramPath | None:
     """What the asking end printed; None where that is anything else."""
-    found = _FOUND.fullmatch(text)
-    if found is None or not SMALLEST <= int(found[1]) <= LARGEST:
+    match = _PRINTED_PATH.fullmatch(text)
+    if match is None or not SMALLEST <= int(match[1]) <= LARGEST:
         return None
-    return DatagramPath(int(found[1]), found[2])
+    return DatagramPath(int(match[1]), match[2])

@@ -90,19 +90,19 @@ def host_flags(
 
     The kernel's network path, the engine and Weighbridge itself work outside the sites too: FOREIGN leaves room.
     """
-    found = []
+    flags = []
     steal = used_by_host.get("steal_s", 0.0) / (wall_s * cpus)
     if steal > 0.01:
-        found.append(Flag(FlagCode.STEAL, figures={"share": steal}))
+        flags.append(Flag(FlagCode.STEAL, figures={"share": steal}))
     if "busy_s" in used_by_host and all("cpu_s" in site for site in used_by_sites):
         foreign = (used_by_host["busy_s"] - sum(site["cpu_s"] for site in used_by_sites)) / wall_s
         if foreign > FOREIGN:
-            found.append(Flag(FlagCode.OTHER_WORK, figures={"cpus": foreign}))
+            flags.append(Flag(FlagCode.OTHER_WORK, figures={"cpus": foreign}))
     for what, code in (("memory", FlagCode.MEMORY_PRESSURE), ("io", FlagCode.IO_PRESSURE)):
         share = used_by_host.get(f"psi_{what}_s", 0.0) / wall_s
         if share > 0.05:
-            found.append(Flag(code, figures={"share": share}))
-    return found
+            flags.append(Flag(code, figures={"share": share}))
+    return flags
 
 
 def shared_flags(used: Mapping[str, Mapping[str, float]], busy_s: float, cpus: int) -> list[Flag]:
@@ -120,13 +120,13 @@ def site_flags(role: str, used_by_site: Mapping[str, float], measured_s: float, 
     the site's limit is; of others ``threads`` is the number that can be busy at once. One that is throttled is
     limited too.
     """
-    found = []
+    flags = []
     measured_s = max(measured_s, 1e-9)
     throttled = used_by_site.get("throttled_s", 0.0) / measured_s
     if throttled > THROTTLED:
-        found.append(Flag(FlagCode.THROTTLED, role, {"share": throttled}))
+        flags.append(Flag(FlagCode.THROTTLED, role, {"share": throttled}))
     if role == "client" and (
         throttled > THROTTLED or used_by_site.get("cpu_s", 0.0) > SATURATED * threads * measured_s
     ):
-        found.append(Flag(FlagCode.GENERATOR_SATURATED))
-    return found
+        flags.append(Flag(FlagCode.GENERATOR_SATURATED))
+    return flags

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.meters import sampler
-from weighbridge.meters.meter import MeterFailed, Taken
+from weighbridge.meters.meter import MeterFailed, MeterReadings
 from weighbridge.meters.readings import unpack
 from weighbridge.meters.scopes import order
 from weighbridge.meters.series import series
@@ -48,13 +48,13 @@ class KernelMeter:
         if not answer.startswith(b'{"begun"'):
             raise MeterFailed(f"it answered {answer[:80]!r}")
 
-    def end(self, since: float) -> Taken:
+    def end(self, since: float) -> MeterReadings:
         """Every series of the host and its sites, and what reading them cost."""
         if self._talk is None or self._begun is None:
             raise MeterFailed("it was not begun")
         readings = unpack(self._ask(*self._talk, {"do": "end"}))
         offset, self._begun = self._begun - since, None
-        return Taken(series(readings, offset), readings.own_cpu_s)
+        return MeterReadings(series(readings, offset), readings.own_cpu_s)
 
     def _ask(self, process: HostProcess, stream: Stream, message: Mapping[str, object]) -> bytes:
         """One line for one line."""

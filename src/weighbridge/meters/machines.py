@@ -33,9 +33,9 @@ def read_here(path: str) -> bytes:
     return Path(path).read_bytes()
 
 
-def reader_of(host: Host, here: Read = read_here) -> Read:
-    """Who reads the files of a host's machine; ``here`` reads those of this one."""
-    return here if host.machine == HERE else host.read
+def reader_of(host: Host, local_reader: Read = read_here) -> Read:
+    """Who reads the files of a host's machine; ``local_reader`` reads those of this one."""
+    return local_reader if host.machine == HERE else host.read
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,10 +66,10 @@ def counters_of(read: Read) -> dict[str, float]:
 
     ``at_s`` is their moment of `time.monotonic` here, the middle of the reading.
     """
-    begun = time.monotonic()
+    start = time.monotonic()
     with contextlib.suppress(OSError, ValueError, IndexError):
         text = read("/proc/stat").decode()
-        return {"at_s": (begun + time.monotonic()) / 2, **stat(text)}
+        return {"at_s": (start + time.monotonic()) / 2, **stat(text)}
     return {}
 
 
@@ -86,9 +86,9 @@ def use(before: Mapping[str, float], after: Mapping[str, float]) -> Use | None:
     )
 
 
-def idle(found: Use) -> Idle:
+def idle(machine_use: Use) -> Idle:
     """The idle level that one look at a machine shows; it may lie below 0 by what the counters cannot tell."""
-    return Idle(found.busy_s / found.seconds, found.context_switches / found.seconds)
+    return Idle(machine_use.busy_s / machine_use.seconds, machine_use.context_switches / machine_use.seconds)
 
 
 FIRST_S, AGAIN_S = 1.0, 0.5

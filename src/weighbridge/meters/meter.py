@@ -12,7 +12,7 @@ class MeterFailed(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Taken:
+class MeterReadings:
     """What one host's meter read in a trial, and the CPU seconds that reading took itself (None: not known)."""
 
     series: tuple[Series, ...]
@@ -25,5 +25,5 @@ class Meter(Protocol):
     def begin(self, sites: Mapping[str, Mapping[str, str]]) -> None:
         """Begin to read, the first time before this returns. ``sites``: each role's ``Site.scope()``."""
 
-    def end(self, since: float) -> Taken:
+    def end(self, since: float) -> MeterReadings:
         """Read for the last time. ``since``: the moment (time.monotonic) from which the series count their time."""

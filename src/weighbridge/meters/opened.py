@@ -16,7 +16,7 @@ class OpenMeters:
 
     def __init__(self, options: Meters, hz: float, stack: ExitStack, *, polled: bool = False) -> None:
         self._options, self._hz, self._stack, self._polled = options, hz, stack, polled
-        self._made: dict[str, Meter] = {}
+        self._meters: dict[str, Meter] = {}
 
     def of(self, hosts: Iterable[Host]) -> dict[str, Meter]:
         """The meter of each of these hosts by its name; none with ``source: off``.
@@ -24,13 +24,13 @@ class OpenMeters:
         Raises Unavailable where sysstat is asked for and missing. A host on which the kernel's files cannot be read
         only puts a flag on its trials.
         """
-        wanted = list(hosts) if self._options.source != "off" else []
-        for host in wanted:
-            if host.name not in self._made:
+        metered_hosts = list(hosts) if self._options.source != "off" else []
+        for host in metered_hosts:
+            if host.name not in self._meters:
                 meter = (KernelMeter if self._options.source == "kernel" else SysstatMeter)(host, self._hz)
                 self._stack.callback(meter.close)
-                self._made[host.name] = PolledMeter(meter) if self._polled and host.machine == HERE else meter
-        return {host.name: self._made[host.name] for host in wanted}
+                self._meters[host.name] = PolledMeter(meter) if self._polled and host.machine == HERE else meter
+        return {host.name: self._meters[host.name] for host in metered_hosts}
 
 
 @contextmanager

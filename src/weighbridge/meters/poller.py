@@ -33,8 +33,8 @@ def unfit() -> str:
     """Why this machine's clock cannot be polled; empty where it can: a look is cheap, and no call into the kernel."""
     clock, before = time.monotonic_ns, resource.getrusage(resource.RUSAGE_SELF)
     looks = []
-    last = begun = clock()
-    while last - begun < 30_000_000:
+    last = start = clock()
+    while last - start < 30_000_000:
         now = clock()
         looks.append(now - last)
         last = now
@@ -62,7 +62,7 @@ def main() -> int:
         page = mmap.mmap(file.fileno(), 8)
     clock, gap, looks = time.monotonic_ns, GAP_NS, range(LOOKS)
     best, idle, window = ALONE, 0.0, 0
-    last = begun = clock()
+    last = window_start = clock()
     while os.getppid() == parent:
         polled = 0
         for _ in looks:
@@ -71,8 +71,8 @@ def main() -> int:
                 polled += now - last
             last = now
         window += polled
-        if last - begun > WINDOW_NS:
-            best, window, begun = max(best, window / (last - begun)), 0, last
+        if last - window_start > WINDOW_NS:
+            best, window, window_start = max(best, window / (last - window_start)), 0, last
         idle += polled / best
         page[:8] = struct.pack("=Q", int(idle))
     return 0

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from weighbridge.linux.counters import cpu_ticks
-from weighbridge.meters.meter import Meter, Taken
+from weighbridge.meters.meter import Meter, MeterReadings
 from weighbridge.model.trial import Series
 
 _NICED, _IDLE = "cpu_nice_share", "cpu_idle_share"
@@ -33,16 +33,16 @@ def series_as_idle(series: Iterable[Series]) -> Iterator[Series]:
 
     What counts the pollers is left out: load, pressure, CPUs that wait for disks.
     """
-    found = [each for each in series if not each.name.startswith(_UNTOLD)]
-    niced = {each.place: each for each in found if each.name == _NICED}
-    for each in found:
+    readings = [each for each in series if not each.name.startswith(_UNTOLD)]
+    niced = {each.place: each for each in readings if each.name == _NICED}
+    for each in readings:
         nice = niced.get(each.place)
         if each.name == _NICED:
             yield replace(each, values=tuple(0.0 for _ in each.values))
         elif each.name == _IDLE and nice is not None:
-            more = dict(zip(nice.at_s, nice.values, strict=True))
+            niced_values = dict(zip(nice.at_s, nice.values, strict=True))
             values = zip(each.at_s, each.values, strict=True)
-            yield replace(each, values=tuple(value + more.get(at, 0.0) for at, value in values))
+            yield replace(each, values=tuple(value + niced_values.get(at, 0.0) for at, value in values))
         else:
             yield each
 
@@ -57,7 +57,7 @@ class PolledMeter:
         """Begin to read."""
         self._meter.begin(sites)
 
-    def end(self, since: float) -> Taken:
+    def end(self, since: float) -> MeterReadings:
         """Read for the last time."""
-        taken = self._meter.end(since)
-        return Taken(tuple(series_as_idle(taken.series)), taken.own_cpu_s)
+        readings = self._meter.end(since)
+        return MeterReadings(tuple(series_as_idle(readings.series)), readings.own_cpu_s)

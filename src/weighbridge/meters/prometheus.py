@@ -15,7 +15,7 @@ from weighbridge.meters.meter import MeterFailed
 from weighbridge.meters.prometheus_api import (
     ANSWER_S,
     Ask,
-    Found,
+    QueriedSeries,
     QueryRefused,
     Span,
     clock,
@@ -57,8 +57,8 @@ class Watched:
                 self._same_time(ask)
                 return [note for name in self.options.queries for note in self._query(ask, name)]
         except MeterFailed as failure:
-            told = f"Prometheus at {self.options.url}: {failure}"
-            raise Unavailable(f"{told}; put that right, or take 'prometheus' out of the study") from failure
+            problem = f"Prometheus at {self.options.url}: {failure}"
+            raise Unavailable(f"{problem}; put that right, or take 'prometheus' out of the study") from failure
 
     def _same_time(self, ask: Ask) -> None:
         """Its samples carry its own time: with another one they would be those of another moment."""
@@ -73,13 +73,13 @@ class Watched:
         now, step = time.time(), self.options.step
         span = Span(now - max(TRIED_S, 5 * step), now, step)
         try:
-            found = fresh(ask, self.options.queries[name].query, span, {})
+            series = fresh(ask, self.options.queries[name].query, span, {})
         except QueryRefused as refused:
             raise StudyError(f"prometheus: the server refuses the query '{name}': {refused}") from refused
-        if len(found) > MOST_SERIES:
-            told = f"prometheus: the query '{name}' gives {len(found)} series, and at most {MOST_SERIES} are kept"
-            raise StudyError(f"{told}: aggregate them, as in sum by (device) (...)")
-        if not any(each.values for each in found):
+        if len(series) > MOST_SERIES:
+            problem = f"prometheus: the query '{name}' gives {len(series)} series, and at most {MOST_SERIES} are kept"
+            raise StudyError(f"{problem}: aggregate them, as in sum by (device) (...)")
+        if not any(each.values for each in series):
             return [f"Prometheus has no samples of {name} now"]
         return []
 
@@ -98,56 +98,56 @@ class Watched:
                     continue
                 try:
                     scraped = last_scrape(ask, span) if scraped is None else scraped
-                    found, told = self._of(ask, name, span, scraped)
+                    query_series, query_flags = self._of(ask, name, span, scraped)
                 except MeterFailed as failure:
                     flags.append(_flag(f"no samples of {name}: {failure}"))
                     continue
-                series += found
-                flags += told
+                series += query_series
+                flags += query_flags
         return replace(record, series=(*record.series, *series), flags=(*record.flags, *flags))
 
     def _of(self, ask: Ask, name: str, span: Span, scraped: Mapping[float, float]) -> tuple[list[Series], list[Flag]]:
         """The series of one query in a trial's time, and flags."""
         query = self.options.queries[name]
-        found = fresh(ask, query.query, span, scraped)
-        kept = [each for each in found[:MOST_SERIES] if each.values]
-        flags = [_flag(f"no samples of {name} {told}") for told in _missing(kept, span)]
-        if len(found) > MOST_SERIES:
-            flags.append(_flag(f"{len(found)} series of {name}, of which {MOST_SERIES} are kept"))
-        return [_series(name, query.unit, each, span.start) for each in kept], flags
+        series = fresh(ask, query.query, span, scraped)
+        nonempty = [each for each in series[:MOST_SERIES] if each.values]
+        flags = [_flag(f"no samples of {name} {gap}") for gap in _missing(nonempty, span)]
+        if len(series) > MOST_SERIES:
+            flags.append(_flag(f"{len(series)} series of {name}, of which {MOST_SERIES} are kept"))
+        return [_series(name, query.unit, each, span.start) for each in nonempty], flags
 
 
 def _flag(text: str) -> Flag:
     return Flag(FlagCode.PROMETHEUS, text=text)
 
 
-def _series(name: str, unit: str, found: Found, started_at: float) -> Series:
-    points = sorted(found.values.items())
+def _series(name: str, unit: str, queried: QueriedSeries, started_at: float) -> Series:
+    points = sorted(queried.values.items())
     at_s = tuple(round(moment - started_at, 3) for moment, _ in points)
     return Series(
-        PROMETHEUS, f"{_labelled(name, found.labels)} {unit}", at_s, tuple(float(f"{v:.8g}") for _, v in points)
+        PROMETHEUS, f"{_labelled(name, queried.labels)} {unit}", at_s, tuple(float(f"{v:.8g}") for _, v in points)
     )
 
 
 def _labelled(name: str, labels: Mapping[str, str]) -> str:
     """As PromQL writes it: ``reads{device="sda"}``; without labels the name alone."""
-    told = ",".join(f'{key}="{value}"' for key, value in sorted(labels.items()) if key != "__name__")
-    return f"{name}{{{told}}}" if told else name
+    pairs = ",".join(f'{key}="{value}"' for key, value in sorted(labels.items()) if key != "__name__")
+    return f"{name}{{{pairs}}}" if pairs else name
 
 
-def _missing(found: Sequence[Found], span: Span) -> list[str]:
+def _missing(series: Sequence[QueriedSeries], span: Span) -> list[str]:
     """When no series has a value, in words; a single step without one may be a scrape that came late."""
     start, step = span.start, span.step
-    moments = {round((moment - start) / step) for each in found for moment in each.values}
+    moments = {round((moment - start) / step) for each in series for moment in each.values}
     if not moments:
         return ["in this trial"]
     gaps = [(first * step, last * step) for first, last in _runs(moments, math.floor((span.end - start) / step))]
-    told = [f"between {first:g} s and {last:g} s" for first, last in gaps[:TOLD_GAPS]]
+    spans = [f"between {first:g} s and {last:g} s" for first, last in gaps[:TOLD_GAPS]]
     further = [f"and in {len(gaps) - TOLD_GAPS} more gaps"] if len(gaps) > TOLD_GAPS else []
-    return [", ".join((*told, *further))] if told else []
+    return [", ".join((*spans, *further))] if spans else []
 
 
-def _runs(there: Iterable[int], last: int) -> list[tuple[int, int]]:
-    """The first and last of each run of at least two steps that are not ``there``."""
-    edges = [-1, *sorted(there), last + 1]
+def _runs(moments: Iterable[int], last: int) -> list[tuple[int, int]]:
+    """The first and last of each run of at least two steps that are not among ``moments``."""
+    edges = [-1, *sorted(moments), last + 1]
     return [(a + 1, b - 1) for a, b in itertools.pairwise(edges) if b - a > 2]

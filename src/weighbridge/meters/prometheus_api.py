@@ -23,7 +23,7 @@ class QueryRefused(MeterFailed):
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class QueriedSeries:
     """One series of an answer: its labels, and its values by time (seconds since the epoch), finite ones only."""
 
     labels: Mapping[str, str]
@@ -103,7 +103,7 @@ class Span:
     step: float
 
 
-def over_time(ask: Ask, query: str, span: Span) -> list[Found]:
+def over_time(ask: Ask, query: str, span: Span) -> list[QueriedSeries]:
     """Give every series of a query. Until the next sample, and after the last one for five minutes, it repeats one.
 
     Raises QueryRefused, MeterFailed.
@@ -116,7 +116,7 @@ def over_time(ask: Ask, query: str, span: Span) -> list[Found]:
     try:
         if data["resultType"] != "matrix":
             raise MeterFailed("the answer to a query over time is not one over time")
-        return [_found(each, start - step, end + step) for each in data["result"]]
+        return [_queried_series(each, start - step, end + step) for each in data["result"]]
     except (*_MISSHAPEN, AttributeError) as error:
         raise MeterFailed("the answer is not that of a Prometheus server") from error
 
@@ -129,36 +129,38 @@ def last_scrape(ask: Ask, span: Span) -> Mapping[float, float]:
     return last
 
 
-def fresh(ask: Ask, query: str, span: Span, scraped: Mapping[float, float]) -> list[Found]:
+def fresh(ask: Ask, query: str, span: Span, scraped: Mapping[float, float]) -> list[QueriedSeries]:
     """Give every series of a query, without values that only repeat a sample from more than two steps before.
 
     A metric's own sample tells its time; what is computed from several is as old as the server's last scrape.
     Raises QueryRefused, MeterFailed.
     """
-    found = over_time(ask, query, span)
+    series = over_time(ask, query, span)
     try:
         written = {_key(each): each.values for each in over_time(ask, f"timestamp({query}\n)", span)}
     except QueryRefused:  # a number by itself has no time
         written = {}
 
-    def age(each: Found, at: float) -> float:
+    def age(each: QueriedSeries, at: float) -> float:
         return at - min(written.get(_key(each), {}).get(at, at), scraped.get(at, at))
 
     limit = 2 * span.step
     return [
         replace(each, values={at: value for at, value in each.values.items() if age(each, at) <= limit})
-        for each in found
+        for each in series
     ]
 
 
-def _key(found: Found) -> frozenset[tuple[str, str]]:
-    return frozenset(item for item in found.labels.items() if item[0] != "__name__")
+def _key(series: QueriedSeries) -> frozenset[tuple[str, str]]:
+    return frozenset(item for item in series.labels.items() if item[0] != "__name__")
 
 
-def _found(series: Mapping[str, Any], first: float, last: float) -> Found:
+def _queried_series(series: Mapping[str, Any], first: float, last: float) -> QueriedSeries:
     labels = {str(key): str(value) for key, value in series["metric"].items()}
     values = {float(moment): float(value) for moment, value in series.get("values", ())}  # none: native histograms
-    return Found(labels, {at: value for at, value in values.items() if first <= at <= last and abs(value) <= LARGEST})
+    return QueriedSeries(
+        labels, {at: value for at, value in values.items() if first <= at <= last and abs(value) <= LARGEST}
+    )
 
 
 def _data(status: int, body: bytes) -> Any:
@@ -171,7 +173,7 @@ def _data(status: int, body: bytes) -> Any:
         raise MeterFailed(f"the answer is not that of a Prometheus server (HTTP {status}: {what})") from error
     if state == "success" and "data" in envelope:
         return envelope["data"]
-    said = " ".join(str(envelope.get("error") or f"HTTP {status}").split())[:500]
+    message = " ".join(str(envelope.get("error") or f"HTTP {status}").split())[:500]
     if envelope.get("errorType") in ("bad_data", "execution"):
-        raise QueryRefused(said)
-    raise MeterFailed(said)
+        raise QueryRefused(message)
+    raise MeterFailed(message)

@@ -35,9 +35,9 @@ def unpack(line: bytes) -> Readings:
             str(label): [None if text is None else str(text) for text in column]
             for label, column in json.loads(packed).items()
         }
-        made = Readings(at, texts, int(answer["ticks"]), int(answer["page"]), float(answer["cpu_s"]))
+        readings = Readings(at, texts, int(answer["ticks"]), int(answer["page"]), float(answer["cpu_s"]))
     except _MISSHAPEN as error:
         raise MeterFailed(f"its answer is no set of readings ({type(error).__name__})") from error
-    if made.ticks <= 0 or any(len(column) != len(at) for column in texts.values()):
+    if readings.ticks <= 0 or any(len(column) != len(at) for column in texts.values()):
         raise MeterFailed("its answer is no set of readings (of different lengths)")
-    return made
+    return readings

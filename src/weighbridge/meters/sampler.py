@@ -64,8 +64,8 @@ class File:
             return self._read_anew()
         if WHOLE < len(data) < self.most:
             with contextlib.suppress(OSError):
-                while more := os.pread(self.fd, min(AT_ONCE, self.most - len(data)), len(data)):
-                    data += more
+                while chunk := os.pread(self.fd, min(AT_ONCE, self.most - len(data)), len(data)):
+                    data += chunk
         return data
 
     def _read_anew(self) -> bytes | None:
@@ -73,8 +73,8 @@ class File:
         self._open()
         data = b""
         try:
-            while more := os.read(self.fd, min(AT_ONCE, self.most - len(data))):
-                data += more
+            while chunk := os.read(self.fd, min(AT_ONCE, self.most - len(data))):
+                data += chunk
         except OSError:
             return None
         return data
@@ -97,15 +97,15 @@ class Members:
         self.scanned = -RESCAN_S
 
     def _scan(self) -> None:
-        found = set()
+        members = set()
         for name in os.listdir("/proc"):  # noqa: PTH208
             if name.isdigit():
                 with contextlib.suppress(OSError):
                     if os.readlink(f"/proc/{name}/ns/{self.kind}") == self.wanted:  # noqa: PTH115
-                        found.add(name)
-        for name in self.files.keys() - found:
+                        members.add(name)
+        for name in self.files.keys() - members:
             self.files.pop(name).close()
-        for name in found - self.files.keys():
+        for name in members - self.files.keys():
             self.files[name] = File(f"/proc/{name}/stat", ENOUGH)
 
     def read(self) -> bytes | None:
@@ -143,10 +143,10 @@ class Disks:
         listed = self._listed()
         if listed is None:
             return None
-        found = {name.decode() for name in listed.split()}
-        for name in self.files.keys() - found:
+        processes = {name.decode() for name in listed.split()}
+        for name in self.files.keys() - processes:
             self.files.pop(name).close()
-        for name in found - self.files.keys():
+        for name in processes - self.files.keys():
             self.files[name] = File(f"/proc/{name}/io", ENOUGH)
         texts = {name: file.read() for name, file in self.files.items()}
         return b"".join(b"pid: %s\n%s" % (name.encode(), text) for name, text in texts.items() if text)
@@ -164,7 +164,7 @@ def opened(path: str, most: int) -> File | Members | Disks:
     return Disks(path, most) if path.endswith("/cgroup.procs") else File(path, most)
 
 
-class Session:
+class SamplingSession:
     """The readings of one trial."""
 
     def __init__(self, order: dict[str, Any]) -> None:
@@ -230,7 +230,7 @@ def answer(message: dict[str, object]) -> None:
 
 def main() -> int:
     """Serve until standard input closes."""
-    session: Session | None = None
+    session: SamplingSession | None = None
     waiting = b""
     while True:
         ready, _, _ = select.select([0], [], [], session.left() if session else None)
@@ -246,11 +246,11 @@ def main() -> int:
             if order["do"] == "begin":
                 if session is not None:
                     session.close()
-                session = Session(order)
+                session = SamplingSession(order)
                 answer({"begun": True})
             elif session is not None:
-                done, session = session, None
-                answer(done.end())
+                last_session, session = session, None
+                answer(last_session.end())
             else:
                 answer({"error": "nothing was begun"})
 

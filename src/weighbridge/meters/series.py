@@ -34,14 +34,14 @@ def series(readings: Readings, offset_s: float = 0.0) -> tuple[Series, ...]:
     back (an idle time that the kernel corrects, an interface that was made anew) gives no rate there. An interface or
     disk that was never used until the trial's end has no series (``sar -d`` leaves out such disks too).
     """
-    found: list[Series] = []
+    all_series: list[Series] = []
     at = [moment + offset_s for moment in readings.at]
     for label, texts in readings.texts.items():
         place, _, what = label.partition("/")
         numbers = _numbers(what, texts, readings)
-        found += _levels(place, at, numbers)
-        found += _rates(place, at, numbers)
-    return tuple(found)
+        all_series += _levels(place, at, numbers)
+        all_series += _rates(place, at, numbers)
+    return tuple(all_series)
 
 
 def _numbers(what: str, texts: Sequence[str | None], readings: Readings) -> list[Numbers | None]:
@@ -69,8 +69,8 @@ def _rates(place: str, at: Sequence[float], numbers: Sequence[Numbers | None]) -
     distinct = {id(each): each for _, each in read}.values()
     used = {"", *(counters.device(name) for each in distinct for name, value in each.items() if value)}
     names = dict.fromkeys(name for each in distinct for name in each)
-    found = ((name, _growth(name, read)) for name in names if counters.device(name) in used)
-    return [_series(place, name, points) for name, points in found if points]
+    rates = ((name, _growth(name, read)) for name in names if counters.device(name) in used)
+    return [_series(place, name, points) for name, points in rates if points]
 
 
 def _growth(name: str, read: Sequence[tuple[float, Mapping[str, float]]]) -> list[tuple[float, float]]:

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.meters.meter import MeterFailed, Taken
+from weighbridge.meters.meter import MeterFailed, MeterReadings
 from weighbridge.meters.scopes import host_place
 from weighbridge.model.command import Command, Running
 from weighbridge.model.host import Host
@@ -68,22 +68,22 @@ class SysstatMeter:
         except (Unavailable, EnvironmentLost, OSError) as error:
             raise MeterFailed(str(error)) from error
 
-    def end(self, since: float) -> Taken:
+    def end(self, since: float) -> MeterReadings:
         """End ``sadc`` and read what it wrote."""
         running, self._running = self._running, None
         if running is None:
             raise MeterFailed("it was not begun")
         try:
-            done = running.stop()
-            if not done.stdout:
-                raise MeterFailed(f"sadc wrote nothing: {done.last_words}")
+            sadc = running.stop()
+            if not sadc.stdout:
+                raise MeterFailed(f"sadc wrote nothing: {sadc.last_words}")
             argv = ("sh", "-c", _SADF, "sadf", "-u", "ALL", "-r", "-n", "DEV", "-d")
-            told = self._host.run(Command(argv, 30, {"LC_ALL": "C"}, done.stdout))
+            sadf = self._host.run(Command(argv, 30, {"LC_ALL": "C"}, sadc.stdout))
         except EnvironmentLost as error:
             raise MeterFailed(str(error)) from error
-        if told.returncode != 0 and b'"timestamp"' not in told.stdout:
-            return Taken(())  # too short for one interval: sadf has nothing to tell
-        return Taken(series(told.stdout, host_place(self._host.name), self._begun - since))
+        if sadf.returncode != 0 and b'"timestamp"' not in sadf.stdout:
+            return MeterReadings(())  # too short for one interval: sadf has nothing to tell
+        return MeterReadings(series(sadf.stdout, host_place(self._host.name), self._begun - since))
 
     def close(self) -> None:
         """End what runs."""

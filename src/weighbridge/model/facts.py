@@ -121,8 +121,8 @@ class NetworkPath(BaseModel):
     @property
     def segmentation(self) -> bool | None:
         """Whether packets larger than the MTU go to its interfaces (TSO and GSO); None where that is not known."""
-        known = [each.offloads for each in self.interfaces if each.offloads is not None]
-        return all({"tso", "gso"} <= {*on} for on in known) if known else None
+        offloads = [each.offloads for each in self.interfaces if each.offloads is not None]
+        return all({"tso", "gso"} <= {*on} for on in offloads) if offloads else None
 
     @property
     def mtu(self) -> int | None:
@@ -148,15 +148,17 @@ def interrupts_of(text: str) -> InterruptCounts:
     """Read /proc/interrupts: the rows that have a number, which are devices'. Others are the CPUs' own."""
     head, *rows = text.splitlines() or [""]
     cpus = [int(name) for name in re.findall(r"\bCPU(\d{1,6})\b", head)]
-    found: dict[tuple[int, str, int], int] = {}
+    interrupt_counts: dict[tuple[int, str, int], int] = {}
     for row in rows:
         number, _, rest = row.partition(":")
         counts = rest.split(maxsplit=len(cpus))
         if not number.strip().isdecimal() or len(counts) != len(cpus) + 1 or not all(map(str.isdecimal, counts[:-1])):
             continue
         device = re.split(r"\s{2,}", counts[-1].strip())[-1]
-        found |= {(int(number), device, cpu): int(count) for cpu, count in zip(cpus, counts[:-1], strict=True)}
-    return found
+        interrupt_counts |= {
+            (int(number), device, cpu): int(count) for cpu, count in zip(cpus, counts[:-1], strict=True)
+        }
+    return interrupt_counts
 
 
 def interrupt_rates(

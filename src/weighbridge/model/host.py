@@ -45,8 +45,8 @@ class Limits:
 
     def __str__(self) -> str:
         """How much CPU time and memory, for the facts of a site."""
-        asked = {"CPU": self.cpus, "MiB": None if self.memory is None else self.memory / 2**20}
-        return ", ".join(f"{value:g} {unit}" for unit, value in asked.items() if value is not None) or "none"
+        limits = {"CPU": self.cpus, "MiB": None if self.memory is None else self.memory / 2**20}
+        return ", ".join(f"{value:g} {unit}" for unit, value in limits.items() if value is not None) or "none"
 
 
 @dataclass(slots=True)

@@ -64,21 +64,21 @@ def by_environment(
     clients: dict[str, set[str]] = {}
     for environment, role, _ in places:
         clients.setdefault(environment, set()).add(role.partition("@")[2])
-    found: dict[str, dict[SiteLayers, None]] = {name: {} for name in environments}
+    sites_of: dict[str, dict[SiteLayers, None]] = {name: {} for name in environments}
     for environment, role, site in places:
         client = role.partition("@")[2]
         for name in environments if environment == OUTSIDE else (environment,):
             if client in clients.get(name, {client}):
-                found.setdefault(name, {})[site] = None
-    return {name: _innermost(found[name]) for name in environments if found[name]}
+                sites_of.setdefault(name, {})[site] = None
+    return {name: _innermost(sites_of[name]) for name in environments if sites_of[name]}
 
 
 def _innermost(sites: Iterable[SiteLayers]) -> tuple[SiteLayers, ...]:
     """The sites without those whose layers others have too, and further ones inside of them."""
     by_layers = {site.layers: site for site in reversed([*sites])}
-    kept = [
+    innermost = [
         site
         for layers, site in by_layers.items()
         if not any(len(other) > len(layers) and other[: len(layers)] == layers for other in by_layers)
     ]
-    return tuple(reversed(kept))
+    return tuple(reversed(innermost))

@@ -82,7 +82,7 @@ class _AsText:
     def __get_pydantic_core_schema__(self, source: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
         read = core_schema.no_info_after_validator_function(Level.from_text, core_schema.str_schema())
         return core_schema.no_info_wrap_validator_function(
-            lambda given, read: given if isinstance(given, Level) else read(given),
+            lambda raw, read: raw if isinstance(raw, Level) else read(raw),
             read,
             serialization=core_schema.plain_serializer_function_ser_schema(
                 lambda level: level.text, return_schema=core_schema.str_schema()

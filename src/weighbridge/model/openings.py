@@ -98,11 +98,11 @@ def read_opened(completed: Completed) -> Opened:
     if completed.returncode != 0:
         raise ProgramFailed(f"a site could not be opened: {completed.last_words}")
     try:
-        found = Opened.model_validate_json(completed.stdout)
+        opened = Opened.model_validate_json(completed.stdout)
     except ValidationError as error:
         raise Unparseable("there is no record of opened sites") from error
-    if not found.openings and found.stopped == "memory":
+    if not opened.openings and opened.stopped == "memory":
         raise ProgramFailed("no site was opened: the machine has too little memory available")
-    if not found.openings:
+    if not opened.openings:
         raise Unparseable("the record names no site")
-    return found
+    return opened

@@ -75,18 +75,18 @@ class Options(BaseModel):
 
     @model_validator(mode="wrap")
     @classmethod
-    def _no_boolean_is_a_number(cls, given: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
+    def _no_boolean_is_a_number(cls, raw: Any, handler: ModelWrapValidatorHandler[Self]) -> Self:
         """Pydantic makes 1 of true. What stays a boolean, or becomes a word (``appendonly: no``), is right."""
-        made = handler(given)
-        written = given if isinstance(given, Mapping) else {}
+        options = handler(raw)
+        written = raw if isinstance(raw, Mapping) else {}
         wrong = [
             InitErrorDetails(type=f"{type(number).__name__}_type", loc=(key,), input=value)
             for key, value in written.items()
-            if isinstance(value, bool) and type(number := getattr(made, key)) in (int, float)
+            if isinstance(value, bool) and type(number := getattr(options, key)) in (int, float)
         ]
         if wrong:
             raise ValidationError.from_exception_data(cls.__name__, wrong)
-        return made
+        return options
 
 
 def by_kind(section: str, what: str) -> BeforeValidator:
@@ -95,16 +95,16 @@ def by_kind(section: str, what: str) -> BeforeValidator:
     A name alone is a kind whose options are all left out. Several names may have one model.
     """
 
-    def check(given: Any, info: ValidationInfo) -> Any:
-        if given is None or isinstance(given, Options):
-            return given
+    def check(raw: Any, info: ValidationInfo) -> Any:
+        if raw is None or isinstance(raw, Options):
+            return raw
         models: Mapping[str, type[Options]] = (info.context or {}).get(section, {})
-        written: Mapping[str, Any] = given if isinstance(given, Mapping) else {"kind": given}
-        known = {"what": what, "known": ", ".join(models)}
+        written: Mapping[str, Any] = raw if isinstance(raw, Mapping) else {"kind": raw}
+        message_context = {"what": what, "known": ", ".join(models)}
         if "kind" not in written:
-            raise PydanticCustomError("without_kind", "{what} needs a kind (known: {known})", known)
+            raise PydanticCustomError("without_kind", "{what} needs a kind (known: {known})", message_context)
         if not isinstance(kind := written["kind"], str) or kind not in models:
-            raise PydanticCustomError("unknown_kind", "known: {known}", {**known, "tag": str(kind)})
+            raise PydanticCustomError("unknown_kind", "known: {known}", {**message_context, "tag": str(kind)})
         others = {key: value for key, value in written.items() if key != "kind"}  # it may be another name of the kind
         own = getattr(models[kind].model_fields.get("kind"), "default", PydanticUndefined)
         return models[kind].model_validate(others if own is not PydanticUndefined else written, context=info.context)

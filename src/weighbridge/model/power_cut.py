@@ -75,27 +75,27 @@ def read_back(content: bytes, token: str, acknowledged: int) -> ReadBack:
     lost: list[int] = []
     torn = displaced = 0
     for number in range(acknowledged):
-        there = content[number * RECORD : (number + 1) * RECORD]
-        if there == record(token, number):
+        slot = content[number * RECORD : (number + 1) * RECORD]
+        if slot == record(token, number):
             continue
         lost.append(number)
-        if _is_another(there, token):
+        if _is_another(slot, token):
             displaced += 1
-        elif there.strip(b"\0"):
+        elif slot.strip(b"\0"):
             torn += 1
     return ReadBack(acknowledged - len(lost), len(lost), lost[0] if lost else None, torn, displaced)
 
 
 def committed(printed: str, acknowledged: int) -> ReadBack:
     """Look for the first ``acknowledged`` numbers among lines; a line that is none is ignored."""
-    there = {int(line) for line in printed.split() if line.isdecimal() and len(line) < _DIGITS}
-    lost = [number for number in range(acknowledged) if number not in there]
+    numbers = {int(line) for line in printed.split() if line.isdecimal() and len(line) < _DIGITS}
+    lost = [number for number in range(acknowledged) if number not in numbers]
     return ReadBack(acknowledged - len(lost), len(lost), lost[0] if lost else None, 0, 0)
 
 
-def _is_another(there: bytes, token: str) -> bool:
+def _is_another(slot: bytes, token: str) -> bool:
     try:
-        return there == record(token, int(there[TOKEN:_PART], 16))
+        return slot == record(token, int(slot[TOKEN:_PART], 16))
     except ValueError:
         return False
 

@@ -20,19 +20,19 @@ _USUAL = {"a time": "s", "a size": "MiB", "a rate": "Mbit/s", "a share": "%"}
 
 def parse_quantity(value: object, units: dict[str, Any], what: str) -> float:
     """A number with a unit as a float in the base unit; ValueError names the units that are understood."""
-    known = ", ".join(units)
+    unit_names = ", ".join(units)
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ValueError(f"{what} is written as a number with a unit ({known})")
+        raise ValueError(f"{what} is written as a number with a unit ({unit_names})")
     if not isinstance(value, str):
-        raise ValueError(f"{value} has no unit: {what} is written like {value}{_USUAL[what]} ({known})")
+        raise ValueError(f"{value} has no unit: {what} is written like {value}{_USUAL[what]} ({unit_names})")
     match = _NUMBER.fullmatch(value)
     if match is None:
-        raise ValueError(f"'{value:.60}' is not {what}: write a number with a unit ({known})")
+        raise ValueError(f"'{value:.60}' is not {what}: write a number with a unit ({unit_names})")
     number, unit = match.groups()
     if unit not in units:
-        meant = _nearest_unit(unit, units)
-        hint = f"; did you mean '{number}{meant}'?" if meant else ""
-        raise ValueError(f"unknown unit '{unit:.60}' in '{value:.60}' (known: {known}){hint}")
+        suggestion = _nearest_unit(unit, units)
+        hint = f"; did you mean '{number}{suggestion}'?" if suggestion else ""
+        raise ValueError(f"unknown unit '{unit:.60}' in '{value:.60}' (known: {unit_names}){hint}")
     quantity = float(number) * float(units[unit])
     if quantity > LARGEST[what]:
         raise ValueError(f"'{value:.60}' is more than Weighbridge takes as {what}")
@@ -41,10 +41,10 @@ def parse_quantity(value: object, units: dict[str, Any], what: str) -> float:
 
 def parse_percent(text: str) -> float:
     """Give a percentage that is not negative, in percent: 3.0 of "3%". ValueError where it is none, or too large."""
-    found = _NUMBER.fullmatch(text)
-    if found is None or found[2] != "%" or float(found[1]) > 100 * LARGEST["a share"]:
+    match = _NUMBER.fullmatch(text)
+    if match is None or match[2] != "%" or float(match[1]) > 100 * LARGEST["a share"]:
         raise ValueError(f"'{text:.60}' is no percentage")
-    return float(found[1])
+    return float(match[1])
 
 
 def _stored(value: object, what: str) -> float:
@@ -63,16 +63,16 @@ def _nearest_unit(unit: str, units: dict[str, Any]) -> str:
     if len(word) == 1:
         return ""  # 'm' may be a minute as well as a millisecond: a wrong guess is worse than the list
     begins = sorted((name for name in by_lower if word.startswith(name)), key=len)
-    found = begins[-1:] or get_close_matches(word, by_lower, n=1)
-    return by_lower[found[0]] if found else ""
+    nearest = begins[-1:] or get_close_matches(word, by_lower, n=1)
+    return by_lower[nearest[0]] if nearest else ""
 
 
-def _quantity(units: dict[str, Any], what: str, example: str, *, whole: bool = False) -> Any:
+def _quantity(units: dict[str, Any], what: str, example: str, *, integer: bool = False) -> Any:
     """The pieces of an annotated type: a validator that parses, and a JSON Schema that editors can check."""
 
     def parse(value: object, info: ValidationInfo) -> float | int:
         number = _stored(value, what) if is_stored(info) else parse_quantity(value, units, what)
-        return round(number) if whole else number
+        return round(number) if integer else number
 
     pattern = r"^\s*[0-9]+(\.[0-9]+)?\s*(" + "|".join(re.escape(unit) for unit in units) + r")\s*$"
     schema = {"type": "string", "pattern": pattern, "examples": [example], "description": what}
@@ -98,7 +98,7 @@ def _packet_size() -> Any:
 
 
 _DURATION = _quantity(TIME_UNITS, "a time", "10s")
-_SIZE = _quantity(SIZE_UNITS, "a size", "1GiB", whole=True)
+_SIZE = _quantity(SIZE_UNITS, "a size", "1GiB", integer=True)
 _RATE = _quantity(RATE_UNITS, "a rate", "10Mbit/s")
 _SHARE = _quantity(SHARE_UNITS, "a share", "2%")
 Duration = Annotated[float, *_DURATION]
@@ -118,11 +118,11 @@ _RANGE = re.compile(r"([0-9]{1,4})(?:-([0-9]{1,4}))?")
 
 def cpus_in(listed: str) -> list[int]:
     """The CPUs in a list: "0-1,3" is [0, 1, 3]. Raises ValueError for what is no list, or names too many CPUs."""
-    found = [_RANGE.fullmatch(part) for part in listed.split(",")]
-    ends = [(int(each[1]), int(each[2] or each[1])) for each in found if each]
+    ranges = [_RANGE.fullmatch(part) for part in listed.split(",")]
+    ends = [(int(each[1]), int(each[2] or each[1])) for each in ranges if each]
     counts = [last - first + 1 for first, last in ends]
     # summed before any range is expanded: a short text can name more numbers than fit into memory
-    if len(ends) < len(found) or min(counts) < 1 or sum(counts) > MOST_CPUS or max(ends)[1] >= MOST_CPUS:
+    if len(ends) < len(ranges) or min(counts) < 1 or sum(counts) > MOST_CPUS or max(ends)[1] >= MOST_CPUS:
         raise ValueError(f"'{listed:.60}' is not a list of CPUs: write it like 0 or 0-1 or 0,2")
     return [cpu for first, last in ends for cpu in range(first, last + 1)]
 

@@ -37,8 +37,8 @@ class DiskOptions(Options):
         return f"{self.filesystem}-{self.size >> 20}"
 
 
-def _from_name(given: Any) -> Any:
-    return {"filesystem": given} if isinstance(given, str) else given
+def _from_name(raw: Any) -> Any:
+    return {"filesystem": raw} if isinstance(raw, str) else raw
 
 
 Disk = Annotated[

@@ -53,9 +53,9 @@ class Repetitions(Options):
 
     @model_validator(mode="before")
     @classmethod
-    def _many_short_ones(cls, given: Any) -> Any:
-        short = isinstance(given, dict) and given.get("within") is not None and "max" not in given
-        return {**given, "max": MOST_BLOCKS} if short else given
+    def _many_short_ones(cls, raw: Any) -> Any:
+        short = isinstance(raw, dict) and raw.get("within") is not None and "max" not in raw
+        return {**raw, "max": MOST_BLOCKS} if short else raw
 
     @model_validator(mode="after")
     def _one_rule(self) -> "Repetitions":
@@ -66,8 +66,8 @@ class Repetitions(Options):
                 "take within or budget, not both: with within trials are made short, with budget they are not"
             )
         if (self.blocks is None) == (self.target is None):
-            told = "one of the two" if self.blocks is None else "not both"
-            raise ValueError(f"say either how many blocks (blocks: 10) or how precise (target: 2%), {told}")
+            hint = "one of the two" if self.blocks is None else "not both"
+            raise ValueError(f"say either how many blocks (blocks: 10) or how precise (target: 2%), {hint}")
         if self.min > self.max:
             raise ValueError(f"min ({self.min}) is more than max ({self.max})")
         return self
@@ -79,10 +79,10 @@ def _server_address(url: str) -> str:
         raise ValueError("an address has no spaces and only ASCII characters: http://127.0.0.1:9090")
     try:
         parts = urlsplit(url)
-        known = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+        usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
     except ValueError:  # a port that is no number, brackets that do not close
-        known = False
-    if not known:
+        usable = False
+    if not usable:
         raise ValueError("write the server's address like http://127.0.0.1:9090 (http or https)")
     if "@" in parts.netloc:
         raise ValueError("an address with a user or password is not taken: it would be kept with every run")
@@ -124,30 +124,30 @@ class Rung(NamedTuple):
     base: str | None = None
 
 
-def rungs_as_written(given: Any) -> Any:
+def rungs_as_written(raw: Any) -> Any:
     """The rungs of a ladder as it is written: ``NAME`` adds to the entry before it, ``{NAME: BASE}`` to BASE.
 
     What is no list is given back. Raises ValidationError with each entry that is neither form.
     """
-    if not isinstance(given, list | tuple):
-        return given
-    found: list[Rung] = []
+    if not isinstance(raw, list | tuple):
+        return raw
+    rungs: list[Rung] = []
     wrong: list[InitErrorDetails] = []
-    for place, entry in enumerate(given):
+    for place, entry in enumerate(raw):
         match entry:
-            case Rung() as made:
-                found.append(made)
+            case Rung() as rung:
+                rungs.append(rung)
             case str(name):
-                found.append(Rung(str(name), found[-1].name if found else None))
+                rungs.append(Rung(str(name), rungs[-1].name if rungs else None))
             case Mapping() if len(entry) == 1 and all(isinstance(each, str) for each in (*entry, *entry.values())):
                 ((name, base),) = entry.items()
-                found.append(Rung(str(name), str(base)))
+                rungs.append(Rung(str(name), str(base)))
             case _:
                 error = PydanticCustomError("value_error", "{error}", {"error": _FORM})
                 wrong.append(InitErrorDetails(type=error, loc=(place,), input=entry))
     if wrong:
         raise ValidationError.from_exception_data("ladder", wrong)
-    return tuple(found)
+    return tuple(rungs)
 
 
 def rungs_written(rungs: Sequence[Rung]) -> list[str | dict[str, str]]:

@@ -60,10 +60,10 @@ class Length:
     shortens_warm_up: bool = False
     """Whether the warm-up becomes shorter in proportion."""
 
-    def per_second(self, found: Mapping[str, float]) -> float | None:
+    def per_second(self, figures: Mapping[str, float]) -> float | None:
         """The amount per second; None where what was measured does not tell it, or it is nothing."""
         try:
-            rate = self.rate(found)
+            rate = self.rate(figures)
         except (KeyError, ZeroDivisionError):
             return None
         return rate if 0 < rate < math.inf else None
@@ -90,7 +90,7 @@ def by_seconds(shortest_s: float, measured: str, step: float = 1) -> Length:
 
     ``measured``: the metric that is above zero where a trial measured anything.
     """
-    return Length(shortest_s, "duration", lambda found: found[measured] / found[measured], step=step)
+    return Length(shortest_s, "duration", lambda figures: figures[measured] / figures[measured], step=step)
 
 
 class Workload(Plugin):

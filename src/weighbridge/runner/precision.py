@@ -13,7 +13,7 @@ from weighbridge.model.study import Arm, Cell, Repetitions, Study
 from weighbridge.runner.estimate import TimeLeft
 from weighbridge.statistics import Contender, Contrast, Cost, allotted, next_look, planned_looks, scale_of, shared
 from weighbridge.store.blocks import arm_values
-from weighbridge.store.extensions import Extension, extended, extensions
+from weighbridge.store.extensions import RunExtension, extended, extensions
 from weighbridge.store.reader import ALLOTMENTS
 from weighbridge.store.run import RunStore, Value
 
@@ -55,7 +55,7 @@ class Precision:
     repetitions: Repetitions = field(init=False)
     """Those of the study, with what was changed after the run had begun."""
     _left: set[tuple[str, Level, str]] = field(default_factory=set)
-    _changes: tuple[Extension, ...] = field(init=False)
+    _changes: tuple[RunExtension, ...] = field(init=False)
     _gate_looks: tuple[GateLook, ...] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -20,7 +20,7 @@ class LayerOptions(StorageOptions):
         return self.disk
 
 
-class Layer(Storage):
+class LayerStorage(Storage):
     """The container's whole root can then be written to, through the engine's storage driver."""
 
     kind = "layer"
@@ -38,4 +38,4 @@ class Layer(Storage):
         return nullcontext(Mount("layer", facts={"disk": str(options.disk)} if options.disk else {}))
 
 
-PLUGIN = Layer()
+PLUGIN = LayerStorage()

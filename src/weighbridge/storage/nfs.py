@@ -114,21 +114,21 @@ def services_of(run: RunContext, host: Host) -> None:
 
 def must(host: Host, what: str, *argv: str, deadline_s: float = _LONGEST_S) -> str:
     """Run a command on a host and give what it printed. Unavailable, that ``what`` cannot be had, if it fails."""
-    done = host.run(Command(argv, deadline_s))
-    if done.returncode != 0:
-        why = f"no answer within {deadline_s:g} s" if done.timed_out else done.last_words
+    completed = host.run(Command(argv, deadline_s))
+    if completed.returncode != 0:
+        why = f"no answer within {deadline_s:g} s" if completed.timed_out else completed.last_words
         raise Unavailable(f"host {host.name}: {what} cannot be had: {why}")
-    return done.text
+    return completed.text
 
 
 def take_back(run: RunContext, host: Host, what: str, *argv: str) -> None:
     """Run a command that undoes something; says so where it fails, and nothing where the host has gone."""
     try:
-        done = host.run(Command(argv, _LONGEST_S))
+        completed = host.run(Command(argv, _LONGEST_S))
     except EnvironmentLost:
         return
-    if done.returncode != 0:
-        why = "no answer" if done.timed_out else done.last_words
+    if completed.returncode != 0:
+        why = "no answer" if completed.timed_out else completed.last_words
         run.say(f"host {host.name}: {what} could not be removed: {why}")
 
 
@@ -164,8 +164,8 @@ def _server(run: RunContext, host: Host) -> Iterator[NfsServer]:
     with ExitStack() as stack:
         stack.callback(host.start(Command(("nfsdcld", "-F"))).stop)
         stack.callback(take_back, run, host, "an NFS server", "rpc.nfsd", "0")
-        asked = ("-H", host.address, "-V", "3", "-V", "4", "-V", "4.2", _THREADS)
-        must(host, "an NFS server", "sh", "-c", _START, "start", *asked)
+        arguments = ("-H", host.address, "-V", "3", "-V", "4", "-V", "4.2", _THREADS)
+        must(host, "an NFS server", "sh", "-c", _START, "start", *arguments)
         _serve(stack, host, "rpc.mountd -F", "mountd")
         yield NfsServer(run, host)
 
@@ -217,8 +217,8 @@ class NfsOptions(StorageOptions):
 
     def mount_options(self, address: str) -> str:
         """Return the options of the mount of a server with this address, as mount(2) takes them."""
-        asked = f"addr={address},rw,nfsvers={self.version},proto=tcp,{self.mount},{'hard' if self.hard else 'soft'}"
-        return f"{asked},mountproto=tcp,mountaddr={address}" if self.version == "3" else asked
+        common = f"addr={address},rw,nfsvers={self.version},proto=tcp,{self.mount},{'hard' if self.hard else 'soft'}"
+        return f"{common},mountproto=tcp,mountaddr={address}" if self.version == "3" else common
 
 
 class Nfs(Storage):
@@ -245,7 +245,7 @@ class Nfs(Storage):
         at = request.server or host
         services_of(run, host)
         server = server_of(run, at)
-        asked = options.mount_options(at.address)
+        mount_options = options.mount_options(at.address)
         with ExitStack() as stack:
             export = stack.enter_context(server.export(request.name, host.address, options.export))
             facts = {"export": export.line, "versions of the server": server.versions}
@@ -253,12 +253,12 @@ class Nfs(Storage):
             filesystem, cached_by = "nfs" if options.version == "3" else "nfs4", f"the NFS server on host {at.name}"
             folder = str(stack.enter_context(host.data_folder(run, f"{request.name}-mount")))
             stack.callback(unmount, run, host, export.path)
-            mount_checked(host, export, asked, folder, options)
+            mount_checked(host, export, mount_options, folder, options)
             if request.volumes is None:
                 yield Mount("folder", folder, servers, facts, filesystem, cached_by, options.in_force)
                 return
             unmount(run, host, export.path)  # the engine mounts it itself, with the same options
-            driver = {"type": "nfs", "o": asked, "device": f":{export.path}"}
+            driver = {"type": "nfs", "o": mount_options, "device": f":{export.path}"}
             with request.volumes.volume(request.name, driver) as volume:
                 try:
                     yield Mount("volume", volume, servers, facts, filesystem, cached_by, options.in_force)
@@ -266,9 +266,9 @@ class Nfs(Storage):
                     unmount(run, host, export.path)
 
 
-def mount_checked(host: Host, export: Export, asked: str, folder: str, options: NfsOptions) -> None:
+def mount_checked(host: Host, export: Export, mount_options: str, folder: str, options: NfsOptions) -> None:
     """Mount an export at a folder. Unavailable where that, or what it asks for, is refused, or it is not writable."""
-    must(host, "an NFS mount", "mount", "-i", "-t", "nfs", "-o", asked, f":{export.path}", folder)
+    must(host, "an NFS mount", "mount", "-i", "-t", "nfs", "-o", mount_options, f":{export.path}", folder)
     in_force = _mounted(host, folder)
     if lacking := sorted(options.in_force - in_force):
         raise Unavailable(

@@ -48,12 +48,12 @@ def require_same_study(store: RunStore, study: StoredStudy) -> None:
 def _keys(store: RunStore) -> dict[str, Any]:
     """What the run's keys say of its study file, in the form of the stored study."""
     info = store.info()
-    said: dict[str, Any] = {key: info[key] for key in ("study", "question", "baseline") if key in info}
+    keys: dict[str, Any] = {key: info[key] for key in ("study", "question", "baseline") if key in info}
     try:
-        said |= {key: json.loads(info[key]) for key in ("seed", "equivalence") if key in info}
+        keys |= {key: json.loads(info[key]) for key in ("seed", "equivalence") if key in info}
     except ValueError:
         raise _damaged(store, "its seed or equivalence is no number") from None
-    return said | {"repetitions": json.loads(info.get("repetitions", "{}")), "ladder": rungs_written(store.ladder())}
+    return keys | {"repetitions": json.loads(info.get("repetitions", "{}")), "ladder": rungs_written(store.ladder())}
 
 
 def _contradiction(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> str | None:

@@ -17,7 +17,7 @@ _Count = Annotated[int, Field(ge=0, le=10**6, strict=True)]
 
 
 @dataclass(frozen=True, slots=True)
-class Extension:
+class RunExtension:
     """One change. ``planned`` blocks became ``blocks``, when ``after`` blocks had finished trials.
 
     ``planned`` of an adaptive run is where it stood. ``at`` is in seconds since the epoch.
@@ -34,10 +34,10 @@ class Extension:
         return self.after > 0
 
 
-_EXTENSIONS = TypeAdapter(tuple[Extension, ...])
+_EXTENSIONS = TypeAdapter(tuple[RunExtension, ...])
 
 
-def extensions(info: Mapping[str, str]) -> tuple[Extension, ...]:
+def extensions(info: Mapping[str, str]) -> tuple[RunExtension, ...]:
     """The changes of a run, the first one first, from its keys (``RunStore.info``). RunDirectoryError: unreadable."""
     try:
         return _EXTENSIONS.validate_json(info.get(_KEY, "[]"))
@@ -45,7 +45,7 @@ def extensions(info: Mapping[str, str]) -> tuple[Extension, ...]:
         raise RunDirectoryError("the run is damaged: what changed its number of blocks cannot be read") from None
 
 
-def extended(repetitions: Repetitions, changes: tuple[Extension, ...]) -> Repetitions:
+def extended(repetitions: Repetitions, changes: tuple[RunExtension, ...]) -> Repetitions:
     """The repetitions after the changes. An adaptive run keeps its target, without its budget of time."""
     if not changes:
         return repetitions
@@ -65,10 +65,12 @@ def extend(store: RunStore, repetitions: Repetitions, blocks: int) -> None:
     """
     before = extensions(store.info())
     now = extended(repetitions, before)
-    done = max((trial.block for trial in store.finished()), default=0)
-    planned = now.blocks or done
-    if blocks < done:
-        raise RunDirectoryError(f"{store.directory} already has {done} blocks: --blocks takes {done} or more")
+    finished_blocks = max((trial.block for trial in store.finished()), default=0)
+    planned = now.blocks or finished_blocks
+    if blocks < finished_blocks:
+        raise RunDirectoryError(
+            f"{store.directory} already has {finished_blocks} blocks: --blocks takes {finished_blocks} or more"
+        )
     if blocks != planned:
-        change = Extension(planned, blocks, done, time.time())
+        change = RunExtension(planned, blocks, finished_blocks, time.time())
         store.set_info(_KEY, json.dumps([asdict(each) for each in (*before, change)]))

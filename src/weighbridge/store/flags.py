@@ -86,8 +86,8 @@ def _is_number(value: object) -> bool:
 def flag_of_sentence(sentence: str) -> Flag:
     """The flag that a sentence of an older run was; one that is not known is kept as it is."""
     host = _HOST.fullmatch(sentence)
-    for pattern, made in _SENTENCES:
+    for pattern, flag_of in _SENTENCES:
         if match := re.fullmatch(pattern, host[2] if host else sentence, re.DOTALL):
-            flag = made(match)
+            flag = flag_of(match)
             return Flag(flag.code, host[1], flag.figures, flag.text) if host else flag
     return Flag(FlagCode.OTHER, text=sentence)

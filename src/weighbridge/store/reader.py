@@ -62,18 +62,18 @@ class RunReader:
     def __init__(self, directory: Path, file: sqlite3.Connection) -> None:
         self.directory = directory
         self._db = file
-        self._known: dict[str, tuple[int, list[Any]]] = {}
+        self._cache: dict[str, tuple[int, list[Any]]] = {}
 
     # -- the run as a whole ------------------------------------------------------------------------
 
     def info(self) -> dict[str, str]:
         """The run's keys: study, question, study_text, baseline, seed, run_id, created (epoch seconds), ..."""
-        found = dict(self._read(reading.KEYS, "the run's keys", "SELECT key, value FROM run"))
+        keys = dict(self._read(reading.KEYS, "the run's keys", "SELECT key, value FROM run"))
         for key, kind in reading.KEY_TYPES.items():
             with reading.checked(self.directory, f"the run's {key}"):
-                if key in found:
-                    kind.validate_python(found[key])
-        return found
+                if key in keys:
+                    kind.validate_python(keys[key])
+        return keys
 
     def study(self) -> StoredStudy | None:
         """The study as it was checked when the run began; None of a run from before version 5."""
@@ -210,7 +210,7 @@ class RunReader:
     def series(self, trial: int | None = None) -> list[tuple[int, Series]]:
         """Every series of readings with its trial's id, or those of one trial only."""
         if trial is None:
-            return [(number, each) for number, found in self.series_by_trial().items() for each in found]
+            return [(number, each) for number, of_trial in self.series_by_trial().items() for each in of_trial]
         return [(trial, each) for each in self._series("WHERE trial = ? ORDER BY rowid", trial).get(trial, ())]
 
     def series_by_trial(self) -> Mapping[int, Sequence[Series]]:
@@ -220,16 +220,18 @@ class RunReader:
     def _series(self, which: str, *values: object) -> dict[int, list[Series]]:
         query = f"SELECT trial, place, name, at_s, vals FROM series {which}"  # noqa: S608 - our own words
         lasted = {trial.id: trial.duration_s for trial in self.trials()}
-        found: dict[int, list[Series]] = {}
+        by_trial: dict[int, list[Series]] = {}
         for number, place, name, at_s, read in self._read(reading.SERIES, "series", query, values):
             if len(at_s) != len(read):
-                told = f"{self.directory} is damaged: trial {number}: {place} {name} has no value for each time"
-                raise RunDirectoryError(told)
+                problem = f"{self.directory} is damaged: trial {number}: {place} {name} has no value for each time"
+                raise RunDirectoryError(problem)
             if not reading.are_times(at_s, lasted.get(number, -math.inf)):
-                told = f"{self.directory} is damaged: trial {number}: the times of {place} {name} are not within it"
-                raise RunDirectoryError(told)
-            found.setdefault(number, []).append(Series(place, name, at_s, read))
-        return found
+                problem = (
+                    f"{self.directory} is damaged: trial {number}: the times of {place} {name} are not within it"
+                )
+                raise RunDirectoryError(problem)
+            by_trial.setdefault(number, []).append(Series(place, name, at_s, read))
+        return by_trial
 
     def histograms(self) -> list[tuple[int, str, str]]:
         """Every latency histogram of a trial that ended well: trial, metric, encoded."""
@@ -242,21 +244,21 @@ class RunReader:
     def _rows(
         self,
         kind: TypeAdapter[list[Row]],
-        made: Callable[..., Stored],
+        row_type: Callable[..., Stored],
         what: str,
         of: str,
     ) -> list[Stored]:
-        columns = ", ".join(made._fields)  # type: ignore[attr-defined]  # of a NamedTuple
+        columns = ", ".join(row_type._fields)  # type: ignore[attr-defined]  # of a NamedTuple
         rows = self._read(kind, what, f"SELECT {columns} FROM {of}")  # noqa: S608 - our own names
-        return [made(*row) for row in rows]
+        return [row_type(*row) for row in rows]
 
     def _once(self, name: str, read: Callable[[], list[Stored]]) -> list[Stored]:
         """What was read before, as long as nothing has been written since."""
         changes = self._db.total_changes
-        known = self._known.get(name)
-        if known is None or known[0] != changes:
-            known = self._known[name] = changes, read()
-        return cast(list[Stored], known[1])
+        cached = self._cache.get(name)
+        if cached is None or cached[0] != changes:
+            cached = self._cache[name] = changes, read()
+        return cast(list[Stored], cached[1])
 
     def _read(
         self, kind: TypeAdapter[list[Row]], what: str, query: str, values: tuple[object, ...] = ()

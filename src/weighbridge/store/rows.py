@@ -39,8 +39,8 @@ class StoredTrial(NamedTuple):
     @property
     def window(self) -> tuple[float, float] | None:
         """The time in which the measured program ran, in seconds of the trial."""
-        begun = self.measured_from_s
-        return None if begun is None else (begun, begun + self.measured_s)
+        start = self.measured_from_s
+        return None if start is None else (start, start + self.measured_s)
 
 
 class StoredProcess(NamedTuple):
@@ -88,11 +88,11 @@ def ladder_text(ladder: Sequence[Rung]) -> str:
 
 def rungs_of(text: str) -> tuple[Rung, ...]:
     """The ladder that is kept as ``text``. Older runs kept names alone, each of which adds to the one before it."""
-    found: list[Rung] = []
+    rungs: list[Rung] = []
     for entry in json.loads(text):
-        before = found[-1].name if found else None
-        found.append(Rung(entry, before) if isinstance(entry, str) else Rung(*entry))
-    return tuple(found)
+        before = rungs[-1].name if rungs else None
+        rungs.append(Rung(entry, before) if isinstance(entry, str) else Rung(*entry))
+    return tuple(rungs)
 
 
 def arm_row(position: int, arm: Arm) -> Sequence[object]:

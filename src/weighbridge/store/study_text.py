@@ -12,13 +12,13 @@ def file_of_text(text: str) -> StoredFile:
     from ruamel.yaml import YAML
 
     try:
-        found = YAML(typ="safe").load(text)
+        document = YAML(typ="safe").load(text)
     except Exception:  # the parser itself stumbles over some texts: assertions, attributes, recursion
-        found = None
+        document = None
     parts: dict[str, Any] = {}
     for key in StoredFile.model_fields:
         try:
-            parts[key] = getattr(StoredFile.model_validate({key: found[key]}), key)
+            parts[key] = getattr(StoredFile.model_validate({key: document[key]}), key)
         except (ValidationError, KeyError, TypeError):
             continue
     return StoredFile(**parts)

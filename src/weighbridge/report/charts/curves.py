@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from weighbridge.analysis.curves import EnvironmentCurve, LoadSweep, MetricCurve, Peak
+from weighbridge.analysis.curves import CurvePeak, EnvironmentCurve, LoadSweep, MetricCurve
 from weighbridge.analysis.results import Analysis
 from weighbridge.report.anchors import trials_id
 from weighbridge.report.charts.base import (
@@ -186,7 +186,7 @@ def _rows(
     return found
 
 
-def _doubt(sweep: LoadSweep, environment: str, peak: Peak | None) -> str:
+def _doubt(sweep: LoadSweep, environment: str, peak: CurvePeak | None) -> str:
     return peak_doubt(sweep.load, peak, next_broke(sweep, environment, peak)) if peak else ""
 
 

@@ -8,7 +8,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from weighbridge.analysis.results import Analysis, Ladder, Step
+from weighbridge.analysis.results import Analysis, Ladder, LadderStep
 from weighbridge.report.charts.base import (
     BASELINE,
     Canvas,
@@ -32,7 +32,7 @@ FEW = {"different": 0.85, "equivalent": 0.45, "inconclusive": 0.45, "hidden": 0.
 """How strongly a bar is filled: only what is proven stands out."""
 
 
-def _drawn(ladder: Ladder) -> tuple[str, list[tuple[Step, float]]]:
+def _drawn(ladder: Ladder) -> tuple[str, list[tuple[LadderStep, float]]]:
     """The scale of the chart and the steps that can be drawn on it, with where each starts."""
     costs = [step.row.cost for step in ladder.steps if step.row.cost is not None and not step.row.few]
     scale = "ratio" if any(cost.scale == "ratio" for cost in costs) else "difference"
@@ -99,7 +99,7 @@ def _labels(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
     return found
 
 
-def _row(analysis: Analysis, ladder: Ladder, step: Step, start: float, by: float) -> dict[str, Any]:
+def _row(analysis: Analysis, ladder: Ladder, step: LadderStep, start: float, by: float) -> dict[str, Any]:
     report, cost = ladder.report, step.row.cost
     if cost is None:
         raise ValueError("A step without a cost cannot be drawn.")

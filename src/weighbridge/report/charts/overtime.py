@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from weighbridge.analysis.metered import KINDS
-from weighbridge.analysis.overtime import Picture, Span, StepCurve, TimelinePanel
+from weighbridge.analysis.overtime import Picture, StepCurve, TimelinePanel, TrialSpan
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.use_by_level import generator_limited
 from weighbridge.model.trial import PROMETHEUS
@@ -73,7 +73,7 @@ def _columns(panels: Sequence[TimelinePanel]) -> list[dict[str, str]]:
 class _Tables:
     """What was read, a row for each trial and its moments: most quantities of a trial were read at the same ones."""
 
-    def __init__(self, spans: Sequence[Span]) -> None:
+    def __init__(self, spans: Sequence[TrialSpan]) -> None:
         self._spans = spans
         self._rows: dict[tuple[int, tuple[float, ...]], dict[str, Any]] = {}
 
@@ -89,7 +89,7 @@ class _Tables:
         return list(self._rows.values())
 
 
-def _span_row(span: Span) -> dict[str, Any]:
+def _span_row(span: TrialSpan) -> dict[str, Any]:
     trial = span.trial
     state = "no value" if not trial.ok else "generator" if generator_limited(trial) else ""
     return {
@@ -99,7 +99,7 @@ def _span_row(span: Span) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def _bounds(spans: Sequence[Span]) -> list[dict[str, Any]]:
+def _bounds(spans: Sequence[TrialSpan]) -> list[dict[str, Any]]:
     """Where another level begins, and where time was cut out."""
     return [
         {"a": after.start, "c": int(after.cut)}
@@ -113,7 +113,7 @@ def _x(picture: Picture, **axis: Any) -> dict[str, Any]:
     return {"type": "quantitative", "title": None, "scale": scale, "axis": {"grid": False, **axis} if axis else None}
 
 
-def _levels(spans: Sequence[Span]) -> list[tuple[float, str]]:
+def _levels(spans: Sequence[TrialSpan]) -> list[tuple[float, str]]:
     """The middle of what ran of a level without another one between, and the level."""
     found: list[tuple[float, float, str]] = []
     for span in spans:

@@ -6,7 +6,7 @@ from typing import Any
 from weighbridge.analysis.metered import Key
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.usage import UsagePanel
-from weighbridge.analysis.use_by_level import ByLevel, Use, UseRow, unit_of
+from weighbridge.analysis.use_by_level import ByLevel, MedianUse, UseRow, unit_of
 from weighbridge.report.charts.base import SECONDS, Chart, colour_of, colours, quantitative, short
 from weighbridge.report.text.formatting import readable_unit
 
@@ -88,7 +88,7 @@ def use_against_level(analysis: Analysis, use: ByLevel, key: Key) -> Chart:
     }, LEVEL_PX)  # fmt: skip
 
 
-def _line(name: str, rows: Sequence[tuple[UseRow, Use]], factor: float) -> dict[str, Any]:
+def _line(name: str, rows: Sequence[tuple[UseRow, MedianUse]], factor: float) -> dict[str, Any]:
     """One environment's levels, medians and limits."""
     return {
         "e": name,

@@ -53,7 +53,7 @@ def curves_json(analysis: Analysis) -> list[CurveRow]:
 
 
 def _curve(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, curve: EnvironmentCurve) -> CurveRow:
-    whole = next((each for each in metric.whole if each.environment == curve.environment), None)
+    whole = next((each for each in metric.whole_costs if each.environment == curve.environment), None)
     errors, peak = sweep.errors.get(curve.environment), curve.peak
     found: Peak | None = None
     if peak is not None:
@@ -127,7 +127,7 @@ def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
         "noise_low": noise["noise_low"],
         "noise_high": noise["noise_high"],
         "trusted": analysis.trust.trusted,
-        "sessions": [_session(analysis, number) for number in range(len(analysis.sessions.found))],
+        "sessions": [_session(analysis, number) for number in range(len(analysis.sessions.sessions))],
         "mixed_blocks": list(analysis.sessions.mixed),
         "environments": {name: within_json(analysis, name) for name in analysis.environments},
         "costs": [cost_json(analysis, report, row) for report in analysis.metrics for row in report.comparisons],
@@ -229,7 +229,7 @@ def _session(analysis: Analysis, number: int) -> SessionRow:
     found = analysis.sessions
     facts = {": ".join([*filter(None, [", ".join(each.environments)]), each.fact]): each.values[number]
              for each in found.differences}  # fmt: skip
-    session = found.found[number]
+    session = found.sessions[number]
     return {"started": utc(session.started_at), "blocks": list(session.blocks), "facts": facts}
 
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, replace
 from textwrap import shorten
 
 from weighbridge.analysis.curves import CurvePoint, EnvironmentCurve, LoadSweep, MetricCurve, SweptLevel
-from weighbridge.analysis.overload import Broke
+from weighbridge.analysis.overload import Breakage
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.model.text import printable
 from weighbridge.report import charts
@@ -95,7 +95,7 @@ def curve_sections(analysis: Analysis, page: PageCharts) -> list[CurveSection]:
                 durability=sweep_durability(analysis, sweep),
                 first=articles[0] if articles else _empty(analysis, sweep),
                 more=articles[1:],
-                peak_costs=any(each.peak_cost for metric in sweep.metrics for each in metric.whole),
+                peak_costs=any(each.peak_cost for metric in sweep.metrics for each in metric.whole_costs),
                 nothing=", ".join(curve_label(sweep, each) for each in sweep.metrics if each.nothing),
             )
         )
@@ -165,7 +165,7 @@ def _cost(
     return _linked(analysis, level, name, cell)
 
 
-def _noted(text: str, broke: Broke | None, *, beside: bool) -> CurveCell:
+def _noted(text: str, broke: Breakage | None, *, beside: bool) -> CurveCell:
     """A cell with why it broke below it: with how often, where that is `beside` a value."""
     if broke is None:
         return CurveCell(text)
@@ -179,7 +179,7 @@ def _linked(analysis: Analysis, level: SweptLevel, name: str, cell: CurveCell) -
     return replace(cell, link=trials_id(analysis, level.label, name) if tried else "")
 
 
-def _broke(sweep: LoadSweep, name: str, level: SweptLevel) -> Broke | None:
+def _broke(sweep: LoadSweep, name: str, level: SweptLevel) -> Breakage | None:
     return next((each for at, each in sweep.broke.get(name, ()) if at == level), None)
 
 
@@ -226,12 +226,12 @@ def _peaks(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, arms: list
 
 def _whole(sweep: LoadSweep, metric: MetricCurve, arms: list[str]) -> list[CurveRow]:
     """The costs over the whole curve."""
-    whole = {each.environment: each for each in metric.whole}
+    whole = {each.environment: each for each in metric.whole_costs}
     found = []
-    if any(each.peak_cost for each in metric.whole):
+    if any(each.peak_cost for each in metric.whole_costs):
         cells = [_ratio(whole[name].peak_cost if name in whole else None) for name in arms]
         found.append(CurveRow("cost of the peak (each at its own level)", [CurveCell(""), *cells]))
-    if any(each.mean for each in metric.whole):
+    if any(each.mean for each in metric.whole_costs):
         cells = []
         for name in arms:
             each = whole.get(name)

@@ -7,8 +7,8 @@ from weighbridge.analysis.latency import PERCENTS, Latency, LatencyReport
 from weighbridge.analysis.metered import PLACES
 from weighbridge.analysis.overload import reason
 from weighbridge.analysis.program_use import GUEST_CPU, GUEST_STEAL, SITE_CPU, UNITS, ProgramUse
-from weighbridge.analysis.results import Analysis, Comparison, MetricReport, Step
-from weighbridge.analysis.usage import Usage
+from weighbridge.analysis.results import Analysis, Comparison, LadderStep, MetricReport
+from weighbridge.analysis.usage import UsagePanels
 from weighbridge.model.flag import FlagKind
 from weighbridge.report import charts
 from weighbridge.report.anchors import levels_id, metric_id, trials_id, workload_id
@@ -43,11 +43,11 @@ class CostRow:
     arithmetic: str
     slow: str
     p: str
-    step: Step | None = None
+    step: LadderStep | None = None
     """Of the ladder."""
 
 
-def _row(analysis: Analysis, report: MetricReport, row: Comparison, step: Step | None = None) -> CostRow:
+def _row(analysis: Analysis, report: MetricReport, row: Comparison, step: LadderStep | None = None) -> CostRow:
     tried = any(t.environment == row.environment for t in analysis.trials_of.get(report.label, ()))
     shown, by = value_unit(report), difference_unit_of(report.comparisons, report.unit)
     values = analysis.block_values(report, row.environment) if row.few else ()
@@ -197,7 +197,7 @@ class UsageCharts:
     idle: str
 
 
-def _usage(analysis: Analysis, page: PageCharts, used: Usage | None) -> UsageCharts:
+def _usage(analysis: Analysis, page: PageCharts, used: UsagePanels | None) -> UsageCharts:
     places: dict[str, list[tuple[str, ChartPlace]]] = {}
     for panel in used.panels if used else ():
         places.setdefault(panel.place, []).append((panel.what, page.place(charts.small_multiple(analysis, panel))))
@@ -263,7 +263,7 @@ class WorkloadSection:
 def workload_sections(
     analysis: Analysis,
     page: PageCharts,
-    used: Mapping[str, Usage],
+    used: Mapping[str, UsagePanels],
     programs: Mapping[str, Sequence[ProgramUse]],
     kinds: Collection[FlagKind] = (),
     *,

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from weighbridge.analysis.metered import HOST, QUANTITIES, Key
 from weighbridge.analysis.overtime import Picture, pictures
 from weighbridge.analysis.results import Analysis
-from weighbridge.analysis.use_by_level import ByLevel, Use, UseRow, by_level, never, unit_of
+from weighbridge.analysis.use_by_level import ByLevel, MedianUse, UseRow, by_level, never, unit_of
 from weighbridge.report.anchors import trials_id
 from weighbridge.report.charts.overtime import KIND_COLOURS, of_prometheus, over_time
 from weighbridge.report.charts.usage import use_against_level
@@ -125,7 +125,7 @@ def _table(analysis: Analysis, use: ByLevel) -> UseTable:
     )
 
 
-def _median(use: Mapping[Key, Use], key: Key) -> str:
+def _median(use: Mapping[Key, MedianUse], key: Key) -> str:
     if key not in use:
         return "–"
     value, unit = use[key].middle, unit_of(key)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from weighbridge.analysis.conditions import READABLE, Durabilities
 from weighbridge.analysis.curves import LoadSweep
 from weighbridge.analysis.results import Analysis
-from weighbridge.analysis.sessions import Session, SessionDifference
+from weighbridge.analysis.sessions import RunSession, SessionDifference
 from weighbridge.model.decisions import length_text
 from weighbridge.model.power_cut import PowerCut, Promise, Verdict
 from weighbridge.model.study import nearest_base
@@ -119,12 +119,13 @@ def sweep_durability(analysis: Analysis, sweep: LoadSweep) -> str:
 def session_lines(analysis: Analysis) -> list[str]:
     """Return which blocks come from which session, which mix two, and what differs; none of a single session."""
     found = analysis.sessions
-    if len(found.found) < 2:
+    if len(found.sessions) < 2:
         return []
     told = ", ".join(
-        f"{_blocks(each.blocks)} in session {number} ({started(each)})" for number, each in enumerate(found.found, 1)
+        f"{_blocks(each.blocks)} in session {number} ({started(each)})"
+        for number, each in enumerate(found.sessions, 1)
     )
-    lines = [f"measured in {len(found.found)} sessions, between which this machine may have changed: {told}"]
+    lines = [f"measured in {len(found.sessions)} sessions, between which this machine may have changed: {told}"]
     if found.mixed:
         one = len(found.mixed) == 1
         lines.append(
@@ -134,7 +135,7 @@ def session_lines(analysis: Analysis) -> list[str]:
     return [*lines, *map(_difference, found.differences)]
 
 
-def started(session: Session) -> str:
+def started(session: RunSession) -> str:
     """Return when a session began: ``2026-11-22 20:01 UTC``."""
     return date_words(session.started_at)
 

@@ -4,15 +4,15 @@ from collections.abc import Sequence
 from textwrap import shorten
 
 from weighbridge.analysis.curves import (
+    CurvePeak,
     EnvironmentCurve,
     ErrorsFrom,
     LoadSweep,
     MetricCurve,
-    Peak,
     SweptLevel,
     WholeCost,
 )
-from weighbridge.analysis.overload import Broke, without_figures
+from weighbridge.analysis.overload import Breakage, without_figures
 from weighbridge.analysis.results import Analysis
 from weighbridge.model.level import Level
 from weighbridge.report.text.formatting import SPACE, cost_of, quantity
@@ -49,7 +49,7 @@ def _bare(text: str) -> bool:
     return text.replace(".", "", 1).isdigit()
 
 
-def broke_words(load: str, broke: Sequence[tuple[SweptLevel, Broke]], where: str = "") -> str:
+def broke_words(load: str, broke: Sequence[tuple[SweptLevel, Breakage]], where: str = "") -> str:
     """``broke at 2 000 threads: too many connections (10 of 10 trials)``; of several levels, one after the other."""
     begin = f"broke in {where} at" if where else "broke at"
     if len(broke) == 1:
@@ -66,11 +66,11 @@ def _listed(items: Sequence[str]) -> str:
     return items[0] if len(items) == 1 else f"{', '.join(items[:-1])} and {items[-1]}"
 
 
-def _why(broke: Broke) -> str:
+def _why(broke: Breakage) -> str:
     return shorten(broke.reason, LONGEST, placeholder=" …")
 
 
-def _count(broke: Broke) -> str:
+def _count(broke: Breakage) -> str:
     return f"{broke.trials} of {broke.of} trials"
 
 
@@ -90,18 +90,18 @@ def broke_sentences(analysis: Analysis) -> list[str]:
     return [f"{', '.join(names)} {text}" for text, names in found.items()]
 
 
-def peak_words(load: str, peak: Peak, unit: str) -> str:
+def peak_words(load: str, peak: CurvePeak, unit: str) -> str:
     """``61 500 requests/s at 400 connections``."""
     return f"{quantity(peak.value, unit)} at {level_words(load, peak.level)}"
 
 
-def next_broke(sweep: LoadSweep, environment: str, peak: Peak) -> Broke | None:
+def next_broke(sweep: LoadSweep, environment: str, peak: CurvePeak) -> Breakage | None:
     """How an environment broke at the level next above its peak; None where it did not, or there is none."""
     above = next((level for level in sweep.levels if level.load > peak.level.load), None)
     return next((each for level, each in sweep.broke.get(environment, ()) if level == above), None)
 
 
-def peak_doubt(load: str, peak: Peak, above: Broke | None = None) -> str:
+def peak_doubt(load: str, peak: CurvePeak, above: Breakage | None = None) -> str:
     """How sure a peak is: ``highest in 7 of 10 blocks, else at 200 or 800 connections; ...``.
 
     `above`: how it broke at the next level (`next_broke`).
@@ -147,7 +147,7 @@ def curve_sentences(sweep: LoadSweep, baseline: str) -> list[str]:
     """A sentence for each environment: its peak and what that costs, where errors begin, where it broke."""
     metric, found = sweep.throughput, []
     curves: dict[str, EnvironmentCurve] = {each.environment: each for each in metric.curves} if metric else {}
-    whole = {each.environment: each for each in metric.whole} if metric else {}
+    whole = {each.environment: each for each in metric.whole_costs} if metric else {}
     for name in dict.fromkeys([*curves, *sweep.errors, *sweep.broke]):
         parts, peak = [], curves[name].peak if name in curves else None
         if metric is not None and peak is not None:

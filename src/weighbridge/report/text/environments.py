@@ -49,7 +49,7 @@ def displayed(analysis: Analysis) -> Analysis:
     names = {name: environment_name(name, each) for name, each in analysis.isolation.items()}
     if not names:
         return analysis
-    known = {(names.get(name, name), client): path for (name, client), path in analysis.paths.known.items()}
+    known = {(names.get(name, name), client): path for (name, client), path in analysis.paths.by_environment.items()}
     found: Analysis = renamed(replace(analysis, context=None), names)
     return replace(
         found,
@@ -57,7 +57,7 @@ def displayed(analysis: Analysis) -> Analysis:
         bottlenecks=_by_cell(analysis.bottlenecks, names),
         durability={label: {kind: _all(arms, names) for kind, arms in kinds.items()}
                     for label, kinds in analysis.durability.items()},
-        paths=replace(analysis.paths, known=known),
+        paths=replace(analysis.paths, by_environment=known),
         rungs=tuple(Rung(names.get(name, name), base and names.get(base, base)) for name, base in analysis.rungs),
         isolation={},  # it is in the names now
     )  # fmt: skip

@@ -2,8 +2,8 @@
 
 from collections.abc import Mapping, Sequence
 
-from weighbridge.analysis.plan import KIND, Change
-from weighbridge.analysis.results import Analysis, MetricReport, Step
+from weighbridge.analysis.plan import KIND, StepChange
+from weighbridge.analysis.results import Analysis, LadderStep, MetricReport
 from weighbridge.report.text.summary import sentence, swept
 
 LADDER_INTRODUCTION = (
@@ -15,7 +15,7 @@ MOST_SENTENCES = 40
 """Steps of which every one is told in a sentence."""
 
 
-def change_text(changes: Sequence[Change], between: str = ": ") -> str:
+def change_text(changes: Sequence[StepChange], between: str = ": ") -> str:
     """Return what changes from one environment to another: ``network: bridge → macvlan``, ``native → docker``."""
     return ", ".join(
         f"{'' if each.setting == KIND else each.setting.replace('_', ' ') + between}"
@@ -32,7 +32,7 @@ def _setting(value: object) -> str:
     return {True: "yes", False: "no"}[value] if isinstance(value, bool) else str(value)
 
 
-def step_sentence(number: int, report: MetricReport, step: Step) -> str:
+def step_sentence(number: int, report: MetricReport, step: LadderStep) -> str:
     """Give one step as a sentence: what changes, its cost with interval against what it adds to, verdict."""
     words = sentence(report, step.row, step.previous)
     if not step.changes:

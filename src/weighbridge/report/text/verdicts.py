@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from weighbridge.analysis.bottleneck import Bottleneck
-from weighbridge.analysis.overload import Broke
+from weighbridge.analysis.overload import Breakage
 from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.model.flag import FlagCode
 from weighbridge.report.text.formatting import (
@@ -72,7 +72,7 @@ def bottleneck_words(limit: Bottleneck) -> str:
     return f"both limited{mostly} by {LIMITS[limit.code]} ({plain(100 * limit.share, 2)}{SPACE}% of {what})"
 
 
-def broke_count(broke: Broke) -> str:
+def broke_count(broke: Breakage) -> str:
     """Return how many trials broke: ``broke 3 of 10``."""
     return f"broke {broke.trials} of {broke.of}"
 
