@@ -11,7 +11,7 @@ from report.test_html import check_links, page_of
 from report.test_terminal import shown
 from report.vega_lite import definition_of
 from weighbridge.analysis.analyse import analyse
-from weighbridge.analysis.comparisons import contrast_cost, grouped
+from weighbridge.analysis.comparisons import contrast_cost, values_by_metric
 from weighbridge.analysis.plan import StepChange, changes, differing, plan_of
 from weighbridge.model.measurement import Outcome
 from weighbridge.report import charts
@@ -30,7 +30,7 @@ def values(run):
         store = run(
             costs=MECHANISMS, workloads=[Workload("tcp", [(REQUESTS, 1000, 0.01)])], **{"blocks": 14, **recipe}
         )
-        (values,) = [each for key, each in grouped(store.values()).items() if key[2] == REQUESTS.name]
+        (values,) = [each for key, each in values_by_metric(store.values()).items() if key[2] == REQUESTS.name]
         return values, plan_of(store), analyse(store)
 
     return made

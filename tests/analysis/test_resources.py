@@ -7,7 +7,7 @@ from report.test_html import HOSTILE, check_links, page_of
 from report.test_terminal import shown
 from report.vega_lite import definition_of
 from weighbridge.analysis.analyse import analyse
-from weighbridge.analysis.comparisons import comparison, grouped
+from weighbridge.analysis.comparisons import comparison, values_by_metric
 from weighbridge.analysis.judgement import Family, family_of
 from weighbridge.analysis.latency import PERCENTS
 from weighbridge.analysis.plan import plan_of
@@ -51,7 +51,7 @@ def test_headlines_further_metrics_and_resource_use_are_families_of_their_own(ru
     many = [(Metric(f"cpu_client_per_{n}", "s", "lower"), 1.0, 0.02) for n in range(20)]
     both = [Workload("w", [*noisy, *further, *many]), Workload("v", [*noisy, *further])]
     store = run(costs={"a": 1.02, "b": 1.0}, workloads=both)
-    values, plan, analysis = grouped(store.values()), plan_of(store), analyse(store)
+    values, plan, analysis = values_by_metric(store.values()), plan_of(store), analyse(store)
     for family, size in {Family.HEADLINES: 4, Family.FURTHER: 20, Family.RESOURCE_USE: 40}.items():
         reports = [each for each in analysis.metrics if family_of(each) is family]
         keys = [(each.workload, each.level, each.metric) for each in reports]

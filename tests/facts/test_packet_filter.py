@@ -11,7 +11,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weighbridge.facts.packet_filter import count_nftables, crossed, parse
+from weighbridge.facts.packet_filter import count_nftables, crossed_rules, parse
 
 DATA = Path(__file__).parent / "data"
 
@@ -22,10 +22,10 @@ def text(name: str) -> str:
 
 def test_rules_whose_counters_rose_were_crossed():
     before, after = (parse(text(f"iptables-save-{when}.txt"), None) for when in ("before", "after"))
-    assert crossed(before, after) == [("filter INPUT", True), ("nat OUTPUT", True)]
-    assert crossed(after, after) == []
-    assert crossed(before, None) is None
-    assert crossed(parse("", None), parse("", None)) == []
+    assert crossed_rules(before, after) == [("filter INPUT", True), ("nat OUTPUT", True)]
+    assert crossed_rules(after, after) == []
+    assert crossed_rules(before, None) is None
+    assert crossed_rules(parse("", None), parse("", None)) == []
     assert parse(None, None) is None
 
 
@@ -33,7 +33,7 @@ def test_rules_of_nftables_are_seen_beside_those_of_iptables():
     before, after = (
         parse(text(f"iptables-save-beside-nft-{when}.txt"), text(f"nft-{when}.json")) for when in ("before", "after")
     )
-    assert crossed(before, after) == [
+    assert crossed_rules(before, after) == [
         ("filter INPUT", False),
         ("filter INPUT", True),
         ("nat OUTPUT", True),
@@ -47,7 +47,7 @@ def test_rules_of_nftables_are_seen_beside_those_of_iptables():
 
 def test_without_iptables_its_tables_are_read_from_nftables():
     before, after = (parse(None, text(f"nft-{when}.json")) for when in ("before", "after"))
-    met = crossed(before, after)
+    met = crossed_rules(before, after)
     assert met is not None
     assert met.count(("filter INPUT", True)) == 2
     assert after is not None
@@ -57,7 +57,7 @@ def test_without_iptables_its_tables_are_read_from_nftables():
 def test_legacy_tables_are_none_of_nftables():
     saved = text("iptables-save-beside-nft-after.txt").replace(" (nf_tables)", "")
     before, after = parse("", text("nft-before.json")), parse(saved, text("nft-after.json"))
-    met = crossed(before, after)
+    met = crossed_rules(before, after)
     assert met is not None
     assert met.count(("filter INPUT", True)) == 3, (
         "one of a legacy table, and one of the table of its name in nftables"
@@ -70,7 +70,7 @@ def test_rules_of_netavark_are_unseen():
     assert found is not None
     rules = [each for each in json.loads(text("nft-podman.json"))["nftables"] if "rule" in each]
     assert found.unseen == len(rules) == 18
-    assert crossed(found, found) == []
+    assert crossed_rules(found, found) == []
 
 
 def test_every_rule_of_docker_on_iptables_is_seen():
@@ -90,4 +90,4 @@ def test_rules_of_nftables_are_counted_without_their_tables_and_chains():
 @given(st.text())
 def test_no_text_is_a_fault(any_text: str):
     found = parse(any_text, any_text)
-    assert crossed(found, found) == []
+    assert crossed_rules(found, found) == []

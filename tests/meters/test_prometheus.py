@@ -18,7 +18,16 @@ from weighbridge.errors import StudyError, Unavailable
 from weighbridge.meters import prometheus, prometheus_api
 from weighbridge.meters.meter import MeterFailed
 from weighbridge.meters.prometheus import MOST_SERIES, Watched
-from weighbridge.meters.prometheus_api import QueryRefused, Span, clock, connection, fresh, over_time, read, reason
+from weighbridge.meters.prometheus_api import (
+    QueryRefused,
+    Span,
+    clock,
+    connection,
+    fresh_series,
+    over_time,
+    read,
+    reason,
+)
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Measurement, Metric, Outcome
@@ -292,7 +301,7 @@ def test_captured_answers_of_a_server_that_was_gone_for_a_while():
 
 def test_a_number_by_itself_has_no_age():
     server = Server(**{"1": (200, matrix(({}, {0.0: "1"}))), "timestamp(1\n)": (400, captured("parse_error"))})
-    (found,) = fresh(server.ask, "1", Span(BEGAN, BEGAN + 1, 1.0), {})
+    (found,) = fresh_series(server.ask, "1", Span(BEGAN, BEGAN + 1, 1.0), {})
     assert found.values == {BEGAN: 1.0}
 
 

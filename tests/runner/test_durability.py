@@ -18,10 +18,10 @@ from weighbridge.model.power_cut import (
     PowerCut,
     Promise,
     Verdict,
-    committed,
     power_cut_facts,
     power_cut_of,
     read_back,
+    read_committed,
     record,
 )
 from weighbridge.model.site import Mount
@@ -95,7 +95,7 @@ def test_records_of_an_earlier_check_are_not_this_one_s():
 
 @given(st.sets(st.integers(0, 30)), st.integers(1, 25))
 def test_each_acknowledged_commit_is_among_what_the_server_prints_or_lost(there: set[int], acknowledged: int):
-    back = committed("".join(f"{number}\n" for number in there), acknowledged)
+    back = read_committed("".join(f"{number}\n" for number in there), acknowledged)
     lost = sorted({*range(acknowledged)} - there)
     assert (back.found, back.lost) == (acknowledged - len(lost), len(lost))
     assert back.first_lost == (lost[0] if lost else None)
@@ -103,7 +103,7 @@ def test_each_acknowledged_commit_is_among_what_the_server_prints_or_lost(there:
 
 @given(st.text(max_size=200))
 def test_whatever_a_server_prints_commits_are_found_or_lost(printed: str):
-    back = committed(printed, 5)
+    back = read_committed(printed, 5)
     assert back.found + back.lost == 5
 
 

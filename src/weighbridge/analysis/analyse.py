@@ -6,7 +6,14 @@ from statistics import median
 from typing import cast
 
 from weighbridge.analysis.bottleneck import counts, limit_of
-from weighbridge.analysis.comparisons import Key, analyse_ladder, comparison, contrast_cost, grouped, per_block
+from weighbridge.analysis.comparisons import (
+    Key,
+    analyse_ladder,
+    comparison,
+    contrast_cost,
+    per_block,
+    values_by_metric,
+)
 from weighbridge.analysis.conditions import (
     by_label,
     calibration_of,
@@ -52,7 +59,7 @@ def analyse(store: RunStore) -> Analysis:
     robbed = {row.id for row in store.trials() if any(flag.code == FlagCode.STEAL for flag in row.flags)}
     read = without_selections(store.values(), rate, robbed)
     trials = _trials(store, read)
-    broken, values = breakages(trials), grouped(standing_values(read, trials))
+    broken, values = breakages(trials), values_by_metric(standing_values(read, trials))
     labels = {(workload, level): label for workload, level, _, label, _ in store.cells()}
     isolation = isolations(facts, plan.environments)
     durability = durabilities(facts)
@@ -74,8 +81,8 @@ def analyse(store: RunStore) -> Analysis:
         paths=paths,
         isolation=isolation,
     )
-    reports, checks, p_values = _compared(values, plan, labels)
-    reports = _judged(reports, p_values, plan, context)
+    reports, checks, p_values = _metric_reports(values, plan, labels)
+    reports = _add_verdicts(reports, p_values, plan, context)
     return Analysis(
         run_id=info.get("run_id", ""),
         study=info.get("study", ""),
@@ -138,7 +145,7 @@ _Check = tuple[MetricReport, Cost, float]
 """A metric, the A/A arm's cost at 99 % confidence and its p-value."""
 
 
-def _compared(
+def _metric_reports(
     values: Mapping[Key, Sequence[Value]], plan: Plan, labels: Mapping[tuple[str, Level], str]
 ) -> tuple[list[MetricReport], list[_Check], list[float | None]]:
     """Give the reports before Holm, the A/A checks, and the p-value of every comparison in their order."""
@@ -172,7 +179,7 @@ def _compared(
     return reports, checks, p_values
 
 
-def _judged(
+def _add_verdicts(
     reports: Sequence[MetricReport], p_values: Sequence[float | None], plan: Plan, context: Context
 ) -> list[MetricReport]:
     """Give the reports with verdicts and remarks."""

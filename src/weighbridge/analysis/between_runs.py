@@ -55,7 +55,7 @@ class NoChange(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CostChange:
-    """A change, and what it is made of: each run's effects, block by block."""
+    """The change of a cost between two runs, and the data behind it: each run's effects, block by block."""
 
     first: Sequence[float]
     second: Sequence[float]
@@ -282,7 +282,7 @@ class RunsCompared:
 
     @property
     def runs(self) -> tuple[ComparedRun, ...]:
-        """All of them, in the order given."""
+        """Return all compared runs, in the order given."""
         return (self.first, *(pair.second for pair in self.pairs))
 
 
@@ -361,17 +361,17 @@ def _row(
 def _after_holm(
     metrics: Sequence[MetricChanges], failing: Sequence[Failing], runs: tuple[ComparedRun, ComparedRun]
 ) -> list[MetricChanges]:
-    """Give the same with verdicts."""
+    """Return the changes of each metric with their verdicts, after Holm."""
     rows = [row for each in metrics for row in each.rows]
     p_values = [row.change.p_value if row.change is not None and not row.aa else None for row in rows]
     adjusted = iter(after_holm([family_of(each.before) for each in metrics for _ in each.rows], p_values))
     return [
-        replace(each, rows=tuple(_judged(each, row, next(adjusted), failing, runs) for row in each.rows))
+        replace(each, rows=tuple(_judge_row(each, row, next(adjusted), failing, runs) for row in each.rows))
         for each in metrics
     ]
 
 
-def _judged(
+def _judge_row(
     metric: MetricChanges, row: ChangeRow, adjusted_p: float | None, failing: Sequence[Failing],
     runs: tuple[ComparedRun, ComparedRun],
 ) -> ChangeRow:  # fmt: skip

@@ -88,7 +88,7 @@ def _commonest(met: Sequence[Flag]) -> FlagCode:
 
 
 def counts(limits: Sequence[Flag | None]) -> Mapping[str, int]:
-    """How many of some trials had which bottleneck, by kind."""
+    """Return in how many of some trials each kind of bottleneck was reached."""
     by_kind: dict[str, int] = {}
     for flag in limits:
         if flag is not None:

@@ -50,7 +50,7 @@ def calibration_readings(store: RunStore) -> list[Reading]:
 
 
 def _knob(options: Mapping[str, object]) -> float:
-    """What is turned down: the share of CPU time, or the rate of the link."""
+    """Return the setting that a weight lowers: the share of CPU time, or the rate of the link."""
     value = options.get("rate") or options.get("cpu_share") or 1.0
     return float(cast(float, value))
 

@@ -7,7 +7,7 @@ from enum import StrEnum
 from typing import Any
 
 from weighbridge.analysis.analyse import analyse
-from weighbridge.analysis.comparisons import Key, grouped
+from weighbridge.analysis.comparisons import Key, values_by_metric
 from weighbridge.analysis.conditions import PACKET_SIZES, Fact, Isolation, bare
 from weighbridge.analysis.overload import standing_values
 from weighbridge.analysis.paths import PathFigures
@@ -86,7 +86,7 @@ def read_run(store: RunStore, name: str = "") -> ComparedRun:
         cells={(workload, level): Described(kind, options) for workload, level, kind, _, options in store.cells()},
         own_options=own,
         settings=settings,
-        values=grouped(standing_values(store.values(), analysis.trials)),
+        values=values_by_metric(standing_values(store.values(), analysis.trials)),
     )
 
 
@@ -172,7 +172,7 @@ def _by_scope(run: ComparedRun) -> dict[str, dict[str, str]]:
     return by_scope
 
 
-def _different(before: Mapping[str, str], after: Mapping[str, str]) -> Iterable[tuple[str, str, str]]:
+def _differing_facts(before: Mapping[str, str], after: Mapping[str, str]) -> Iterable[tuple[str, str, str]]:
     for key in dict.fromkeys((*before, *after)):
         if key not in _VOLATILE and not key.startswith(_TIMED) and before.get(key, "") != after.get(key, ""):
             yield key, before.get(key, ""), after.get(key, "")
@@ -183,7 +183,7 @@ def _of_hosts(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange]:
     one, other = _by_scope(first), _by_scope(second)
     for scope in (each for each in one if each in other):  # a host that only one has is a difference of the study
         if scope.partition(" ")[0] == "host":
-            for key, before, after in _different(one[scope], other[scope]):
+            for key, before, after in _differing_facts(one[scope], other[scope]):
                 yield FactChange(_kind_of_host_fact(key), key, before, after, scope.partition(" ")[2])
     stood = [each.get("before", {}) for each in (one, other)]
     for key in stood[0]:  # one that only one run has met may be what another run made
@@ -196,7 +196,7 @@ def _kind_of_host_fact(key: str) -> FactKind:
 
 
 def _of_sites(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange]:
-    """Facts of the sites of environments that both have; those that say the same are told together."""
+    """Differing facts of sites of environments that both runs have; those with the same change are named together."""
     one, other = _by_scope(first), _by_scope(second)
     environments = {*first.environments} & {*second.environments} | {OUTSIDE}
     alike: dict[tuple[FactKind, str, str, str], list[str]] = {}
@@ -204,7 +204,7 @@ def _of_sites(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange]:
         name, _, role = scope.partition("/")
         if not role or name not in environments or scope not in other:
             continue
-        for key, before, after in _different(one[scope], other[scope]):
+        for key, before, after in _differing_facts(one[scope], other[scope]):
             kind = FactKind.KERNEL if key == "kernel" else _kind_of_site_fact(key)
             alike.setdefault((kind, key, before, after), []).append(name)
     for (kind, key, before, after), names in alike.items():
@@ -267,12 +267,12 @@ def _figures(path: NetworkPath) -> dict[str, str]:
 
 
 def _of_packages(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange]:
-    """Packages of other versions; a userland of another digest without any is told by that."""
+    """Packages of other versions; where there are none, a userland whose digest differs."""
     sides = [_by_scope(run) for run in (first, second)]
     own = [own_userland_scope(name) for name in first.environments]
     for scope in ("userland", "client userland", *own):
         before, after = (each.get(f"{scope} packages", {}) for each in sides)
-        changed = _different(before, after) if before and after else []
+        changed = _differing_facts(before, after) if before and after else []
         package_changes = [FactChange(FactKind.PACKAGES, *each) for each in changed]
         yield from package_changes
         digests = [each.get(scope, {}).get("digest", "") for each in sides]
@@ -361,10 +361,10 @@ def changed_settings(first: ComparedRun, second: ComparedRun) -> tuple[SettingCh
     if first.settings is not None and second.settings is not None:
         changes += _changes(Part.STUDY, "", first.settings, second.settings)
     for name in (each for each in first.environments if each in second.environments):
-        changes += _described(Part.ENVIRONMENT, name, first.environments[name], second.environments[name])
+        changes += _description_changes(Part.ENVIRONMENT, name, first.environments[name], second.environments[name])
     labels = _labels(first)
     for cell in (each for each in first.cells if each in second.cells):
-        changes += _described(Part.WORKLOAD, labels[cell], first.cells[cell], second.cells[cell])
+        changes += _description_changes(Part.WORKLOAD, labels[cell], first.cells[cell], second.cells[cell])
     if first.settings is not None and second.settings is not None:
         changes += _own_options(first, second, labels)
     return tuple(dict.fromkeys(changes))
@@ -373,7 +373,7 @@ def changed_settings(first: ComparedRun, second: ComparedRun) -> tuple[SettingCh
 def _own_options(
     first: ComparedRun, second: ComparedRun, labels: Mapping[tuple[str, Level], str]
 ) -> Iterable[SettingChange]:
-    """What differs of the options that a workload has in one environment alone; without any it has its own."""
+    """Differences between the options that a workload has in one environment alone; without any it has its own."""
     for name, workload, level in dict.fromkeys((*first.own_options, *second.own_options)):
         cell = workload, level
         if all(cell in run.cells and name in run.environments for run in (first, second)):
@@ -415,14 +415,14 @@ def _metrics(run: ComparedRun, other: ComparedRun) -> list[str]:
     return [f"{report.label} {report.metric}" for report in run.analysis.metrics if report.label in measured]
 
 
-def _described(part: Part, name: str, before: Described, after: Described) -> list[SettingChange]:
+def _description_changes(part: Part, name: str, before: Described, after: Described) -> list[SettingChange]:
     if before.kind != after.kind:
         return [SettingChange(part, name, KIND, before.kind, after.kind)]
     return _changes(part, name, before.options, after.options)
 
 
 def _changes(part: Part, name: str, before: Mapping[str, Any], after: Mapping[str, Any]) -> list[SettingChange]:
-    """What differs of the settings that both know: every default is kept, so one is missing in an older version."""
+    """Changes of settings that both runs have: every default is kept, so one is missing in an older version."""
     common = before.keys() & after.keys()
     one, other = ({key: value for key, value in each.items() if key in common} for each in (before, after))
     return [

@@ -43,7 +43,7 @@ Key = tuple[str, Level, str]
 """Workload, level and metric."""
 
 
-def grouped(values: Iterable[Value]) -> dict[Key, list[Value]]:
+def values_by_metric(values: Iterable[Value]) -> dict[Key, list[Value]]:
     """Give the values of each workload, level and metric, in the order in which these first appeared."""
     groups: dict[Key, list[Value]] = {}
     for value in values:

@@ -169,12 +169,12 @@ class LoadSweep:
 
     @property
     def headline(self) -> MetricCurve | None:
-        """Its first metric; None where every trial broke."""
+        """The sweep's first metric; None where every trial broke."""
         return self.metrics[0] if self.metrics else None
 
     @property
     def throughput(self) -> MetricCurve | None:
-        """Its first throughput, which has the peak; None where there is none."""
+        """The sweep's first throughput, which has the peak; None where it has no throughput."""
         return next((each for each in self.metrics if each.throughput), None)
 
 
@@ -238,7 +238,7 @@ def curves_of(
             band = typical_interval(values) if values else None
             points.append(CurvePoint(level, len(values), band, broken.get((level.level, name))))
         curve = EnvironmentCurve(name, tuple(points), None)
-        peak = _peak(results, metric, curve) if throughput else _moved(others.get(name), curve)
+        peak = _peak(results, metric, curve) if throughput else _transfer_peak(others.get(name), curve)
         curves.append(replace(curve, peak=peak))
     return tuple(curves)
 
@@ -274,7 +274,7 @@ def _top(results: Results, metric: str, curve: EnvironmentCurve, block: int) -> 
     return max(values, key=lambda each: each[0])[1] if values else None
 
 
-def _moved(peak: CurvePeak | None, curve: EnvironmentCurve) -> CurvePeak | None:
+def _transfer_peak(peak: CurvePeak | None, curve: EnvironmentCurve) -> CurvePeak | None:
     """Another metric's peak on this curve: its level with the value here."""
     point = next((each for each in curve.points if peak is not None and each.level == peak.level), None)
     return replace(peak, value=point.value.estimate) if peak and point and point.value else None
@@ -373,7 +373,7 @@ def load_sweeps(
     cells = [(workload, level, label) for workload, level, _, label, _ in store.cells()]
     rows = without_retries(trials)
     sweeps = []
-    for workload, fixed, levels in _swept(cells, loads):
+    for workload, fixed, levels in _group_by_load(cells, loads):
         keys = {level.level for level in levels}
         mine = [row for row in rows if row.workload == workload and row.level in keys and (row.ok or row.broke)]
         about = [each for each in reports if each.workload == workload and each.level in keys]
@@ -398,7 +398,7 @@ def numbers(texts: Sequence[str]) -> list[float] | None:
     return [float(number) * unit_factors.get(unit, 1) for number, unit in parts]
 
 
-def _swept(
+def _group_by_load(
     cells: Sequence[tuple[str, Level, str]], loads: Mapping[str, str]
 ) -> list[tuple[str, str, tuple[SweptLevel, ...]]]:
     """The workloads that name their load, with their other factors and the levels, where these are enough."""

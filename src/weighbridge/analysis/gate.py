@@ -17,7 +17,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from weighbridge.analysis.comparisons import Key, difference_unit, grouped, scale
+from weighbridge.analysis.comparisons import Key, difference_unit, scale, values_by_metric
 from weighbridge.analysis.gate_looks import Spending, looks_beside
 from weighbridge.analysis.judgement import never_equivalent
 from weighbridge.analysis.overload import standing_values
@@ -49,7 +49,7 @@ Side = tuple[MetricReport, Comparison, Analysis]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """What one requirement comes to in one comparison.
+    """The outcome of one requirement for one comparison.
 
     ``cost``: positive is worse, in ``unit``; None without a complete block. Where the requirement is about a change
     since another run it is that change.
@@ -70,7 +70,7 @@ TestedFinding = tuple[Finding, float | None]
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """What a gate says. ``findings``: in the order of the budgets, then of the changes."""
+    """The outcome of a gate. ``findings``: in the order of the budgets, then of the changes."""
 
     findings: tuple[Finding, ...]
     answer: Answer
@@ -81,7 +81,7 @@ class Gate:
 
     @property
     def looks(self) -> int:
-        """How often a gate has looked at the run, this time too."""
+        """The number of looks of gates at the run, this one included."""
         return len(self.earlier) + 1
 
     @property
@@ -223,7 +223,7 @@ class _Costs:
     _values: Mapping[Key, Sequence[Value]] = field(init=False)
 
     def __post_init__(self) -> None:
-        self._values = grouped(standing_values(self.store.values(), self.analysis.trials))
+        self._values = values_by_metric(standing_values(self.store.values(), self.analysis.trials))
         self.looks = looks_beside(self.store)
 
     def at(self, report: MetricReport, environment: str, share: float) -> tuple[Cost, Paired]:

@@ -27,7 +27,7 @@ class Spending:
 
     @property
     def left(self) -> float:
-        """What is left of the error, besides this look."""
+        """The share of the error that the recorded looks have not spent."""
         return max(0.0, 1 - sum(each.share for each in self.looks))
 
     @property
@@ -37,7 +37,7 @@ class Spending:
 
     @property
     def spent(self) -> float:
-        """What this look spends, or has spent."""
+        """The share of the error that this look spends, or has spent."""
         return self.now if self.now is not None else self.looks[-1].share if self.looks else 1.0
 
     def share(self, arm: ComparedArm | None) -> float:

@@ -68,7 +68,7 @@ def latencies(
     good = {trial.id: trial for trial in trials if trial.ok}
     by_metric: dict[tuple[str, Level, str], dict[int, Histogram]] = {}
     for number, metric, encoded in store.histograms():
-        trial, histogram = good[number], _decoded(encoded, number, metric)
+        trial, histogram = good[number], _decode(encoded, number, metric)
         if histogram.count:
             by_metric.setdefault((trial.workload, trial.level, metric), {})[number] = histogram
     order = list(labels)
@@ -81,7 +81,7 @@ def latencies(
     )
 
 
-def _decoded(encoded: str, trial: int, metric: str) -> Histogram:
+def _decode(encoded: str, trial: int, metric: str) -> Histogram:
     try:
         return Histogram.decode(encoded)
     except ValueError as error:

@@ -76,7 +76,7 @@ class Metered:
     """The readings of a run by trial."""
 
     def __init__(self, store: RunStore) -> None:
-        """They are read when they are asked for, all at once."""
+        """Prepare to read all series of the run, which happens at the first use."""
         self._store = store
         self._hosts = hosts_of(store)
         self._every_s = 1 / meters_hz(store)
@@ -180,7 +180,7 @@ def _of_a_place(place: str, mine: dict[str, Readings]) -> dict[Key, Readings]:
 
 
 def _join(by_key: dict[Key, Readings], key: Key, read: Readings, *, busiest: bool = False) -> None:
-    """Add readings to what is there (or keep the larger ones), moment by moment."""
+    """Add readings to those of the same key (or keep the larger ones), moment by moment."""
     total = by_key.get(key)
     if total is None:
         by_key[key] = {at: max(0.0, value) for at, value in read.items()} if busiest else dict(read)

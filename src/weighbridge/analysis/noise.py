@@ -29,7 +29,7 @@ _OF_THE_MACHINE = (
 
 @dataclass(frozen=True, slots=True)
 class WorkloadNoise:
-    """What was seen of one workload; ``variation`` is a fraction (0.02: 2 %), ``trial_s`` the seconds of a trial."""
+    """How noisy one workload is; ``variation`` is a fraction (0.02: 2 %), ``trial_s`` the seconds of a trial."""
 
     workload: str
     kind: str
@@ -42,7 +42,7 @@ class WorkloadNoise:
         return blocks_needed(self.variation, target)
 
     def seconds(self, target: float) -> float:
-        """How long its trials take, of two environments."""
+        """Seconds that the trials of two environments take for this half-width."""
         return 2 * self.trial_s * self.blocks(target)
 
 

@@ -52,7 +52,7 @@ def _broke(trials: Sequence[TrialRow]) -> Breakage | None:
 
 
 def reason(trials: Iterable[TrialRow]) -> str:
-    """What trials that broke said: the most frequent message, told apart without the figures in it."""
+    """Return the most frequent message of trials that broke; messages that differ only in figures are one."""
     kinds: dict[str, list[str]] = {}
     for trial in trials:
         kinds.setdefault(without_figures(trial.message), []).append(trial.message)
@@ -61,7 +61,7 @@ def reason(trials: Iterable[TrialRow]) -> str:
 
 
 def without_figures(text: str) -> str:
-    """A message by which it is told whether two say the same."""
+    """Return a message without its figures, so that two which differ only in them are equal."""
     return re.sub(r"[\d\s.,]+", " ", text)
 
 

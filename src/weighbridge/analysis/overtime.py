@@ -229,7 +229,7 @@ def _every(read: Readings) -> float:
 
 
 def _round_up(seconds: float) -> float:
-    """To two digits: a reader is told it."""
+    """Round up to two digits, for the text of the report."""
     size: float = 10 ** (math.floor(math.log10(seconds)) - 1)
     return float(f"{math.ceil(seconds / size) * size:.3g}")
 

@@ -32,7 +32,7 @@ class ClientPlace:
 
 @dataclass(frozen=True, slots=True)
 class PathFigures:
-    """What of a path is compared with another's."""
+    """The figures of a path that are compared with another path's."""
 
     loopback: bool
     mtu: int | None
@@ -41,7 +41,7 @@ class PathFigures:
 
     @classmethod
     def of(cls, path: NetworkPath) -> "PathFigures":
-        """Take them from a path."""
+        """Return the figures of a path."""
         kind = ProxiedFigures if path.translation == "proxy" else cls
         return kind(path.loopback, path.mtu, path.mss, path.segmentation)
 
@@ -117,7 +117,7 @@ class Paths:
         unlike = (
             figures.loopback != baseline_figures.loopback
             or figures.mtu != baseline_figures.mtu
-            or not _alike(figures.mss, baseline_figures.mss)
+            or not _same_mss(figures.mss, baseline_figures.mss)
         )
         unlike = unlike or {figures.segmentation, baseline_figures.segmentation} == {True, False}
         return PathDifference(figures, baseline_figures, baseline) if unlike else None
@@ -137,7 +137,7 @@ def paths_of(facts: Iterable[tuple[str, str, str, float]], info: Mapping[str, st
     return Paths(paths, networked, info.get("local_host", "here"), info.get("server_host", "here"))
 
 
-def _alike(one: int | None, other: int | None) -> bool:
+def _same_mss(one: int | None, other: int | None) -> bool:
     if one is None or other is None:
         return one == other
     return abs(one - other) <= SAME_MSS * max(one, other)

@@ -172,7 +172,7 @@ def confounders(
 
 
 def _confounders_of(context: Context) -> tuple[Remark, ...]:
-    """Those of a run; options that workloads have of their own are said beside comparisons with its baseline."""
+    """Confounders of a run; options that workloads have of their own are named beside costs against its baseline."""
     study = context.study if context.against is None else None
     return context.once(
         ("confounders", context.against),

@@ -108,7 +108,7 @@ class Target:
 
     @property
     def arm(self) -> ComparedArm | None:
-        """What was measured for it; None where the workload was not."""
+        """The arm that was measured for the target; None where the workload was not measured."""
         return None if self.report is None else (self.report.workload, self.report.level, self.environment)
 
 
@@ -152,7 +152,7 @@ def targets(requirement: Requirement, analysis: Analysis) -> tuple[Target, ...]:
     pattern = ".".join(requirement.names)
     if requirement.spelling.patterns and EVERY in pattern:
         return _matching(requirement, pattern, analysis)
-    return _named(requirement, analysis)
+    return _parse_targets(requirement, analysis)
 
 
 def bound_in_unit(requirement: Requirement, report: MetricReport) -> float:
@@ -187,7 +187,7 @@ def _as_written(label: str) -> str:
     return f"{name}[{','.join(level)}]" if level else name
 
 
-def _named(requirement: Requirement, analysis: Analysis) -> tuple[Target, ...]:
+def _parse_targets(requirement: Requirement, analysis: Analysis) -> tuple[Target, ...]:
     """The comparisons of an environment, workload and metric, two of which may be ``*``.
 
     Names may have dots: each way to read them is tried.

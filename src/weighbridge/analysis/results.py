@@ -91,7 +91,7 @@ class Comparison:
 
     @property
     def broke_instead(self) -> tuple[Breakage, ...]:
-        """What stands where the cost would, the environment's first; empty where there is a cost or neither broke."""
+        """The breakages shown in place of a cost, the environment's first; empty with a cost."""
         if self.cost is not None:
             return ()
         return tuple(each for each in (self.broke, self.baseline_broke) if each is not None)

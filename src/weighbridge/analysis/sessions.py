@@ -76,7 +76,7 @@ def _number(starts: Sequence[float], at: float) -> int:
 def _differences(
     facts: Sequence[Fact], starts: Sequence[float], used: Sequence[int], compared: Collection[str]
 ) -> tuple[SessionDifference, ...]:
-    """What two sessions know, and not alike; environments that say the same are told together."""
+    """The facts that differ between sessions; environments with the same difference are named together."""
     by_fact: dict[tuple[str, str], dict[int, str]] = {}
     for scope, key, value, at in facts:
         name, _, role = scope.partition("/")

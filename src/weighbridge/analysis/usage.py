@@ -118,7 +118,7 @@ def _of_a_trial(read: Iterable[Series], step_s: float) -> dict[tuple[str, str, s
         if about is not None:
             if series.at_s not in steps_of:
                 steps_of[series.at_s] = _steps(series.at_s, step_s)
-            key, steps = (series.place, *about), _averaged(*steps_of[series.at_s], series.values)
+            key, steps = (series.place, *about), _average_steps(*steps_of[series.at_s], series.values)
             panels[key] = _busier(panels[key], steps) if key in panels else steps
     return panels
 
@@ -140,7 +140,7 @@ def _steps(at_s: Sequence[float], step_s: float) -> tuple[NDArray[np.intp], NDAr
     return steps, np.bincount(steps)
 
 
-def _averaged(steps: NDArray[np.intp], counts: NDArray[np.intp], values: Sequence[float]) -> Steps:
+def _average_steps(steps: NDArray[np.intp], counts: NDArray[np.intp], values: Sequence[float]) -> Steps:
     import numpy as np
 
     return np.asarray(np.bincount(steps, np.asarray(values, float)) / counts)

@@ -34,7 +34,7 @@ class MedianUse:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "MedianUse":
-        """Take the median of one value a block."""
+        """Return the median, with its limits, of one value a block."""
         interval = median_interval(values)
         return cls(interval.estimate, interval.low, interval.high, len(values))
 

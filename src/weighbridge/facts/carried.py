@@ -52,7 +52,7 @@ def carriers(sendings: Sequence[Sending], ends: Collection[str] = ()) -> list[Ca
 
 
 def untold_ends(sendings: Sequence[Sending], ends: Collection[str]) -> set[str]:
-    """Those of the ends of which it is not told which interface carried the probe."""
+    """Return the ends for which it is undecided which interface carried the probe."""
     return {*ends} - {place for place, _ in _identified_carriers(sendings)}
 
 
@@ -74,7 +74,7 @@ def _counted_interfaces(sendings: Sequence[Sending]) -> list[Carrier]:
 
 
 def _carried(carrier: Carrier, sendings: Sequence[Sending]) -> bool | None:
-    """Whether it carried the probe; None where others used it, too."""
+    """Whether an interface carried the probe; None where others used it, too."""
     shares = [each.meanwhile.get(carrier, 0.0) / each.sent for each in sendings]
     if min(shares) < WHOLE:
         return False
@@ -105,7 +105,7 @@ class Watch:
     _meanwhile: Mapping[Carrier, float] = field(default_factory=dict)
 
     def during(self, send: Callable[[], T]) -> T:
-        """Send it, and note what was carried meanwhile."""
+        """Send the probe, and record what each interface carried meanwhile."""
         before, began = self._read(), time.monotonic()
         result = send()
         self.took_s, after = time.monotonic() - began, self._read()

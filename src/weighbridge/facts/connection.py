@@ -15,7 +15,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.facts import packet_filter
 from weighbridge.facts._probing import listens, probe_of
 from weighbridge.facts.carried import Carrier, Watch, carriers, unsure, untold_ends
-from weighbridge.facts.packet_filter import PacketFilter, crossed
+from weighbridge.facts.packet_filter import PacketFilter, crossed_rules
 from weighbridge.model.command import Command, Transport, port_in_use
 from weighbridge.model.facts import Interface, InterfaceKind, NetworkPath, Translation
 from weighbridge.model.host import Host
@@ -85,7 +85,7 @@ def connection(server: Site, client: Site, at: Mapping[Role, Endpoint], transpor
     untold = untold_ends(watch.sendings, ENDS)
     for end, place in ((near, "client"), (far, "server")):
         end.interfaces = [each for each in end.interfaces if (place, each.name) in carried]
-    met = [crossed(earlier, later) for earlier, later in zip(before, after, strict=True)]
+    met = [crossed_rules(earlier, later) for earlier, later in zip(before, after, strict=True)]
     filters = None if None in met else [each for of_a_host in met for each in of_a_host or ()]
     return NetworkPath(
         transport=transport,
@@ -137,7 +137,7 @@ def _send(
 
 
 def parse(text: str) -> End | None:
-    """What one end printed; None where that is anything else, or not all of it."""
+    """Return what one end of the probe reported; None where its output is incomplete or something else."""
     end = End()
     try:
         for line in text.splitlines():
@@ -195,7 +195,7 @@ def _packet_filter(host: Host) -> PacketFilter | None:
 
 
 def _output_of(host: Host, *argv: str) -> str | None:
-    """What a program of the host prints; None where it is not there or fails."""
+    """Return the output of a program of the host; None where it is missing or fails."""
     try:
         completed = host.run(Command(argv, 10))
     except Unavailable:
@@ -212,19 +212,19 @@ def _read(place: Host | Site, path: str) -> str:
 
 
 def _interfaces(near: End, far: End, hosts: list[Host], carried: list[Carrier]) -> Iterator[Interface]:
-    """What carried the probe, from the client's end on; each network namespace once."""
+    """The interfaces that carried the probe, from the client's end on; each network namespace once."""
     namespaces = [_namespace(host) for host in hosts]
     own = {namespace: f"host {host.name}" for host, namespace in zip(hosts, namespaces, strict=True)}
     ends: list[Namespace] = [(end.kernel, end.numbers["namespace"]) for end in (near, far)]
-    yield from _placed(near, own.get(ends[0], "client"))
+    yield from _interfaces_at(near, own.get(ends[0], "client"))
     for host, namespace in zip(hosts, namespaces, strict=True):
         names = [name for place, name in carried if place == f"host {host.name}"]
         yield from (_of_a_host(host, name) for name in names if namespace not in ends)
     if ends[1] != ends[0]:
-        yield from _placed(far, own.get(ends[1], "server"))
+        yield from _interfaces_at(far, own.get(ends[1], "server"))
 
 
-def _placed(end: End, place: str) -> Iterator[Interface]:
+def _interfaces_at(end: End, place: str) -> Iterator[Interface]:
     yield from (interface.model_copy(update={"place": place}) for interface in end.interfaces)
 
 

@@ -24,7 +24,7 @@ _SYSCTLS = (
 
 
 def fingerprint() -> dict[str, str]:
-    """What does not change while a run lasts. What this machine does not tell is absent."""
+    """Facts that do not change during a run; those that this machine does not report are absent."""
     return {
         **_cpu(),
         "kernel": f"{platform.system()} {platform.release()} {platform.version()}",
@@ -46,7 +46,7 @@ def fingerprint() -> dict[str, str]:
 
 
 def volatile_facts() -> dict[str, str]:
-    """What changes: load, steal since boot, firewall rules, interfaces. Taken before and after a run."""
+    """Facts that change during a run: load, steal since boot, firewall rules, interfaces. Read before and after."""
     steal = counters.cpu_ticks(_read("/proc/stat")).get("steal")
     return {
         "load": _read("/proc/loadavg"),

@@ -13,8 +13,9 @@ _OPTION = re.compile(r"^(?:CONFIG_IRQ_TIME_ACCOUNTING=(y)|# CONFIG_IRQ_TIME_ACCO
 
 
 def interrupt_time(config: str, command_line: str = "") -> InterruptTime:
-    """Read it from a kernel's configuration and command line: ``tsc=noirqtime`` switches the accounting off.
+    """Return how a kernel accounts the CPU time of interrupts, from its configuration and command line.
 
+    ``tsc=noirqtime`` there switches the accounting off.
     A whole configuration that does not name the option is of a machine that cannot do it.
     """
     option = _OPTION.search(config)
@@ -36,7 +37,7 @@ def kernel_config(read: Callable[[str], bytes], release: str) -> str:
 
 
 def of_this_machine() -> InterruptTime:
-    """Of the running kernel."""
+    """Return how the running kernel accounts CPU time of interrupts."""
     command_line = ""
     with contextlib.suppress(OSError, UnicodeDecodeError):
         command_line = Path("/proc/cmdline").read_text()

@@ -38,7 +38,7 @@ class PacketFilter:
 
 
 def parse(saved: str | None, ruleset: str | None) -> PacketFilter | None:
-    """What ``iptables-save -c`` and ``nft -j list ruleset`` printed; None where neither did.
+    """Return the packet filter that ``iptables-save -c`` and ``nft -j list ruleset`` printed; None where neither did.
 
     nftables' ruleset has the tables of iptables-nft, too: those that iptables shows are taken from there.
     """
@@ -50,8 +50,8 @@ def parse(saved: str | None, ruleset: str | None) -> PacketFilter | None:
     return packet_filter
 
 
-def crossed(before: PacketFilter | None, after: PacketFilter | None) -> list[Met] | None:
-    """What was met between two moments; None where the filter could not be read at one of them."""
+def crossed_rules(before: PacketFilter | None, after: PacketFilter | None) -> list[Met] | None:
+    """Return the rules that a probe crossed between two readings; None where one of them could not be read."""
     if before is None or after is None:
         return None
     risen = {key: packets - before.packets.get(key, 0) for key, packets in after.packets.items()}

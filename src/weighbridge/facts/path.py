@@ -52,7 +52,7 @@ def probe_command(role: str, address: str, port: int) -> Command:
 
 
 def parse(text: str) -> DatagramPath | None:
-    """What the asking end printed; None where that is anything else."""
+    """Return the path that the asking end reported; None where its output is anything else."""
     match = _PRINTED_PATH.fullmatch(text)
     if match is None or not SMALLEST <= int(match[1]) <= LARGEST:
         return None

@@ -25,7 +25,7 @@ def about_site(site: Site) -> dict[str, str]:
 
 
 def layers_of_site(site: Site) -> SiteLayers:
-    """In which hypervisors it is: those that its host is in too, and its own inside of them."""
+    """Return the hypervisors that a site is in: those that its host is in too, and its own inside of them."""
     pairs = zip(site.host.layers, site.layers, strict=False)
     common = tuple(itertools.takewhile(lambda pair: pair[0] == pair[1], pairs))
     return SiteLayers(site.host.name, site.layers[: len(common)], site.layers[len(common) :])

@@ -41,7 +41,7 @@ class KernelMeter:
     def begin(self, sites: Mapping[str, Mapping[str, str]]) -> None:
         """Begin to read the host's files and those of the sites."""
         talk = self._talk
-        if talk is None or self._begun is not None or self._ended(talk[0]):
+        if talk is None or self._begun is not None or self._has_ended(talk[0]):
             talk = self._start()
         self._begun = time.monotonic()
         answer = self._ask(*talk, {"do": "begin", "hz": self._hz, **order(self._host.name, sites)})
@@ -57,7 +57,7 @@ class KernelMeter:
         return MeterReadings(series(readings, offset), readings.own_cpu_s)
 
     def _ask(self, process: HostProcess, stream: Stream, message: Mapping[str, object]) -> bytes:
-        """One line for one line."""
+        """Send the sampler one line, and return the line that it answers."""
         deadline, answer = time.monotonic() + ANSWER_S, b""
         try:
             stream.send(json.dumps(message).encode() + b"\n")
@@ -73,7 +73,7 @@ class KernelMeter:
         return answer
 
     @staticmethod
-    def _ended(process: HostProcess) -> bool:
+    def _has_ended(process: HostProcess) -> bool:
         try:
             return process.poll() is not None
         except EnvironmentLost:

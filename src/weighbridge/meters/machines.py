@@ -34,7 +34,7 @@ def read_here(path: str) -> bytes:
 
 
 def reader_of(host: Host, local_reader: Read = read_here) -> Read:
-    """Who reads the files of a host's machine; ``local_reader`` reads those of this one."""
+    """Return the function that reads the files of a host's machine; ``local_reader`` reads those of this one."""
     return local_reader if host.machine == HERE else host.read
 
 
@@ -74,7 +74,7 @@ def counters_of(read: Read) -> dict[str, float]:
 
 
 def use(before: Mapping[str, float], after: Mapping[str, float]) -> Use | None:
-    """What lies between two readings (`counters_of`); None without both, or where a CPU came or went meanwhile."""
+    """Return a machine's use between two readings (`counters_of`); None without both, or where a CPU came or went."""
     if "at_s" not in before or "at_s" not in after or before["cpus"] != after["cpus"]:
         return None
     grown = {name: value - before.get(name, value) for name, value in after.items()}

@@ -29,7 +29,7 @@ ALONE = 0.9
 """A poller that never had this share of a window has not seen its CPU idle."""
 
 
-def unfit() -> str:
+def polling_obstacle() -> str:
     """Why this machine's clock cannot be polled; empty where it can: a look is cheap, and no call into the kernel."""
     clock, before = time.monotonic_ns, resource.getrusage(resource.RUSAGE_SELF)
     looks = []
@@ -55,7 +55,7 @@ def main() -> int:
     os.sched_setaffinity(0, {cpu})
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
     os.nice(19)  # the kernel counts it as "nice" then, apart from everybody else
-    if all(why := unfit() for _ in range(TRIES)):
+    if all(why := polling_obstacle() for _ in range(TRIES)):
         sys.stderr.write(why + "\n")
         return 1
     with open(path, "r+b") as file:  # noqa: PTH123

@@ -29,7 +29,7 @@ def as_idle(stat: bytes, ticks: int) -> bytes:
 
 
 def series_as_idle(series: Iterable[Series]) -> Iterator[Series]:
-    """The same of a host's readings: what they have as niced is idle time, by the kernel's ticks.
+    """Return a host's series with niced CPU time counted as idle time, by the kernel's ticks.
 
     What counts the pollers is left out: load, pressure, CPUs that wait for disks.
     """
@@ -54,10 +54,10 @@ class PolledMeter:
         self._meter = meter
 
     def begin(self, sites: Mapping[str, Mapping[str, str]]) -> None:
-        """Begin to read."""
+        """Begin to read the host's counters."""
         self._meter.begin(sites)
 
     def end(self, since: float) -> MeterReadings:
-        """Read for the last time."""
+        """Read for the last time, and return the series as if the pollers had not run."""
         readings = self._meter.end(since)
         return MeterReadings(tuple(series_as_idle(readings.series)), readings.own_cpu_s)

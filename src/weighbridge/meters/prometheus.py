@@ -20,7 +20,7 @@ from weighbridge.meters.prometheus_api import (
     Span,
     clock,
     connection,
-    fresh,
+    fresh_series,
     last_scrape,
 )
 from weighbridge.model.flag import Flag, FlagCode
@@ -61,7 +61,7 @@ class Watched:
             raise Unavailable(f"{problem}; put that right, or take 'prometheus' out of the study") from failure
 
     def _same_time(self, ask: Ask) -> None:
-        """Its samples carry its own time: with another one they would be those of another moment."""
+        """Raise MeterFailed where the server's clock, whose time its samples carry, differs from this machine's."""
         before = time.time()
         theirs = clock(ask)
         ahead = theirs - before if theirs < before else max(0.0, theirs - time.time())
@@ -73,7 +73,7 @@ class Watched:
         now, step = time.time(), self.options.step
         span = Span(now - max(TRIED_S, 5 * step), now, step)
         try:
-            series = fresh(ask, self.options.queries[name].query, span, {})
+            series = fresh_series(ask, self.options.queries[name].query, span, {})
         except QueryRefused as refused:
             raise StudyError(f"prometheus: the server refuses the query '{name}': {refused}") from refused
         if len(series) > MOST_SERIES:
@@ -98,7 +98,7 @@ class Watched:
                     continue
                 try:
                     scraped = last_scrape(ask, span) if scraped is None else scraped
-                    query_series, query_flags = self._of(ask, name, span, scraped)
+                    query_series, query_flags = self._read_query(ask, name, span, scraped)
                 except MeterFailed as failure:
                     flags.append(_flag(f"no samples of {name}: {failure}"))
                     continue
@@ -106,10 +106,12 @@ class Watched:
                 flags += query_flags
         return replace(record, series=(*record.series, *series), flags=(*record.flags, *flags))
 
-    def _of(self, ask: Ask, name: str, span: Span, scraped: Mapping[float, float]) -> tuple[list[Series], list[Flag]]:
+    def _read_query(
+        self, ask: Ask, name: str, span: Span, scraped: Mapping[float, float]
+    ) -> tuple[list[Series], list[Flag]]:
         """The series of one query in a trial's time, and flags."""
         query = self.options.queries[name]
-        series = fresh(ask, query.query, span, scraped)
+        series = fresh_series(ask, query.query, span, scraped)
         nonempty = [each for each in series[:MOST_SERIES] if each.values]
         flags = [_flag(f"no samples of {name} {gap}") for gap in _missing(nonempty, span)]
         if len(series) > MOST_SERIES:
@@ -125,12 +127,12 @@ def _series(name: str, unit: str, queried: QueriedSeries, started_at: float) -> 
     points = sorted(queried.values.items())
     at_s = tuple(round(moment - started_at, 3) for moment, _ in points)
     return Series(
-        PROMETHEUS, f"{_labelled(name, queried.labels)} {unit}", at_s, tuple(float(f"{v:.8g}") for _, v in points)
+        PROMETHEUS, f"{_promql_name(name, queried.labels)} {unit}", at_s, tuple(float(f"{v:.8g}") for _, v in points)
     )
 
 
-def _labelled(name: str, labels: Mapping[str, str]) -> str:
-    """As PromQL writes it: ``reads{device="sda"}``; without labels the name alone."""
+def _promql_name(name: str, labels: Mapping[str, str]) -> str:
+    """A name with its labels as PromQL writes it: ``reads{device="sda"}``; without labels the name alone."""
     pairs = ",".join(f'{key}="{value}"' for key, value in sorted(labels.items()) if key != "__name__")
     return f"{name}{{{pairs}}}" if pairs else name
 

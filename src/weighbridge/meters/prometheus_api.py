@@ -77,7 +77,7 @@ def read(some: Callable[[int], bytes], deadline: float) -> bytes:
 
 
 def reason(error: Exception) -> str:
-    """What went wrong with a connection, in a few words."""
+    """Return the reason of a connection's failure, in a few words."""
     if isinstance(error, TimeoutError):
         return f"nothing within {ANSWER_S:g} s"
     if isinstance(error, http.client.HTTPException) and not isinstance(error, OSError):
@@ -129,7 +129,7 @@ def last_scrape(ask: Ask, span: Span) -> Mapping[float, float]:
     return last
 
 
-def fresh(ask: Ask, query: str, span: Span, scraped: Mapping[float, float]) -> list[QueriedSeries]:
+def fresh_series(ask: Ask, query: str, span: Span, scraped: Mapping[float, float]) -> list[QueriedSeries]:
     """Give every series of a query, without values that only repeat a sample from more than two steps before.
 
     A metric's own sample tells its time; what is computed from several is as old as the server's last scrape.
@@ -164,7 +164,7 @@ def _queried_series(series: Mapping[str, Any], first: float, last: float) -> Que
 
 
 def _data(status: int, body: bytes) -> Any:
-    """What is in an answer's envelope."""
+    """Return the data of an answer of the API. Raises QueryRefused, MeterFailed."""
     try:
         envelope = json.loads(body)
         state = envelope["status"]

@@ -57,7 +57,7 @@ class File:
             self.fd = CLOSED
 
     def read(self) -> bytes | None:
-        """Its bytes now; None where it cannot be read."""
+        """Return the file's bytes now; None where it cannot be read."""
         try:
             data = os.pread(self.fd, self.first, 0)
         except OSError:
@@ -130,7 +130,7 @@ class Disks:
         self.path, self.most = path, most
         self.files: dict[str, File] = {}
 
-    def _listed(self) -> bytes | None:
+    def _read_list(self) -> bytes | None:
         """Opened each time: in version 1 the list stays as it was for whoever keeps the file open."""
         members = File(self.path, self.most)
         try:
@@ -140,7 +140,7 @@ class Disks:
 
     def read(self) -> bytes | None:
         """A line with the number of each process before its file; None where it cannot be read."""
-        listed = self._listed()
+        listed = self._read_list()
         if listed is None:
             return None
         processes = {name.decode() for name in listed.split()}
@@ -157,8 +157,8 @@ class Disks:
             file.close()
 
 
-def opened(path: str, most: int) -> File | Members | Disks:
-    """What reads a path."""
+def reader_of_path(path: str, most: int) -> File | Members | Disks:
+    """Return the reader of a path, by what the path names."""
     if "/ns/" in path:
         return Members(path, most)
     return Disks(path, most) if path.endswith("/cgroup.procs") else File(path, most)
@@ -170,7 +170,7 @@ class SamplingSession:
     def __init__(self, order: dict[str, Any]) -> None:
         most: dict[str, int] = order.get("most", {})
         self.every = 1 / float(order["hz"])
-        self.files = {label: opened(path, most.get(label, ENOUGH)) for label, path in order["files"].items()}
+        self.files = {label: reader_of_path(path, most.get(label, ENOUGH)) for label, path in order["files"].items()}
         slow = set(order.get("slow", ()))
         self.readers = [(file.read, label in slow) for label, file in self.files.items()]
         self.due = 0.0
@@ -222,7 +222,7 @@ class SamplingSession:
 
 
 def answer(message: dict[str, object]) -> None:
-    """One line to standard output."""
+    """Write one line to standard output."""
     data = memoryview(json.dumps(message).encode() + b"\n")
     while data:
         data = data[os.write(1, data) :]

@@ -74,7 +74,7 @@ def _rates(place: str, at: Sequence[float], numbers: Sequence[Numbers | None]) -
 
 
 def _growth(name: str, read: Sequence[tuple[float, Mapping[str, float]]]) -> list[tuple[float, float]]:
-    """How fast a counter grew, in each interval by its end."""
+    """Return a counter's growth per second in each interval, by the interval's end."""
     points: list[tuple[float, float]] = []
     before = was = math.nan
     for moment, each in read:

@@ -133,7 +133,7 @@ class Running(Protocol):
     """A process that was started and is to be waited for or stopped. Stopping twice is harmless."""
 
     def poll(self) -> int | None:
-        """Its return code, or None while it runs."""
+        """Return the process's return code, or None while it runs."""
 
     def wait(self, timeout_s: float) -> bool:
         """Wait at most ``timeout_s`` seconds; True once it has ended."""
@@ -156,7 +156,7 @@ class HostProcess(Running, Protocol):
     """As this machine or, by ssh, the other one numbers it; a testbed host has numbers of its own."""
 
     def output_so_far(self, start: int = 0) -> bytes:
-        """What it has written to standard output, from the byte ``start`` on."""
+        """Return what the process has written to standard output, from the byte ``start`` on."""
 
     def send(self, data: bytes) -> None:
         """Write to its standard input, which ``hold`` keeps open. Raises OSError once it has ended."""

@@ -44,7 +44,7 @@ class Limits:
         return None if self.cpus is None else max(1000, round(self.cpus * self.cpu_period_us))
 
     def __str__(self) -> str:
-        """How much CPU time and memory, for the facts of a site."""
+        """Return the limits of CPU time and memory as text, for the facts of a site."""
         limits = {"CPU": self.cpus, "MiB": None if self.memory is None else self.memory / 2**20}
         return ", ".join(f"{value:g} {unit}" for unit, value in limits.items() if value is not None) or "none"
 
@@ -222,7 +222,7 @@ class Host(Protocol):
         """
 
     def facts(self) -> Mapping[str, str]:
-        """What is particular about it: link rate, MTU, offloads, versions."""
+        """Return the facts that distinguish the host: link rate, MTU, offloads, versions."""
 
 
 @dataclass(frozen=True)
@@ -276,7 +276,7 @@ class Cable(Protocol):
     """The cable of a host that is on a network of several."""
 
     def link(self) -> Link | None:
-        """It, where it has a rate that is known and in force."""
+        """Return the cable's link where its rate is known and in force."""
 
 
 class LimitedCable(Protocol):

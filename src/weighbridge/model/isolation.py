@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """One of them, as a reader knows it: "QEMU, KVM", "Xen PVH". A container is none.
+    """One isolation layer, as a reader knows it: "QEMU, KVM", "Xen PVH". A container is none.
 
     ``emulated``: it translates every instruction in software, so that what is measured inside is the emulator.
     """
@@ -37,7 +37,7 @@ class SiteLayers:
 
     @property
     def layers(self) -> Layers:
-        """All of them."""
+        """All layers around the site, the host's first."""
         return self.of_host + self.own
 
     @property

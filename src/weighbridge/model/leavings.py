@@ -103,7 +103,7 @@ class Leavings(ABC):
         """Stop what of it still works. Called of every kind before the first `remove`."""
 
     def remove(self, run: DeadRun) -> None:  # noqa: B027
-        """Remove what is at rest."""
+        """Remove what the dead run left of this kind, once all of its processes have ended."""
 
     def remove_ownerless(self, folders: RunFolders) -> None:  # noqa: B027
         """Remove what belongs to no run, or to one that can no longer be told."""

@@ -94,7 +94,7 @@ def are_slow(starts: Sequence[float], times: float) -> bool:
 
 
 def read_opened(completed: Completed) -> Opened:
-    """What a trial's openings gave. ProgramFailed where one failed, Unparseable where this is something else."""
+    """Read a trial's record of openings. ProgramFailed where one failed, Unparseable for any other output."""
     if completed.returncode != 0:
         raise ProgramFailed(f"a site could not be opened: {completed.last_words}")
     try:

@@ -57,7 +57,7 @@ def record(token: str, number: int) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class ReadBack:
-    """What is there of the acknowledged records: ``found`` are whole and in their place, the others are ``lost``.
+    """What was read back of acknowledged records: ``found`` are whole and in their place, the others are ``lost``.
 
     ``first_lost``: the number of the first of these. Of the lost ones ``torn`` are there in part, and where
     ``displaced`` ones should be is the whole of another.
@@ -86,7 +86,7 @@ def read_back(content: bytes, token: str, acknowledged: int) -> ReadBack:
     return ReadBack(acknowledged - len(lost), len(lost), lost[0] if lost else None, torn, displaced)
 
 
-def committed(printed: str, acknowledged: int) -> ReadBack:
+def read_committed(printed: str, acknowledged: int) -> ReadBack:
     """Look for the first ``acknowledged`` numbers among lines; a line that is none is ignored."""
     numbers = {int(line) for line in printed.split() if line.isdecimal() and len(line) < _DIGITS}
     lost = [number for number in range(acknowledged) if number not in numbers]
@@ -133,7 +133,7 @@ class PowerCut:
 
     @property
     def adds_up(self) -> bool:
-        """Whether what was found and what was lost are all that was acknowledged."""
+        """Whether the found and the lost records are together the acknowledged ones."""
         parts = self.torn + self.displaced <= self.lost and (self.first_lost is None) == (self.lost == 0)
         return parts and self.found + self.lost == self.acknowledged
 
@@ -147,7 +147,7 @@ class PowerCut:
 
 
 def power_cut_facts(checked: Iterable[PowerCut]) -> dict[str, str]:
-    """What a run keeps of checks, in `SCOPE`."""
+    """Return the facts that a run keeps of checks, in `SCOPE`."""
     return {_key(each): _JSON.dump_json(each).decode() for each in checked}
 
 

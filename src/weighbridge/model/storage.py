@@ -27,7 +27,7 @@ class DiskOptions(Options):
     )
 
     def __str__(self) -> str:
-        """What it is, for facts."""
+        """Return the disk as text, for facts."""
         by = "by a loop device past its page cache"
         return f"{self.filesystem} of {self.size / 2**30:g} GiB in a file on the host's disk, {by}"
 

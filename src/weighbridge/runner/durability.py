@@ -20,7 +20,16 @@ from weighbridge.model.command import Command
 from weighbridge.model.decisions import LeftOut
 from weighbridge.model.host import Host, Power, RunContext
 from weighbridge.model.measurement import TrialFailure
-from weighbridge.model.power_cut import ACKNOWLEDGED, TOKEN, Ledger, PowerCut, Promise, ReadBack, committed, read_back
+from weighbridge.model.power_cut import (
+    ACKNOWLEDGED,
+    TOKEN,
+    Ledger,
+    PowerCut,
+    Promise,
+    ReadBack,
+    read_back,
+    read_committed,
+)
 from weighbridge.model.site import DATA, Mount, Site, SiteRequest, SiteStorage
 from weighbridge.model.study import Arm, Cell, Placement, Role, Study
 from weighbridge.model.userland import Userland, UserlandSpec
@@ -216,10 +225,10 @@ def cut_and_recover(
     writer.begin()
     count = writer.until_cut(host, power, seconds, request.run.say)
     if folder is None:
-        return host, count, committed("", count), ""
+        return host, count, read_committed("", count), ""
     with power.restored() as again:
         printed, failure = _read_back(replace(request, host=again), str(folder), server)
-    return host, count, committed(printed, count), failure
+    return host, count, read_committed(printed, count), failure
 
 
 def _read_back(request: SiteRequest, folder: str, server: Server) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from weighbridge.model.study import Arm, Cell, Repetitions, Study
 from weighbridge.runner.estimate import TimeLeft
 from weighbridge.statistics import Contender, Contrast, Cost, allotted, next_look, planned_looks, scale_of, shared
 from weighbridge.store.blocks import arm_values
-from weighbridge.store.extensions import RunExtension, extended, extensions
+from weighbridge.store.extensions import RunExtension, apply_extensions, extensions
 from weighbridge.store.reader import ALLOTMENTS
 from weighbridge.store.run import RunStore, Value
 
@@ -61,7 +61,7 @@ class Precision:
     def __post_init__(self) -> None:
         self._changes = extensions(self.store.info())
         self._gate_looks = self.store.gate_looks()
-        self.repetitions = extended(self.study.file.repetitions, self._changes)
+        self.repetitions = apply_extensions(self.study.file.repetitions, self._changes)
 
     @property
     def looks(self) -> tuple[int, ...]:

@@ -37,7 +37,7 @@ class Directory(Storage):
 
     @contextmanager
     def open(self, options: Any, request: MountRequest) -> Iterator[Mount]:
-        """A new, empty one."""
+        """Make a new, empty directory on the site's host."""
         host, disk = request.host, options.disk
         with host.data_folder(request.run, request.name) as folder:
             if disk is None:

@@ -82,7 +82,7 @@ class NfsServer:
         """A new, empty folder that the host with the address ``client`` may mount. Raises Unavailable."""
         with self._host.data_folder(self._run, f"{name}-export") as folder:
             options = f"rw,{when},no_subtree_check,no_root_squash,insecure,fsid={next(self._numbers)}"
-            must(self._host, "an NFS export", "exportfs", "-i", "-o", options, f"{client}:{folder}")
+            run_or_unavailable(self._host, "an NFS export", "exportfs", "-i", "-o", options, f"{client}:{folder}")
             try:
                 yield Export(str(folder), _in_force(self._host, folder, when))
             finally:
@@ -112,7 +112,7 @@ def services_of(run: RunContext, host: Host) -> None:
     run.share(f"nfs {host.name}", lambda: _services(host))
 
 
-def must(host: Host, what: str, *argv: str, deadline_s: float = _LONGEST_S) -> str:
+def run_or_unavailable(host: Host, what: str, *argv: str, deadline_s: float = _LONGEST_S) -> str:
     """Run a command on a host and give what it printed. Unavailable, that ``what`` cannot be had, if it fails."""
     completed = host.run(Command(argv, deadline_s))
     if completed.returncode != 0:
@@ -145,9 +145,9 @@ def _services(host: Host) -> Iterator[None]:
         raise Unavailable(f"host {host.name}: {_LEFT}: {REMEDY}")
     if not host.root:
         raise Unavailable(f"host {host.name}: only root may mount NFS")
-    if lacking := must(host, "NFS", "sh", "-c", _MISSING, "missing", *_PROGRAMS).split():
+    if lacking := run_or_unavailable(host, "NFS", "sh", "-c", _MISSING, "missing", *_PROGRAMS).split():
         raise Unavailable(f"host {host.name} has no {' and no '.join(lacking)}: {install_on(host, lacking)}")
-    must(host, "NFS", "sh", "-c", _MODULES, "modules", "nfs", "nfsv3", "nfsv4")
+    run_or_unavailable(host, "NFS", "sh", "-c", _MODULES, "modules", "nfs", "nfsv3", "nfsv4")
     with ExitStack() as stack:
         for service, number in (("rpcbind -f -w", "portmapper"), ("rpc.statd -F --no-notify", "status")):
             _serve(stack, host, service, number)
@@ -156,8 +156,8 @@ def _services(host: Host) -> Iterator[None]:
 
 @contextmanager
 def _server(run: RunContext, host: Host) -> Iterator[NfsServer]:
-    must(host, "an NFS server", "modprobe", "nfsd")
-    if must(host, "an NFS server", "sh", "-c", _UNUSED).strip() != "0":
+    run_or_unavailable(host, "an NFS server", "modprobe", "nfsd")
+    if run_or_unavailable(host, "an NFS server", "sh", "-c", _UNUSED).strip() != "0":
         raise Unavailable(
             f"host {host.name} has an NFS server already, which stays as it is: place 'storage' on another host"
         )
@@ -165,7 +165,7 @@ def _server(run: RunContext, host: Host) -> Iterator[NfsServer]:
         stack.callback(host.start(Command(("nfsdcld", "-F"))).stop)
         stack.callback(take_back, run, host, "an NFS server", "rpc.nfsd", "0")
         arguments = ("-H", host.address, "-V", "3", "-V", "4", "-V", "4.2", _THREADS)
-        must(host, "an NFS server", "sh", "-c", _START, "start", *arguments)
+        run_or_unavailable(host, "an NFS server", "sh", "-c", _START, "start", *arguments)
         _serve(stack, host, "rpc.mountd -F", "mountd")
         yield NfsServer(run, host)
 
@@ -176,12 +176,12 @@ def _serve(stack: ExitStack, host: Host, service: str, registered: str) -> None:
         return
     argv = tuple(service.split())
     stack.callback(host.start(Command(argv)).stop)
-    must(host, argv[0], "sh", "-c", _REGISTERED, "registered", "127.0.0.1", registered)
+    run_or_unavailable(host, argv[0], "sh", "-c", _REGISTERED, "registered", "127.0.0.1", registered)
 
 
 def _in_force(host: Host, folder: Path, when: When) -> str:
     """What exportfs(8) says of a folder. Unavailable where that is not what was asked for."""
-    words = must(host, "an NFS export", "exportfs", "-v").split()
+    words = run_or_unavailable(host, "an NFS export", "exportfs", "-v").split()
     line = next((after for word, after in pairwise(words) if word == str(folder)), "")
     options = line.partition("(")[2].rstrip(")").split(",")
     if when not in options or "rw" not in options:
@@ -211,7 +211,7 @@ class NfsOptions(StorageOptions):
 
     @property
     def in_force(self) -> frozenset[str]:
-        """What a mount table must show of it."""
+        """The options that the mount table must show for the mount."""
         shown = {f"vers={self.version}", "hard" if self.hard else "soft", "rw"}
         return frozenset(shown | {"sync"} if self.mount == "sync" else shown)
 
@@ -268,13 +268,15 @@ class Nfs(Storage):
 
 def mount_checked(host: Host, export: Export, mount_options: str, folder: str, options: NfsOptions) -> None:
     """Mount an export at a folder. Unavailable where that, or what it asks for, is refused, or it is not writable."""
-    must(host, "an NFS mount", "mount", "-i", "-t", "nfs", "-o", mount_options, f":{export.path}", folder)
+    run_or_unavailable(
+        host, "an NFS mount", "mount", "-i", "-t", "nfs", "-o", mount_options, f":{export.path}", folder
+    )
     in_force = _mounted(host, folder)
     if lacking := sorted(options.in_force - in_force):
         raise Unavailable(
             f"host {host.name}: its NFS mount is not '{lacking[0]}', but '{','.join(sorted(in_force)) or 'none'}'"
         )
-    must(host, "a writable NFS mount", "sh", "-c", _WRITABLE, "try", folder)
+    run_or_unavailable(host, "a writable NFS mount", "sh", "-c", _WRITABLE, "try", folder)
 
 
 def _mounted(host: Host, folder: str) -> set[str]:

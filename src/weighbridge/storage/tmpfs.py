@@ -54,7 +54,7 @@ class Tmpfs(Storage):
 
     @contextmanager
     def open(self, options: Any, request: MountRequest) -> Iterator[Mount]:
-        """A new, empty one."""
+        """Mount a new, empty tmpfs."""
         size = f"size={options.size}"
         if request.volumes is not None:
             with request.volumes.volume(request.name, {"type": "tmpfs", "device": "tmpfs", "o": size}) as volume:

@@ -46,7 +46,7 @@ class Volume(Storage):
 
     @contextmanager
     def open(self, options: Any, request: MountRequest) -> Iterator[Mount]:
-        """A new, empty one."""
+        """Make a new, empty volume."""
         if request.volumes is None:
             raise Unavailable(f"{request.name} is in no engine that could make a volume: use storage: directory")
         disk = options.disk

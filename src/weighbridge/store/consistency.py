@@ -16,15 +16,17 @@ def require_consistent(store: RunStore) -> None:
     cells = {(workload, level) for workload, level, *_ in store.cells()}
     baseline = store.info().get("baseline", "")
     if baseline not in environments:
-        raise _damaged(store, f"the baseline '{baseline}' is none of its environments")
+        raise _damage_error(store, f"the baseline '{baseline}' is none of its environments")
     for name, _, _, aa_of in store.environments():
         if aa_of not in (None, baseline) or aa_of == name:
-            raise _damaged(store, f"the A/A arm repeats '{aa_of}', which is not the baseline")
+            raise _damage_error(store, f"the A/A arm repeats '{aa_of}', which is not the baseline")
     for trial in store.trials():
         if trial.environment not in environments:
-            raise _damaged(store, f"trial {trial.id}: there is no environment '{trial.environment}'")
+            raise _damage_error(store, f"trial {trial.id}: there is no environment '{trial.environment}'")
         if (trial.workload, trial.level) not in cells:
-            raise _damaged(store, f"trial {trial.id}: there is no workload '{trial.workload}' {trial.level.text}")
+            raise _damage_error(
+                store, f"trial {trial.id}: there is no workload '{trial.workload}' {trial.level.text}"
+            )
 
 
 def require_same_study(store: RunStore, study: StoredStudy) -> None:
@@ -33,26 +35,26 @@ def require_same_study(store: RunStore, study: StoredStudy) -> None:
     cells = [(cell.workload, cell.level, cell.kind) for cell in study.cells]
     environments, workloads = store.environments(), store.cells()
     if arms != [(name, kind, aa_of) for name, kind, _, aa_of in environments]:
-        raise _damaged(store, "its study has other environments than its tables")
+        raise _damage_error(store, "its study has other environments than its tables")
     if cells != [(workload, level, kind) for workload, level, kind, *_ in workloads]:
-        raise _damaged(store, "its study has other workloads than its tables")
+        raise _damage_error(store, "its study has other workloads than its tables")
     pairs = [(arm.name, arm.options, row[2]) for arm, row in zip(study.arms, environments, strict=True)]
     pairs += [(cell.workload, cell.options, row[-1]) for cell, row in zip(study.cells, workloads, strict=True)]
     for name, ours, theirs in pairs:
         if wrong := _contradiction(ours, theirs):
-            raise _damaged(store, f"its study has another '{wrong}' of '{name}' than its tables")
+            raise _damage_error(store, f"its study has another '{wrong}' of '{name}' than its tables")
     if wrong := _contradiction(study.file.model_extra or {}, _keys(store)):
-        raise _damaged(store, f"its study has another '{wrong}' than its keys")
+        raise _damage_error(store, f"its study has another '{wrong}' than its keys")
 
 
 def _keys(store: RunStore) -> dict[str, Any]:
-    """What the run's keys say of its study file, in the form of the stored study."""
+    """Return the parts of the study file that the run's keys repeat, in the form of the stored study."""
     info = store.info()
     keys: dict[str, Any] = {key: info[key] for key in ("study", "question", "baseline") if key in info}
     try:
         keys |= {key: json.loads(info[key]) for key in ("seed", "equivalence") if key in info}
     except ValueError:
-        raise _damaged(store, "its seed or equivalence is no number") from None
+        raise _damage_error(store, "its seed or equivalence is no number") from None
     return keys | {"repetitions": json.loads(info.get("repetitions", "{}")), "ladder": rungs_written(store.ladder())}
 
 
@@ -66,5 +68,5 @@ def _contradiction(ours: Mapping[str, Any], theirs: Mapping[str, Any]) -> str | 
     return None
 
 
-def _damaged(store: RunStore, what: str) -> RunDirectoryError:
+def _damage_error(store: RunStore, what: str) -> RunDirectoryError:
     return RunDirectoryError(f"{store.directory} is damaged: {what}")

@@ -35,7 +35,7 @@ def saving(where: Path) -> Iterator[None]:
 
 
 def connect(database: Path) -> sqlite3.Connection:
-    """To write: what is committed outlives a power cut."""
+    """Open the database to write: committed data survives a power cut."""
     with contextlib.ExitStack() as undo:
         connection = undo.enter_context(contextlib.closing(sqlite3.connect(database, isolation_level=None)))
         for setting in SETTINGS:
@@ -60,7 +60,7 @@ def connect_to_read(database: Path) -> sqlite3.Connection:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[None]:
-    """All of it or nothing."""
+    """Commit all changes of the block, or none of them."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield

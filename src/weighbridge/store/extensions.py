@@ -18,7 +18,7 @@ _Count = Annotated[int, Field(ge=0, le=10**6, strict=True)]
 
 @dataclass(frozen=True, slots=True)
 class RunExtension:
-    """One change. ``planned`` blocks became ``blocks``, when ``after`` blocks had finished trials.
+    """One change of the number of blocks, from ``planned`` to ``blocks``, when ``after`` blocks had finished trials.
 
     ``planned`` of an adaptive run is where it stood. ``at`` is in seconds since the epoch.
     """
@@ -45,7 +45,7 @@ def extensions(info: Mapping[str, str]) -> tuple[RunExtension, ...]:
         raise RunDirectoryError("the run is damaged: what changed its number of blocks cannot be read") from None
 
 
-def extended(repetitions: Repetitions, changes: tuple[RunExtension, ...]) -> Repetitions:
+def apply_extensions(repetitions: Repetitions, changes: tuple[RunExtension, ...]) -> Repetitions:
     """The repetitions after the changes. An adaptive run keeps its target, without its budget of time."""
     if not changes:
         return repetitions
@@ -64,7 +64,7 @@ def extend(store: RunStore, repetitions: Repetitions, blocks: int) -> None:
     ``repetitions`` are those of its study. RunDirectoryError where it already has more.
     """
     before = extensions(store.info())
-    now = extended(repetitions, before)
+    now = apply_extensions(repetitions, before)
     finished_blocks = max((trial.block for trial in store.finished()), default=0)
     planned = now.blocks or finished_blocks
     if blocks < finished_blocks:

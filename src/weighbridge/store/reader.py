@@ -77,7 +77,7 @@ class RunReader:
 
     def study(self) -> StoredStudy | None:
         """The study as it was checked when the run began; None of a run from before version 5."""
-        return next(iter(self._once("study", self._study)), None)
+        return next(iter(self._read_once("study", self._study)), None)
 
     def _study(self) -> list[StoredStudy]:
         rows = self._read(reading.TEXTS, "the run's study", "SELECT document FROM study")
@@ -89,7 +89,7 @@ class RunReader:
         stored = self.study()
         if stored is not None:
             return stored.file
-        return self._once("study text", lambda: [file_of_text(self.info().get("study_text", ""))])[0]
+        return self._read_once("study text", lambda: [file_of_text(self.info().get("study_text", ""))])[0]
 
     def ladder(self) -> tuple[Rung, ...]:
         """The ladder with which the run was begun; empty where the study has none."""
@@ -135,7 +135,7 @@ class RunReader:
 
     def values(self) -> list[Value]:
         """Every measurement of every trial that ended well, in the order in which the trials ran."""
-        return self._once("values", self._values)
+        return self._read_once("values", self._values)
 
     def _values(self) -> list[Value]:
         measured = self._measured(_COUNTED)
@@ -156,7 +156,7 @@ class RunReader:
 
     def trials(self) -> list[StoredTrial]:
         """Every trial that counts, in the order of their ids."""
-        return self._once("trials", lambda: self._trials("block IS NOT 0"))
+        return self._read_once("trials", lambda: self._trials("block IS NOT 0"))
 
     def _trials(self, which: str) -> list[StoredTrial]:
         return self._rows(reading.TRIALS, StoredTrial, "trials", f"trial WHERE {which} ORDER BY id")
@@ -215,7 +215,7 @@ class RunReader:
 
     def series_by_trial(self) -> Mapping[int, Sequence[Series]]:
         """The series of readings of each trial that has any, all of them read at once."""
-        return self._once("series", lambda: [self._series(f"WHERE {_COUNTED} ORDER BY trial, rowid")])[0]
+        return self._read_once("series", lambda: [self._series(f"WHERE {_COUNTED} ORDER BY trial, rowid")])[0]
 
     def _series(self, which: str, *values: object) -> dict[int, list[Series]]:
         query = f"SELECT trial, place, name, at_s, vals FROM series {which}"  # noqa: S608 - our own words
@@ -252,8 +252,8 @@ class RunReader:
         rows = self._read(kind, what, f"SELECT {columns} FROM {of}")  # noqa: S608 - our own names
         return [row_type(*row) for row in rows]
 
-    def _once(self, name: str, read: Callable[[], list[Stored]]) -> list[Stored]:
-        """What was read before, as long as nothing has been written since."""
+    def _read_once(self, name: str, read: Callable[[], list[Stored]]) -> list[Stored]:
+        """Return the rows that were read before; read them anew if the database was written since."""
         changes = self._db.total_changes
         cached = self._cache.get(name)
         if cached is None or cached[0] != changes:

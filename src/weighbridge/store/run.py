@@ -123,7 +123,7 @@ class RunStore(RunReader):
     # -- facts -------------------------------------------------------------------------------------
 
     def add_facts(self, scope: str, facts: Mapping[str, str]) -> None:
-        """Add what was found out about ``scope`` ("host", "userland", "before", "after" or an environment)."""
+        """Add facts about ``scope`` ("host", "userland", "before", "after" or an environment)."""
         now = time.time()
         with saving(self.directory), transaction(self._db):
             self._db.executemany(
