@@ -81,7 +81,7 @@ def test_what_one_session_does_not_know_is_no_difference(run):
     assert sessions(facts, trials, {"docker"}).differences == ()
     other = [*facts, ("host", "SMT", "off", BEGAN)]
     assert sessions(other, trials, {"docker"}).differences == (SessionDifference("SMT", ("off", "on")),)
-    assert sessions([], trials, ()).found == ()
+    assert sessions([], trials, ()).sessions == ()
 
 
 def test_a_block_whose_earlier_session_left_no_value_mixes_nothing(run):
