@@ -118,7 +118,7 @@ def test_each_virtual_cpu_has_a_cpu_of_its_own(limits: Limits, cpus: list[int]):
 
 
 def test_more_virtual_cpus_than_there_are_cpus_for_are_refused():
-    with pytest.raises(Unavailable, match=r"each of 2 virtual CPUs .* there are only \[3\]: ask for fewer"):
+    with pytest.raises(Unavailable, match=r"each of 2 virtual CPUs .* has 1 for them \(3\): ask for fewer"):
         own_cpus(Limits(cpus=1.2, cpuset="3"), Machine4())  # type: ignore[arg-type]
 
 
