@@ -80,14 +80,14 @@ def _levels(study: Published, compared: Compared, environment: str) -> list[dict
     """Every published level of the swept factors; one empty level where nothing is swept."""
     if not compared.levels:
         return [{}]
-    found = []
+    levels = []
     for figure in study.figures:
         level = {factor: value for factor, value in figure.levels.items() if factor in compared.levels}
         about = (figure.environment, figure.workload, figure.metric)
         mine = about == (environment, compared.workload, compared.metric) and figure.table in compared.labels
-        if mine and len(level) == len(compared.levels) and level not in found:
-            found.append(level)
-    return found
+        if mine and len(level) == len(compared.levels) and level not in levels:
+            levels.append(level)
+    return levels
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,9 +126,12 @@ def _row(
     interval: Interval | None = None
     proof: Proof = "sign only"
     contrast = Contrast.between(environment, compared.against)
-    known = [sample for sample in samples if sample is not None]
-    if len(known) == len(contrast.arms) and (interval := contrast.unblocked(known, 0.95)) is not None:
-        narrow = contrast.unblocked(known, 0.90)
+    usable_samples = [sample for sample in samples if sample is not None]
+    if (
+        len(usable_samples) == len(contrast.arms)
+        and (interval := contrast.unblocked(usable_samples, 0.95)) is not None
+    ):
+        narrow = contrast.unblocked(usable_samples, 0.90)
         limit = math.log1p(margin) if ratio and margin else 0.0
         within = narrow is not None and -limit < narrow.low and narrow.high < limit
         proof = "equivalent" if within else "inconclusive" if interval.low <= 0 <= interval.high else "different"

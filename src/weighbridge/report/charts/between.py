@@ -31,9 +31,9 @@ SHAPES = ("circle", "diamond", "triangle-up", "cross", "triangle-down")
 TOOLTIP = [nominal("run"), nominal("environment"), nominal("typical"), nominal("verdict")]
 
 
-def run_colours(found: RunsCompared) -> dict[str, str]:
+def run_colours(comparison: RunsCompared) -> dict[str, str]:
     """Give each run its colour by its letter, the same in every chart."""
-    return colours_in_turn([run_letter(number) for number in range(len(found.runs))])
+    return colours_in_turn([run_letter(number) for number in range(len(comparison.runs))])
 
 
 def costs_of_runs(reports: Mapping[str, MetricReport]) -> Chart | None:

@@ -128,13 +128,13 @@ def gate_answer(gate: Gate) -> str:
     count = dict.fromkeys(OUTCOMES, 0)
     for finding in gate.findings:
         count[finding.outcome] += 1
-    whole = len(gate.findings)
+    total = len(gate.findings)
     looks = f", after {gate.looks} looks" if gate.looks > 1 else ""
     if gate.answer == "untrusted":
         return "Gate untrusted: the A/A arm of a session shows a cost where there is none, which tells nothing."
     if gate.answer == "passed":
-        what = "comparison is" if whole == 1 else "comparisons are all"
-        return f"Gate passed: {whole} {what} within budget{looks}."
-    parts = [f"{count['exceeded']} of {whole} over budget"] if count["exceeded"] else []
-    parts += [f"{count['undecided']} of {whole} undecided"] if count["undecided"] else []
+        what = "comparison is" if total == 1 else "comparisons are all"
+        return f"Gate passed: {total} {what} within budget{looks}."
+    parts = [f"{count['exceeded']} of {total} over budget"] if count["exceeded"] else []
+    parts += [f"{count['undecided']} of {total} undecided"] if count["undecided"] else []
     return f"Gate {gate.answer}: {', '.join(parts)}{looks}."
