@@ -34,13 +34,13 @@ class KitCell:
         return self.workload.roles(self.options)
 
     def command(self, role: Role) -> Command:
-        """The process of a role, with the published options that it has not already."""
+        """Return the command of a role, with the published options that it does not have yet."""
         command = self.workload.command(role, self.options, self.ends[role])
         return replace(command, argv=with_options(command.argv, self.published.get(role, ())))
 
 
 def with_options(argv: tuple[str, ...], words: Sequence[str]) -> tuple[str, ...]:
-    """The argument list with more options, each with its values; one that is there already stays as it is."""
+    """Return the arguments with more options, each with its values; an option that they have stays as it is."""
     arguments, is_new = list(argv), True
     for word in words:
         if word.startswith("-"):
@@ -70,7 +70,7 @@ class KitEnvironment:
 
 @dataclass(frozen=True, slots=True)
 class OmittedPart:
-    """Something of the study that the kit does not have, and why."""
+    """A part of the study that the kit leaves out, and why."""
 
     name: str
     why: str
@@ -78,7 +78,7 @@ class OmittedPart:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a kit is made of."""
+    """A study, the environments of its kit, and the parts that the kit leaves out."""
 
     study: Study
     environments: tuple[KitEnvironment, ...]

@@ -21,7 +21,7 @@ _LEVEL_PAUSE = ".pause_between_levels"
 
 @dataclass(frozen=True, slots=True)
 class KitFile:
-    """What a file holds, and whether it is a program."""
+    """A file's content, and whether it is executable."""
 
     data: bytes
     executable: bool = False
@@ -57,7 +57,7 @@ def kit(study: Study, parameters: Sequence[Parameter] = ()) -> Mapping[str, KitF
 
 
 def _as_published(kit_contents: Contents, parameters: Sequence[Parameter]) -> Contents:
-    """With the options that the source gave its programs: ``client_options``, or those of one workload.
+    """Return the contents with the source's options of programs: ``client_options``, or those of one workload.
 
     A measured program whose JSON summary.sh reads keeps its own: iperf3's --verbose makes that no JSON.
     """
@@ -112,7 +112,7 @@ def _settings(kit_contents: Contents, parameters: Sequence[Parameter]) -> list[S
 
 
 def _level_pause(parameters: Sequence[Parameter]) -> str:
-    """What an empty pause between workloads stands for."""
+    """Return in words which pause an empty setting of the kit stands for."""
     return "as published" if any(each.parameter.endswith(_LEVEL_PAUSE) for each in parameters) else "none"
 
 

@@ -58,7 +58,7 @@ def listens(cell: KitCell) -> tuple[str, int]:
 
 
 def _programs(cell: KitCell) -> Iterator[tuple[str, Role, Command]]:
-    """The name of a script, the role in whose site it runs, and what it runs."""
+    """Yield each script's name, the role in whose site it runs, and its command."""
     workload, options = cell.workload, cell.options
     at, measured = cell.ends[cell.roles[0]], cell.ends[cell.roles[-1]]
     before = {"prepare": workload.prepare(options, at), "restore": workload.restore(options, at)}
@@ -74,7 +74,7 @@ def _programs(cell: KitCell) -> Iterator[tuple[str, Role, Command]]:
 
 
 def _place_file(read: Files, path: str, data: bytes) -> str:
-    """Where the kit has a file: several workloads may read the same."""
+    """Add a file to those that scripts read, and return its path; several workloads may share one."""
     place = f"files/{hashlib.sha256(data).hexdigest()[:12]}/{PurePosixPath(path).name}"
     read[place] = data
     return place

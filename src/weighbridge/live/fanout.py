@@ -1,4 +1,4 @@
-"""Several who are told how a session goes on."""
+"""The progress of a session, passed on to several listeners."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,7 +9,7 @@ from weighbridge.runner.session import Progress
 
 
 class ProgressFanout:
-    """Tells each of them, in order. Implements ``Progress`` of the session."""
+    """Passes every event to each listener, in order. Implements ``Progress`` of the session."""
 
     def __init__(self, *listeners: Progress) -> None:
         self._listeners = listeners

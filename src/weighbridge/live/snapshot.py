@@ -1,4 +1,4 @@
-"""What there is to tell of the run right now: noted between trials, a few assignments, and copied when asked for."""
+"""The state of a run while it goes on: noted between trials, by a few assignments, and copied when it is read."""
 
 import threading
 import time
@@ -16,7 +16,7 @@ Where = tuple[str, str, str]
 
 
 def where(trial: Trial) -> Where:
-    """Which workload at which level in which environment a trial measures."""
+    """Return the workload, level and environment that a trial measures."""
     return trial.workload, trial.level.label, trial.environment
 
 
@@ -87,7 +87,7 @@ class Live:
             )  # fmt: skip
 
     def trial_finished(self, record: TrialRecord) -> None:
-        """Note what came of a trial. Its programs' outputs are not kept."""
+        """Note a finished trial, without its programs' outputs."""
         at = where(record.trial)
         with self._lock:
             self._copied = None

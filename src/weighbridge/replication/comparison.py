@@ -72,7 +72,7 @@ class Row(Generic[PublishedT, MeasuredT, VerdictT]):
     unit: str
     """Of the measured metric."""
     verdict: VerdictT
-    """In what the two agree; None where nothing is said of it."""
+    """How the two tests agree; None where they are not compared."""
     why: str = ""
     """Why nothing is measured; empty where it is."""
     judged: Comparison | None = None
@@ -151,7 +151,7 @@ def _name(analysis: Analysis, environment: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What one of the study's profiles measures."""
+    """The environments and workloads that one of the study's profiles measures."""
 
     profile: str
     workloads: frozenset[str]
@@ -201,7 +201,7 @@ class UnjudgedComparison:
     context: Context
 
     def judge(self, adjusted_p: float | None) -> Comparison:
-        """Its verdict by the report's own rules, and its remarks."""
+        """Return the comparison with its verdict by the report's own rules, and its remarks."""
         row = judged(self.report, self.row, adjusted_p, self.context, self.context.failing())
         return replace(row, remarks=remarks_about(self.report, row, self.context))
 
@@ -225,7 +225,7 @@ def compare_environments(
 
 
 def judged_together(family: Sequence[UnjudgedComparison | None]) -> list[Comparison | None]:
-    """Their verdicts, in their order: exactly these are corrected together (Holm). None stays None."""
+    """Return the comparisons in their order, with verdicts corrected as one family (Holm). None stays None."""
     adjusted = verdicts.adjusted([None if each is None else each.p_value for each in family])
     return [None if each is None else each.judge(p_value) for each, p_value in zip(family, adjusted, strict=True)]
 
@@ -233,7 +233,7 @@ def judged_together(family: Sequence[UnjudgedComparison | None]) -> list[Compari
 def judged_rows(
     analysis: Analysis, published: Iterable[tuple[Compared, Sequence[PublishedRow]]]
 ) -> dict[Key, Comparison]:
-    """What a run has of the published comparisons: each once, however many figures are published of it."""
+    """Return a run's verdicts on the published comparisons, each once however many figures are published of it."""
     family: dict[Key, UnjudgedComparison | None] = {}
     for compared, rows in published:
         for row in rows:
@@ -412,7 +412,7 @@ def _why_no_comparison(
 
 
 def _broke(analysis: Analysis, row: PublishedRow, environments: Sequence[str]) -> str:
-    """What broke under this level's load, the environment or the baseline; empty where neither did."""
+    """How often and why the environment or the baseline broke at this level; empty where neither did."""
     target = row.compared.measured
     level, workload = {**target.level, **row.level}, target.workload
     broken = {name: broke for (mine, measured, name), broke in analysis.broken.items()

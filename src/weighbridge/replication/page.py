@@ -75,7 +75,7 @@ class TableSection:
     chart: ChartPlace
     rows: Sequence[RowCells]
     absent: Sequence[RowCells]
-    """Those that this run has no value for, where it has some of others."""
+    """The rows without a value in this run, where other rows have one."""
     better: str
 
 
@@ -182,7 +182,7 @@ def _medians(row: ComparedRow, shown: str) -> str:
 
 
 def _points(table: ComparedTable) -> list[dict[str, Any]]:
-    """What is drawn: both comparisons of every row, on the table's own scale and, for differences, in one unit."""
+    """Return both comparisons of every row for the chart, on the table's own scale; differences in one unit."""
     scale, points = table.source.scale, []
     alone = len({row.published.environment for row in table.rows}) == 1  # then its level is enough
     for row in parted(table)[0]:

@@ -92,7 +92,7 @@ def _levels(study: Published, compared: Compared, environment: str) -> list[dict
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """What is printed of one environment, in the shown unit."""
+    """The printed figures of one environment, in the shown unit."""
 
     value: float | None
     deviation: float | None
@@ -163,7 +163,7 @@ SHARES = {"%": 0.01, "1": 1.0}
 
 @dataclass(frozen=True, slots=True)
 class PublishedSpread:
-    """What a source prints of one environment, in its own unit; what it does not print is derived from the others."""
+    """One environment's figures as a source prints them, in its own unit; others are derived from them."""
 
     published_as: str
     environment: str
@@ -177,7 +177,7 @@ class PublishedSpread:
 
 
 def spread_rows(study: Published, table: SpreadTable) -> Iterator[PublishedSpread]:
-    """What is printed of each environment, and what follows: deviation = mean x coefficient of variation."""
+    """Return each environment's printed figures, and derived ones: deviation = mean x coefficient of variation."""
     for published_as, names in (table.environments or study.environments).items():
         figures: dict[str, Figure] = {}
         for figure in study.figures:
@@ -197,7 +197,7 @@ def spread_rows(study: Published, table: SpreadTable) -> Iterator[PublishedSprea
 
 @dataclass(frozen=True, slots=True)
 class PublishedPair:
-    """What a source prints of the difference first - second: mean and standard deviation, t and p."""
+    """A source's printed figures of the difference first - second: mean and standard deviation, t and p."""
 
     first: str
     second: str

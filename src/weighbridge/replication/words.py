@@ -201,7 +201,7 @@ def percent(share: float | None) -> str:
 
 
 def left_out(study: Published) -> list[tuple[str, str]]:
-    """What is left out: the tables with the figures' names, and why: the first reason that fits a figure."""
+    """Return the figures left out, by table, and the reason of each group: the first that fits a figure."""
     omitted: dict[int, dict[str, dict[str, dict[str, None]]]] = {}
     for figure in study.figures:
         number = next((n for n, out in enumerate(study.left_out) if out.fits(figure)), None)
@@ -242,7 +242,7 @@ def variant(store: RunStore) -> str:
 
 
 def setup_rows(study: Published, store: RunStore, analysis: Analysis) -> list[tuple[str, str, str]]:
-    """What was how in the published study and in this run: what, published, here."""
+    """Return the setups of the published study and of this run: name, published, measured."""
     options = {workload: options for workload, _, _, _, options in store.cells()}
     return [(each.what, each.published, _measured_setup(each, store, analysis, options)) for each in study.setup]
 

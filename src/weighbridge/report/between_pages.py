@@ -57,12 +57,12 @@ class ComparedRunRow:
 
 @dataclass(frozen=True, slots=True)
 class PairSection:
-    """What changed from the first run to another one."""
+    """The changes from the first run to another one, in words."""
 
     title: str
     answer: str
     facts: Sequence[tuple[str, str]]
-    """What kind each is of, and its words."""
+    """The kind of each changed fact, and its words."""
     nothing: str
     """Said where no fact changed."""
     settings: Sequence[str]

@@ -55,7 +55,7 @@ def _folder(path: Path) -> Iterator[int]:
 
 
 def _is_mine(descriptor: int, is_kind: Callable[[int], bool]) -> bool:
-    """Whether it is what it should be, ours, and nobody else could have written it."""
+    """Whether an open file is of the kind, is this user's own, and nobody else could have written it."""
     about = os.fstat(descriptor)
     return (
         is_kind(about.st_mode) and about.st_uid == os.geteuid() and not about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)

@@ -48,7 +48,7 @@ from weighbridge.report.text.summary import (
     remark_lines,
     verdict_sentences,
 )
-from weighbridge.report.text.trial_flags import said_once
+from weighbridge.report.text.trial_flags import common_flag_sentences
 from weighbridge.report.text.trust import imprecise, trust_sentence
 from weighbridge.report.text.verdicts import broke_instead, comparison_verdict, cost_text, effect, resolved_text
 
@@ -73,8 +73,8 @@ def print_report(analysis: Analysis, console: Console | None = None, *, all_metr
 
 
 def _report(analysis: Analysis, width: int, *, all_metrics: bool) -> Parts:
-    once, kinds = said_once(analysis.trials)
-    yield from _head(analysis, once, width)
+    flag_sentences, kinds = common_flag_sentences(analysis.trials)
+    yield from _head(analysis, flag_sentences, width)
     for label in analysis.labels:
         yield from _workload(analysis, label, kinds, width, all_metrics=all_metrics)
     yield from _failures(analysis)
@@ -85,7 +85,7 @@ def _report(analysis: Analysis, width: int, *, all_metrics: bool) -> Parts:
 # -- the answer, and what it is worth --------------------------------------------------------------
 
 
-def _head(analysis: Analysis, once: Sequence[str], width: int) -> Parts:
+def _head(analysis: Analysis, flag_sentences: Sequence[str], width: int) -> Parts:
     yield styled(f"{analysis.study}: {analysis.question}")
     yield styled(answer(analysis), "bold")
     yield from _lines(left_out_lines(analysis), "yellow")
@@ -103,7 +103,7 @@ def _head(analysis: Analysis, once: Sequence[str], width: int) -> Parts:
     yield from _lines(condition_lines(analysis))
     yield from path_parts(analysis)
     yield from _lines([remark_text(each) for each in analysis.confounders], "yellow")
-    yield from _lines(once, "yellow")
+    yield from _lines(flag_sentences, "yellow")
     yield from _lines(disagreements(analysis), "bold magenta")
     if not analysis.native_only:
         yield from _verdicts(verdict_sentences(analysis))
@@ -169,7 +169,7 @@ def path_parts(analysis: Analysis) -> Parts:
 
 
 def _workload(analysis: Analysis, label: str, kinds: Collection[FlagKind], width: int, *, all_metrics: bool) -> Parts:
-    """Its tables, and a line for each environment about the other metrics."""
+    """Give a workload's tables, and a line for each environment about its other metrics."""
     reports, shown_lines = analysis.of(label), {remark_text(each) for each in analysis.confounders}
     without = {"exploratory"} if analysis.exploratory else set()
     if not reports and analysis.trials:
@@ -284,7 +284,7 @@ def _values_line(analysis: Analysis, report: MetricReport) -> str:
 
 
 def _verdict_lines(heading: str, reports: Sequence[MetricReport]) -> Parts:
-    """What is different (with its cost), equivalent, inconclusive: a line for the environments that say the same."""
+    """Give the metrics by verdict, different ones with their cost: one line for environments that are alike."""
     names = [row.environment for row in reports[0].comparisons if not row.aa] if reports else []
     if names:
         yield styled(f"\n{heading}", "bold")

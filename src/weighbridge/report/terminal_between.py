@@ -99,7 +99,7 @@ def _changes_table(metric: MetricChanges, first: str, second: str, width: int) -
 
 
 def _beside(metric: MetricChanges) -> Iterator[str]:
-    """What took a verdict from a change, and both runs' noise floors together."""
+    """Give the reasons for which changes are inconclusive, and both runs' noise floors together."""
     unit = metric.before.unit
     for row in metric.rows:
         if reason := why_inconclusive(row, unit):

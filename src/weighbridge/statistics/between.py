@@ -45,7 +45,7 @@ SESSION_ALLOWANCE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class CostChange:
+class CostShift:
     """By what the cost of one environment changed from one run to another.
 
     On the ``ratio`` scale `typical`, `low` and `high` are the second run's cost ratio by the first's (1.0 is no
@@ -126,7 +126,7 @@ def change(
     looks: int = 1,
     allowance: float = SESSION_ALLOWANCE,
     floor: float | None = None,
-) -> CostChange:
+) -> CostShift:
     """Give the change from the first run to the second. The values are the blocks' effects (`Contrast.effects`).
 
     `equivalence` is the margin as a fraction: equivalent when two one-sided tests at level 1 - confidence show the
@@ -144,7 +144,7 @@ def change(
     p_value = min(1.0, shift_p_value(first, second, allowed) / share)
     equivalent = _equivalent(one, other, 1 - 2 * (1 - confidence) * share, equivalence, scale, allowed)
     shown = exp_interval(shift) if scale == "ratio" else shift
-    return CostChange(
+    return CostShift(
         typical=shown.estimate,
         low=shown.low,
         high=shown.high,
@@ -178,7 +178,7 @@ def joint_floor(first: Cost | None, second: Cost | None, scale: Scale) -> float 
 
 
 def verdict(
-    cost_change: CostChange | None,
+    cost_change: CostShift | None,
     adjusted_p: float | None,
     *,
     never_equivalent: bool = False,
@@ -203,7 +203,7 @@ def verdict(
     return "inconclusive"
 
 
-def proves_nothing(cost_change: CostChange) -> bool:
+def proves_nothing(cost_change: CostShift) -> bool:
     """Whether the blocks of each run are all the same, but so few that even this may be chance."""
     same = cost_change.high - cost_change.low <= SAME * max(abs(cost_change.low), abs(cost_change.high))
     return same and _separated_by_chance(*cost_change.blocks) > ALPHA

@@ -11,7 +11,7 @@ the repeated confidence interval approach", J. R. Statist. Soc. B 51 (1989)).
 import math
 from collections.abc import Sequence
 
-from weighbridge.statistics.between import CostChange, shift_p_value
+from weighbridge.statistics.between import CostShift, shift_p_value
 from weighbridge.statistics.contrast import LOOKS_SHARE, OF_TWO, Paired
 from weighbridge.statistics.cost import Cost
 from weighbridge.statistics.precision import GROWTH
@@ -73,7 +73,7 @@ def limit_p_value(values: Paired, cost: Cost, limit: float, looks: int) -> float
 
 
 def margin_p_value(
-    first: Sequence[float], second: Sequence[float], change: CostChange, margin: float, looks: int
+    first: Sequence[float], second: Sequence[float], change: CostShift, margin: float, looks: int
 ) -> float:
     """Give the p-value of "the cost became no worse than ``margin``" (percent), by Welch's t as `shift_p_value`.
 

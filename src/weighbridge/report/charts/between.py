@@ -126,7 +126,7 @@ def _point(
 
 
 def _noise(metric: MetricChanges, limits: tuple[float, float]) -> dict[str, Any] | None:
-    """What may be noise on the axis of changes: a ratio's floor both ways, as a worsening."""
+    """Return the noise floor on the axis of changes: a ratio's floor both ways, as a worsening."""
     changes = [row.change for row in metric.rows if row.change is not None and row.change.scale == "ratio"]
     if not changes or changes[0].floor is None:
         return None

@@ -90,7 +90,7 @@ def waterfall(analysis: Analysis, ladder: Ladder) -> Chart | None:
 
 
 def _labels(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """What stands beside each environment's bar: a second line where it does not add to the one above."""
+    """Return the label of each environment's bar, with a second line where it does not add to the one above."""
     labels: dict[str, str] = {}
     above = rows[0]["against"]
     for name, against in ((each["environment"], each["against"]) for each in rows):

@@ -71,7 +71,7 @@ def _columns(panels: Sequence[TimelinePanel]) -> list[dict[str, str]]:
 
 
 class _Tables:
-    """What was read, a row for each trial and its moments: most quantities of a trial were read at the same ones."""
+    """The readings, a row for each trial and its times: most quantities of a trial were read at the same times."""
 
     def __init__(self, spans: Sequence[Span]) -> None:
         self._spans = spans

@@ -111,7 +111,7 @@ class _Layer:
     encoding: Mapping[str, Any]
 
     def value(self, channel: str, row: Row, default: Any = None) -> Any:
-        """What a row has on a channel other than a place: its colour, shape, opacity."""
+        """A row's value on a channel that is no place: its colour, shape, opacity."""
         encoded = self.encoding.get(channel)
         if encoded is None:
             return self.mark.get(channel, default)

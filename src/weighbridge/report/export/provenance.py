@@ -68,7 +68,7 @@ def _engines(store: RunStore, facts: Iterable[tuple[str, dict[str, str]]]) -> di
 
 
 def _parsed(text: str) -> Any:
-    """What JSON says; the text itself where it is none. NaN and infinity, which JSON does not know, are null."""
+    """Return the parsed JSON, or the text itself where it is none. NaN and infinity become null."""
     try:
         return json.loads(text, parse_constant=lambda _: None)
     except ValueError:

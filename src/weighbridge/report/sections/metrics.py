@@ -227,7 +227,7 @@ PROGRAM_HEADS = {
 
 @dataclass(frozen=True, slots=True)
 class ProgramTable:
-    """What each program used, beside its site: heads of the columns that some program has, and the rows by role."""
+    """Each program's resource use beside its site's: heads of columns, and rows by role."""
 
     heads: Sequence[str]
     roles: Mapping[str, Sequence[Sequence[str]]]

@@ -34,12 +34,12 @@ class HeadlineComparison:
 
     @property
     def effect(self) -> Effect | None:
-        """What was found, where it is different."""
+        """The cost in words; None unless the verdict is different."""
         return effect(self.report, self.row) if self.row.shown_as == "different" else None
 
     @property
     def cost(self) -> float:
-        """How large it is in percent, positive is worse; 0 for what has no percentage or is not different."""
+        """The cost in percent, positive is worse; 0 where it has no percentage or the verdict is not different."""
         percent = self.row.cost.percent if self.row.cost is not None else None
         return percent.estimate if percent is not None and self.effect is not None else 0.0
 
@@ -83,7 +83,7 @@ def answer(analysis: Analysis) -> str:
 
 
 def _headline_comparisons(analysis: Analysis) -> list[HeadlineComparison]:
-    """Every comparison on a headline metric: the steps where there is a ladder, else those with the baseline."""
+    """Return the comparisons on headline metrics: the steps where there is a ladder, else those with the baseline."""
     steps = [
         HeadlineComparison(each.report, step.row, step.previous)
         for each in analysis.ladder
@@ -95,7 +95,7 @@ def _headline_comparisons(analysis: Analysis) -> list[HeadlineComparison]:
 
 
 def _baseline_comparisons(analysis: Analysis) -> list[HeadlineComparison]:
-    """Every comparison with the baseline on a headline metric."""
+    """Return the comparisons of headline metrics with the baseline."""
     rows = [
         HeadlineComparison(report, row, analysis.baseline)
         for report in analysis.headlines
@@ -154,7 +154,7 @@ def _amount(group: Sequence[HeadlineComparison]) -> str:
 
 
 def _what(comparison: HeadlineComparison) -> str:
-    """The metric in words; its workload's level without where the clients are, which is said before."""
+    """The metric in words; its level without the clients' host, which begins the part of the sentence."""
     if not comparison.place:
         return metric_phrase(comparison.report)
     return re.sub(r" \(\)", "", re.sub(r"client=[\w.-]+(, )?|, client=[\w.-]+", "", metric_phrase(comparison.report)))
@@ -165,7 +165,7 @@ def _gain(comparison: HeadlineComparison, one: Effect) -> str:
 
 
 def _no_cost(comparisons: Iterable[HeadlineComparison]) -> str:
-    """What is said where nothing differs."""
+    """The words for comparisons none of which is different."""
     same = {each.row.shown_as for each in comparisons} == {"equivalent"}
     return "no environment makes a difference" if same else "no cost could be shown"
 

@@ -28,7 +28,7 @@ from weighbridge.report.text.formatting import (
 from weighbridge.report.text.metric_names import metric_phrase, value_unit
 from weighbridge.report.text.verdicts import cost_text
 from weighbridge.statistics import Interval
-from weighbridge.statistics.between import CostChange
+from weighbridge.statistics.between import CostShift
 from weighbridge.statistics.verdicts import ALPHA
 
 WHY_NO_CHANGE = {
@@ -127,7 +127,7 @@ def why_inconclusive(row: ChangeRow, unit: str) -> str:
     return next((words for holds, words in reasons if holds), "")
 
 
-def floor_words(change: CostChange, unit: str) -> str:
+def floor_words(change: CostShift, unit: str) -> str:
     """Return both runs' noise floors together: ``±1.9 %``, or in the metric's unit."""
     if change.floor is None:
         return "not known"
@@ -177,7 +177,7 @@ def _size(row: ChangeRow) -> float:
     return row.change.worsening.estimate if row.change is not None and row.change.scale == "ratio" else 0.0
 
 
-def _amount(worsening: Interval, change: CostChange, unit: str) -> str:
+def _amount(worsening: Interval, change: CostShift, unit: str) -> str:
     return percent_interval(worsening) if change.scale == "ratio" else difference_interval(worsening, unit)
 
 

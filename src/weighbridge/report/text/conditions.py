@@ -185,7 +185,7 @@ def left_out_lines(analysis: Analysis) -> list[str]:
 
 
 def _of_ladder(analysis: Analysis, name: str) -> str:
-    """What becomes of the steps of a ladder that are from or to an environment that was left out."""
+    """The words about a ladder's steps from or to an environment that was left out; empty where it is no rung."""
     rungs = analysis.rungs
     if name not in (rung.name for rung in rungs):
         return ""

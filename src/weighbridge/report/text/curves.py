@@ -75,7 +75,7 @@ def _count(broke: Broke) -> str:
 
 
 def broke_sentences(analysis: Analysis) -> list[str]:
-    """Give where the load was more than environments bear: a sentence for those of which the same is to be said."""
+    """Return a sentence for each overload that broke trials; environments that broke alike share one."""
     names_by_text: dict[str, list[str]] = {}
     swept_levels: set[tuple[str, Level]] = set()
     for sweep in analysis.sweeps:

@@ -89,7 +89,7 @@ def gate_rows(gate: Gate, analysis: Analysis) -> tuple[GateRow, ...]:
 
 
 def limit_sentence(finding: Finding, analysis: Analysis) -> str:
-    """Return what a limit comes to: the comparison, its cost, the limit, and why it cannot be told."""
+    """Return a limit's outcome in words: the comparison, its cost, the limit, and why it is undecided."""
     cost = f"{_cost(finding)}, " if finding.cost is not None else ""
     text = f"{_name(finding, analysis)}: {cost}limit {_bound(finding)}"
     if finding.outcome != "undecided":

@@ -113,7 +113,7 @@ def verdict_sentences(analysis: Analysis) -> list[tuple[str, str]]:
 
 
 def _hidden_sentences(analysis: Analysis, rows: Sequence[_Row], many: Collection[str]) -> list[tuple[str, str]]:
-    """What a limit hides in each environment, and once what that means."""
+    """Return a sentence for each environment about the metrics whose cost a limit hides, and one that explains it."""
     by_limit: dict[tuple[str, str], list[_Row]] = {}
     for report, row in rows:
         if row.hidden is not None:
@@ -136,7 +136,7 @@ def _levels(analysis: Analysis, workload: str) -> int:
 
 
 def _over_levels(analysis: Analysis, rows: Sequence[_Row], many: Collection[str]) -> list[str]:
-    """What differs in the workloads with many levels: the range of the typical costs, for each environment."""
+    """Return the range of the different typical costs of each environment in the workloads with many levels."""
     sentences = []
     by_arm: dict[tuple[str, str], list[_Row]] = {}
     for report, row in rows:

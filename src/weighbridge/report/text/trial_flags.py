@@ -155,8 +155,8 @@ def _figure(figures: Iterable[FigureRange], wording: Words) -> str:
     return low if low == high else f"{low} to {high}"
 
 
-def said_once(trials: Sequence[TrialRow]) -> tuple[list[str], frozenset[FlagKind]]:
-    """What is about nearly all environments: a sentence each, and the kinds, which need not be said again."""
+def common_flag_sentences(trials: Sequence[TrialRow]) -> tuple[list[str], frozenset[FlagKind]]:
+    """Return a sentence for each kind of flag that nearly all environments have, and these kinds."""
     common = common_flags(trials)
     lines = [f"{each.count} of {each.trials} trials: {flag_kind_text(each.flag, each.figures)}" for each in common]
     return lines, frozenset(each.flag for each in common)

@@ -59,7 +59,7 @@ def _reason(trust: Trust, shown: int = 3) -> str:
 
 
 def _advice(analysis: Analysis) -> str:
-    """What would make a session more precise: where a hypervisor took CPU time in most trials, not blocks alone."""
+    """Advise how to make a session more precise: not by blocks alone where a hypervisor took CPU time."""
     stolen = sum(
         any((flag.code, flag.where) == (FlagCode.STEAL, "") for flag in trial.flags) for trial in analysis.trials
     )

@@ -131,7 +131,7 @@ class Effect:
 
 
 def effect(report: MetricReport, row: Comparison) -> Effect | None:
-    """Return what a comparison found; None where it has no cost, or too few blocks for one."""
+    """Return a comparison's cost in words; None where it has no cost, or too few blocks for one."""
     cost = row.cost
     if cost is None or row.few:
         return None
