@@ -298,7 +298,7 @@ def two_runs(
 
 def change_between(
     sessions: Sequence[Floats], allowance: float = between.SESSION_ALLOWANCE, looks: int = 1
-) -> tuple[between.Change, Verdict]:
+) -> tuple[between.CostShift, Verdict]:
     """Compare two sessions by the product's rule, as a family of one."""
     effects = [OF_TWO.effects((base.tolist(), other.tolist()), "ratio") for base, other, _ in sessions]
     aa = [compare(*values[[0, 2]].tolist(), better="higher", looks=looks) for values in sessions]

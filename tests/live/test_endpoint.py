@@ -163,7 +163,7 @@ def test_a_moment_does_not_change_afterwards():
     live.trial_finished(ended())
     before = live.now()
     live.trial_finished(ended(ONE))
-    assert (before.done, len(before.measurements)) == (1, 2)
+    assert (before.finished, len(before.measurements)) == (1, 2)
 
 
 @given(st.text(max_size=30), st.text(max_size=30))
@@ -191,7 +191,7 @@ def test_several_are_told_the_same():
     both.precision_checked(10, [Standing("net", "one", 0.1, False, None)])
     for live in (first, second):
         moment = live.now()
-        assert (moment.done, moment.planned, moment.looked_after, len(moment.standings)) == (1, 1, 10, 1)
+        assert (moment.finished, moment.planned, moment.looked_after, len(moment.standings)) == (1, 1, 10, 1)
 
 
 # -- the address ---------------------------------------------------------------------------------------

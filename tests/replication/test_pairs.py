@@ -16,7 +16,13 @@ from weighbridge.analysis.paths import Paths
 from weighbridge.analysis.results import Analysis, Comparison
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric
-from weighbridge.replication.comparison import agreement, asked, compare_pair, judged_together, replication
+from weighbridge.replication.comparison import (
+    agreement,
+    compare_environments,
+    compare_pair,
+    judged_together,
+    replication,
+)
 from weighbridge.replication.document import replication_json
 from weighbridge.replication.page import write_replication
 from weighbridge.replication.proof import PublishedPair, pair_rows
@@ -99,9 +105,12 @@ def test_exactly_those_that_are_asked_for_are_corrected_together(run):
     """Whatever else a run has compared: alone their p-values are what they are."""
     analysis = analyse(run(costs={"bridge": 1.1, "overlay": 1.02}))
     report = analysis.metrics[0]
-    family = [asked(analysis, report, name, "native") for name in ("bridge", "overlay")]
-    found = judged_together([*family, None, asked(analysis, report, "overlay", "bridge")])
-    raw = [each.p_value if each else None for each in (*family, asked(analysis, report, "overlay", "bridge"))]
+    family = [compare_environments(analysis, report, name, "native") for name in ("bridge", "overlay")]
+    found = judged_together([*family, None, compare_environments(analysis, report, "overlay", "bridge")])
+    raw = [
+        each.p_value if each else None
+        for each in (*family, compare_environments(analysis, report, "overlay", "bridge"))
+    ]
     assert found[2] is None
     assert [each.adjusted_p for each in found if each] == verdicts.adjusted(raw)
     (alone,) = judged_together(family[:1])

@@ -13,9 +13,9 @@ from weighbridge.replication.proof import rows
 from weighbridge.replication.published import (
     Compared,
     Figure,
-    LeftOut,
     Measured,
     Published,
+    UncomparedFigures,
     available,
     published,
     unused,
@@ -165,6 +165,6 @@ def test_figures_of_two_factors_and_bad_ones():
 
 
 def test_left_out_fits_what_it_names():
-    out = LeftOut(why="x", labels=("Table 1",), statistics=("min",))
+    out = UncomparedFigures(why="x", labels=("Table 1",), statistics=("min",))
     assert out.fits(figure("a", "1", 1, table="Table 1", statistic="min"))
     assert not out.fits(figure("a", "1", 1, table="Table 1"))

@@ -55,7 +55,7 @@ def compared(run):
 
 def shown(found, width=80, *, whole=False) -> str:
     file = io.StringIO()
-    print_compared(found, Console(file=file, width=width, highlight=False), whole=whole)
+    print_compared(found, Console(file=file, width=width, highlight=False), all_metrics=whole)
     return file.getvalue().replace("\u00a0", " ")
 
 

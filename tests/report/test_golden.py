@@ -101,13 +101,13 @@ def test_a_run(golden, tmp_path, name: str):
     golden(f"page-{name}", VisibleText(page, reading=name == "simple").text())
     golden(f"terminal-{name}", printed(lambda console: print_report(analysis, console)))
     if name in WHOLE:
-        golden(f"terminal-{name}-all", printed(lambda console: print_report(analysis, console, whole=True)))
+        golden(f"terminal-{name}-all", printed(lambda console: print_report(analysis, console, all_metrics=True)))
 
 
 def test_a_run_that_has_something_in_every_part(golden, rich_page, rich_analysis):
     golden("page-rich", VisibleText(rich_page).text())
     golden("terminal-rich", printed(lambda console: print_report(rich_analysis, console)))
-    golden("terminal-rich-all", printed(lambda console: print_report(rich_analysis, console, whole=True)))
+    golden("terminal-rich-all", printed(lambda console: print_report(rich_analysis, console, all_metrics=True)))
 
 
 def test_several_runs(golden, tmp_path):
@@ -128,7 +128,7 @@ def test_several_runs(golden, tmp_path):
     golden("page-compare", VisibleText((tmp_path / "compared.html").read_text()).text())
     golden("markdown-compare", compare_markdown(compared).replace("\u00a0", " "))
     golden("terminal-compare", printed(lambda console: print_compared(compared, console)))
-    golden("terminal-compare-all", printed(lambda console: print_compared(compared, console, whole=True)))
+    golden("terminal-compare-all", printed(lambda console: print_compared(compared, console, all_metrics=True)))
     past = history(tmp_path / "runs")
     write_history(past, tmp_path / "history.html")
     golden("page-history", VisibleText((tmp_path / "history.html").read_text()).text())

@@ -13,8 +13,8 @@ from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.report.charts.library import chart_library
 from weighbridge.report.html import write_html
-from weighbridge.report.kept import keep, read_kept
 from weighbridge.report.page import templates
+from weighbridge.report.page_cache import read_cached, write_cached
 from weighbridge.report.sections.trials import ALL_EXCERPTS_BYTES
 
 from .made_up_runs import LOSS, REQUESTS, TCP, Workload
@@ -193,21 +193,21 @@ def test_the_chart_library_is_kept_unless_others_could_write_it(tmp_path, monkey
 def test_what_is_kept_in_a_folder_that_others_may_write_to_is_not_read(tmp_path, monkeypatch):
     monkeypatch.setenv("WEIGHBRIDGE_CACHE", str(tmp_path))
     folder, elsewhere = tmp_path / "charts", tmp_path / "elsewhere"
-    keep("charts/a.js", b"ours")
-    assert read_kept("charts/a.js") == b"ours"
+    write_cached("charts/a.js", b"ours")
+    assert read_cached("charts/a.js") == b"ours"
     folder.chmod(0o777)
-    assert read_kept("charts/a.js") == b""
-    keep("charts/b.js", b"ours")
+    assert read_cached("charts/a.js") == b""
+    write_cached("charts/b.js", b"ours")
     assert [file.name for file in folder.iterdir()] == ["a.js"]
     folder.chmod(0o700)
-    assert read_kept("charts/a.js") == b"ours"
+    assert read_cached("charts/a.js") == b"ours"
     folder.rename(elsewhere)
     folder.symlink_to(elsewhere)
-    assert read_kept("charts/a.js") == b""
+    assert read_cached("charts/a.js") == b""
     folder.unlink()
     elsewhere.rename(folder)
     monkeypatch.setattr("os.geteuid", lambda: 4711)
-    assert read_kept("charts/a.js") == b""
+    assert read_cached("charts/a.js") == b""
 
 
 def test_templates_are_kept_compiled_unless_others_could_write_them(tmp_path, monkeypatch):

@@ -48,7 +48,7 @@ def unlabelled(text: str) -> list[str]:
 
 def terminal(analysis, *, width=400, whole=False) -> str:
     file = io.StringIO()
-    print_report(analysis, Console(file=file, width=width, highlight=False), whole=whole)
+    print_report(analysis, Console(file=file, width=width, highlight=False), all_metrics=whole)
     return file.getvalue().replace("\u00a0", " ")
 
 

@@ -13,7 +13,7 @@ from .made_up_runs import LOSS, REQUESTS, TCP, Workload
 
 def shown(store, width=80, *, whole=False, **options) -> str:
     file = io.StringIO()
-    print_report(analyse(store), Console(file=file, width=width, highlight=False, **options), whole=whole)
+    print_report(analyse(store), Console(file=file, width=width, highlight=False, **options), all_metrics=whole)
     return file.getvalue().replace("\u00a0", " ")
 
 

@@ -16,9 +16,9 @@ _SHOWN = 12
 
 
 def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
-    made = [safe_name(name) for name in names]
-    if twice := named_twice(made):
-        one, other = [name for name, safe in zip(names, made, strict=True) if safe == twice][:2]
+    safe_names = [safe_name(name) for name in names]
+    if twice := named_twice(safe_names):
+        one, other = [name for name, safe in zip(names, safe_names, strict=True) if safe == twice][:2]
         raise ValueError(f"'{one:.60}' and '{other:.60}' would both be the metric '{twice}': take one of them")
     return names
 
@@ -49,7 +49,7 @@ class BenchmarkOptions(AdapterOptions):
 
     def chosen(self, values: Mapping[str, float], what: str) -> tuple[Measurement, ...]:
         """Return the values of the benchmarks that are wanted. Unparseable tells which are there instead."""
-        there = ", ".join(one_line(name, 60) for name in [*values][:_SHOWN]) + (
+        available = ", ".join(one_line(name, 60) for name in [*values][:_SHOWN]) + (
             ", ..." if len(values) > _SHOWN else ""
         )
         if not values:
@@ -57,12 +57,12 @@ class BenchmarkOptions(AdapterOptions):
         if not self.benchmarks:
             if len(values) > 1:
                 raise Unparseable(
-                    f"{what} has {len(values)} benchmarks: name those that are wanted (benchmarks: [{there}])"
+                    f"{what} has {len(values)} benchmarks: name those that are wanted (benchmarks: [{available}])"
                 )
             return (Measurement(self.only, next(iter(values.values()))),)
         missing = [name for name in self.benchmarks if name not in values]
         if missing:
-            raise Unparseable(f"{what} has no benchmark '{missing[0]}' (it has: {there})")
+            raise Unparseable(f"{what} has no benchmark '{missing[0]}' (it has: {available})")
         metrics = zip(self.metrics(), self.benchmarks, strict=True)
         return tuple(Measurement(metric, values[name]) for metric, name in metrics)
 

@@ -18,17 +18,17 @@ def read_document(stdout: bytes, what: str, usage: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_each_once)
     except (ValueError, RecursionError) as error:
-        told = "it nests too deeply" if isinstance(error, RecursionError) else str(error)
-        raise Unparseable(f"{what} printed no JSON ({told}): run it as '{usage}'") from None
+        reason = "it nests too deeply" if isinstance(error, RecursionError) else str(error)
+        raise Unparseable(f"{what} printed no JSON ({reason}): run it as '{usage}'") from None
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
+    members: dict[str, Any] = {}
     for key, value in pairs:
-        if key in found:
+        if key in members:
             raise ValueError(f"'{one_line(key, 60)}' stands twice in one object")
-        found[key] = value
-    return found
+        members[key] = value
+    return members
 
 
 def at(document: Any, *keys: str) -> Any:
@@ -40,10 +40,10 @@ def at(document: Any, *keys: str) -> Any:
 
 def entries(document: Any, key: str, what: str) -> list[Any]:
     """Return the list below a key. Raises Unparseable."""
-    found = at(document, key)
-    if not isinstance(found, list):
+    values = at(document, key)
+    if not isinstance(values, list):
         raise Unparseable(f"the JSON of {what} has no list '{key}'")
-    return found
+    return values
 
 
 def number(document: Any, what: str, *keys: str, scale: float = 1.0) -> float:
@@ -55,9 +55,9 @@ def number(document: Any, what: str, *keys: str, scale: float = 1.0) -> float:
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise Unparseable(f"the JSON of {what} has no number '{'.'.join(keys)}'")
     try:
-        found = scale * float(value)
+        scaled = scale * float(value)
     except OverflowError:
-        found = float("inf")
-    if not is_plausible(found):
-        raise Unparseable(f"'{'.'.join(keys)}' of {what} is {found}, which nothing that is measured is")
-    return found
+        scaled = float("inf")
+    if not is_plausible(scaled):
+        raise Unparseable(f"'{'.'.join(keys)}' of {what} is {scaled}, which nothing that is measured is")
+    return scaled

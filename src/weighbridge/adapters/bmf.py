@@ -64,53 +64,57 @@ class BmfOptions(BenchmarkOptions):
     def only(self) -> Metric:
         """The measure, in the unit that Bencher has it in or the study says."""
         measure = self.measure or _UNTOLD
-        known = _BUILT_IN.get(_slug(measure))
-        if known is None:  # then both are told
+        built_in = _BUILT_IN.get(_slug(measure))
+        if built_in is None:  # then both are told
             return Metric(_free(safe_name(measure)), self.unit or "", self.better or "lower")
-        return Metric(known.name, self.unit or known.unit, self.better or known.better)
+        return Metric(built_in.name, self.unit or built_in.unit, self.better or built_in.better)
 
     def read(self, stdout: bytes, stderr: bytes) -> tuple[Measurement, ...]:
         """The value of the measure of each benchmark; its limits are the program's own and are not read."""
-        found = _benchmarks(read_document(stdout, _WHAT, _USAGE))
-        self._require(found)
-        measure = self._measure(found)
+        benchmarks = _benchmarks(read_document(stdout, _WHAT, _USAGE))
+        self._require(benchmarks)
+        measure = self._measure(benchmarks)
         values = {}
-        for name, measures in found.items():
+        for name, measures in benchmarks.items():
             if measure in measures and (not self.benchmarks or name in self.benchmarks):
                 values[name] = self._value(name, measures[measure])
         return self.chosen(values, f"the {_OF}")
 
-    def _require(self, found: Mapping[str, Measures]) -> None:
+    def _require(self, benchmarks: Mapping[str, Measures]) -> None:
         """Raise Unparseable where a benchmark is not there that is named."""
-        if not found or any(name not in found for name in self.benchmarks):
-            self.chosen(dict.fromkeys(found, 0.0), f"the {_OF}")
+        if not benchmarks or any(name not in benchmarks for name in self.benchmarks):
+            self.chosen(dict.fromkeys(benchmarks, 0.0), f"the {_OF}")
 
-    def _measure(self, found: Mapping[str, Measures]) -> str:
+    def _measure(self, benchmarks: Mapping[str, Measures]) -> str:
         """The key of the measure that is read. Unparseable where the study has to choose, or has chosen amiss."""
-        wanted = [measures for name, measures in found.items() if not self.benchmarks or name in self.benchmarks]
-        keys = [*dict.fromkeys(key for measures in wanted for key in measures)]
-        there = ", ".join(one_line(key, 60) for key in keys[:_SHOWN]) + (", ..." if len(keys) > _SHOWN else "")
+        selected = [
+            measures for name, measures in benchmarks.items() if not self.benchmarks or name in self.benchmarks
+        ]
+        keys = [*dict.fromkeys(key for measures in selected for key in measures)]
+        available = ", ".join(one_line(key, 60) for key in keys[:_SHOWN]) + (", ..." if len(keys) > _SHOWN else "")
         if not keys:
             raise Unparseable(f"the {_OF} has a benchmark, and no measure of it")
         if self.measure is None:
             if len(keys) > 1:
-                raise Unparseable(f"the {_OF} has {len(keys)} measures: name one of them (measure: {there})")
+                raise Unparseable(f"the {_OF} has {len(keys)} measures: name one of them (measure: {available})")
             if _slug(keys[0]) != _UNTOLD:
-                raise Unparseable(f"the {_OF} has no latency, which is read unless told otherwise: measure: {there}")
+                raise Unparseable(
+                    f"the {_OF} has no latency, which is read unless told otherwise: measure: {available}"
+                )
             return keys[0]
         same = [key for key in keys if _slug(key) == _slug(self.measure)]
         measure = self.measure if self.measure in keys or len(same) != 1 else same[0]
-        lacking = [name for name in self.benchmarks if measure not in found[name]]
+        lacking = [name for name in self.benchmarks if measure not in benchmarks[name]]
         if lacking:
-            has = ", ".join(one_line(key, 60) for key in [*found[lacking[0]]][:_SHOWN]) or "none"
+            has = ", ".join(one_line(key, 60) for key in [*benchmarks[lacking[0]]][:_SHOWN]) or "none"
             raise Unparseable(f"the benchmark '{lacking[0]}' has no measure '{measure:.60}' (it has: {has})")
         if measure not in keys:
-            raise Unparseable(f"the {_OF} has no measure '{measure:.60}' (it has: {there})")
+            raise Unparseable(f"the {_OF} has no measure '{measure:.60}' (it has: {available})")
         return measure
 
-    def _value(self, name: str, given: Any) -> float:
+    def _value(self, name: str, measure_document: Any) -> float:
         benchmark = f"the benchmark '{one_line(name, 60)}'"
-        value = number(given, benchmark, "value")
+        value = number(measure_document, benchmark, "value")
         if value < 0 and _slug(self.measure or _UNTOLD) in _BUILT_IN:
             raise Unparseable(f"{self.only.name} of {benchmark} is {value:g}, and cannot be below zero")
         return value

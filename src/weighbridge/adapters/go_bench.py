@@ -51,8 +51,8 @@ class GoBenchOptions(BenchmarkOptions):
 
 def _runs(text: str) -> dict[str, list[float]]:
     """The nanoseconds of each run, by benchmark. All have one suffix, the number of CPUs, unless that is 1."""
-    rows = [(found[1], float(found[2])) for found in _ROW.finditer(text) if _is_number(found[2])]
-    suffixes = {found[0] if (found := _PROCESSORS.search(name)) else "" for name, _ in rows}
+    rows = [(match[1], float(match[2])) for match in _ROW.finditer(text) if _is_number(match[2])]
+    suffixes = {match[0] if (match := _PROCESSORS.search(name)) else "" for name, _ in rows}
     suffix = suffixes.pop() if len(suffixes) == 1 else ""
     runs: dict[str, list[float]] = {}
     for name, time in rows:

@@ -29,8 +29,8 @@ class OhaOptions(AdapterOptions):
         success = number(document, _WHAT, "summary", "successRate")
         errors = at(document, "errorDistribution")
         if success == 0 or at(document, "summary", "average") is None:
-            told = next(iter(errors)) if isinstance(errors, dict) and errors else "no reason is told"
-            raise ProgramFailed(f"oha: no request was answered: {one_line(told, 200)}")
+            reason = next(iter(errors)) if isinstance(errors, dict) and errors else "no reason is told"
+            raise ProgramFailed(f"oha: no request was answered: {one_line(reason, 200)}")
         return (
             Measurement(REQUESTS, number(document, _WHAT, "summary", "requestsPerSec")),
             Measurement(LATENCIES["mean"], number(document, _WHAT, "summary", "average", scale=_MS)),

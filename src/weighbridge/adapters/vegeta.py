@@ -29,8 +29,8 @@ class VegetaOptions(AdapterOptions):
         success = number(document, _WHAT, "success")
         if success == 0:
             errors = at(document, "errors")
-            told = errors[0] if isinstance(errors, list) and errors else "no reason is told"
-            raise ProgramFailed(f"vegeta: no request succeeded: {one_line(told, 200)}")
+            reason = errors[0] if isinstance(errors, list) and errors else "no reason is told"
+            raise ProgramFailed(f"vegeta: no request succeeded: {one_line(reason, 200)}")
         latencies = (
             Measurement(LATENCIES[key], number(document, _WHAT, "latencies", name, scale=_MS))
             for key, name in _READ.items()

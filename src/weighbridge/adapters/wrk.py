@@ -39,29 +39,31 @@ class WrkOptions(AdapterOptions):
             raise ProgramFailed(f"wrk: {one_line(failed[0], 200)}")
         if not re.search(r"^Transfer/sec: +[0-9.]+[KMGT]?B\n", text, re.MULTILINE):
             raise Unparseable(f"wrk's report has no end: run it as '{_USAGE}'")
-        found = [Measurement(REQUESTS, _number(text, r"^Requests/sec: +([0-9]{1,12}\.[0-9]{2})\n", "requests/s"))]
-        found.append(Measurement(LATENCIES["mean"], _time(text, rf"^    Latency +{_TIME}", "mean latency")))
+        measurements = [
+            Measurement(REQUESTS, _number(text, r"^Requests/sec: +([0-9]{1,12}\.[0-9]{2})\n", "requests/s"))
+        ]
+        measurements.append(Measurement(LATENCIES["mean"], _time(text, rf"^    Latency +{_TIME}", "mean latency")))
         for key, level in _PERCENTILES.items() if self.latency else ():
-            found.append(
+            measurements.append(
                 Measurement(LATENCIES[key], _time(text, rf"^ +{level}% +{_TIME}\n", f"{level}th percentile"))
             )
         socket, status = _SOCKET.search(text), _STATUS.search(text)
         errors = sum(map(int, socket.groups())) if socket else 0  # wrk tells of none by saying nothing
-        return (*found, Measurement(ERRORS, float(errors + (int(status[1]) if status else 0))))
+        return (*measurements, Measurement(ERRORS, float(errors + (int(status[1]) if status else 0))))
 
 
 def _number(text: str, pattern: str, what: str) -> float:
-    found = re.search(pattern, text, re.MULTILINE)
-    if found is None:
+    match = re.search(pattern, text, re.MULTILINE)
+    if match is None:
         raise Unparseable(f"wrk's report has no {what}: run it as '{_USAGE}'")
-    return float(found[1])
+    return float(match[1])
 
 
 def _time(text: str, pattern: str, what: str) -> float:
-    found = re.search(pattern, text, re.MULTILINE)
-    if found is None:
+    match = re.search(pattern, text, re.MULTILINE)
+    if match is None:
         raise Unparseable(f"wrk's report has no {what}: run it as '{_USAGE}'")
-    return float(found[1]) * _MS[found[2]]
+    return float(match[1]) * _MS[match[2]]
 
 
 class Wrk(Adapter):

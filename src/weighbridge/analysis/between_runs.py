@@ -59,7 +59,7 @@ class CostChange:
 
     first: Sequence[float]
     second: Sequence[float]
-    change: between.Change
+    change: between.CostShift
 
 
 def why_no_change(
@@ -206,7 +206,7 @@ class ChangeRow:
     """Whether this is the A/A arm: what it shows is noise, and has no verdict."""
     before: Comparison
     after: Comparison
-    change: between.Change | None
+    change: between.CostShift | None
     unknown: NoChange | None
     """Why there is no change."""
     adjusted_p: float | None

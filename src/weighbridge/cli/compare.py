@@ -59,9 +59,9 @@ def register(app: typer.Typer) -> None:
         if as_json:
             print_json(compare_json(comparison))
         elif as_markdown:
-            print(compare_markdown(comparison, whole=whole), end="", flush=True)
+            print(compare_markdown(comparison, all_metrics=whole), end="", flush=True)
         else:
-            print_compared(comparison, out(), whole=whole)
+            print_compared(comparison, out(), all_metrics=whole)
         if page is not None:
             err().print(f"page: {page}", markup=False)
 

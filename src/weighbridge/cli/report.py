@@ -85,7 +85,7 @@ def register(app: typer.Typer) -> None:
                     pages.append(f"published and measured: {write_beside(store, analysis)[1]}")
             except PermissionError as error:
                 refused = f"{error.filename}: {error.strerror}: no page was written; --html FILE puts it elsewhere"
-            print_report(analysis, out(), whole=whole)
+            print_report(analysis, out(), all_metrics=whole)
         if refused:
             fail(refused, WeighbridgeError.exit_code)
         for line in pages:

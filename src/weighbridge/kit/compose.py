@@ -45,13 +45,13 @@ def compose_file(environment: KitEnvironment, resources: Resources, image: str) 
 
 def limits(resources: Resources, role: str) -> dict[str, Any]:
     """The limits of a role's container as Docker Compose writes them."""
-    found: dict[str, Any] = {}
+    service_limits: dict[str, Any] = {}
     if resources.cpus is not None:
-        held = Limits(cpus=resources.cpus, cpu_period_us=round(resources.cpu_period * 1e6))
-        found |= {"cpu_period": held.cpu_period_us, "cpu_quota": held.cpu_quota_us}
+        cpu_limits = Limits(cpus=resources.cpus, cpu_period_us=round(resources.cpu_period * 1e6))
+        service_limits |= {"cpu_period": cpu_limits.cpu_period_us, "cpu_quota": cpu_limits.cpu_quota_us}
     if resources.memory is not None:
-        found |= {"mem_limit": int(resources.memory), "memswap_limit": -1}
-    return {**found, "cpuset": f"${{{CPUS[role]}:-}}"}
+        service_limits |= {"mem_limit": int(resources.memory), "memswap_limit": -1}
+    return {**service_limits, "cpuset": f"${{{CPUS[role]}:-}}"}
 
 
 def settings_in(value: Any) -> Iterator[Setting]:

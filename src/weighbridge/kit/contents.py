@@ -34,20 +34,20 @@ class KitCell:
         return self.workload.roles(self.options)
 
     def command(self, role: Role) -> Command:
-        """The process of a role, with the published options that it has not already."""
-        made = self.workload.command(role, self.options, self.ends[role])
-        return replace(made, argv=with_options(made.argv, self.published.get(role, ())))
+        """Return the command of a role, with the published options that it does not have yet."""
+        command = self.workload.command(role, self.options, self.ends[role])
+        return replace(command, argv=with_options(command.argv, self.published.get(role, ())))
 
 
 def with_options(argv: tuple[str, ...], words: Sequence[str]) -> tuple[str, ...]:
-    """The argument list with more options, each with its values; one that is there already stays as it is."""
-    found, taken = list(argv), True
+    """Return the arguments with more options, each with its values; an option that they have stays as it is."""
+    arguments, is_new = list(argv), True
     for word in words:
         if word.startswith("-"):
-            taken = word not in argv
-        if taken:
-            found.append(word)
-    return tuple(found)
+            is_new = word not in argv
+        if is_new:
+            arguments.append(word)
+    return tuple(arguments)
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +69,8 @@ class KitEnvironment:
 
 
 @dataclass(frozen=True, slots=True)
-class LeftOut:
-    """Something of the study that the kit does not have, and why."""
+class OmittedPart:
+    """A part of the study that the kit leaves out, and why."""
 
     name: str
     why: str
@@ -78,11 +78,11 @@ class LeftOut:
 
 @dataclass(frozen=True, slots=True)
 class Contents:
-    """What a kit is made of."""
+    """A study, the environments of its kit, and the parts that the kit leaves out."""
 
     study: Study
     environments: tuple[KitEnvironment, ...]
-    left_out: tuple[LeftOut, ...]
+    left_out: tuple[OmittedPart, ...]
 
 
 def contents(study: Study) -> Contents:
@@ -93,28 +93,32 @@ def contents(study: Study) -> Contents:
     if study.file.companions:
         names = ", ".join(study.file.companions)
         raise StudyError(f"a kit has no companions, without which {study.file.study} measures nothing: {names}")
-    here, elsewhere = _cells_here(study)
-    opening = [cell for cell in here if registry.workloads()[cell.kind].openings(cell.options) is not None]
-    cells = [cell for cell in here if cell not in opening]
+    local_cells, other_cells = _local_cells(study)
+    opening = [cell for cell in local_cells if registry.workloads()[cell.kind].openings(cell.options) is not None]
+    cells = [cell for cell in local_cells if cell not in opening]
     ports = _ports(study)
     environments: list[KitEnvironment] = []
-    left_out = [LeftOut(cell.label, f"its client is on the host {cell.client}") for cell in elsewhere]
-    left_out += [LeftOut(cell.label, "its trials open fresh sites, which Weighbridge times") for cell in opening]
+    left_out = [OmittedPart(cell.label, f"its client is on the host {cell.client}") for cell in other_cells]
+    left_out += [OmittedPart(cell.label, "its trials open fresh sites, which Weighbridge times") for cell in opening]
     folders = _Folders()
     for number, arm in enumerate(study.arms, 1):
         if arm.aa_of:
-            left_out.append(LeftOut(arm.name, f"{arm.aa_of} a second time: it tells something in random blocks only"))
+            left_out.append(
+                OmittedPart(arm.name, f"{arm.aa_of} a second time: it tells something in random blocks only")
+            )
             continue
         if arm.userland is not None:
-            left_out.append(LeftOut(arm.name, "it has a userland of its own, and a kit has one image"))
+            left_out.append(OmittedPart(arm.name, "it has a userland of its own, and a kit has one image"))
             continue
-        made = _environment(study, arm, [cell for cell in cells if arm in study.arms_of(cell)], ports, number)
-        if made.by_hand.cannot:
-            left_out.append(LeftOut(arm.name, made.by_hand.cannot))
-        elif not made.cells:
-            left_out.append(LeftOut(arm.name, "none of its workloads is here"))
+        kit_environment = _environment(
+            study, arm, [cell for cell in cells if arm in study.arms_of(cell)], ports, number
+        )
+        if kit_environment.by_hand.cannot:
+            left_out.append(OmittedPart(arm.name, kit_environment.by_hand.cannot))
+        elif not kit_environment.cells:
+            left_out.append(OmittedPart(arm.name, "none of its workloads is here"))
         else:
-            environments.append(_named(made, folders))
+            environments.append(_named(kit_environment, folders))
     if not any(environment.by_hand.services for environment in environments):
         names = ", ".join(study.file.environments)
         raise StudyError(
@@ -123,12 +127,12 @@ def contents(study: Study) -> Contents:
     return Contents(study, tuple(environments), tuple(left_out))
 
 
-def _cells_here(study: Study) -> tuple[list[Cell], list[Cell]]:
+def _local_cells(study: Study) -> tuple[list[Cell], list[Cell]]:
     """The cells with both roles on one machine, else those of one host's clients; and the others."""
     hosts = study.client_hosts
-    wanted = study.server_host if study.server_host in hosts else hosts[0]
-    here = [cell for cell in study.cells if cell.client in ("", wanted)]
-    return here, [cell for cell in study.cells if cell not in here]
+    client_host = study.server_host if study.server_host in hosts else hosts[0]
+    local_cells = [cell for cell in study.cells if cell.client in ("", client_host)]
+    return local_cells, [cell for cell in study.cells if cell not in local_cells]
 
 
 def _port_key(cell: Cell, options: Any) -> tuple[str, int]:
@@ -199,21 +203,21 @@ class _Folders:
     """Names for files: letters, digits and hyphens, each given once."""
 
     def __init__(self) -> None:
-        self._given: set[str] = set()
+        self._taken_names: set[str] = set()
 
     def name(self, text: str) -> str:
         plain = re.sub("[^a-z0-9]+", "-", text.lower()).strip("-")[:60] or "x"
-        found, number = plain, 1
-        while found in self._given:
+        folder, number = plain, 1
+        while folder in self._taken_names:
             number += 1
-            found = f"{plain}-{number}"
-        self._given.add(found)
-        return found
+            folder = f"{plain}-{number}"
+        self._taken_names.add(folder)
+        return folder
 
 
-def _named(made: KitEnvironment, folders: _Folders) -> KitEnvironment:
+def _named(environment: KitEnvironment, folders: _Folders) -> KitEnvironment:
     from dataclasses import replace
 
     own = _Folders()
-    cells = tuple(replace(each, folder=own.name(each.cell.label)) for each in made.cells)
-    return replace(made, folder=folders.name(made.arm.name), cells=cells)
+    cells = tuple(replace(each, folder=own.name(each.cell.label)) for each in environment.cells)
+    return replace(environment, folder=folders.name(environment.arm.name), cells=cells)

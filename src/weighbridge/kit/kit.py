@@ -21,7 +21,7 @@ _LEVEL_PAUSE = ".pause_between_levels"
 
 @dataclass(frozen=True, slots=True)
 class KitFile:
-    """What a file holds, and whether it is a program."""
+    """A file's content, and whether it is executable."""
 
     data: bytes
     executable: bool = False
@@ -32,12 +32,12 @@ def kit(study: Study, parameters: Sequence[Parameter] = ()) -> Mapping[str, KitF
 
     Raises StudyError where there is nothing that Docker Compose can make, UserlandError for wrong packages.
     """
-    found = _as_published(contents(study), parameters)
-    recipe = _recipe(found)
-    settings = _settings(found, parameters)
+    kit_contents = _as_published(contents(study), parameters)
+    recipe = _recipe(kit_contents)
+    settings = _settings(kit_contents, parameters)
     image = settings[0].value
     files: dict[str, bytes] = {}
-    for environment in found.environments:
+    for environment in kit_contents.environments:
         folder = f"environments/{environment.folder}"
         for cell in environment.cells:
             scripts, read = cell_files(environment, cell)
@@ -47,23 +47,23 @@ def kit(study: Study, parameters: Sequence[Parameter] = ()) -> Mapping[str, KitF
         files[f"{folder}/run.sh"] = _environment_script(environment, parameters)
     files |= {} if recipe.cannot else image_files(recipe)
     files |= {name: static(name) for name in ("rounds.sh", "listening.sh", "summary.sh")}
-    files["run.sh"] = render("run.sh.j2", environments=[each.folder for each in found.environments])
+    files["run.sh"] = render("run.sh.j2", environments=[each.folder for each in kit_contents.environments])
     files[".env"] = "".join(f"# {each.about}\n{each.name}={shlex.quote(each.value)}\n" for each in settings).encode()
     files["study.yaml"] = study.text.encode(errors="replace")
     if parameters:
         files["parameters.csv"] = _table(parameters)
-    files["README.md"] = _readme(found, recipe, settings, parameters)
+    files["README.md"] = _readme(kit_contents, recipe, settings, parameters)
     return {path: KitFile(data, path.endswith(".sh")) for path, data in sorted(files.items())}
 
 
-def _as_published(found: Contents, parameters: Sequence[Parameter]) -> Contents:
-    """With the options that the source gave its programs: ``client_options``, or those of one workload.
+def _as_published(kit_contents: Contents, parameters: Sequence[Parameter]) -> Contents:
+    """Return the contents with the source's options of programs: ``client_options``, or those of one workload.
 
     A measured program whose JSON summary.sh reads keeps its own: iperf3's --verbose makes that no JSON.
     """
     stated = {each.parameter: tuple(shlex.split(each.value)) for each in parameters if "_options" in each.parameter}
 
-    def told(cell: KitCell) -> KitCell:
+    def with_published(cell: KitCell) -> KitCell:
         read = cell.roles[-1:] if cell.workload.jq(cell.options) else ()
         names = {
             role: (f"{cell.cell.workload}.{role}_options", f"{role}_options")
@@ -74,24 +74,24 @@ def _as_published(found: Contents, parameters: Sequence[Parameter]) -> Contents:
             role: stated[name] for role, every in names.items() for name in reversed(every) if name in stated
         })  # fmt: skip
 
-    made = (replace(each, cells=tuple(map(told, each.cells))) for each in found.environments)
-    return replace(found, environments=tuple(made))
+    environments = (replace(each, cells=tuple(map(with_published, each.cells))) for each in kit_contents.environments)
+    return replace(kit_contents, environments=tuple(environments))
 
 
-def _recipe(found: Contents) -> Recipe:
+def _recipe(kit_contents: Contents) -> Recipe:
     spec = UserlandSpec.union(
-        cell.workload.userland(cell.options) for each in found.environments for cell in each.cells
+        cell.workload.userland(cell.options) for each in kit_contents.environments for cell in each.cells
     )
-    options = found.study.file.userland
+    options = kit_contents.study.file.userland
     return registry.userlands()[options.kind].recipe(options, spec)
 
 
-def _settings(found: Contents, parameters: Sequence[Parameter]) -> list[Setting]:
-    study = found.study
+def _settings(kit_contents: Contents, parameters: Sequence[Parameter]) -> list[Setting]:
+    study = kit_contents.study
     repetitions = study.file.repetitions
     pause = _seconds(parameters, "pause_between_repetitions")
     cpus = _cpus(study)
-    made = [
+    settings = [
         Setting(IMAGE, f"weighbridge-kit-{_tag(study.file.study)}", "the image with the programs"),
         Setting("ROUNDS", str(repetitions.blocks or repetitions.min), "how often each workload is run"),
         Setting(
@@ -100,15 +100,19 @@ def _settings(found: Contents, parameters: Sequence[Parameter]) -> list[Setting]
             "seconds between two rounds" + (", as published" if pause else ""),
         ),
         Setting("LEVEL_PAUSE", "", f"seconds after the last round of a workload; empty: {_level_pause(parameters)}"),
-        Setting(CELL, found.environments[0].cells[0].folder, "the workload, where Docker Compose is called by hand"),
+        Setting(
+            CELL, kit_contents.environments[0].cells[0].folder, "the workload, where Docker Compose is called by hand"
+        ),
         *(Setting(name, cpus[role], f"CPUs of the {role}; empty: all") for role, name in CPUS.items()),
     ]
-    own = (each for environment in found.environments for each in settings_in(_told(environment)))
-    return [*made, *dict.fromkeys(own)]
+    own = (
+        each for environment in kit_contents.environments for each in settings_in(_services_and_networks(environment))
+    )
+    return [*settings, *dict.fromkeys(own)]
 
 
 def _level_pause(parameters: Sequence[Parameter]) -> str:
-    """What an empty pause between workloads stands for."""
+    """Return in words which pause an empty setting of the kit stands for."""
     return "as published" if any(each.parameter.endswith(_LEVEL_PAUSE) for each in parameters) else "none"
 
 
@@ -121,7 +125,7 @@ def _cpus(study: Study) -> dict[str, str]:
     return {role: str((pin or {}).get(role) or own[role] or "") for role in CPUS}  # type: ignore[call-overload]
 
 
-def _told(environment: KitEnvironment) -> list[Any]:
+def _services_and_networks(environment: KitEnvironment) -> list[Any]:
     return [environment.by_hand.services, environment.by_hand.networks]
 
 
@@ -161,8 +165,10 @@ def _table(parameters: Sequence[Parameter]) -> bytes:
     return text.getvalue().encode()
 
 
-def _readme(found: Contents, recipe: Recipe, settings: Sequence[Setting], parameters: Sequence[Parameter]) -> bytes:
-    first = dict.fromkeys(each for environment in found.environments for each in environment.by_hand.first)
+def _readme(
+    kit_contents: Contents, recipe: Recipe, settings: Sequence[Setting], parameters: Sequence[Parameter]
+) -> bytes:
+    first = dict.fromkeys(each for environment in kit_contents.environments for each in environment.by_hand.first)
     environments = [
         {
             "name": each.arm.name,
@@ -170,19 +176,20 @@ def _readme(found: Contents, recipe: Recipe, settings: Sequence[Setting], parame
             "how": _networks(each) if each.inside else "the machine's own programs",
             **_places(each),
         }
-        for each in found.environments
+        for each in kit_contents.environments
     ]
     workloads = [
         {"label": cell.cell.label, "folder": cell.folder, "port": _port(cell), "command": _measured(cell)}
-        for cell in found.environments[0].cells
+        for cell in kit_contents.environments[0].cells
     ]
-    cells = [cell for each in found.environments for cell in each.cells]
+    cells = [cell for each in kit_contents.environments for cell in each.cells]
     text_only = dict.fromkeys(f"`{cell.folder}`" for cell in cells if not cell.workload.jq(cell.options))
     return render(
-        "README.md.j2", study=found.study, recipe=recipe, settings=settings, parameters=parameters, first=list(first),
-        environments=environments, workloads=workloads, left_out=found.left_out, differs=list(_differs(found)),
+        "README.md.j2", study=kit_contents.study, recipe=recipe, settings=settings, parameters=parameters,
+        first=list(first), environments=environments, workloads=workloads, left_out=kit_contents.left_out,
+        differs=list(_differs(kit_contents)),
         rounds=settings[1].value, options=any(cell.published for cell in cells), unsummarised=list(text_only),
-        natively=any("native" in _places(each).values() for each in found.environments),
+        natively=any("native" in _places(each).values() for each in kit_contents.environments),
     )  # fmt: skip
 
 
@@ -205,27 +212,30 @@ def _measured(cell: KitCell) -> str:
     return shlex.join(cell.command(cell.roles[-1]).argv)
 
 
-def _differs(found: Contents) -> Iterator[str]:
-    file = found.study.file
-    for environment in found.environments:
+def _differs(kit_contents: Contents) -> Iterator[str]:
+    file = kit_contents.study.file
+    for environment in kit_contents.environments:
         yield from (f"{environment.arm.name}: {each}" for each in environment.by_hand.differs)
     hosts = {name: host.description for name, host in file.hosts.items() if not host.traits.this_machine}
     if hosts:
-        told = ", ".join(f"{name} ({description})" for name, description in hosts.items())
-        yield f"the study has hosts of its own: {told}; here both roles are on one machine, and no cable lies between"
-    if any(cell.link for cell in found.study.cells):
+        listed = ", ".join(f"{name} ({description})" for name, description in hosts.items())
+        apart = "here both roles are on one machine, and no cable lies between"
+        yield f"the study has hosts of its own: {listed}; {apart}"
+    if any(cell.link for cell in kit_contents.study.cells):
         yield "the rate limits of cables are not there, so no workload lifts them"
     if file.resources.memory is not None or file.resources.cpus is not None:
         yield "limits of CPU time and memory are those of containers only"
     if file.cpu_idle != "halt":
         yield "idle CPUs halt as the machine has them do"
-    if any(each.data for each in found.environments):
+    if any(each.data for each in kit_contents.environments):
         yield "natively data is kept in /srv"
-    if any(cell.workload.cold(cell.options) for environment in found.environments for cell in environment.cells):
+    if any(
+        cell.workload.cold(cell.options) for environment in kit_contents.environments for cell in environment.cells
+    ):
         yield "page caches are not emptied before a round: run sync, then echo 3 > /proc/sys/vm/drop_caches, as root"
     if any(
         cell.workload.check(cell.options, cell.ends[cell.roles[-1]])
-        for each in found.environments
+        for each in kit_contents.environments
         for cell in each.cells
     ):
         yield "a check has what the program printed, but in a container of its own: not what it left in /tmp"

@@ -17,12 +17,12 @@ _TEMPLATES = resources.files("weighbridge.kit") / "templates"
 def _environment() -> "Environment":
     from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-    made = Environment(  # noqa: S701 - no HTML: each value goes through a filter of its own
+    environment = Environment(  # noqa: S701 - no HTML: each value goes through a filter of its own
         loader=FunctionLoader(lambda name: (_TEMPLATES / name).read_text()),
         undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True,
     )  # fmt: skip
-    made.filters |= {"line": one_line, "md": markdown, "sh": lambda value: shlex.quote(str(value))}
-    return made
+    environment.filters |= {"line": one_line, "md": markdown, "sh": lambda value: shlex.quote(str(value))}
+    return environment
 
 
 def render(template: str, **values: Any) -> bytes:

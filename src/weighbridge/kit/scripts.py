@@ -35,12 +35,12 @@ def cell_files(environment: KitEnvironment, cell: KitCell) -> tuple[Files, Files
             of_role = {} if data else cell.workload.files(role, cell.options, cell.ends[role])
             about = cell.cell.workload if data else cell.cell.label
             title = f"{about}, {name.replace('_', '-')}, in {environment.arm.name}"
-            kept = {path: _kept(read, path, content) for path, content in of_role.items()}
-            stdin = _kept(read, "stdin", command.stdin) if command.stdin else ""
+            paths = {path: _place_file(read, path, content) for path, content in of_role.items()}
+            stdin = _place_file(read, "stdin", command.stdin) if command.stdin else ""
             started = {path for path in of_role if cell.workload.file_mode(cell.options, path) & 0o100}
             reads = "" if name == "check" else "/dev/null"
-            made = _script(title, command, kept, stdin, started, ends=name != "server", reads=reads)
-            scripts[f"{folder}/{name}.sh"] = made
+            script = _script(title, command, paths, stdin, started, ends=name != "server", reads=reads)
+            scripts[f"{folder}/{name}.sh"] = script
     except TrialFailure as failure:
         raise StudyError(f"{cell.cell.label}: {failure}") from failure
     if jq := cell.workload.jq(cell.options):
@@ -58,7 +58,7 @@ def listens(cell: KitCell) -> tuple[str, int]:
 
 
 def _programs(cell: KitCell) -> Iterator[tuple[str, Role, Command]]:
-    """The name of a script, the role in whose site it runs, and what it runs."""
+    """Yield each script's name, the role in whose site it runs, and its command."""
     workload, options = cell.workload, cell.options
     at, measured = cell.ends[cell.roles[0]], cell.ends[cell.roles[-1]]
     before = {"prepare": workload.prepare(options, at), "restore": workload.restore(options, at)}
@@ -73,8 +73,8 @@ def _programs(cell: KitCell) -> Iterator[tuple[str, Role, Command]]:
         yield "finish", cell.roles[0], finish
 
 
-def _kept(read: Files, path: str, data: bytes) -> str:
-    """Where the kit has a file: several workloads may read the same."""
+def _place_file(read: Files, path: str, data: bytes) -> str:
+    """Add a file to those that scripts read, and return its path; several workloads may share one."""
     place = f"files/{hashlib.sha256(data).hexdigest()[:12]}/{PurePosixPath(path).name}"
     read[place] = data
     return place

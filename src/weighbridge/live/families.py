@@ -24,22 +24,22 @@ COMPARED = ("cell", *LAYERS)
 class Families:
     """A collector of the client library: asks for the moment when it is scraped, and at no other time.
 
-    What it made of a moment is kept: to a second scrape in one trial nothing is computed again.
+    The metrics of a moment are cached: a second scrape in one trial computes nothing again.
     """
 
     def __init__(self, now: Callable[[], Snapshot], study: str = "") -> None:
         self._now = now
         self._about = (metadata.version("weighbridge"), study)
-        self._kept: tuple[Snapshot, tuple[Metric, ...]] | None = None
+        self._cached: tuple[Snapshot, tuple[Metric, ...]] | None = None
 
     def collect(self) -> tuple[Metric, ...]:
         """Every metric."""
-        moment, kept = self._now(), self._kept
-        if kept is None or kept[0] is not moment:
-            self._kept = kept = moment, tuple(self._made_of(moment))
-        return kept[1]
+        moment, cached = self._now(), self._cached
+        if cached is None or cached[0] is not moment:
+            self._cached = cached = moment, tuple(self._families_of(moment))
+        return cached[1]
 
-    def _made_of(self, moment: Snapshot) -> Iterator[Metric]:
+    def _families_of(self, moment: Snapshot) -> Iterator[Metric]:
         info = _gauge("info", "Which study runs, and in which version of Weighbridge", ("version", "study"))
         info.add_metric(self._about, 1)
         yield info
@@ -73,7 +73,7 @@ def _cell(at: Where, moment: Snapshot) -> tuple[str, ...]:
 def _progress(moment: Snapshot) -> Iterator[Metric]:
     yield _gauge("run_start_time_seconds", "When this command began, since the epoch", value=moment.begun_at)
     yield _gauge("trials_planned", "About how many trials there will be in all", value=moment.planned)
-    yield _gauge("trials_done", "How many have ended, also before an interruption of the run", value=moment.done)
+    yield _gauge("trials_done", "How many have ended, also before an interruption of the run", value=moment.finished)
     yield _gauge("block", "The block that runs or ran last", value=moment.block)
     ended = CounterMetricFamily(f"{PREFIX}trials", "Trials that ended since this command began", labels=("outcome",))
     for outcome, count in moment.outcomes.items():
@@ -93,12 +93,12 @@ def _current(moment: Snapshot) -> Iterator[Metric]:
 
 
 def _results(moment: Snapshot) -> Iterator[Metric]:
-    whole = _gauge("trial_duration_seconds", "How long the last trial of each took", CELL)
+    durations = _gauge("trial_duration_seconds", "How long the last trial of each took", CELL)
     measured = _gauge("trial_measured_seconds", "How long its measuring process ran", CELL)
     for at, (lasted, ran) in moment.lasted.items():
-        whole.add_metric(_cell(at, moment), lasted)
+        durations.add_metric(_cell(at, moment), lasted)
         measured.add_metric(_cell(at, moment), ran)
-    yield whole
+    yield durations
     yield measured
     values = _gauge("measurement", "The last value of each metric, in its unit", (*CELL, "metric", "unit"))
     for (at, metric), each in moment.measurements.items():

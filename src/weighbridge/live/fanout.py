@@ -1,4 +1,4 @@
-"""Several who are told how a session goes on."""
+"""The progress of a session, passed on to several listeners."""
 
 from collections.abc import Mapping, Sequence
 
@@ -9,7 +9,7 @@ from weighbridge.runner.session import Progress
 
 
 class ProgressFanout:
-    """Tells each of them, in order. Implements ``Progress`` of the session."""
+    """Passes every event to each listener, in order. Implements ``Progress`` of the session."""
 
     def __init__(self, *listeners: Progress) -> None:
         self._listeners = listeners
@@ -24,10 +24,10 @@ class ProgressFanout:
         for each in self._listeners:
             each.layers_known(layers)
 
-    def trial_started(self, trial: Trial, done: int, total: int, left_s: float) -> None:
+    def trial_started(self, trial: Trial, finished: int, total: int, left_s: float) -> None:
         """A trial begins."""
         for each in self._listeners:
-            each.trial_started(trial, done, total, left_s)
+            each.trial_started(trial, finished, total, left_s)
 
     def trial_finished(self, record: TrialRecord) -> None:
         """A trial ended and is saved."""

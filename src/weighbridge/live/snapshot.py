@@ -1,4 +1,4 @@
-"""What there is to tell of the run right now: noted between trials, a few assignments, and copied when asked for."""
+"""The state of a run while it goes on: noted between trials, by a few assignments, and copied when it is read."""
 
 import threading
 import time
@@ -16,7 +16,7 @@ Where = tuple[str, str, str]
 
 
 def where(trial: Trial) -> Where:
-    """Which workload at which level in which environment a trial measures."""
+    """Return the workload, level and environment that a trial measures."""
     return trial.workload, trial.level.label, trial.environment
 
 
@@ -25,7 +25,7 @@ class Snapshot:
     """The run at one moment. Times are seconds since the epoch; what there is not yet is None or empty."""
 
     begun_at: float
-    done: int = 0
+    finished: int = 0
     planned: int = 0
     block: int = 0
     current: Trial | None = None
@@ -77,23 +77,23 @@ class Live:
             self._copied = None
             self._moment = replace(self._moment, layers=dict(layers))
 
-    def trial_started(self, trial: Trial, done: int, total: int, left_s: float) -> None:
+    def trial_started(self, trial: Trial, finished: int, total: int, left_s: float) -> None:
         """Note which trial runs, and how many there are."""
         with self._lock:
             self._copied = None
             self._moment = replace(
-                self._moment, current=trial, current_began_at=time.time(), block=trial.block, done=done,
-                planned=max(total, done),
+                self._moment, current=trial, current_began_at=time.time(), block=trial.block, finished=finished,
+                planned=max(total, finished),
             )  # fmt: skip
 
     def trial_finished(self, record: TrialRecord) -> None:
-        """Note what came of a trial. Its programs' outputs are not kept."""
+        """Note a finished trial, without its programs' outputs."""
         at = where(record.trial)
         with self._lock:
             self._copied = None
-            done = self._moment.done + 1
+            finished = self._moment.finished + 1
             self._moment = replace(
-                self._moment, current=None, done=done, planned=max(self._moment.planned, done),
+                self._moment, current=None, finished=finished, planned=max(self._moment.planned, finished),
                 last=replace(record, roles=(), histograms={}),
             )  # fmt: skip
             self._outcomes[record.outcome] += 1

@@ -72,7 +72,7 @@ class Row(Generic[PublishedT, MeasuredT, VerdictT]):
     unit: str
     """Of the measured metric."""
     verdict: VerdictT
-    """In what the two agree; None where nothing is said of it."""
+    """How the two tests agree; None where they are not compared."""
     why: str = ""
     """Why nothing is measured; empty where it is."""
     judged: Comparison | None = None
@@ -129,13 +129,15 @@ class Replication:
     @property
     def summary(self) -> list[tuple[str, str]]:
         """A line for each environment: ``agrees 3, disagrees 1, inconclusive 2, not measured 4``."""
-        found: dict[str, Counter[str]] = {}
+        counts_by_environment: dict[str, Counter[str]] = {}
         for row in self.rows:
-            found.setdefault(row.published.environment, Counter())[SUMMARISED.get(row.verdict, INCONCLUSIVE)] += 1
+            counts_by_environment.setdefault(row.published.environment, Counter())[
+                SUMMARISED.get(row.verdict, INCONCLUSIVE)
+            ] += 1
         order = ("agrees", "disagrees", INCONCLUSIVE, "hidden", "not measured")
         return [
             (name, ", ".join(f"{each} {counts[each]}" for each in order if counts[each] or each in order[:3]))
-            for name, counts in found.items()
+            for name, counts in counts_by_environment.items()
         ]
 
     def name(self, environment: str) -> str:
@@ -149,7 +151,7 @@ def _name(analysis: Analysis, environment: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Offer:
-    """What one of the study's profiles measures."""
+    """The environments and workloads that one of the study's profiles measures."""
 
     profile: str
     workloads: frozenset[str]
@@ -179,10 +181,8 @@ def replication(analysis: Analysis, study: Published, offers: Sequence[Offer] = 
 
 def report_of(analysis: Analysis, measured: Measured, level: Mapping[str, str]) -> MetricReport | None:
     """The metric of a run that published figures at a level are about; None where the run has it not."""
-    wanted = measured.workload, measured.metric, {**measured.level, **level}
-    return next(
-        (each for each in analysis.metrics if (each.workload, each.metric, each.level.factors) == wanted), None
-    )
+    key = measured.workload, measured.metric, {**measured.level, **level}
+    return next((each for each in analysis.metrics if (each.workload, each.metric, each.level.factors) == key), None)
 
 
 # -- comparisons of a run that a published study asks for ------------------------------------------
@@ -192,7 +192,7 @@ Key = tuple[str, str, str, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class UnjudgedComparison:
     """A comparison inside the blocks that both sides have, with its p-value before Holm; not judged yet."""
 
     report: MetricReport
@@ -201,12 +201,14 @@ class Asked:
     context: Context
 
     def judge(self, adjusted_p: float | None) -> Comparison:
-        """Its verdict by the report's own rules, and its remarks."""
+        """Return the comparison with its verdict by the report's own rules, and its remarks."""
         row = judged(self.report, self.row, adjusted_p, self.context, self.context.failing())
         return replace(row, remarks=remarks_about(self.report, row, self.context))
 
 
-def asked(analysis: Analysis, report: MetricReport, environment: str, against: str) -> Asked | None:
+def compare_environments(
+    analysis: Analysis, report: MetricReport, environment: str, against: str
+) -> UnjudgedComparison | None:
     """Compare an environment with the baseline or with another one; None where no block has both."""
     values = [*_values(analysis, report)]
     if analysis.context is None or not values:
@@ -217,11 +219,13 @@ def asked(analysis: Analysis, report: MetricReport, environment: str, against: s
     row, p_value = comparison(values, context.plan, environment, against)
     if row.cost is None:
         return None
-    return Asked(report, row if against == analysis.baseline else replace(row, aa=False), p_value, context)
+    return UnjudgedComparison(
+        report, row if against == analysis.baseline else replace(row, aa=False), p_value, context
+    )
 
 
-def judged_together(family: Sequence[Asked | None]) -> list[Comparison | None]:
-    """Their verdicts, in their order: exactly these are corrected together (Holm). None stays None."""
+def judged_together(family: Sequence[UnjudgedComparison | None]) -> list[Comparison | None]:
+    """Return the comparisons in their order, with verdicts corrected as one family (Holm). None stays None."""
     adjusted = verdicts.adjusted([None if each is None else each.p_value for each in family])
     return [None if each is None else each.judge(p_value) for each, p_value in zip(family, adjusted, strict=True)]
 
@@ -229,21 +233,21 @@ def judged_together(family: Sequence[Asked | None]) -> list[Comparison | None]:
 def judged_rows(
     analysis: Analysis, published: Iterable[tuple[Compared, Sequence[PublishedRow]]]
 ) -> dict[Key, Comparison]:
-    """What a run has of the published comparisons: each once, however many figures are published of it."""
-    family: dict[Key, Asked | None] = {}
+    """Return a run's verdicts on the published comparisons, each once however many figures are published of it."""
+    family: dict[Key, UnjudgedComparison | None] = {}
     for compared, rows in published:
         for row in rows:
             if (report := report_of(analysis, compared.measured, row.level)) is not None:
                 both = row.environment, row.against or analysis.baseline
                 key = report.label, report.metric, *both
-                family[key] = family[key] if key in family else asked(analysis, report, *both)
+                family[key] = family[key] if key in family else compare_environments(analysis, report, *both)
     together = judged_together([*family.values()])
     return {key: each for key, each in zip(family, together, strict=True) if each is not None}
 
 
 def compare_pair(analysis: Analysis, report: MetricReport, environment: str, against: str) -> Comparison | None:
     """Compare two environments alone: a family of one."""
-    return judged_together([asked(analysis, report, environment, against)])[0]
+    return judged_together([compare_environments(analysis, report, environment, against)])[0]
 
 
 def _values(analysis: Analysis, report: MetricReport) -> Iterator[Value]:
@@ -395,26 +399,26 @@ def _why_no_comparison(
     for why in (_why_impossible(study, analysis, name) for name in both):
         if why:
             return why
-    wanted = row.compared.measured
-    reports = [each for each in analysis.metrics if each.workload == wanted.workload]
+    target = row.compared.measured
+    reports = [each for each in analysis.metrics if each.workload == target.workload]
     why = next(filter(None, (_why_not_measured(study, analysis, name) for name in both)), "")
     if not why and not reports:
-        why = f"the workload {wanted.workload} has no finished trial in this run"
+        why = f"the workload {target.workload} has no finished trial in this run"
     elif not why and report is None:
-        known = any(each.metric == wanted.metric for each in reports)
+        has_metric = any(each.metric == target.metric for each in reports)
         why = "this level is not in the run"
-        why = why if known else f"{wanted.workload} has no {metric_words(wanted.metric)} in this run"
+        why = why if has_metric else f"{target.workload} has no {metric_words(target.metric)} in this run"
     return (why or "no block has both values") + ("" if reports else _offered(row, offers))
 
 
 def _broke(analysis: Analysis, row: PublishedRow, environments: Sequence[str]) -> str:
-    """What broke under this level's load, the environment or the baseline; empty where neither did."""
-    wanted = row.compared.measured
-    level, workload = {**wanted.level, **row.level}, wanted.workload
-    here = {name: broke for (mine, measured, name), broke in analysis.broken.items()
+    """How often and why the environment or the baseline broke at this level; empty where neither did."""
+    target = row.compared.measured
+    level, workload = {**target.level, **row.level}, target.workload
+    broken = {name: broke for (mine, measured, name), broke in analysis.broken.items()
             if mine == workload and measured.factors == level}  # fmt: skip
     return "; ".join(
-        f"{name} {broke_count(here[name])}: {here[name].reason}" for name in environments if name in here
+        f"{name} {broke_count(broken[name])}: {broken[name].reason}" for name in environments if name in broken
     )
 
 

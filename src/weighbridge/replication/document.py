@@ -149,15 +149,17 @@ class ReplicationDocument(TypedDict):
     oddities: list[str]
 
 
-def replication_json(found: Replication) -> ReplicationDocument:
+def replication_json(replication: Replication) -> ReplicationDocument:
     """Give the document of ``replicate --json``, as docs/reference.md describes it; infinite numbers are null."""
     return {
-        "version": VERSION, "study": found.study.study, "source": found.study.source, "run": found.analysis.run_id,
-        "trusted": found.analysis.trust.trusted, "counts": found.counts, "summary": dict(found.summary),
-        "rows": [_row_json(found, table.source, row) for table in found.tables for row in table.rows],
-        "spreads": [_spread_json(found, each.source.title, row) for each in found.spreads for row in each.rows],
-        "pairs": [_pair_json(each.source.title, row) for each in found.pairs for row in each.rows],
-        "oddities": list(found.study.oddities),
+        "version": VERSION, "study": replication.study.study, "source": replication.study.source,
+        "run": replication.analysis.run_id, "trusted": replication.analysis.trust.trusted,
+        "counts": replication.counts, "summary": dict(replication.summary),
+        "rows": [_row_json(replication, table.source, row) for table in replication.tables for row in table.rows],
+        "spreads": [_spread_json(replication, each.source.title, row)
+                    for each in replication.spreads for row in each.rows],
+        "pairs": [_pair_json(each.source.title, row) for each in replication.pairs for row in each.rows],
+        "oddities": list(replication.study.oddities),
     }  # fmt: skip
 
 
@@ -175,7 +177,7 @@ def _pair_json(title: str, row: PairRow) -> PairDocument:
     }  # fmt: skip
 
 
-def _spread_json(found: Replication, title: str, row: SpreadRow) -> SpreadRowDocument:
+def _spread_json(replication: Replication, title: str, row: SpreadRow) -> SpreadRowDocument:
     own, other = row.published, row.measured
     measured: MeasuredSpreadDocument | None = None
     if other is not None:
@@ -183,7 +185,7 @@ def _spread_json(found: Replication, title: str, row: SpreadRow) -> SpreadRowDoc
         measured = {
             "mean": other.mean, "deviation": other.deviation, "variation": other.variation, "variation_low": low,
             "variation_high": high, "runs": other.runs, "unit": row.unit,
-            **within_json(found.analysis, own.environment),
+            **within_json(replication.analysis, own.environment),
         }  # fmt: skip
     return {
         "table": title, "published_as": own.published_as, "environment": own.environment,
@@ -193,7 +195,7 @@ def _spread_json(found: Replication, title: str, row: SpreadRow) -> SpreadRowDoc
     }  # fmt: skip
 
 
-def _row_json(found: Replication, compared: Compared, row: ComparedRow) -> ReplicationRow:
+def _row_json(replication: Replication, compared: Compared, row: ComparedRow) -> ReplicationRow:
     own, other = row.published, row.measured
     cost = other.cost if other else None
     measured: MeasuredComparison | None = None
@@ -202,12 +204,12 @@ def _row_json(found: Replication, compared: Compared, row: ComparedRow) -> Repli
             **_numbers(cost.interval if cost.blocks > 1 else None, cost.typical), "verdict": other.verdict,
             "scale": cost.scale, "unit": row.unit, "blocks": cost.blocks, "exploratory": cost.exploratory,
             "apart": row.apart, "comparable_in_size": not row.emulated,
-            **within_json(found.analysis, own.environment),
+            **within_json(replication.analysis, own.environment),
             "hidden": hidden_json(other.hidden),
         }  # fmt: skip
     return {
         "table": compared.title, "environment": own.environment,
-        "against": own.against or found.analysis.baseline, "level": dict(own.level), "scale": compared.scale,
+        "against": own.against or replication.analysis.baseline, "level": dict(own.level), "scale": compared.scale,
         "unit": compared.shown_unit, "baseline_value": own.baseline, "value": own.value,
         "published": {**_numbers(own.interval, own.effect), "verdict": own.proof},
         "measured": measured, "direction": row.verdict, "why": row.why,

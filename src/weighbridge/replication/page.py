@@ -57,7 +57,7 @@ class RowCells:
     published: str
     proof: str
     measured: str
-    here: str
+    medians: str
     """The measured medians."""
     verdict: str
     blocks: str
@@ -75,7 +75,7 @@ class TableSection:
     chart: ChartPlace
     rows: Sequence[RowCells]
     absent: Sequence[RowCells]
-    """Those that this run has no value for, where it has some of others."""
+    """The rows without a value in this run, where other rows have one."""
     better: str
 
 
@@ -93,7 +93,7 @@ class ReplicationPage(Page):
     """The page of a replication."""
 
     template = "replication.html.j2"
-    found: Replication
+    replication: Replication
     sentence: str
     analysis: Analysis
     tables: Sequence[TableSection]
@@ -110,14 +110,14 @@ class ReplicationPage(Page):
     exploratory: str
 
 
-def write_replication(found: Replication, store: RunStore, path: Path) -> Path:
+def write_replication(replication: Replication, store: RunStore, path: Path) -> Path:
     """Write the page as one offline file and give its path. Raises OSError where it cannot be written."""
-    charts, analysis = PageCharts(), found.analysis
+    charts, analysis = PageCharts(), replication.analysis
     page = ReplicationPage(
-        title=f"{found.study.study}, published and measured",
+        title=f"{replication.study.study}, published and measured",
         charts=charts,
-        found=found,
-        sentence=outcome_sentence(found),
+        replication=replication,
+        sentence=outcome_sentence(replication),
         analysis=displayed(analysis),
         tables=[
             TableSection(
@@ -126,17 +126,19 @@ def write_replication(found: Replication, store: RunStore, path: Path) -> Path:
                 chart=charts.place(chart(table), static_px=HALF_PX),
                 rows=_rows(table, parted(table)[0]),
                 absent=_rows(table, parted(table)[1]),
-                better=better_words(found.study, table.source),
+                better=better_words(replication.study, table.source),
             )
-            for number, table in enumerate(found.tables, 1)
+            for number, table in enumerate(replication.tables, 1)
         ],
-        pairs=[CellsSection(each.source.title, each.source.note, pair_cells(each)) for each in found.pairs],
-        spreads=[CellsSection(each.source.title, each.source.note, spread_cells(each)) for each in found.spreads],
+        pairs=[CellsSection(each.source.title, each.source.note, pair_cells(each)) for each in replication.pairs],
+        spreads=[
+            CellsSection(each.source.title, each.source.note, spread_cells(each)) for each in replication.spreads
+        ],
         colours=COLOURS,
-        setup=setup_rows(found.study, store, analysis),
+        setup=setup_rows(replication.study, store, analysis),
         variant=variant(store),
         directions=DIRECTIONS,
-        left_out=left_out(found.study),
+        left_out=left_out(replication.study),
         trust=trust_sentence(analysis),
         exploratory=exploratory_sentence(analysis),
     )
@@ -153,7 +155,7 @@ def _rows(table: ComparedTable, rows: Sequence[ComparedRow]) -> list[RowCells]:
             published=published_text(row.published),
             proof=row.published.proof,
             measured=measured_text(row),
-            here=_medians(row, unit),
+            medians=_medians(row, unit),
             verdict=row.measured.verdict if row.measured else "",
             blocks=str(row.measured.blocks) if row.measured else "–",
             apart="published figure outside" if row.apart else "",
@@ -180,7 +182,7 @@ def _medians(row: ComparedRow, shown: str) -> str:
 
 
 def _points(table: ComparedTable) -> list[dict[str, Any]]:
-    """What is drawn: both comparisons of every row, on the table's own scale and, for differences, in one unit."""
+    """Return both comparisons of every row for the chart, on the table's own scale; differences in one unit."""
     scale, points = table.source.scale, []
     alone = len({row.published.environment for row in table.rows}) == 1  # then its level is enough
     for row in parted(table)[0]:

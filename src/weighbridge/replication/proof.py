@@ -80,19 +80,19 @@ def _levels(study: Published, compared: Compared, environment: str) -> list[dict
     """Every published level of the swept factors; one empty level where nothing is swept."""
     if not compared.levels:
         return [{}]
-    found = []
+    levels = []
     for figure in study.figures:
         level = {factor: value for factor, value in figure.levels.items() if factor in compared.levels}
         about = (figure.environment, figure.workload, figure.metric)
         mine = about == (environment, compared.workload, compared.metric) and figure.table in compared.labels
-        if mine and len(level) == len(compared.levels) and level not in found:
-            found.append(level)
-    return found
+        if mine and len(level) == len(compared.levels) and level not in levels:
+            levels.append(level)
+    return levels
 
 
 @dataclass(frozen=True, slots=True)
 class _Side:
-    """What is printed of one environment, in the shown unit."""
+    """The printed figures of one environment, in the shown unit."""
 
     value: float | None
     deviation: float | None
@@ -126,9 +126,12 @@ def _row(
     interval: Interval | None = None
     proof: Proof = "sign only"
     contrast = Contrast.between(environment, compared.against)
-    known = [sample for sample in samples if sample is not None]
-    if len(known) == len(contrast.arms) and (interval := contrast.unblocked(known, 0.95)) is not None:
-        narrow = contrast.unblocked(known, 0.90)
+    usable_samples = [sample for sample in samples if sample is not None]
+    if (
+        len(usable_samples) == len(contrast.arms)
+        and (interval := contrast.unblocked(usable_samples, 0.95)) is not None
+    ):
+        narrow = contrast.unblocked(usable_samples, 0.90)
         limit = math.log1p(margin) if ratio and margin else 0.0
         within = narrow is not None and -limit < narrow.low and narrow.high < limit
         proof = "equivalent" if within else "inconclusive" if interval.low <= 0 <= interval.high else "different"
@@ -160,7 +163,7 @@ SHARES = {"%": 0.01, "1": 1.0}
 
 @dataclass(frozen=True, slots=True)
 class PublishedSpread:
-    """What a source prints of one environment, in its own unit; what it does not print is derived from the others."""
+    """One environment's figures as a source prints them, in its own unit; others are derived from them."""
 
     published_as: str
     environment: str
@@ -174,7 +177,7 @@ class PublishedSpread:
 
 
 def spread_rows(study: Published, table: SpreadTable) -> Iterator[PublishedSpread]:
-    """What is printed of each environment, and what follows: deviation = mean x coefficient of variation."""
+    """Return each environment's printed figures, and derived ones: deviation = mean x coefficient of variation."""
     for published_as, names in (table.environments or study.environments).items():
         figures: dict[str, Figure] = {}
         for figure in study.figures:
@@ -194,7 +197,7 @@ def spread_rows(study: Published, table: SpreadTable) -> Iterator[PublishedSprea
 
 @dataclass(frozen=True, slots=True)
 class PublishedPair:
-    """What a source prints of the difference first - second: mean and standard deviation, t and p."""
+    """A source's printed figures of the difference first - second: mean and standard deviation, t and p."""
 
     first: str
     second: str

@@ -163,7 +163,7 @@ class PairTable(_Data):
         return mine and about == (self.workload, self.metric, self.level)
 
 
-class LeftOut(_Data):
+class UncomparedFigures(_Data):
     """Figures without a counterpart, and why. A key that is absent fits every figure."""
 
     why: str
@@ -173,8 +173,8 @@ class LeftOut(_Data):
 
     def fits(self, figure: Figure) -> bool:
         """Whether it is about this figure."""
-        wanted = ((self.labels, figure.table), (self.metrics, figure.metric), (self.statistics, figure.statistic))
-        return all(any_of is None or value in any_of for any_of, value in wanted)
+        criteria = ((self.labels, figure.table), (self.metrics, figure.metric), (self.statistics, figure.statistic))
+        return all(any_of is None or value in any_of for any_of, value in criteria)
 
 
 class Setup(_Data):
@@ -206,7 +206,7 @@ class Published(_Data):
     comparisons: tuple[Compared, ...] = ()
     spreads: tuple[SpreadTable, ...] = ()
     pairs: tuple[PairTable, ...] = ()
-    left_out: tuple[LeftOut, ...] = ()
+    left_out: tuple[UncomparedFigures, ...] = ()
     oddities: tuple[str, ...] = ()
     setup: tuple[Setup, ...] = ()
     figures: tuple[Figure, ...] = ()
@@ -214,8 +214,8 @@ class Published(_Data):
     def find(self, compared: Compared, environment: str, level: Mapping[str, str], statistic: str) -> Figure | None:
         """The figure of an environment at a level in the comparison's own tables; None where none is printed."""
         at = self._origin(compared, environment)
-        wanted = {**at.level, **level}
-        return next(iter(self._matching(compared, environment, at.labels, wanted, statistic)), None)
+        factors = {**at.level, **level}
+        return next(iter(self._matching(compared, environment, at.labels, factors, statistic)), None)
 
     def variation(self, compared: Compared, environment: str) -> float | None:
         """The printed coefficient of variation of an environment, as a fraction; None where none is printed."""
@@ -238,11 +238,11 @@ class Published(_Data):
     def tests(self, compared: Compared, environment: str, level: Mapping[str, str]) -> tuple[Figure, ...]:
         """Each run's own mean; empty where the study does not print it."""
         at = self._origin(compared, environment)
-        found = []
+        figures = []
         for number in range(1, self.runs + 1):
-            wanted = {**at.level, **level, TEST: str(number)}
-            found += self._matching(compared, environment, at.tests, wanted, "mean")
-        return tuple(found)
+            factors = {**at.level, **level, TEST: str(number)}
+            figures += self._matching(compared, environment, at.tests, factors, "mean")
+        return tuple(figures)
 
     def _origin(self, compared: Compared, environment: str) -> Origin:
         own = Origin(labels=compared.labels, tests=compared.tests, level=compared.level)

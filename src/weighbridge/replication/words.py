@@ -47,25 +47,26 @@ _SMALL = 0.001
 # -- sentences -------------------------------------------------------------------------------------
 
 
-def outcome_sentence(found: Replication) -> str:
+def outcome_sentence(replication: Replication) -> str:
     """The outcome in one sentence."""
-    if found.pairs:
-        counts = Counter(row.verdict for table in found.pairs for row in table.rows)
+    if replication.pairs:
+        counts = Counter(row.verdict for table in replication.pairs for row in table.rows)
         agreements = ", ".join(f"{agreement} {number}" for agreement, number in counts.items())
         return (
             f"{counts.total()} published differences, significant where p < {SIGNIFICANT:g}; "
             f"the measured ones agree in: {agreements}."
         )
-    directions = ", ".join(f"{direction} {number}" for direction, number in found.counts.items() if number)
-    measured, apart = [row for row in found.rows if row.measured is not None], sum(row.apart for row in found.rows)
+    directions = ", ".join(f"{direction} {number}" for direction, number in replication.counts.items() if number)
+    measured = [row for row in replication.rows if row.measured is not None]
+    apart = sum(row.apart for row in replication.rows)
     emulated = sum(row.emulated for row in measured)
     compared = len(measured) - emulated
     size = f" In size, {apart} of {compared} published figures lie outside of the measured interval."
     size = size if compared else ""
     if emulated:
         size += f" {emulated} measured under emulation: not comparable in size with figures of hardware."
-    with_ = "" if any(row.published.against for row in found.rows) else f" with {found.study.baseline}"
-    return f"{len(found.rows)} published comparisons{with_}; rows by direction: {directions}.{size}"
+    with_ = "" if any(row.published.against for row in replication.rows) else f" with {replication.study.baseline}"
+    return f"{len(replication.rows)} published comparisons{with_}; rows by direction: {directions}.{size}"
 
 
 def direction_words(row: ComparedRow) -> str:
@@ -200,14 +201,14 @@ def percent(share: float | None) -> str:
 
 
 def left_out(study: Published) -> list[tuple[str, str]]:
-    """What is left out: the tables with the figures' names, and why: the first reason that fits a figure."""
-    found: dict[int, dict[str, dict[str, dict[str, None]]]] = {}
+    """Return the figures left out, by table, and the reason of each group: the first that fits a figure."""
+    omitted: dict[int, dict[str, dict[str, dict[str, None]]]] = {}
     for figure in study.figures:
         number = next((n for n, out in enumerate(study.left_out) if out.fits(figure)), None)
         if number is not None and not used(study, figure):
-            metrics = found.setdefault(number, {}).setdefault(figure.table, {})
+            metrics = omitted.setdefault(number, {}).setdefault(figure.table, {})
             metrics.setdefault(metric_words(figure.metric), {})[figure.statistic.replace("_", " ")] = None
-    return [(_places(found[number]), study.left_out[number].why) for number in sorted(found)]
+    return [(_places(omitted[number]), study.left_out[number].why) for number in sorted(omitted)]
 
 
 def _places(tables: Mapping[str, Mapping[str, Iterable[str]]]) -> str:
@@ -241,12 +242,12 @@ def variant(store: RunStore) -> str:
 
 
 def setup_rows(study: Published, store: RunStore, analysis: Analysis) -> list[tuple[str, str, str]]:
-    """What was how in the published study and in this run: what, published, here."""
+    """Return the setups of the published study and of this run: name, published, measured."""
     options = {workload: options for workload, _, _, _, options in store.cells()}
-    return [(each.what, each.published, _here(each, store, analysis, options)) for each in study.setup]
+    return [(each.what, each.published, _measured_setup(each, store, analysis, options)) for each in study.setup]
 
 
-def _here(setup: Setup, store: RunStore, analysis: Analysis, options: dict[str, dict[str, object]]) -> str:
+def _measured_setup(setup: Setup, store: RunStore, analysis: Analysis, options: dict[str, dict[str, object]]) -> str:
     if setup.said:
         return setup.said
     if setup.blocks:
@@ -259,29 +260,29 @@ def _here(setup: Setup, store: RunStore, analysis: Analysis, options: dict[str, 
         return f"{shown} {setup.unit}".strip() if shown else "not in this run"
     facts = [(name, value) for key in setup.facts for _, name, value, _ in store.facts() if name == key]
     several = len(setup.facts) > 1  # then a value alone does not say of what it is
-    found = [f"{name} {value}" if several else value for name, value in facts]
-    return "; ".join(dict.fromkeys(found)) or "not known"
+    fact_texts = [f"{name} {value}" if several else value for name, value in facts]
+    return "; ".join(dict.fromkeys(fact_texts)) or "not known"
 
 
 # -- the terminal ----------------------------------------------------------------------------------
 
 
-def print_replication(found: Replication, console: "Console") -> None:
+def print_replication(replication: Replication, console: "Console") -> None:
     """Print the table of directions to `console`; "outside": the published figure lies outside of the interval."""
     from rich.text import Text
 
-    console.print(Text(f"\nbeside the published study: {found.study.source}", style="bold"))
-    for remark in displayed(found.analysis).notices:
+    console.print(Text(f"\nbeside the published study: {replication.study.source}", style="bold"))
+    for remark in displayed(replication.analysis).notices:
         console.print(Text(f"  {printable(remark_text(remark))}", style="yellow"))
-    for name, counts in found.summary:
-        console.print(Text(f"  {found.name(name)}: {counts}"))
-    for compared in found.tables:
-        _print_comparisons(found.study, compared, console)
-    for pairs in found.pairs:
+    for name, counts in replication.summary:
+        console.print(Text(f"  {replication.name(name)}: {counts}"))
+    for compared in replication.tables:
+        _print_comparisons(replication.study, compared, console)
+    for pairs in replication.pairs:
         print_pairs(pairs, console)
-    for spreads in found.spreads:
+    for spreads in replication.spreads:
         print_spreads(spreads, console)
-    console.print(Text(outcome_sentence(found), style="bold"))
+    console.print(Text(outcome_sentence(replication), style="bold"))
 
 
 def parted(table: ComparedTable) -> tuple[list[ComparedRow], list[ComparedRow]]:
@@ -355,5 +356,5 @@ def _print_table(
     for why, name in absent:
         reasons.setdefault(why, []).extend([name] if name else [])
     for why, names in reasons.items():
-        told = f" ({printable(why)}): {', '.join(names)}" if names else f": {printable(why)}"
-        console.print(Text(f"  not measured{told}", style="dim"))
+        explanation = f" ({printable(why)}): {', '.join(names)}" if names else f": {printable(why)}"
+        console.print(Text(f"  not measured{explanation}", style="dim"))

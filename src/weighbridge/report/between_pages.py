@@ -57,12 +57,12 @@ class ComparedRunRow:
 
 @dataclass(frozen=True, slots=True)
 class PairSection:
-    """What changed from the first run to another one."""
+    """The changes from the first run to another one, in words."""
 
     title: str
     answer: str
     facts: Sequence[tuple[str, str]]
-    """What kind each is of, and its words."""
+    """The kind of each changed fact, and its words."""
     nothing: str
     """Said where no fact changed."""
     settings: Sequence[str]
@@ -74,7 +74,7 @@ class PairSection:
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeRow:
+class ChangeLine:
     """One environment's cost in two runs, in words."""
 
     environment: str
@@ -97,7 +97,7 @@ class MetricSection:
     better: str
     headline: bool
     chart: ChartPlace
-    rows: Sequence[ChangeRow]
+    rows: Sequence[ChangeLine]
     floors: Sequence[str]
     own: Sequence[Sequence[str]]
 
@@ -116,9 +116,9 @@ class ComparePage(Page):
     how_to_read: str = HOW_TO_READ
 
 
-def write_comparison(found: RunsCompared, path: Path) -> None:
+def write_comparison(comparison: RunsCompared, path: Path) -> None:
     """Write the page as one offline file. Raises OSError where it cannot be written."""
-    page, found = PageCharts(), displayed_runs(found)
+    page, comparison = PageCharts(), displayed_runs(comparison)
     runs = [
         ComparedRunRow(
             letter=run_letter(number), name=run.name, study=run.analysis.study,
@@ -126,25 +126,27 @@ def write_comparison(found: RunsCompared, path: Path) -> None:
             version=run.version,
             untrusted=trust_sentence(run.analysis) if run.analysis.trust.trusted is False else "",
         )
-        for number, run in enumerate(found.runs)
+        for number, run in enumerate(comparison.runs)
     ]  # fmt: skip
     compared = ComparePage(
-        title=f"Runs compared: {found.first.analysis.study}",
+        title=f"Runs compared: {comparison.first.analysis.study}",
         charts=page,
-        question=found.first.analysis.question,
-        baseline=found.first.analysis.baseline,
+        question=comparison.first.analysis.question,
+        baseline=comparison.first.analysis.baseline,
         runs=runs,
-        pairs=[_pair(page, pair, number) for number, pair in enumerate(found.pairs, 1)],
-        metrics=[_metric(page, found, report, number) for number, report in enumerate(_reports(found), 1)],
-        colours=between.run_colours(found),
+        pairs=[_pair(page, pair, number) for number, pair in enumerate(comparison.pairs, 1)],
+        metrics=[_metric(page, comparison, report, number) for number, report in enumerate(_reports(comparison), 1)],
+        colours=between.run_colours(comparison),
     )
     write_page(compared, path)
 
 
-def _reports(found: RunsCompared) -> list[MetricReport]:
+def _reports(comparison: RunsCompared) -> list[MetricReport]:
     """The first run's metrics that some other run has too, headlines first."""
-    shared = {_key(metric.before): metric.before for pair in found.pairs for metric in pair.metrics if metric.rows}
-    reports = [shared[key] for each in found.first.analysis.metrics if (key := _key(each)) in shared]
+    shared = {
+        _key(metric.before): metric.before for pair in comparison.pairs for metric in pair.metrics if metric.rows
+    }
+    reports = [shared[key] for each in comparison.first.analysis.metrics if (key := _key(each)) in shared]
     return sorted(reports, key=lambda each: (not each.headline, each.resource_use))
 
 
@@ -163,8 +165,8 @@ def _pair(page: PageCharts, pair: RunPair, number: int) -> PairSection:
     )
 
 
-def _metric(page: PageCharts, found: RunsCompared, report: MetricReport, number: int) -> MetricSection:
-    changes = [(second, each) for second, pair in enumerate(found.pairs, 1) for each in _of(pair, report)]
+def _metric(page: PageCharts, comparison: RunsCompared, report: MetricReport, number: int) -> MetricSection:
+    changes = [(second, each) for second, pair in enumerate(comparison.pairs, 1) for each in _of(pair, report)]
     reports = {run_letter(0): report, **{run_letter(second): each.after for second, each in changes}}
     return MetricSection(
         id=f"m{number}",
@@ -196,10 +198,10 @@ def _key(report: MetricReport) -> tuple[str, Level, str]:
     return report.workload, report.level, report.metric
 
 
-def _rows(metric: MetricChanges, first: str, second: str) -> list[ChangeRow]:
+def _rows(metric: MetricChanges, first: str, second: str) -> list[ChangeLine]:
     unit = metric.before.unit
     return [
-        ChangeRow(
+        ChangeLine(
             environment=row.environment, first=first, second=second, before=cost_text(row.before, unit),
             after=cost_text(row.after, metric.after.unit), change=change_amount(row, unit),
             verdict=change_verdict(row), style=shown_as(row), why=why_inconclusive(row, unit),
@@ -223,10 +225,10 @@ class CostHistory:
 
 
 @dataclass(frozen=True, slots=True)
-class PastRunRow:
+class PastRunLine:
     """One run of the folder, in words."""
 
-    begun: str
+    started: str
     study: str
     id: str
     name: str
@@ -243,39 +245,40 @@ class HistoryPage(Page):
     template = "history.html.j2"
     folder: str
     costs: Sequence[CostHistory]
-    runs: Sequence[PastRunRow]
+    runs: Sequence[PastRunLine]
     colours: Mapping[str, str]
     skipped: Sequence[tuple[str, str]]
 
 
-def write_history(found: History, path: Path) -> None:
+def write_history(run_history: History, path: Path) -> None:
     """Write the page as one offline file. Raises OSError where it cannot be written."""
-    page, found = PageCharts(), displayed_history(found)
+    page, run_history = PageCharts(), displayed_history(run_history)
     costs = []
-    for number, series in enumerate(history.series_of(found), 1):
+    for number, series in enumerate(history.series_of(run_history), 1):
         numbers = sorted({each for each, *_ in series.points})
         changes = [
-            (date_words(found.runs[each - 1].run.created), words) for each, words in history.changes(found, numbers)
+            (date_words(run_history.runs[each - 1].run.created), words)
+            for each, words in history.changes(run_history, numbers)
         ]
-        drawn = page.place(history.over_runs(found, series))
+        drawn = page.place(history.over_runs(run_history, series))
         costs.append(CostHistory(f"h{number}", series.title, series.study, drawn, changes))
     runs = [
-        PastRunRow(
-            begun=date_words(past.run.created), study=past.run.analysis.study, id=past.run.analysis.run_id,
+        PastRunLine(
+            started=date_words(past.run.created), study=past.run.analysis.study, id=past.run.analysis.run_id,
             name=past.run.name, blocks=past.blocks, trust=trust_words(past.run),
             costs=[cost_words(report, row) for report, row in past.costs],
             changed=fact_lines(past.changed) if past.changed else [],
         )
-        for past in reversed(found.runs)
+        for past in reversed(run_history.runs)
     ]  # fmt: skip
-    folder = found.folder.resolve().name
+    folder = run_history.folder.resolve().name
     shown = HistoryPage(
         title=f"History of {folder}",
         charts=page,
         folder=folder,
         costs=costs,
         runs=runs,
-        colours=history.environment_colours(found),
-        skipped=[(each.name, why_skipped(each)) for each in found.skipped],
+        colours=history.environment_colours(run_history),
+        skipped=[(each.name, why_skipped(each)) for each in run_history.skipped],
     )
     write_page(shown, path)

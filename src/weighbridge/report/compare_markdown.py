@@ -24,23 +24,23 @@ from weighbridge.report.text.metric_names import metric_title
 from weighbridge.report.text.verdicts import cost_text
 
 
-def compare_markdown(found: RunsCompared, *, whole: bool = False) -> str:
-    """Return the comparison; `whole`: every metric, not the headlines and what changed alone."""
-    found = displayed_runs(found)
+def compare_markdown(comparison: RunsCompared, *, all_metrics: bool = False) -> str:
+    """Return the comparison; `all_metrics`: every metric, not the headlines and what changed alone."""
+    comparison = displayed_runs(comparison)
     lines = ["## Runs compared", ""]
-    lines += [f"- {escaped(run_words(run_letter(number), run))}" for number, run in enumerate(found.runs)]
-    for number, pair in enumerate(found.pairs, 1):
-        lines += _pair(pair, run_letter(0), run_letter(number), whole=whole)
+    lines += [f"- {escaped(run_words(run_letter(number), run))}" for number, run in enumerate(comparison.runs)]
+    for number, pair in enumerate(comparison.pairs, 1):
+        lines += _pair(pair, run_letter(0), run_letter(number), all_metrics=all_metrics)
     return "\n".join([*lines, "", f"_{escaped(HOW_TO_READ)}_", ""])
 
 
-def _pair(pair: RunPair, first: str, second: str, *, whole: bool) -> Iterator[str]:
+def _pair(pair: RunPair, first: str, second: str, *, all_metrics: bool) -> Iterator[str]:
     yield from ("", f"**{escaped(pair_answer(pair, first, second))}**", "")
     yield from (f"### What changed from {first} to {second}", "")
     yield from (f"- {escaped(line)}" for line in fact_lines(pair.facts))
     yield from (f"- study: {escaped(setting_words(each))}" for each in pair.settings)
     yield from (f"- {escaped(line)}" for line in only_lines(pair.only, first, second))
-    shown = [each for each in pair.metrics if whole or each.headline or _changed(each)]
+    shown = [each for each in pair.metrics if all_metrics or each.headline or _changed(each)]
     if shown:
         yield from ("", "### Costs", "")
         heads = ("metric", "environment", f"cost in {first}", f"cost in {second}", "change [95 %]", "verdict")

@@ -37,7 +37,7 @@ from weighbridge.report.text.summary import (
     nothing_sentence,
     verdict_sentences,
 )
-from weighbridge.report.text.trial_flags import said_once
+from weighbridge.report.text.trial_flags import common_flag_sentences
 from weighbridge.report.text.trust import imprecise, trust_sentence
 from weighbridge.store.run import RunStore
 
@@ -109,7 +109,7 @@ def write_html(store: RunStore, path: Path, analysis: Analysis | None = None) ->
 
 def _run_page(store: RunStore, analysis: Analysis, path: Path) -> RunPage:
     page, scheme = PageCharts(), charts.colours(analysis)
-    once, kinds = said_once(analysis.trials)
+    flag_sentences, kinds = common_flag_sentences(analysis.trials)
     folded = len(analysis.labels) >= FOLDED_FROM
     used, programs = usage(store, analysis), program_use(store, analysis)
     facts, groups = _facts(store), trial_groups(analysis, processes(store, path))
@@ -132,7 +132,7 @@ def _run_page(store: RunStore, analysis: Analysis, path: Path) -> RunPage:
         disagreements=disagreements(analysis),
         left_out=left_out_lines(analysis),
         sessions=session_lines(analysis),
-        once=once,
+        once=flag_sentences,
         conditions=condition_lines(analysis),
         sentences=verdict_sentences(analysis),
         overview=page.place(charts.overview(analysis), static_px=FULL_PX),

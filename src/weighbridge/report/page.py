@@ -21,7 +21,7 @@ from weighbridge.model.text import printable
 from weighbridge.report.charts.base import Chart
 from weighbridge.report.charts.library import chart_library
 from weighbridge.report.charts.svg import static_svg
-from weighbridge.report.kept import keep, read_kept
+from weighbridge.report.page_cache import read_cached, write_cached
 from weighbridge.report.text.formatting import margin, plain, quantity, share
 from weighbridge.report.text.metric_names import metric_title
 from weighbridge.report.text.remarks import remark_text
@@ -167,12 +167,12 @@ class _Compiled(BytecodeCache):
 
     def load_bytecode(self, bucket: Bucket) -> None:
         """Load what is kept of a template, if anything."""
-        if kept := read_kept(_name(bucket)):
-            bucket.bytecode_from_string(kept)
+        if bytecode := read_cached(_name(bucket)):
+            bucket.bytecode_from_string(bytecode)
 
     def dump_bytecode(self, bucket: Bucket) -> None:
         """Keep a template compiled."""
-        keep(_name(bucket), bucket.bytecode_to_string())
+        write_cached(_name(bucket), bucket.bytecode_to_string())
 
 
 def _name(bucket: Bucket) -> str:

@@ -48,7 +48,7 @@ from weighbridge.report.text.summary import (
     remark_lines,
     verdict_sentences,
 )
-from weighbridge.report.text.trial_flags import said_once
+from weighbridge.report.text.trial_flags import common_flag_sentences
 from weighbridge.report.text.trust import imprecise, trust_sentence
 from weighbridge.report.text.verdicts import broke_instead, comparison_verdict, cost_text, effect, resolved_text
 
@@ -60,31 +60,32 @@ MATRIX_HEAD, MATRIX_CELL = 26, 15
 Parts = Iterator[RenderableType]
 
 
-def print_report(analysis: Analysis, console: Console | None = None, *, whole: bool = False) -> None:
+def print_report(analysis: Analysis, console: Console | None = None, *, all_metrics: bool = False) -> None:
     """Print a run's verdicts and tables to `console` (default: standard output; no colours when it is piped).
 
-    The first metric of each workload has a table, the others a line for each environment; `whole`: all have tables.
+    The first metric of each workload has a table, the others a line for each environment.
+    `all_metrics`: all have tables.
     """
     keep_no_break_spaces()
     out = console or Console(highlight=False)
-    for part in _report(displayed(analysis), out.width, whole=whole):
+    for part in _report(displayed(analysis), out.width, all_metrics=all_metrics):
         out.print(part)
 
 
-def _report(analysis: Analysis, width: int, *, whole: bool) -> Parts:
-    once, kinds = said_once(analysis.trials)
-    yield from _head(analysis, once, width)
+def _report(analysis: Analysis, width: int, *, all_metrics: bool) -> Parts:
+    flag_sentences, kinds = common_flag_sentences(analysis.trials)
+    yield from _head(analysis, flag_sentences, width)
     for label in analysis.labels:
-        yield from _workload(analysis, label, kinds, width, whole=whole)
+        yield from _workload(analysis, label, kinds, width, all_metrics=all_metrics)
     yield from _failures(analysis)
-    if not whole and any(not report.headline for report in analysis.metrics):
+    if not all_metrics and any(not report.headline for report in analysis.metrics):
         yield styled("\nevery metric has its table in the page and with: weighbridge report RUN --all", "dim")
 
 
 # -- the answer, and what it is worth --------------------------------------------------------------
 
 
-def _head(analysis: Analysis, once: Sequence[str], width: int) -> Parts:
+def _head(analysis: Analysis, flag_sentences: Sequence[str], width: int) -> Parts:
     yield styled(f"{analysis.study}: {analysis.question}")
     yield styled(answer(analysis), "bold")
     yield from _lines(left_out_lines(analysis), "yellow")
@@ -102,7 +103,7 @@ def _head(analysis: Analysis, once: Sequence[str], width: int) -> Parts:
     yield from _lines(condition_lines(analysis))
     yield from path_parts(analysis)
     yield from _lines([remark_text(each) for each in analysis.confounders], "yellow")
-    yield from _lines(once, "yellow")
+    yield from _lines(flag_sentences, "yellow")
     yield from _lines(disagreements(analysis), "bold magenta")
     if not analysis.native_only:
         yield from _verdicts(verdict_sentences(analysis))
@@ -126,14 +127,14 @@ def _verdicts(sentences: Sequence[tuple[str, str]]) -> Parts:
 
 def matrix_tables(analysis: Analysis, width: int) -> Parts:
     """Give the matrix as one table, or several where `width` columns are too few; none without environments."""
-    whole = matrix(analysis)
-    environments = len(whole.environments)
+    cost_matrix = matrix(analysis)
+    environments = len(cost_matrix.environments)
     bands = -(-environments // max(1, (width - MATRIX_HEAD) // MATRIX_CELL))
     each = -(-environments // bands) if bands else 1  # as many in each
-    heads = [Text(), *(stacked(styled(row.title), styled(native(analysis, row))) for row in whole.rows)]
+    heads = [Text(), *(stacked(styled(row.title), styled(native(analysis, row))) for row in cost_matrix.rows)]
     columns = [
-        [styled(name), *(_matrix_cell(analysis, row, number) for row in whole.rows)]
-        for number, name in enumerate(whole.environments)
+        [styled(name), *(_matrix_cell(analysis, row, number) for row in cost_matrix.rows)]
+        for number, name in enumerate(cost_matrix.environments)
     ]
     yield from (table([heads, *columns[first : first + each]]) for first in range(0, environments, each))
 
@@ -167,15 +168,15 @@ def path_parts(analysis: Analysis) -> Parts:
 # -- one workload at one level ---------------------------------------------------------------------
 
 
-def _workload(analysis: Analysis, label: str, kinds: Collection[FlagKind], width: int, *, whole: bool) -> Parts:
-    """Its tables, and a line for each environment about the other metrics."""
-    reports, seen = analysis.of(label), {remark_text(each) for each in analysis.confounders}
+def _workload(analysis: Analysis, label: str, kinds: Collection[FlagKind], width: int, *, all_metrics: bool) -> Parts:
+    """Give a workload's tables, and a line for each environment about its other metrics."""
+    reports, shown_lines = analysis.of(label), {remark_text(each) for each in analysis.confounders}
     without = {"exploratory"} if analysis.exploratory else set()
     if not reports and analysis.trials:
         broke = reason(trial for trial in analysis.trials if trial.label == label and trial.broke)
         yield styled(f"\n{label}: {f'every trial broke: {broke}' if broke else 'no trial has finished'}", "bold")
     own, used = ([each for each in reports if each.resource_use is kind] for kind in (False, True))
-    for report in own if whole else own[:1]:
+    for report in own if all_metrics else own[:1]:
         blocks = _shared_blocks(report)
         about = f"{report.better} is better{'' if blocks is None else f', {count(blocks)}'}"
         yield styled(f"\n{metric_title(report)} ({about})", "bold")
@@ -184,17 +185,17 @@ def _workload(analysis: Analysis, label: str, kinds: Collection[FlagKind], width
         if durability := durability_of(analysis, label):
             yield styled(f"  {durability}")
         yield costs_table(analysis, report, width)
-        yield from _lines(remark_lines(report, seen, without, kinds))
+        yield from _lines(remark_lines(report, shown_lines, without, kinds))
     for latency in (each for each in analysis.latencies if each.label == label):
         name = titled(label, latency.workload, latency.metric, "s")
         yield styled(f"\n{name}, all requests of all runs", "bold")
         yield percentiles_table(latency)
-    if whole and used:
+    if all_metrics and used:
         yield styled(f"\n{label}, resource use", "bold")
         yield resources_table(analysis, used)
-    if not whole and analysis.few:
+    if not all_metrics and analysis.few:
         yield from _lines([_values_line(analysis, report) for report in own[1:]])
-    elif not whole:
+    elif not all_metrics:
         yield from _verdict_lines(f"{label}, other metrics", own[1:])
         yield from _verdict_lines(f"{label}, resource use", used)
     remarks = [remark for report in used for row in report.comparisons for remark in row.remarks]
@@ -283,7 +284,7 @@ def _values_line(analysis: Analysis, report: MetricReport) -> str:
 
 
 def _verdict_lines(heading: str, reports: Sequence[MetricReport]) -> Parts:
-    """What is different (with its cost), equivalent, inconclusive: a line for the environments that say the same."""
+    """Give the metrics by verdict, different ones with their cost: one line for environments that are alike."""
     names = [row.environment for row in reports[0].comparisons if not row.aa] if reports else []
     if names:
         yield styled(f"\n{heading}", "bold")
@@ -296,11 +297,11 @@ def _verdict_lines(heading: str, reports: Sequence[MetricReport]) -> Parts:
             cost = f" ({change.amount} {change.relation})" if change else ""
             if not row.broke_instead:
                 by_verdict.setdefault(row.shown_as, []).append(f"{metric_name(report)}{cost}")
-        said = [
+        phrases = [
             f"{TOO_FEW if kind == 'few' else kind} in {', '.join(each)}" for kind, each in by_verdict.items() if each
         ]
         broke = dict.fromkeys(broke_instead(row) for _, row in rows if row.broke_instead)
-        lines.setdefault("; ".join([*said, *broke]), []).append(name)
+        lines.setdefault("; ".join([*phrases, *broke]), []).append(name)
     yield from _lines([f"{', '.join(same)}: {line}" for line, same in lines.items()])
 
 

@@ -46,23 +46,23 @@ PEOPLE_COMPARE = "whether two of them differ: weighbridge compare RUN RUN"
 # -- runs compared ---------------------------------------------------------------------------------
 
 
-def print_compared(found: RunsCompared, console: Console, *, whole: bool = False) -> None:
-    """Print runs that were compared to `console`; `whole`: a table of every metric, not of the headlines alone."""
+def print_compared(comparison: RunsCompared, console: Console, *, all_metrics: bool = False) -> None:
+    """Print runs that were compared to `console`; `all_metrics`: a table of every metric, not only of headlines."""
     keep_no_break_spaces()
-    found = displayed_runs(found)
-    for number, run in enumerate(found.runs):
+    comparison = displayed_runs(comparison)
+    for number, run in enumerate(comparison.runs):
         console.print(styled(run_words(run_letter(number), run)))
         if run.analysis.trust.trusted is False:
             console.print(indented(trust_sentence(run.analysis), "bold red"))
-    for number, pair in enumerate(found.pairs, 1):
-        for part in _pair(pair, run_letter(0), run_letter(number), console.width, whole=whole):
+    for number, pair in enumerate(comparison.pairs, 1):
+        for part in _pair(pair, run_letter(0), run_letter(number), console.width, all_metrics=all_metrics):
             console.print(part)
     console.print(styled(f"\n{HOW_TO_READ}", "dim"))
-    if not whole and any(not each.headline for pair in found.pairs for each in pair.metrics):
+    if not all_metrics and any(not each.headline for pair in comparison.pairs for each in pair.metrics):
         console.print(styled("every metric has its table with --all", "dim"))
 
 
-def _pair(pair: RunPair, first: str, second: str, width: int, *, whole: bool) -> Iterator[RenderableType]:
+def _pair(pair: RunPair, first: str, second: str, width: int, *, all_metrics: bool) -> Iterator[RenderableType]:
     baseline = pair.first.analysis.baseline
     yield styled(f"\n{pair_answer(pair, first, second)}", "bold")
     yield styled(f"\nwhat changed from {first} to {second}", "bold")
@@ -72,16 +72,16 @@ def _pair(pair: RunPair, first: str, second: str, width: int, *, whole: bool) ->
         yield styled("the study is not the same", "bold")
         yield from (indented(setting_words(each), "yellow") for each in pair.settings)
     yield from (indented(line, "yellow") for line in only_lines(pair.only, first, second))
-    for metric in pair.metrics if whole else pair.headlines:
+    for metric in pair.metrics if all_metrics else pair.headlines:
         if metric.rows:
             yield styled(f"\n{metric_title(metric.before)} ({metric.before.better} is better)", "bold")
             yield _changes_table(metric, first, second, width)
             yield from (indented(line, "dim") for line in _beside(metric))
-    if not whole:
+    if not all_metrics:
         yield from _others(pair, first, second, baseline)
     if why := why_no_own_values(pair.no_own_values):
         yield styled(f"\n{why}", "yellow")
-    elif rates := _own_values(pair, first, second, whole=whole):
+    elif rates := _own_values(pair, first, second, all_metrics=all_metrics):
         yield styled("\nabsolute rates, which no block protects from what changed in between: no verdicts", "bold")
         yield rates
 
@@ -99,7 +99,7 @@ def _changes_table(metric: MetricChanges, first: str, second: str, width: int) -
 
 
 def _beside(metric: MetricChanges) -> Iterator[str]:
-    """What took a verdict from a change, and both runs' noise floors together."""
+    """Give the reasons for which changes are inconclusive, and both runs' noise floors together."""
     unit = metric.before.unit
     for row in metric.rows:
         if reason := why_inconclusive(row, unit):
@@ -123,10 +123,10 @@ def _others(pair: RunPair, first: str, second: str, baseline: str) -> Iterator[R
         )
 
 
-def _own_values(pair: RunPair, first: str, second: str, *, whole: bool) -> RenderableType | None:
+def _own_values(pair: RunPair, first: str, second: str, *, all_metrics: bool) -> RenderableType | None:
     rows = [
         [metric_title(metric.before), own.environment, *own_values_words(metric, own)]
-        for metric in (pair.metrics if whole else pair.headlines)
+        for metric in (pair.metrics if all_metrics else pair.headlines)
         for own in metric.own
     ]
     heads = ["metric", "environment", f"median {first}", f"median {second}", "change, blocks alone"]
@@ -136,41 +136,41 @@ def _own_values(pair: RunPair, first: str, second: str, *, whole: bool) -> Rende
 # -- the runs of a folder --------------------------------------------------------------------------
 
 
-def print_history(found: History, console: Console) -> None:
+def print_history(run_history: History, console: Console) -> None:
     """Print a table of the runs, oldest first, one of their headline costs, and which facts changed before a run."""
     keep_no_break_spaces()
-    for part in _history(displayed_history(found)):
+    for part in _history(displayed_history(run_history)):
         console.print(part)
 
 
-def _history(found: History) -> Iterator[RenderableType]:
-    if not found.runs:
-        yield styled(f"{found.folder}: no run that can be read")
+def _history(run_history: History) -> Iterator[RenderableType]:
+    if not run_history.runs:
+        yield styled(f"{run_history.folder}: no run that can be read")
         return
     heads = ["#", "begun", "run", "study", "blocks", "A/A arm"]
     rows = [
         [str(number), date_words(past.run.created), past.run.name, past.run.analysis.study, str(past.blocks),
          trust_words(past.run)]
-        for number, past in enumerate(found.runs, 1)
+        for number, past in enumerate(run_history.runs, 1)
     ]  # fmt: skip
     yield SplitTable(heads, rows)
-    studies = _by_question(found)
+    studies = _by_question(run_history)
     for question, runs in studies.items():
         names, costs = _costs(runs)
         if names:
             of = f" of {question[0]} against {question[1]}" if len(studies) > 1 else ""
             yield styled(f"headline costs [95 %]{of}, by run", "bold")
             yield SplitTable(["#", *names], costs)
-    for number, past in enumerate(found.runs, 1):
+    for number, past in enumerate(run_history.runs, 1):
         if past.changed:
             yield styled(f"before run {number} changed: {changes_in_short(past.changed)}", "yellow")
     yield styled(PEOPLE_COMPARE, "dim")
 
 
-def _by_question(found: History) -> dict[tuple[str, str], list[tuple[int, PastRun]]]:
+def _by_question(run_history: History) -> dict[tuple[str, str], list[tuple[int, PastRun]]]:
     """The runs with their numbers, by study and baseline: costs of others are no series."""
     grouped: dict[tuple[str, str], list[tuple[int, PastRun]]] = {}
-    for number, past in enumerate(found.runs, 1):
+    for number, past in enumerate(run_history.runs, 1):
         question = past.run.analysis.study, past.run.analysis.baseline
         grouped.setdefault(question, []).append((number, past))
     return grouped

@@ -63,13 +63,13 @@ def table(columns: Sequence[Column], widths: Sequence[int] = (), right: Collecti
 
     Columns whose numbers are in `right` end flush.
     """
-    made = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
+    rich_table = Table(box=box.SIMPLE_HEAD, pad_edge=False, padding=(0, 1))
     for number, column in enumerate(columns):
         width = widths[number] if widths else None
-        made.add_column(column[0], overflow="fold", width=width, justify="right" if number in right else "left")
+        rich_table.add_column(column[0], overflow="fold", width=width, justify="right" if number in right else "left")
     for cells in zip(*(column[1:] for column in columns), strict=True):
-        made.add_row(*cells)
-    return made
+        rich_table.add_row(*cells)
+    return rich_table
 
 
 def fits(rows: Sequence[Sequence[Text]], width: int) -> bool:
@@ -157,7 +157,7 @@ def _widths(columns: Sequence[Column], least: Sequence[int], room: int, order: S
     """
     widths, left = list(least), room - sum(least)
     for number in order:
-        given = max(1 - widths[number], min(left, _longest(columns[number]) - widths[number]))
-        widths[number] += given
-        left -= given
+        change = max(1 - widths[number], min(left, _longest(columns[number]) - widths[number]))
+        widths[number] += change
+        left -= change
     return widths

@@ -45,7 +45,7 @@ SESSION_ALLOWANCE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class CostShift:
     """By what the cost of one environment changed from one run to another.
 
     On the ``ratio`` scale `typical`, `low` and `high` are the second run's cost ratio by the first's (1.0 is no
@@ -126,7 +126,7 @@ def change(
     looks: int = 1,
     allowance: float = SESSION_ALLOWANCE,
     floor: float | None = None,
-) -> Change:
+) -> CostShift:
     """Give the change from the first run to the second. The values are the blocks' effects (`Contrast.effects`).
 
     `equivalence` is the margin as a fraction: equivalent when two one-sided tests at level 1 - confidence show the
@@ -144,7 +144,7 @@ def change(
     p_value = min(1.0, shift_p_value(first, second, allowed) / share)
     equivalent = _equivalent(one, other, 1 - 2 * (1 - confidence) * share, equivalence, scale, allowed)
     shown = exp_interval(shift) if scale == "ratio" else shift
-    return Change(
+    return CostShift(
         typical=shown.estimate,
         low=shown.low,
         high=shown.high,
@@ -178,7 +178,7 @@ def joint_floor(first: Cost | None, second: Cost | None, scale: Scale) -> float 
 
 
 def verdict(
-    found: Change | None,
+    cost_change: CostShift | None,
     adjusted_p: float | None,
     *,
     never_equivalent: bool = False,
@@ -190,23 +190,23 @@ def verdict(
     Different takes all of: the interval with the session allowance excludes no change, Holm agrees (`adjusted_p`),
     and the change is beyond both noise floors together. Where either run's own comparison is `hidden`, so is this.
     """
-    if found is None:
+    if cost_change is None:
         return "inconclusive"
     if hidden:
         return "hidden"
-    if found.equivalent and not proves_nothing(found):
+    if cost_change.equivalent and not proves_nothing(cost_change):
         return "inconclusive" if never_equivalent else "equivalent"
     significant = not never_different and (adjusted_p is None or adjusted_p <= ALPHA)
-    floored = found.scale == "ratio" or found.floor is not None  # a difference has no session allowance
-    if significant and found.excludes_no_change and not found.within_noise and floored:
+    floored = cost_change.scale == "ratio" or cost_change.floor is not None  # a difference has no session allowance
+    if significant and cost_change.excludes_no_change and not cost_change.within_noise and floored:
         return "different"
     return "inconclusive"
 
 
-def proves_nothing(found: Change) -> bool:
+def proves_nothing(cost_change: CostShift) -> bool:
     """Whether the blocks of each run are all the same, but so few that even this may be chance."""
-    same = found.high - found.low <= SAME * max(abs(found.low), abs(found.high))
-    return same and _separated_by_chance(*found.blocks) > ALPHA
+    same = cost_change.high - cost_change.low <= SAME * max(abs(cost_change.low), abs(cost_change.high))
+    return same and _separated_by_chance(*cost_change.blocks) > ALPHA
 
 
 def shift_p_value(first: Sequence[float], second: Sequence[float], allowed: float = 0.0) -> float:
@@ -252,14 +252,14 @@ def _equivalent(
 
 
 def _sample(values: Sequence[float]) -> Floats:
-    found = np.asarray(values, dtype=np.float64)
-    if found.ndim != 1 or found.size < MIN_BLOCKS_INTERVAL:
+    sample = np.asarray(values, dtype=np.float64)
+    if sample.ndim != 1 or sample.size < MIN_BLOCKS_INTERVAL:
         raise ValueError(
-            f"A change needs at least {MIN_BLOCKS_INTERVAL} blocks of both runs, but one has {found.size}."
+            f"A change needs at least {MIN_BLOCKS_INTERVAL} blocks of both runs, but one has {sample.size}."
         )
-    if not np.isfinite(found).all():
+    if not np.isfinite(sample).all():
         raise ValueError("Every value must be finite: a missing or failed measurement cannot be compared.")
-    return found
+    return sample
 
 
 def _check_settings(

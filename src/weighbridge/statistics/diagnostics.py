@@ -29,7 +29,7 @@ class Trend:
 
 @dataclass(frozen=True, slots=True)
 class Flags:
-    """What is remarkable about a series of runs, in run order."""
+    """The outliers, the drift and the autocorrelation of a series of runs."""
 
     outliers: tuple[int, ...]
     """Positions (from 0) of values with \\|x - median\\| > 5 * 1.4826 * MAD; none below 8 or where the MAD is 0."""

@@ -214,13 +214,13 @@ def _encoded_counts(counts: NDArray[np.int64]) -> bytes:
     starts = np.cumsum(lengths) - lengths
     octets = np.zeros(int(lengths.sum()), np.uint8)
     for place in range(_LONGEST_COUNT):
-        here = lengths > place
-        if not here.any():
+        longer = lengths > place
+        if not longer.any():
             break
-        more = lengths[here] > place + 1
-        part = rest[here] >> np.uint64(7 * place)
-        octets[starts[here] + place] = np.where(
-            more, part & np.uint64(0x7F) | np.uint64(0x80), part & np.uint64(0xFF)
+        continued = lengths[longer] > place + 1
+        part = rest[longer] >> np.uint64(7 * place)
+        octets[starts[longer] + place] = np.where(
+            continued, part & np.uint64(0x7F) | np.uint64(0x80), part & np.uint64(0xFF)
         )
     return octets.tobytes()
 
@@ -235,9 +235,9 @@ def _decoded_counts(encoded: bytes) -> NDArray[np.int64]:
     starts = ends - lengths + 1
     rest = (octets[starts] & np.uint8(0x7F)).astype(np.uint64)
     for place in range(1, int(lengths.max(initial=0))):
-        here = lengths > place
-        part = (octets[starts[here] + place] & np.uint8(0x7F)).astype(np.uint64)
-        rest[here] |= part << np.uint64(7 * place)
+        longer = lengths > place
+        part = (octets[starts[longer] + place] & np.uint8(0x7F)).astype(np.uint64)
+        rest[longer] |= part << np.uint64(7 * place)
     return (rest >> np.uint64(1)).astype(np.int64) ^ -(rest & np.uint64(1)).astype(np.int64)
 
 

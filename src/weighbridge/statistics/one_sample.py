@@ -25,9 +25,9 @@ def typical_interval(values: Sequence[float]) -> Interval:
     logs = min(values) > 0
     numbers = np.log(values) if logs else np.asarray(values, dtype=np.float64)
     of = signed_rank_interval if len(values) >= MIN_BLOCKS_SIGNED_RANK else t_interval
-    found = of(numbers, CONFIDENCE)
+    interval = of(numbers, CONFIDENCE)
     with np.errstate(over="ignore"):
-        low, high = (float(np.exp(each)) if logs else each for each in (found.low, found.high))
+        low, high = (float(np.exp(each)) if logs else each for each in (interval.low, interval.high))
     if min(values) >= 0:
         low = max(low, 0.0) if math.isfinite(low) else low
     return Interval(middle, min(low, middle), max(high, middle))

@@ -73,12 +73,12 @@ def next_look(
     width = max(widths, default=math.inf)
     looking = blocks in looks or blocks >= maximum
     reached = tuple(looking and each <= target for each in widths)
-    done = looking and all(reached)
+    all_reached = looking and all(reached)
     following = next((look for look in looks if look > blocks), None)
     return Decision(
-        action="reached" if done else "cap" if following is None else "continue",
+        action="reached" if all_reached else "cap" if following is None else "continue",
         blocks=blocks,
-        next_blocks=None if done else following,
+        next_blocks=None if all_reached else following,
         width=width,
         target=target,
         reached=reached,
@@ -146,11 +146,11 @@ class Contender:
         An interval's width falls with the square root of the blocks: its logarithm by half of log((n + 1) / n). So
         halving a wide interval is worth as much as halving a narrow one.
         """
-        done = self.blocks + further
-        open_s = [each for needed, each in zip(self.needed, self.trial_s, strict=True) if needed > done]
+        total_blocks = self.blocks + further
+        open_s = [each for needed, each in zip(self.needed, self.trial_s, strict=True) if needed > total_blocks]
         if not open_s:
             return 0.0, 0.0
-        return 0.5 * len(open_s) * math.log1p(1 / max(1, done)), self.base_s + sum(open_s)
+        return 0.5 * len(open_s) * math.log1p(1 / max(1, total_blocks)), self.base_s + sum(open_s)
 
 
 def allotted(contenders: Sequence[Contender], left_s: float, most: int) -> list[int]:
@@ -186,8 +186,8 @@ def shared(further: Sequence[int], contenders: Sequence[Contender], blocks: int)
     In all of them where the time suffices for everybody: then none has to wait.
     """
     pairs = list(zip(further, contenders, strict=True))
-    enough = all(each.blocks + more >= max(each.needed) for more, each in pairs)
+    enough = all(each.blocks + extra_blocks >= max(each.needed) for extra_blocks, each in pairs)
     largest = max(further, default=0)
     if enough or not largest:
         return [blocks] * len(pairs)
-    return [min(blocks, round(blocks * more / largest)) for more, _ in pairs]
+    return [min(blocks, round(blocks * extra_blocks / largest)) for extra_blocks, _ in pairs]

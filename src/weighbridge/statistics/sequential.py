@@ -11,7 +11,7 @@ the repeated confidence interval approach", J. R. Statist. Soc. B 51 (1989)).
 import math
 from collections.abc import Sequence
 
-from weighbridge.statistics.between import Change, shift_p_value
+from weighbridge.statistics.between import CostShift, shift_p_value
 from weighbridge.statistics.contrast import LOOKS_SHARE, OF_TWO, Paired
 from weighbridge.statistics.cost import Cost
 from weighbridge.statistics.precision import GROWTH
@@ -48,8 +48,8 @@ def look_shares(looks: Sequence[int], left: float = 1.0) -> tuple[float, ...]:
     exact interval of theirs needs. Nothing where there are too few to decide anything.
     """
     weights = [math.sqrt(look) if look >= MIN_BLOCKS_VERDICT else 0.0 for look in looks]
-    whole = sum(weights)
-    shares = (left * SPENT * weight / whole if whole else 0.0 for weight in weights)
+    total = sum(weights)
+    shares = (left * SPENT * weight / total if total else 0.0 for weight in weights)
     return tuple(share if share >= LEAST_SHARE else 0.0 for share in shares)
 
 
@@ -73,7 +73,7 @@ def limit_p_value(values: Paired, cost: Cost, limit: float, looks: int) -> float
 
 
 def margin_p_value(
-    first: Sequence[float], second: Sequence[float], change: Change, margin: float, looks: int
+    first: Sequence[float], second: Sequence[float], change: CostShift, margin: float, looks: int
 ) -> float:
     """Give the p-value of "the cost became no worse than ``margin``" (percent), by Welch's t as `shift_p_value`.
 

@@ -79,8 +79,8 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
 
 def adjusted(p_values: Sequence[float | None]) -> list[float | None]:
     """Give Holm's adjusted p-values in the order given; None stays None and does not count."""
-    given = iter(holm([p for p in p_values if p is not None]))
-    return [None if p is None else next(given) for p in p_values]
+    holm_values = iter(holm([p for p in p_values if p is not None]))
+    return [None if p is None else next(holm_values) for p in p_values]
 
 
 def excludes_no_cost(cost: Cost) -> bool:

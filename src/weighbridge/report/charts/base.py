@@ -50,10 +50,10 @@ def environment_colour(analysis: Analysis, names: Collection[str] | None = None)
     return colour_of("environment", {name: scheme[name] for name in scheme if names is None or name in names})
 
 
-def colour_of(field: str, scheme: Mapping[str, str], **more: Any) -> Field:
+def colour_of(field: str, scheme: Mapping[str, str], **properties: Any) -> Field:
     """Give the colour of a field by its name; the page has the legend."""
     scale = {"domain": list(scheme), "range": list(scheme.values())}
-    return nominal(field, scale=scale, legend=None, **more)
+    return nominal(field, scale=scale, legend=None, **properties)
 
 
 # -- axes ------------------------------------------------------------------------------------------
@@ -209,14 +209,14 @@ def layer(rows: Mapping[str, str], mark: str, /, style: Mapping[str, Any] | None
     return {"data": rows, "mark": {"type": mark, **(style or {})}, "encoding": encoding}
 
 
-def quantitative(field: str, **more: Any) -> Field:
+def quantitative(field: str, **properties: Any) -> Field:
     """Return the encoding of a field by its size."""
-    return {"field": field, "type": "quantitative", **more}
+    return {"field": field, "type": "quantitative", **properties}
 
 
-def nominal(field: str, **more: Any) -> Field:
+def nominal(field: str, **properties: Any) -> Field:
     """Return the encoding of a field by its name."""
-    return {"field": field, "type": "nominal", **more}
+    return {"field": field, "type": "nominal", **properties}
 
 
 def rule_at(rows: Mapping[str, str], x: Field) -> Field:

@@ -31,9 +31,9 @@ SHAPES = ("circle", "diamond", "triangle-up", "cross", "triangle-down")
 TOOLTIP = [nominal("run"), nominal("environment"), nominal("typical"), nominal("verdict")]
 
 
-def run_colours(found: RunsCompared) -> dict[str, str]:
+def run_colours(comparison: RunsCompared) -> dict[str, str]:
     """Give each run its colour by its letter, the same in every chart."""
-    return colours_in_turn([run_letter(number) for number in range(len(found.runs))])
+    return colours_in_turn([run_letter(number) for number in range(len(comparison.runs))])
 
 
 def costs_of_runs(reports: Mapping[str, MetricReport]) -> Chart | None:
@@ -126,7 +126,7 @@ def _point(
 
 
 def _noise(metric: MetricChanges, limits: tuple[float, float]) -> dict[str, Any] | None:
-    """What may be noise on the axis of changes: a ratio's floor both ways, as a worsening."""
+    """Return the noise floor on the axis of changes: a ratio's floor both ways, as a worsening."""
     changes = [row.change for row in metric.rows if row.change is not None and row.change.scale == "ratio"]
     if not changes or changes[0].floor is None:
         return None

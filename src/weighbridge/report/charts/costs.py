@@ -107,11 +107,11 @@ def _bands(
     report: MetricReport, scale: str, equivalence: float, limits: tuple[float, float]
 ) -> list[tuple[float, float, str]]:
     """The bands of the equivalence margin and of the noise floor: from, to, colour."""
-    found = [(*_both_ways(equivalence, report), BAND)] if equivalence else []
+    bands = [(*_both_ways(equivalence, report), BAND)] if equivalence else []
     noise = _noise(report, scale)
     if noise is not None:
-        found.append((*noise, BASELINE))
-    return [(max(low, limits[0]), min(high, limits[1]), colour) for low, high, colour in found]
+        bands.append((*noise, BASELINE))
+    return [(max(low, limits[0]), min(high, limits[1]), colour) for low, high, colour in bands]
 
 
 def _both_ways(percent: float, report: MetricReport) -> tuple[float, float]:

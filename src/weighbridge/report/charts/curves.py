@@ -46,7 +46,7 @@ BEYOND = 1.5
 AA_DASHED = nominal("aa", scale={"domain": [False, True], "range": [[1, 0], [6, 4]]}, legend=None)
 """The A/A arm is dashed: its grey is next to the baseline's."""
 
-TOLD = [
+TOOLTIP = [
     nominal("environment"), nominal("at"), nominal("median"), nominal("interval", title="95 %"),
     quantitative("blocks"), nominal("broke"),
 ]  # fmt: skip
@@ -80,13 +80,13 @@ def load_curve(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve) -> Cha
     layers = [
         {**bands, "transform": [{"filter": "datum.band"}]},
         layer(table, "line", {"strokeWidth": 2}, **shared, y=y, strokeDash=AA_DASHED),
-        layer(table, "circle", {"size": 45, "opacity": 1}, **marked, tooltip=TOLD),
+        layer(table, "circle", {"size": 45, "opacity": 1}, **marked, tooltip=TOOLTIP),
     ]
     if peaks := [row for row in rows if row["peak"]]:
         ring: Field = {"strokeWidth": 2.2, "filled": False, "opacity": 1}
         size = quantitative("ring", scale=None)
-        told = [*TOLD, nominal("doubt", title="peak")]
-        layers.append(layer(canvas.rows(peaks), "point", ring, **marked, size=size, tooltip=told))
+        tooltip = [*TOOLTIP, nominal("doubt", title="peak")]
+        layers.append(layer(canvas.rows(peaks), "point", ring, **marked, size=size, tooltip=tooltip))
     kinds = (
         ("triangle-up", 0, -ASIDE_PX, _errors(analysis, sweep)),
         ("cross", 45, ASIDE_PX, _breaks(analysis, sweep)),
@@ -97,8 +97,8 @@ def load_curve(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve) -> Cha
             mark["value"] = _between(domain, 1 - place, logarithmic=logarithmic)
         if marks:
             style = {"shape": shape, "angle": angle, "size": 70, "filled": True, "opacity": 1, "xOffset": aside}
-            told = [nominal("environment"), nominal("what")]
-            layers.append(layer(canvas.rows(marks), "point", style, **marked, tooltip=told))
+            tooltip = [nominal("environment"), nominal("what")]
+            layers.append(layer(canvas.rows(marks), "point", style, **marked, tooltip=tooltip))
     return canvas.layered(layers, height)
 
 
@@ -165,25 +165,25 @@ def _rows(
     analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, curve: EnvironmentCurve, factor: float
 ) -> list[dict[str, Any]]:
     """The points of one environment that have a value."""
-    found = []
+    rows = []
     for point in curve.points:
         if point.value is None:
             continue
         peak = curve.peak if curve.peak and curve.peak.level == point.level else None
         value = point.value
-        known = math.isfinite(value.low) and math.isfinite(value.high)
-        low, high = (value.low, value.high) if known else (value.estimate, value.estimate)
-        limits = f"{quantity(value.low, metric.unit)} to {quantity(value.high, metric.unit)}" if known else "none"
-        found.append({
+        bounded = math.isfinite(value.low) and math.isfinite(value.high)
+        low, high = (value.low, value.high) if bounded else (value.estimate, value.estimate)
+        limits = f"{quantity(value.low, metric.unit)} to {quantity(value.high, metric.unit)}" if bounded else "none"
+        rows.append({
             "environment": curve.environment, "load": point.level.load, "value": value.estimate * factor,
-            "low": low * factor, "high": high * factor, "band": known,
+            "low": low * factor, "high": high * factor, "band": bounded,
             "at": level_words(sweep.load, point.level), "median": quantity(value.estimate, metric.unit),
             "interval": limits, "blocks": point.blocks, "broke": broke_count(point.broke) if point.broke else "no",
             "peak": peak is not None, "ring": 130 + 110 * analysis.environments.index(curve.environment),
             "aa": curve.environment == analysis.aa_arm, "doubt": _doubt(sweep, curve.environment, peak),
             "link": _link(analysis, point.level.label, curve.environment),
         })  # fmt: skip
-    return found
+    return rows
 
 
 def _doubt(sweep: LoadSweep, environment: str, peak: CurvePeak | None) -> str:
@@ -206,8 +206,8 @@ def _breaks(analysis: Analysis, sweep: LoadSweep) -> list[dict[str, Any]]:
             "environment": name, "load": level.load, "what": broke_words(sweep.load, [(level, each)]),
             "link": _link(analysis, level.label, name),
         }
-        for name, found in sweep.broke.items()
-        for level, each in found
+        for name, broken_levels in sweep.broke.items()
+        for level, each in broken_levels
     ]  # fmt: skip
 
 

@@ -31,7 +31,7 @@ LABELS = 6
 
 
 @dataclass(frozen=True, slots=True)
-class Series:
+class CostSeries:
     """One metric of one study over the runs: which run (by its number, from 1), its report, the comparison."""
 
     study: str
@@ -40,22 +40,22 @@ class Series:
     points: tuple[tuple[int, MetricReport, Comparison], ...]
 
 
-def series_of(found: History) -> list[Series]:
+def series_of(run_history: History) -> list[CostSeries]:
     """Give each headline metric of each study, in the order in which they first appeared."""
     by: dict[tuple[str, str, Level, str, str], list[tuple[int, MetricReport, Comparison]]] = {}
-    for number, past in enumerate(found.runs, 1):
+    for number, past in enumerate(run_history.runs, 1):
         for report, row in past.costs:
             key = past.run.analysis.study, report.workload, report.level, report.metric, report.unit
             by.setdefault(key, []).append((number, report, row))
-    return [Series(key[0], metric_title(points[0][1]), key[-1], tuple(points)) for key, points in by.items()]
+    return [CostSeries(key[0], metric_title(points[0][1]), key[-1], tuple(points)) for key, points in by.items()]
 
 
-def environment_colours(found: History) -> dict[str, str]:
+def environment_colours(run_history: History) -> dict[str, str]:
     """Give each environment of the folder its colour."""
-    return colours_in_turn(dict.fromkeys(row.environment for past in found.runs for _, row in past.costs))
+    return colours_in_turn(dict.fromkeys(row.environment for past in run_history.runs for _, row in past.costs))
 
 
-def over_runs(found: History, series: Series) -> Chart | None:
+def over_runs(run_history: History, series: CostSeries) -> Chart | None:
     """Give a metric's costs over the runs with their intervals; None where none has a cost.
 
     The runs are evenly spaced, whatever the time between them; a dashed line is a run before which facts changed.
@@ -71,51 +71,51 @@ def over_runs(found: History, series: Series) -> Chart | None:
     if not drawn:
         return None
     limits = cost_limits([numbers for *_, numbers in drawn], 1.0 if ratio else 1e-9)
-    scheme = environment_colours(found)
+    scheme = environment_colours(run_history)
     names = [name for name in scheme if name in {row.environment for _, row, _, _ in drawn}]
     points = [
         {
             "run": number + _aside(names.index(row.environment), len(names)), "environment": row.environment,
             "cost": kept_inside(numbers[0], limits), "low": kept_inside(numbers[1], limits),
             "high": kept_inside(numbers[2], limits), "typical": cost_text(row, report.unit),
-            "verdict": comparison_verdict(row), "when": date_words(found.runs[number - 1].run.created),
-            "name": found.runs[number - 1].run.name,
+            "verdict": comparison_verdict(row), "when": date_words(run_history.runs[number - 1].run.created),
+            "name": run_history.runs[number - 1].run.name,
         }
         for number, row, report, numbers in drawn
     ]  # fmt: skip
     mine = sorted({number for number, *_ in series.points})
-    canvas, x = Canvas(), _runs_axis(found, mine)
+    canvas, x = Canvas(), _runs_axis(run_history, mine)
     title = "cost, % (up is worse)" if ratio else f"difference, {difference_unit(unit)}"
     y = quantitative("cost", scale={"domain": list(limits), "nice": False}, title=title)
     colour = colour_of("environment", {name: scheme[name] for name in names})
     table, across = canvas.rows(points), canvas.rows([{"cost": 0, "run": mine[0] - 0.5, "end": mine[-1] + 0.5}])
     zero = layer(across, "rule", _dashed(), x=x, x2={"field": "end"}, y=y)
-    told = [nominal(each) for each in ("environment", "typical", "verdict", "when", "name")]
-    marked = canvas.rows([{"run": number, "changed": words} for number, words in changes(found, mine)])
+    tooltip = [nominal(each) for each in ("environment", "typical", "verdict", "when", "name")]
+    marked = canvas.rows([{"run": number, "changed": words} for number, words in changes(run_history, mine)])
     layers = [
         layer(marked, "rule", {"color": BASELINE, "strokeDash": [2, 3]}, x=x, tooltip=[nominal("changed")]),
         zero,
         layer(table, "line", {"strokeWidth": 1.2, "opacity": 0.6}, x=x, y=y, color=colour),
         layer(table, "rule", {"strokeWidth": 2}, x=x, y={**y, "field": "low"}, y2={"field": "high"}, color=colour),
-        layer(table, "point", {"filled": True, "size": 60, "opacity": 1}, x=x, y=y, color=colour, tooltip=told),
+        layer(table, "point", {"filled": True, "size": 60, "opacity": 1}, x=x, y=y, color=colour, tooltip=tooltip),
     ]
     return canvas.layered(layers, HEIGHT_PX)
 
 
-def changes(found: History, numbers: Sequence[int]) -> list[tuple[int, str]]:
+def changes(run_history: History, numbers: Sequence[int]) -> list[tuple[int, str]]:
     """Give the runs before which facts changed, with what changed in short."""
-    runs: Mapping[int, PastRun] = {number: found.runs[number - 1] for number in numbers}
+    runs: Mapping[int, PastRun] = {number: run_history.runs[number - 1] for number in numbers}
     return [(number, changes_in_short(past.changed)) for number, past in runs.items() if past.changed]
 
 
-def _runs_axis(found: History, mine: Sequence[int]) -> dict[str, Any]:
+def _runs_axis(run_history: History, mine: Sequence[int]) -> dict[str, Any]:
     """The axis of runs: with at most `LABELS` dates, and a mark at a run before which facts changed."""
-    marked = {number for number, _ in changes(found, mine)}
+    marked = {number for number, _ in changes(run_history, mine)}
     every = max(1, -(-len(mine) // LABELS))
     places = [number for place, number in enumerate(mine) if place % every == 0 or number in marked]
     if len(places) > 2 * LABELS:  # then the marks alone
         places = [number for place, number in enumerate(mine) if place % every == 0]
-    texts = [f"{_day(found.runs[n - 1])}{' ▲' if n in marked else ''}" for n in places]
+    texts = [f"{_day(run_history.runs[n - 1])}{' ▲' if n in marked else ''}" for n in places]
     axis = {"values": [float(n) for n in places], "labelExpr": listed([float(n) for n in places], texts),
             "grid": False, "labelOverlap": True}  # fmt: skip
     domain = [mine[0] - 0.5, mine[-1] + 0.5]

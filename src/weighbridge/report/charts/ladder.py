@@ -36,12 +36,12 @@ def _drawn(ladder: Ladder) -> tuple[str, list[tuple[LadderStep, float]]]:
     """The scale of the chart and the steps that can be drawn on it, with where each starts."""
     costs = [step.row.cost for step in ladder.steps if step.row.cost is not None and not step.row.few]
     scale = "ratio" if any(cost.scale == "ratio" for cost in costs) else "difference"
-    found = [
+    drawn_steps = [
         (step, step.start)
         for step in ladder.steps
         if step.start is not None and step.row.cost is not None and not step.row.few and step.row.cost.scale == scale
     ]
-    return scale, found
+    return scale, drawn_steps
 
 
 def waterfall(analysis: Analysis, ladder: Ladder) -> Chart | None:
@@ -90,13 +90,13 @@ def waterfall(analysis: Analysis, ladder: Ladder) -> Chart | None:
 
 
 def _labels(rows: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-    """What stands beside each environment's bar: a second line where it does not add to the one above."""
-    found: dict[str, str] = {}
+    """Return the label of each environment's bar, with a second line where it does not add to the one above."""
+    labels: dict[str, str] = {}
     above = rows[0]["against"]
     for name, against in ((each["environment"], each["against"]) for each in rows):
-        found[name] = name_lines(name) if against == above else f"{name_lines(name)}\non {name_lines(against)}"
+        labels[name] = name_lines(name) if against == above else f"{name_lines(name)}\non {name_lines(against)}"
         above = name
-    return found
+    return labels
 
 
 def _row(analysis: Analysis, ladder: Ladder, step: LadderStep, start: float, by: float) -> dict[str, Any]:

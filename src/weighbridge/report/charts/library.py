@@ -6,14 +6,14 @@ vl-convert takes a second to bundle them, so the script is kept in the user's ca
 from functools import cache
 from importlib import metadata
 
-from weighbridge.report.kept import keep, read_kept
+from weighbridge.report.page_cache import read_cached, write_cached
 
 
 @cache
 def chart_library() -> str:
     """Return the script; it holds nothing that would end a script element."""
     name = f"charts/vega-{metadata.version('vl-convert-python')}.js"
-    if script := read_kept(name).decode(errors="replace"):
+    if script := read_cached(name).decode(errors="replace"):
         return script
     import vl_convert
 
@@ -21,5 +21,5 @@ def chart_library() -> str:
     script = str(vl_convert.javascript_bundle("window.vegaEmbed = vegaEmbed;", vl_version=newest))
     if "</script" in script.lower() or "<!--" in script:
         raise AssertionError("the chart library holds text that would end its script element")
-    keep(name, script.encode())
+    write_cached(name, script.encode())
     return script

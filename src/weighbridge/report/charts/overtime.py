@@ -71,7 +71,7 @@ def _columns(panels: Sequence[TimelinePanel]) -> list[dict[str, str]]:
 
 
 class _Tables:
-    """What was read, a row for each trial and its moments: most quantities of a trial were read at the same ones."""
+    """The readings, a row for each trial and its times: most quantities of a trial were read at the same times."""
 
     def __init__(self, spans: Sequence[TrialSpan]) -> None:
         self._spans = spans
@@ -115,18 +115,18 @@ def _x(picture: Picture, **axis: Any) -> dict[str, Any]:
 
 def _levels(spans: Sequence[TrialSpan]) -> list[tuple[float, str]]:
     """The middle of what ran of a level without another one between, and the level."""
-    found: list[tuple[float, float, str]] = []
+    stretches: list[tuple[float, float, str]] = []
     for span in spans:
-        if found and found[-1][2] == span.level:
-            found[-1] = (found[-1][0], span.end, span.level)
+        if stretches and stretches[-1][2] == span.level:
+            stretches[-1] = (stretches[-1][0], span.end, span.level)
         else:
-            found.append((span.start, span.end, span.level))
-    return [(round((start + end) / 2, 2), level) for start, end, level in found]
+            stretches.append((span.start, span.end, span.level))
+    return [(round((start + end) / 2, 2), level) for start, end, level in stretches]
 
 
 def _rectangles(scale: Mapping[str, Any], x: Mapping[str, Any], opacity: float) -> dict[str, Any]:
     """The trials as marked spans that tell what they are and lead to their raw outputs."""
-    told = [
+    tooltip = [
         {"field": "l", "title": "level"}, {"field": "e", "title": "environment"}, {"field": "i", "title": "trial"},
         {"field": "o", "title": "outcome"}, {"field": "f", "title": "flags"},
         {"field": "w", "title": "seconds after the block began"},
@@ -135,7 +135,7 @@ def _rectangles(scale: Mapping[str, Any], x: Mapping[str, Any], opacity: float) 
         "data": {"name": "spans"},
         "mark": {"type": "rect", "opacity": opacity, "cursor": "pointer"},
         "encoding": {
-            "x": {**x, "field": "a"}, "x2": {"field": "b"}, "tooltip": told, "href": {"field": "h"},
+            "x": {**x, "field": "a"}, "x2": {"field": "b"}, "tooltip": tooltip, "href": {"field": "h"},
             "color": {"field": "e", "type": "nominal", "scale": scale, "legend": None},
         },
     }  # fmt: skip

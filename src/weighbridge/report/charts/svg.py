@@ -79,14 +79,14 @@ class _Frame:
 
 def _horizontal(frame: _Frame) -> Iterator[str]:
     """The lines of the grid, and the labels, none of which runs into the one before."""
-    taken = -frame.width
+    occupied_to = -frame.width
     for value, label in frame.x.ticks.items():
         at = frame.width * frame.x.share(value)
         yield tag("line", x1=at, x2=at, y1=0, y2=frame.height + 5, stroke=LINE)
         half = LETTER_PX * len(label) / 2
         middle = min(at, frame.width + RIGHT_PX - half)
-        if middle - half > taken:
-            taken = middle + half + 4
+        if middle - half > occupied_to:
+            occupied_to = middle + half + 4
             yield _text(label, middle, frame.height + 17, "middle")
 
 
@@ -111,7 +111,7 @@ class _Layer:
     encoding: Mapping[str, Any]
 
     def value(self, channel: str, row: Row, default: Any = None) -> Any:
-        """What a row has on a channel other than a place: its colour, shape, opacity."""
+        """A row's value on a channel that is no place: its colour, shape, opacity."""
         encoded = self.encoding.get(channel)
         if encoded is None:
             return self.mark.get(channel, default)
@@ -189,12 +189,12 @@ MARKS: dict[str, Callable[[_Layer, Row], str]] = {
 
 def tag(name: str, text: str = "", /, **attributes: Any) -> str:
     """Return an element, escaped; attributes of None are left out."""
-    given = "".join(
+    attribute_text = "".join(
         f' {key.replace("_", "-")}="{escape(_short(value))}"'
         for key, value in attributes.items()
         if value is not None
     )
-    return f"<{name}{given}>{escape(text)}</{name}>" if text else f"<{name}{given}/>"
+    return f"<{name}{attribute_text}>{escape(text)}</{name}>" if text else f"<{name}{attribute_text}/>"
 
 
 def _text(words: str, x: float, y: float, anchor: str) -> str:

@@ -49,13 +49,13 @@ def runs(analysis: Analysis, report: MetricReport) -> Chart:
     Failed ones are crosses, those that broke under their load triangles.
     """
     canvas = Canvas()
-    title, found = _rows(analysis, report)
+    title, trial_rows = _rows(analysis, report)
     rows = [
         {
             **shown, "order": trial.order, "block": trial.block, "outcome": trial.outcome,
             "flags": flags_text(trial.flags) or "none", "link": f"#t{trial.id}",
         }
-        for trial, shown in found
+        for trial, shown in trial_rows
     ]  # fmt: skip
     names = {str(row["environment"]) for row in rows}
     x = quantitative(
@@ -64,15 +64,15 @@ def runs(analysis: Analysis, report: MetricReport) -> Chart:
     )  # fmt: skip
     shared = {"x": x, "color": environment_colour(analysis, names), "href": nominal("link")}
     y = quantitative("value", title=title, scale={"zero": False})
-    told = [nominal("environment"), quantitative("trial")]
-    values = [*told, quantitative("block"), nominal("shown", title="value"), nominal("flags")]
+    trial_fields = [nominal("environment"), quantitative("trial")]
+    values = [*trial_fields, quantitative("block"), nominal("shown", title="value"), nominal("flags")]
     good = canvas.rows([row for row in rows if row["value"] is not None])
     layers = [layer(good, "circle", {"size": 45, "opacity": 0.85}, **shared, y=y, tooltip=values)]
     failures = [row for row in rows if row["value"] is None]
     for shape, broke in (("cross", False), ("triangle-down", True)):
         if kind := [row for row in failures if (row["outcome"] == BROKE) is broke]:
             style = {"shape": shape, "angle": 0 if broke else 45, "size": 70, "filled": True, "opacity": 1}
-            place, outcome = {"value": RUNS_PX - 6}, [*told, nominal("outcome")]
+            place, outcome = {"value": RUNS_PX - 6}, [*trial_fields, nominal("outcome")]
             layers.append(layer(canvas.rows(kind), "point", style, **shared, y=place, tooltip=outcome))
     return canvas.layered(layers, RUNS_PX)
 
@@ -88,8 +88,8 @@ def _whole_ticks(orders: Sequence[int]) -> Field:
 def distribution(analysis: Analysis, report: MetricReport) -> Chart:
     """Give each environment's values as points on a box (quartiles; whiskers to the extremes)."""
     canvas = Canvas()
-    title, found = _rows(analysis, report)
-    good = [shown for _, shown in found if shown["value"] is not None]
+    title, trial_rows = _rows(analysis, report)
+    good = [shown for _, shown in trial_rows if shown["value"] is not None]
     order = [name for name in analysis.environments if name in {row["environment"] for row in good}]
     table, axis = canvas.rows(good), environment_axis(order)
     shared = {
@@ -98,6 +98,6 @@ def distribution(analysis: Analysis, report: MetricReport) -> Chart:
         "color": environment_colour(analysis),
     }
     style = {"extent": "min-max", "size": 14, "opacity": 0.35, "median": {"color": BASELINE, "opacity": 1}}
-    told = [nominal("environment"), nominal("shown"), quantitative("trial")]
-    points = layer(table, "tick", {"thickness": 2, "size": 16, "opacity": 0.8}, **shared, tooltip=told)
+    tooltip = [nominal("environment"), nominal("shown"), quantitative("trial")]
+    points = layer(table, "tick", {"thickness": 2, "size": 16, "opacity": 0.8}, **shared, tooltip=tooltip)
     return canvas.layered([layer(table, "boxplot", style, **shared), points], max(axis.height(ROW_PX), ROW_PX))

@@ -25,7 +25,7 @@ def small_multiple(analysis: Analysis, panel: UsagePanel) -> Chart:
     ]  # fmt: skip
     seconds = {"grid": False, "labelExpr": SECONDS}
     band = quantitative("l", title=unit, axis={"tickCount": 3})
-    told = [
+    tooltip = [
         {"field": "e", "title": "environment"}, quantitative("t", title="s"),
         quantitative("m", title=f"median, {unit}"),
     ]  # fmt: skip
@@ -40,7 +40,7 @@ def small_multiple(analysis: Analysis, panel: UsagePanel) -> Chart:
         "layer": [
             {"mark": {"type": "area", "opacity": 0.15}, "encoding": {"y": band, "y2": {"field": "h"}}},
             {"mark": {"type": "line", "strokeWidth": 1.8}, "encoding": {
-                "y": quantitative("m", title=unit), "tooltip": told,
+                "y": quantitative("m", title=unit), "tooltip": tooltip,
             }},
         ],
     }, TRIAL_PX)  # fmt: skip
@@ -60,7 +60,7 @@ def use_against_level(analysis: Analysis, use: ByLevel, key: Key) -> Chart:
     order = list(dict.fromkeys(level.text for level in use.group.levels))
     axis = {"grid": False, "labelAngle": 0}
     scale = {"zero": True}
-    told = [
+    tooltip = [
         {"field": "e", "title": "environment"}, {"field": "x", "title": use.group.load or "level"},
         quantitative("m", title=f"median, {unit}"), quantitative("l", title="from"), quantitative("h", title="to"),
     ]  # fmt: skip
@@ -82,7 +82,7 @@ def use_against_level(analysis: Analysis, use: ByLevel, key: Key) -> Chart:
             }},
             {"mark": {"type": "line", "strokeWidth": 1.8}, "encoding": {"y": quantitative("m", scale=scale)}},
             {"mark": {"type": "point", "filled": True, "size": 42, "opacity": 1}, "encoding": {
-                "y": quantitative("m", scale=scale, title=unit), "shape": shape, "tooltip": told,
+                "y": quantitative("m", scale=scale, title=unit), "shape": shape, "tooltip": tooltip,
             }},
         ],
     }, LEVEL_PX)  # fmt: skip

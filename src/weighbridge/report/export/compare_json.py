@@ -22,12 +22,12 @@ from weighbridge.report.export.provenance import date_of
 from weighbridge.report.text.between_runs import run_letter
 
 
-def compare_json(found: RunsCompared) -> CompareDocument:
+def compare_json(comparison: RunsCompared) -> CompareDocument:
     """Give the document of ``compare --json``; infinite numbers are null."""
     return {
         "version": COMPARE_VERSION,
-        "runs": [_run(run_letter(number), run) for number, run in enumerate(found.runs)],
-        "pairs": [_pair(pair, run_letter(0), run_letter(number)) for number, pair in enumerate(found.pairs, 1)],
+        "runs": [_run(run_letter(number), run) for number, run in enumerate(comparison.runs)],
+        "pairs": [_pair(pair, run_letter(0), run_letter(number)) for number, pair in enumerate(comparison.pairs, 1)],
     }
 
 

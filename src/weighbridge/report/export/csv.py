@@ -113,8 +113,11 @@ def write_programs(store: RunStore, directory: Path, analysis: Analysis | None =
 
 def _within(analysis: Analysis, environment: str) -> dict[str, object]:
     """The hypervisors of an environment in cells."""
-    found = within_json(analysis, environment)
-    return {"layers": "; ".join(layer["name"] for layer in found["layers"]), "emulated": found["emulated"]}
+    hypervisors = within_json(analysis, environment)
+    return {
+        "layers": "; ".join(layer["name"] for layer in hypervisors["layers"]),
+        "emulated": hypervisors["emulated"],
+    }
 
 
 def _cost_row(analysis: Analysis, report: MetricReport, row: Comparison) -> dict[str, object]:

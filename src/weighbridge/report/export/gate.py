@@ -132,8 +132,8 @@ def junit_xml(study: str, rows: Sequence[GateRow]) -> bytes:
         named = f"{row.name}{' change' if row.change else ''} {row.budget}"
         case = ET.SubElement(suite, "testcase", {"classname": _xml(study), "name": _xml(named), "time": "0"})
         if (end := _XML_ENDS.get(row.outcome)) is not None:
-            told = _xml(row.sentence)
-            ET.SubElement(case, end, {"type": row.outcome, "message": told}).text = told
+            sentence = _xml(row.sentence)
+            ET.SubElement(case, end, {"type": row.outcome, "message": sentence}).text = sentence
         else:
             ET.SubElement(case, "system-out").text = _xml(row.sentence)
     ET.indent(root)
@@ -228,7 +228,7 @@ def bmf(analysis: Analysis) -> Bmf:
             measured = {"value": value}
             limits = {"lower_value": row.cost.worsening.low, "upper_value": row.cost.worsening.high}
             if row.cost.blocks > 1:
-                measured |= {key: limit for key, given in limits.items() if (limit := finite(given)) is not None}
+                measured |= {key: limit for key, bound in limits.items() if (limit := finite(bound)) is not None}
             measure = f"{report.metric} cost ({unit})"
             costs.setdefault(f"{row.environment}.{target.workload}", {})[measure] = measured
     return costs

@@ -8,13 +8,13 @@ from weighbridge.report.export.provenance import date_of
 from weighbridge.report.text.between_runs import why_skipped
 
 
-def history_json(found: History) -> HistoryDocument:
+def history_json(run_history: History) -> HistoryDocument:
     """Give the document of ``history --json``."""
     return {
         "version": HISTORY_VERSION,
-        "folder": str(found.folder),
-        "runs": [_run(past) for past in found.runs],
-        "skipped": [{"name": each.name, "why": why_skipped(each)} for each in found.skipped],
+        "folder": str(run_history.folder),
+        "runs": [_run(past) for past in run_history.runs],
+        "skipped": [{"name": each.name, "why": why_skipped(each)} for each in run_history.skipped],
     }
 
 

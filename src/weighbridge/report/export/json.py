@@ -53,15 +53,16 @@ def curves_json(analysis: Analysis) -> list[CurveRow]:
 
 
 def _curve(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, curve: EnvironmentCurve) -> CurveRow:
-    whole = next((each for each in metric.whole_costs if each.environment == curve.environment), None)
+    curve_cost = next((each for each in metric.whole_costs if each.environment == curve.environment), None)
     errors, peak = sweep.errors.get(curve.environment), curve.peak
-    found: Peak | None = None
+    peak_row: Peak | None = None
     if peak is not None:
-        found = {"level": peak.level.text, "value": peak.value, "highest": peak.highest, "of": peak.of}
+        peak_row = {"level": peak.level.text, "value": peak.value, "highest": peak.highest, "of": peak.of}
     return {
         "environment": curve.environment, **within_json(analysis, curve.environment), "workload": sweep.workload,
-        "metric": metric.metric, "unit": metric.unit, "load": sweep.load, "fixed": sweep.fixed, "peak": found,
-        "peak_cost": _ratio(whole.peak_cost if whole else None), "errors_from": errors.first.text if errors else None,
+        "metric": metric.metric, "unit": metric.unit, "load": sweep.load, "fixed": sweep.fixed, "peak": peak_row,
+        "peak_cost": _ratio(curve_cost.peak_cost if curve_cost else None),
+        "errors_from": errors.first.text if errors else None,
     }  # fmt: skip
 
 
@@ -172,11 +173,16 @@ def power_cut_json(cut: PowerCut) -> PowerCutRow:
 
 
 def _percentiles(analysis: Analysis, report: LatencyReport, row: Latency) -> Percentiles:
-    found: dict[str, Percentile] = {}
+    percentiles: dict[str, Percentile] = {}
     for percent, value, cost in zip(PERCENTS, row.percentiles, row.costs, strict=True):
         ratio = cost if cost is not None and cost.scale == "ratio" else None
         typical = finite(ratio.typical) if ratio else None
-        found[f"{percent:g}"] = {"value": value, **worsening_json(cost, "s"), "typical": typical, **limits_of(ratio)}
+        percentiles[f"{percent:g}"] = {
+            "value": value,
+            **worsening_json(cost, "s"),
+            "typical": typical,
+            **limits_of(ratio),
+        }
     return {
         "environment": row.environment,
         **within_json(analysis, row.environment),
@@ -186,7 +192,7 @@ def _percentiles(analysis: Analysis, report: LatencyReport, row: Latency) -> Per
         "unit": "s",
         "runs": row.runs,
         "requests": row.requests,
-        "percentiles": found,
+        "percentiles": percentiles,
     }
 
 
@@ -207,29 +213,29 @@ def finite(value: float | None) -> float | None:
 
 def limits_of(cost: Cost | None) -> Interval:
     """The interval; a single block has none."""
-    known = cost if cost is not None and cost.blocks > 1 else None
-    return {"low": finite(known.low), "high": finite(known.high)} if known else {"low": None, "high": None}
+    bounded = cost if cost is not None and cost.blocks > 1 else None
+    return {"low": finite(bounded.low), "high": finite(bounded.high)} if bounded else {"low": None, "high": None}
 
 
 def worsening_json(cost: Cost | None, unit: str) -> Worsening:
     """Return the cost as sentences say it: positive is worse, in percent or in the metric's `unit`."""
     if cost is None:
         return {"cost": None, "cost_low": None, "cost_high": None, "cost_unit": None}
-    worse, known = cost.worsening, cost.blocks > 1
+    worse, bounded = cost.worsening, cost.blocks > 1
     return {
         "cost": finite(worse.estimate),
-        "cost_low": finite(worse.low) if known else None,
-        "cost_high": finite(worse.high) if known else None,
+        "cost_low": finite(worse.low) if bounded else None,
+        "cost_high": finite(worse.high) if bounded else None,
         "cost_unit": "%" if cost.scale == "ratio" else difference_unit(unit),
     }
 
 
 def _session(analysis: Analysis, number: int) -> SessionRow:
     """One session; a fact of sites has their environments before it."""
-    found = analysis.sessions
+    sessions = analysis.sessions
     facts = {": ".join([*filter(None, [", ".join(each.environments)]), each.fact]): each.values[number]
-             for each in found.differences}  # fmt: skip
-    session = found.sessions[number]
+             for each in sessions.differences}  # fmt: skip
+    session = sessions.sessions[number]
     return {"started": utc(session.started_at), "blocks": list(session.blocks), "facts": facts}
 
 

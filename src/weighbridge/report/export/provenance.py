@@ -58,17 +58,17 @@ def utc(instant: float) -> str:
 def _engines(store: RunStore, facts: Iterable[tuple[str, dict[str, str]]]) -> dict[str, str]:
     """The engine of each environment that has one, with its version; of each host where they differ."""
     kinds = {name: kind for name, kind, *_ in store.environments()}
-    found: dict[str, dict[str, None]] = {}
+    engines_by_environment: dict[str, dict[str, None]] = {}
     for scope, site in facts:
         name = scope.partition("/")[0]
         engine = kinds.get(name, "")
         if engine in site:  # a site says the version of its engine under the engine's own name
-            found.setdefault(name, {})[f"{engine} {site[engine]}"] = None
-    return {name: ", ".join(engines) for name, engines in found.items()}
+            engines_by_environment.setdefault(name, {})[f"{engine} {site[engine]}"] = None
+    return {name: ", ".join(engines) for name, engines in engines_by_environment.items()}
 
 
 def _parsed(text: str) -> Any:
-    """What JSON says; the text itself where it is none. NaN and infinity, which JSON does not know, are null."""
+    """Return the parsed JSON, or the text itself where it is none. NaN and infinity become null."""
     try:
         return json.loads(text, parse_constant=lambda _: None)
     except ValueError:

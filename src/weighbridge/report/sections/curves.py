@@ -44,7 +44,7 @@ class CurveCell:
 
 
 @dataclass(frozen=True, slots=True)
-class CurveRow:
+class CurveLine:
     """A row of a table: a level with the id of its section, or a figure of the whole curve (no id)."""
 
     text: str
@@ -61,8 +61,8 @@ class CurveArticle:
     chart: ChartPlace
     caption: str
     environments: Sequence[str]
-    rows: Sequence[CurveRow]
-    whole: Sequence[CurveRow]
+    rows: Sequence[CurveLine]
+    curve_costs: Sequence[CurveLine]
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +75,7 @@ class CurveSection:
     load: str
     durability: str
     first: CurveArticle
-    more: Sequence[CurveArticle]
+    other_metrics: Sequence[CurveArticle]
     peak_costs: bool
     nothing: str
     """The metrics that were zero in every block."""
@@ -94,7 +94,7 @@ def curve_sections(analysis: Analysis, page: PageCharts) -> list[CurveSection]:
                 load=load_words(sweep.load),
                 durability=sweep_durability(analysis, sweep),
                 first=articles[0] if articles else _empty(analysis, sweep),
-                more=articles[1:],
+                other_metrics=articles[1:],
                 peak_costs=any(each.peak_cost for metric in sweep.metrics for each in metric.whole_costs),
                 nothing=", ".join(curve_label(sweep, each) for each in sweep.metrics if each.nothing),
             )
@@ -111,7 +111,7 @@ def _article(analysis: Analysis, page: PageCharts, sweep: LoadSweep, metric: Met
         caption=charts.curve_caption(analysis, sweep, metric),
         environments=[analysis.baseline, *arms],
         rows=[_level(analysis, sweep, metric, level, arms) for level in sweep.levels],
-        whole=[*_peaks(analysis, sweep, metric, arms), *_whole(sweep, metric, arms)],
+        curve_costs=[*_peaks(analysis, sweep, metric, arms), *_curve_costs(sweep, metric, arms)],
     )
 
 
@@ -126,12 +126,14 @@ def _empty(analysis: Analysis, sweep: LoadSweep) -> CurveArticle:
 # -- a row for each level --------------------------------------------------------------------------
 
 
-def _level(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, level: SweptLevel, arms: list[str]) -> CurveRow:
+def _level(
+    analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, level: SweptLevel, arms: list[str]
+) -> CurveLine:
     report = next((m for m in analysis.of(level.label) if m.metric == metric.metric and m.level == level.level), None)
     rows = {row.environment: row for row in report.comparisons} if report else {}
     cells = [_baseline(analysis, sweep, metric, level)]
     cells += [_cost(analysis, sweep, metric, level, name, report, rows.get(name)) for name in arms]
-    return CurveRow(level_number(level), cells, workload_id(analysis, level.label))
+    return CurveLine(level_number(level), cells, workload_id(analysis, level.label))
 
 
 def _baseline(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, level: SweptLevel) -> CurveCell:
@@ -175,8 +177,8 @@ def _noted(text: str, broke: Breakage | None, *, beside: bool) -> CurveCell:
 
 
 def _linked(analysis: Analysis, level: SweptLevel, name: str, cell: CurveCell) -> CurveCell:
-    tried = any(trial.environment == name for trial in analysis.trials_of.get(level.label, ()))
-    return replace(cell, link=trials_id(analysis, level.label, name) if tried else "")
+    has_trials = any(trial.environment == name for trial in analysis.trials_of.get(level.label, ()))
+    return replace(cell, link=trials_id(analysis, level.label, name) if has_trials else "")
 
 
 def _broke(sweep: LoadSweep, name: str, level: SweptLevel) -> Breakage | None:
@@ -195,10 +197,10 @@ def _curve(metric: MetricCurve, name: str) -> EnvironmentCurve | None:
 # -- rows about the whole curve --------------------------------------------------------------------
 
 
-def _peaks(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, arms: list[str]) -> list[CurveRow]:
+def _peaks(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, arms: list[str]) -> list[CurveLine]:
     """The peak; of the headline also where errors begin."""
     names = [analysis.baseline, *arms]
-    found = []
+    rows = []
     if metric.throughput:
         peaks = []
         for name in names:
@@ -207,7 +209,7 @@ def _peaks(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, arms: list
             note = peak_doubt(sweep.load, peak, next_broke(sweep, name, peak)) if peak else ""
             cell = CurveCell(peak_words(sweep.load, peak, metric.unit) if peak else "–", note)
             peaks.append(_linked(analysis, peak.level, name, cell) if peak else cell)
-        found.append(CurveRow("peak (highest median)", peaks))
+        rows.append(CurveLine("peak (highest median)", peaks))
     if metric is sweep.headline and sweep.errors:
         errors = []
         for name in names:
@@ -220,27 +222,27 @@ def _peaks(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve, arms: list
             note = ", ".join(filter(None, (f"in {each.blocks} of {each.of} blocks", most)))
             cell = CurveCell(f"from {level_words(sweep.load, each.first)}", note)
             errors.append(_linked(analysis, each.first, name, cell))
-        found.append(CurveRow("errors", errors))
-    return found
+        rows.append(CurveLine("errors", errors))
+    return rows
 
 
-def _whole(sweep: LoadSweep, metric: MetricCurve, arms: list[str]) -> list[CurveRow]:
+def _curve_costs(sweep: LoadSweep, metric: MetricCurve, arms: list[str]) -> list[CurveLine]:
     """The costs over the whole curve."""
-    whole = {each.environment: each for each in metric.whole_costs}
-    found = []
+    curve_costs = {each.environment: each for each in metric.whole_costs}
+    rows = []
     if any(each.peak_cost for each in metric.whole_costs):
-        cells = [_ratio(whole[name].peak_cost if name in whole else None) for name in arms]
-        found.append(CurveRow("cost of the peak (each at its own level)", [CurveCell(""), *cells]))
+        cells = [_ratio(curve_costs[name].peak_cost if name in curve_costs else None) for name in arms]
+        rows.append(CurveLine("cost of the peak (each at its own level)", [CurveCell(""), *cells]))
     if any(each.mean for each in metric.whole_costs):
         cells = []
         for name in arms:
-            each = whole.get(name)
+            each = curve_costs.get(name)
             cell = _ratio(each.mean if each else None)
             fewer = each is not None and each.mean is not None and each.levels < len(sweep.levels)
-            more = f", {each.levels} levels that neither broke at" if fewer and each else ""
-            cells.append(replace(cell, note=cell.note + more))
-        found.append(CurveRow("cost over all levels (geometric mean)", [CurveCell(""), *cells]))
-    return found
+            levels_note = f", {each.levels} levels that neither broke at" if fewer and each else ""
+            cells.append(replace(cell, note=cell.note + levels_note))
+        rows.append(CurveLine("cost over all levels (geometric mean)", [CurveCell(""), *cells]))
+    return rows
 
 
 def _ratio(cost: Cost | None) -> CurveCell:

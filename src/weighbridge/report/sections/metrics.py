@@ -28,7 +28,7 @@ UNFOLDED = 4
 
 
 @dataclass(frozen=True, slots=True)
-class CostRow:
+class CostLine:
     """One environment's cost on one metric in words, with the figures beside it."""
 
     row: Comparison
@@ -47,8 +47,8 @@ class CostRow:
     """Of the ladder."""
 
 
-def _row(analysis: Analysis, report: MetricReport, row: Comparison, step: LadderStep | None = None) -> CostRow:
-    tried = any(t.environment == row.environment for t in analysis.trials_of.get(report.label, ()))
+def _row(analysis: Analysis, report: MetricReport, row: Comparison, step: LadderStep | None = None) -> CostLine:
+    has_trials = any(t.environment == row.environment for t in analysis.trials_of.get(report.label, ()))
     shown, by = value_unit(report), difference_unit_of(report.comparisons, report.unit)
     values = analysis.block_values(report, row.environment) if row.few else ()
     means = {"geometric": "–", "arithmetic": "–"}
@@ -57,13 +57,13 @@ def _row(analysis: Analysis, report: MetricReport, row: Comparison, step: Ladder
             if interval is not None:
                 means[name] = f"{cost_percent(interval, row.cost.better).estimate:.1f} %"
     slow = row.slow
-    return CostRow(
+    return CostLine(
         row=row,
         cost=quantities(values, report.unit, shown_in=shown) if values else cost_text(row, report.unit, by),
         median=quantity(row.value, report.unit, shown),
         verdict=comparison_verdict(row),
         broke=f"{broke_count(row.broke)}: {row.broke.reason}" if row.broke and row.cost else "",
-        link=trials_id(analysis, report.label, row.environment) if tried else "",
+        link=trials_id(analysis, report.label, row.environment) if has_trials else "",
         slow=f"{slow.slow} of {slow.runs} (95 %: at most {100 * slow.high:.0f} % of runs)" if slow else "–",
         p="–" if row.adjusted_p is None else plain(row.adjusted_p, 2),
         step=step,
@@ -84,7 +84,7 @@ class MetricTable:
     """The baseline's value and the noise floor; of few blocks every value."""
     baseline_link: str
     remarks: Sequence[str]
-    rows: Sequence[CostRow]
+    rows: Sequence[CostLine]
 
     @property
     def differs(self) -> bool:
@@ -104,15 +104,15 @@ class MetricArticle(MetricTable):
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
-    """What need not be said again beside a metric."""
+class _ShownRemarks:
+    """The remarks that need not be repeated beside a metric: lines shown before, codes and flags shown elsewhere."""
 
-    seen: set[str]
+    lines: set[str]
     without: set[str]
     kinds: Collection[FlagKind]
 
 
-def _table(analysis: Analysis, report: MetricReport, said: _Said) -> MetricTable:
+def _table(analysis: Analysis, report: MetricReport, shown_remarks: _ShownRemarks) -> MetricTable:
     if any(row.few for row in report.comparisons):
         values = analysis.block_values(report, analysis.baseline)
         baseline = f"{analysis.baseline} {quantities(values, report.unit, shown_in=value_unit(report))}"
@@ -123,20 +123,26 @@ def _table(analysis: Analysis, report: MetricReport, said: _Said) -> MetricTable
         name=metric_name(report),
         baseline=baseline,
         baseline_link=trials_id(analysis, report.label, analysis.baseline),
-        remarks=remark_lines(report, said.seen, said.without, said.kinds),
+        remarks=remark_lines(report, shown_remarks.lines, shown_remarks.without, shown_remarks.kinds),
         rows=[_row(analysis, report, row) for row in report.comparisons],
     )
 
 
 def _article(
-    analysis: Analysis, page: PageCharts, number: int, report: MetricReport, said: _Said, *, folded: bool
+    analysis: Analysis,
+    page: PageCharts,
+    number: int,
+    report: MetricReport,
+    shown_remarks: _ShownRemarks,
+    *,
+    folded: bool,
 ) -> MetricArticle:
-    table = _table(analysis, report, said)
-    seen = not folded and (report.headline or table.differs)
+    table = _table(analysis, report, shown_remarks)
+    visible = not folded and (report.headline or table.differs)
     return MetricArticle(
         table.report, table.name, table.baseline, table.baseline_link, table.remarks, table.rows,
         id=metric_id(analysis, report.label, number),
-        forest=page.place(charts.forest(analysis, report), static_px=HALF_PX if seen else 0),
+        forest=page.place(charts.forest(analysis, report), static_px=HALF_PX if visible else 0),
         caption=charts.caption(analysis, report),
         runs=page.place(charts.runs(analysis, report)),
         distribution=page.place(charts.distribution(analysis, report)),
@@ -221,7 +227,7 @@ PROGRAM_HEADS = {
 
 @dataclass(frozen=True, slots=True)
 class ProgramTable:
-    """What each program used, beside its site: heads of the columns that some program has, and the rows by role."""
+    """Each program's resource use beside its site's: heads of columns, and rows by role."""
 
     heads: Sequence[str]
     roles: Mapping[str, Sequence[Sequence[str]]]
@@ -275,10 +281,10 @@ def workload_sections(
     """
     without = {"exploratory"} if analysis.exploratory else set()
     for label in analysis.labels:
-        said = _Said(set(), without, kinds)
+        shown_remarks = _ShownRemarks(set(), without, kinds)
         own = [each for each in analysis.of(label) if not each.resource_use]
-        articles = [_article(analysis, page, n, report, said, folded=folded) for n, report in enumerate(own)]
-        resources = [_table(analysis, each, said) for each in analysis.of(label) if each.resource_use]
+        articles = [_article(analysis, page, n, report, shown_remarks, folded=folded) for n, report in enumerate(own)]
+        resources = [_table(analysis, each, shown_remarks) for each in analysis.of(label) if each.resource_use]
         yield WorkloadSection(
             id=workload_id(analysis, label),
             label=label,
@@ -305,7 +311,7 @@ class LevelRow:
     id: str
     """Of its section; empty where there is none."""
     baseline: str
-    cells: Sequence[CostRow]
+    cells: Sequence[CostLine]
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,7 +357,7 @@ class LadderArticle:
 
     report: MetricReport
     unfolded: bool
-    steps: Sequence[CostRow]
+    steps: Sequence[CostLine]
     remarks: Sequence[str]
     chart: ChartPlace
     caption: str

@@ -133,7 +133,7 @@ def _median(use: Mapping[Key, MedianUse], key: Key) -> str:
 
 
 def _limits(row: UseRow) -> list[tuple[str, str]]:
-    """What the trials were flagged with that says which side was the limit."""
+    """Return in how many trials the generator or a CPU limit held the load back, or the server broke."""
     generator = [(f"generator in {row.generator} of {row.trials}", "failed")] if row.generator else []
     throttled = [(f"{who} throttled in {count} of {row.trials}", "") for who, count in row.throttled.items()]
     broke = [(f"broke in {row.broke} of {row.trials}", "broke")] if row.broke else []

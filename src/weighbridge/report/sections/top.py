@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from weighbridge.analysis.paths import PathTable, path_tables
 from weighbridge.analysis.results import Analysis
 from weighbridge.report.anchors import levels_id, load_id, metric_id
-from weighbridge.report.text.matrix import Cell, MatrixRow, large, matrix, native, small, whole
+from weighbridge.report.text.matrix import MatrixCosts, MatrixRow, cost_with_interval, large, matrix, native, small
 from weighbridge.report.text.paths import HEADS, figure_cells, figure_heads, first_of_each_client, path_cells, title
 from weighbridge.report.text.verdicts import effect
 
@@ -50,8 +50,8 @@ class MatrixSection:
 
 def matrix_section(analysis: Analysis) -> MatrixSection:
     """Return the matrix; with many environments its cells are narrow."""
-    found = matrix(analysis)
-    many = len(found.environments) > MOST_WIDE
+    cost_matrix = matrix(analysis)
+    many = len(cost_matrix.environments) > MOST_WIDE
     rows = [
         MatrixLine(
             title=row.title,
@@ -59,18 +59,20 @@ def matrix_section(analysis: Analysis) -> MatrixSection:
             link=_link(analysis, row),
             cells=[_narrow(analysis, cell) if many else cell for cell in (_cell(row, each) for each in row.cells)],
         )
-        for row in (found.rows if found.environments else ())
+        for row in (cost_matrix.rows if cost_matrix.environments else ())
     ]
-    return MatrixSection(found.environments, rows, many)
+    return MatrixSection(cost_matrix.environments, rows, many)
 
 
-def _cell(row: MatrixRow, cell: Cell | None) -> MatrixCell:
+def _cell(row: MatrixRow, cell: MatrixCosts | None) -> MatrixCell:
     style = ""
     if cell is not None:
         effects = [effect(*each) for each in cell.different]
         gain = bool(effects) and not any(each is not None and each.worse for each in effects)
         style = f"{cell.shown_as} gain" if gain else cell.shown_as
-    return MatrixCell(large(row, cell), small(row, cell), style, whole(row, cell) if cell else "not measured here")
+    return MatrixCell(
+        large(row, cell), small(row, cell), style, cost_with_interval(row, cell) if cell else "not measured here"
+    )
 
 
 def _narrow(analysis: Analysis, cell: MatrixCell) -> MatrixCell:

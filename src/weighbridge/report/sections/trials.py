@@ -43,7 +43,7 @@ class Output:
 
 
 @dataclass(frozen=True, slots=True)
-class Process:
+class TrialProcess:
     """One process of a trial."""
 
     role: str
@@ -53,15 +53,15 @@ class Process:
     outputs: tuple[Output, ...]
 
 
-def processes(store: RunStore, path: Path) -> dict[int, list[Process]]:
+def processes(store: RunStore, path: Path) -> dict[int, list[TrialProcess]]:
     """Give the processes of each trial; links to raw outputs are relative to the page at `path`."""
     rows = store.processes()
-    there, begin = _sizes(store.directory), _link(store.directory, path)
-    sizes = {file: there.get(file, 0) for row in rows for file in (row.stdout, row.stderr)}
+    output_sizes, begin = _sizes(store.directory), _link(store.directory, path)
+    sizes = {file: output_sizes.get(file, 0) for row in rows for file in (row.stdout, row.stderr)}
     limit = EXCERPT_BYTES
     while limit > 256 and sum(min(size, limit) for size in sizes.values()) > ALL_EXCERPTS_BYTES:
         limit //= 2
-    found: dict[int, list[Process]] = {}
+    processes_by_trial: dict[int, list[TrialProcess]] = {}
     for row in rows:
         outputs = tuple(
             Output(
@@ -74,8 +74,10 @@ def processes(store: RunStore, path: Path) -> dict[int, list[Process]]:
             if sizes[file]
         )
         command = " ".join(map(_quoted, row.argv))
-        found.setdefault(row.trial, []).append(Process(row.role, command, row.returncode, row.duration_s, outputs))
-    return found
+        processes_by_trial.setdefault(row.trial, []).append(
+            TrialProcess(row.role, command, row.returncode, row.duration_s, outputs)
+        )
+    return processes_by_trial
 
 
 @contextmanager
@@ -102,7 +104,7 @@ def _opened(run: Path, name: object) -> Iterator[int | None]:
 
 def _sizes(run: Path) -> dict[str, int]:
     """The size of each regular file of the run's own that is an output: ``raw/NAME`` -> bytes."""
-    found: dict[str, int] = {}
+    sizes: dict[str, int] = {}
     with suppress(OSError):
         within = os.open(run / "raw", os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
         try:
@@ -110,10 +112,10 @@ def _sizes(run: Path) -> dict[str, int]:
                 for file in files:
                     about = file.stat(follow_symlinks=False)
                     if stat.S_ISREG(about.st_mode):
-                        found[f"raw/{file.name}"] = about.st_size
+                        sizes[f"raw/{file.name}"] = about.st_size
         finally:
             os.close(within)
-    return found
+    return sizes
 
 
 _quoted = cache(shlex.quote)  # the same words in each trial
@@ -148,7 +150,7 @@ class TrialGroup:
     """Markup, or (packed) its gzip in base 64."""
 
 
-def trial_groups(analysis: Analysis, processes: Mapping[int, Sequence[Process]]) -> list[TrialGroup]:
+def trial_groups(analysis: Analysis, processes: Mapping[int, Sequence[TrialProcess]]) -> list[TrialGroup]:
     """Return the groups that have trials, in the study's order."""
     units = {(m.label, m.metric): m.unit for m in analysis.metrics}
     places: dict[tuple[str, str], list[TrialRow]] = {}

@@ -20,7 +20,7 @@ NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class HeadlineComparison:
     """One comparison that the answer may name: of a headline metric, with the baseline or a step of the ladder."""
 
     report: MetricReport
@@ -34,12 +34,12 @@ class Found:
 
     @property
     def effect(self) -> Effect | None:
-        """What was found, where it is different."""
+        """The cost in words; None unless the verdict is different."""
         return effect(self.report, self.row) if self.row.shown_as == "different" else None
 
     @property
     def cost(self) -> float:
-        """How large it is in percent, positive is worse; 0 for what has no percentage or is not different."""
+        """The cost in percent, positive is worse; 0 where it has no percentage or the verdict is not different."""
         percent = self.row.cost.percent if self.row.cost is not None else None
         return percent.estimate if percent is not None and self.effect is not None else 0.0
 
@@ -52,64 +52,77 @@ def answer(analysis: Analysis) -> str:
         return f"Only {analysis.baseline} was measured: there is nothing to compare."
     if analysis.few:
         return "Too few blocks to say what costs how much: these are the measured values."
-    found, steps = _found(analysis), bool(analysis.ladder)
-    if not found:
+    comparisons, steps = _headline_comparisons(analysis), bool(analysis.ladder)
+    if not comparisons:
         return f"No cost could be shown: no block has a value of {analysis.baseline} and one of another environment."
-    parts, rest = [], list(found)
-    for place in sorted({item.place for item in found}, key=["", *(item.place for item in found)].index):
-        here = [item for item in found if item.place == place]
-        named = _named(here, steps=steps)
+    parts, rest = [], list(comparisons)
+    for place in sorted({item.place for item in comparisons}, key=["", *(item.place for item in comparisons)].index):
+        place_comparisons = [item for item in comparisons if item.place == place]
+        named = _named(place_comparisons, steps=steps)
         if named:
             text = _step_costs(named) if steps else _costs(named)
             parts.append(f"{place_words(analysis.paths.place(place))}: {text}" if place else text)
-        elif steps and (whole := _named([item for item in _whole(analysis) if item.place == place], steps=False)):
-            text = f"{_costs(whole)} against {analysis.baseline}, at which step could not be shown"
+        elif steps and (
+            baseline_groups := _named(
+                [item for item in _baseline_comparisons(analysis) if item.place == place], steps=False
+            )
+        ):
+            text = f"{_costs(baseline_groups)} against {analysis.baseline}, at which step could not be shown"
             parts.append(f"{place_words(analysis.paths.place(place))}: {text}" if place else text)
         elif place:
-            parts.append(f"{place_words(analysis.paths.place(place))}: {_no_cost(here)}")
-        told = [item for group in named for item in group]
-        rest = [item for item in rest if all(item is not each for each in told)]
+            parts.append(f"{place_words(analysis.paths.place(place))}: {_no_cost(place_comparisons)}")
+        named_comparisons = [item for group in named for item in group]
+        rest = [item for item in rest if all(item is not each for each in named_comparisons)]
     what = "step" if steps else "comparison"
     if not parts:
-        parts.append(f"{_no_cost(found)}: {_counts(rest, what)}")
+        parts.append(f"{_no_cost(comparisons)}: {_counts(rest, what)}")
     elif rest:
-        parts.append(_counts(rest, f"other {what}" if len(rest) < len(found) else what))
+        parts.append(_counts(rest, f"other {what}" if len(rest) < len(comparisons) else what))
     text = "; ".join(parts)
     return f"{text[:1].upper() if text.startswith(('clients ', 'no ')) else text[:1]}{text[1:]}."
 
 
-def _found(analysis: Analysis) -> list[Found]:
-    """Every comparison on a headline metric: the steps where there is a ladder, else those with the baseline."""
-    steps = [Found(each.report, step.row, step.previous) for each in analysis.ladder if each.report.headline
-             for step in each.steps]  # fmt: skip
-    return [each for each in steps if each.row.cost is not None or each.row.broke_instead] or _whole(analysis)
+def _headline_comparisons(analysis: Analysis) -> list[HeadlineComparison]:
+    """Return the comparisons on headline metrics: the steps where there is a ladder, else those with the baseline."""
+    steps = [
+        HeadlineComparison(each.report, step.row, step.previous)
+        for each in analysis.ladder
+        if each.report.headline
+        for step in each.steps
+    ]
+    shown = [each for each in steps if each.row.cost is not None or each.row.broke_instead]
+    return shown or _baseline_comparisons(analysis)
 
 
-def _whole(analysis: Analysis) -> list[Found]:
-    """Every comparison with the baseline on a headline metric."""
-    rows = [Found(report, row, analysis.baseline) for report in analysis.headlines for row in report.comparisons]
+def _baseline_comparisons(analysis: Analysis) -> list[HeadlineComparison]:
+    """Return the comparisons of headline metrics with the baseline."""
+    rows = [
+        HeadlineComparison(report, row, analysis.baseline)
+        for report in analysis.headlines
+        for row in report.comparisons
+    ]
     return [each for each in rows if not each.row.aa and (each.row.cost is not None or each.row.broke_instead)]
 
 
-def _named(found: Sequence[Found], *, steps: bool) -> list[list[Found]]:
+def _named(comparisons: Sequence[HeadlineComparison], *, steps: bool) -> list[list[HeadlineComparison]]:
     """The costs to be named, the largest first: of the environment, or of the ladder, that costs most.
 
     Those of one workload at several levels are together.
     """
-    most = max(found, key=lambda each: each.cost, default=None)
+    most = max(comparisons, key=lambda each: each.cost, default=None)
     if most is None or most.cost <= 0:
-        gains = sorted((each for each in found if each.effect is not None), key=lambda each: each.cost)
+        gains = sorted((each for each in comparisons if each.effect is not None), key=lambda each: each.cost)
         return [gains[:1]] if gains else []
     if steps:  # in the ladder's order
-        return [[each] for each in found if each.report is most.report and each.effect is not None]
-    groups: dict[str, list[Found]] = {}
-    for each in sorted(found, key=lambda each: -each.cost):
+        return [[each] for each in comparisons if each.report is most.report and each.effect is not None]
+    groups: dict[str, list[HeadlineComparison]] = {}
+    for each in sorted(comparisons, key=lambda each: -each.cost):
         if each.row.environment == most.row.environment and each.cost > 0:
             groups.setdefault(over_levels(each.report), []).append(each)
     return list(groups.values())[:NAMED]
 
 
-def _costs(named: Sequence[Sequence[Found]]) -> str:
+def _costs(named: Sequence[Sequence[HeadlineComparison]]) -> str:
     """``docker-bridge costs 42 % of tcp throughput and 20 % of redis-set requests/s``."""
     first = named[0][0]
     if first.effect is not None and not first.effect.worse:
@@ -117,7 +130,7 @@ def _costs(named: Sequence[Sequence[Found]]) -> str:
     return f"{first.row.environment} costs {_listed([_amount(group) for group in named])}"
 
 
-def _step_costs(named: Sequence[Sequence[Found]]) -> str:
+def _step_costs(named: Sequence[Sequence[HeadlineComparison]]) -> str:
     """``netns costs 42 % of tcp throughput against native, bridge 7 % against netns``."""
     parts: list[str] = []
     for each, one in ((group[0], group[0].effect) for group in named):
@@ -129,7 +142,7 @@ def _step_costs(named: Sequence[Sequence[Found]]) -> str:
     return _listed(parts)
 
 
-def _amount(group: Sequence[Found]) -> str:
+def _amount(group: Sequence[HeadlineComparison]) -> str:
     """``42 % of tcp throughput``; ``up to 43 % of web requests/s`` at several levels."""
     first = group[0]
     size = first.effect.short if first.effect is not None else ""
@@ -140,38 +153,38 @@ def _amount(group: Sequence[Found]) -> str:
     return f"{size} {of} {_what(first)}"
 
 
-def _what(found: Found) -> str:
-    """The metric in words; its workload's level without where the clients are, which is said before."""
-    if not found.place:
-        return metric_phrase(found.report)
-    return re.sub(r" \(\)", "", re.sub(r"client=[\w.-]+(, )?|, client=[\w.-]+", "", metric_phrase(found.report)))
+def _what(comparison: HeadlineComparison) -> str:
+    """The metric in words; its level without the clients' host, which begins the part of the sentence."""
+    if not comparison.place:
+        return metric_phrase(comparison.report)
+    return re.sub(r" \(\)", "", re.sub(r"client=[\w.-]+(, )?|, client=[\w.-]+", "", metric_phrase(comparison.report)))
 
 
-def _gain(found: Found, one: Effect) -> str:
-    return f"is {one.short} {one.word} than {found.against} in {_what(found)}"
+def _gain(comparison: HeadlineComparison, one: Effect) -> str:
+    return f"is {one.short} {one.word} than {comparison.against} in {_what(comparison)}"
 
 
-def _no_cost(found: Iterable[Found]) -> str:
-    """What is said where nothing differs."""
-    same = {each.row.shown_as for each in found} == {"equivalent"}
+def _no_cost(comparisons: Iterable[HeadlineComparison]) -> str:
+    """The words for comparisons none of which is different."""
+    same = {each.row.shown_as for each in comparisons} == {"equivalent"}
     return "no environment makes a difference" if same else "no cost could be shown"
 
 
-def _counts(found: Sequence[Found], what: str) -> str:
+def _counts(comparisons: Sequence[HeadlineComparison], what: str) -> str:
     """``of 9 comparisons 4 differ, 3 show no difference and 2 are undecided``; ``the 2 steps are undecided``."""
-    counts = Counter(each.row.shown_as for each in found)
-    several = what if len(found) == 1 else f"{len(found)} {what}s"
+    counts = Counter(each.row.shown_as for each in comparisons)
+    several = what if len(comparisons) == 1 else f"{len(comparisons)} {what}s"
     if len(counts) == 1:
-        return f"the {several} {_said(found[0].row.shown_as, len(found))}"
+        return f"the {several} {_verdict_phrase(comparisons[0].row.shown_as, len(comparisons))}"
     of = "of the" if what.startswith("other") else "of"
     order = ("different", "equivalent", "inconclusive")
     kinds = [*(each for each in order if each in counts), *(each for each in counts if each not in order)]
-    return f"{of} {several} {_listed([f'{counts[each]} {_said(each, counts[each])}' for each in kinds])}"
+    return f"{of} {several} {_listed([f'{counts[each]} {_verdict_phrase(each, counts[each])}' for each in kinds])}"
 
 
-def _said(kind: str, count: int) -> str:
+def _verdict_phrase(kind: str, count: int) -> str:
     one = "s" if count == 1 else ""
-    said = {
+    phrases = {
         "different": f"differ{one}",
         "equivalent": f"show{one} no difference",
         "broke": "broke under the load",
@@ -179,7 +192,7 @@ def _said(kind: str, count: int) -> str:
         "hidden": "is hidden" if count == 1 else "are hidden",
         "few": "has too few blocks" if count == 1 else "have too few blocks",
     }
-    return said[kind]
+    return phrases[kind]
 
 
 def _listed(items: Sequence[str]) -> str:

@@ -28,7 +28,7 @@ from weighbridge.report.text.formatting import (
 from weighbridge.report.text.metric_names import metric_phrase, value_unit
 from weighbridge.report.text.verdicts import cost_text
 from weighbridge.statistics import Interval
-from weighbridge.statistics.between import Change
+from weighbridge.statistics.between import CostShift
 from weighbridge.statistics.verdicts import ALPHA
 
 WHY_NO_CHANGE = {
@@ -127,7 +127,7 @@ def why_inconclusive(row: ChangeRow, unit: str) -> str:
     return next((words for holds, words in reasons if holds), "")
 
 
-def floor_words(change: Change, unit: str) -> str:
+def floor_words(change: CostShift, unit: str) -> str:
     """Return both runs' noise floors together: ``±1.9 %``, or in the metric's unit."""
     if change.floor is None:
         return "not known"
@@ -177,7 +177,7 @@ def _size(row: ChangeRow) -> float:
     return row.change.worsening.estimate if row.change is not None and row.change.scale == "ratio" else 0.0
 
 
-def _amount(worsening: Interval, change: Change, unit: str) -> str:
+def _amount(worsening: Interval, change: CostShift, unit: str) -> str:
     return percent_interval(worsening) if change.scale == "ratio" else difference_interval(worsening, unit)
 
 
@@ -218,10 +218,10 @@ def run_words(letter: str, run: ComparedRun) -> str:
 
 def blocks_words(run: ComparedRun) -> str:
     """Return how many blocks the headline metrics have: ``15 blocks``, ``10 to 15 blocks``."""
-    found = sorted({row.blocks for report in run.analysis.headlines for row in report.comparisons})
-    if not found:
+    block_counts = sorted({row.blocks for report in run.analysis.headlines for row in report.comparisons})
+    if not block_counts:
         return "no complete block"
-    low, high = found[0], found[-1]
+    low, high = block_counts[0], block_counts[-1]
     return f"{low} block{'' if low == 1 else 's'}" if low == high else f"{low} to {high} blocks"
 
 
@@ -235,14 +235,14 @@ def fact_lines(facts: Sequence[FactChange]) -> list[str]:
     if not facts:
         return [NOTHING_CHANGED]
     packages = [each for each in facts if each.kind is FactKind.PACKAGES]
-    lines, told = [], False
+    lines, packages_listed = [], False
     for each in facts:
         if each.kind is not FactKind.PACKAGES:
             lines.append(fact_words(each))
-        elif not told:
+        elif not packages_listed:
             listed = ", ".join(f"{one.fact} {_arrow(one.before, one.after)}" for one in packages)
             lines.append(f"{len(packages)} package{'' if len(packages) == 1 else 's'}: {listed}")
-            told = True
+            packages_listed = True
     return lines
 
 
@@ -285,27 +285,27 @@ def only_lines(only: Sequence[OnlyIn], first: str, second: str) -> list[str]:
 
 def why_no_own_values(reasons: Sequence[WhyNoOwnValues]) -> str:
     """Return why absolute rates are not compared; empty where they are."""
-    told = []
+    clauses = []
     for each in reasons:
         names = ", ".join(each.about)
         many = len(each.about) > 1
-        told.append({
+        clauses.append({
             WhyNot.MACHINE: f"facts of the machine are not the same ({names})",
             WhyNot.UNTRUSTED: f"{names} {'are' if many else 'is'} not trusted",
             WhyNot.NOT_KNOWN: f"{names} {'have' if many else 'has'} no A/A arm that says whether to trust it",
         }[each.reason])  # fmt: skip
-    return f"Absolute rates are not compared: {'; '.join(told)}." if told else ""
+    return f"Absolute rates are not compared: {'; '.join(clauses)}." if clauses else ""
 
 
 def changes_in_short(facts: Sequence[FactChange]) -> str:
     """Return which facts changed, without their values: ``kernel, docker, 14 packages and 3 more``."""
     names = dict.fromkeys(_short_name(each) for each in facts if each.kind is not FactKind.PACKAGES)
     packages = sum(each.kind is FactKind.PACKAGES for each in facts)
-    told = list(names)[:NAMED]
+    shown_names = list(names)[:NAMED]
     if packages:
-        told.append(f"{packages} package{'' if packages == 1 else 's'}")
-    more = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
-    return f"{', '.join(told)}{more}"
+        shown_names.append(f"{packages} package{'' if packages == 1 else 's'}")
+    others = f" and {len(names) - NAMED} more" if len(names) > NAMED else ""
+    return f"{', '.join(shown_names)}{others}"
 
 
 def _short_name(change: FactChange) -> str:
@@ -323,8 +323,8 @@ def _shortened(text: str) -> str:
 def _parts_apart(before: str, after: str) -> str:
     """Those of the parts of a list that are not in the other: a list of mitigations is longer than a screen."""
     one, other = before.split("; "), after.split("; ")
-    gone, come = "; ".join(x for x in one if x not in other), "; ".join(x for x in other if x not in one)
-    return _arrow(gone, come)
+    removed, added = "; ".join(x for x in one if x not in other), "; ".join(x for x in other if x not in one)
+    return _arrow(removed, added)
 
 
 def _value(value: object) -> str:

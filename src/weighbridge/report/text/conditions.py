@@ -26,21 +26,25 @@ TIME_SHARED = (
 
 def condition_lines(analysis: Analysis) -> list[str]:
     """Return a line for each condition, none where there is nothing to say."""
-    found = [*power_cut_lines(analysis), *([POLLED] if analysis.polled else []), *_lengths(analysis)]
-    found += [TIME_SHARED] if analysis.time_shared else []
+    lines = [*power_cut_lines(analysis), *([POLLED] if analysis.polled else []), *_lengths(analysis)]
+    lines += [TIME_SHARED] if analysis.time_shared else []
     calibration = analysis.calibration
     if calibration is None:
-        return found
+        return lines
     if calibration.about == "another-path":
-        return [*found, NOT_THIS_PATH]
+        return [*lines, NOT_THIS_PATH]
     if calibration.about == "halting-cpus":
-        return [*found, NOT_POLLED]
-    return [*found, *(f"{key} {value}" for key, value in calibration.facts.items())]
+        return [*lines, NOT_POLLED]
+    return [*lines, *(f"{key} {value}" for key, value in calibration.facts.items())]
 
 
 def _lengths(analysis: Analysis) -> list[str]:
-    told = "; ".join(map(length_text, analysis.lengths))
-    return [f"how long each trial worked was chosen by a pilot block, which is not counted: {told}"] if told else []
+    lengths = "; ".join(map(length_text, analysis.lengths))
+    return (
+        [f"how long each trial worked was chosen by a pilot block, which is not counted: {lengths}"]
+        if lengths
+        else []
+    )
 
 
 # -- durability ------------------------------------------------------------------------------------
@@ -94,13 +98,13 @@ def power_cut_lines(analysis: Analysis) -> list[str]:
     ]
 
 
-def durability_words(found: Durabilities) -> str:
+def durability_words(durabilities: Durabilities) -> str:
     """Return what a power cut leaves of a workload's data, of each environment where they differ."""
-    told = []
-    for kind, names in found.items():
-        where = f" in {', '.join(names)}" if len(found) > 1 else ""
-        told.append(f"{MEANING.get(kind, f'durability {kind}')}{where}")
-    return "; ".join(told)
+    clauses = []
+    for kind, names in durabilities.items():
+        where = f" in {', '.join(names)}" if len(durabilities) > 1 else ""
+        clauses.append(f"{MEANING.get(kind, f'durability {kind}')}{where}")
+    return "; ".join(clauses)
 
 
 def durability_of(analysis: Analysis, label: str) -> str:
@@ -118,21 +122,21 @@ def sweep_durability(analysis: Analysis, sweep: LoadSweep) -> str:
 
 def session_lines(analysis: Analysis) -> list[str]:
     """Return which blocks come from which session, which mix two, and what differs; none of a single session."""
-    found = analysis.sessions
-    if len(found.sessions) < 2:
+    sessions = analysis.sessions
+    if len(sessions.sessions) < 2:
         return []
-    told = ", ".join(
+    listed = ", ".join(
         f"{_blocks(each.blocks)} in session {number} ({started(each)})"
-        for number, each in enumerate(found.sessions, 1)
+        for number, each in enumerate(sessions.sessions, 1)
     )
-    lines = [f"measured in {len(found.sessions)} sessions, between which this machine may have changed: {told}"]
-    if found.mixed:
-        one = len(found.mixed) == 1
+    lines = [f"measured in {len(sessions.sessions)} sessions, between which this machine may have changed: {listed}"]
+    if sessions.mixed:
+        one = len(sessions.mixed) == 1
         lines.append(
-            f"{_blocks(found.mixed)} {'was' if one else 'were'} begun in one session and finished in another: "
+            f"{_blocks(sessions.mixed)} {'was' if one else 'were'} begun in one session and finished in another: "
             f"{'its' if one else 'their'} costs compare values of both"
         )
-    return [*lines, *map(_difference, found.differences)]
+    return [*lines, *map(_difference, sessions.differences)]
 
 
 def started(session: RunSession) -> str:
@@ -181,11 +185,11 @@ def left_out_lines(analysis: Analysis) -> list[str]:
 
 
 def _of_ladder(analysis: Analysis, name: str) -> str:
-    """What becomes of the steps of a ladder that are from or to an environment that was left out."""
+    """The words about a ladder's steps from or to an environment that was left out; empty where it is no rung."""
     rungs = analysis.rungs
     if name not in (rung.name for rung in rungs):
         return ""
     above = [rung.name for rung in rungs if rung.base == name and rung.name in analysis.environments]
     linked = [(each, nearest_base(rungs, each, analysis.environments)) for each in above]
-    told = [f"{each} is compared with {base}" if base else f"{each} adds to nothing" for each, base in linked]
-    return f" (its step of the ladder falls away{''.join(f'; {each}' for each in told)})"
+    steps = [f"{each} is compared with {base}" if base else f"{each} adds to nothing" for each, base in linked]
+    return f" (its step of the ladder falls away{''.join(f'; {each}' for each in steps)})"

@@ -58,8 +58,8 @@ def broke_words(load: str, broke: Sequence[tuple[SweptLevel, Breakage]], where: 
     for level, each in broke:
         _, places = by_reason.setdefault(without_figures(each.reason), (_why(each), []))
         places.append(f"{level_words(load, level)} ({_count(each)})")
-    told = [f"{_listed(places)}: {reason}" for reason, places in by_reason.values()]
-    return f"{begin} {'; at '.join(told)}"
+    clauses = [f"{_listed(places)}: {reason}" for reason, places in by_reason.values()]
+    return f"{begin} {'; at '.join(clauses)}"
 
 
 def _listed(items: Sequence[str]) -> str:
@@ -75,19 +75,19 @@ def _count(broke: Breakage) -> str:
 
 
 def broke_sentences(analysis: Analysis) -> list[str]:
-    """Give where the load was more than environments bear: a sentence for those of which the same is to be said."""
-    found: dict[str, list[str]] = {}
-    seen: set[tuple[str, Level]] = set()
+    """Return a sentence for each overload that broke trials; environments that broke alike share one."""
+    names_by_text: dict[str, list[str]] = {}
+    swept_levels: set[tuple[str, Level]] = set()
     for sweep in analysis.sweeps:
-        seen |= {(sweep.workload, level.level) for level in sweep.levels}
+        swept_levels |= {(sweep.workload, level.level) for level in sweep.levels}
         for name, broke in sweep.broke.items():
-            found.setdefault(broke_words(sweep.load, broke, sweep.title), []).append(name)
+            names_by_text.setdefault(broke_words(sweep.load, broke, sweep.title), []).append(name)
     labels = {(trial.workload, trial.level): trial.label for trial in analysis.trials}
     for (workload, level, name), each in analysis.broken.items():
-        if (workload, level) not in seen:
+        if (workload, level) not in swept_levels:
             text = f"broke in {labels.get((workload, level), workload)}: {_why(each)} ({_count(each)})"
-            found.setdefault(text, []).append(name)
-    return [f"{', '.join(names)} {text}" for text, names in found.items()]
+            names_by_text.setdefault(text, []).append(name)
+    return [f"{', '.join(names)} {text}" for text, names in names_by_text.items()]
 
 
 def peak_words(load: str, peak: CurvePeak, unit: str) -> str:
@@ -109,9 +109,9 @@ def peak_doubt(load: str, peak: CurvePeak, above: Breakage | None = None) -> str
     parts = []
     if peak.of:
         blocks = f"{peak.of} {'block' if peak.of == 1 else 'blocks'}"
-        told = f"highest in {peak.highest} of {blocks}{', else' if peak.others else ''}"
-        told = told if peak.highest else f"in none of {blocks}, which were highest"
-        parts.append(told + (f" at {_levels(load, peak.others)}" if peak.others else ""))
+        highest_words = f"highest in {peak.highest} of {blocks}{', else' if peak.others else ''}"
+        highest_words = highest_words if peak.highest else f"in none of {blocks}, which were highest"
+        parts.append(highest_words + (f" at {_levels(load, peak.others)}" if peak.others else ""))
     if peak.edge == "lowest":
         parts.append("lowest level tested; the peak may be lower")
     elif peak.edge and above is not None:
@@ -138,30 +138,30 @@ def errors_words(load: str, errors: ErrorsFrom) -> str:
     return f"{text} (in {errors.blocks} of {errors.of} blocks{most})"
 
 
-def peak_cost_words(whole: WholeCost) -> str:
+def peak_cost_words(curve_cost: WholeCost) -> str:
     """The ratio of peaks as a cost: ``27.4 % [25.9, 28.8]``; a dash where there is none."""
-    return cost_of(whole.peak_cost)
+    return cost_of(curve_cost.peak_cost)
 
 
 def curve_sentences(sweep: LoadSweep, baseline: str) -> list[str]:
     """A sentence for each environment: its peak and what that costs, where errors begin, where it broke."""
-    metric, found = sweep.throughput, []
+    metric, sentences = sweep.throughput, []
     curves: dict[str, EnvironmentCurve] = {each.environment: each for each in metric.curves} if metric else {}
-    whole = {each.environment: each for each in metric.whole_costs} if metric else {}
+    curve_costs = {each.environment: each for each in metric.whole_costs} if metric else {}
     for name in dict.fromkeys([*curves, *sweep.errors, *sweep.broke]):
         parts, peak = [], curves[name].peak if name in curves else None
         if metric is not None and peak is not None:
             doubt = peak_doubt(sweep.load, peak, next_broke(sweep, name, peak))
             parts.append(f"peak {peak_words(sweep.load, peak, metric.unit)}{f' ({doubt})' if doubt else ''}")
-        if name in whole and whole[name].peak_cost is not None:
-            parts.append(f"the peak costs {peak_cost_words(whole[name])} against the peak of {baseline}")
+        if name in curve_costs and curve_costs[name].peak_cost is not None:
+            parts.append(f"the peak costs {peak_cost_words(curve_costs[name])} against the peak of {baseline}")
         if name in sweep.errors:
             parts.append(errors_words(sweep.load, sweep.errors[name]))
         if name in sweep.broke:
             parts.append(broke_words(sweep.load, sweep.broke[name]))
         if parts:
-            found.append(f"{name}: {'; '.join(parts)}")
-    return found
+            sentences.append(f"{name}: {'; '.join(parts)}")
+    return sentences
 
 
 def curve_label(sweep: LoadSweep, metric: MetricCurve) -> str:

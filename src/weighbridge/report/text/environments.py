@@ -19,7 +19,7 @@ from weighbridge.model.level import Level
 from weighbridge.model.study import Rung
 
 Data = TypeVar("Data")
-Cell = tuple[str, Level, str]
+CellKey = tuple[str, Level, str]
 """Workload, level, environment."""
 
 NAMES = frozenset({"environment", "environments", "baseline", "aa_arm", "previous"})
@@ -49,15 +49,17 @@ def displayed(analysis: Analysis) -> Analysis:
     names = {name: environment_name(name, each) for name, each in analysis.isolation.items()}
     if not names:
         return analysis
-    known = {(names.get(name, name), client): path for (name, client), path in analysis.paths.by_environment.items()}
-    found: Analysis = renamed(replace(analysis, context=None), names)
+    named_paths = {
+        (names.get(name, name), client): path for (name, client), path in analysis.paths.by_environment.items()
+    }
+    renamed_analysis: Analysis = renamed(replace(analysis, context=None), names)
     return replace(
-        found,
+        renamed_analysis,
         broken=_by_cell(analysis.broken, names),
         bottlenecks=_by_cell(analysis.bottlenecks, names),
         durability={label: {kind: _all(arms, names) for kind, arms in kinds.items()}
                     for label, kinds in analysis.durability.items()},
-        paths=replace(analysis.paths, by_environment=known),
+        paths=replace(analysis.paths, by_environment=named_paths),
         rungs=tuple(Rung(names.get(name, name), base and names.get(base, base)) for name, base in analysis.rungs),
         isolation={},  # it is in the names now
     )  # fmt: skip
@@ -67,7 +69,7 @@ def _all(arms: tuple[str, ...], names: Mapping[str, str]) -> tuple[str, ...]:
     return tuple(names.get(name, name) for name in arms)
 
 
-def _by_cell(cells: Mapping[Cell, Data], names: Mapping[str, str]) -> dict[Cell, Data]:
+def _by_cell(cells: Mapping[CellKey, Data], names: Mapping[str, str]) -> dict[CellKey, Data]:
     return {
         (workload, level, names.get(name, name)): renamed(value, names)
         for (workload, level, name), value in cells.items()
@@ -100,23 +102,23 @@ def _field(field: str, value: Any, names: Mapping[str, str]) -> Any:
 # -- several runs ----------------------------------------------------------------------------------
 
 
-def displayed_runs(found: RunsCompared) -> RunsCompared:
+def displayed_runs(comparison: RunsCompared) -> RunsCompared:
     """Return the same comparison, not for machines; an environment in other hypervisors has both in its name."""
     names: dict[str, str] = {}
     by_name: dict[str, dict[str, None]] = {}
-    for run in found.runs:
+    for run in comparison.runs:
         for name, each in run.analysis.isolation.items():
             by_name.setdefault(name, {})[environment_name("", each)] = None
     for name, ways in by_name.items():
         names[name] = " then ".join((f"{name} {next(iter(ways))}", *list(ways)[1:]))
     if not names:
-        return found
-    return RunsCompared(_run(found.first), tuple(_pair(pair, names) for pair in found.pairs))
+        return comparison
+    return RunsCompared(_run(comparison.first), tuple(_pair(pair, names) for pair in comparison.pairs))
 
 
-def displayed_history(found: History) -> History:
+def displayed_history(run_history: History) -> History:
     """Return the same history, not for machines."""
-    return replace(found, runs=tuple(replace(past, run=_run(past.run)) for past in found.runs))
+    return replace(run_history, runs=tuple(replace(past, run=_run(past.run)) for past in run_history.runs))
 
 
 def _run(run: ComparedRun) -> ComparedRun:

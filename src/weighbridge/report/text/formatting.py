@@ -61,10 +61,10 @@ def shared_unit(values: Iterable[float | None], unit: str) -> Shown:
 
 def unit_as(name: str, unit: str) -> Shown | None:
     """Give the unit called `name` for values in `unit`; None where one is no multiple of the other."""
-    wanted, own = (_FAMILY_OF.get(_ALIASES.get(each, each)) for each in (name, unit))
-    if wanted is None or own is None or wanted[0] is not own[0]:
+    target, own = (_FAMILY_OF.get(_ALIASES.get(each, each)) for each in (name, unit))
+    if target is None or own is None or target[0] is not own[0]:
         return None
-    return _ALIASES.get(name, name), own[1] / wanted[1]
+    return _ALIASES.get(name, name), own[1] / target[1]
 
 
 def plain(value: float, digits: int = 3) -> str:

@@ -89,7 +89,7 @@ def gate_rows(gate: Gate, analysis: Analysis) -> tuple[GateRow, ...]:
 
 
 def limit_sentence(finding: Finding, analysis: Analysis) -> str:
-    """Return what a limit comes to: the comparison, its cost, the limit, and why it cannot be told."""
+    """Return a limit's outcome in words: the comparison, its cost, the limit, and why it is undecided."""
     cost = f"{_cost(finding)}, " if finding.cost is not None else ""
     text = f"{_name(finding, analysis)}: {cost}limit {_bound(finding)}"
     if finding.outcome != "undecided":
@@ -128,13 +128,13 @@ def gate_answer(gate: Gate) -> str:
     count = dict.fromkeys(OUTCOMES, 0)
     for finding in gate.findings:
         count[finding.outcome] += 1
-    whole = len(gate.findings)
+    total = len(gate.findings)
     looks = f", after {gate.looks} looks" if gate.looks > 1 else ""
     if gate.answer == "untrusted":
         return "Gate untrusted: the A/A arm of a session shows a cost where there is none, which tells nothing."
     if gate.answer == "passed":
-        what = "comparison is" if whole == 1 else "comparisons are all"
-        return f"Gate passed: {whole} {what} within budget{looks}."
-    parts = [f"{count['exceeded']} of {whole} over budget"] if count["exceeded"] else []
-    parts += [f"{count['undecided']} of {whole} undecided"] if count["undecided"] else []
+        what = "comparison is" if total == 1 else "comparisons are all"
+        return f"Gate passed: {total} {what} within budget{looks}."
+    parts = [f"{count['exceeded']} of {total} over budget"] if count["exceeded"] else []
+    parts += [f"{count['undecided']} of {total} undecided"] if count["undecided"] else []
     return f"Gate {gate.answer}: {', '.join(parts)}{looks}."

@@ -13,7 +13,7 @@ from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
+class MatrixCosts:
     """One environment in one workload: of a workload with many levels, at all of them."""
 
     environment: str
@@ -34,7 +34,7 @@ class MatrixRow:
 
     title: str
     reports: tuple[MetricReport, ...]
-    cells: tuple[Cell | None, ...]
+    cells: tuple[MatrixCosts | None, ...]
     """By environment; None where it was not measured there."""
 
     @property
@@ -56,12 +56,12 @@ def matrix(analysis: Analysis) -> Matrix:
     names = tuple(name for name in analysis.environments if name not in (analysis.baseline, analysis.aa_arm))
     rows = []
     for title, reports in _rows(analysis).items():
-        found = {name: _cell(analysis, reports, name) for name in names}
-        rows.append(MatrixRow(title, tuple(reports), tuple(found[name] for name in names)))
-    kept = [number for number in range(len(names)) if any(row.cells[number] for row in rows)]
+        cells = {name: _cell(analysis, reports, name) for name in names}
+        rows.append(MatrixRow(title, tuple(reports), tuple(cells[name] for name in names)))
+    columns = [number for number in range(len(names)) if any(row.cells[number] for row in rows)]
     return Matrix(
-        tuple(names[number] for number in kept),
-        tuple(MatrixRow(row.title, row.reports, tuple(row.cells[number] for number in kept)) for row in rows),
+        tuple(names[number] for number in columns),
+        tuple(MatrixRow(row.title, row.reports, tuple(row.cells[number] for number in columns)) for row in rows),
     )
 
 
@@ -69,21 +69,21 @@ def _rows(analysis: Analysis) -> dict[str, list[MetricReport]]:
     """The headline metrics by row; under a rising load the other factors make rows apart."""
     many = swept(analysis)
     sweeps = {(sweep.workload, level.level): sweep.title for sweep in analysis.sweeps for level in sweep.levels}
-    found: dict[str, list[MetricReport]] = {}
+    reports_by_title: dict[str, list[MetricReport]] = {}
     for report in analysis.headlines:
         place = sweeps.get((report.workload, report.level), report.workload)
         title = metric_title(report)
         title = title.replace(report.label, place, 1) if report.workload in many else title
-        found.setdefault(title, []).append(report)
-    return found
+        reports_by_title.setdefault(title, []).append(report)
+    return reports_by_title
 
 
-def _cell(analysis: Analysis, reports: Sequence[MetricReport], environment: str) -> Cell | None:
-    tried = {(t.workload, t.level) for t in analysis.trials if t.environment == environment}
+def _cell(analysis: Analysis, reports: Sequence[MetricReport], environment: str) -> MatrixCosts | None:
+    measured_levels = {(t.workload, t.level) for t in analysis.trials if t.environment == environment}
     rows = tuple(
         (report, row)
         for report in reports
-        if (report.workload, report.level) in tried
+        if (report.workload, report.level) in measured_levels
         for row in report.comparisons
         if row.environment == environment
     )
@@ -91,7 +91,7 @@ def _cell(analysis: Analysis, reports: Sequence[MetricReport], environment: str)
         return None
     kinds = {"none" if row.cost is None and not row.broke_instead else row.shown_as for _, row in rows}
     first = next((kind for kind in ("different", "hidden", "inconclusive") if kind in kinds), "inconclusive")
-    return Cell(environment, kinds.pop() if len(kinds) == 1 else first, rows)
+    return MatrixCosts(environment, kinds.pop() if len(kinds) == 1 else first, rows)
 
 
 # -- cells in words --------------------------------------------------------------------------------
@@ -114,7 +114,7 @@ def verdict_words(shown_as: str) -> str:
     return WORDS.get(shown_as, shown_as)
 
 
-def large(row: MatrixRow, cell: Cell | None) -> str:
+def large(row: MatrixRow, cell: MatrixCosts | None) -> str:
     """Return what stands in a cell in large letters: a cost that is different, a value of few blocks, or words."""
     if cell is None:
         return ABSENT
@@ -123,60 +123,60 @@ def large(row: MatrixRow, cell: Cell | None) -> str:
     return resolved_text(_large(row, cell), name, *compared)
 
 
-def _large(row: MatrixRow, cell: Cell) -> str:
+def _large(row: MatrixRow, cell: MatrixCosts) -> str:
     if cell.shown_as == "few" and row.levels == 1:
         report, compared = cell.rows[0]
         return quantity(compared.value, report.unit, value_unit(report))
-    found = [effect(report, compared) for report, compared in cell.different]
-    known = [each for each in found if each is not None]
-    if cell.shown_as != "different" or not known:
+    all_effects = [effect(report, compared) for report, compared in cell.different]
+    effects = [each for each in all_effects if each is not None]
+    if cell.shown_as != "different" or not effects:
         return verdict_words(cell.shown_as)
     if row.levels == 1:
-        return f"{known[0].short} {known[0].relation}"
+        return f"{effects[0].short} {effects[0].relation}"
     percents = [c.cost.percent.estimate for _, c in cell.different if c.cost and c.cost.percent]
-    if not percents or len({each.word for each in known}) > 1:
+    if not percents or len({each.word for each in effects}) > 1:
         return "different"
     low, high = min(map(abs, percents)), max(map(abs, percents))
     spread = percent_short(high)
     if len(percents) > 1 and percent_short(low) != spread:
         least, unit = percent_short(low).rsplit(SPACE, 1)
         spread = f"{least if spread.endswith(unit) else percent_short(low)} to {spread}"
-    return f"{spread} {known[0].word}"
+    return f"{spread} {effects[0].word}"
 
 
-def small(row: MatrixRow, cell: Cell | None) -> str:
+def small(row: MatrixRow, cell: MatrixCosts | None) -> str:
     """Return what stands below it: the interval, at how many levels, or that the blocks are too few."""
     if cell is None:
         return ""
     if row.levels > 1:
         at = len(cell.different) if cell.shown_as == "different" else 0
         broke = sum(compared.broke is not None for _, compared in cell.rows)
-        told = [f"at {at} of {row.levels} levels"] if at else []
-        return ", ".join([*told, *([f"broke at {broke}"] if broke else [])])
+        level_counts = [f"at {at} of {row.levels} levels"] if at else []
+        return ", ".join([*level_counts, *([f"broke at {broke}"] if broke else [])])
     report, compared = cell.rows[0]
     if cell.shown_as == "few":
         return TOO_FEW
     if cell.shown_as == "broke":
         return broke_instead(compared)
-    found = effect(report, compared)
-    if found is None:
+    cell_effect = effect(report, compared)
+    if cell_effect is None:
         return ""
-    return found.interval if cell.shown_as == "different" else whole(row, cell)
+    return cell_effect.interval if cell.shown_as == "different" else cost_with_interval(row, cell)
 
 
-def whole(row: MatrixRow, cell: Cell) -> str:
+def cost_with_interval(row: MatrixRow, cell: MatrixCosts) -> str:
     """Return the cost with its interval and direction: ``0.4 % [-1.0, 1.9] slower``; empty of many levels."""
     if row.levels > 1:
         return ""
-    found = effect(*cell.rows[0])
-    return f"{found.amount} {found.relation}" if found else ""
+    cell_effect = effect(*cell.rows[0])
+    return f"{cell_effect.amount} {cell_effect.relation}" if cell_effect else ""
 
 
 WHY = {WithinNoise.code: "within the noise floor", NotAfterHolm.code: "not after Holm"}
 """Why an interval without zero decides nothing, by the code of its remark."""
 
 
-def cost_range(row: MatrixRow, cell: Cell) -> str:
+def cost_range(row: MatrixRow, cell: MatrixCosts) -> str:
     """Return how much it may cost, below 0 a gain, where that is not decided: ``cost [-1.0, 1.9]``; else nothing."""
     compared = cell.rows[0][1]
     cost = compared.cost if cell.shown_as == "inconclusive" and row.levels == 1 else None

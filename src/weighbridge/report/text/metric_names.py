@@ -32,9 +32,9 @@ def metric_label(workload: str, metric: str, unit: str) -> str:
     """
     if is_resource_use(metric) or metric in ABOUT:
         return metric_words(metric)
-    said = set(re.split(r"[-_ ]", workload))
-    kept = [word for word in metric.split("_") if word not in said]
-    words = metric_words("_".join(kept or [metric]))
+    workload_words = set(re.split(r"[-_ ]", workload))
+    own_words = [word for word in metric.split("_") if word not in workload_words]
+    words = metric_words("_".join(own_words or [metric]))
     counted = unit.removesuffix("/s")
     return unit if counted in ("requests", "transactions") and words in ("throughput", counted) else words
 

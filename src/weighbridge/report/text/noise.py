@@ -17,14 +17,15 @@ _REMEDIES: Mapping[str, str] = {
 _STEADY_GOVERNORS = ("", "none", "performance")
 
 
-def cause_lines(found: MachineNoise) -> list[str]:
+def cause_lines(machine_noise: MachineNoise) -> list[str]:
     """Return what disturbed trials, and what of the machine makes runs differ, each with what can be done."""
-    seen = [(f"{each.count} of {each.trials} trials", each) for each in found.disturbed]
+    disturbances = [(f"{each.count} of {each.trials} trials", each) for each in machine_noise.disturbed]
     lines = [
-        f"{count}: {flag_kind_text(each.flag, each.figures)}: {_REMEDIES[each.flag.code]}" for count, each in seen
+        f"{count}: {flag_kind_text(each.flag, each.figures)}: {_REMEDIES[each.flag.code]}"
+        for count, each in disturbances
     ]
-    lines += [_interrupted(each) for each in found.interrupts]
-    return [*lines, *_of_the_machine(found.facts)] or ["nothing that is known disturbed these trials"]
+    lines += [_interrupted(each) for each in machine_noise.interrupts]
+    return [*lines, *_of_the_machine(machine_noise.facts)] or ["nothing that is known disturbed these trials"]
 
 
 def _interrupted(rate: InterruptRate) -> str:

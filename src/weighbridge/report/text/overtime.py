@@ -30,14 +30,16 @@ def _why(choice: BlockChoice) -> str:
 
 def picture_caption(picture: Picture) -> str:
     """Return the caption of a picture: which block it is, and how to read it."""
-    said = [f"Block {picture.block} ({_why(picture.choice)}) in the order in which it ran"]
-    said.append("a band is a trial in its environment's colour, with its level above: it leads to the raw output")
+    sentences = [f"Block {picture.block} ({_why(picture.choice)}) in the order in which it ran"]
+    sentences.append(
+        "a band is a trial in its environment's colour, with its level above: it leads to the raw output"
+    )
     if any(span.cut for span in picture.spans):
-        said.append(f"dashed: time in which nothing of {picture.group.title} ran is cut out")
+        sentences.append(f"dashed: time in which nothing of {picture.group.title} ran is cut out")
     if any(not span.trial.ok for span in picture.spans):
-        said.append("cross: a trial without a value, broken under its load or failed")
+        sentences.append("cross: a trial without a value, broken under its load or failed")
     if any(generator_limited(span.trial) for span in picture.spans):
-        said.append("triangle: the generator was the limit, not the server")
+        sentences.append("triangle: the generator was the limit, not the server")
     step = f"the mean over at least {plain(picture.step_s, 2)} s" if picture.step_s else "one reading"
-    said.append(f"each step is {step}")
-    return ". ".join(each[0].upper() + each[1:] for each in said) + "."
+    sentences.append(f"each step is {step}")
+    return ". ".join(each[0].upper() + each[1:] for each in sentences) + "."

@@ -68,17 +68,17 @@ def interfaces(path: NetworkPath) -> str:
         by_place.setdefault(each.place, []).append(each.name if each.kind == "other" else each.kind)
     hosts = [place for place in by_place if place.startswith("host ")]
     named = {place: "host" if len(hosts) == 1 else place.removeprefix("host ") for place in hosts}
-    told = "; ".join(f"{named.get(place, place)}: {', '.join(kinds)}" for place, kinds in by_place.items())
-    return f"{told} (not told apart from others' traffic)" if path.uncertain else told
+    kinds_by_place = "; ".join(f"{named.get(place, place)}: {', '.join(kinds)}" for place, kinds in by_place.items())
+    return f"{kinds_by_place} (not told apart from others' traffic)" if path.uncertain else kinds_by_place
 
 
 def figure_heads(table: PathTable) -> list[str]:
     """Return the heads of the figures' columns, with their units: ``CPU of the machine, s/Gbit``."""
-    found = []
+    heads = []
     for name, unit in table.metrics:
         words = next(words for start, words in _FIGURES.items() if name.startswith(start))
-        found.append(f"{words}, {unit.replace('1/', 'per ')}")
-    return found
+        heads.append(f"{words}, {unit.replace('1/', 'per ')}")
+    return heads
 
 
 def path_cells(row: Mechanism) -> list[str]:

@@ -107,8 +107,8 @@ def _(remark: remarks.NotAfterHolm) -> str:
     "the cost is no larger than the noise floor that the A/A arm shows for this metric: never different",
 )
 def _(remark: remarks.WithinNoise) -> str:
-    known = remark.low is not None and remark.high is not None
-    floor = f" of {noise_text((remark.low or 0.0, remark.high or 0.0))}" if known else ""
+    has_floor = remark.low is not None and remark.high is not None
+    floor = f" of {noise_text((remark.low or 0.0, remark.high or 0.0))}" if has_floor else ""
     return f"no larger than this metric's noise floor{floor}"
 
 

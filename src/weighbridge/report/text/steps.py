@@ -48,16 +48,16 @@ def ladder_sentences(analysis: Analysis) -> list[tuple[str, str]]:
     sentences than anybody reads, those of the differences are given, and the number of the others.
     """
     many = swept(analysis)
-    found: list[tuple[str, str]] = [
+    sentences: list[tuple[str, str]] = [
         (step.row.verdict, step_sentence(number, ladder.report, step))
         for ladder in analysis.ladder
         for number, step in enumerate(ladder.steps, 1)
         if ladder.report.headline and ladder.report.workload not in many and step.row.shown_as != "few"
     ]
-    if len(found) <= MOST_SENTENCES:
-        return found
-    different = [each for each in found if each[0] == "different"]
-    others = len(found) - len(different)
+    if len(sentences) <= MOST_SENTENCES:
+        return sentences
+    different = [each for each in sentences if each[0] == "different"]
+    others = len(sentences) - len(different)
     return [
         *different,
         *([("", f"the tables of the page have {others} more steps, none different")] if others else []),

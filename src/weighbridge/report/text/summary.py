@@ -51,17 +51,17 @@ def count(blocks: int) -> str:
 
 def change(report: MetricReport, row: Comparison, baseline: str) -> str:
     """Give what an environment does to a metric: ``costs 27.4 % [25.9, 28.8] of tcp throughput against native``."""
-    found, what = effect(report, row), metric_phrase(report)
-    if found is None:
+    row_effect, what = effect(report, row), metric_phrase(report)
+    if row_effect is None:
         return f"has {TOO_FEW_BLOCKS if row.few else 'no complete block'} for {what} against {baseline}"
     percent = row.cost is not None and row.cost.scale == "ratio"
-    if percent and found.worse and report.better == "higher":
-        return f"costs {found.amount} of {what} against {baseline}"
-    if found.word == "higher" and found.worse:
-        if found.times:
-            return f"takes {what} to {found.amount} that of {baseline}"
-        return f"adds {found.amount} to {what} against {baseline}"
-    return f"is {found.amount} {found.word} than {baseline} in {what}"
+    if percent and row_effect.worse and report.better == "higher":
+        return f"costs {row_effect.amount} of {what} against {baseline}"
+    if row_effect.word == "higher" and row_effect.worse:
+        if row_effect.times:
+            return f"takes {what} to {row_effect.amount} that of {baseline}"
+        return f"adds {row_effect.amount} to {what} against {baseline}"
+    return f"is {row_effect.amount} {row_effect.word} than {baseline} in {what}"
 
 
 def sentence(report: MetricReport, row: Comparison, baseline: str) -> str:
@@ -87,40 +87,42 @@ def verdict_sentences(analysis: Analysis) -> list[tuple[str, str]]:
     Of a workload with many levels one sentence an environment. The verdict is "nothing" where the study has only its
     baseline.
     """
-    found: list[tuple[str, str]] = []
+    sentences: list[tuple[str, str]] = []
     if analysis.native_only:
         return [("nothing", f"only {analysis.baseline} was measured: there is nothing to compare")]
     rows = [(report, row) for report in analysis.headlines for row in report.comparisons if not (row.aa or row.few)]
     many = swept(analysis)
     different = [each for each in rows if each[1].verdict == "different"]
-    found += [("different", sentence(m, row, analysis.baseline)) for m, row in different if m.workload not in many]
-    found += [("different", text) for text in _over_levels(analysis, different, many)]
-    found += [("broke", text) for text in broke_sentences(analysis)]
+    sentences += [
+        ("different", sentence(m, row, analysis.baseline)) for m, row in different if m.workload not in many
+    ]
+    sentences += [("different", text) for text in _over_levels(analysis, different, many)]
+    sentences += [("broke", text) for text in broke_sentences(analysis)]
     for environment in analysis.environments:
         same = [(m, row) for m, row in rows if row.environment == environment and row.verdict == "equivalent"]
         if same and analysis.equivalence is not None:
             what, blocks = _what(analysis, same, many), _range([row for _, row in same])
             text = f"{environment} is equivalent to {analysis.baseline} within {margin(analysis.equivalence)}"
-            found.append(("equivalent", f"{text} in {what} ({blocks})"))
-    found += _hidden_sentences(analysis, rows, many)
+            sentences.append(("equivalent", f"{text} in {what} ({blocks})"))
+    sentences += _hidden_sentences(analysis, rows, many)
     few = Counter(row.environment for report in analysis.headlines for row in report.comparisons if row.few)
     for environment in few if not analysis.few else ():
         count = f"{few[environment]} comparison{'' if few[environment] == 1 else 's'}"
-        found.append(("few", f"{environment}: fewer than {MIN_BLOCKS_VERDICT} blocks in {count}, too few to say"))
-    return found
+        sentences.append(("few", f"{environment}: fewer than {MIN_BLOCKS_VERDICT} blocks in {count}, too few to say"))
+    return sentences
 
 
 def _hidden_sentences(analysis: Analysis, rows: Sequence[_Row], many: Collection[str]) -> list[tuple[str, str]]:
-    """What a limit hides in each environment, and once what that means."""
+    """Return a sentence for each environment about the metrics whose cost a limit hides, and one that explains it."""
     by_limit: dict[tuple[str, str], list[_Row]] = {}
     for report, row in rows:
         if row.hidden is not None:
             by_limit.setdefault((row.environment, bottleneck_words(row.hidden)), []).append((report, row))
-    found = [
+    sentences = [
         f"{environment}: hidden in {_what(analysis, mine, many)}: {words} ({_range([row for _, row in mine])})"
         for (environment, words), mine in by_limit.items()
     ]
-    return [("hidden", text) for text in (*found, *([HIDDEN] if found else []))]
+    return [("hidden", text) for text in (*sentences, *([HIDDEN] if sentences else []))]
 
 
 def over_levels(report: MetricReport) -> str:
@@ -134,8 +136,8 @@ def _levels(analysis: Analysis, workload: str) -> int:
 
 
 def _over_levels(analysis: Analysis, rows: Sequence[_Row], many: Collection[str]) -> list[str]:
-    """What differs in the workloads with many levels: the range of the typical costs, for each environment."""
-    found = []
+    """Return the range of the different typical costs of each environment in the workloads with many levels."""
+    sentences = []
     by_arm: dict[tuple[str, str], list[_Row]] = {}
     for report, row in rows:
         if report.workload in many:
@@ -143,7 +145,7 @@ def _over_levels(analysis: Analysis, rows: Sequence[_Row], many: Collection[str]
     for (workload, environment), mine in by_arm.items():
         name = over_levels(mine[0][0])
         for worse in (True, False):
-            rows_ = [each for each in mine if (found_ := effect(*each)) is not None and found_.worse is worse]
+            rows_ = [each for each in mine if (row_effect := effect(*each)) is not None and row_effect.worse is worse]
             percents = [abs(row.cost.percent.estimate) for _, row in rows_ if row.cost and row.cost.percent]
             first = effect(*rows_[0]) if rows_ else None
             if first is None:
@@ -151,8 +153,8 @@ def _over_levels(analysis: Analysis, rows: Sequence[_Row], many: Collection[str]
             spread = f"{percent_range(percents)} {first.word}" if percents else first.word
             where = f"at {len(rows_)} of {_levels(analysis, workload)} levels"
             end = f"{where} ({_range([row for _, row in rows_])}) - different"
-            found.append(f"{environment} is {spread} than {analysis.baseline} in {name} {end}")
-    return found
+            sentences.append(f"{environment} is {spread} than {analysis.baseline} in {name} {end}")
+    return sentences
 
 
 def _what(analysis: Analysis, rows: Sequence[_Row], many: Collection[str]) -> str:
@@ -219,11 +221,11 @@ def failed_sentences(analysis: Analysis) -> list[str]:
 
 
 def remark_lines(
-    report: MetricReport, seen: set[str], without: Collection[str] = (), kinds: Collection[FlagKind] = ()
+    report: MetricReport, shown_lines: set[str], without: Collection[str] = (), kinds: Collection[FlagKind] = ()
 ) -> list[str]:
     """Give each remark about a metric once, with the environments that it is about unless it is about all.
 
-    What is in `seen` is left out; what is given is added: the metrics of one workload share most remarks.
+    What is in `shown_lines` is left out; what is given is added: the metrics of one workload share most remarks.
     Codes in `without` and flags of trials of these `kinds` are said elsewhere; so are hypervisors, by notices on top
     and by the name of each environment.
     """
@@ -242,8 +244,8 @@ def remark_lines(
         text if own or len(names) == len(rows) else f"{', '.join(names)}: {text}"
         for (own, text), names in about.items()
     ]
-    fresh = [line for line in lines if line not in seen]
-    seen.update(fresh)
+    fresh = [line for line in lines if line not in shown_lines]
+    shown_lines.update(fresh)
     return fresh
 
 

@@ -110,10 +110,10 @@ def _flag_text(code: str, where: str, figures: tuple[tuple[str, float], ...], te
     flag = Flag(code, where, dict(figures), text)
     if flag.code == FlagCode.OTHER:
         return flag.text
-    known = WORDS.get(flag.code)
-    what = known.short.format(_figure(figure_ranges([flag]), known)) if known else stable_text([flag])
+    wording = WORDS.get(flag.code)
+    what = wording.short.format(_figure(figure_ranges([flag]), wording)) if wording else stable_text([flag])
     where = f"{flag.where}: " if flag.where.startswith("host ") else f"{flag.where} " if flag.where else ""
-    return f"{where if known else ''}{what}{f': {flag.text}' if known and flag.text else ''}"
+    return f"{where if wording else ''}{what}{f': {flag.text}' if wording and flag.text else ''}"
 
 
 def flags_text(flags: Iterable[Flag]) -> str:
@@ -137,26 +137,26 @@ def _parts(flag: Flag) -> Iterable[str]:
 
 def flag_kind_text(kind: FlagKind, figures: Iterable[FigureRange]) -> str:
     """A kind of flag in words, with the range of its figures."""
-    known = WORDS.get(kind.code)
-    if known is None:
+    wording = WORDS.get(kind.code)
+    if wording is None:
         return kind.text or " ".join(filter(None, (kind.code, kind.where)))
-    text = known.long.format(_figure(figures, known), where=kind.where)
+    text = wording.long.format(_figure(figures, wording), where=kind.where)
     if kind.code == FlagCode.THROTTLED:
         return f"the {kind.where} {text}"
-    return f"on {kind.where}, {text}" if kind.where and "{where}" not in known.long else text
+    return f"on {kind.where}, {text}" if kind.where and "{where}" not in wording.long else text
 
 
-def _figure(figures: Iterable[FigureRange], known: Words) -> str:
+def _figure(figures: Iterable[FigureRange], wording: Words) -> str:
     """The range of the figure that is shown: ``0.81 to 1.4``."""
-    shown = next((each for each in figures if each.name == known.figure), None)
+    shown = next((each for each in figures if each.name == wording.figure), None)
     if shown is None:
         return "?"
-    low, high = (plain(known.factor * value, 2) for value in (shown.low, shown.high))
+    low, high = (plain(wording.factor * value, 2) for value in (shown.low, shown.high))
     return low if low == high else f"{low} to {high}"
 
 
-def said_once(trials: Sequence[TrialRow]) -> tuple[list[str], frozenset[FlagKind]]:
-    """What is about nearly all environments: a sentence each, and the kinds, which need not be said again."""
+def common_flag_sentences(trials: Sequence[TrialRow]) -> tuple[list[str], frozenset[FlagKind]]:
+    """Return a sentence for each kind of flag that nearly all environments have, and these kinds."""
     common = common_flags(trials)
     lines = [f"{each.count} of {each.trials} trials: {flag_kind_text(each.flag, each.figures)}" for each in common]
     return lines, frozenset(each.flag for each in common)

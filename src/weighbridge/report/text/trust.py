@@ -13,51 +13,53 @@ NOISE = "each table has its own: a cost within that may be noise"
 
 def imprecise(analysis: Analysis) -> bool:
     """Whether the A/A arm holds, but the session has too few blocks, or too much noise for its margin."""
-    trust, wanted = analysis.trust, analysis.equivalence
-    noisy = trust.noise_floor is not None and wanted is not None and trust.noise_floor > wanted
+    trust, equivalence = analysis.trust, analysis.equivalence
+    noisy = trust.noise_floor is not None and equivalence is not None and trust.noise_floor > equivalence
     return trust.trusted is True and (trust.blocks < MIN_BLOCKS_SIGNED_RANK or noisy)
 
 
 def trust_sentence(analysis: Analysis) -> str:
     """Give noise floor and whether the session can be trusted; empty where there are too few blocks to ask."""
-    trust, wanted = analysis.trust, analysis.equivalence
+    trust, equivalence = analysis.trust, analysis.equivalence
     floor, largest = trust.noise_floor, ""
     if floor is not None and trust.largest_noise_in is not None and (trust.largest_noise or 0.0) > floor:
         most = trust.largest_noise_in
         largest = f", largest {noise_text(most.noise)} in {metric_title(most)}"
-    seen = floor is not None and 100 * floor >= LEAST_NOISE
-    known = f"typical noise floor {noise_text(trust.noise)}{largest}{f' ({NOISE})' if seen or largest else ''}"
+    floor_shown = floor is not None and 100 * floor >= LEAST_NOISE
+    floor_words = (
+        f"typical noise floor {noise_text(trust.noise)}{largest}{f' ({NOISE})' if floor_shown or largest else ''}"
+    )
     if trust.trusted is False:
-        told = f" T{known[1:]}." if floor is not None else ""
-        return f"UNTRUSTED: {_reason(trust)}. Do not rely on the costs of this session.{told}"
+        floor_sentence = f" T{floor_words[1:]}." if floor is not None else ""
+        return f"UNTRUSTED: {_reason(trust)}. Do not rely on the costs of this session.{floor_sentence}"
     if trust.trusted is None:
         return "" if analysis.few else f"Not checked: {_reason(trust)}."
     if analysis.few:
         return ""
     control = f"the {analysis.baseline}-against-{analysis.baseline} control passed"
     if not imprecise(analysis):
-        return f"Trusted: {control}; {known}."
-    if seen and (wanted is None or (floor or 0.0) > wanted):
-        beside = "" if wanted is None else f"; the margin is {margin(wanted)}"
-        return f"Not precise: {known}{beside}. T{control[1:]}. {_advice(analysis)}"
+        return f"Trusted: {control}; {floor_words}."
+    if floor_shown and (equivalence is None or (floor or 0.0) > equivalence):
+        beside = "" if equivalence is None else f"; the margin is {margin(equivalence)}"
+        return f"Not precise: {floor_words}{beside}. T{control[1:]}. {_advice(analysis)}"
     limit = f"{count(trust.blocks)} are too few to be sure of that ({MIN_BLOCKS_SIGNED_RANK} are needed)"
-    return f"Not precise: {control}, but {limit}; {known}."
+    return f"Not precise: {control}, but {limit}; {floor_words}."
 
 
 def _reason(trust: Trust, shown: int = 3) -> str:
     """Why a session is not trusted, or could not be checked."""
     titles = [metric_title(each) for each in trust.shifted]
-    more = f" and {len(titles) - shown} more" if len(titles) > shown else ""
+    others = f" and {len(titles) - shown} more" if len(titles) > shown else ""
     return {
         TrustReason.NO_AA_ARM: "this study has no A/A arm, so its noise floor is not known",
         TrustReason.FEW_BLOCKS: f"the A/A arm has fewer than {MIN_BLOCKS_VERDICT} blocks",
-        TrustReason.SHIFTED: f"the A/A arm shows a cost where there is none: {', '.join(titles[:shown])}{more}",
+        TrustReason.SHIFTED: f"the A/A arm shows a cost where there is none: {', '.join(titles[:shown])}{others}",
         TrustReason.HOLDS: "A/A arm holds",
     }[trust.reason]
 
 
 def _advice(analysis: Analysis) -> str:
-    """What would make a session more precise: where a hypervisor took CPU time in most trials, not blocks alone."""
+    """Advise how to make a session more precise: not by blocks alone where a hypervisor took CPU time."""
     stolen = sum(
         any((flag.code, flag.where) == (FlagCode.STEAL, "") for flag in trial.flags) for trial in analysis.trials
     )

@@ -79,8 +79,10 @@ def broke_count(broke: Breakage) -> str:
 
 def broke_instead(row: Comparison) -> str:
     """Return what stands where the cost would: ``broke 10 of 10``; empty where there is a cost or neither broke."""
-    told = [f"{'' if each is row.broke else f'{each.environment} '}{broke_count(each)}" for each in row.broke_instead]
-    return ", ".join(told)
+    counts = [
+        f"{'' if each is row.broke else f'{each.environment} '}{broke_count(each)}" for each in row.broke_instead
+    ]
+    return ", ".join(counts)
 
 
 def cost_text(row: Comparison, unit: str, shown_in: Shown | None = None) -> str:
@@ -129,17 +131,17 @@ class Effect:
 
 
 def effect(report: MetricReport, row: Comparison) -> Effect | None:
-    """Return what a comparison found; None where it has no cost, or too few blocks for one."""
+    """Return a comparison's cost in words; None where it has no cost, or too few blocks for one."""
     cost = row.cost
     if cost is None or row.few:
         return None
     percent = cost.percent
     if percent is None:
-        more = cost.typical >= 0
-        interval = cost.interval if more else _turned(cost.interval)
+        increase = cost.typical >= 0
+        interval = cost.interval if increase else _turned(cost.interval)
         amount = difference_interval(interval, report.unit).removeprefix("+")
-        worse = more == (cost.better == "lower")
-        return Effect(amount, amount.partition(" [")[0], "higher" if more else "lower", worse)
+        worse = increase == (cost.better == "lower")
+        return Effect(amount, amount.partition(" [")[0], "higher" if increase else "lower", worse)
     worse = percent.estimate >= 0
     amount = percent_text(percent if worse else _turned(percent), cost.blocks)
     short, direction = percent_short(percent.estimate), _direction(report, worse=worse)

@@ -1,4 +1,4 @@
-"""What takes long to make for a page, kept in the user's cache: read only where nobody else could have written it."""
+"""Parts of pages that take long to make, in the user's cache: read only where nobody else could have written them."""
 
 import contextlib
 import os
@@ -13,8 +13,8 @@ from weighbridge.user_cache import cache_folder
 _SAFELY = os.O_NOFOLLOW | os.O_CLOEXEC
 
 
-def read_kept(name: str) -> bytes:
-    """Return what is kept under a name (``charts/vega.js``); empty where there is nothing that can be trusted."""
+def read_cached(name: str) -> bytes:
+    """Return the cached content of a name (``charts/vega.js``); empty where there is none that can be trusted."""
     if (file := _file(name)) is None:
         return b""
     with contextlib.suppress(OSError), _folder(file.parent) as folder:
@@ -24,8 +24,8 @@ def read_kept(name: str) -> bytes:
     return b""
 
 
-def keep(name: str, content: bytes) -> None:
-    """Keep it whole or not at all; a cache that cannot be written, or not by us alone, is no failure."""
+def write_cached(name: str, content: bytes) -> None:
+    """Cache a file whole or not at all; a cache that cannot be written, or not by us alone, is no failure."""
     if (file := _file(name)) is None:
         return
     anew = f"{file.name}.{secrets.token_hex(4)}"
@@ -55,7 +55,7 @@ def _folder(path: Path) -> Iterator[int]:
 
 
 def _is_mine(descriptor: int, is_kind: Callable[[int], bool]) -> bool:
-    """Whether it is what it should be, ours, and nobody else could have written it."""
+    """Whether an open file is of the kind, is this user's own, and nobody else could have written it."""
     about = os.fstat(descriptor)
     return (
         is_kind(about.st_mode) and about.st_uid == os.geteuid() and not about.st_mode & (stat.S_IWGRP | stat.S_IWOTH)
@@ -63,7 +63,7 @@ def _is_mine(descriptor: int, is_kind: Callable[[int], bool]) -> bool:
 
 
 def _file(name: str) -> Path | None:
-    """Where it is kept; None for a user who has no cache."""
+    """The path of a cached file; None for a user who has no cache."""
     with contextlib.suppress(Unavailable):
         return cache_folder() / name
     return None
