@@ -47,6 +47,13 @@ def test_a_later_outcome_replaces_an_earlier_one_and_a_failure_is_told():
     assert "failed" not in table.table(table.latest([failed, record()])).replace("What failed", "")
 
 
+def test_a_row_names_the_commits_of_all_of_its_cells():
+    text = table.table(
+        table.latest([record(), record("test_doctor", commit="def"), record("test_doctor", commit="0a")])
+    )
+    assert cells(text, rows.MACHINES["sid"])[0][-1] == "2026-11-25, `abc`, `0a`"
+
+
 def test_one_failed_case_is_a_failed_row_and_none_hides_another():
     test = "test_system_containers"
     both = table.latest([record(test, case="lxc", outcome="failed"), record(test, case="podman")])

@@ -30,7 +30,7 @@ def latest(lines: list[str]) -> Outcomes:
 def table(outcomes: Outcomes) -> str:
     """Return the table in Markdown, what failed, and the machines that were not tried."""
     lines = [
-        f"| machine | as | {' | '.join(ROWS.values())} | last tried, at commit |",
+        f"| machine | as | {' | '.join(ROWS.values())} | last tried, at commits |",
         "|---" * (len(ROWS) + 3) + "|",
         f"| test in `tests/machines/` | | {' | '.join(f'`{test}`' for test in ROWS)} | |",
     ]
@@ -38,10 +38,9 @@ def table(outcomes: Outcomes) -> str:
         for user, who in USERS.items():
             records = {test: outcomes.get((machine, user, test), []) for test in ROWS}
             cells = [_cell(records[test], user, test) for test in ROWS]
-            last = max(
-                (each for group in records.values() for each in group), key=lambda each: each["number"], default=None
-            )
-            when = f"{last['date']}, `{last['commit']}`" if last else ""
+            tried = sorted((each for group in records.values() for each in group), key=lambda each: each["number"])
+            commits = dict.fromkeys(f"`{each['commit']}`" for each in tried)  # a cell that passed is not tried again
+            when = f"{tried[-1]['date']}, {', '.join(commits)}" if tried else ""
             lines.append(f"| {what} | {who.summary} | {' | '.join(cells)} | {when} |")
     lines += [f"| {what} | | {' | '.join(['not tried'] * len(ROWS))} | |" for what in NOT_TRIED]
     failures = [

@@ -55,8 +55,8 @@ class ProxiedFigures(PathFigures):
 class PathDifference:
     """A path that differs from that of ``baseline``."""
 
-    figures: PathFigures
-    baseline_figures: PathFigures
+    here: PathFigures
+    there: PathFigures
     baseline: str
 
 

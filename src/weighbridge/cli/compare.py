@@ -33,7 +33,7 @@ def register(app: typer.Typer) -> None:
             False, "--markdown", help="Print Markdown on standard output, and nothing else there."
         ),
         page: Path | None = typer.Option(None, "--html", help="Write a page with all runs in every chart."),
-        whole: bool = typer.Option(False, "--all", help="Show a table of every metric, not of the first alone."),
+        all_metrics: bool = typer.Option(False, "--all", help="Show a table of every metric, not of the first alone."),
         margin: str | None = typer.Option(
             None, "--margin", help="Within which a change counts as none, such as 3%; without it, the studies'."
         ),
@@ -59,9 +59,9 @@ def register(app: typer.Typer) -> None:
         if as_json:
             print_json(compare_json(comparison))
         elif as_markdown:
-            print(compare_markdown(comparison, all_metrics=whole), end="", flush=True)
+            print(compare_markdown(comparison, all_metrics=all_metrics), end="", flush=True)
         else:
-            print_compared(comparison, out(), all_metrics=whole)
+            print_compared(comparison, out(), all_metrics=all_metrics)
         if page is not None:
             err().print(f"page: {page}", markup=False)
 

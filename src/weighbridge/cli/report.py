@@ -33,7 +33,7 @@ def register(app: typer.Typer) -> None:
     def report(
         run: Path = typer.Argument(help="A run directory."),
         as_json: bool = JsonFlag,
-        whole: bool = typer.Option(False, "--all", help="Show a table of every metric, not of the first alone."),
+        all_metrics: bool = typer.Option(False, "--all", help="Show a table of every metric, not of the first alone."),
         page: Path | None = typer.Option(
             None, "--html", help="Where the page goes; nothing in the run is written then."
         ),
@@ -85,7 +85,7 @@ def register(app: typer.Typer) -> None:
                     pages.append(f"published and measured: {write_beside(store, analysis)[1]}")
             except PermissionError as error:
                 refused = f"{error.filename}: {error.strerror}: no page was written; --html FILE puts it elsewhere"
-            print_report(analysis, out(), all_metrics=whole)
+            print_report(analysis, out(), all_metrics=all_metrics)
         if refused:
             fail(refused, WeighbridgeError.exit_code)
         for line in pages:
