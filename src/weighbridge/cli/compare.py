@@ -33,7 +33,9 @@ def register(app: typer.Typer) -> None:
             False, "--markdown", help="Print Markdown on standard output, and nothing else there."
         ),
         page: Path | None = typer.Option(None, "--html", help="Write a page with all runs in every chart."),
-        all_metrics: bool = typer.Option(False, "--all", help="Show a table of every metric, not of the first alone."),
+        all_metrics: bool = typer.Option(
+            False, "--all", help="Show a table of every metric, not of the first alone."
+        ),
         margin: str | None = typer.Option(
             None, "--margin", help="Within which a change counts as none, such as 3%; without it, the studies'."
         ),

@@ -33,7 +33,9 @@ def register(app: typer.Typer) -> None:
     def report(
         run: Path = typer.Argument(help="A run directory."),
         as_json: bool = JsonFlag,
-        all_metrics: bool = typer.Option(False, "--all", help="Show a table of every metric, not of the first alone."),
+        all_metrics: bool = typer.Option(
+            False, "--all", help="Show a table of every metric, not of the first alone."
+        ),
         page: Path | None = typer.Option(
             None, "--html", help="Where the page goes; nothing in the run is written then."
         ),

@@ -3,7 +3,6 @@
 import contextlib
 import os
 import resource
-import select
 import socket
 import time
 import weakref
@@ -17,7 +16,7 @@ from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.site import LaunchedSite, limit_of_processes
 from weighbridge.linux import selinux
 from weighbridge.linux.cgroup_files import NETWORK, process_limit
-from weighbridge.linux.process import limit_sending, most_open_files
+from weighbridge.linux.process import limit_sending, most_open_files, wait_readable
 from weighbridge.model.facts import UNPRIVILEGED
 from weighbridge.model.site import SiteRequest
 from weighbridge.model.userland import Userland
@@ -71,7 +70,7 @@ class Attached:
                     return piece
                 self.errors = (self.errors + piece)[-_PIECE:]
                 continue
-            if timeout_s is not None and not select.select([self._raw], [], [], max(0.0, timeout_s))[0]:
+            if timeout_s is not None and not wait_readable(self._raw, timeout_s):
                 raise TimeoutError(f"nothing came within {timeout_s:g} s")
             got = self._raw.recv(_PIECE)
             if not got:

@@ -1,6 +1,7 @@
 """The only caller of subprocess: argument lists, process groups, deadlines, output kept in files."""
 
 import contextlib
+import math
 import os
 import re
 import resource
@@ -91,7 +92,7 @@ class Process:
     def wait(self, timeout_s: float) -> bool:
         """Wait at most ``timeout_s`` seconds; True once it has ended. Wakes at once, without polling."""
         if self.poll() is None:
-            select.select([self._pidfd], [], [], max(0.0, timeout_s))
+            wait_readable(self._pidfd, timeout_s)
         return self.poll() is not None
 
     def output_so_far(self, start: int = 0) -> bytes:
@@ -205,6 +206,16 @@ def output(argv: Sequence[str], *, deadline_s: float = 30.0) -> str | None:
     return completed.text.strip() if completed.returncode == 0 else None
 
 
+def wait_readable(file: int | socket.socket, timeout_s: float | None = None) -> bool:
+    """Wait until a descriptor can be read, or a process descriptor's process has ended; False after ``timeout_s``.
+
+    By poll(2): select(2) fails for descriptors from 1024 on, which a run has from about 245 sites on.
+    """
+    waiting = select.poll()
+    waiting.register(file, select.POLLIN)
+    return bool(waiting.poll(None if timeout_s is None else math.ceil(max(0.0, timeout_s) * 1000)))
+
+
 class SocketStream:
     """Our end of the socket that is a program's standard input and output. Implements ``Stream``."""
 
@@ -217,7 +228,7 @@ class SocketStream:
 
     def receive(self, timeout_s: float | None = None) -> bytes:
         """The next piece; empty at the end of the stream. Raises TimeoutError where none comes in time."""
-        if timeout_s is not None and not select.select([self._connection], [], [], max(0.0, timeout_s))[0]:
+        if timeout_s is not None and not wait_readable(self._connection, timeout_s):
             raise TimeoutError(f"nothing came within {timeout_s:g} s")
         piece = self._connection.recv(_PIECE)
         if not piece:

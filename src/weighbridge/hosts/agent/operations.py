@@ -4,7 +4,6 @@ import contextlib
 import fcntl
 import os
 import platform
-import select
 import socket
 import struct
 import threading
@@ -23,7 +22,7 @@ from weighbridge.linux import cpus, network
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.delegation import tree
 from weighbridge.linux.leavings import HOST_VARIABLE
-from weighbridge.linux.process import RUN_VARIABLE, Process, SocketStream
+from weighbridge.linux.process import RUN_VARIABLE, Process, SocketStream, wait_readable
 from weighbridge.linux.process import talk as start_talking
 from weighbridge.model.command import Command
 from weighbridge.model.host import Limits
@@ -95,7 +94,7 @@ class Operations:
         return {"pid": child.pid}, b""
 
     def _tell_end(self, number: int, process: Process, ended: int) -> None:
-        select.select([ended], [], [])
+        wait_readable(ended)
         os.close(ended)
         self._send({"ended": number, "code": process.poll()})
 

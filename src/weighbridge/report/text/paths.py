@@ -47,9 +47,7 @@ def place_words(place: ClientPlace) -> str:
 
 def difference_words(difference: PathDifference) -> str:
     """Return in what two paths differ: ``MTU 1450, MSS 1398, but loopback, MSS 65483 in native``."""
-    return (
-        f"{_path_words(difference.here)}, but {_path_words(difference.there)} in {difference.baseline}"
-    )
+    return f"{_path_words(difference.here)}, but {_path_words(difference.there)} in {difference.baseline}"
 
 
 def _path_words(path: PathFigures) -> str:
