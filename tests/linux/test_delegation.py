@@ -113,6 +113,14 @@ def test_a_controller_that_is_not_delegated_is_named(tree: Tree, monkeypatch: py
     }
 
 
+def test_the_controllers_are_those_of_the_users_systemd_or_of_the_scope_that_one_is_alone_in(tree: Tree):
+    (tree.mount / MANAGER / "cgroup.controllers").write_text("cpu memory pids\n")
+    assert delegation.controllers(tree.mount) == {"cpu", "memory", "pids"}
+    tree.enter(f"{MANAGER}/app.slice/run-5.scope")
+    (tree.mount / MANAGER / "app.slice/run-5.scope/cgroup.controllers").write_text("cpuset cpu memory pids\n")
+    assert "cpuset" in delegation.controllers(tree.mount)
+
+
 def test_whoever_is_alone_in_a_group_of_the_users_stays_there(tree: Tree):
     """As by ``systemd-run --user --scope -p CPUQuota=150% weighbridge``: another would be outside of that."""
     tree.enter(f"{MANAGER}/app.slice/run-5.scope")

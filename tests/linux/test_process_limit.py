@@ -1,11 +1,11 @@
-"""How many processes a group may have: the least limit of it and of those above."""
+"""What the groups above a site's own leave it: how many processes, how much CPU time and memory, and beside whom."""
 
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from weighbridge.linux.cgroup_files import process_limit
+from weighbridge.linux.cgroup_files import limits_above, outermost_group, process_limit
 
 SCOPE = "user.slice/user-1000.slice/user@1000.service/app.slice/weighbridge-0123456789ab-7.scope"
 
@@ -43,5 +43,63 @@ def test_without_any_there_is_none(mount: Path):
 
 
 def test_what_cannot_be_told_is_not_taken_for_no_limit(mount: Path):
-    with pytest.raises(OSError, match="no control group counts the processes"):
+    with pytest.raises(OSError, match="no control group of pids has 4711"):
         process_limit(reader("3:cpuset:/\n"), 4711, mount)
+
+
+@pytest.fixture(params=[1, 2])
+def limited(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A hierarchy in which a user's slice has a limit, a site below it its own, and containers theirs."""
+    controllers = ("cpu", "memory") if request.param == 1 else ("",)
+    for controller in controllers:
+        base = tmp_path / controller
+        for name, cpus, memory in (
+            ("user.slice/user-1000.slice", "20000", "536870912"),
+            (f"{SCOPE}/weighbridge/0123456789ab/1-native-server", "50000", "268435456"),
+            ("system.slice/docker-1.scope", "50000", "268435456"),
+            ("user.slice/user-1000.slice/docker-2.scope", "50000", "268435456"),
+            ("weighbridge/0123456789ab/7", "50000", "268435456"),
+        ):
+            for folder in (base / name, *(base / name).parents):
+                if not folder.is_relative_to(base) or folder == base:
+                    continue
+                folder.mkdir(parents=True, exist_ok=True)
+                own = folder == base / name
+                if own or not (folder / "written").exists():
+                    _write(folder, cpus if own else "-1", memory if own else str(2**63 - 4096), request.param)
+                    (folder / "written").touch()
+    if request.param == 2:
+        (tmp_path / "cgroup.controllers").touch()
+    return tmp_path
+
+
+def _write(folder: Path, quota: str, memory: str, version: int) -> None:
+    if version == 2:
+        (folder / "cpu.max").write_text(f"{'max' if quota == '-1' else quota} 100000\n")
+        (folder / "memory.max").write_text("max\n" if int(memory) > 2**62 else f"{memory}\n")
+    else:
+        (folder / "cpu.cfs_quota_us").write_text(f"{quota}\n")
+        (folder / "cpu.cfs_period_us").write_text("100000\n")
+        (folder / "memory.limit_in_bytes").write_text(f"{memory}\n")
+
+
+@pytest.mark.parametrize(
+    ("group", "outermost", "above"),
+    [
+        (f"{SCOPE}/weighbridge/0123456789ab/1-native-server", "user.slice", (0.2, 2**29)),
+        ("user.slice/user-1000.slice/docker-2.scope", "user.slice", (0.2, 2**29)),
+        ("system.slice/docker-1.scope", "system.slice", (None, None)),
+        ("weighbridge/0123456789ab/7", "weighbridge", (None, None)),
+        ("", "/", (None, None)),
+    ],
+)
+def test_limits_above_a_site_are_told_without_its_own(limited: Path, group: str, outermost: str, above):
+    version_2 = (limited / "cgroup.controllers").exists()
+    read = reader(f"0::/{group}\n" if version_2 else f"4:memory:/{group}\n8:cpu,cpuacct:/{group}\n")
+    assert outermost_group(read, 4711, limited) == outermost
+    assert limits_above(read, 4711, limited) == above
+
+
+def test_of_a_process_that_has_ended_nothing_is_told(limited: Path):
+    with pytest.raises(OSError):
+        limits_above(lambda path: Path("/nonexistent").read_bytes(), 4711, limited)

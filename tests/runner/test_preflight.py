@@ -48,6 +48,16 @@ def test_cpus_that_are_not_here_are_told_before_the_run(monkeypatch: pytest.Monk
 @pytest.mark.parametrize(
     ("user", "lacks", "resources", "told"),
     [
+        (0, "", "{pin: {client: '0', server: '1'}}", []),
+        (
+            1000,
+            "",
+            "{cpus: 1, pin: {client: '0', server: '1'}}",
+            [
+                "resources: pin: no limit in effect in n, n-again: systemd delegates no cpuset to this user: "
+                "as root give 'Delegate=cpu cpuset io memory pids' to user@.service (systemctl edit), and log in anew"
+            ],
+        ),
         (0, "w", "{cpus: 1}", []),
         (1000, "", "{cpus: 1}", []),
         (1000, "w", "{}", []),
@@ -59,6 +69,7 @@ def test_limits_that_a_user_cannot_set_are_told_before_the_run(
 ):
     monkeypatch.setattr(os, "geteuid", lambda: user)
     monkeypatch.setattr(preflight.delegation, "lacking", lambda: lacks)
+    monkeypatch.setattr(preflight.delegation, "controllers", lambda: {"cpu", "memory", "pids"})
     environments = "environments: {n: {kind: native}, d: {kind: docker}}"
     text = START.replace("environments: {n: {kind: native}}", environments) + f"{TCP}resources: {resources}"
     assert preflight.warnings(check(parse(text, "a.yaml"))) == told

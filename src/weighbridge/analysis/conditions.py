@@ -11,7 +11,16 @@ from typing import Literal
 from pydantic import ValidationError
 
 from weighbridge.errors import RunDirectoryError
-from weighbridge.model.facts import IDLE_CPUS, OPEN_FILES, POLL, PROCESSES, idle_code, layers_of
+from weighbridge.model.facts import (
+    IDLE_CPUS,
+    LIMITS_ABOVE,
+    OPEN_FILES,
+    OUTERMOST_GROUP,
+    POLL,
+    PROCESSES,
+    idle_code,
+    layers_of,
+)
 from weighbridge.model.host import INTERRUPT_TIME
 from weighbridge.model.isolation import SCOPE, Layer, SiteLayers, by_environment
 from weighbridge.model.power_cut import SCOPE as POWER_CUTS
@@ -21,7 +30,9 @@ from weighbridge.model.site import WAY_TO_COMPANIONS
 Fact = tuple[str, str, str, float]
 """Scope, key, value, when."""
 
-COMPARED = ("userland", "packages", "user", "limits", OPEN_FILES, PROCESSES, WAY_TO_COMPANIONS)
+COMPARED = (
+    "userland", "packages", "user", "limits", LIMITS_ABOVE, OUTERMOST_GROUP, OPEN_FILES, PROCESSES, WAY_TO_COMPANIONS,
+)  # fmt: skip
 """Facts of a site that have to be the same in every environment, beside those that start with ``version``."""
 
 READABLE = 40

@@ -13,7 +13,7 @@ from weighbridge.engines.client import engine_errors
 from weighbridge.engines.docker import LAUNCHER, Engine
 from weighbridge.errors import Unavailable
 from weighbridge.launcher.launch import Launcher
-from weighbridge.launcher.site import LaunchedSite, limit_of_processes
+from weighbridge.launcher.site import LaunchedSite, group_facts
 from weighbridge.linux import selinux
 from weighbridge.linux.cgroup_files import NETWORK, process_limit
 from weighbridge.linux.process import limit_sending, most_open_files, wait_readable
@@ -155,7 +155,7 @@ class DockerSite(LaunchedSite):
             "runtime": info.get("DefaultRuntime", "?"),
             "host": self.host.name,
             "address": self.address,
-            **limit_of_processes(self.host, self.pid),
+            **group_facts(self.host, self.pid),
             **selinux.facts(self._container.attrs["HostConfig"].get("SecurityOpt") or ()),
             **warnings,
             **notes,

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 import itertools
+import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -16,6 +17,7 @@ from weighbridge.engines.settings import PROGRAM, USUAL, Settings
 from weighbridge.engines.shared_root import bare_layer
 from weighbridge.errors import Unavailable
 from weighbridge.launcher import build
+from weighbridge.linux import delegation
 from weighbridge.model.host import Host, RunContext
 from weighbridge.model.userland import Userland
 
@@ -36,7 +38,6 @@ class Engine:
         self.host = host
         self.settings = settings
         self.private = private
-        self.cgroup_parent = f"/weighbridge/{run.id}" if private else None
         self.disposable = private and host.capabilities.disposable is not None
         """Whether it and all that is in it end with its host: nothing has to be removed one by one."""
         self._run = run
@@ -50,6 +51,21 @@ class Engine:
         self.programs: dict[str, str] = {name: parts[name] for name in ("containerd", "runc") if name in parts} | own
         """Facts: the versions of what it works with, as it tells them, and its own file where a study names that."""
         self._architecture: str = about.get("Arch", "")
+
+    @functools.cached_property
+    def cgroup_parent(self) -> str | None:
+        """The control group of containers, or the slice of systemd's; None: where the engine puts them.
+
+        Of a user who is not root it is the user's slice: native programs are in it, with its limits and its share of
+        the CPUs, while the engine would put containers into ``system.slice``.
+        """
+        if self.private:
+            return f"/weighbridge/{self._run.id}"
+        if os.geteuid() == 0 or not self.host.this_machine or self.rootless:
+            return None
+        about = self.client.info()
+        by_systemd = about.get("CgroupDriver") == "systemd" and about.get("CgroupVersion") == "2"
+        return delegation.user_slice() if by_systemd else None
 
     @property
     def labels(self) -> dict[str, str]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from weighbridge.errors import Unavailable
 from weighbridge.launcher import build
 from weighbridge.launcher.launch import Launcher
-from weighbridge.launcher.site import GroupedSite, limit_of_processes
+from weighbridge.launcher.site import GroupedSite, group_facts
 from weighbridge.linux.cgroup_files import network_of, processes_of
 from weighbridge.linux.process import GRACE_S, environment_of, most_open_files, mounted_by
 from weighbridge.model.command import Command, HostProcess
@@ -75,7 +75,7 @@ class ChrootSite(GroupedSite):
         facts = {
             "userland": self._request.userland.digest,
             "user": self._request.userland.process.user(self._user()),
-            **limit_of_processes(self.host, self.pid),
+            **group_facts(self.host, self.pid),
         }
         return facts | self.notes | {f"not honoured: {limit}": why for limit, why in self._refused.items()}
 

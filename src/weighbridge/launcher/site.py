@@ -6,8 +6,8 @@ from collections.abc import Mapping
 
 from weighbridge.launcher.launch import Launcher
 from weighbridge.linux import counters
-from weighbridge.linux.cgroup_files import process_limit
-from weighbridge.model.facts import PROCESSES
+from weighbridge.linux.cgroup_files import limits_above, outermost_group, process_limit
+from weighbridge.model.facts import LIMITS_ABOVE, OUTERMOST_GROUP, PROCESSES
 from weighbridge.model.host import Group, Host, Link
 from weighbridge.model.isolation import Layers
 
@@ -82,12 +82,22 @@ class LaunchedSite(ABC):
         """As ``Site.facts``."""
 
 
-def limit_of_processes(host: Host, pid: int) -> dict[str, str]:
-    """Facts: how many processes a site may have whose first one has this number on its host; none where untold."""
+def group_facts(host: Host, pid: int) -> dict[str, str]:
+    """Facts of the control groups of a site whose first process has this number on its host; none where untold.
+
+    They are how many processes it may have, what the groups above its own leave it, and with what it competes.
+    """
+    facts = {}
     with contextlib.suppress(OSError):
         limit = process_limit(host.read, pid)
-        return {PROCESSES: "no limit" if limit is None else str(limit)}
-    return {}
+        facts[PROCESSES] = "no limit" if limit is None else str(limit)
+    with contextlib.suppress(OSError):
+        facts[OUTERMOST_GROUP] = outermost_group(host.read, pid)
+        cpus, memory = limits_above(host.read, pid)
+        limits = [] if cpus is None else [f"{cpus:g} CPU"]
+        limits += [] if memory is None else [f"{memory // 2**20} MiB"]
+        facts[LIMITS_ABOVE] = ", ".join(limits) or "no limit"
+    return facts
 
 
 class GroupedSite(LaunchedSite):

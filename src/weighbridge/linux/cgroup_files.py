@@ -2,7 +2,7 @@
 
 import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from weighbridge.linux import counters
@@ -16,6 +16,10 @@ ITSELF = "weighbridge-itself"
 V1_CONTROLLERS = ("cpu", "cpuacct", "cpuset", "memory", "freezer", "pids")
 NETWORK, PROCESSES = "net", "processes"
 """Labels of a site's files, beside the names of its control group's."""
+
+
+_NO_MEMORY_LIMIT = 2**62
+"""Version 1 says nearly 2^63 where there is none."""
 
 
 def version(mount: Path = MOUNT) -> int:
@@ -114,17 +118,70 @@ def process_limit(read: Callable[[str], bytes], pid: int, mount: Path = MOUNT) -
 
     Raises OSError where that cannot be told: it has ended, or no group counts processes.
     """
-    folder = folders_of(read(f"/proc/{pid}/cgroup").decode(), mount)("pids")
-    base = bases(mount).get("" if version(mount) == 2 else "pids")
-    if base is None or not folder.is_relative_to(base):
-        raise FileNotFoundError(f"no control group counts the processes of {pid}")
     limits = []
-    for group in (folder, *folder.parents):
+    for group in _groups_of(read, pid, "pids", mount):
         with contextlib.suppress(FileNotFoundError):  # the top has no limit, nor one without the controller
             limits.append(read(f"{group}/pids.max").decode().strip())
-        if group == base:
-            break
     return min((int(limit) for limit in limits if limit.isdecimal()), default=None)
+
+
+def outermost_group(read: Callable[[str], bytes], pid: int, mount: Path = MOUNT) -> str:
+    """Return the outermost control group that a process is in, by which it competes for CPUs: ``system.slice``.
+
+    "/" where it is in none. Raises OSError where that cannot be told.
+    """
+    return next((group.name for group in [*_groups_of(read, pid, "cpu", mount)][-2:-1]), "/")
+
+
+def limits_above(read: Callable[[str], bytes], pid: int, mount: Path = MOUNT) -> tuple[float | None, int | None]:
+    """Return the CPUs and the bytes of memory that a process's site has by the groups above its own; None: no limit.
+
+    Its own are those of a run, or an engine's scope of a container. Raises OSError where that cannot be told.
+    """
+    quota_of = _quota_v2 if version(mount) == 2 else _quota_v1
+    memory_file = "memory.max" if version(mount) == 2 else "memory.limit_in_bytes"
+    cpus, memory = [], []
+    for group in _above_site([*_groups_of(read, pid, "cpu", mount)]):
+        with contextlib.suppress(OSError, ValueError):
+            quota, period = quota_of(read, group)
+            cpus.append(quota / period)
+    for group in _above_site([*_groups_of(read, pid, "memory", mount)]):
+        with contextlib.suppress(OSError, ValueError):
+            memory.append(int(read(f"{group}/{memory_file}")))
+    return (
+        min((each for each in cpus if each > 0), default=None),
+        min((each for each in memory if each < _NO_MEMORY_LIMIT), default=None),
+    )
+
+
+def _quota_v2(read: Callable[[str], bytes], group: Path) -> tuple[int, int]:
+    quota, period = read(f"{group}/cpu.max").split()
+    return int(quota), int(period)
+
+
+def _quota_v1(read: Callable[[str], bytes], group: Path) -> tuple[int, int]:
+    return int(read(f"{group}/cpu.cfs_quota_us")), int(read(f"{group}/cpu.cfs_period_us"))
+
+
+def _above_site(groups: list[Path]) -> list[Path]:
+    """Those of a process's groups, the innermost first, that are above all of its site's."""
+    names = [group.name for group in groups]
+    if TOP in names:
+        return groups[names.index(TOP) + 1 :]
+    scopes = [number for number, name in enumerate(names) if name.endswith(".scope")]
+    return groups[scopes[0] + 1 if scopes else 1 :]
+
+
+def _groups_of(read: Callable[[str], bytes], pid: int, controller: str, mount: Path) -> Iterator[Path]:
+    """The group of a process and those above it, the top last. Raises OSError where it has ended, or has none."""
+    folder = folders_of(read(f"/proc/{pid}/cgroup").decode(), mount)(controller)
+    base = bases(mount).get("" if version(mount) == 2 else controller)
+    if base is None or not folder.is_relative_to(base):
+        raise FileNotFoundError(f"no control group of {controller} has {pid}")
+    for group in (folder, *folder.parents):
+        yield group
+        if group == base:
+            return
 
 
 def network_of(pid: int) -> dict[str, str]:

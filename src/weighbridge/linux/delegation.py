@@ -42,6 +42,31 @@ def lacking(mount: Path = MOUNT) -> str:
     return "" if shutil.which("busctl") else "busctl, which asks systemd for a group, is not installed"
 
 
+def controllers(mount: Path = MOUNT) -> frozenset[str]:
+    """Return the controllers of version 2 that the groups of this user can have, where `lacking` knows no obstacle.
+
+    They are those of the user's systemd, or of a scope that was delegated to this process. Debian's systemd delegates
+    no ``cpuset`` to users.
+    """
+    own = _own_group(mount)
+    if own is None or not _has_for_itself(own):
+        user = os.geteuid()
+        own = mount / f"user.slice/user-{user}.slice/user@{user}.service"
+    with contextlib.suppress(OSError):
+        return frozenset((own / "cgroup.controllers").read_text().split())
+    return frozenset()
+
+
+def user_slice() -> str | None:
+    """Return the slice in which systemd keeps all that is this user's (``user-1000.slice``), None outside of it."""
+    name = f"user-{os.geteuid()}.slice"
+    with contextlib.suppress(OSError):
+        for line in _PROCESS.read_text().splitlines():
+            if line.startswith("0::/") and name in line.removeprefix("0::/").split("/"):
+                return name
+    return None
+
+
 def tree(run_id: str, mount: Path = MOUNT) -> Path:
     """Return where this process may make control groups: root everywhere, others in a scope that is made now.
 

@@ -74,14 +74,28 @@ def warnings(study: Study) -> list[str]:
     return [*_limits_without_effect(study), *_limits_that_a_user_cannot_set(study), *_too_short(study)]
 
 
+_CONTROLLERS = {"cpus": "cpu", "memory": "memory", "pin": "cpuset"}
+"""Limit of a study -> the controller of control groups that sets it."""
+
+
 def _limits_that_a_user_cannot_set(study: Study) -> list[str]:
     """Limits of the sites that have a control group of ours; an engine sets those of its containers."""
-    limits = [name for name in ("cpus", "memory", "pin") if getattr(study.file.resources, name) is not None]
+    limits = [name for name in _CONTROLLERS if getattr(study.file.resources, name) is not None]
     grouped = [arm.name for arm in study.arms if registry.environments()[arm.kind].limited_by_host]
     on_this_machine = any(host.traits.this_machine for host in study.file.hosts.values())
-    if not (limits and grouped and on_this_machine and os.geteuid() != 0 and (why := delegation.lacking())):
+    if not (limits and grouped and on_this_machine and os.geteuid() != 0):
         return []
-    return [f"resources: {', '.join(limits)}: no limit in effect in {', '.join(grouped)}: {why}"]
+    if why := delegation.lacking():
+        return [f"resources: {', '.join(limits)}: no limit in effect in {', '.join(grouped)}: {why}"]
+    delegated = delegation.controllers()
+    if not (missing := [name for name in limits if _CONTROLLERS[name] not in delegated]):
+        return []
+    controllers = " ".join(_CONTROLLERS[name] for name in missing)
+    return [
+        f"resources: {', '.join(missing)}: no limit in effect in {', '.join(grouped)}: systemd delegates no "
+        f"{controllers} to this user: as root give 'Delegate=cpu cpuset io memory pids' to user@.service "
+        "(systemctl edit), and log in anew"
+    ]
 
 
 def _too_short(study: Study) -> list[str]:

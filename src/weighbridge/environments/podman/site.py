@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from weighbridge.engines.podman import Podman
 from weighbridge.errors import Unavailable
 from weighbridge.launcher.launch import Launcher
-from weighbridge.launcher.site import GroupedSite, limit_of_processes
+from weighbridge.launcher.site import GroupedSite, group_facts
 from weighbridge.linux import counters
 from weighbridge.linux.cgroup_files import NETWORK, network_of, processes_of
 from weighbridge.model.facts import IN_NAMESPACE
@@ -64,7 +64,7 @@ class PodmanSite(GroupedSite):
             "transport": "podman start --attach, which stays, outside of the site's limits: "
             "8 to 9 MiB of density's memory_per_site",
             "host": self.host.name,
-            **limit_of_processes(self.host, self.pid),
+            **group_facts(self.host, self.pid),
             "address": self.address,
             **self.notes,
         }
