@@ -49,7 +49,7 @@ USERS = {
 }
 
 EACH_USER = {
-    "test_pipx_installs_the_wheel": "`pipx install`",
+    "test_what_pipx_installed_runs": "runs as installed",
     "test_doctor": "`doctor`",
     "test_weigh": "`weigh`",
     "test_report_gate_and_compare": "`report`, `gate`, `compare`",

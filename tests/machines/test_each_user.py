@@ -34,7 +34,7 @@ def weighed(weighbridge: Weighbridge) -> dict:
     return json.loads(weighbridge.machine.must(weighbridge.user.login, *_sudo(weighbridge), "cat", "w.json"))
 
 
-def test_pipx_installs_the_wheel(weighbridge: Weighbridge):
+def test_what_pipx_installed_runs(weighbridge: Weighbridge):
     answer = weighbridge("--version")
     assert answer.code == 0 and answer.out.split()[-1][0].isdigit(), answer.text
 
@@ -91,11 +91,14 @@ def test_limits_are_in_force(machine: Guest, weighbridge: Weighbridge):
     assert log.rstrip().endswith("ended 0"), log
     states = [json.loads(line) for line in machine.must("root", "cat", "/root/watched").splitlines()]
     machine.must("root", "rm", "/root/stop-watch")
-    measured = [state for state in states if {"iperf3", "sysbench"} & {*state["programs"]}]
-    limited = {state["folder"] for state in measured if _limits(states, state["folder"]) == (CPUS, MEMORY)}
-    unlimited = {state["folder"] for state in measured} - limited
-    assert len(limited) >= len(names), (limited, unlimited)
-    assert not unlimited, unlimited
+    measured = [state for state in states if any(_runs_program(group) for group in state)]
+    assert {_environment(group) for state in measured for group in state if _runs_program(group)} >= names, measured
+    for state in measured:
+        awake = {_environment(group) for group in state if not _frozen(group)} - {"outside"}
+        assert len(awake) <= 1, ("only what is measured is not frozen", state)
+        limits = {group["site"]: _limits(group) for group in state if _runs_program(group)}
+        assert set(limits.values()) == {(CPUS, MEMORY)}, limits
+    assert any(_frozen(group) for state in measured for group in state), measured
     python = "/opt/pipx/venvs/weighbridge/bin/python"
     answer = machine.run(login, *_sudo(weighbridge), python, "/opt/tests/groups.py")
     assert answer.code == 0 and answer.text.rstrip().endswith("as expected"), answer.text
@@ -122,13 +125,25 @@ def test_clean_after_kill(machine: Guest, weighbridge: Weighbridge):
         assert weighbridge("clean --check").code == 0
 
 
-def _limits(states: list[dict], folder: str) -> tuple[str, str]:
-    """Return the tightest limits of CPU time and memory that were seen on a group and those above it."""
-    above = {folder.rsplit("/", count)[0] for count in range(folder.count("/"))} | {folder}
-    files = [state["files"] for state in states if state["folder"] in above]
-    cpus = {each["cpu.max"] for each in files} - {None, "max 100000"}
-    memory = {each["memory.max"] for each in files} - {None, "max"}
-    return min(cpus, default=""), min(memory, default="")
+def _environment(group: dict) -> str:
+    """Return the environment of a site: of "1-native-server" it is "native"."""
+    return group["site"].partition("-")[2].rpartition("-")[0]
+
+
+def _frozen(group: dict) -> bool:
+    return "1" in group["files"]["cgroup.freeze"]
+
+
+def _runs_program(group: dict) -> bool:
+    return bool({"iperf3", "sysbench"} & {*group["programs"]}) and not _frozen(group)
+
+
+def _limits(group: dict) -> tuple[str, str]:
+    """Return the innermost limits of CPU time and memory of a group and those above it."""
+    return tuple(
+        next((value for value in group["files"][name] if value and not value.startswith("max")), "")
+        for name in ("cpu.max", "memory.max")
+    )
 
 
 def _sudo(weighbridge: Weighbridge) -> tuple[str, ...]:

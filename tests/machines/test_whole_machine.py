@@ -17,12 +17,12 @@ def weighbridge(machine: Guest) -> Weighbridge:
     return program
 
 
-def test_private_engine(machine: Guest, weighbridge: Weighbridge):
-    line = (
-        "systemctl stop docker.socket docker containerd; nft flush ruleset; ip link del docker0; "
-        "sysctl -q net.ipv4.ip_forward=0; rm -rf private"
-    )
-    machine.shell("root", line)
+@pytest.mark.parametrize("kind", ["stopped", "never started"])
+def test_private_engine(machine: Guest, weighbridge: Weighbridge, kind: str):
+    """A service that was stopped leaves its rules and its bridge, which have to stay as they are."""
+    machine.shell("root", "systemctl stop docker.socket docker containerd; rm -rf private")
+    if kind == "never started":
+        machine.shell("root", "nft flush ruleset; ip link del docker0; sysctl -q net.ipv4.ip_forward=0")
     try:
         with unchanged(machine):
             answer = weighbridge(f"weigh --in bridge --blocks 2 --out private -- sh -c '{PROGRAM}'")
