@@ -10,9 +10,12 @@ def main() -> None:
 
         print(f"weighbridge {metadata.version('weighbridge')}")
         return
-    from weighbridge.cli.app import main as run
+    try:
+        from weighbridge.cli.app import main as run
 
-    run()
+        run()
+    except KeyboardInterrupt:  # while modules are imported; commands have an answer of their own
+        sys.exit(130)
 
 
 if __name__ == "__main__":

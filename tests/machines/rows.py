@@ -14,7 +14,7 @@ NOT_TRIED = {
     "Ubuntu 24.04": "AppArmor closes user namespaces to programs without a profile: natively without root it needs "
     "`kernel.apparmor_restrict_unprivileged_userns=0`; `debian-archive-keyring` is a package of its own",
     "Fedora": "SELinux labels of files that are bound into containers; firewalld's nftables rules; packages by dnf",
-    "Arch": "packages by pacman, mmdebstrap and Debian's keyring among them; the newest kernel, Docker and Python",
+    "Arch": "packages by pacman, mmdebstrap from the AUR; the newest kernel, Docker and Python",
     "arm64 on real hardware": "whether `cpu_idle: auto` polls; guests under KVM instead of emulation",
 }
 """Machines that could not be had here -> what is expected to differ there."""

@@ -232,7 +232,7 @@ def test_clean_by_a_user_of_an_engine_after_kill_9(user: Path, work: Path, small
         assert kinds == {"container", "volume", "network", "image"}
         assert as_user(user, "clean", "--check", env=address).code == 1
         cleaned = as_user(user, "clean", env=address)
-        assert (cleaned.code, cleaned.stdout) == (0, "nothing is left\n"), cleaned
+        assert (cleaned.code, cleaned.stdout.splitlines()[-1]) == (0, "nothing is left"), cleaned
         assert (everything(engine), {*Path("/dev/shm").iterdir()}) == (before, memory)
         assert (work / "mine").read_text() == "as it was"
 

@@ -46,7 +46,7 @@ def register(app: typer.Typer) -> None:
         if as_json:
             print_json([asdict(leftover) for leftover in left])
         else:
-            for leftover in inventory.removed if only else ():
+            for leftover in inventory.removed:
                 out().print(f"removed: {leftover.kind} {leftover.name}", markup=False, soft_wrap=True)
             for leftover in left:
                 whose = f" (run {leftover.run})" if leftover.run else ""

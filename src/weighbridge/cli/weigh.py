@@ -134,7 +134,7 @@ def register(app: typer.Typer) -> None:
         within: str = typer.Option("2min", "--within", help="The time that it may take."),
         blocks: int | None = typer.Option(None, "--blocks", min=1, max=1000, help="So many blocks instead."),
         directory: Path | None = typer.Option(
-            None, "--out", help="The run directory. Default: in ~/.local/share/weighbridge."
+            None, "--out", help="The run directory. Default: in ~/.local/share/weighbridge/runs."
         ),
         save: Path | None = typer.Option(None, "--save", help="Write it as a study file, and run nothing."),
         export_json: Path | None = typer.Option(None, "--export-json", help="Write what 'report --json' gives, too."),

@@ -75,6 +75,9 @@ class Process:
         except FileNotFoundError as error:
             raise Unavailable(f"the program '{command.argv[0]}' is not installed") from error
         except PermissionError as error:
+            if error.filename not in (None, command.argv[0]):
+                why = f"{error.strerror}: {error.filename}"
+                raise Unavailable(f"the program '{command.argv[0]}' cannot be started: {why}") from error
             raise Unavailable(f"the program '{command.argv[0]}' may not be run by this user") from error
         finally:
             if not isinstance(stdin, int):

@@ -6,6 +6,7 @@ In one a user has root's mounts and networks, and with subordinate ids (subuid(5
 import contextlib
 import os
 import pwd
+import shutil
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -58,7 +59,7 @@ def refusal(program: str = "") -> tuple[str, str] | None:
     try:
         completed = run(Command(_TRY, 10))
     except Unavailable as missing:
-        return str(missing), install_here([_TRY[0]])
+        return str(missing), install_here([_TRY[0]]) if shutil.which(_TRY[0]) is None else "run as root"
     if completed.returncode == 0:
         return None
     for setting in SETTINGS:
@@ -99,10 +100,10 @@ def _has_range(file: Path) -> bool:
 
 
 def range_command() -> str:
-    """What root runs to give this user a range that is nobody's yet."""
+    """Return what root runs to give this user a range that is nobody's yet."""
     free = first_free(_text(file) for file in FILES)
     ids = f"{free[0]}-{free[-1]}"
-    return f"as root: usermod --add-subuids {ids} --add-subgids {ids} {user()[0]}"
+    return f"usermod --add-subuids {ids} --add-subgids {ids} {user()[0]}"
 
 
 def first_free(texts: Iterable[str]) -> range:

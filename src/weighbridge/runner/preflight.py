@@ -168,7 +168,7 @@ def checks() -> dict[str, Readiness]:
     cpus = len(cpus_online())
     return {
         "root": Readiness(root, "" if root else "without root no private Docker engine can be started",
-                          "" if root else "run as root, or by a user whom a Docker engine lets in"),
+                          "" if root else "run as root; not needed where a Docker engine lets this user in"),
         "control groups": _control_groups(version),
         "CPUs": Readiness(cpus > 1, f"{cpus}" + ("" if cpus > 1 else ": server and client share one"),
                           "" if cpus > 1 else "give the machine a second CPU"),

@@ -50,14 +50,17 @@ def readiness(options: Any | None) -> Readiness:
     if rootless and (refusal := _rootless(root, network)) is not None:
         return refusal
     version_text = ".".join(str(number) for number in version())
-    return Readiness(True, f"podman {version_text}, {runtime()}")
+    only_so = ", with rootless: true" if options is None and not root else ""
+    return Readiness(True, f"podman {version_text}, {runtime()}{only_so}")
 
 
 def _rootless(root: bool, network: str) -> Readiness | None:
     if (refusal := user_namespaces.refusal("podman")) is not None:
         return Readiness(False, refusal[0], f"{refusal[1]}, with rootless: false")
     if not root and not has_ranges():
-        return Readiness(False, f"{user()[0]} has no subordinate ids in /etc/subuid and /etc/subgid", range_command())
+        return Readiness(
+            False, f"{user()[0]} has no subordinate ids in /etc/subuid and /etc/subgid", f"as root: {range_command()}"
+        )
     if network in ("slirp4netns", "pasta"):
         if not _TUN.exists():
             return Readiness(False, f"{network} needs {_TUN}, which this machine lacks", "modprobe tun")

@@ -112,7 +112,7 @@ def _flag_text(code: str, where: str, figures: tuple[tuple[str, float], ...], te
         return flag.text
     wording = WORDS.get(flag.code)
     what = wording.short.format(_figure(figure_ranges([flag]), wording)) if wording else stable_text([flag])
-    where = f"{flag.where}: " if flag.where.startswith("host ") else f"{flag.where} " if flag.where else ""
+    where = f"{flag.where}: " if flag.where.startswith("host ") else f"{_place(flag.where)} " if flag.where else ""
     return f"{where if wording else ''}{what}{f': {flag.text}' if wording and flag.text else ''}"
 
 
@@ -135,14 +135,19 @@ def _parts(flag: Flag) -> Iterable[str]:
         yield f"text={flag.text}"
 
 
+def _place(where: str) -> str:
+    """Return whom a flag is about; the role without a counterpart is the program that is measured."""
+    return "program" if where == "solo" else where
+
+
 def flag_kind_text(kind: FlagKind, figures: Iterable[FigureRange]) -> str:
     """A kind of flag in words, with the range of its figures."""
     wording = WORDS.get(kind.code)
     if wording is None:
         return kind.text or " ".join(filter(None, (kind.code, kind.where)))
-    text = wording.long.format(_figure(figures, wording), where=kind.where)
+    text = wording.long.format(_figure(figures, wording), where=_place(kind.where))
     if kind.code == FlagCode.THROTTLED:
-        return f"the {kind.where} {text}"
+        return f"the {_place(kind.where)} {text}"
     return f"on {kind.where}, {text}" if kind.where and "{where}" not in wording.long else text
 
 
