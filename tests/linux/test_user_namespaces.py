@@ -96,13 +96,17 @@ def test_roots_are_closed_by_their_number_alone(tmp_path: Path, monkeypatch: pyt
     assert found is not None and "user.max_user_namespaces is 0" in found[0]
 
 
-def test_without_the_program_that_tries_it_its_package_is_named(monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize(("path", "remedy"), [(None, "util-linux"), ("/usr/bin/unshare", "run as root")])
+def test_without_the_program_that_tries_it_its_package_is_named(
+    monkeypatch: pytest.MonkeyPatch, path: str | None, remedy: str
+):
     def run(command: Command) -> Completed:
-        raise Unavailable("the program 'unshare' is not installed")
+        raise Unavailable("the program 'unshare' cannot be started: why")
 
     monkeypatch.setattr(user_namespaces, "run", run)
-    found = refusal()
-    assert found is not None and found[0] == "the program 'unshare' is not installed" and "util-linux" in found[1]
+    monkeypatch.setattr(user_namespaces.shutil, "which", lambda _: path)
+    reason = refusal()
+    assert reason is not None and reason[0].endswith("cannot be started: why") and remedy in reason[1]
 
 
 RANGES = st.lists(st.tuples(st.integers(0, 600_000), st.integers(0, 300_000)))
