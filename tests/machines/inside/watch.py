@@ -29,7 +29,7 @@ def read(path):
 
 def site_of(folder, pid):
     """Return the name of the site: of the group itself, or the hostname of the container that a scope is of."""
-    if folder not in names:
+    if not names.get(folder):  # a container has its hostname a moment after its first process is there
         name = folder.name
         if any(part.startswith(("docker-", "libpod-")) for part in folder.parts):
             words = ["nsenter", "-t", pid, "-u", "hostname"]
