@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from weighbridge.engines import firewall
-from weighbridge.engines.firewall import undo
+from weighbridge.engines.firewall import readd, undo
 
 EMPTY = """\
 :INPUT ACCEPT
@@ -82,6 +82,13 @@ def after(now: list[str], steps: list[tuple[str, ...]]) -> list[str]:
             uses = [line for line in left if line.startswith("-A") and chain in shlex.split(line)]
             assert uses == [], f"{chain} is in use"
             left = [line for line in left if not line.startswith(f":{chain} ")]
+        elif action == "-N":
+            left.append(f":{rest[0]} -")
+        elif action == "-I":
+            chain, place, *rule = rest
+            rules = [number for number, line in enumerate(left) if line.startswith(f"-A {chain} ")]
+            assert len(rules) >= int(place) - 1, f"{chain} has no rule {int(place) - 1}"
+            left.insert([*rules, len(left)][int(place) - 1], shlex.join(["-A", chain, *rule]).replace("'!'", "!"))
         else:
             assert action == "-P"
             left = [f":{rest[0]} {rest[1]}" if line.startswith(f":{rest[0]} ") else line for line in left]
@@ -189,6 +196,8 @@ class FilteredHost:
         self.nft: dict[str, list[str]] | None = None
         self.pairs: dict[str, str | None] = {}
         """Each veth link here and its peer, None for one in another namespace."""
+        self.bridge: dict | None = None
+        """docker0, as ip(8) tells it."""
         self.commands: list[str] = []
         self.sysctls = {"net/ipv4/ip_forward": "0"}
         self.refused: set[str] = set()
@@ -217,6 +226,11 @@ class FilteredHost:
         if words == ["-json", "link", "show", "type", "veth"]:
             peers = {name: {"link": peer} if peer else {"link_index": 2} for name, peer in self.pairs.items()}
             return json.dumps([{"ifname": name, **peer} for name, peer in peers.items()])
+        if words == ["-json", "address", "show", "dev", "docker0"]:
+            return json.dumps([self.bridge]) if self.bridge else ""
+        if words[:3] in (["link", "add", "docker0"], ["address", "add", "172.17.0.1/16"], ["link", "set", "docker0"]):
+            self.commands.append(" ".join(("ip", *words)))
+            return ""
         assert words[:2] == ["link", "delete"]
         del self.pairs[self.pairs.pop(words[2])]
         return ""
@@ -432,3 +446,60 @@ def test_what_podman_adds_is_taken_out_and_what_docker_added_stays():
     assert not any("DOCKER" in word for step in steps for word in step)
     assert not any("NETAVARK" in word for step in undo(set(), now, firewall.Adds.DOCKER) for word in step)
     assert len(undo({":FORWARD ACCEPT"}, now)) == len(now) - 1
+
+
+DOCKER0 = {
+    "ifname": "docker0", "flags": ["NO-CARRIER", "BROADCAST", "MULTICAST", "UP"], "address": "02:42:ac:11:00:01",
+    "addr_info": [
+        {"family": "inet", "local": "172.17.0.1", "prefixlen": 16, "scope": "global"},
+        {"family": "inet6", "local": "fe80::42:acff:fe11:1", "prefixlen": 64, "scope": "link"},
+    ],
+}  # fmt: skip
+
+
+def test_the_bridge_of_a_stopped_engine_is_made_again(tmp_path: Path, host: FilteredHost):
+    host.bridge = DOCKER0
+    firewall.remember(tmp_path)
+    host.bridge = None
+    firewall.restore(tmp_path)
+    assert host.commands == [
+        "ip link add docker0 address 02:42:ac:11:00:01 type bridge",
+        "ip address add 172.17.0.1/16 broadcast + dev docker0",
+        "ip link set docker0 up",
+    ]
+
+
+def test_a_bridge_that_is_still_there_is_left_alone(tmp_path: Path, host: FilteredHost):
+    host.bridge = DOCKER0
+    firewall.remember(tmp_path)
+    firewall.restore(tmp_path)
+    assert host.commands == []
+
+
+STOPPED = [line.replace("wb-0a1b2c-0", "docker0") for line in FILTER]
+"""What a service that was stopped has left."""
+
+
+@pytest.mark.parametrize(
+    "lost",
+    [
+        lambda line: "docker0" in line and not line.startswith("-A FORWARD"),
+        lambda line: "docker0" in line,
+        lambda line: "DOCKER" in line or "docker0" in line,
+        lambda line: False,
+    ],
+)
+def test_rules_of_a_stopped_engine_come_back_each_at_its_place(lost: Callable[[str], bool]):
+    before = [*EMPTY.splitlines(), *STOPPED]
+    before.insert(6, "-A FORWARD -i virbr0 -o eth0 -j ACCEPT")
+    now = [line for line in before if not lost(line)]
+    restored = after(now, readd(before, now))
+    assert [line for line in restored if line.startswith("-A FORWARD")] == [
+        line for line in before if line.startswith("-A FORWARD")
+    ]
+    assert sorted(restored) == sorted(before)
+
+
+def test_a_rule_that_is_nobodys_of_dockers_is_not_brought_back():
+    """The user has taken it out meanwhile."""
+    assert readd(USERS.splitlines(), EMPTY.splitlines()) == []

@@ -1,10 +1,11 @@
 """What an engine leaves in the host's packet filter and sysctls after it has gone, and how to take it out again.
 
 dockerd keeps its chains, its FORWARD policies and ip_forward when it stops: since version 27 those of IPv6 too, since
-28 rules of table raw. An engine that speaks nftables itself (netavark, Docker 29 on request) has tables of its own. A
-dockerd that is killed before an end of a veth pair is in its container leaves the pair. A private engine must leave
-none of it: a note of how things were is kept in a folder, so that ``weighbridge clean`` can restore them even after a
-kill.
+28 rules of table raw. One that starts empties the chains that an earlier one has left, and removes its bridge docker0
+where it is told to have none. An engine that speaks nftables itself (netavark, Docker 29 on request) has tables of
+its own. A dockerd that is killed before an end of a veth pair is in its container leaves the pair. A private engine
+must leave the machine as it was: a note of that is kept in a folder, so that ``weighbridge clean`` can restore it
+even after a kill.
 """
 
 import contextlib
@@ -65,6 +66,7 @@ class Adds(enum.Enum):
     """netavark's chains; each of its rules is in one of them or leads to one."""
 
 
+_BRIDGE = "docker0"
 _VETH = re.compile(r"veth[0-9a-f]{7}")
 """What Docker calls both ends of a veth pair, one of which is renamed in its container."""
 _USERS_CHAIN = re.compile(r"^:DOCKER-USER |^-A DOCKER-USER |-j DOCKER-USER$")
@@ -116,6 +118,7 @@ def remember(folder: Path, *, beside_engine: bool = False) -> None:
         "tables": {family: {name: state.get(name, []) for name in TABLES} for family, state in tables.items()},
         "nft": sorted(nft_tables()),
         "pairs": sorted(_pairs()),
+        "bridge": _bridge(),
         "beside_engine": beside_engine,
         "sysctls": {name: value for name in _sysctls() if (value := _sysctl(name)) is not None or name in _BRIDGED},
     }
@@ -144,7 +147,7 @@ def restore(folder: Path, adds: Adds | None = None, *, beside_engine: bool = Fal
         if note.get("beside_engine") and not left(folder, beside_engine=True):
             (folder / NOTE).unlink(missing_ok=True)
         return
-    for argv in itertools.chain(_disused_chains(note), _disused_tables(note)):
+    for argv in itertools.chain(_disused_chains(note), _disused_tables(note), _lost_bridge(note), _lost_rules(note)):
         output(argv)
     for name, value in note["sysctls"].items():
         if _set_by_engine(name, value, _sysctl(name)):
@@ -184,6 +187,23 @@ def undo(
     if policies_too and adds is not Adds.PODMAN and dropped in now and dropped not in before:
         policies = [line.removeprefix(forward) for line in before if line.startswith(forward)]
         steps.append(("-P", "FORWARD", *(policies or ["ACCEPT"])))
+    return steps
+
+
+def readd(before: list[str], now: list[str]) -> list[tuple[str, ...]]:
+    """The iptables arguments that bring back what an engine that has stopped had left, each rule at its place.
+
+    That is what a later engine has taken out of the chains of Docker's, or with them.
+    """
+    docker = re.compile(Adds.DOCKER.value.lines)
+    lost = [line for line in before if line not in now and docker.search(line) and not is_rule(line)]
+    steps: list[tuple[str, ...]] = [("-N", line.split()[0][1:]) for line in lost if line.startswith(":")]
+    places: Counter[str] = Counter()
+    for line in (each for each in before if each.startswith("-A")):
+        chain, *rule = shlex.split(line)[1:]
+        places[chain] += 1
+        if line in lost:
+            steps.append(("-I", chain, str(places[chain]), *rule))
     return steps
 
 
@@ -237,6 +257,37 @@ def _disused_tables(note: dict[str, Any]) -> Iterator[tuple[str, ...]]:
         words = name.split()
         if name in added and "chain" not in (output(("nft", "list", "table", *words)) or "chain"):
             yield ("nft", "delete", "table", *words)
+
+
+def _lost_rules(note: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """The commands that bring back the rules of an engine of the user's that had stopped before ours was started."""
+    for family, tables in note["tables"].items():
+        now = saved(family) or {}
+        for table, before in tables.items():
+            yield from ((family, "--wait", "-t", table, *argv) for argv in readd(before, now.get(table, [])))
+
+
+def _bridge() -> dict[str, Any] | None:
+    """The bridge docker0 of an engine of the user's: its address, networks and whether it is up; None without one."""
+    try:
+        (bridge,) = json.loads(output(("ip", "-json", "address", "show", "dev", _BRIDGE)) or "[]")
+    except ValueError:
+        return None
+    networks = [
+        f"{each['local']}/{each['prefixlen']}" for each in bridge.get("addr_info", []) if each["scope"] == "global"
+    ]
+    return {"address": bridge["address"], "networks": networks, "up": "UP" in bridge.get("flags", [])}
+
+
+def _lost_bridge(note: dict[str, Any]) -> Iterator[tuple[str, ...]]:
+    """The commands that make that bridge again where an engine of ours has removed it."""
+    bridge = note.get("bridge")
+    if bridge is None or _bridge() is not None:
+        return
+    yield ("ip", "link", "add", _BRIDGE, "address", bridge["address"], "type", "bridge")
+    yield from (("ip", "address", "add", network, "broadcast", "+", "dev", _BRIDGE) for network in bridge["networks"])
+    if bridge["up"]:
+        yield ("ip", "link", "set", _BRIDGE, "up")
 
 
 def _pairs() -> set[tuple[str, ...]]:
