@@ -47,27 +47,27 @@ def test_what_cannot_be_told_is_not_taken_for_no_limit(mount: Path):
         process_limit(reader("3:cpuset:/\n"), 4711, mount)
 
 
+OWN = ("50000", "268435456")
+"""What a study asks for: half a CPU and 256 MiB."""
+LIMITS = {
+    "user.slice/user-1000.slice": ("20000", "536870912"),
+    f"{SCOPE}/weighbridge/0123456789ab/1-native-server": OWN,
+    "system.slice/docker-1.scope": OWN,
+    "user.slice/user-1000.slice/docker-2.scope": OWN,
+    "weighbridge/0123456789ab/7": OWN,
+}
+
+
 @pytest.fixture(params=[1, 2])
 def limited(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
     """A hierarchy in which a user's slice has a limit, a site below it its own, and containers theirs."""
-    controllers = ("cpu", "memory") if request.param == 1 else ("",)
-    for controller in controllers:
-        base = tmp_path / controller
-        for name, cpus, memory in (
-            ("user.slice/user-1000.slice", "20000", "536870912"),
-            (f"{SCOPE}/weighbridge/0123456789ab/1-native-server", "50000", "268435456"),
-            ("system.slice/docker-1.scope", "50000", "268435456"),
-            ("user.slice/user-1000.slice/docker-2.scope", "50000", "268435456"),
-            ("weighbridge/0123456789ab/7", "50000", "268435456"),
-        ):
-            for folder in (base / name, *(base / name).parents):
-                if not folder.is_relative_to(base) or folder == base:
-                    continue
-                folder.mkdir(parents=True, exist_ok=True)
-                own = folder == base / name
-                if own or not (folder / "written").exists():
-                    _write(folder, cpus if own else "-1", memory if own else str(2**63 - 4096), request.param)
-                    (folder / "written").touch()
+    for base in (tmp_path / "cpu", tmp_path / "memory") if request.param == 1 else (tmp_path,):
+        for name in LIMITS:
+            (base / name).mkdir(parents=True, exist_ok=True)
+        for folder in [each for each in base.rglob("*") if each.is_dir()]:
+            _write(folder, "-1", str(2**63 - 4096), request.param)
+        for name, (quota, memory) in LIMITS.items():
+            _write(base / name, quota, memory, request.param)
     if request.param == 2:
         (tmp_path / "cgroup.controllers").touch()
     return tmp_path

@@ -63,8 +63,7 @@ class Engine:
             return f"/weighbridge/{self._run.id}"
         if os.geteuid() == 0 or not self.host.this_machine or self.rootless:
             return None
-        about = self.client.info()
-        by_systemd = about.get("CgroupDriver") == "systemd" and about.get("CgroupVersion") == "2"
+        by_systemd = self._system.get("CgroupDriver") == "systemd" and self._system.get("CgroupVersion") == "2"
         return delegation.user_slice() if by_systemd else None
 
     @property
@@ -75,7 +74,13 @@ class Engine:
     @functools.cached_property
     def rootless(self) -> bool:
         """Whether the engine is rootless: root of its containers is the user who started it."""
-        return "name=rootless" in (self.client.info().get("SecurityOptions") or ())
+        return "name=rootless" in (self._system.get("SecurityOptions") or ())
+
+    @functools.cached_property
+    def _system(self) -> Mapping[str, Any]:
+        """What the engine tells of itself and its machine that stays the same while it runs: asked once."""
+        about: Mapping[str, Any] = self.client.info()
+        return about
 
     def image(self, userland: Userland) -> str:
         """The id of the userland's image, imported at first use."""

@@ -217,16 +217,21 @@ def _note(folder: Path) -> dict[str, Any] | None:
     return note
 
 
+def _noted_tables(note: dict[str, Any]) -> Iterator[tuple[str, str, list[str], list[str]]]:
+    """Each table that was noted: its family, its name, its lines then and now. A family is read as its turn comes."""
+    for family, tables in note["tables"].items():
+        now = saved(family) or {}
+        yield from ((family, table, before, now.get(table, [])) for table, before in tables.items())
+
+
 def _steps(note: dict[str, Any], adds: Adds | None) -> Iterator[tuple[str, ...]]:
     """The commands that take out what engines (or this kind) have made beside what was noted.
 
     Of all kinds, one end of each veth pair of Docker's that has no end in a container goes, too.
     """
-    for family, tables in note["tables"].items():
-        now = saved(family) or {}
-        for table, before in tables.items():
-            for argv in undo(set(before), now.get(table, []), adds, policies_too=table == "filter"):
-                yield (family, "--wait", "-t", table, *argv)
+    for family, table, before, now in _noted_tables(note):
+        for argv in undo(set(before), now, adds, policies_too=table == "filter"):
+            yield (family, "--wait", "-t", table, *argv)
     if note["nft"] is not None:
         added = nft_tables() - set(note["nft"])
         for each in (adds,) if adds else Adds:
@@ -240,12 +245,9 @@ def _disused_chains(note: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
     Each is a place where every packet is looked at, and table nat has all connections tracked. Legacy tables stay.
     """
-    for family, tables in note["tables"].items():
-        now = saved(family) or {}
-        for table, before in tables.items():
-            lines = now.get(table, [])
-            if lines and not before and all(re.fullmatch(r":\S+ ACCEPT", line) for line in lines):
-                yield from ((family, "--wait", "-t", table, "-X", line[1:].split()[0]) for line in lines)
+    for family, table, before, now in _noted_tables(note):
+        if now and not before and all(re.fullmatch(r":\S+ ACCEPT", line) for line in now):
+            yield from ((family, "--wait", "-t", table, "-X", line[1:].split()[0]) for line in now)
 
 
 def _disused_tables(note: dict[str, Any]) -> Iterator[tuple[str, ...]]:
@@ -261,10 +263,8 @@ def _disused_tables(note: dict[str, Any]) -> Iterator[tuple[str, ...]]:
 
 def _lost_rules(note: dict[str, Any]) -> Iterator[tuple[str, ...]]:
     """The commands that bring back the rules of an engine of the user's that had stopped before ours was started."""
-    for family, tables in note["tables"].items():
-        now = saved(family) or {}
-        for table, before in tables.items():
-            yield from ((family, "--wait", "-t", table, *argv) for argv in readd(before, now.get(table, [])))
+    for family, table, before, now in _noted_tables(note):
+        yield from ((family, "--wait", "-t", table, *argv) for argv in readd(before, now))
 
 
 def _bridge() -> dict[str, Any] | None:

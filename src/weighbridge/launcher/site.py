@@ -1,6 +1,7 @@
 """What every kind of site has by its launcher: programs, files, and how it is frozen."""
 
 import contextlib
+import functools
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 
@@ -87,13 +88,13 @@ def group_facts(host: Host, pid: int) -> dict[str, str]:
 
     They are how many processes it may have, what the groups above its own leave it, and with what it competes.
     """
-    facts = {}
+    facts, read = {}, functools.cache(host.read)  # each file once: another host is a round trip away
     with contextlib.suppress(OSError):
-        limit = process_limit(host.read, pid)
+        limit = process_limit(read, pid)
         facts[PROCESSES] = "no limit" if limit is None else str(limit)
     with contextlib.suppress(OSError):
-        facts[OUTERMOST_GROUP] = outermost_group(host.read, pid)
-        cpus, memory = limits_above(host.read, pid)
+        facts[OUTERMOST_GROUP] = outermost_group(read, pid)
+        cpus, memory = limits_above(read, pid)
         limits = [] if cpus is None else [f"{cpus:g} CPU"]
         limits += [] if memory is None else [f"{memory // 2**20} MiB"]
         facts[LIMITS_ABOVE] = ", ".join(limits) or "no limit"

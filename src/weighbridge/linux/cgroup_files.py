@@ -4,8 +4,11 @@ import contextlib
 import functools
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import TypeVar
 
 from weighbridge.linux import counters
+
+T = TypeVar("T")
 
 MOUNT = Path("/sys/fs/cgroup")
 TOP = "weighbridge"
@@ -138,29 +141,28 @@ def limits_above(read: Callable[[str], bytes], pid: int, mount: Path = MOUNT) ->
 
     Its own are those of a run, or an engine's scope of a container. Raises OSError where that cannot be told.
     """
-    quota_of = _quota_v2 if version(mount) == 2 else _quota_v1
-    memory_file = "memory.max" if version(mount) == 2 else "memory.limit_in_bytes"
-    cpus, memory = [], []
-    for group in _above_site([*_groups_of(read, pid, "cpu", mount)]):
-        with contextlib.suppress(OSError, ValueError):
-            quota, period = quota_of(read, group)
-            cpus.append(quota / period)
-    for group in _above_site([*_groups_of(read, pid, "memory", mount)]):
-        with contextlib.suppress(OSError, ValueError):
-            memory.append(int(read(f"{group}/{memory_file}")))
+    unified = version(mount) == 2
+    memory_file = "memory.max" if unified else "memory.limit_in_bytes"
+
+    def cpus(group: Path) -> float:
+        if unified:
+            quota, period = read(f"{group}/cpu.max").split()
+        else:
+            quota, period = (read(f"{group}/cpu.cfs_{name}_us") for name in ("quota", "period"))
+        return int(quota) / int(period)
+
+    def memory(group: Path) -> int:
+        return int(read(f"{group}/{memory_file}"))
+
+    def limits(controller: str, limit_of: Callable[[Path], T]) -> Iterator[T]:
+        for group in _above_site([*_groups_of(read, pid, controller, mount)]):
+            with contextlib.suppress(OSError, ValueError):  # none there, or "max"
+                yield limit_of(group)
+
     return (
-        min((each for each in cpus if each > 0), default=None),
-        min((each for each in memory if each < _NO_MEMORY_LIMIT), default=None),
+        min((each for each in limits("cpu", cpus) if each > 0), default=None),
+        min((each for each in limits("memory", memory) if each < _NO_MEMORY_LIMIT), default=None),
     )
-
-
-def _quota_v2(read: Callable[[str], bytes], group: Path) -> tuple[int, int]:
-    quota, period = read(f"{group}/cpu.max").split()
-    return int(quota), int(period)
-
-
-def _quota_v1(read: Callable[[str], bytes], group: Path) -> tuple[int, int]:
-    return int(read(f"{group}/cpu.cfs_quota_us")), int(read(f"{group}/cpu.cfs_period_us"))
 
 
 def _above_site(groups: list[Path]) -> list[Path]:

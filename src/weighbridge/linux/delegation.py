@@ -59,12 +59,8 @@ def controllers(mount: Path = MOUNT) -> frozenset[str]:
 
 def user_slice() -> str | None:
     """Return the slice in which systemd keeps all that is this user's (``user-1000.slice``), None outside of it."""
-    name = f"user-{os.geteuid()}.slice"
-    with contextlib.suppress(OSError):
-        for line in _PROCESS.read_text().splitlines():
-            if line.startswith("0::/") and name in line.removeprefix("0::/").split("/"):
-                return name
-    return None
+    own, name = _own_group(MOUNT), f"user-{os.geteuid()}.slice"
+    return name if own is not None and name in own.parts else None
 
 
 def tree(run_id: str, mount: Path = MOUNT) -> Path:
