@@ -76,11 +76,12 @@ def test_every_option_is_told_where_its_kind_is():
 
 
 def test_the_studies_in_the_page_about_studies_load_and_are_between_two_hosts():
-    texts = blocks("docs/study.md", "yaml")
-    assert texts
-    for text in texts:
+    kinds = []
+    for text in blocks("docs/study.md", "yaml"):
         file = check(parse(text, "docs/study.md")).file
         assert len(set(file.placement.named)) == 2
+        kinds += {host.kind for host in file.hosts.values()}
+    assert set(kinds) >= {"guest", "local", "ssh", "testbed"}
 
 
 def test_the_readme_s_first_study_loads_and_is_between_two_hosts():
