@@ -293,7 +293,9 @@ def test_a_folder_that_cannot_be_made_fails_the_trial(world: World):
 
 
 def test_all_are_waited_for_and_ended(world: World):
-    world.act = lambda site, command: Act(stdout=command.argv[0].encode(), lasts=float(command.argv[1]))
+    world.act = lambda site, command: Act(
+        stdout=command.argv[0].encode(), lasts=float(command.argv[1]), clock_s=float(command.argv[1])
+    )
     sites = [FakeSite(world, "solo", "one", "solo") for _ in range(2)]
     running = start_in_all(sites, [Command(("a", "0")), Command(("b", "0.05"))])
     assert running.poll() is None
