@@ -88,7 +88,7 @@ def refused(text: str) -> list[str]:
 
 
 def test_hosts_that_cannot_be_had_are_told_before_the_run(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(preflight, "lacking_here", lambda _: None)
+    monkeypatch.setattr(preflight, "which", lambda name: name)
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert refused(START + TCP + HOSTS.replace("MEMORY", "512MiB")) == []
     (why,) = refused(START + TCP + HOSTS.replace("MEMORY", "921600GiB"))
@@ -98,6 +98,7 @@ def test_hosts_that_cannot_be_had_are_told_before_the_run(monkeypatch: pytest.Mo
     (why,) = refused(START + TCP + HOSTS.replace("MEMORY", "512MiB"))
     assert "host a: a guest of 512 MiB" in why and "512 MiB of them for other guests" in why
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(preflight, "which", lambda _: None)  # nobody is to install what is of no use then
     assert refused(START + TCP + HOSTS.replace("MEMORY", "512MiB")) == [
         f"a.yaml:6: host {name}: only root may make guest hosts: run as root" for name in "ba"
     ]

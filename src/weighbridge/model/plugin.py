@@ -38,6 +38,11 @@ class Plugin(ABC):
 
     Which package has one is known to `weighbridge.linux.packages`, for each distribution.
     """
+    root_makes: ClassVar[str] = ""
+    """What only root may make of it ("guest hosts"); empty: it works for every user, or `readiness` knows for whom.
+
+    Told before its programs that are not installed: nobody is to install what is of no use then.
+    """
     architectures: ClassVar[Collection[str]] = ()
     """Those of this machine, by uname(2)'s names, that it works on; empty: all."""
     installed_by: ClassVar[Mapping[str, str]] = {}

@@ -224,11 +224,13 @@ def _existing(folder: Path) -> Path:
 
 
 def lacking_here(plugin: Plugin) -> Readiness | None:
-    """What this machine lacks for a plug-in: its architecture, programs that it starts here. None: nothing."""
+    """What is lacking here for a plug-in: its architecture, root, programs that it starts here. None: nothing."""
     architecture = platform.machine()
     if plugin.architectures and architecture not in plugin.architectures:
         names = " or ".join(plugin.architectures)
         return Readiness(False, f"it is for {names} alone, and this machine is {architecture}", f"use one of {names}")
+    if plugin.root_makes and os.geteuid() != 0:
+        return Readiness(False, f"only root may make {plugin.root_makes}", "run as root")
     missing = [name for name in plugin.programs if which(name) is None]
     if not missing:
         return None

@@ -1,6 +1,5 @@
 """A machine of our own as a host: a QEMU guest with Debian's full kernel, joined to the others by a switch."""
 
-import os
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -88,14 +87,13 @@ class Guest(HostKind):
     kind = "guest"
     summary = "a QEMU guest as a host, with Debian's full kernel: holds engines that this machine's kernel cannot"
     leavings: ClassVar = OF_HOSTS
+    root_makes = "guest hosts"
     options = GuestOptions
     programs: ClassVar = (HOST.program, *kernel.PROGRAMS, *disk.PROGRAMS, "ip", "ethtool")
     architectures: ClassVar = (X86_64.name,)
 
     def readiness(self, options: Any | None = None) -> Readiness:
-        """Return whether this user may make taps, and whether guests are emulated."""
-        if os.geteuid() != 0:
-            return Readiness(False, "only root may make guest hosts", "run as root")
+        """Return whether guests are emulated, and whether a write cache can be lost with the power."""
         if options is not None and options.write_cache != "kept" and which(volatile_disk.PROGRAM) is None:
             return Readiness(False, *volatile_disk.missing())
         return accelerator.readiness("auto" if options is None else options.accelerator, accelerator.no_kvm())
