@@ -14,7 +14,6 @@ from weighbridge.model.site import SITE_ENV
 from weighbridge.model.study import Role
 
 Files = dict[str, bytes]
-_OF_DATA = ("prepare", "restore", "finish")
 
 
 def cell_files(environment: KitEnvironment, cell: KitCell) -> tuple[Files, Files]:
