@@ -9,6 +9,7 @@ import itertools
 import os
 import secrets
 import subprocess
+from pathlib import Path
 
 import pytest
 import typer
@@ -30,6 +31,11 @@ FORBIDDEN = ("fork", "forkpty", "posix_spawn", "posix_spawnp", "system")
 # every call of the command line in this process has the same commands: to make them was half of the time of most
 typer.main.get_command = typer.testing._get_command = functools.cache(typer.main.get_command)
 gc.disable()  # nothing of what is imported and collected is garbage: looking for it took a tenth of the time
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.option.basetemp and hasattr(config, "workerinput"):  # of a worker with a /tmp of its own (own_machine.sh)
+        Path(config.option.basetemp).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 
 def pytest_collection_finish() -> None:
@@ -63,8 +69,9 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log):
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    again = config.pluginmanager.hasplugin("rerunfailures")
     for item in items:
-        if item.get_closest_marker("measures"):
+        if again and item.get_closest_marker("measures"):
             item.add_marker(pytest.mark.flaky(reruns=2, reruns_delay=2))
     named = {name for name in UNLESS_NAMED if name in config.getoption("markexpr")}
     left_out = [item for item in items if {*UNLESS_NAMED} & {mark.name for mark in item.iter_markers()} - named]

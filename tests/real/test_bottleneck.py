@@ -9,6 +9,8 @@ import pytest
 from .between import NATIVE, write
 from .weighing import facts, trials, weighbridge, write_study
 
+pytestmark = pytest.mark.measures  # how full a cable is
+
 HOSTS = ('a: {kind: testbed, link: 20mbit, cpus: "0"}', 'b: {kind: testbed, link: 20mbit, cpus: "1"}')
 BRIDGE = "bridge: {kind: docker, network: bridge, attach: interface}"
 OVERLAY = "overlay: {kind: docker, network: overlay}"
