@@ -98,6 +98,12 @@ def power_cut_lines(analysis: Analysis) -> list[str]:
     ]
 
 
+def overclaimed_lines(analysis: Analysis) -> list[str]:
+    """Return those of `power_cut_lines` that show less than what is claimed."""
+    claims = zip(analysis.power_cuts, power_cut_lines(analysis), strict=True)
+    return [line for cut, line in claims if cut.verdict is Verdict.OVERCLAIMED]
+
+
 def durability_words(durabilities: Durabilities) -> str:
     """Return what a power cut leaves of a workload's data, of each environment where they differ."""
     clauses = []

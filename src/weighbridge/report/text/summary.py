@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from weighbridge.analysis.comparisons import difference_unit
+from weighbridge.analysis.overload import reason
 from weighbridge.analysis.remarks import (
     AboutCost,
     AboutEnvironment,
@@ -194,6 +195,16 @@ def exploratory_sentence(analysis: Analysis) -> str:
     return f"Only {blocks}: every verdict here is exploratory ({MIN_BLOCKS_SIGNED_RANK} are needed)"
 
 
+def partly_exploratory_sentence(analysis: Analysis) -> str:
+    """Say which environments have exploratory headline costs, where not all are: the matrix does not show it."""
+    rows = [row for report in analysis.headlines for row in report.comparisons if row.exploratory and not row.aa]
+    counts = Counter(row.environment for row in rows if not row.few)
+    if analysis.exploratory or not counts:
+        return ""
+    listed = ", ".join(f"{name} ({number})" for name, number in counts.items())
+    return f"exploratory, below {MIN_BLOCKS_SIGNED_RANK} complete blocks: costs of {listed}"
+
+
 def baseline_sentence(report: MetricReport, baseline: str) -> str:
     """Give the baseline's absolute value and the metric's noise floor as one line."""
     value = quantity(report.baseline_value, report.unit, value_unit(report))
@@ -207,6 +218,36 @@ def metric_noise(report: MetricReport) -> str:
     """Give the costs of a metric that may be noise, in percent or in its unit: ``-50.0 to 33.3 %``."""
     unit = "%" if report.noise_floor is not None else difference_unit(report.unit)
     return noise_text(report.noise, unit)
+
+
+def others_text(analysis: Analysis) -> str:
+    """Give how many costs are not in the matrix: ``costs in other metrics: 9, of which 2 different; ``."""
+    rows = [row for report in analysis.metrics if not report.headline for row in report.comparisons if not row.aa]
+    costs = [row for row in rows if row.cost is not None and not row.few]
+    different = sum(row.shown_as == "different" for row in costs)
+    return f"costs in other metrics: {len(costs)}, of which {different} different; " if costs else ""
+
+
+def unmeasured_text(analysis: Analysis, label: str) -> str:
+    """Give why a workload and level has no measurement."""
+    broke = reason(trial for trial in analysis.trials if trial.label == label and trial.broke)
+    return f"{label}: {f'every trial broke: {broke}' if broke else 'no trial has finished'}"
+
+
+def failure_lines(analysis: Analysis, shown: int = 3) -> list[str]:
+    """Give how many trials failed, and a line for each environment and way in which they did: the first `shown`."""
+    if not analysis.failed:
+        return []
+    trials: dict[tuple[str, str, str], list[str]] = {}
+    for trial in analysis.failed:
+        trials.setdefault((trial.environment, trial.outcome, trial.message), []).append(trial.label)
+    ways = sorted(trials.items(), key=lambda each: -len(each[1]))
+    lines = [
+        f"{name}, {', '.join(dict.fromkeys(labels))}: {len(labels)} × {outcome}{f' - {message}' if message else ''}"
+        for (name, outcome, message), labels in ways[:shown]
+    ]
+    more = [f"and {len(ways) - shown} other kinds of failure"] if len(ways) > shown else []
+    return [f"{len(analysis.failed)} of {len(analysis.trials)} trials failed", *map(printable, lines), *more]
 
 
 def failed_sentences(analysis: Analysis) -> list[str]:
