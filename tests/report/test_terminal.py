@@ -50,11 +50,11 @@ def test_no_line_ends_inside_a_number(run, width: int):
     assert not [line for line in lines if re.search("[0-9]\u00a0 *$|^ *\u00a0", line)]
 
 
-@pytest.mark.parametrize("pattern", ["bridge.tcp.p99_latency", "*.p99_latency", "*.tcp.p99*"])
+@pytest.mark.parametrize("pattern", ["bridge.tcp.p99 latency", "*.p99 latency", "*.tcp.p99*"])
 def test_the_table_that_is_asked_for_alone(run, pattern: str):
     analysis, file = analyse(run(costs={"bridge": 1.25})), io.StringIO()
     tables = reports_named(pattern, analysis)
-    assert [report.metric for report in tables] == ["p99_latency"]
+    assert [report.metric for report in tables] == ["p99 latency"]
     print_report(analysis, Console(file=file, width=80, highlight=False), tables=tables)
     assert file.getvalue().count("typical cost") == 1 and "p99 latency (lower is better" in file.getvalue()
 
