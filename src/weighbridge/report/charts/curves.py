@@ -23,11 +23,11 @@ from weighbridge.report.text.curves import (
     curve_label,
     errors_words,
     level_words,
-    load_words,
     next_broke,
     peak_doubt,
 )
 from weighbridge.report.text.formatting import quantity, readable_unit
+from weighbridge.report.text.metric_names import load_words
 from weighbridge.report.text.verdicts import broke_count
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK
 

@@ -17,12 +17,12 @@ from weighbridge.report.text.curves import (
     curve_title,
     level_number,
     level_words,
-    load_words,
     next_broke,
     peak_doubt,
     peak_words,
 )
 from weighbridge.report.text.formatting import cost_of, quantity, shared_unit
+from weighbridge.report.text.metric_names import load_words
 from weighbridge.report.text.verdicts import broke_count, comparison_verdict, cost_text
 from weighbridge.statistics import Cost
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from weighbridge.analysis.latency import PERCENTS, Latency, LatencyReport
 from weighbridge.analysis.metered import PLACES
 from weighbridge.analysis.overload import reason
-from weighbridge.analysis.program_use import GUEST_CPU, GUEST_STEAL, SITE_CPU, UNITS, ProgramUse
+from weighbridge.analysis.program_use import UNITS, ProgramUse
 from weighbridge.analysis.results import Analysis, Comparison, LadderStep, MetricReport
 from weighbridge.analysis.usage import UsagePanels
 from weighbridge.model.flag import FlagKind
@@ -15,7 +15,13 @@ from weighbridge.report.anchors import levels_id, metric_id, trials_id, workload
 from weighbridge.report.page import HALF_PX, ChartPlace, PageCharts
 from weighbridge.report.text.conditions import durability_of
 from weighbridge.report.text.formatting import SPACE, Shown, percent_text, plain, quantities, quantity, shared_unit
-from weighbridge.report.text.metric_names import difference_unit_of, metric_label, metric_name, value_unit
+from weighbridge.report.text.metric_names import (
+    PROGRAM_COLUMNS,
+    difference_unit_of,
+    metric_label,
+    metric_name,
+    value_unit,
+)
 from weighbridge.report.text.summary import baseline_sentence, remark_lines, swept
 from weighbridge.report.text.verdicts import broke_count, comparison_verdict, cost_text
 from weighbridge.statistics import cost_percent
@@ -210,21 +216,6 @@ def _usage(analysis: Analysis, page: PageCharts, used: UsagePanels | None) -> Us
     return UsageCharts(places, ", ".join(used.idle) if used else "")
 
 
-PROGRAM_HEADS = {
-    "program_cpu_user_s": "CPU, user",
-    "program_cpu_system_s": "CPU, system",
-    SITE_CPU: "CPU of its site",
-    GUEST_CPU: "CPU as its guest sees it",
-    GUEST_STEAL: "steal as its guest sees it",
-    "program_peak_bytes": "peak memory",
-    "program_switches": "context switches",
-    "program_preemptions": "preemptions",
-    "program_minor_faults": "minor faults",
-    "program_major_faults": "major faults",
-    "program_outside_s": "wall time from outside",
-}
-
-
 @dataclass(frozen=True, slots=True)
 class ProgramTable:
     """Each program's resource use beside its site's: heads of columns, and rows by role."""
@@ -235,13 +226,13 @@ class ProgramTable:
 
 def program_table(used: Sequence[ProgramUse]) -> ProgramTable:
     """Return the table of what the programs of a workload used; without rows where there is no program."""
-    names = [name for name in PROGRAM_HEADS if any(name in each.medians for each in used)]
+    names = [name for name in PROGRAM_COLUMNS if any(name in each.medians for each in used)]
     units = {name: shared_unit([each.medians.get(name) for each in used], UNITS.get(name, "s")) for name in names}
     roles: dict[str, list[list[str]]] = {}
     for each in used:
         cells = [quantity(each.medians.get(name), UNITS.get(name, "s"), units[name]) for name in names]
         roles.setdefault(PLACES[each.role], []).append([each.environment, *cells])
-    return ProgramTable([PROGRAM_HEADS[name] for name in names], roles)
+    return ProgramTable([PROGRAM_COLUMNS[name] for name in names], roles)
 
 
 # -- each workload and level -----------------------------------------------------------------------

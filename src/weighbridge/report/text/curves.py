@@ -16,19 +16,10 @@ from weighbridge.analysis.overload import Breakage, without_figures
 from weighbridge.analysis.results import Analysis
 from weighbridge.model.level import Level
 from weighbridge.report.text.formatting import SPACE, cost_of, quantity
-from weighbridge.report.text.metric_names import metric_label
+from weighbridge.report.text.metric_names import load_unit, metric_label
 
 LONGEST = 160
 """Letters of a reason in a sentence: each trial has the whole."""
-
-UNITS = {"rate": "requests/s"}
-"""Units of loads whose option's name is none: "400 connections", but "400 requests/s"."""
-
-
-def load_words(load: str) -> str:
-    """A load as the title of an axis: ``connections``; ``rate, requests/s``."""
-    words = load.replace("_", " ")
-    return f"{words}, {UNITS[load]}" if load in UNITS else words
 
 
 def level_number(level: SweptLevel) -> str:
@@ -41,8 +32,7 @@ def level_words(load: str, level: SweptLevel) -> str:
     number = level_number(level)
     if not _bare(level.text):
         return f"{load} {number}"
-    words = load.replace("_", " ")
-    return f"{number}{SPACE}{UNITS.get(load, words.removesuffix('s') if level.load == 1 else words)}"
+    return f"{number}{SPACE}{load_unit(load, one=level.load == 1)}"
 
 
 def _bare(text: str) -> bool:

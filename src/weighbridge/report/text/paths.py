@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from weighbridge.analysis.paths import ClientPlace, Mechanism, PathDifference, PathFigures, PathTable, ProxiedFigures
 from weighbridge.model.facts import NetworkPath
 from weighbridge.report.text.formatting import plain
+from weighbridge.report.text.metric_names import column_head
 
 TITLE = "What changes on the path"
 INTRODUCTION = (
@@ -21,12 +22,6 @@ _TRANSLATIONS = {
     "destination": "DNAT",
     "source and destination": "SNAT, DNAT",
     "proxy": "by a proxy",
-}
-_FIGURES = {
-    "tcp_retransmits_per_": "retransmits",
-    "softirq_share": "softirq share",
-    "cpu_all_per_": "CPU of the machine",
-    "context_switches_per_": "context switches",
 }
 
 
@@ -72,11 +67,7 @@ def interfaces(path: NetworkPath) -> str:
 
 def figure_heads(table: PathTable) -> list[str]:
     """Return the heads of the figures' columns, with their units: ``CPU of the machine, s/Gbit``."""
-    heads = []
-    for name, unit in table.metrics:
-        words = next(words for start, words in _FIGURES.items() if name.startswith(start))
-        heads.append(f"{words}, {unit.replace('1/', 'per ')}")
-    return heads
+    return [column_head(metric, unit) for metric, unit in table.metrics]
 
 
 def path_cells(row: Mechanism) -> list[str]:

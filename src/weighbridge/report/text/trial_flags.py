@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
+from weighbridge.analysis.metered import place_of
 from weighbridge.analysis.remarks import FigureRange, common_flags, figure_ranges, flagged_trials
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.trial_row import TrialRow
@@ -124,7 +125,7 @@ def _short_text(kind: FlagKind, figures: Iterable[FigureRange]) -> str:
     wording = WORDS.get(kind.code)
     if wording is None:
         return flag_kind_text(kind, figures)
-    where = f"{kind.where}: " if kind.where.startswith("host ") else f"{_place(kind.where)} " if kind.where else ""
+    where = f"{kind.where}: " if kind.where.startswith("host ") else f"{place_of(kind.where)} " if kind.where else ""
     return f"{where}{wording.short.format(_figure(figures, wording))}"
 
 
@@ -147,19 +148,14 @@ def _parts(flag: Flag) -> Iterable[str]:
         yield f"text={flag.text}"
 
 
-def _place(where: str) -> str:
-    """Return whom a flag is about; the role without a counterpart is the program that is measured."""
-    return "program" if where == "solo" else where
-
-
 def flag_kind_text(kind: FlagKind, figures: Iterable[FigureRange]) -> str:
     """A kind of flag in words, with the range of its figures."""
     wording = WORDS.get(kind.code)
     if wording is None:
         return kind.text or " ".join(filter(None, (kind.code, kind.where)))
-    text = wording.long.format(_figure(figures, wording), where=_place(kind.where))
+    text = wording.long.format(_figure(figures, wording), where=place_of(kind.where))
     if kind.code == FlagCode.THROTTLED:
-        return f"the {_place(kind.where)} {text}"
+        return f"the {place_of(kind.where)} {text}"
     return f"on {kind.where}, {text}" if kind.where and "{where}" not in wording.long else text
 
 
