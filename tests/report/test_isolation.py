@@ -4,7 +4,6 @@ import csv
 import io
 import json
 import re
-from dataclasses import fields, is_dataclass
 
 import pytest
 from rich.console import Console
@@ -24,7 +23,7 @@ from weighbridge.report.export.gate import limits_json
 from weighbridge.report.export.json import report_json
 from weighbridge.report.html import write_html
 from weighbridge.report.terminal import print_report
-from weighbridge.report.text.environments import displayed, environment_name
+from weighbridge.report.text.environments import display_name, environment_name, names_of, use_display_names
 from weighbridge.report.text.formatting import quantity
 from weighbridge.report.text.gate import limit_sentence
 from weighbridge.report.text.metric_names import value_unit
@@ -82,23 +81,12 @@ def test_nor_over_time_and_by_level(tmp_path):
     assert unlabelled(page) == []
 
 
-def bare_names(value: object) -> set[str]:
-    """Every string in data."""
-    if isinstance(value, str):
-        return {value}
-    if is_dataclass(value) and not isinstance(value, type):
-        return set().union(*(bare_names(getattr(value, each.name)) for each in fields(value)))
-    if isinstance(value, dict):
-        return bare_names(tuple(value)) | bare_names(tuple(value.values()))
-    return set().union(*map(bare_names, value)) if isinstance(value, tuple | list | frozenset) else set()
-
-
-def test_a_rich_analysis_has_no_bare_name_left(rich_analysis):
-    found = rich_analysis
-    assert {*WITHIN} <= bare_names(found)
-    assert not {*WITHIN} & bare_names(displayed(found))
-    assert displayed(displayed(found)) == displayed(found)
-    assert displayed(found).metrics[0].comparisons[0].cost == found.metrics[0].comparisons[0].cost
+def test_names_are_those_of_the_study_but_where_people_read_them(rich_analysis):
+    names = names_of(rich_analysis)
+    assert names == {name: f"{name} {within}" for name, within in WITHIN.items()}
+    with use_display_names(names):
+        assert (display_name("zkvm"), display_name("bridge")) == ("zkvm (QEMU, KVM)", "bridge")
+    assert display_name("zkvm") == "zkvm"
 
 
 def test_machines_get_the_name_and_the_layers_beside_it(rich_run, rich_analysis):

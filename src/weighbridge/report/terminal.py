@@ -32,7 +32,7 @@ from weighbridge.report.text.conditions import (
     sweep_durability,
 )
 from weighbridge.report.text.curves import broke_sentences, curve_sentences, curve_title
-from weighbridge.report.text.environments import displayed
+from weighbridge.report.text.environments import display_name, names_of, use_display_names
 from weighbridge.report.text.formatting import quantities, quantity, shared_unit
 from weighbridge.report.text.matrix import MatrixRow, cost_range, large, matrix, native, small
 from weighbridge.report.text.metric_names import difference_unit_of, metric_name, metric_title, titled, value_unit
@@ -79,8 +79,9 @@ def print_report(
     """
     keep_no_break_spaces()
     out = console or Console(highlight=False)
-    for part in _report(displayed(analysis), out.width, everything=everything, tables=tables):
-        out.print(part)
+    with use_display_names(names_of(analysis)):
+        for part in _report(analysis, out.width, everything=everything, tables=tables):
+            out.print(part)
     if not everything and analysis.trials:
         out.print(
             styled(f"{others_text(analysis)}every table, step and remark: weighbridge report {run} --all", "dim")
@@ -92,8 +93,7 @@ def _report(analysis: Analysis, width: int, *, everything: bool, tables: Collect
     yield from _head(analysis, width)
     if not everything:
         yield from _doubts(analysis)
-        places = {(each.label, each.metric) for each in tables}
-        for report in (each for each in analysis.metrics if (each.label, each.metric) in places):
+        for report in tables:
             yield from _metric(analysis, report, width, remark_lines(report, set()))
         return
     if analysis.metrics:
@@ -177,7 +177,7 @@ def matrix_tables(analysis: Analysis, width: int) -> Parts:
     each = -(-environments // bands) if bands else 1  # as many in each
     heads = [Text(), *(stacked(styled(row.title), styled(native(analysis, row))) for row in cost_matrix.rows)]
     columns = [
-        [styled(name), *(_matrix_cell(analysis, row, number) for row in cost_matrix.rows)]
+        [styled(display_name(name)), *(_matrix_cell(analysis, row, number) for row in cost_matrix.rows)]
         for number, name in enumerate(cost_matrix.environments)
     ]
     yield from (table([heads, *columns[first : first + each]]) for first in range(0, environments, each))
@@ -204,7 +204,7 @@ def path_parts(analysis: Analysis) -> Parts:
         shown = [at for at in range(len(HEADS)) if not all(row[at] in ("0", "none") for row in rows)]
         yield SplitTable([HEADS[at] for at in shown], [[row[at] for at in shown] for row in rows])
         for figures in [each for each in group if each.metrics][:1]:  # the page has those of every workload
-            cells = [[row.environment, *figure_cells(row)] for row in figures.rows]
+            cells = [[display_name(row.environment), *figure_cells(row)] for row in figures.rows]
             yield styled(f"figures of {figures.label}")
             yield SplitTable(["environment", *figure_heads(figures)], cells)
 
@@ -277,11 +277,11 @@ def _cost_rows(analysis: Analysis, report: MetricReport, *, few: bool) -> list[t
     rows = [heads]
     if few:
         own = resolved_text(_measured(analysis, report, analysis.baseline), analysis.baseline, *report.comparisons)
-        rows.append((analysis.baseline, own, "", "", ""))
+        rows.append((display_name(analysis.baseline), own, "", "", ""))
     for row in report.comparisons:
         median = quantity(row.value, report.unit, shown)
         cost = _measured(analysis, report, row.environment) if few else cost_text(row, report.unit, by)
-        rows.append((row.environment, cost, median, str(row.blocks), comparison_verdict(row)))
+        rows.append((display_name(row.environment), cost, median, str(row.blocks), comparison_verdict(row)))
     styles = [""] * (len(rows) - len(report.comparisons))
     styles += [STYLES.get(row.shown_as, "dim") for row in report.comparisons]
     return [
@@ -298,7 +298,10 @@ def percentiles_table(latency: LatencyReport) -> RenderableType:
     """Give the percentiles of all requests of all runs."""
     units = [shared_unit(column, "s") for column in zip(*(row.percentiles for row in latency.rows), strict=True)]
     rows = [
-        [row.environment, *(quantity(value, "s", unit) for value, unit in zip(row.percentiles, units, strict=True))]
+        [
+            display_name(row.environment),
+            *(quantity(value, "s", unit) for value, unit in zip(row.percentiles, units, strict=True)),
+        ]
         for row in latency.rows
     ]
     return SplitTable(["environment", *(f"p{percent:g}" for percent in PERCENTS)], rows, numbers=True)
@@ -313,11 +316,13 @@ def resources_table(analysis: Analysis, reports: Sequence[MetricReport]) -> Rend
         by = difference_unit_of(report.comparisons, report.unit)
         few = all(row.few for row in report.comparisons)
         own = _measured(analysis, report, analysis.baseline) if few else quantity(report.baseline_value, report.unit)
-        rows.append([styled(metric_name(report)), styled(analysis.baseline), styled(own, "dim"), styled("")])
+        rows.append(
+            [styled(metric_name(report)), styled(display_name(analysis.baseline)), styled(own, "dim"), styled("")]
+        )
         for row in report.comparisons:
             cost = _measured(analysis, report, row.environment) if few else cost_text(row, report.unit, by)
             verdict = verdict_text(comparison_verdict(row), row.shown_as)
-            rows.append([styled(""), styled(row.environment), styled(cost), verdict])
+            rows.append([styled(""), styled(display_name(row.environment)), styled(cost), verdict])
     return table([*zip(*rows, strict=True)])
 
 

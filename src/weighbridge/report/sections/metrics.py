@@ -14,6 +14,7 @@ from weighbridge.report import charts
 from weighbridge.report.anchors import levels_id, metric_id, trials_id, workload_id
 from weighbridge.report.page import HALF_PX, ChartPlace, PageCharts
 from weighbridge.report.text.conditions import durability_of
+from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import SPACE, Shown, percent_text, plain, quantities, quantity, shared_unit
 from weighbridge.report.text.metric_names import (
     PROGRAM_COLUMNS,
@@ -121,7 +122,7 @@ class _ShownRemarks:
 def _table(analysis: Analysis, report: MetricReport, shown_remarks: _ShownRemarks) -> MetricTable:
     if any(row.few for row in report.comparisons):
         values = analysis.block_values(report, analysis.baseline)
-        baseline = f"{analysis.baseline} {quantities(values, report.unit, shown_in=value_unit(report))}"
+        baseline = f"{display_name(analysis.baseline)} {quantities(values, report.unit, shown_in=value_unit(report))}"
     else:
         baseline = baseline_sentence(report, analysis.baseline)
     return MetricTable(
@@ -231,7 +232,7 @@ def program_table(used: Sequence[ProgramUse]) -> ProgramTable:
     roles: dict[str, list[list[str]]] = {}
     for each in used:
         cells = [quantity(each.medians.get(name), UNITS.get(name, "s"), units[name]) for name in names]
-        roles.setdefault(PLACES[each.role], []).append([each.environment, *cells])
+        roles.setdefault(PLACES[each.role], []).append([display_name(each.environment), *cells])
     return ProgramTable([PROGRAM_COLUMNS[name] for name in names], roles)
 
 
@@ -337,7 +338,7 @@ def level_tables(analysis: Analysis) -> list[LevelTable]:
             )
             for report in reports
         ]
-        names = [row.environment for row in reports[0].comparisons]
+        names = [display_name(row.environment) for row in reports[0].comparisons]
         tables.append(LevelTable(levels_id(workload), workload, metric_name(reports[0]), names, rows))
     return tables
 

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from weighbridge.analysis.paths import ClientPlace, Mechanism, PathDifference, PathFigures, PathTable, ProxiedFigures
 from weighbridge.model.facts import NetworkPath
+from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import plain
 from weighbridge.report.text.metric_names import column_head
 
@@ -42,7 +43,9 @@ def place_words(place: ClientPlace) -> str:
 
 def difference_words(difference: PathDifference) -> str:
     """Return in what two paths differ: ``MTU 1450, MSS 1398, but loopback, MSS 65483 in native``."""
-    return f"{_path_words(difference.here)}, but {_path_words(difference.there)} in {difference.baseline}"
+    return (
+        f"{_path_words(difference.here)}, but {_path_words(difference.there)} in {display_name(difference.baseline)}"
+    )
 
 
 def _path_words(path: PathFigures) -> str:
@@ -77,7 +80,14 @@ def path_cells(row: Mechanism) -> list[str]:
     if path.translation == "proxy" and path.mss is not None:
         sizes = f"{'–' if path.mtu is None else path.mtu} / MSS to the proxy {path.mss}"
     routers = "–" if path.routers is None else str(path.routers)
-    return [row.environment, interfaces(path), sizes, _TRANSLATIONS[path.translation], routers, _rules(path)]
+    return [
+        display_name(row.environment),
+        interfaces(path),
+        sizes,
+        _TRANSLATIONS[path.translation],
+        routers,
+        _rules(path),
+    ]
 
 
 def figure_cells(row: Mechanism) -> list[str]:
