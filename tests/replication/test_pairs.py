@@ -28,7 +28,7 @@ from weighbridge.replication.page import write_replication
 from weighbridge.replication.proof import PublishedPair, pair_rows
 from weighbridge.replication.published import PAIRED, Figure, Measured, PairTable, Published
 from weighbridge.replication.words import print_replication
-from weighbridge.report.text.environments import displayed
+from weighbridge.report.text.environments import names_of
 from weighbridge.statistics import verdicts
 from weighbridge.statistics.parametric import TTest, t_test
 
@@ -98,7 +98,7 @@ def test_confounders_are_those_between_the_two(compared):
 def test_what_the_run_lacks_is_no_pair(run):
     analysis = analyse(run(costs={"bridge": 1.1}))
     assert compare_pair(analysis, analysis.metrics[0], "overlay", "bridge") is None
-    assert displayed(analysis) == analysis
+    assert names_of(analysis) == {}
 
 
 def test_exactly_those_that_are_asked_for_are_corrected_together(run):

@@ -101,13 +101,13 @@ def test_a_run(golden, tmp_path, name: str):
     golden(f"page-{name}", VisibleText(page, reading=name == "simple").text())
     golden(f"terminal-{name}", printed(lambda console: print_report(analysis, console)))
     if name in WHOLE:
-        golden(f"terminal-{name}-all", printed(lambda console: print_report(analysis, console, all_metrics=True)))
+        golden(f"terminal-{name}-all", printed(lambda console: print_report(analysis, console, everything=True)))
 
 
 def test_a_run_that_has_something_in_every_part(golden, rich_page, rich_analysis):
     golden("page-rich", VisibleText(rich_page).text())
     golden("terminal-rich", printed(lambda console: print_report(rich_analysis, console)))
-    golden("terminal-rich-all", printed(lambda console: print_report(rich_analysis, console, all_metrics=True)))
+    golden("terminal-rich-all", printed(lambda console: print_report(rich_analysis, console, everything=True)))
 
 
 def test_several_runs(golden, tmp_path):

@@ -94,6 +94,6 @@ def test_the_terminal_has_it_in_bands_that_fit(run, width):
 
 def test_the_terminal_keeps_the_medians_at_80_columns(run):
     text = shown(run(costs={"docker-published": 1.25}), width=80)
-    (line,) = [line for line in text.splitlines() if line.startswith(" docker-published") and "[" in line]
+    line = next(line for line in text.splitlines() if line.startswith(" docker-published") and "[" in line)
     assert "Mbit/s" in line and "different" in line
     assert "Mbit/s" in shown(run(costs={"docker-published": 1.25}), width=50)

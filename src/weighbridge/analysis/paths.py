@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from weighbridge.model.facts import NetworkPath
 from weighbridge.model.level import Level
+from weighbridge.model.measurement import ALL_CPU, RETRANSMITS, SOFTIRQ_SHARE, SWITCHES
 from weighbridge.model.study import CLIENT
 
 if TYPE_CHECKING:
@@ -143,7 +144,7 @@ def _same_mss(one: int | None, other: int | None) -> bool:
     return abs(one - other) <= SAME_MSS * max(one, other)
 
 
-FIGURES = ("tcp_retransmits_per_", "softirq_share", "cpu_all_per_", "context_switches_per_")
+FIGURES = (RETRANSMITS, SOFTIRQ_SHARE, ALL_CPU, SWITCHES)
 """How the names of the metrics begin that tell how a path works, in the order in which they are shown."""
 
 

@@ -14,7 +14,7 @@ from statistics import median
 
 from weighbridge.analysis.plan import FASTEST_HZ, meters_hz
 from weighbridge.model.level import Level
-from weighbridge.model.measurement import Outcome
+from weighbridge.model.measurement import ALL_CPU, SOFTIRQ_SHARE, Outcome
 from weighbridge.model.trial import PROMETHEUS
 from weighbridge.statistics.verdicts import FAILING
 from weighbridge.store.run import RunStore, Value
@@ -57,7 +57,7 @@ def readings(store: RunStore) -> ReadingRate | None:
 
 # -- selections ---------------------------------------------------------------------------------
 
-SELECTED = ("cpu_all_per_", "softirq_share")
+SELECTED = (ALL_CPU, SOFTIRQ_SHARE)
 """How the names of metrics begin that are absent where they are small."""
 READ_MEANWHILE = ("memory_client_",)
 """How the names of metrics begin that are what a meter happened to read while the measured program ran."""

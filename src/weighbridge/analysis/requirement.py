@@ -155,6 +155,19 @@ def targets(requirement: Requirement, analysis: Analysis) -> tuple[Target, ...]:
     return _parse_targets(requirement, analysis)
 
 
+def reports_named(pattern: str, analysis: Analysis) -> tuple[MetricReport, ...]:
+    """Return the metrics whose comparisons a pattern means, ``*.tcp.throughput``, as a budget writes it.
+
+    Raises RequirementError where nothing that was measured is called so.
+    """
+    named = {id(each.report) for each, names in _candidates(pattern, analysis) if _matches(pattern, names)}
+    reports = tuple(each for each in analysis.metrics if id(each) in named)
+    if not reports:
+        every = [each.name for each, _ in _candidates(EVERY, analysis) if each.report is not None]
+        raise RequirementError(f"'{pattern}' matches nothing that was measured{_nearest(pattern, every)}")
+    return reports
+
+
 def bound_in_unit(requirement: Requirement, report: MetricReport) -> float:
     """Return the bound in the unit of the metric's cost: percent, or the metric's own for a difference.
 

@@ -247,7 +247,7 @@ class Analysis:
     sessions: Sessions = field(default_factory=Sessions)
     """How often the run was begun or went on, and which blocks are of which time."""
     context: Context | None = field(default=None, repr=False, compare=False)
-    """What further comparisons of this run are judged by; None in an analysis that is for people's eyes."""
+    """What further comparisons of this run are judged by."""
     trials_of: Mapping[str, Sequence[TrialRow]] = field(init=False, repr=False, compare=False)
     """The trials of each label that has any, in the order in which they ran."""
 

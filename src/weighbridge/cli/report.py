@@ -1,6 +1,7 @@
 """`weighbridge report`."""
 
 import gc
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -16,7 +17,7 @@ if TYPE_CHECKING:
     from weighbridge.analysis.gate import Finding
     from weighbridge.analysis.results import Analysis
 
-PREFIX = "--fail-if "
+PREFIX, TABLE = "--fail-if ", "--table "
 
 
 def register(app: typer.Typer) -> None:
@@ -26,6 +27,7 @@ def register(app: typer.Typer) -> None:
         epilog=examples(
             "weighbridge report runs/first-look-20261121-090000",
             "weighbridge report RUN --all",
+            "weighbridge report RUN --table '*.tcp.throughput'",
             "weighbridge report RUN --json",
             "weighbridge report RUN --fail-if 'bridge.tcp.throughput > 35%'",
         )
@@ -33,8 +35,14 @@ def register(app: typer.Typer) -> None:
     def report(
         run: Path = typer.Argument(help="A run directory."),
         as_json: bool = JsonFlag,
-        all_metrics: bool = typer.Option(
-            False, "--all", help="Show a table of every metric, not of the first alone."
+        everything: bool = typer.Option(
+            False, "--all", help="Show every table, step, curve, network path and remark too."
+        ),
+        tables: list[str] = typer.Option(
+            [],
+            "--table",
+            metavar="COMPARISON",
+            help="Show the table of a comparison too: ENVIRONMENT.WORKLOAD.METRIC, with * for any part. Repeatable.",
         ),
         page: Path | None = typer.Option(
             None, "--html", help="Where the page goes; nothing in the run is written then."
@@ -52,7 +60,7 @@ def register(app: typer.Typer) -> None:
         """
         from weighbridge.analysis.analyse import analyse
         from weighbridge.analysis.gate import judge
-        from weighbridge.analysis.requirement import LIMIT, parse_requirement
+        from weighbridge.analysis.requirement import LIMIT, parse_requirement, reports_named
         from weighbridge.cli.replicate import PAGE, write_beside
         from weighbridge.cli.runs import run_directory
         from weighbridge.errors import WeighbridgeError
@@ -67,6 +75,7 @@ def register(app: typer.Typer) -> None:
         with RunStore(run) as store:
             analysis = analyse(store)
             findings = checked(lambda: judge(limits, analysis), PREFIX)  # before anything is written
+            shown = checked(lambda: [each for name in tables for each in reports_named(name, analysis)], TABLE)
             if as_json:
                 document = report_json(store, analysis)
                 if limits:
@@ -87,7 +96,7 @@ def register(app: typer.Typer) -> None:
                     pages.append(f"published and measured: {write_beside(store, analysis)[1]}")
             except PermissionError as error:
                 refused = f"{error.filename}: {error.strerror}: no page was written; --html FILE puts it elsewhere"
-            print_report(analysis, out(), all_metrics=all_metrics)
+            print_report(analysis, out(), everything=everything, tables=shown, run=shlex.quote(str(run)))
         if refused:
             fail(refused, WeighbridgeError.exit_code)
         for line in pages:

@@ -114,9 +114,12 @@ OF_PROGRAM = (CPU_USER, CPU_SYSTEM, PEAK_MEMORY, CONTEXT_SWITCHES)
 """What the measured process used by itself, as its site's launcher tells it (getrusage(2))."""
 SITES_CPU = ("cpu_client_per_", "cpu_server_per_")
 """How the names of metrics begin that tell the CPU time of a site alone."""
+ALL_CPU, SWITCHES, RETRANSMITS = "cpu_all_per_", "context_switches_per_", "tcp_retransmits_per_"
+"""How the names of metrics begin that tell what all machines used, or sent again, for a unit of work."""
+SOFTIRQ_SHARE, CPU_USAGE, MEMORY_USAGE = "softirq_share", "cpu_usage", "memory_usage"
 PREFIXES = (
-    "cpu_all_per_", "cpu_client_", "cpu_server_", "cpu_solo_", "memory_client_", "memory_server_", "memory_solo_",
-    "cpu_usage", "memory_usage", "context_switches_per_", "tcp_retransmits_per_", "softirq_share",
+    ALL_CPU, "cpu_client_", "cpu_server_", "cpu_solo_", "memory_client_", "memory_server_", "memory_solo_",
+    CPU_USAGE, MEMORY_USAGE, SWITCHES, RETRANSMITS, SOFTIRQ_SHARE,
 )  # fmt: skip
 """How the names of metrics begin that the meters add to what a workload measures."""
 

@@ -34,7 +34,7 @@ from weighbridge.report.charts.base import (
     number_axis,
 )
 from weighbridge.report.page import HALF_PX, ChartPlace, Page, PageCharts, write_page
-from weighbridge.report.text.environments import displayed
+from weighbridge.report.text.environments import names_of, use_display_names
 from weighbridge.report.text.formatting import plain, quantity, shared_unit, unit_as
 from weighbridge.report.text.summary import exploratory_sentence
 from weighbridge.report.text.trust import trust_sentence
@@ -118,7 +118,7 @@ def write_replication(replication: Replication, store: RunStore, path: Path) -> 
         charts=charts,
         replication=replication,
         sentence=outcome_sentence(replication),
-        analysis=displayed(analysis),
+        analysis=analysis,
         tables=[
             TableSection(
                 id=f"t{number}",
@@ -142,7 +142,8 @@ def write_replication(replication: Replication, store: RunStore, path: Path) -> 
         trust=trust_sentence(analysis),
         exploratory=exploratory_sentence(analysis),
     )
-    return write_page(page, path, store.directory)
+    with use_display_names(names_of(analysis)):
+        return write_page(page, path, store.directory)
 
 
 def _rows(table: ComparedTable, rows: Sequence[ComparedRow]) -> list[RowCells]:

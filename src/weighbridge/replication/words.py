@@ -19,7 +19,7 @@ from weighbridge.replication.comparison import (
 )
 from weighbridge.replication.proof import PublishedRow
 from weighbridge.replication.published import Compared, Published, Setup, used
-from weighbridge.report.text.environments import displayed
+from weighbridge.report.text.environments import names_of, use_display_names
 from weighbridge.report.text.formatting import (
     NO_INTERVAL,
     difference_interval,
@@ -272,8 +272,9 @@ def print_replication(replication: Replication, console: "Console") -> None:
     from rich.text import Text
 
     console.print(Text(f"\nbeside the published study: {replication.study.source}", style="bold"))
-    for remark in displayed(replication.analysis).notices:
-        console.print(Text(f"  {printable(remark_text(remark))}", style="yellow"))
+    with use_display_names(names_of(replication.analysis)):
+        for remark in replication.analysis.notices:
+            console.print(Text(f"  {printable(remark_text(remark))}", style="yellow"))
     for name, counts in replication.summary:
         console.print(Text(f"  {replication.name(name)}: {counts}"))
     for compared in replication.tables:

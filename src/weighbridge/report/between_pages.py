@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from weighbridge.analysis.between_runs import MetricChanges, RunPair, RunsCompared
-from weighbridge.analysis.history import History
+from weighbridge.analysis.history import History, PastRun
 from weighbridge.analysis.results import MetricReport
 from weighbridge.model.level import Level
 from weighbridge.report.charts import between, history
@@ -32,7 +32,7 @@ from weighbridge.report.text.between_runs import (
     why_skipped,
 )
 from weighbridge.report.text.conditions import date_words
-from weighbridge.report.text.environments import displayed_history, displayed_runs
+from weighbridge.report.text.environments import display_name, names_of, names_of_runs, use_display_names
 from weighbridge.report.text.metric_names import metric_title
 from weighbridge.report.text.trust import trust_sentence
 from weighbridge.report.text.verdicts import cost_text
@@ -118,7 +118,12 @@ class ComparePage(Page):
 
 def write_comparison(comparison: RunsCompared, path: Path) -> None:
     """Write the page as one offline file. Raises OSError where it cannot be written."""
-    page, comparison = PageCharts(), displayed_runs(comparison)
+    with use_display_names(names_of_runs(comparison)):
+        write_page(_compare_page(comparison), path)
+
+
+def _compare_page(comparison: RunsCompared) -> ComparePage:
+    page = PageCharts()
     runs = [
         ComparedRunRow(
             letter=run_letter(number), name=run.name, study=run.analysis.study,
@@ -128,17 +133,16 @@ def write_comparison(comparison: RunsCompared, path: Path) -> None:
         )
         for number, run in enumerate(comparison.runs)
     ]  # fmt: skip
-    compared = ComparePage(
+    return ComparePage(
         title=f"Runs compared: {comparison.first.analysis.study}",
         charts=page,
         question=comparison.first.analysis.question,
-        baseline=comparison.first.analysis.baseline,
+        baseline=display_name(comparison.first.analysis.baseline),
         runs=runs,
         pairs=[_pair(page, pair, number) for number, pair in enumerate(comparison.pairs, 1)],
         metrics=[_metric(page, comparison, report, number) for number, report in enumerate(_reports(comparison), 1)],
         colours=between.run_colours(comparison),
     )
-    write_page(compared, path)
 
 
 def _reports(comparison: RunsCompared) -> list[MetricReport]:
@@ -177,7 +181,7 @@ def _metric(page: PageCharts, comparison: RunsCompared, report: MetricReport, nu
         rows=[row for second, each in changes for row in _rows(each, run_letter(0), run_letter(second))],
         floors=[words for second, each in changes for words in _floor(each, run_letter(second))],
         own=[
-            (run_letter(second), own.environment, *own_values_words(each, own))
+            (run_letter(second), display_name(own.environment), *own_values_words(each, own))
             for second, each in changes
             for own in each.own
         ],
@@ -202,7 +206,7 @@ def _rows(metric: MetricChanges, first: str, second: str) -> list[ChangeLine]:
     unit = metric.before.unit
     return [
         ChangeLine(
-            environment=row.environment, first=first, second=second, before=cost_text(row.before, unit),
+            environment=display_name(row.environment), first=first, second=second, before=cost_text(row.before, unit),
             after=cost_text(row.after, metric.after.unit), change=change_amount(row, unit),
             verdict=change_verdict(row), style=shown_as(row), why=why_inconclusive(row, unit),
         )
@@ -252,7 +256,7 @@ class HistoryPage(Page):
 
 def write_history(run_history: History, path: Path) -> None:
     """Write the page as one offline file. Raises OSError where it cannot be written."""
-    page, run_history = PageCharts(), displayed_history(run_history)
+    page = PageCharts()
     costs = []
     for number, series in enumerate(history.series_of(run_history), 1):
         numbers = sorted({each for each, *_ in series.points})
@@ -266,7 +270,7 @@ def write_history(run_history: History, path: Path) -> None:
         PastRunLine(
             started=date_words(past.run.created), study=past.run.analysis.study, id=past.run.analysis.run_id,
             name=past.run.name, blocks=past.blocks, trust=trust_words(past.run),
-            costs=[cost_words(report, row) for report, row in past.costs],
+            costs=_past_costs(past),
             changed=fact_lines(past.changed) if past.changed else [],
         )
         for past in reversed(run_history.runs)
@@ -282,3 +286,8 @@ def write_history(run_history: History, path: Path) -> None:
         skipped=[(each.name, why_skipped(each)) for each in run_history.skipped],
     )
     write_page(shown, path)
+
+
+def _past_costs(past: PastRun) -> list[str]:
+    with use_display_names(names_of(past.run.analysis)):
+        return [cost_words(report, row) for report, row in past.costs]

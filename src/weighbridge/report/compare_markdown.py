@@ -19,18 +19,18 @@ from weighbridge.report.text.between_runs import (
     why_inconclusive,
     why_no_own_values,
 )
-from weighbridge.report.text.environments import displayed_runs
+from weighbridge.report.text.environments import display_name, names_of_runs, use_display_names
 from weighbridge.report.text.metric_names import metric_title
 from weighbridge.report.text.verdicts import cost_text
 
 
 def compare_markdown(comparison: RunsCompared, *, all_metrics: bool = False) -> str:
     """Return the comparison; `all_metrics`: every metric, not the headlines and what changed alone."""
-    comparison = displayed_runs(comparison)
     lines = ["## Runs compared", ""]
     lines += [f"- {escaped(run_words(run_letter(number), run))}" for number, run in enumerate(comparison.runs)]
-    for number, pair in enumerate(comparison.pairs, 1):
-        lines += _pair(pair, run_letter(0), run_letter(number), all_metrics=all_metrics)
+    with use_display_names(names_of_runs(comparison)):
+        for number, pair in enumerate(comparison.pairs, 1):
+            lines += _pair(pair, run_letter(0), run_letter(number), all_metrics=all_metrics)
     return "\n".join([*lines, "", f"_{escaped(HOW_TO_READ)}_", ""])
 
 
@@ -50,7 +50,7 @@ def _pair(pair: RunPair, first: str, second: str, *, all_metrics: bool) -> Itera
         yield escaped(why)
         return
     rows = [
-        (metric_title(metric.before), own.environment, *own_values_words(metric, own))
+        (metric_title(metric.before), display_name(own.environment), *own_values_words(metric, own))
         for metric in shown
         for own in metric.own
     ]
@@ -68,7 +68,7 @@ def _rows(metric: MetricChanges) -> Iterator[tuple[str, ...]]:
     for row in metric.rows:
         reason = why_inconclusive(row, unit)
         yield (
-            metric_title(metric.before), row.environment, cost_text(row.before, unit),
+            metric_title(metric.before), display_name(row.environment), cost_text(row.before, unit),
             cost_text(row.after, metric.after.unit), change_amount(row, unit),
             change_verdict(row) + (f"; {reason}" if reason else ""),
         )  # fmt: skip

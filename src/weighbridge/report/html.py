@@ -27,7 +27,7 @@ from weighbridge.report.sections.trials import TrialGroup, processes, trial_grou
 from weighbridge.report.text.answer import answer
 from weighbridge.report.text.conditions import condition_lines, left_out_lines, session_lines
 from weighbridge.report.text.curves import broke_sentences
-from weighbridge.report.text.environments import displayed
+from weighbridge.report.text.environments import display_name, names_of, use_display_names
 from weighbridge.report.text.paths import INTRODUCTION
 from weighbridge.report.text.remarks import CODES
 from weighbridge.report.text.steps import LADDER_INTRODUCTION, ladder_sentences
@@ -104,7 +104,9 @@ def write_html(store: RunStore, path: Path, analysis: Analysis | None = None) ->
 
     Raises OSError where the file cannot be written.
     """
-    return write_page(_run_page(store, displayed(analysis or analyse(store)), path), path, store.directory)
+    analysis = analysis or analyse(store)
+    with use_display_names(names_of(analysis)):
+        return write_page(_run_page(store, analysis, path), path, store.directory)
 
 
 def _run_page(store: RunStore, analysis: Analysis, path: Path) -> RunPage:
@@ -118,9 +120,11 @@ def _run_page(store: RunStore, analysis: Analysis, path: Path) -> RunPage:
         charts=page,
         packed=any(group.packed for group in groups),
         analysis=analysis,
-        colours=scheme,
+        colours={display_name(name): colour for name, colour in scheme.items()},
         compared_colours={
-            name: colour for name, colour in scheme.items() if name not in (analysis.baseline, analysis.aa_arm)
+            display_name(name): colour
+            for name, colour in scheme.items()
+            if name not in (analysis.baseline, analysis.aa_arm)
         },
         answer=answer(analysis),
         nothing=nothing_sentence(analysis),

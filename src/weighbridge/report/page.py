@@ -22,6 +22,7 @@ from weighbridge.report.charts.base import Chart
 from weighbridge.report.charts.library import chart_library
 from weighbridge.report.charts.svg import static_svg
 from weighbridge.report.page_cache import read_cached, write_cached
+from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import margin, plain, quantity, share
 from weighbridge.report.text.metric_names import metric_title
 from weighbridge.report.text.remarks import remark_text
@@ -148,6 +149,7 @@ def templates() -> Environment:
         clean=printable,
         flag_text=flag_text,
         metric_title=metric_title,
+        display_name=display_name,
         remark_text=remark_text,
         change_text=change_text,
     )

@@ -1,4 +1,4 @@
-"""A run in the terminal: sentences, then a table per workload and metric. Plain text where there is no terminal."""
+"""A run in the terminal: the answer, the matrix and what both are worth; all else where it is asked for."""
 
 from collections.abc import Collection, Iterator, Sequence
 
@@ -6,7 +6,6 @@ from rich.console import Console, RenderableType
 from rich.text import Text
 
 from weighbridge.analysis.latency import PERCENTS, LatencyReport
-from weighbridge.analysis.overload import reason
 from weighbridge.analysis.paths import path_tables
 from weighbridge.analysis.remarks import FewReadings
 from weighbridge.analysis.results import Analysis, MetricReport
@@ -28,12 +27,13 @@ from weighbridge.report.text.conditions import (
     condition_lines,
     durability_of,
     left_out_lines,
+    overclaimed_lines,
     session_lines,
     sweep_durability,
 )
-from weighbridge.report.text.curves import curve_sentences, curve_title
-from weighbridge.report.text.environments import displayed
-from weighbridge.report.text.formatting import TOO_FEW, quantities, quantity, shared_unit
+from weighbridge.report.text.curves import broke_sentences, curve_sentences, curve_title
+from weighbridge.report.text.environments import display_name, names_of, use_display_names
+from weighbridge.report.text.formatting import quantities, quantity, shared_unit
 from weighbridge.report.text.matrix import MatrixRow, cost_range, large, matrix, native, small
 from weighbridge.report.text.metric_names import difference_unit_of, metric_name, metric_title, titled, value_unit
 from weighbridge.report.text.paths import HEADS, figure_cells, figure_heads, first_of_each_client, path_cells, title
@@ -45,14 +45,18 @@ from weighbridge.report.text.summary import (
     disagreements,
     exploratory_sentence,
     failed_sentences,
+    failure_lines,
+    others_text,
+    partly_exploratory_sentence,
     remark_lines,
+    unmeasured_text,
     verdict_sentences,
 )
-from weighbridge.report.text.trial_flags import common_flag_sentences
+from weighbridge.report.text.trial_flags import common_flag_sentences, flagged_sentence
 from weighbridge.report.text.trust import imprecise, trust_sentence
-from weighbridge.report.text.verdicts import broke_instead, comparison_verdict, cost_text, effect, resolved_text
+from weighbridge.report.text.verdicts import HIDDEN, comparison_verdict, cost_text, resolved_text
 
-SHOWN_FAILURES = 10
+SHOWN_FAILURES, SHOWN_CONFOUNDERS = 10, 4
 
 MATRIX_HEAD, MATRIX_CELL = 26, 15
 """Columns of a row's head and of an environment, below which the matrix wraps badly."""
@@ -60,37 +64,56 @@ MATRIX_HEAD, MATRIX_CELL = 26, 15
 Parts = Iterator[RenderableType]
 
 
-def print_report(analysis: Analysis, console: Console | None = None, *, all_metrics: bool = False) -> None:
-    """Print a run's verdicts and tables to `console` (default: standard output; no colours when it is piped).
+def print_report(
+    analysis: Analysis,
+    console: Console | None = None,
+    *,
+    everything: bool = False,
+    tables: Collection[MetricReport] = (),
+    run: str = "RUN",
+) -> None:
+    """Print a run's answer, matrix and doubts to `console` (default: standard output; no colours when it is piped).
 
-    The first metric of each workload has a table, the others a line for each environment.
-    `all_metrics`: all have tables.
+    `everything`: all steps, curves, paths, tables and remarks too. `tables`: these metrics' tables.
+    `run`: the run directory, as the last line names it.
     """
     keep_no_break_spaces()
     out = console or Console(highlight=False)
-    for part in _report(displayed(analysis), out.width, all_metrics=all_metrics):
-        out.print(part)
+    with use_display_names(names_of(analysis)):
+        for part in _report(analysis, out.width, everything=everything, tables=tables):
+            out.print(part)
+    if not everything and analysis.trials:
+        out.print(
+            styled(f"{others_text(analysis)}every table, step and remark: weighbridge report {run} --all", "dim")
+        )
 
 
-def _report(analysis: Analysis, width: int, *, all_metrics: bool) -> Parts:
+def _report(analysis: Analysis, width: int, *, everything: bool, tables: Collection[MetricReport]) -> Parts:
     flag_sentences, kinds = common_flag_sentences(analysis.trials)
-    yield from _head(analysis, flag_sentences, width)
+    yield from _head(analysis, width)
+    if not everything:
+        yield from _doubts(analysis)
+        for report in tables:
+            yield from _metric(analysis, report, width, remark_lines(report, set()))
+        return
+    if analysis.metrics:
+        yield from _details(analysis, flag_sentences)
     for label in analysis.labels:
-        yield from _workload(analysis, label, kinds, width, all_metrics=all_metrics)
+        yield from _workload(analysis, label, kinds, width)
     yield from _failures(analysis)
-    if not all_metrics and any(not report.headline for report in analysis.metrics):
-        yield styled("\nevery metric has its table in the page and with: weighbridge report RUN --all", "dim")
 
 
 # -- the answer, and what it is worth --------------------------------------------------------------
 
 
-def _head(analysis: Analysis, flag_sentences: Sequence[str], width: int) -> Parts:
+def _head(analysis: Analysis, width: int) -> Parts:
     yield styled(f"{analysis.study}: {analysis.question}")
     yield styled(answer(analysis), "bold")
     yield from _lines(left_out_lines(analysis), "yellow")
     if not analysis.metrics:
         return
+    if analysis.native_only:
+        yield from _lines([f"{row.title}: {native(analysis, row)}" for row in matrix(analysis).rows])
     yield from matrix_tables(analysis, width)
     trusted, sentence = analysis.trust.trusted, trust_sentence(analysis)
     if sentence:
@@ -100,6 +123,27 @@ def _head(analysis: Analysis, flag_sentences: Sequence[str], width: int) -> Part
     if sentence := exploratory_sentence(analysis):
         yield styled(sentence, "yellow")
     yield from _lines(session_lines(analysis), "yellow")
+
+
+def _doubts(analysis: Analysis) -> Parts:
+    """Give what else decides whether the numbers can be relied on, each in a line or two."""
+    yield from _lines(overclaimed_lines(analysis), "bold red")
+    confounders = [remark_text(each) for each in analysis.confounders]
+    yield from _lines(confounders[:SHOWN_CONFOUNDERS], "yellow")
+    if len(confounders) > SHOWN_CONFOUNDERS:
+        yield indented(f"and {len(confounders) - SHOWN_CONFOUNDERS} more differences beside the isolation", "yellow")
+    yield from _lines([*filter(None, [partly_exploratory_sentence(analysis), flagged_sentence(analysis)])], "yellow")
+    yield from _lines(disagreements(analysis), "bold magenta")
+    yield from _lines(broke_sentences(analysis), STYLES["broke"])
+    if any(row.shown_as == "hidden" for report in analysis.headlines for row in report.comparisons):
+        yield indented(HIDDEN, STYLES["hidden"])
+    unmeasured = [label for label in analysis.labels if analysis.trials and not analysis.of(label)]
+    yield from _lines([unmeasured_text(analysis, label) for label in unmeasured], "yellow")
+    yield from _lines(failure_lines(analysis), "yellow")
+
+
+def _details(analysis: Analysis, flag_sentences: Sequence[str]) -> Parts:
+    """Give conditions, paths, every headline comparison and step in a sentence, and the curves."""
     yield from _lines(condition_lines(analysis))
     yield from path_parts(analysis)
     yield from _lines([remark_text(each) for each in analysis.confounders], "yellow")
@@ -133,7 +177,7 @@ def matrix_tables(analysis: Analysis, width: int) -> Parts:
     each = -(-environments // bands) if bands else 1  # as many in each
     heads = [Text(), *(stacked(styled(row.title), styled(native(analysis, row))) for row in cost_matrix.rows)]
     columns = [
-        [styled(name), *(_matrix_cell(analysis, row, number) for row in cost_matrix.rows)]
+        [styled(display_name(name)), *(_matrix_cell(analysis, row, number) for row in cost_matrix.rows)]
         for number, name in enumerate(cost_matrix.environments)
     ]
     yield from (table([heads, *columns[first : first + each]]) for first in range(0, environments, each))
@@ -160,7 +204,7 @@ def path_parts(analysis: Analysis) -> Parts:
         shown = [at for at in range(len(HEADS)) if not all(row[at] in ("0", "none") for row in rows)]
         yield SplitTable([HEADS[at] for at in shown], [[row[at] for at in shown] for row in rows])
         for figures in [each for each in group if each.metrics][:1]:  # the page has those of every workload
-            cells = [[row.environment, *figure_cells(row)] for row in figures.rows]
+            cells = [[display_name(row.environment), *figure_cells(row)] for row in figures.rows]
             yield styled(f"figures of {figures.label}")
             yield SplitTable(["environment", *figure_heads(figures)], cells)
 
@@ -168,39 +212,39 @@ def path_parts(analysis: Analysis) -> Parts:
 # -- one workload at one level ---------------------------------------------------------------------
 
 
-def _workload(analysis: Analysis, label: str, kinds: Collection[FlagKind], width: int, *, all_metrics: bool) -> Parts:
-    """Give a workload's tables, and a line for each environment about its other metrics."""
+def _workload(analysis: Analysis, label: str, kinds: Collection[FlagKind], width: int) -> Parts:
+    """Give the tables of a workload."""
     reports, shown_lines = analysis.of(label), {remark_text(each) for each in analysis.confounders}
     without = {"exploratory"} if analysis.exploratory else set()
     if not reports and analysis.trials:
-        broke = reason(trial for trial in analysis.trials if trial.label == label and trial.broke)
-        yield styled(f"\n{label}: {f'every trial broke: {broke}' if broke else 'no trial has finished'}", "bold")
-    own, used = ([each for each in reports if each.resource_use is kind] for kind in (False, True))
-    for report in own if all_metrics else own[:1]:
-        blocks = _shared_blocks(report)
-        about = f"{report.better} is better{'' if blocks is None else f', {count(blocks)}'}"
-        yield styled(f"\n{metric_title(report)} ({about})", "bold")
-        if not all(row.few for row in report.comparisons):
-            yield styled(f"  {baseline_sentence(report, analysis.baseline)}")
-        if durability := durability_of(analysis, label):
-            yield styled(f"  {durability}")
-        yield costs_table(analysis, report, width)
-        yield from _lines(remark_lines(report, shown_lines, without, kinds))
+        yield styled(f"\n{unmeasured_text(analysis, label)}", "bold")
+    used = [each for each in reports if each.resource_use]
+    for report in reports:
+        if not report.resource_use:
+            yield from _metric(analysis, report, width, remark_lines(report, shown_lines, without, kinds))
     for latency in (each for each in analysis.latencies if each.label == label):
         name = titled(label, latency.workload, latency.metric, "s")
         yield styled(f"\n{name}, all requests of all runs", "bold")
         yield percentiles_table(latency)
-    if all_metrics and used:
+    if used:
         yield styled(f"\n{label}, resource use", "bold")
         yield resources_table(analysis, used)
-    if not all_metrics and analysis.few:
-        yield from _lines([_values_line(analysis, report) for report in own[1:]])
-    elif not all_metrics:
-        yield from _verdict_lines(f"{label}, other metrics", own[1:])
-        yield from _verdict_lines(f"{label}, resource use", used)
     remarks = [remark for report in used for row in report.comparisons for remark in row.remarks]
     readings = dict.fromkeys(remark_text(each) for each in remarks if isinstance(each, FewReadings))
     yield from _lines([*readings], "yellow")
+
+
+def _metric(analysis: Analysis, report: MetricReport, width: int, remarks: Sequence[str]) -> Parts:
+    """Give one metric's table, with what is to be known of it above and below."""
+    blocks = _shared_blocks(report)
+    about = f"{report.better} is better{'' if blocks is None else f', {count(blocks)}'}"
+    yield styled(f"\n{metric_title(report)} ({about})", "bold")
+    if not all(row.few for row in report.comparisons):
+        yield styled(f"  {baseline_sentence(report, analysis.baseline)}")
+    if durability := durability_of(analysis, report.label):
+        yield styled(f"  {durability}")
+    yield costs_table(analysis, report, width)
+    yield from _lines(remarks)
 
 
 def _shared_blocks(report: MetricReport) -> int | None:
@@ -233,11 +277,11 @@ def _cost_rows(analysis: Analysis, report: MetricReport, *, few: bool) -> list[t
     rows = [heads]
     if few:
         own = resolved_text(_measured(analysis, report, analysis.baseline), analysis.baseline, *report.comparisons)
-        rows.append((analysis.baseline, own, "", "", ""))
+        rows.append((display_name(analysis.baseline), own, "", "", ""))
     for row in report.comparisons:
         median = quantity(row.value, report.unit, shown)
         cost = _measured(analysis, report, row.environment) if few else cost_text(row, report.unit, by)
-        rows.append((row.environment, cost, median, str(row.blocks), comparison_verdict(row)))
+        rows.append((display_name(row.environment), cost, median, str(row.blocks), comparison_verdict(row)))
     styles = [""] * (len(rows) - len(report.comparisons))
     styles += [STYLES.get(row.shown_as, "dim") for row in report.comparisons]
     return [
@@ -254,7 +298,10 @@ def percentiles_table(latency: LatencyReport) -> RenderableType:
     """Give the percentiles of all requests of all runs."""
     units = [shared_unit(column, "s") for column in zip(*(row.percentiles for row in latency.rows), strict=True)]
     rows = [
-        [row.environment, *(quantity(value, "s", unit) for value, unit in zip(row.percentiles, units, strict=True))]
+        [
+            display_name(row.environment),
+            *(quantity(value, "s", unit) for value, unit in zip(row.percentiles, units, strict=True)),
+        ]
         for row in latency.rows
     ]
     return SplitTable(["environment", *(f"p{percent:g}" for percent in PERCENTS)], rows, numbers=True)
@@ -269,40 +316,14 @@ def resources_table(analysis: Analysis, reports: Sequence[MetricReport]) -> Rend
         by = difference_unit_of(report.comparisons, report.unit)
         few = all(row.few for row in report.comparisons)
         own = _measured(analysis, report, analysis.baseline) if few else quantity(report.baseline_value, report.unit)
-        rows.append([styled(metric_name(report)), styled(analysis.baseline), styled(own, "dim"), styled("")])
+        rows.append(
+            [styled(metric_name(report)), styled(display_name(analysis.baseline)), styled(own, "dim"), styled("")]
+        )
         for row in report.comparisons:
             cost = _measured(analysis, report, row.environment) if few else cost_text(row, report.unit, by)
             verdict = verdict_text(comparison_verdict(row), row.shown_as)
-            rows.append([styled(""), styled(row.environment), styled(cost), verdict])
+            rows.append([styled(""), styled(display_name(row.environment)), styled(cost), verdict])
     return table([*zip(*rows, strict=True)])
-
-
-def _values_line(analysis: Analysis, report: MetricReport) -> str:
-    """The values of a metric with few blocks: ``retransmits: native 0, 2; docker-bridge 5, 1``."""
-    arms = (analysis.baseline, *(row.environment for row in report.comparisons))
-    return f"{metric_name(report)}: {'; '.join(f'{name} {_measured(analysis, report, name)}' for name in arms)}"
-
-
-def _verdict_lines(heading: str, reports: Sequence[MetricReport]) -> Parts:
-    """Give the metrics by verdict, different ones with their cost: one line for environments that are alike."""
-    names = [row.environment for row in reports[0].comparisons if not row.aa] if reports else []
-    if names:
-        yield styled(f"\n{heading}", "bold")
-    lines: dict[str, list[str]] = {}
-    for name in names:
-        rows = [(report, row) for report in reports for row in report.comparisons if row.environment == name]
-        by_verdict: dict[str, list[str]] = {"different": [], "equivalent": [], "inconclusive": [], "hidden": []}
-        for report, row in rows:
-            change = effect(report, row) if row.shown_as == "different" else None
-            cost = f" ({change.amount} {change.relation})" if change else ""
-            if not row.broke_instead:
-                by_verdict.setdefault(row.shown_as, []).append(f"{metric_name(report)}{cost}")
-        phrases = [
-            f"{TOO_FEW if kind == 'few' else kind} in {', '.join(each)}" for kind, each in by_verdict.items() if each
-        ]
-        broke = dict.fromkeys(broke_instead(row) for _, row in rows if row.broke_instead)
-        lines.setdefault("; ".join([*phrases, *broke]), []).append(name)
-    yield from _lines([f"{', '.join(same)}: {line}" for line, same in lines.items()])
 
 
 def _failures(analysis: Analysis) -> Parts:

@@ -35,7 +35,7 @@ from weighbridge.report.text.between_runs import (
     why_no_own_values,
 )
 from weighbridge.report.text.conditions import date_words
-from weighbridge.report.text.environments import displayed_history, displayed_runs
+from weighbridge.report.text.environments import display_name, names_of, names_of_runs, use_display_names
 from weighbridge.report.text.metric_names import metric_name, metric_title
 from weighbridge.report.text.trust import trust_sentence
 from weighbridge.report.text.verdicts import cost_text
@@ -49,17 +49,21 @@ PEOPLE_COMPARE = "whether two of them differ: weighbridge compare RUN RUN"
 def print_compared(comparison: RunsCompared, console: Console, *, all_metrics: bool = False) -> None:
     """Print runs that were compared to `console`; `all_metrics`: a table of every metric, not only of headlines."""
     keep_no_break_spaces()
-    comparison = displayed_runs(comparison)
-    for number, run in enumerate(comparison.runs):
-        console.print(styled(run_words(run_letter(number), run)))
-        if run.analysis.trust.trusted is False:
-            console.print(indented(trust_sentence(run.analysis), "bold red"))
-    for number, pair in enumerate(comparison.pairs, 1):
-        for part in _pair(pair, run_letter(0), run_letter(number), console.width, all_metrics=all_metrics):
+    with use_display_names(names_of_runs(comparison)):
+        for part in _compared(comparison, console.width, all_metrics=all_metrics):
             console.print(part)
-    console.print(styled(f"\n{HOW_TO_READ}", "dim"))
+
+
+def _compared(comparison: RunsCompared, width: int, *, all_metrics: bool) -> Iterator[RenderableType]:
+    for number, run in enumerate(comparison.runs):
+        yield styled(run_words(run_letter(number), run))
+        if run.analysis.trust.trusted is False:
+            yield indented(trust_sentence(run.analysis), "bold red")
+    for number, pair in enumerate(comparison.pairs, 1):
+        yield from _pair(pair, run_letter(0), run_letter(number), width, all_metrics=all_metrics)
+    yield styled(f"\n{HOW_TO_READ}", "dim")
     if not all_metrics and any(not each.headline for pair in comparison.pairs for each in pair.metrics):
-        console.print(styled("every metric has its table with --all", "dim"))
+        yield styled("every metric has its table with --all", "dim")
 
 
 def _pair(pair: RunPair, first: str, second: str, width: int, *, all_metrics: bool) -> Iterator[RenderableType]:
@@ -94,7 +98,7 @@ def _changes_table(metric: MetricChanges, first: str, second: str, width: int) -
     for row in metric.rows:
         costs = f"{cost_text(row.before, unit)}\n{cost_text(row.after, metric.after.unit)}"
         verdict = verdict_text(change_verdict(row), shown_as(row))
-        rows.append([styled(row.environment), styled(costs), styled(change_amount(row, unit)), verdict])
+        rows.append([styled(display_name(row.environment)), styled(costs), styled(change_amount(row, unit)), verdict])
     return fitted_table(rows, width, narrowed=(2, 1))
 
 
@@ -103,7 +107,7 @@ def _beside(metric: MetricChanges) -> Iterator[str]:
     unit = metric.before.unit
     for row in metric.rows:
         if reason := why_inconclusive(row, unit):
-            yield f"{row.environment}: {reason}"
+            yield f"{display_name(row.environment)}: {reason}"
     change = next((row.change for row in metric.rows if row.change is not None and not row.aa), None)
     if change is not None and change.floor is not None:
         yield f"noise floor of both runs together: {floor_words(change, unit)}"
@@ -125,7 +129,7 @@ def _others(pair: RunPair, first: str, second: str, baseline: str) -> Iterator[R
 
 def _own_values(pair: RunPair, first: str, second: str, *, all_metrics: bool) -> RenderableType | None:
     rows = [
-        [metric_title(metric.before), own.environment, *own_values_words(metric, own)]
+        [metric_title(metric.before), display_name(own.environment), *own_values_words(metric, own)]
         for metric in (pair.metrics if all_metrics else pair.headlines)
         for own in metric.own
     ]
@@ -139,7 +143,7 @@ def _own_values(pair: RunPair, first: str, second: str, *, all_metrics: bool) ->
 def print_history(run_history: History, console: Console) -> None:
     """Print a table of the runs, oldest first, one of their headline costs, and which facts changed before a run."""
     keep_no_break_spaces()
-    for part in _history(displayed_history(run_history)):
+    for part in _history(run_history):
         console.print(part)
 
 
@@ -187,4 +191,8 @@ def _costs(runs: Sequence[tuple[int, PastRun]]) -> tuple[list[str], list[list[st
 
 
 def _by_name(past: PastRun) -> dict[str, str]:
-    return {f"{row.environment} {metric_title(report)}": cost_text(row, report.unit) for report, row in past.costs}
+    with use_display_names(names_of(past.run.analysis)):
+        return {
+            f"{display_name(row.environment)} {metric_title(report)}": cost_text(row, report.unit)
+            for report, row in past.costs
+        }

@@ -11,7 +11,7 @@ from typing import Literal
 
 from weighbridge.meters.machines import RESOLUTION_S, Idle, Use
 from weighbridge.model.host import HERE
-from weighbridge.model.measurement import Measurement, Metric, is_plausible
+from weighbridge.model.measurement import CPU_USAGE, MEMORY_USAGE, SOFTIRQ_SHARE, Measurement, Metric, is_plausible
 from weighbridge.model.study import Role
 from weighbridge.model.trial import Series, Work
 from weighbridge.runner.window import MachineUse
@@ -95,10 +95,10 @@ def usage(
                 busy += overlap * (1 - idle[at] / total[at])
                 lasted += overlap
         if lasted:
-            measurements.append(Measurement(Metric("cpu_usage", "%", "lower"), 100 * max(0.0, busy / lasted)))
+            measurements.append(Measurement(Metric(CPU_USAGE, "%", "lower"), 100 * max(0.0, busy / lasted)))
     if (committed := mine.get("memory_committed_bytes")) is not None and len(committed.values) > 1:
         beyond = (max(committed.values) - committed.values[0]) / _MIB
-        measurements.append(Measurement(Metric("memory_usage", "MiB", "lower"), beyond))
+        measurements.append(Measurement(Metric(MEMORY_USAGE, "MiB", "lower"), beyond))
     return tuple(measurements)
 
 
@@ -182,4 +182,4 @@ def _softirq(uses: Mapping[str, Use]) -> Iterator[Measurement]:
     resolved = busy_s * _SHARE_TOLD >= RESOLUTION_S * len(uses)
     share = sum(each.softirq_s for each in uses.values()) / busy_s if resolved else -1.0
     if 0 <= share <= 1:
-        yield Measurement(Metric("softirq_share", "%", "lower"), 100 * share)
+        yield Measurement(Metric(SOFTIRQ_SHARE, "%", "lower"), 100 * share)

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from weighbridge.analysis.results import Analysis
+from weighbridge.report.text.environments import display_name
 
 Field = dict[str, Any]
 """A part of a definition: an encoding, or a layer."""
@@ -47,7 +48,9 @@ def colours_in_turn(names: Collection[str]) -> dict[str, str]:
 def environment_colour(analysis: Analysis, names: Collection[str] | None = None) -> Field:
     """Give the colour of the field ``environment``, of those in `names` where not all are drawn."""
     scheme = colours(analysis)
-    return colour_of("environment", {name: scheme[name] for name in scheme if names is None or name in names})
+    return colour_of(
+        "environment", {display_name(each): scheme[each] for each in scheme if names is None or each in names}
+    )
 
 
 def colour_of(field: str, scheme: Mapping[str, str], **properties: Any) -> Field:
@@ -122,7 +125,7 @@ class NameAxis:
 
 def environment_axis(names: Sequence[str]) -> NameAxis:
     """Return the axis of environments, uncut where one has hypervisors."""
-    labels = {name: name_lines(name) for name in names}
+    labels = {name: name_lines(name) for name in map(display_name, names)}
     return NameAxis(labels, uncut=any("\n" in label for label in labels.values()))
 
 

@@ -22,6 +22,7 @@ from weighbridge.report.charts.base import (
 )
 from weighbridge.report.charts.costs import axis_numbers, cost_limits, kept_inside
 from weighbridge.report.text.between_runs import change_amount, change_verdict, run_letter
+from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.metric_names import difference_unit_of, metric_title
 from weighbridge.report.text.verdicts import comparison_verdict, cost_text
 
@@ -84,7 +85,7 @@ def changes_of_pair(pair: RunPair) -> Chart | None:
     limits = cost_limits(intervals, 1.0)
     points = [
         {
-            "environment": row.environment, "metric": metric_title(metric.before),
+            "environment": display_name(row.environment), "metric": metric_title(metric.before),
             "cost": kept_inside(numbers[0], limits), "low": kept_inside(numbers[1], limits),
             "high": kept_inside(numbers[2], limits), "typical": change_amount(row, metric.before.unit),
             "verdict": change_verdict(row), "run": "",
@@ -92,7 +93,7 @@ def changes_of_pair(pair: RunPair) -> Chart | None:
         for (metric, row, _), numbers in zip(drawn, intervals, strict=True)
     ]  # fmt: skip
     titles = list(dict.fromkeys(metric_title(metric.before) for metric, _, _ in drawn))
-    names = list(dict.fromkeys(row.environment for _, row, _ in drawn))
+    names = list(dict.fromkeys(display_name(row.environment) for _, row, _ in drawn))
     axes = number_axis(limits, "change of the cost, % (right of 0 is worse)", WIDE), title_axis(titles)
     x, y, canvas = axes[0].encoding("cost"), axes[1].encoding("metric"), Canvas()
     offset = nominal("environment", sort=names, scale={"paddingOuter": 0.6})
@@ -107,7 +108,7 @@ def changes_of_pair(pair: RunPair) -> Chart | None:
 def environment_colours(pair: RunPair) -> dict[str, str]:
     """Give the colours of the environments of `changes_of_pair`."""
     names = dict.fromkeys(
-        row.environment
+        display_name(row.environment)
         for metric in pair.headlines
         for row in metric.rows
         if not row.aa and not row.few and row.change is not None and row.change.scale == "ratio"
@@ -120,8 +121,8 @@ def _point(
 ) -> dict[str, Any]:
     inside = [kept_inside(value, limits) for value in numbers]
     return {
-        "run": letter, "environment": row.environment, "cost": inside[0], "low": inside[1], "high": inside[2],
-        "typical": cost_text(row, report.unit), "verdict": comparison_verdict(row),
+        "run": letter, "environment": display_name(row.environment), "cost": inside[0], "low": inside[1],
+        "high": inside[2], "typical": cost_text(row, report.unit), "verdict": comparison_verdict(row),
     }  # fmt: skip
 
 

@@ -21,6 +21,7 @@ from weighbridge.report.charts.base import (
     quantitative,
     title_axis,
 )
+from weighbridge.report.text.environments import display_name, join_names
 from weighbridge.report.text.formatting import margin
 from weighbridge.report.text.metric_names import difference_unit_of, metric_title
 from weighbridge.report.text.verdicts import comparison_verdict, cost_text
@@ -97,8 +98,8 @@ def _point(
 ) -> dict[str, Any]:
     inside = [kept_inside(value, limits) for value in numbers]
     return {
-        "environment": row.environment, "metric": metric_title(report), "cost": inside[0], "low": inside[1],
-        "high": inside[2], "typical": cost_text(row, report.unit), "blocks": row.blocks,
+        "environment": display_name(row.environment), "metric": metric_title(report), "cost": inside[0],
+        "low": inside[1], "high": inside[2], "typical": cost_text(row, report.unit), "blocks": row.blocks,
         "verdict": comparison_verdict(row),
     }  # fmt: skip
 
@@ -150,7 +151,7 @@ def overview(analysis: Analysis) -> Chart | None:
     names = [name for name in analysis.environments if name in {row.environment for _, row, _ in drawn}]
     axes = number_axis(limits, f"cost, % (right of 0 is worse{beyond})", WIDE), title_axis(titles)
     x, y = axes[0].encoding("cost"), axes[1].encoding("metric")
-    offset = nominal("environment", sort=names, scale={"paddingOuter": 0.6})
+    offset = nominal("environment", sort=[display_name(name) for name in names], scale={"paddingOuter": 0.6})
     noise = canvas.rows([
         {"metric": metric_title(report), "cost": low, "end": high}
         for report in analysis.headlines
@@ -172,4 +173,4 @@ def caption(analysis: Analysis, report: MetricReport) -> str:
     if analysis.equivalence and any(row.cost and row.cost.scale == "ratio" for row, _ in rows):
         parts.append(f"green: {margin(analysis.equivalence)} counts as equivalent")
     missing = [row.environment for row in report.comparisons if row.environment not in drawn]
-    return "; ".join([*parts, *([f"not drawn: {', '.join(missing)}"] if missing else [])])
+    return "; ".join([*parts, *([f"not drawn: {join_names(missing)}"] if missing else [])])

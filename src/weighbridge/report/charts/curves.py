@@ -23,11 +23,12 @@ from weighbridge.report.text.curves import (
     curve_label,
     errors_words,
     level_words,
-    load_words,
     next_broke,
     peak_doubt,
 )
+from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import quantity, readable_unit
+from weighbridge.report.text.metric_names import load_words
 from weighbridge.report.text.verdicts import broke_count
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK
 
@@ -61,7 +62,8 @@ def load_curve(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve) -> Cha
     canvas = Canvas()
     unit, factor = readable_unit(_usual(metric), metric.unit)
     rows = [row for curve in metric.curves for row in _rows(analysis, sweep, metric, curve, factor)]
-    lanes = [curve.environment for curve in metric.curves if {curve.environment} & {*sweep.errors, *sweep.broke}]
+    marked_names = {*sweep.errors, *sweep.broke}
+    lanes = [display_name(curve.environment) for curve in metric.curves if curve.environment in marked_names]
     height = CURVE_PX + LANE_PX * len(lanes)
     limits, domain, logarithmic = _limits(metric, rows, height)
     scale = {"domain": list(domain), "nice": False, "type": "log" if logarithmic else "linear"}
@@ -175,8 +177,8 @@ def _rows(
         low, high = (value.low, value.high) if bounded else (value.estimate, value.estimate)
         limits = f"{quantity(value.low, metric.unit)} to {quantity(value.high, metric.unit)}" if bounded else "none"
         rows.append({
-            "environment": curve.environment, "load": point.level.load, "value": value.estimate * factor,
-            "low": low * factor, "high": high * factor, "band": bounded,
+            "environment": display_name(curve.environment), "load": point.level.load,
+            "value": value.estimate * factor, "low": low * factor, "high": high * factor, "band": bounded,
             "at": level_words(sweep.load, point.level), "median": quantity(value.estimate, metric.unit),
             "interval": limits, "blocks": point.blocks, "broke": broke_count(point.broke) if point.broke else "no",
             "peak": peak is not None, "ring": 130 + 110 * analysis.environments.index(curve.environment),
@@ -193,7 +195,7 @@ def _doubt(sweep: LoadSweep, environment: str, peak: CurvePeak | None) -> str:
 def _errors(analysis: Analysis, sweep: LoadSweep) -> list[dict[str, Any]]:
     return [
         {
-            "environment": name, "load": each.first.load, "what": errors_words(sweep.load, each),
+            "environment": display_name(name), "load": each.first.load, "what": errors_words(sweep.load, each),
             "link": _link(analysis, each.first.label, name),
         }
         for name, each in sweep.errors.items()
@@ -203,7 +205,7 @@ def _errors(analysis: Analysis, sweep: LoadSweep) -> list[dict[str, Any]]:
 def _breaks(analysis: Analysis, sweep: LoadSweep) -> list[dict[str, Any]]:
     return [
         {
-            "environment": name, "load": level.load, "what": broke_words(sweep.load, [(level, each)]),
+            "environment": display_name(name), "load": level.load, "what": broke_words(sweep.load, [(level, each)]),
             "link": _link(analysis, level.label, name),
         }
         for name, broken_levels in sweep.broke.items()
@@ -222,7 +224,7 @@ def curve_caption(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve) -> 
         "signed-rank" if fewest >= MIN_BLOCKS_SIGNED_RANK else "Student's t below ten blocks, signed-rank from there"
     )
     parts = ["line: median over the blocks", f"band: 95 % interval of the typical value ({how})"]
-    parts += [f"dashed: {analysis.aa_arm}, the baseline again"] if analysis.aa_arm else []
+    parts += [f"dashed: {display_name(analysis.aa_arm)}, the baseline again"] if analysis.aa_arm else []
     if any(curve.peak for curve in metric.curves):
         parts.append("ring: peak (highest median)" if metric.throughput else "ring: peak of the throughput")
     parts += ["triangle above: lowest level with errors in some block"] if sweep.errors else []

@@ -22,6 +22,7 @@ from weighbridge.report.charts.base import (
 from weighbridge.report.charts.costs import axis_numbers, cost_limits, kept_inside
 from weighbridge.report.text.between_runs import changes_in_short
 from weighbridge.report.text.conditions import date_words
+from weighbridge.report.text.environments import names_of
 from weighbridge.report.text.metric_names import difference_unit_of, metric_title
 from weighbridge.report.text.verdicts import comparison_verdict, cost_text
 
@@ -52,7 +53,12 @@ def series_of(run_history: History) -> list[CostSeries]:
 
 def environment_colours(run_history: History) -> dict[str, str]:
     """Give each environment of the folder its colour."""
-    return colours_in_turn(dict.fromkeys(row.environment for past in run_history.runs for _, row in past.costs))
+    return colours_in_turn(dict.fromkeys(_name(past, row) for past in run_history.runs for _, row in past.costs))
+
+
+def _name(past: PastRun, row: Comparison) -> str:
+    """What an environment is called in a run: each run may have measured it in other hypervisors."""
+    return names_of(past.run.analysis).get(row.environment, row.environment)
 
 
 def over_runs(run_history: History, series: CostSeries) -> Chart | None:
@@ -64,7 +70,7 @@ def over_runs(run_history: History, series: CostSeries) -> Chart | None:
     ratio = any(row.cost is not None and row.cost.scale == "ratio" for row in rows)
     unit, factor = difference_unit_of(rows, series.unit)
     drawn = [
-        (number, row, report, numbers)
+        (number, _name(run_history.runs[number - 1], row), row, report, numbers)
         for number, report, row in series.points
         if (numbers := axis_numbers(row, "ratio" if ratio else "difference", factor)) is not None
     ]
@@ -72,16 +78,16 @@ def over_runs(run_history: History, series: CostSeries) -> Chart | None:
         return None
     limits = cost_limits([numbers for *_, numbers in drawn], 1.0 if ratio else 1e-9)
     scheme = environment_colours(run_history)
-    names = [name for name in scheme if name in {row.environment for _, row, _, _ in drawn}]
+    names = [name for name in scheme if name in {each[1] for each in drawn}]
     points = [
         {
-            "run": number + _aside(names.index(row.environment), len(names)), "environment": row.environment,
+            "run": number + _aside(names.index(name), len(names)), "environment": name,
             "cost": kept_inside(numbers[0], limits), "low": kept_inside(numbers[1], limits),
             "high": kept_inside(numbers[2], limits), "typical": cost_text(row, report.unit),
             "verdict": comparison_verdict(row), "when": date_words(run_history.runs[number - 1].run.created),
             "name": run_history.runs[number - 1].run.name,
         }
-        for number, row, report, numbers in drawn
+        for number, name, row, report, numbers in drawn
     ]  # fmt: skip
     mine = sorted({number for number, *_ in series.points})
     canvas, x = Canvas(), _runs_axis(run_history, mine)

@@ -23,6 +23,7 @@ from weighbridge.report.charts.base import (
     quantitative,
     rule_at,
 )
+from weighbridge.report.text.environments import display_name, join_names
 from weighbridge.report.text.formatting import readable_unit
 from weighbridge.report.text.metric_names import metric_words
 from weighbridge.report.text.verdicts import comparison_verdict, cost_text
@@ -57,9 +58,9 @@ def waterfall(analysis: Analysis, ladder: Ladder) -> Chart | None:
     report = ladder.report
     unit, factor = readable_unit(report.baseline_value or 0.0, report.unit)
     rows = [_row(analysis, ladder, step, start, factor if scale == "difference" else 100.0) for step, start in steps]
-    title = f"{metric_words(report.metric)}, % of {analysis.baseline}"
+    title = f"{metric_words(report.metric)}, % of {display_name(analysis.baseline)}"
     if scale == "difference":
-        title = f"{metric_words(report.metric)}, {unit} beside {analysis.baseline}"
+        title = f"{metric_words(report.metric)}, {unit} beside {display_name(analysis.baseline)}"
     ends = [each[name] for each in rows for name in ("start", "end")]
     size = max(ends) - min(ends) or 1.0
     limits = [max(min([*ends, *(r["low"] for r in rows)]), min(ends) - size)]
@@ -115,7 +116,8 @@ def _row(analysis: Analysis, ladder: Ladder, step: LadderStep, start: float, by:
     names = ("start", "end", "low", "high", "quiet", "loud")
     numbers = {name: value * by for name, value in zip(names, places, strict=True)}
     return {
-        "environment": step.row.environment, "against": step.previous, "typical": cost_text(step.row, report.unit),
+        "environment": display_name(step.row.environment), "against": display_name(step.previous),
+        "typical": cost_text(step.row, report.unit),
         "verdict": comparison_verdict(step.row), "colour": colours(analysis)[step.row.environment],
         "strength": FEW.get(step.row.verdict, 0.45), **numbers,
     }  # fmt: skip
@@ -130,4 +132,4 @@ def ladder_caption(analysis: Analysis, ladder: Ladder) -> str:
         " strong where the step is different"
     ]
     parts += ["grey: noise floor, from the A/A arm"] if analysis.aa_arm else []
-    return "; ".join([*parts, *([f"not drawn: {', '.join(missing)}"] if missing else [])])
+    return "; ".join([*parts, *([f"not drawn: {join_names(missing)}"] if missing else [])])

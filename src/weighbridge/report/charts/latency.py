@@ -11,6 +11,7 @@ from weighbridge.report.charts.base import (
     nominal,
     quantitative,
 )
+from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import readable_unit
 from weighbridge.report.text.metric_names import metric_words
 
@@ -26,7 +27,7 @@ def percentile_curve(analysis: Analysis, report: LatencyReport) -> Chart | None:
     unit, factor = readable_unit(min(seconds for _, _, seconds in points if seconds > 0), "s")
     rows = [
         {
-            "environment": name,
+            "environment": display_name(name),
             "beyond": 100 / (100 - percent),
             "percent": round(percent, 4),
             "value": seconds * factor,

@@ -18,6 +18,7 @@ from weighbridge.report.charts.base import (
     colours,
     listed,
 )
+from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import readable_unit
 from weighbridge.report.text.trial_flags import flags_text
 
@@ -46,7 +47,7 @@ def _panels(analysis: Analysis, picture: Picture, panels: Sequence[TimelinePanel
         return None
     scheme = colours(analysis)
     names = list(dict.fromkeys(span.trial.environment for span in picture.spans))
-    scale = {"domain": names, "range": [scheme[name] for name in names]}
+    scale = {"domain": [display_name(name) for name in names], "range": [scheme[name] for name in names]}
     names_of, tables = _columns(panels), _Tables(picture.spans)
     views = [
         _view(picture, panel, columns, tables, scale, last=panel is panels[-1])
@@ -81,7 +82,7 @@ class _Tables:
         """Put the curves of one quantity, by span, in its column."""
         for number, (at, values) in curves.items():
             environment = self._spans[number].trial.environment
-            row = self._rows.setdefault((number, at), {"n": number, "e": environment, "t": at})
+            row = self._rows.setdefault((number, at), {"n": number, "e": display_name(environment), "t": at})
             row[column] = [float(f"{value * factor:.3g}") for value in values]
 
     def rows(self) -> list[dict[str, Any]]:
@@ -94,7 +95,7 @@ def _span_row(span: TrialSpan) -> dict[str, Any]:
     state = "no value" if not trial.ok else "generator" if generator_limited(trial) else ""
     return {
         "a": span.start, "b": span.end, "m": round((span.start + span.end) / 2, 2),
-        "e": trial.environment, "l": span.level, "i": trial.id, "s": state,
+        "e": display_name(trial.environment), "l": span.level, "i": trial.id, "s": state,
         "o": trial.outcome, "f": flags_text(trial.flags) or "none", "w": round(span.wall_s), "h": f"#t{trial.id}",
     }  # fmt: skip
 

@@ -17,6 +17,7 @@ from weighbridge.report.charts.base import (
     nominal,
     quantitative,
 )
+from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import quantity
 from weighbridge.report.text.metric_names import metric_name, value_unit
 from weighbridge.report.text.trial_flags import flags_text
@@ -34,7 +35,7 @@ def _rows(analysis: Analysis, report: MetricReport) -> tuple[str, list[tuple[Tri
     for trial in analysis.trials_of.get(report.label, ()):
         value = trial.values.get(report.metric)
         shown = {
-            "environment": trial.environment, "trial": trial.id,
+            "environment": display_name(trial.environment), "trial": trial.id,
             "shown": quantity(value, report.unit, (unit, factor)),
             "value": None if value is None else value * factor,
         }  # fmt: skip
@@ -57,7 +58,7 @@ def runs(analysis: Analysis, report: MetricReport) -> Chart:
         }
         for trial, shown in trial_rows
     ]  # fmt: skip
-    names = {str(row["environment"]) for row in rows}
+    names = {trial.environment for trial, _ in trial_rows}
     x = quantitative(
         "order", title="trial, in the order of the session", scale={"zero": False, "nice": False, "padding": 8},
         axis=_whole_ticks([row["order"] for row in rows]),
@@ -90,7 +91,8 @@ def distribution(analysis: Analysis, report: MetricReport) -> Chart:
     canvas = Canvas()
     title, trial_rows = _rows(analysis, report)
     good = [shown for _, shown in trial_rows if shown["value"] is not None]
-    order = [name for name in analysis.environments if name in {row["environment"] for row in good}]
+    drawn = {trial.environment for trial, shown in trial_rows if shown["value"] is not None}
+    order = [name for name in analysis.environments if name in drawn]
     table, axis = canvas.rows(good), environment_axis(order)
     shared = {
         "x": quantitative("value", title=title, scale={"zero": False}),

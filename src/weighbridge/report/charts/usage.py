@@ -8,6 +8,7 @@ from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.usage import UsagePanel
 from weighbridge.analysis.use_by_level import ByLevel, MedianUse, UseRow, unit_of
 from weighbridge.report.charts.base import SECONDS, Chart, colour_of, colours, quantitative, short
+from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import readable_unit
 
 TRIAL_PX, LEVEL_PX = 110, 130
@@ -18,7 +19,7 @@ def small_multiple(analysis: Analysis, panel: UsagePanel) -> Chart:
     unit, factor = ("CPUs", 1.0) if panel.unit == "CPUs" else readable_unit(panel.most, panel.unit)
     scheme = colours(analysis)
     rows = [
-        {"e": name, "t": point.at_s, "m": short(point.middle * factor), "l": short(point.low * factor),
+        {"e": display_name(name), "t": point.at_s, "m": short(point.middle * factor), "l": short(point.low * factor),
          "h": short(point.high * factor)}
         for name, curve in panel.curves.items()
         for point in curve
@@ -35,7 +36,7 @@ def small_multiple(analysis: Analysis, panel: UsagePanel) -> Chart:
         "data": {"values": rows},
         "encoding": {
             "x": quantitative("t", title=None, axis=seconds, scale={"nice": False}),
-            "color": colour_of("e", {name: scheme[name] for name in panel.curves}),
+            "color": colour_of("e", {display_name(name): scheme[name] for name in panel.curves}),
         },
         "layer": [
             {"mark": {"type": "area", "opacity": 0.15}, "encoding": {"y": band, "y2": {"field": "h"}}},
@@ -74,7 +75,7 @@ def use_against_level(analysis: Analysis, use: ByLevel, key: Key) -> Chart:
         "encoding": {
             "x": {"field": "x", "type": "ordinal", "sort": order, "title": None, "axis": axis,
                   "scale": {"type": "point", "padding": 0.3}},
-            "color": colour_of("e", {name: scheme[name] for name in names}),
+            "color": colour_of("e", {display_name(name): scheme[name] for name in names}),
         },
         "layer": [
             {"mark": {"type": "area", "opacity": 0.15}, "encoding": {
@@ -91,7 +92,7 @@ def use_against_level(analysis: Analysis, use: ByLevel, key: Key) -> Chart:
 def _line(name: str, rows: Sequence[tuple[UseRow, MedianUse]], factor: float) -> dict[str, Any]:
     """One environment's levels, medians and limits."""
     return {
-        "e": name,
+        "e": display_name(name),
         "x": [row.level.text for row, _ in rows],
         "m": [short(value.middle * factor) for _, value in rows],
         "l": [short(value.low * factor) for _, value in rows],

@@ -17,12 +17,13 @@ from weighbridge.report.text.curves import (
     curve_title,
     level_number,
     level_words,
-    load_words,
     next_broke,
     peak_doubt,
     peak_words,
 )
+from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import cost_of, quantity, shared_unit
+from weighbridge.report.text.metric_names import load_words
 from weighbridge.report.text.verdicts import broke_count, comparison_verdict, cost_text
 from weighbridge.statistics import Cost
 
@@ -109,7 +110,7 @@ def _article(analysis: Analysis, page: PageCharts, sweep: LoadSweep, metric: Met
         better=metric.better,
         chart=page.place(charts.load_curve(analysis, sweep, metric)),
         caption=charts.curve_caption(analysis, sweep, metric),
-        environments=[analysis.baseline, *arms],
+        environments=[display_name(name) for name in (analysis.baseline, *arms)],
         rows=[_level(analysis, sweep, metric, level, arms) for level in sweep.levels],
         curve_costs=[*_peaks(analysis, sweep, metric, arms), *_curve_costs(sweep, metric, arms)],
     )
@@ -120,7 +121,7 @@ def _empty(analysis: Analysis, sweep: LoadSweep) -> CurveArticle:
     nothing = MetricCurve("", "", "higher", (), ())
     arms = [name for name in analysis.environments if name in sweep.broke and name != analysis.baseline]
     rows = [_level(analysis, sweep, nothing, level, arms) for level in sweep.levels]
-    return CurveArticle("", "", NO_CHART, "", [analysis.baseline, *arms], rows, ())
+    return CurveArticle("", "", NO_CHART, "", [display_name(name) for name in (analysis.baseline, *arms)], rows, ())
 
 
 # -- a row for each level --------------------------------------------------------------------------

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from weighbridge.analysis.latency import PERCENTS, Latency, LatencyReport
 from weighbridge.analysis.metered import PLACES
 from weighbridge.analysis.overload import reason
-from weighbridge.analysis.program_use import GUEST_CPU, GUEST_STEAL, SITE_CPU, UNITS, ProgramUse
+from weighbridge.analysis.program_use import UNITS, ProgramUse
 from weighbridge.analysis.results import Analysis, Comparison, LadderStep, MetricReport
 from weighbridge.analysis.usage import UsagePanels
 from weighbridge.model.flag import FlagKind
@@ -14,8 +14,15 @@ from weighbridge.report import charts
 from weighbridge.report.anchors import levels_id, metric_id, trials_id, workload_id
 from weighbridge.report.page import HALF_PX, ChartPlace, PageCharts
 from weighbridge.report.text.conditions import durability_of
+from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import SPACE, Shown, percent_text, plain, quantities, quantity, shared_unit
-from weighbridge.report.text.metric_names import difference_unit_of, metric_label, metric_name, value_unit
+from weighbridge.report.text.metric_names import (
+    PROGRAM_COLUMNS,
+    difference_unit_of,
+    metric_label,
+    metric_name,
+    value_unit,
+)
 from weighbridge.report.text.summary import baseline_sentence, remark_lines, swept
 from weighbridge.report.text.verdicts import broke_count, comparison_verdict, cost_text
 from weighbridge.statistics import cost_percent
@@ -115,7 +122,7 @@ class _ShownRemarks:
 def _table(analysis: Analysis, report: MetricReport, shown_remarks: _ShownRemarks) -> MetricTable:
     if any(row.few for row in report.comparisons):
         values = analysis.block_values(report, analysis.baseline)
-        baseline = f"{analysis.baseline} {quantities(values, report.unit, shown_in=value_unit(report))}"
+        baseline = f"{display_name(analysis.baseline)} {quantities(values, report.unit, shown_in=value_unit(report))}"
     else:
         baseline = baseline_sentence(report, analysis.baseline)
     return MetricTable(
@@ -210,21 +217,6 @@ def _usage(analysis: Analysis, page: PageCharts, used: UsagePanels | None) -> Us
     return UsageCharts(places, ", ".join(used.idle) if used else "")
 
 
-PROGRAM_HEADS = {
-    "program_cpu_user_s": "CPU, user",
-    "program_cpu_system_s": "CPU, system",
-    SITE_CPU: "CPU of its site",
-    GUEST_CPU: "CPU as its guest sees it",
-    GUEST_STEAL: "steal as its guest sees it",
-    "program_peak_bytes": "peak memory",
-    "program_switches": "context switches",
-    "program_preemptions": "preemptions",
-    "program_minor_faults": "minor faults",
-    "program_major_faults": "major faults",
-    "program_outside_s": "wall time from outside",
-}
-
-
 @dataclass(frozen=True, slots=True)
 class ProgramTable:
     """Each program's resource use beside its site's: heads of columns, and rows by role."""
@@ -235,13 +227,13 @@ class ProgramTable:
 
 def program_table(used: Sequence[ProgramUse]) -> ProgramTable:
     """Return the table of what the programs of a workload used; without rows where there is no program."""
-    names = [name for name in PROGRAM_HEADS if any(name in each.medians for each in used)]
+    names = [name for name in PROGRAM_COLUMNS if any(name in each.medians for each in used)]
     units = {name: shared_unit([each.medians.get(name) for each in used], UNITS.get(name, "s")) for name in names}
     roles: dict[str, list[list[str]]] = {}
     for each in used:
         cells = [quantity(each.medians.get(name), UNITS.get(name, "s"), units[name]) for name in names]
-        roles.setdefault(PLACES[each.role], []).append([each.environment, *cells])
-    return ProgramTable([PROGRAM_HEADS[name] for name in names], roles)
+        roles.setdefault(PLACES[each.role], []).append([display_name(each.environment), *cells])
+    return ProgramTable([PROGRAM_COLUMNS[name] for name in names], roles)
 
 
 # -- each workload and level -----------------------------------------------------------------------
@@ -346,7 +338,7 @@ def level_tables(analysis: Analysis) -> list[LevelTable]:
             )
             for report in reports
         ]
-        names = [row.environment for row in reports[0].comparisons]
+        names = [display_name(row.environment) for row in reports[0].comparisons]
         tables.append(LevelTable(levels_id(workload), workload, metric_name(reports[0]), names, rows))
     return tables
 

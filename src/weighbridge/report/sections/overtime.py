@@ -11,6 +11,7 @@ from weighbridge.report.anchors import trials_id
 from weighbridge.report.charts.overtime import KIND_COLOURS, of_prometheus, over_time
 from weighbridge.report.charts.usage import use_against_level
 from weighbridge.report.page import ChartPlace, PageCharts
+from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import quantity
 from weighbridge.report.text.overtime import interval_words, picture_caption
 from weighbridge.store.run import RunStore
@@ -111,7 +112,7 @@ def _table(analysis: Analysis, use: ByLevel) -> UseTable:
     levels: dict[str, list[UseCells]] = {}
     for row in use.rows:
         cells = UseCells(
-            environment=row.environment,
+            environment=display_name(row.environment),
             link=trials_id(analysis, row.level.label, row.environment),
             cells=[_median(row.use, key) for key in columns],
             limits=_limits(row),

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from weighbridge.analysis.paths import PathTable, path_tables
 from weighbridge.analysis.results import Analysis
 from weighbridge.report.anchors import levels_id, load_id, metric_id
+from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.matrix import MatrixCosts, MatrixRow, cost_with_interval, large, matrix, native, small
 from weighbridge.report.text.paths import HEADS, figure_cells, figure_heads, first_of_each_client, path_cells, title
 from weighbridge.report.text.verdicts import effect
@@ -61,7 +62,7 @@ def matrix_section(analysis: Analysis) -> MatrixSection:
         )
         for row in (cost_matrix.rows if cost_matrix.environments else ())
     ]
-    return MatrixSection(cost_matrix.environments, rows, many)
+    return MatrixSection([display_name(name) for name in cost_matrix.environments], rows, many)
 
 
 def _cell(row: MatrixRow, cell: MatrixCosts | None) -> MatrixCell:
@@ -126,7 +127,7 @@ def _path_section(group: Sequence[PathTable]) -> PathSection:
         Cells(
             label=each.label,
             heads=["environment", *figure_heads(each)],
-            rows=[[row.environment, *figure_cells(row)] for row in each.rows],
+            rows=[[display_name(row.environment), *figure_cells(row)] for row in each.rows],
         )
         for each in group[1:]
         if each.metrics

@@ -22,6 +22,7 @@ from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.text import printable
 from weighbridge.report.anchors import trials_id
 from weighbridge.report.page import PLAIN_CHARACTERS, fragment, packed
+from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import quantity
 from weighbridge.store.run import RunStore
 
@@ -168,7 +169,7 @@ def trial_groups(analysis: Analysis, processes: Mapping[int, Sequence[TrialProce
         TrialGroup(
             id=trials_id(analysis, *place),
             label=place[0],
-            environment=place[1],
+            environment=display_name(place[1]),
             count=len(places[place]),
             trials=" ".join(str(trial.id) for trial in places[place]),
             packed=large,

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.model.study import CLIENT
+from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.metric_names import metric_phrase
 from weighbridge.report.text.paths import place_words
 from weighbridge.report.text.summary import nothing_sentence, over_levels
@@ -49,12 +50,13 @@ def answer(analysis: Analysis) -> str:
     if not analysis.metrics:
         return nothing_sentence(analysis)
     if analysis.native_only:
-        return f"Only {analysis.baseline} was measured: there is nothing to compare."
+        return f"Only {display_name(analysis.baseline)} was measured: there is nothing to compare."
     if analysis.few:
         return "Too few blocks to say what costs how much: these are the measured values."
     comparisons, steps = _headline_comparisons(analysis), bool(analysis.ladder)
     if not comparisons:
-        return f"No cost could be shown: no block has a value of {analysis.baseline} and one of another environment."
+        baseline = display_name(analysis.baseline)
+        return f"No cost could be shown: no block has a value of {baseline} and one of another environment."
     parts, rest = [], list(comparisons)
     for place in sorted({item.place for item in comparisons}, key=["", *(item.place for item in comparisons)].index):
         place_comparisons = [item for item in comparisons if item.place == place]
@@ -67,7 +69,8 @@ def answer(analysis: Analysis) -> str:
                 [item for item in _baseline_comparisons(analysis) if item.place == place], steps=False
             )
         ):
-            text = f"{_costs(baseline_groups)} against {analysis.baseline}, at which step could not be shown"
+            costs = f"{_costs(baseline_groups)} against {display_name(analysis.baseline)}"
+            text = f"{costs}, at which step could not be shown"
             parts.append(f"{place_words(analysis.paths.place(place))}: {text}" if place else text)
         elif place:
             parts.append(f"{place_words(analysis.paths.place(place))}: {_no_cost(place_comparisons)}")
@@ -126,8 +129,8 @@ def _costs(named: Sequence[Sequence[HeadlineComparison]]) -> str:
     """``docker-bridge costs 42 % of tcp throughput and 20 % of redis-set requests/s``."""
     first = named[0][0]
     if first.effect is not None and not first.effect.worse:
-        return f"{first.row.environment} {_gain(first, first.effect)}"
-    return f"{first.row.environment} costs {_listed([_amount(group) for group in named])}"
+        return f"{display_name(first.row.environment)} {_gain(first, first.effect)}"
+    return f"{display_name(first.row.environment)} costs {_listed([_amount(group) for group in named])}"
 
 
 def _step_costs(named: Sequence[Sequence[HeadlineComparison]]) -> str:
@@ -135,10 +138,10 @@ def _step_costs(named: Sequence[Sequence[HeadlineComparison]]) -> str:
     parts: list[str] = []
     for each, one in ((group[0], group[0].effect) for group in named):
         if one is not None and not one.worse:
-            parts.append(f"{each.row.environment} {_gain(each, one)}")
+            parts.append(f"{display_name(each.row.environment)} {_gain(each, one)}")
         elif one is not None:
             what = one.short if parts else f"costs {_amount([each])}"
-            parts.append(f"{each.row.environment} {what} against {each.against}")
+            parts.append(f"{display_name(each.row.environment)} {what} against {display_name(each.against)}")
     return _listed(parts)
 
 
@@ -161,7 +164,7 @@ def _what(comparison: HeadlineComparison) -> str:
 
 
 def _gain(comparison: HeadlineComparison, one: Effect) -> str:
-    return f"is {one.short} {one.word} than {comparison.against} in {_what(comparison)}"
+    return f"is {one.short} {one.word} than {display_name(comparison.against)} in {_what(comparison)}"
 
 
 def _no_cost(comparisons: Iterable[HeadlineComparison]) -> str:

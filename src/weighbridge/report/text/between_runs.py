@@ -16,6 +16,7 @@ from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.history import Skipped
 from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.report.text.conditions import date_words
+from weighbridge.report.text.environments import display_name, join_names
 from weighbridge.report.text.formatting import (
     TOO_FEW,
     Shown,
@@ -76,7 +77,7 @@ def change_sentence(metric: MetricChanges, row: ChangeRow, first: str, second: s
 
     ``bridge: tcp throughput against native is 9.1 % [7.0, 11.2] slower in B than in A - different``
     """
-    what = f"{row.environment}: {metric_phrase(metric.before)} against {baseline}"
+    what = f"{display_name(row.environment)}: {metric_phrase(metric.before)} against {display_name(baseline)}"
     if row.change is None or row.few:
         return f"{what}: {change_verdict(row)}"
     if row.verdict == "hidden":
@@ -150,10 +151,10 @@ def pair_answer(pair: RunPair, first: str, second: str) -> str:
         return f"No cost of the headline metrics is shown to have changed from {first} to {second}: {rest}."
     largest = max(different, key=lambda each: abs(_size(each[1])))
     amount, word = change_effect(*largest)
-    named = f"{largest[1].environment} {metric_phrase(largest[0].before)} is {amount} {word}"
+    largest_words = f"{display_name(largest[1].environment)} {metric_phrase(largest[0].before)} is {amount} {word}"
     count = f"{len(different)} of {len(decided)} costs changed from {first} to {second}"
     end = f"; {rest}" if rest else ""
-    return f"{count}{': ' if len(different) == 1 else ', the largest: '}{named}{end}."
+    return f"{count}{': ' if len(different) == 1 else ', the largest: '}{largest_words}{end}."
 
 
 def own_values_words(metric: MetricChanges, own: OwnValues) -> tuple[str, str, str]:
@@ -258,7 +259,7 @@ def fact_words(change: FactChange) -> str:
     if change.kind is FactKind.MITIGATIONS:
         return f"{name}: {_parts_apart(change.before, change.after)}"
     where = f" on host {change.place}" if change.place else ""
-    where += f" in {', '.join(change.environments)}" if change.environments else ""
+    where += f" in {join_names(change.environments)}" if change.environments else ""
     return f"{name.removeprefix('version of ')}{where}: {_arrow(change.before, change.after)}"
 
 
@@ -340,7 +341,7 @@ def _value(value: object) -> str:
 
 def cost_words(report: MetricReport, row: Comparison) -> str:
     """Return one cost: ``bridge tcp throughput 27.4 % [25.9, 28.8]``."""
-    return f"{row.environment} {metric_phrase(report)} {cost_text(row, report.unit)}"
+    return f"{display_name(row.environment)} {metric_phrase(report)} {cost_text(row, report.unit)}"
 
 
 def why_skipped(skipped: Skipped) -> str:

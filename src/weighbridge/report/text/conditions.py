@@ -10,6 +10,7 @@ from weighbridge.analysis.sessions import RunSession, SessionDifference
 from weighbridge.model.decisions import length_text
 from weighbridge.model.power_cut import PowerCut, Promise, Verdict
 from weighbridge.model.study import nearest_base
+from weighbridge.report.text.environments import display_name, join_names
 
 NOT_THIS_PATH = "the calibration of this machine is for one host without cables, not for this path"
 NOT_POLLED = "the calibration of this machine is for idle CPUs that halt, not for this run's"
@@ -92,17 +93,23 @@ def power_cut_verdict(cut: PowerCut) -> str:
 def power_cut_lines(analysis: Analysis) -> list[str]:
     """Return a line for each check by power cut of the run."""
     return [
-        f"records acknowledged in {cut.environment} ({cut.storage}, {how_kept(cut)}), after a power cut: "
-        f"{power_cut_verdict(cut)}"
+        f"records acknowledged in {display_name(cut.environment)} ({cut.storage}, {how_kept(cut)}), "
+        f"after a power cut: {power_cut_verdict(cut)}"
         for cut in analysis.power_cuts
     ]
+
+
+def overclaimed_lines(analysis: Analysis) -> list[str]:
+    """Return those of `power_cut_lines` that show less than what is claimed."""
+    claims = zip(analysis.power_cuts, power_cut_lines(analysis), strict=True)
+    return [line for cut, line in claims if cut.verdict is Verdict.OVERCLAIMED]
 
 
 def durability_words(durabilities: Durabilities) -> str:
     """Return what a power cut leaves of a workload's data, of each environment where they differ."""
     clauses = []
     for kind, names in durabilities.items():
-        where = f" in {', '.join(names)}" if len(durabilities) > 1 else ""
+        where = f" in {join_names(names)}" if len(durabilities) > 1 else ""
         clauses.append(f"{MEANING.get(kind, f'durability {kind}')}{where}")
     return "; ".join(clauses)
 
@@ -153,7 +160,7 @@ def date_words(at: float) -> str:
 
 
 def _difference(each: SessionDifference) -> str:
-    where = f" in {', '.join(each.environments)}" if each.environments else ""
+    where = f" in {join_names(each.environments)}" if each.environments else ""
     values = [value or "not known" for value in each.values]
     then = f": {', then '.join(values)}" if max(map(len, values)) <= READABLE else ""
     return f"{each.fact}{where} is not the same in all sessions{then}"
@@ -178,7 +185,7 @@ def _blocks(blocks: Sequence[int]) -> str:
 def left_out_lines(analysis: Analysis) -> list[str]:
     """Return a line for each environment that could not be opened: why, what helps, what becomes of its step."""
     return [
-        f"{each.environment} ({each.kind}) was left out, as it could not be opened: {each.reason}"
+        f"{display_name(each.environment)} ({each.kind}) was left out, as it could not be opened: {each.reason}"
         f"{_of_ladder(analysis, each.environment)}"
         for each in analysis.left_out
     ]
@@ -191,5 +198,10 @@ def _of_ladder(analysis: Analysis, name: str) -> str:
         return ""
     above = [rung.name for rung in rungs if rung.base == name and rung.name in analysis.environments]
     linked = [(each, nearest_base(rungs, each, analysis.environments)) for each in above]
-    steps = [f"{each} is compared with {base}" if base else f"{each} adds to nothing" for each, base in linked]
+    steps = [
+        f"{display_name(each)} is compared with {display_name(base)}"
+        if base
+        else f"{display_name(each)} adds to nothing"
+        for each, base in linked
+    ]
     return f" (its step of the ladder falls away{''.join(f'; {each}' for each in steps)})"

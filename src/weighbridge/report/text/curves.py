@@ -15,20 +15,12 @@ from weighbridge.analysis.curves import (
 from weighbridge.analysis.overload import Breakage, without_figures
 from weighbridge.analysis.results import Analysis
 from weighbridge.model.level import Level
+from weighbridge.report.text.environments import display_name, join_names
 from weighbridge.report.text.formatting import SPACE, cost_of, quantity
-from weighbridge.report.text.metric_names import metric_label
+from weighbridge.report.text.metric_names import load_unit, metric_label
 
 LONGEST = 160
 """Letters of a reason in a sentence: each trial has the whole."""
-
-UNITS = {"rate": "requests/s"}
-"""Units of loads whose option's name is none: "400 connections", but "400 requests/s"."""
-
-
-def load_words(load: str) -> str:
-    """A load as the title of an axis: ``connections``; ``rate, requests/s``."""
-    words = load.replace("_", " ")
-    return f"{words}, {UNITS[load]}" if load in UNITS else words
 
 
 def level_number(level: SweptLevel) -> str:
@@ -41,8 +33,7 @@ def level_words(load: str, level: SweptLevel) -> str:
     number = level_number(level)
     if not _bare(level.text):
         return f"{load} {number}"
-    words = load.replace("_", " ")
-    return f"{number}{SPACE}{UNITS.get(load, words.removesuffix('s') if level.load == 1 else words)}"
+    return f"{number}{SPACE}{load_unit(load, one=level.load == 1)}"
 
 
 def _bare(text: str) -> bool:
@@ -87,7 +78,7 @@ def broke_sentences(analysis: Analysis) -> list[str]:
         if (workload, level) not in swept_levels:
             text = f"broke in {labels.get((workload, level), workload)}: {_why(each)} ({_count(each)})"
             names_by_text.setdefault(text, []).append(name)
-    return [f"{', '.join(names)} {text}" for text, names in names_by_text.items()]
+    return [f"{join_names(names)} {text}" for text, names in names_by_text.items()]
 
 
 def peak_words(load: str, peak: CurvePeak, unit: str) -> str:
@@ -154,13 +145,15 @@ def curve_sentences(sweep: LoadSweep, baseline: str) -> list[str]:
             doubt = peak_doubt(sweep.load, peak, next_broke(sweep, name, peak))
             parts.append(f"peak {peak_words(sweep.load, peak, metric.unit)}{f' ({doubt})' if doubt else ''}")
         if name in curve_costs and curve_costs[name].peak_cost is not None:
-            parts.append(f"the peak costs {peak_cost_words(curve_costs[name])} against the peak of {baseline}")
+            parts.append(
+                f"the peak costs {peak_cost_words(curve_costs[name])} against the peak of {display_name(baseline)}"
+            )
         if name in sweep.errors:
             parts.append(errors_words(sweep.load, sweep.errors[name]))
         if name in sweep.broke:
             parts.append(broke_words(sweep.load, sweep.broke[name]))
         if parts:
-            sentences.append(f"{name}: {'; '.join(parts)}")
+            sentences.append(f"{display_name(name)}: {'; '.join(parts)}")
     return sentences
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from weighbridge.analysis.remarks import NotAfterHolm, WithinNoise
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
+from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import SPACE, TOO_FEW, percent_short, percent_text, quantities, quantity
 from weighbridge.report.text.metric_names import metric_title, value_unit
 from weighbridge.report.text.summary import swept
@@ -192,7 +193,7 @@ def native(analysis: Analysis, row: MatrixRow) -> str:
     values = [report.baseline_value for report in row.reports if report.baseline_value is not None]
     unit = row.reports[0].unit
     if not values:
-        return f"{analysis.baseline} {ABSENT}"
+        return f"{display_name(analysis.baseline)} {ABSENT}"
     ends = [min(values), max(values)] if len(values) > 1 else values
-    text = f"{analysis.baseline} {quantities(ends, unit, ' to ', value_unit(*row.reports))}"
+    text = f"{display_name(analysis.baseline)} {quantities(ends, unit, ' to ', value_unit(*row.reports))}"
     return resolved_text(text, analysis.baseline, *(each for report in row.reports for each in report.comparisons))

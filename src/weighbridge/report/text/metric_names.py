@@ -1,19 +1,52 @@
-"""Metrics as people read them: their names, and in which unit the values of a column are."""
+"""Metrics as people read them: the only place where their names, and those of loads, are words; units of columns."""
 
 import math
 import re
 from collections.abc import Iterable
 
+from weighbridge.analysis.program_use import GUEST_CPU, GUEST_STEAL, SITE_CPU
 from weighbridge.analysis.results import Comparison, MetricReport
-from weighbridge.model.measurement import is_resource_use
+from weighbridge.model.measurement import (
+    ALL_CPU,
+    MEMORY_USAGE,
+    RETRANSMITS,
+    SOFTIRQ_SHARE,
+    SWITCHES,
+    is_resource_use,
+)
 from weighbridge.report.text.formatting import Shown, shared_unit
 
-ABOUT = {"one_way_latency": "derived: half of 1/rate", "memory_usage": "committed, used or not"}
+ABOUT = {"one_way_latency": "derived: half of 1/rate", MEMORY_USAGE: "committed, used or not"}
 """What a metric is computed from where its name would be taken for more, or for another thing."""
 
-ALL, ALL_WORDS = "cpu_all_per_", "cpu of all of the machine beyond idle per "
-"""How the names of metrics begin that tell the CPU time of all who worked, and how they are read."""
+ALL_WORDS = "cpu of all of the machine beyond idle per "
+"""How the name of the CPU time of all who worked begins."""
 
+COLUMNS = {
+    RETRANSMITS: "retransmits",
+    SOFTIRQ_SHARE: "softirq share",
+    ALL_CPU: "CPU of the machine",
+    SWITCHES: "context switches",
+}
+"""Metrics of resource use, by how they begin, as the heads of narrow columns, whose units say per what they are."""
+
+PROGRAM_COLUMNS = {
+    "program_cpu_user_s": "CPU, user",
+    "program_cpu_system_s": "CPU, system",
+    SITE_CPU: "CPU of its site",
+    GUEST_CPU: "CPU as its guest sees it",
+    GUEST_STEAL: "steal as its guest sees it",
+    "program_peak_bytes": "peak memory",
+    "program_switches": "context switches",
+    "program_preemptions": "preemptions",
+    "program_minor_faults": "minor faults",
+    "program_major_faults": "major faults",
+    "program_outside_s": "wall time from outside",
+}
+"""What is kept of each program, and of its site, as heads of columns, in their order."""
+
+LOAD_UNITS = {"rate": "requests/s"}
+"""Units of loads whose option's name is none: "400 connections", but "400 requests/s"."""
 
 SPELLED = {"cpu": "CPU", "gbit": "Gbit"}
 """Words that are not written in small letters."""
@@ -21,8 +54,27 @@ SPELLED = {"cpu": "CPU", "gbit": "Gbit"}
 
 def metric_words(metric: str) -> str:
     """Return a metric's name in words: ``p99 latency``, ``one way latency (derived: half of 1/rate)``."""
-    words = " ".join(SPELLED.get(word, word) for word in metric.replace(ALL, ALL_WORDS).replace("_", " ").split(" "))
-    return f"{words} ({ABOUT[metric]})" if metric in ABOUT else words
+    words = metric.replace(ALL_CPU, ALL_WORDS).replace("_", " ").split(" ")
+    name = " ".join(SPELLED.get(word, word) for word in words)
+    return f"{name} ({ABOUT[metric]})" if metric in ABOUT else name
+
+
+def column_head(metric: str, unit: str) -> str:
+    """Return a metric of `COLUMNS` as the head of a column, with its unit: ``CPU of the machine, s/Gbit``."""
+    words = next(words for start, words in COLUMNS.items() if metric.startswith(start))
+    return f"{words}, {unit.replace('1/', 'per ')}"
+
+
+def load_words(load: str) -> str:
+    """A load as the title of an axis: ``connections``; ``rate, requests/s``."""
+    words = load.replace("_", " ")
+    return f"{words}, {LOAD_UNITS[load]}" if load in LOAD_UNITS else words
+
+
+def load_unit(load: str, *, one: bool = False) -> str:
+    """What stands behind a number of a load: ``connections``, of `one` ``connection``; ``requests/s``."""
+    words = load.replace("_", " ")
+    return LOAD_UNITS.get(load, words.removesuffix("s") if one else words)
 
 
 def metric_label(workload: str, metric: str, unit: str) -> str:

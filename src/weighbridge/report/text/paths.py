@@ -4,7 +4,9 @@ from collections.abc import Sequence
 
 from weighbridge.analysis.paths import ClientPlace, Mechanism, PathDifference, PathFigures, PathTable, ProxiedFigures
 from weighbridge.model.facts import NetworkPath
+from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import plain
+from weighbridge.report.text.metric_names import column_head
 
 TITLE = "What changes on the path"
 INTRODUCTION = (
@@ -21,12 +23,6 @@ _TRANSLATIONS = {
     "destination": "DNAT",
     "source and destination": "SNAT, DNAT",
     "proxy": "by a proxy",
-}
-_FIGURES = {
-    "tcp_retransmits_per_": "retransmits",
-    "softirq_share": "softirq share",
-    "cpu_all_per_": "CPU of the machine",
-    "context_switches_per_": "context switches",
 }
 
 
@@ -47,7 +43,9 @@ def place_words(place: ClientPlace) -> str:
 
 def difference_words(difference: PathDifference) -> str:
     """Return in what two paths differ: ``MTU 1450, MSS 1398, but loopback, MSS 65483 in native``."""
-    return f"{_path_words(difference.here)}, but {_path_words(difference.there)} in {difference.baseline}"
+    return (
+        f"{_path_words(difference.here)}, but {_path_words(difference.there)} in {display_name(difference.baseline)}"
+    )
 
 
 def _path_words(path: PathFigures) -> str:
@@ -72,11 +70,7 @@ def interfaces(path: NetworkPath) -> str:
 
 def figure_heads(table: PathTable) -> list[str]:
     """Return the heads of the figures' columns, with their units: ``CPU of the machine, s/Gbit``."""
-    heads = []
-    for name, unit in table.metrics:
-        words = next(words for start, words in _FIGURES.items() if name.startswith(start))
-        heads.append(f"{words}, {unit.replace('1/', 'per ')}")
-    return heads
+    return [column_head(metric, unit) for metric, unit in table.metrics]
 
 
 def path_cells(row: Mechanism) -> list[str]:
@@ -86,7 +80,14 @@ def path_cells(row: Mechanism) -> list[str]:
     if path.translation == "proxy" and path.mss is not None:
         sizes = f"{'–' if path.mtu is None else path.mtu} / MSS to the proxy {path.mss}"
     routers = "–" if path.routers is None else str(path.routers)
-    return [row.environment, interfaces(path), sizes, _TRANSLATIONS[path.translation], routers, _rules(path)]
+    return [
+        display_name(row.environment),
+        interfaces(path),
+        sizes,
+        _TRANSLATIONS[path.translation],
+        routers,
+        _rules(path),
+    ]
 
 
 def figure_cells(row: Mechanism) -> list[str]:

@@ -9,6 +9,7 @@ from weighbridge.analysis import remarks
 from weighbridge.analysis.results import Remark
 from weighbridge.model.facts import HostDifference
 from weighbridge.model.flag import FlagCode
+from weighbridge.report.text.environments import display_name, join_names
 from weighbridge.report.text.formatting import difference_interval, noise_text, percent_interval, plain, share
 from weighbridge.report.text.paths import difference_words, place_words
 from weighbridge.report.text.trial_flags import flag_kind_text
@@ -44,7 +45,7 @@ def words(kind: type[Kind], meaning: str = "") -> Callable[[Sentence[Kind]], Sen
 
 @words(remarks.AAArm, "the row is the baseline measured a second time")
 def _(remark: remarks.AAArm) -> str:
-    return f"this is {remark.baseline} itself, measured a second time"
+    return f"this is {display_name(remark.baseline)} itself, measured a second time"
 
 
 @words(remarks.NoBlocks, "no block has a value of both sides, so there is no cost")
@@ -134,24 +135,24 @@ def _(remark: remarks.Stalls) -> str:
     "more than one of ten trials failed: the cost is that of the runs that succeeded, never equivalent",
 )
 def _(remark: remarks.Selected) -> str:
-    return f"{remark.environment}: the cost is that of the runs that succeeded"
+    return f"{display_name(remark.environment)}: the cost is that of the runs that succeeded"
 
 
 @words(remarks.Outliers, "values further than 5 * 1.4826 MAD from the median (kept); from eight values on")
 def _(remark: remarks.Outliers) -> str:
     are = "is an outlier" if remark.outliers == 1 else "are outliers"
-    return f"{remark.environment}: {remark.outliers} of {remark.runs} runs {are} (kept)"
+    return f"{display_name(remark.environment)}: {remark.outliers} of {remark.runs} runs {are} (kept)"
 
 
 @words(remarks.Drift, "values rise or fall in the order in which they ran (Kendall's tau, p < 0.01)")
 def _(remark: remarks.Drift) -> str:
     way = "up" if remark.tau > 0 else "down"
-    return f"{remark.environment} drifts {way} during the session (tau {remark.tau:+.2f})"
+    return f"{display_name(remark.environment)} drifts {way} during the session (tau {remark.tau:+.2f})"
 
 
 @words(remarks.Autocorrelation, "successive values resemble one another (rank von Neumann ratio, p < 0.01)")
 def _(remark: remarks.Autocorrelation) -> str:
-    return f"{remark.environment}: successive runs resemble one another"
+    return f"{display_name(remark.environment)}: successive runs resemble one another"
 
 
 @words(
@@ -159,7 +160,7 @@ def _(remark: remarks.Autocorrelation) -> str:
     "the load was more than the server bears: a result, never equivalent; the cost is that of other blocks",
 )
 def _(remark: remarks.BrokeUnderLoad) -> str:
-    broke, begin = remark.broke, f"{remark.environment}:"
+    broke, begin = remark.broke, f"{display_name(remark.environment)}:"
     if broke.always:
         return f"{begin} broke in every trial ({broke.trials}): {broke.reason}"
     text = f"measured in {broke.measured} of {broke.measured + broke.lost} blocks; broke in {broke.lost}"
@@ -170,7 +171,7 @@ def _(remark: remarks.BrokeUnderLoad) -> str:
 def _(remark: remarks.FailedTrials) -> str:
     how = ", ".join(f"{count} {outcome}" for outcome, count in remark.outcomes)
     failed = sum(count for _, count in remark.outcomes)
-    return f"{remark.environment}: {failed} of {remark.trials} trials failed ({how})"
+    return f"{display_name(remark.environment)}: {failed} of {remark.trials} trials failed ({how})"
 
 
 @words(remarks.ProgramErrors, "trials whose program reported errors beside its result")
@@ -181,7 +182,7 @@ def _(remark: remarks.ProgramErrors) -> str:
 @words(remarks.FlaggedTrials, "trials that were flagged when they ran (steal, throttling, pressure, saturation)")
 def _flagged(remark: remarks.FlaggedTrials) -> str:
     text = flag_kind_text(remark.flag, remark.figures)
-    return f"{remark.environment}: {text} in {remark.count} of {remark.trials} trials"
+    return f"{display_name(remark.environment)}: {text} in {remark.count} of {remark.trials} trials"
 
 
 # -- about what was measured under which conditions ------------------------------------------------
@@ -207,8 +208,9 @@ def _(remark: remarks.FewReadings) -> str:
 )
 def _(remark: remarks.Unresolved) -> str:
     return (
-        f"{remark.environment}: memory per site is zero or less in {remark.count} of {remark.trials} trials: it is "
-        "the growth of the whole machine's used memory, and values around zero are below what that can resolve"
+        f"{display_name(remark.environment)}: memory per site is zero or less in {remark.count} of {remark.trials} "
+        "trials: it is the growth of the whole machine's used memory, and values around zero are below what that can "
+        "resolve"
     )
 
 
@@ -220,10 +222,10 @@ def _(remark: remarks.OtherPacketSize) -> str:
 @words(remarks.PacketSizes)
 def _(remark: remarks.PacketSizes) -> str:
     sizes = (
-        f"packets of {each.size}, but {each.baseline_size} in {remark.baseline} ({', '.join(labels)})"
+        f"packets of {each.size}, but {each.baseline_size} in {display_name(remark.baseline)} ({', '.join(labels)})"
         for each, labels in remark.sizes
     )
-    return f"{remark.environment}: {'; '.join(sizes)}"
+    return f"{display_name(remark.environment)}: {'; '.join(sizes)}"
 
 
 @words(
@@ -233,7 +235,7 @@ def _(remark: remarks.PacketSizes) -> str:
 def _(remark: remarks.Capped) -> str:
     where = f"{LIMITS[FlagCode(remark.limit)]} in {remark.trials} of {remark.of} trials"
     then = "larger" if remark.of_baseline else "smaller"
-    return f"{remark.environment} was limited by {where}: without that the cost would be {then}"
+    return f"{display_name(remark.environment)} was limited by {where}: without that the cost would be {then}"
 
 
 @words(
@@ -241,7 +243,7 @@ def _(remark: remarks.Capped) -> str:
 )
 def _(remark: remarks.Fragments) -> str:
     sizes = f"{remark.size} B, of which its path carries {remark.in_one_piece} B at once"
-    return f"each datagram of {remark.environment} goes in pieces: {sizes}"
+    return f"each datagram of {display_name(remark.environment)} goes in pieces: {sizes}"
 
 
 @words(
@@ -253,7 +255,7 @@ def _(remark: remarks.OtherPath) -> str:
     if not remark.environments:
         return f"another network path: {text}"
     where = f", {place_words(remark.place)}" if remark.place else ""
-    return f"{', '.join(remark.environments)}{where}: {text}"
+    return f"{join_names(remark.environments)}{where}: {text}"
 
 
 @words(remarks.PathsUnrecorded)
@@ -281,8 +283,8 @@ def _(remark: remarks.InterruptTimeApart) -> str:
 )
 def _(remark: remarks.OtherDurability) -> str:
     mine, other = (each or "unknown" for each in (remark.durability, remark.baseline_durability))
-    text = f"durability {mine}, but {other} in {remark.baseline}"
-    return f"{remark.environment}: {text} ({', '.join(remark.labels)})" if remark.environment else text
+    text = f"durability {mine}, but {other} in {display_name(remark.baseline)}"
+    return f"{display_name(remark.environment)}: {text} ({', '.join(remark.labels)})" if remark.environment else text
 
 
 # -- confounders -----------------------------------------------------------------------------------
@@ -307,25 +309,26 @@ def _host_difference(difference: HostDifference) -> str:
 
 @words(remarks.NotHonoured)
 def _(remark: remarks.NotHonoured) -> str:
-    named = remark.why.startswith(remark.limit)  # as older runs have it
-    return f"{remark.environment}: not honoured: {remark.why if named else f'{remark.limit}: {remark.why}'}"
+    whole = remark.why.startswith(remark.limit)  # as older runs have it
+    why = remark.why if whole else f"{remark.limit}: {remark.why}"
+    return f"{display_name(remark.environment)}: not honoured: {why}"
 
 
 @words(remarks.NotMetered)
 def _(remark: remarks.NotMetered) -> str:
-    return f"{remark.environment}: not metered: {remark.quantity}: {remark.why}"
+    return f"{display_name(remark.environment)}: not metered: {remark.quantity}: {remark.why}"
 
 
 @words(remarks.OtherValue)
 def _(remark: remarks.OtherValue) -> str:
-    how = f"{remark.value or 'none'}, but {remark.baseline_value or 'none'} in {remark.baseline}"
-    how = how if remark.value or remark.baseline_value else f"not the same as in {remark.baseline}"
-    return f"{remark.environment}: {remark.fact}: {how}"
+    how = f"{remark.value or 'none'}, but {remark.baseline_value or 'none'} in {display_name(remark.baseline)}"
+    how = how if remark.value or remark.baseline_value else f"not the same as in {display_name(remark.baseline)}"
+    return f"{display_name(remark.environment)}: {remark.fact}: {how}"
 
 
 @words(remarks.OwnOptions)
 def _(remark: remarks.OwnOptions) -> str:
-    return f"{remark.environment}: options of its own in {', '.join(map(_options, remark.workloads))}"
+    return f"{display_name(remark.environment)}: options of its own in {', '.join(map(_options, remark.workloads))}"
 
 
 def _options(own: tuple[str, Sequence[tuple[str, str]]]) -> str:
@@ -341,11 +344,11 @@ def _options(own: tuple[str, Sequence[tuple[str, str]]]) -> str:
     "measured under emulation: the cost is the emulator's, or of emulated against emulated: not real hardware's",
 )
 def _(remark: remarks.Emulated) -> str:
-    begin = f"{', '.join(remark.environments)}: measured under emulation ({', '.join(remark.layers)})"
+    begin = f"{join_names(remark.environments)}: measured under emulation ({', '.join(remark.layers)})"
     if remark.baseline:
         return (
-            f"{begin}: as {remark.baseline} is the baseline, each cost is the emulator's or compares emulated with "
-            "emulated, and is not what real hardware would show"
+            f"{begin}: as {display_name(remark.baseline)} is the baseline, each cost is the emulator's or compares "
+            "emulated with emulated, and is not what real hardware would show"
         )
     return (
         f"{begin}: what they cost is the emulator's on this machine, and says nothing of a hypervisor with hardware "
@@ -358,25 +361,25 @@ def _(remark: remarks.EmulatedCost) -> str:
     layers = ", ".join(remark.layers)
     if remark.both:
         return f"both sides were measured under emulation ({layers}): the cost is not what real hardware would show"
-    return f"{remark.environment}: measured under emulation ({layers}): the cost is the emulator's"
+    return f"{display_name(remark.environment)}: measured under emulation ({layers}): the cost is the emulator's"
 
 
 @words(remarks.Unverified, "an environment or a host of a kind that was never seen to work on real hardware")
 def _(remark: remarks.Unverified) -> str:
-    who = remark.environment or f"host {remark.host}"
+    who = display_name(remark.environment) or f"host {remark.host}"
     return f"{who}: unverified on real hardware: {remark.what}"
 
 
 @words(remarks.Nested, "measured on a host that is itself a guest: the cost is one inside of that machine")
 def _(remark: remarks.Nested) -> str:
     where = f"host {remark.host}, which is itself inside {' inside '.join(reversed(remark.layers))}"
-    who = f"{', '.join(remark.environments)}: " if remark.environments else "both were "
+    who = f"{join_names(remark.environments)}: " if remark.environments else "both were "
     return f"{who}measured on {where}: costs are those inside of that machine"
 
 
 @words(remarks.GuestTicks, "CPU time as an emulated host counts it, which may hold time in which it was not let run")
 def _(remark: remarks.GuestTicks) -> str:
     return (
-        f"{remark.environment}: its CPU time is what the kernel of host {remark.host} counted, which its emulator "
-        "tells of no steal: time in which this machine did not let it run may be in it"
+        f"{display_name(remark.environment)}: its CPU time is what the kernel of host {remark.host} counted, "
+        "which its emulator tells of no steal: time in which this machine did not let it run may be in it"
     )

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from weighbridge.analysis.plan import KIND, StepChange
 from weighbridge.analysis.results import Analysis, LadderStep, MetricReport
+from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.summary import sentence, swept
 
 LADDER_INTRODUCTION = (
@@ -37,7 +38,7 @@ def step_sentence(number: int, report: MetricReport, step: LadderStep) -> str:
     words = sentence(report, step.row, step.previous)
     if not step.changes:
         return f"step {number}: {words}"
-    name = step.row.environment
+    name = display_name(step.row.environment)
     return f"step {number}, {name} ({change_text(step.changes, ' ')}):{words.removeprefix(name)}"
 
 

@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Collection, Sequence
 
 from weighbridge.analysis.comparisons import difference_unit
+from weighbridge.analysis.overload import reason
 from weighbridge.analysis.remarks import (
     AboutCost,
     AboutEnvironment,
@@ -18,6 +19,7 @@ from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.model.flag import FlagKind
 from weighbridge.model.text import printable
 from weighbridge.report.text.curves import broke_sentences
+from weighbridge.report.text.environments import display_name, join_names
 from weighbridge.report.text.formatting import (
     margin,
     noise_text,
@@ -51,7 +53,7 @@ def count(blocks: int) -> str:
 
 def change(report: MetricReport, row: Comparison, baseline: str) -> str:
     """Give what an environment does to a metric: ``costs 27.4 % [25.9, 28.8] of tcp throughput against native``."""
-    row_effect, what = effect(report, row), metric_phrase(report)
+    row_effect, what, baseline = effect(report, row), metric_phrase(report), display_name(baseline)
     if row_effect is None:
         return f"has {TOO_FEW_BLOCKS if row.few else 'no complete block'} for {what} against {baseline}"
     percent = row.cost is not None and row.cost.scale == "ratio"
@@ -68,7 +70,7 @@ def sentence(report: MetricReport, row: Comparison, baseline: str) -> str:
     """Give one comparison as a sentence: environment, cost with interval, baseline, blocks and verdict."""
     end = f"({count(row.blocks)}) - {comparison_verdict(row)}"
     end += "".join(f"; {remark_text(remark)}" for remark in row.remarks if isinstance(remark, PartOfCost))
-    return f"{row.environment} {change(report, row, baseline)} {end}"
+    return f"{display_name(row.environment)} {change(report, row, baseline)} {end}"
 
 
 def swept(analysis: Analysis) -> set[str]:
@@ -89,7 +91,7 @@ def verdict_sentences(analysis: Analysis) -> list[tuple[str, str]]:
     """
     sentences: list[tuple[str, str]] = []
     if analysis.native_only:
-        return [("nothing", f"only {analysis.baseline} was measured: there is nothing to compare")]
+        return [("nothing", f"only {display_name(analysis.baseline)} was measured: there is nothing to compare")]
     rows = [(report, row) for report in analysis.headlines for row in report.comparisons if not (row.aa or row.few)]
     many = swept(analysis)
     different = [each for each in rows if each[1].verdict == "different"]
@@ -102,13 +104,16 @@ def verdict_sentences(analysis: Analysis) -> list[tuple[str, str]]:
         same = [(m, row) for m, row in rows if row.environment == environment and row.verdict == "equivalent"]
         if same and analysis.equivalence is not None:
             what, blocks = _what(analysis, same, many), _range([row for _, row in same])
-            text = f"{environment} is equivalent to {analysis.baseline} within {margin(analysis.equivalence)}"
-            sentences.append(("equivalent", f"{text} in {what} ({blocks})"))
+            text = f"{display_name(environment)} is equivalent to {display_name(analysis.baseline)}"
+            within = margin(analysis.equivalence)
+            sentences.append(("equivalent", f"{text} within {within} in {what} ({blocks})"))
     sentences += _hidden_sentences(analysis, rows, many)
     few = Counter(row.environment for report in analysis.headlines for row in report.comparisons if row.few)
     for environment in few if not analysis.few else ():
         count = f"{few[environment]} comparison{'' if few[environment] == 1 else 's'}"
-        sentences.append(("few", f"{environment}: fewer than {MIN_BLOCKS_VERDICT} blocks in {count}, too few to say"))
+        sentences.append(
+            ("few", f"{display_name(environment)}: fewer than {MIN_BLOCKS_VERDICT} blocks in {count}, too few to say")
+        )
     return sentences
 
 
@@ -119,7 +124,8 @@ def _hidden_sentences(analysis: Analysis, rows: Sequence[_Row], many: Collection
         if row.hidden is not None:
             by_limit.setdefault((row.environment, bottleneck_words(row.hidden)), []).append((report, row))
     sentences = [
-        f"{environment}: hidden in {_what(analysis, mine, many)}: {words} ({_range([row for _, row in mine])})"
+        f"{display_name(environment)}: hidden in {_what(analysis, mine, many)}: {words} "
+        f"({_range([row for _, row in mine])})"
         for (environment, words), mine in by_limit.items()
     ]
     return [("hidden", text) for text in (*sentences, *([HIDDEN] if sentences else []))]
@@ -153,7 +159,9 @@ def _over_levels(analysis: Analysis, rows: Sequence[_Row], many: Collection[str]
             spread = f"{percent_range(percents)} {first.word}" if percents else first.word
             where = f"at {len(rows_)} of {_levels(analysis, workload)} levels"
             end = f"{where} ({_range([row for _, row in rows_])}) - different"
-            sentences.append(f"{environment} is {spread} than {analysis.baseline} in {name} {end}")
+            sentences.append(
+                f"{display_name(environment)} is {spread} than {display_name(analysis.baseline)} in {name} {end}"
+            )
     return sentences
 
 
@@ -169,7 +177,7 @@ def _what(analysis: Analysis, rows: Sequence[_Row], many: Collection[str]) -> st
 def disagreements(analysis: Analysis) -> list[str]:
     """Give the comparisons whose mean cost is far from the typical one: a report leads with them."""
     return [
-        f"{row.environment}, {metric_phrase(report)}: {remark_text(remark)}"
+        f"{display_name(row.environment)}, {metric_phrase(report)}: {remark_text(remark)}"
         for report in analysis.metrics
         for row in report.comparisons
         for remark in row.remarks
@@ -194,13 +202,23 @@ def exploratory_sentence(analysis: Analysis) -> str:
     return f"Only {blocks}: every verdict here is exploratory ({MIN_BLOCKS_SIGNED_RANK} are needed)"
 
 
+def partly_exploratory_sentence(analysis: Analysis) -> str:
+    """Say which environments have exploratory headline costs, where not all are: the matrix does not show it."""
+    rows = [row for report in analysis.headlines for row in report.comparisons if row.exploratory and not row.aa]
+    counts = Counter(row.environment for row in rows if not row.few)
+    if analysis.exploratory or not counts:
+        return ""
+    listed = ", ".join(f"{display_name(name)} ({number})" for name, number in counts.items())
+    return f"exploratory, below {MIN_BLOCKS_SIGNED_RANK} complete blocks: costs of {listed}"
+
+
 def baseline_sentence(report: MetricReport, baseline: str) -> str:
     """Give the baseline's absolute value and the metric's noise floor as one line."""
     value = quantity(report.baseline_value, report.unit, value_unit(report))
     value = resolved_text(value, baseline, *report.comparisons)
     if report.aa is not None and report.aa.few:
-        return f"{baseline} {value}"
-    return f"{baseline} {value}, noise floor {metric_noise(report)}"
+        return f"{display_name(baseline)} {value}"
+    return f"{display_name(baseline)} {value}, noise floor {metric_noise(report)}"
 
 
 def metric_noise(report: MetricReport) -> str:
@@ -209,13 +227,44 @@ def metric_noise(report: MetricReport) -> str:
     return noise_text(report.noise, unit)
 
 
+def others_text(analysis: Analysis) -> str:
+    """Give how many costs are not in the matrix: ``costs in other metrics: 9, of which 2 different; ``."""
+    rows = [row for report in analysis.metrics if not report.headline for row in report.comparisons if not row.aa]
+    costs = [row for row in rows if row.cost is not None and not row.few]
+    different = sum(row.shown_as == "different" for row in costs)
+    return f"costs in other metrics: {len(costs)}, of which {different} different; " if costs else ""
+
+
+def unmeasured_text(analysis: Analysis, label: str) -> str:
+    """Give why a workload and level has no measurement."""
+    broke = reason(trial for trial in analysis.trials if trial.label == label and trial.broke)
+    return f"{label}: {f'every trial broke: {broke}' if broke else 'no trial has finished'}"
+
+
+def failure_lines(analysis: Analysis, shown: int = 3) -> list[str]:
+    """Give how many trials failed, and a line for each environment and way in which they did: the first `shown`."""
+    if not analysis.failed:
+        return []
+    trials: dict[tuple[str, str, str], list[str]] = {}
+    for trial in analysis.failed:
+        trials.setdefault((trial.environment, trial.outcome, trial.message), []).append(trial.label)
+    ways = sorted(trials.items(), key=lambda each: -len(each[1]))
+    lines = [
+        f"{display_name(name)}, {', '.join(dict.fromkeys(labels))}: {len(labels)} × {outcome}"
+        f"{f' - {message}' if message else ''}"
+        for (name, outcome, message), labels in ways[:shown]
+    ]
+    more = [f"and {len(ways) - shown} other kinds of failure"] if len(ways) > shown else []
+    return [f"{len(analysis.failed)} of {len(analysis.trials)} trials failed", *map(printable, lines), *more]
+
+
 def failed_sentences(analysis: Analysis) -> list[str]:
     """Give each failed trial with its reason."""
     lines = []
     for trial in analysis.failed:
         again = f" (repetition {trial.attempt})" if trial.attempt else ""
         why = f" - {trial.message}" if trial.message else ""
-        where = f"{trial.environment}, {trial.label}, block {trial.block}{again}"
+        where = f"{display_name(trial.environment)}, {trial.label}, block {trial.block}{again}"
         lines.append(printable(f"trial {trial.id}: {where}: {trial.outcome}{why}"))
     return lines
 
@@ -241,7 +290,7 @@ def remark_lines(
             text = CODES[remark.code] if isinstance(remark, AsDifference) else remark_text(remark)
             about.setdefault((own, text), []).append(row.environment)
     lines = [
-        text if own or len(names) == len(rows) else f"{', '.join(names)}: {text}"
+        text if own or len(names) == len(rows) else f"{join_names(names)}: {text}"
         for (own, text), names in about.items()
     ]
     fresh = [line for line in lines if line not in shown_lines]

@@ -4,13 +4,18 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from weighbridge.analysis.remarks import FigureRange, common_flags, figure_ranges
+from weighbridge.analysis.metered import place_of
+from weighbridge.analysis.remarks import FigureRange, common_flags, figure_ranges, flagged_trials
+from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.flag import Flag, FlagCode, FlagKind
 from weighbridge.report.text.formatting import plain
 
 FOREIGN = 0.75
 """CPUs that may be busy outside of the sites: as `weighbridge.meters.host` has it, which a test compares."""
+
+SHOWN_FLAGS = 3
+"""Kinds of flags of which the terminal tells how many trials have them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,10 +115,18 @@ def _flag_text(code: str, where: str, figures: tuple[tuple[str, float], ...], te
     flag = Flag(code, where, dict(figures), text)
     if flag.code == FlagCode.OTHER:
         return flag.text
-    wording = WORDS.get(flag.code)
-    what = wording.short.format(_figure(figure_ranges([flag]), wording)) if wording else stable_text([flag])
-    where = f"{flag.where}: " if flag.where.startswith("host ") else f"{_place(flag.where)} " if flag.where else ""
-    return f"{where if wording else ''}{what}{f': {flag.text}' if wording and flag.text else ''}"
+    if code not in WORDS:
+        return stable_text([flag])
+    return f"{_short_text(FlagKind(code, where, ''), figure_ranges([flag]))}{f': {text}' if text else ''}"
+
+
+def _short_text(kind: FlagKind, figures: Iterable[FigureRange]) -> str:
+    """A kind of flag in two or three words, with the range of its figure: ``server throttled 3 to 20 %``."""
+    wording = WORDS.get(kind.code)
+    if wording is None:
+        return flag_kind_text(kind, figures)
+    where = f"{kind.where}: " if kind.where.startswith("host ") else f"{place_of(kind.where)} " if kind.where else ""
+    return f"{where}{wording.short.format(_figure(figures, wording))}"
 
 
 def flags_text(flags: Iterable[Flag]) -> str:
@@ -135,19 +148,14 @@ def _parts(flag: Flag) -> Iterable[str]:
         yield f"text={flag.text}"
 
 
-def _place(where: str) -> str:
-    """Return whom a flag is about; the role without a counterpart is the program that is measured."""
-    return "program" if where == "solo" else where
-
-
 def flag_kind_text(kind: FlagKind, figures: Iterable[FigureRange]) -> str:
     """A kind of flag in words, with the range of its figures."""
     wording = WORDS.get(kind.code)
     if wording is None:
         return kind.text or " ".join(filter(None, (kind.code, kind.where)))
-    text = wording.long.format(_figure(figures, wording), where=_place(kind.where))
+    text = wording.long.format(_figure(figures, wording), where=place_of(kind.where))
     if kind.code == FlagCode.THROTTLED:
-        return f"the {_place(kind.where)} {text}"
+        return f"the {place_of(kind.where)} {text}"
     return f"on {kind.where}, {text}" if kind.where and "{where}" not in wording.long else text
 
 
@@ -165,3 +173,15 @@ def common_flag_sentences(trials: Sequence[TrialRow]) -> tuple[list[str], frozen
     common = common_flags(trials)
     lines = [f"{each.count} of {each.trials} trials: {flag_kind_text(each.flag, each.figures)}" for each in common]
     return lines, frozenset(each.flag for each in common)
+
+
+def flagged_sentence(analysis: Analysis) -> str:
+    """Return the most frequent flags of a run's trials: ``flagged: steal 1.1 to 27 % in 118 of 360 trials``."""
+    flagged = flagged_trials("", analysis.trials)
+    clauses = []
+    for each in flagged[:SHOWN_FLAGS]:
+        clauses.append(f"{_short_text(each.flag, each.figures)} in {each.count}")
+    if not clauses:
+        return ""
+    more = f"; {len(flagged) - SHOWN_FLAGS} more kinds of flags" if len(flagged) > SHOWN_FLAGS else ""
+    return f"flagged: {'; '.join([f'{clauses[0]} of {len(analysis.trials)} trials', *clauses[1:]])}{more}"

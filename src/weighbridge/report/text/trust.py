@@ -2,6 +2,7 @@
 
 from weighbridge.analysis.results import Analysis, Trust, TrustReason
 from weighbridge.model.flag import FlagCode
+from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import LEAST_NOISE, margin, noise_text
 from weighbridge.report.text.metric_names import metric_title
 from weighbridge.report.text.summary import count
@@ -36,7 +37,8 @@ def trust_sentence(analysis: Analysis) -> str:
         return "" if analysis.few else f"Not checked: {_reason(trust)}."
     if analysis.few:
         return ""
-    control = f"the {analysis.baseline}-against-{analysis.baseline} control passed"
+    baseline = display_name(analysis.baseline)
+    control = f"the {baseline}-against-{baseline} control passed"
     if not imprecise(analysis):
         return f"Trusted: {control}; {floor_words}."
     if floor_shown and (equivalence is None or (floor or 0.0) > equivalence):

@@ -6,6 +6,7 @@ from weighbridge.analysis.bottleneck import Bottleneck
 from weighbridge.analysis.overload import Breakage
 from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.model.flag import FlagCode
+from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import (
     SPACE,
     TOO_FEW,
@@ -80,7 +81,8 @@ def broke_count(broke: Breakage) -> str:
 def broke_instead(row: Comparison) -> str:
     """Return what stands where the cost would: ``broke 10 of 10``; empty where there is a cost or neither broke."""
     counts = [
-        f"{'' if each is row.broke else f'{each.environment} '}{broke_count(each)}" for each in row.broke_instead
+        f"{'' if each is row.broke else f'{display_name(each.environment)} '}{broke_count(each)}"
+        for each in row.broke_instead
     ]
     return ", ".join(counts)
 
