@@ -52,10 +52,30 @@ def wheel(folder: Path) -> Path:
     return built
 
 
-def userlands(folder: Path) -> list[Path]:
-    """Return the folders of the userlands with the programs of `WORKLOADS`, built if need be, named by their keys."""
+def userlands(folder: Path, machine: str) -> list[Path]:
+    """Return the folders of the userlands with the programs of `WORKLOADS`, built if need be, named by their keys.
+
+    Those of another architecture are built by Weighbridge too, where their programs are emulated: what it calls
+    mmdebstrap is given that architecture.
+    """
+    architecture = images.architecture_of(machine)
+    cache = folder / "userlands" / architecture
+    if not images.emulated(machine):
+        return _built(cache)
+    programs = fresh(folder / "mmdebstrap" / architecture)
+    program = programs / "mmdebstrap"
+    program.write_text(f'#!/bin/sh\nexec {shutil.which("mmdebstrap")} --architectures={architecture} "$@"\n')
+    program.chmod(0o755)
+    path = f"{programs}:{os.environ['PATH']}"
+    build = [*images.emulated(machine), sys.executable, "-m", __name__, cache]
+    subprocess.run(build, cwd=REPOSITORY, env={**os.environ, "PATH": path}, check=True)
+    shutil.rmtree(programs)
+    return _built(cache)
+
+
+def _built(cache: Path) -> list[Path]:
     specs = [UserlandSpec.union(registry.workloads()[kind].userland() for kind in kinds) for kinds in WORKLOADS]
-    return [ensure(spec, folder / "cache", print).root.parent for spec in specs]
+    return [ensure(spec, cache, print).root.parent for spec in specs]
 
 
 def fresh(kept: Path) -> Path:
@@ -68,3 +88,7 @@ def fresh(kept: Path) -> Path:
 
 def _key(parts: tuple[str, ...]) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
+
+
+if __name__ == "__main__":
+    _built(Path(sys.argv[1]))

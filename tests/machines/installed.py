@@ -72,16 +72,15 @@ def installed(folder: Path, machine: str) -> Path:
 
 
 def disk(folder: Path, machine: str) -> Path:
-    """Return the image of the disk with `pipx/`, `wheels/` and, for this architecture, `userlands/KEY`."""
+    """Return the image of the disk with `pipx/`, `wheels/` and `userlands/KEY`."""
     pipx, wheels = installed(folder, machine), carried.dependencies(folder, machine)
-    userlands = [] if images.emulated(machine) else carried.userlands(folder)
+    userlands = carried.userlands(folder, machine)
     sources = [(pipx, "pipx"), (wheels, "wheels"), *((each, f"userlands/{each.name}") for each in userlands)]
     kept = folder / "carried" / f"{'-'.join([pipx.name, *(each.name for each in userlands)])}.ext4"
     if kept.exists():
         return kept
     content, building = carried.fresh(kept.with_suffix(".content")), kept.with_suffix(".building")
-    if userlands:
-        (content / "userlands").mkdir()
+    (content / "userlands").mkdir()
     for source, target in sources:
         subprocess.run(["cp", "-a", "--reflink=auto", source, content / target], check=True)
     subprocess.run(["truncate", "--size", "3G", building], check=True)
