@@ -97,9 +97,10 @@ def _entry(test: str, sentences: Iterable[str]) -> str:
 
 
 def _written(text: str) -> str:
-    """How a sentence of several lines is written: no line is empty, and those after the first are indented."""
+    """How a sentence is written: in printable letters, without empty lines, and indented after the first line."""
     lines = [line.strip() for line in text.replace("\u00a0", " ").splitlines()]
-    return f"\n{_INDENT}".join(line for line in lines if line) or "(nothing)"
+    written = f"\n{_INDENT}".join(line for line in lines if line) or "(nothing)"
+    return "".join(letter if letter.isprintable() or letter == "\n" else ascii(letter)[1:-1] for letter in written)
 
 
 def test_id(item: pytest.Item) -> str:
@@ -131,11 +132,11 @@ class RunningTest:
         assert said == self.expected[number], f"another sentence than in {self.path.name}; {remedy}"
 
     def finish(self) -> None:
-        """Fail where the golden file has more; write what was said where it is made anew."""
+        """Fail where the golden file has more; keep what was said where it is made anew."""
         __tracebackhide__ = True
         if self.golden.update:
             if self.said != self.expected:
-                merge_into_golden(self.path, {self.test: self.said})
+                self.golden.unwritten[self.path] = {self.test: self.said}
         elif len(self.said) < len(self.expected):
             rest = "\n".join(self.expected[len(self.said) :])
             pytest.fail(
@@ -149,6 +150,8 @@ class GoldenSentences:
 
     def __init__(self, config: pytest.Config) -> None:
         self.update: bool = config.getoption("--update-golden")
+        self.unwritten: dict[Path, dict[str, list[str]]] = {}
+        """Of the test that has passed: written once nothing of its fixtures is in the way."""
         self.collected: dict[Path, set[str]] = {}
         """The ids of all tests of a module, also of those that are left out by -k or -m."""
         self.in_part = bool(config.getoption("lf", False)) or any("::" in each for each in config.args)
@@ -177,6 +180,11 @@ class GoldenSentences:
             return tests - self.collected[module]
         names = set(re.findall(r"^\s*def (test_\w+)", module.read_text(), re.MULTILINE)) if module.exists() else set()
         return {test for test in tests if test.partition("[")[0].rpartition("::")[2] not in names}
+
+    def write(self) -> None:
+        """Write what the last test said."""
+        while self.unwritten:
+            merge_into_golden(*self.unwritten.popitem())
 
     def remove_those_without_test(self) -> None:
         """Remove what is in the golden files of the modules of this session and no test's."""
@@ -209,6 +217,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         collected.setdefault(item.path, set()).add(test_id(item))
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Read the golden file of a module before any fixture of a test changes how files are read."""
+    item.config.stash[_KEY].of(golden_path(item.path))
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     """Count the sentences of a test from its first one, also where it is run again."""
@@ -219,6 +233,15 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
     finally:
         _RUNNING.pop()
     running.finish()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> Iterator[None]:
+    """Write once the fixtures of a test have ended."""
+    try:
+        yield
+    finally:
+        item.config.stash[_KEY].write()
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:

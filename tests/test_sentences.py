@@ -22,7 +22,7 @@ def test_two_sentences():
         raise KeyError("SECOND")
 
 def test_lines():
-    assert_sentence("one\\n\\n      two\\nthree")
+    assert_sentence("one\\n\\n      two\\nthr\\0ee")
 
 def test_nothing():
     pass
@@ -39,7 +39,7 @@ test_error[two: 2]
 test_lines
     one
         two
-        three
+        thr\\x00ee
 test_two_sentences
     first
     'SECOND'
@@ -104,7 +104,7 @@ def test_a_selection_replaces_its_own_sentences_alone(project: Project):
     project.run("--update-golden", "-k", "lines").assert_outcomes(passed=1, deselected=4)
     project.run("--update-golden", "test_it.py::test_two_sentences").assert_outcomes(passed=1)
     assert project.golden.read_text() == GOLDEN.replace("one is wrong", "1 is wrong")
-    assert read_golden(project.golden)["test_lines"] == ["one\n    two\n    three"]
+    assert read_golden(project.golden)["test_lines"] == ["one\n    two\n    thr\\x00ee"]
 
 
 def test_a_test_that_fails_keeps_its_sentences(project: Project):
