@@ -3,6 +3,7 @@
 import pytest
 
 from damage import damaged, damaged_anywhere, naming
+from sentences import raises_sentence
 from weighbridge import registry
 from weighbridge.model.adapter import safe_name
 from weighbridge.model.measurement import TrialFailure
@@ -78,10 +79,10 @@ def test_a_benchmark_s_name_becomes_one_that_limits_and_tables_take(text: str, n
 
 
 def test_a_name_of_which_nothing_is_left_is_refused():
-    with pytest.raises(ValueError, match="no name of a metric can be made of '日本'"):
+    with raises_sentence(ValueError):
         safe_name("日本")
 
 
 def test_two_benchmarks_of_one_metric_are_told():
-    with pytest.raises(ValueError, match="'a/b' and 'a b' would both be the metric 'a_b': take one of them"):
+    with raises_sentence(ValueError):
         options("go-bench", {"benchmarks": ["a/b", "a b"]})

@@ -5,6 +5,7 @@ import json
 import pytest
 from pydantic import ValidationError
 
+from sentences import raises_sentence
 from weighbridge.model.measurement import Metric, TrialFailure, Unparseable
 
 from .captured import options
@@ -55,10 +56,10 @@ def test_a_measure_of_which_too_little_is_told_is_refused(given: dict[str, objec
 def test_the_only_measure_is_read_where_it_is_latency_alone():
     assert _read({"a": {"latency": {"value": 3}}}, {}) == [(Metric("latency", "ns", "lower"), 3)]
     assert _read({"a": {"Latency": {"value": 3}}}, {}) == [(Metric("latency", "ns", "lower"), 3)]
-    with pytest.raises(Unparseable, match="measure: throughput"):
+    with raises_sentence(Unparseable):
         _read({"a": {"throughput": {"value": 3}}}, {})
     both = {"a": {"latency": {"value": 3}}, "b": {"throughput": {"value": 3}}}
-    with pytest.raises(Unparseable, match="measure: latency, throughput"):
+    with raises_sentence(Unparseable):
         _read(both, {})
     assert _read(both, {"benchmarks": ["a"]}) == [(Metric("a", "ns", "lower"), 3)]
     assert _read(both, {"measure": "throughput"}) == [(Metric("throughput", "1/s", "higher"), 3)]
@@ -101,7 +102,7 @@ def test_only_a_measure_of_the_study_s_own_may_be_below_zero():
     cost = {"measure": "cost (%)", "unit": "%", "better": "lower"}
     assert _read({"a": {"cost (%)": {"value": -3.5}}}, cost) == [(Metric("cost", "%", "lower"), -3.5)]
     for measure in ("latency", "throughput", "build-time", "file-size"):
-        with pytest.raises(Unparseable, match="below zero"):
+        with raises_sentence(Unparseable):
             _read({"a": {measure: {"value": -3.5}}}, {"measure": measure})
 
 
@@ -112,5 +113,5 @@ def test_limits_are_not_looked_at():
 def test_one_benchmark_of_those_that_are_named_lacks_the_measure():
     printed = {"a": {"latency": {"value": 3}}, "b": {"throughput": {"value": 3}}, "c": {}}
     for name in ("b", "c"):
-        with pytest.raises(Unparseable, match=f"'{name}' has no measure 'latency'"):
+        with raises_sentence(Unparseable):
             _read(printed, {"measure": "latency", "benchmarks": ["a", name]})

@@ -5,6 +5,7 @@ import math
 import pytest
 
 from report.made_up_runs import JITTER, LOSS, TCP, THROUGHPUT, Workload
+from sentences import raises_sentence
 from weighbridge.analysis.between_runs import NoChange, WhyNot, compare_runs
 from weighbridge.analysis.compared_run import (
     FactChange,
@@ -191,15 +192,15 @@ def test_another_baseline_is_refused(run):
     from dataclasses import replace
 
     other = replace(first, name="b", analysis=replace(first.analysis, baseline="bridge"))
-    with pytest.raises(OtherQuestionError, match=r"'a' and 'b' ask different questions.*'native'.*'bridge'"):
+    with raises_sentence(OtherQuestionError):
         compare_runs(first, other)
 
 
 def test_nothing_in_common_is_refused(run):
     first = read_run(run(costs={"bridge": 1.2}), "a")
-    with pytest.raises(OtherQuestionError, match="no environment in common"):
+    with raises_sentence(OtherQuestionError):
         compare_runs(first, read_run(run(costs={"host": 1.2}), "b"))
-    with pytest.raises(OtherQuestionError, match="no workload in common"):
+    with raises_sentence(OtherQuestionError):
         compare_runs(first, read_run(run(costs={"bridge": 1.2}, workloads=[Workload("x", TCP.metrics)]), "b"))
 
 

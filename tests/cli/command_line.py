@@ -6,6 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
+from sentences import assert_sentence
 from weighbridge.linux import user_namespaces
 from weighbridge.userland import debian_archive
 from weighbridge.userland.sources import packages
@@ -22,13 +23,13 @@ class Said(NamedTuple):
 Weighbridge = Callable[..., Said]
 
 
-def one_sentence(said: Said, code: int, *words: str) -> None:
-    """Assert that a command ended with this code and said nothing but one sentence with these words."""
+def one_sentence(said: Said, code: int) -> None:
+    """Assert that a command ended with this code and said nothing but the next sentence of the test's golden file."""
     assert said.code == code, said
     assert said.out == ""
     (line,) = said.err.splitlines()
     assert line.startswith("weighbridge: ")
-    assert all(word in line for word in words), line
+    assert_sentence(line)
 
 
 def users_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, *, programs: set[str], ids: str) -> None:

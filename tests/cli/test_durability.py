@@ -39,15 +39,15 @@ def asked(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, list[Promise], flo
 
 
 def test_what_it_is_to_check_must_be_said(weighbridge: Weighbridge, run: Path):
-    one_sentence(weighbridge("durability"), 2, "name a study", "--out DIR")
-    one_sentence(weighbridge("durability", "--out", run, "--profile", "here"), 2, "--profile needs a study")
-    one_sentence(weighbridge("durability", "--out", "nowhere"), 6, "nowhere is not a run directory")
-    one_sentence(weighbridge("durability", "first-look"), 4, "cannot be cut", "on a host of kind guest")
+    one_sentence(weighbridge("durability"), 2)
+    one_sentence(weighbridge("durability", "--out", run, "--profile", "here"), 2)
+    one_sentence(weighbridge("durability", "--out", "nowhere"), 6)
+    one_sentence(weighbridge("durability", "first-look"), 4)
 
 
 def test_a_run_of_another_study_does_not_get_the_result(weighbridge: Weighbridge, run: Path, asked):
     said = weighbridge("durability", "first-look", "--out", run)
-    one_sentence(said, 6, "is another than the study's")
+    one_sentence(said, 6)
     assert not asked
 
 

@@ -9,6 +9,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from report.made_up_runs import LOSS, THROUGHPUT, Recipe, Workload, make_run
+from sentences import assert_sentence
 from weighbridge.cli import gate as gate_command
 from weighbridge.errors import EnvironmentLost, Interrupted, TrialsFailed
 from weighbridge.model.level import Level
@@ -58,7 +59,7 @@ def test_against_an_earlier_run(weighbridge, run, tmp_path):
     said = weighbridge("gate", run, "--against", tmp_path / "old", "--margin", "60%", "--json")
     assert (said.code, json.loads(said.out)["against"]) == (0, "20230101-0000")
     assert {each["about"] for each in json.loads(said.out)["findings"]} == {"change"}
-    one_sentence(weighbridge("gate", run, "--against", run, "--margin", "3%"), 2, "is the run that is judged")
+    one_sentence(weighbridge("gate", run, "--against", run, "--margin", "3%"), 2)
 
 
 def test_runs_of_other_questions_end_as_in_compare(weighbridge, run, tmp_path):
@@ -70,38 +71,38 @@ def test_runs_of_other_questions_end_as_in_compare(weighbridge, run, tmp_path):
         with RunStore(tmp_path / name, writable=True) as store:
             store.set_info("run_id", name)
     told = weighbridge("compare", run, tmp_path / "elsewhere")
-    one_sentence(told, 6, "no environment in common")
+    one_sentence(told, 6)
     asked = ("--margin", "3%", "--against")
-    one_sentence(weighbridge("gate", run, *asked, tmp_path / "elsewhere"), 6, "no environment in common")
-    one_sentence(weighbridge("gate", run, *asked, tmp_path / "losses"), 6, "no headline metric in common")
+    one_sentence(weighbridge("gate", run, *asked, tmp_path / "elsewhere"), 6)
+    one_sentence(weighbridge("gate", run, *asked, tmp_path / "losses"), 6)
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "says"),
+    ("words", "code"),
     [
-        ([], 2, "--budget"),
-        (["--budget", "nonsense"], 2, "is no budget"),
-        (["--budget", "*.troughput<=5%"], 2, "did you mean '*.throughput<=5%'?"),
-        (["--budget", "bridge.tcp.throughput<=5ms"], 2, "like '<= 5%'"),
-        (["--margin", "3%"], 2, "--against"),
-        (["--against", "nowhere"], 2, "--margin"),
-        (["--against", "nowhere", "--margin", "3%"], 6, "is not a run directory"),
-        (["--against", "nowhere", "--margin", "3"], 2, "is no margin"),
-        (["--budget", KEPT, "--extend", "10"], 2, "--extend"),
-        (["--budget", KEPT, "--extend", "10 parsecs"], 2, "--extend"),
-        (["--budget", KEPT, "--json", "--annotations", "gitlab"], 2, "standard output"),
-        (["--budget", KEPT, "--junit", "nowhere/gate.xml"], 1, "its folder is missing"),
-        (["--budget", KEPT, "--bmf", "."], 1, "is a folder"),
-        (["--budget", KEPT, "--bmf", "x", "--junit", "./x"], 2, "a file each"),
+        ([], 2),
+        (["--budget", "nonsense"], 2),
+        (["--budget", "*.troughput<=5%"], 2),
+        (["--budget", "bridge.tcp.throughput<=5ms"], 2),
+        (["--margin", "3%"], 2),
+        (["--against", "nowhere"], 2),
+        (["--against", "nowhere", "--margin", "3%"], 6),
+        (["--against", "nowhere", "--margin", "3"], 2),
+        (["--budget", KEPT, "--extend", "10"], 2),
+        (["--budget", KEPT, "--extend", "10 parsecs"], 2),
+        (["--budget", KEPT, "--json", "--annotations", "gitlab"], 2),
+        (["--budget", KEPT, "--junit", "nowhere/gate.xml"], 1),
+        (["--budget", KEPT, "--bmf", "."], 1),
+        (["--budget", KEPT, "--bmf", "x", "--junit", "./x"], 2),
     ],
 )
-def test_what_is_wrong_is_told_in_a_sentence(weighbridge, run, words, code, says):
-    one_sentence(weighbridge("gate", run, *words), code, says)
+def test_what_is_wrong_is_told_in_a_sentence(weighbridge, run, words, code):
+    one_sentence(weighbridge("gate", run, *words), code)
 
 
 def test_what_is_no_run(weighbridge, run, tmp_path):
-    one_sentence(weighbridge("gate", tmp_path / "nowhere", "--budget", KEPT), 6, "is not a run directory")
-    one_sentence(weighbridge("gate", tmp_path, "--budget", KEPT), 6, "contains runs")
+    one_sentence(weighbridge("gate", tmp_path / "nowhere", "--budget", KEPT), 6)
+    one_sentence(weighbridge("gate", tmp_path, "--budget", KEPT), 6)
     (run / "run.sqlite").write_bytes(b"SQLite format 3\0" + bytes(200))
     assert weighbridge("gate", run, "--budget", KEPT).code == 6
 
@@ -147,7 +148,8 @@ def test_a_file_that_cannot_be_written_takes_nothing_else_away(weighbridge, run,
     files = ("--junit", tmp_path / "g.xml", "--bmf", tmp_path / "g.json")
     for budget, code in ((KEPT, 1), (OVER, 11)):
         said = weighbridge("gate", run, "--budget", budget, *files)
-        assert said.code == code and "g.xml cannot be written: No space left on device" in said.err
+        assert said.code == code
+        assert_sentence(said.err)
         assert json.loads((tmp_path / "g.json").read_text())
 
 
@@ -231,7 +233,8 @@ def test_a_decided_run_does_not_go_on(weighbridge, run, continued):
 def test_time_for_no_block(weighbridge, run, continued):
     stand_in = continued(1.12)
     said = weighbridge("gate", run, "--budget", UNSURE, "--extend", "1s")
-    assert said.code == 12 and "not even one more block" in said.err and stand_in.asked == []
+    assert said.code == 12 and stand_in.asked == []
+    assert_sentence(said.err)
 
 
 def test_what_ends_it_too_soon_is_told_after_all_that_is_known(weighbridge, run, continued, tmp_path):
@@ -391,11 +394,12 @@ def test_an_interruption_leaves_enough_to_go_on(weighbridge, run, continued):
 def test_a_run_that_is_read_only_is_judged_with_a_note(weighbridge, run, monkeypatch):
     monkeypatch.setattr("weighbridge.cli.gate.os.access", lambda path, mode: mode != os.W_OK)
     said = weighbridge("gate", run, "--budget", KEPT)
-    assert said.code == 0 and "is not kept with the run" in said.err
+    assert said.code == 0
+    assert_sentence(said.err)
     with RunStore(run) as store:
         assert store.gate_looks() == ()
 
 
 def test_a_run_that_is_being_written_is_not_judged(weighbridge, run):
     with RunStore(run, writable=True):
-        one_sentence(weighbridge("gate", run, "--budget", KEPT), 6, "is writing to")
+        one_sentence(weighbridge("gate", run, "--budget", KEPT), 6)

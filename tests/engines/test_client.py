@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from docker.errors import APIError
 
+from sentences import assert_sentence
 from weighbridge import registry
 from weighbridge.engines import client
 from weighbridge.engines.client import engine_errors
@@ -46,7 +47,8 @@ def test_a_private_engine_takes_iptables(tmp_path: Path, monkeypatch: pytest.Mon
         (tmp_path / program).touch(mode=0o755)
         if program == "dockerd":
             ready = client.readiness()
-            assert "iptables, without which dockerd does not start" in ready.detail and "iptables" in ready.remedy
+            assert_sentence(ready.detail)
+            assert "iptables" in ready.remedy
     assert client.readiness().ready
 
 

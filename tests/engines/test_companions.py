@@ -6,6 +6,7 @@ import socket
 import pytest
 from pydantic import ValidationError
 
+from sentences import raises_sentence
 from weighbridge import registry
 from weighbridge.engines.companions import _require, listens
 from weighbridge.errors import EnvironmentLost, StudyError
@@ -40,23 +41,23 @@ def test_each_starts_after_those_that_it_waits_for():
 
 
 @pytest.mark.parametrize(
-    ("changed", "says"),
+    "changed",
     [
-        ({"after": "rediss"}, "there is no companion 'rediss'"),
-        ({"redis": "after: [db]"}, "wait for one another"),
-        ({"other": "{kind: docker, network: none}"}, "other: its sites cannot reach the study's companions"),
-        ({"other": "{kind: podman}"}, "other: its sites cannot reach"),
-        ({"redis": "port: 6379, healthcheck: {test: [a]}"}, "leave 'port' out"),
-        ({"redis": "restart: always"}, "unknown key 'restart'"),
+        {"after": "rediss"},
+        {"redis": "after: [db]"},
+        {"other": "{kind: docker, network: none}"},
+        {"other": "{kind: podman}"},
+        {"redis": "port: 6379, healthcheck: {test: [a]}"},
+        {"redis": "restart: always"},
     ],
 )
-def test_what_cannot_be_is_told(changed: dict[str, str], says: str):
-    with pytest.raises(StudyError, match=says):
+def test_what_cannot_be_is_told(changed: dict[str, str]):
+    with raises_sentence(StudyError):
         study(**changed)
 
 
 def test_two_things_at_one_place_are_refused():
-    with pytest.raises(ValidationError, match="two things are mounted at '/a'"):
+    with raises_sentence(ValidationError):
         Companion(image="a", volumes={"/a": "v"}, tmpfs=("/a",))
 
 
@@ -102,15 +103,15 @@ class _Container:
 
 
 @pytest.mark.parametrize(
-    ("then", "says"),
+    "then",
     [
-        ({"Running": False, "StartedAt": "1", "ExitCode": 137}, "companion redis ended with code 137.*out of memory"),
-        ({"Running": True, "StartedAt": "2", "ExitCode": 0}, "companion redis was started anew"),
+        {"Running": False, "StartedAt": "1", "ExitCode": 137},
+        {"Running": True, "StartedAt": "2", "ExitCode": 0},
     ],
 )
-def test_one_that_is_gone_ends_the_run(then: dict[str, object], says: str):
+def test_one_that_is_gone_ends_the_run(then: dict[str, object]):
     up = {"Running": True, "StartedAt": "1", "ExitCode": 0}
     container = _Container(up, up, then)
     _require({"redis": container})
-    with pytest.raises(EnvironmentLost, match=says):
+    with raises_sentence(EnvironmentLost):
         _require({"redis": container})

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from sentences import raises_sentence
 from weighbridge.engines import gvisor
 from weighbridge.errors import Unavailable
 
@@ -26,13 +27,13 @@ def test_a_container_on_the_host_s_network_gets_the_runtime_that_leaves_it_alone
 
 
 def test_never_on_the_host_s_network_without_it():
-    with pytest.raises(Unavailable, match="would take away the host's addresses"):
+    with raises_sentence(Unavailable):
         gvisor.runtime(engine(runc=RUNC, runsc=OWN), "host")
 
 
 @pytest.mark.parametrize("runtimes", [{}, {"runc": RUNC}, {"runsc": ON_HOST}, {"runsc": {}}])
 def test_an_engine_that_does_not_know_it(runtimes: dict[str, Any]):
-    with pytest.raises(Unavailable, match="has not registered runsc"):
+    with raises_sentence(Unavailable):
         gvisor.runtime(engine(**runtimes), "bridge")
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from sentences import raises_sentence
 from weighbridge.engines import hosted
 from weighbridge.engines.settings import USUAL, Settings
 from weighbridge.errors import Unavailable
@@ -59,7 +60,7 @@ def test_it_is_started_once_more_where_containerd_was_late(monkeypatch: pytest.M
 
 @pytest.mark.parametrize("outcomes", [(LATE, LATE), (Unavailable("dockerd did not start: no space left"),)])
 def test_else_it_is_refused(monkeypatch: pytest.MonkeyPatch, outcomes: tuple[Exception, ...]):
-    with pytest.raises(Unavailable, match="dockerd did not start"):
+    with raises_sentence(Unavailable):
         engines_started(monkeypatch, *outcomes)
 
 
@@ -67,7 +68,7 @@ def test_a_program_that_the_host_does_not_have_is_told():
     host = Host()
     host.run = lambda command: SimpleNamespace(returncode=127, last_words="")  # type: ignore[method-assign]
     with (
-        pytest.raises(Unavailable, match="host lab has no program /mnt/x/dockerd"),
+        raises_sentence(Unavailable),
         hosted.hosted_engine(SimpleNamespace(id="r", say=print), host, Settings(dockerd="/mnt/x/dockerd")),  # type: ignore[arg-type]
     ):
         pass

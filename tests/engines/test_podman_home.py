@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from sentences import raises_sentence
 from weighbridge.engines import podman, podman_home
 from weighbridge.errors import Unavailable
 from weighbridge.model.leavings import DeadRun, Leftover, RunFolders
@@ -56,7 +57,7 @@ def test_a_storage_of_a_run_whose_data_has_gone_is_removed(tmp_path: Path, apart
 
 def test_what_somebody_else_put_there_is_not_taken(tmp_path: Path, apart: Path, monkeypatch: pytest.MonkeyPatch):
     podman_home.store_apart(RUN)
-    with pytest.raises(Unavailable, match="cannot be made: File exists"):
+    with raises_sentence(Unavailable):
         podman_home.store_apart(RUN)
     monkeypatch.setattr(os, "geteuid", lambda: 4711)
     assert roots(tmp_path) == {str(tmp_path / "data/storage")}

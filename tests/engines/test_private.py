@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sentences import assert_sentence
 from weighbridge.engines import private
 from weighbridge.engines.private import program_readiness
 
@@ -59,7 +60,7 @@ def test_one_that_may_not(program: Path, change: Callable[[Path], object], told:
 
 def test_one_where_an_engine_has_other_files(program: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(private, "_COVERED", (program.parent.parent,))
-    assert "has other files in" in program_readiness(str(program)).detail
+    assert_sentence(program_readiness(str(program)).detail)
 
 
 def test_only_root_starts_one(program: Path, monkeypatch: pytest.MonkeyPatch):

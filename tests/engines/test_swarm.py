@@ -8,6 +8,7 @@ from unittest.mock import MagicMock
 import pytest
 from docker.errors import APIError, NotFound
 
+from sentences import raises_sentence
 from weighbridge.engines.swarm import Swarm
 from weighbridge.errors import Unavailable
 from weighbridge.model.isolation import Layer
@@ -73,23 +74,23 @@ def test_one_that_is_late_is_refused_and_detached():
 
 def test_two_hosts_containers_never_have_one_address():
     World(on_peer=["10.0.1.3"]).start()
-    with pytest.raises(Unavailable, match="lab and peer one address"):
+    with raises_sentence(Unavailable):
         World(on_peer=["10.0.1.3", "10.0.1.4"]).start()
 
 
 def test_a_network_that_is_never_made_is_told(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("weighbridge.engines.swarm._HELD_S", 0.0)
     world = World()
-    for task, why in ({"Status": {"State": "preparing"}}, ""), (REJECTED, ": No such image: weighbridge:1"):
+    for task in {"Status": {"State": "preparing"}}, REJECTED:
         world.will(task)
-        with pytest.raises(Unavailable, match=f"host lab: its engine has not made the overlay network in 0 s{why}$"):
+        with raises_sentence(Unavailable):
             world.start()
 
 
 def test_a_network_that_cannot_be_held_is_told_at_once():
     world = World()
     world.will(REJECTED, REJECTED, REJECTED)
-    with pytest.raises(Unavailable, match="has not made the overlay network: No such image"):
+    with raises_sentence(Unavailable):
         world.start()
     assert not world.container.start.called
     world.will(REJECTED, REJECTED, REJECTED, RUNS)

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sentences import raises_sentence
 from weighbridge.environments.xen import _JOIN, PLUGIN, XenOptions, _require_memory, console
 from weighbridge.environments.xen.domain import (
     DRIVERS,
@@ -83,7 +84,7 @@ def test_where_a_cable_has_no_offloads_the_script_that_joins_it_hears_so():
 
 @pytest.mark.parametrize("path", ['/a"b', "/a'b", "/a\nb", "/a\\b"])
 def test_a_path_that_xl_cannot_be_told_is_refused(path: str):
-    with pytest.raises(Unavailable, match="quotes"):
+    with raises_sentence(Unavailable):
         replace(DOMAIN, kernel=path).config()
 
 
@@ -197,7 +198,7 @@ def test_only_xens_first_domain_holds_it():
 def test_a_first_domain_that_has_all_memory_is_told_how_it_gets_a_fixed_part():
     host = cast(Host, type("FakeHost", (), {"name": "lab"}))
     _require_memory(DOMAIN, {"free_memory": "256"}, host)
-    with pytest.raises(Unavailable, match=r"256 MiB of memory has no room on host lab, where Xen has 3 MiB.*max:2G"):
+    with raises_sentence(Unavailable):
         _require_memory(DOMAIN, {"free_memory": "3"}, host)
 
 

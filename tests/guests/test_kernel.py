@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sentences import raises_sentence
 from weighbridge.errors import UserlandError
 from weighbridge.guests.kernel import OtherCompression, keep, kept_in, order_of, uncompressed
 from weighbridge.guests.ramdisk import archive, unsigned
@@ -100,7 +101,7 @@ def test_a_kernel_that_stays_packed_is_kept_with_its_modules(tmp_path: Path):
 def test_a_kernel_that_cannot_be_used_is_told(tmp_path: Path):
     (tmp_path / "boot").mkdir()
     (tmp_path / "boot/vmlinuz-7.2").write_bytes(b"packed by zstd")
-    with pytest.raises(UserlandError, match="the kernel of linux-image-amd64 cannot be used: it has no header"):
+    with raises_sentence(UserlandError):
         keep(tmp_path, tmp_path, "7.2")
 
 

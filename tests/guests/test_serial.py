@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from sentences import raises_sentence
 from weighbridge.errors import Unavailable
 from weighbridge.guests.serial import ASKS, tell
 
@@ -35,18 +36,18 @@ def test_the_words_are_the_answer_to_the_question():
 
 
 @pytest.mark.parametrize(
-    ("pieces", "ended", "told"),
+    ("pieces", "ended"),
     [
-        ((b"",), None, "its serial port was closed"),
-        ((b"ISOLINUX", b""), "it ended", "it ended"),
-        ((None,), "it ended", "it ended"),
+        ((b"",), None),
+        ((b"ISOLINUX", b""), "it ended"),
+        ((None,), "it ended"),
     ],
 )
-def test_an_end_is_told(pieces: tuple[bytes | None, ...], ended: str | None, told: str):
-    with pytest.raises(Unavailable, match=told):
+def test_an_end_is_told(pieces: tuple[bytes | None, ...], ended: str | None):
+    with raises_sentence(Unavailable):
         tell(Line(*pieces), (), 10, lambda: ended)
 
 
 def test_one_that_never_asks_is_given_up():
-    with pytest.raises(Unavailable, match="has not spoken on the serial port for -1 s"):
+    with raises_sentence(Unavailable):
         tell(Line(None, None), (), -1, lambda: None)

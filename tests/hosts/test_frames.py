@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sentences import raises_sentence
 from weighbridge.hosts.agent import frames
 
 FIELDS = st.dictionaries(st.text(max_size=5), st.integers() | st.text() | st.none() | st.booleans(), max_size=4)
@@ -36,11 +37,11 @@ def test_noise_is_no_frame(noise: bytes):
 
 def test_a_frame_must_not_be_too_long(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(frames, "LIMIT", 10)
-    with pytest.raises(ValueError, match="too long"):
+    with raises_sentence(ValueError):
         frames.pack({}, b"123456789")
-    with pytest.raises(ValueError, match="no frame"):
+    with raises_sentence(ValueError):
         frames.read(io.BytesIO(struct.pack(">II", 2, 9)))
-    with pytest.raises(ValueError, match="no frame"):
+    with raises_sentence(ValueError):
         frames.read(io.BytesIO(struct.pack(">II", 2, 0) + b"[]"))
 
 

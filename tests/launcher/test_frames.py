@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sentences import raises_sentence
 from weighbridge.launcher import frames
 from weighbridge.launcher.frames import Frame, FrameReader, Kind
 from weighbridge.model.command import Command, Usage
@@ -31,7 +32,7 @@ def test_frames_survive_any_cut(sent: list[Frame], cuts: list[int]):
 
 
 def test_what_is_no_frame_is_refused():
-    with pytest.raises(ValueError, match="frame of"):
+    with raises_sentence(ValueError):
         list(FrameReader().feed(b"HTTP/1.1 200 OK\r\n"))
     with pytest.raises(ValueError):
         list(FrameReader().feed(struct.pack("<IIc", 0, 0, b"?")))
@@ -58,7 +59,7 @@ def test_a_start_in_a_folder_as_a_user():
 
 
 def test_a_zero_byte_ends_no_word_silently():
-    with pytest.raises(ValueError, match="zero byte"):
+    with raises_sentence(ValueError):
         frames.start(1, Command(("echo", "a\0b")), {})
 
 

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sentences import raises_sentence
 from weighbridge.errors import EnvironmentLost, Interrupted, Unavailable
 from weighbridge.launcher import frames, launch
 from weighbridge.launcher.frames import Frame, FrameReader, Kind
@@ -145,7 +146,7 @@ def test_a_launcher_that_goes_is_told_at_once(kinds: tuple[Kind, ...]):
     running = launcher.start(Command(("sleep", "9")))
     if kinds[-1] is Kind.START:
         assert running.wait(5) and running.poll() == -9
-    with pytest.raises(EnvironmentLost, match="0-native-server: its launcher was killed"):
+    with raises_sentence(EnvironmentLost):
         running.stop()
     with pytest.raises(EnvironmentLost):
         launcher.run(Command(("true",)))
@@ -173,7 +174,7 @@ def test_files_and_listeners():
     launcher, stream = made()
     with pytest.raises(PermissionError):
         launcher.read("/etc/shadow")
-    with pytest.raises(EnvironmentLost, match="cannot write /tmp/x: No space left on device"):
+    with raises_sentence(EnvironmentLost):
         launcher.put("/tmp/x", b"data")
     assert stream.sent[-1].body == struct.pack("<II", 0o644, 0) + b"/tmp/x\0data"
     assert launcher.listening((("tcp", 80), ("udp", 81))) and launcher.alone()
@@ -200,18 +201,18 @@ def test_files_are_written_in_pieces(whole: int, rest: int):
 
 def test_one_that_could_not_make_its_site():
     refusal = Frame(Kind.REFUSED, 0, number(errno.EPERM) + b"a namespace")
-    with pytest.raises(Unavailable, match="cannot be made: a namespace: Operation not permitted"):
+    with raises_sentence(Unavailable):
         made(greeting=refusal)
-    with pytest.raises(Unavailable, match="did not start: its launcher was killed"):
+    with raises_sentence(Unavailable):
         made(greeting=None)
-    with pytest.raises(Unavailable, match="another version"):
+    with raises_sentence(Unavailable):
         made(greeting=Frame(Kind.HELLO, 0, struct.pack("<IIQ", 99, 1, 1)))
 
 
 def test_no_answer_is_a_loss(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(launch, "ANSWER_S", 0.01)
     launcher, _ = made(lambda _: iter(()))
-    with pytest.raises(EnvironmentLost, match="has not answered"):
+    with raises_sentence(EnvironmentLost):
         launcher.alone()
 
 

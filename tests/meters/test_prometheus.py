@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sentences import raises_sentence
 from weighbridge.errors import StudyError, Unavailable
 from weighbridge.meters import prometheus, prometheus_api
 from weighbridge.meters.meter import MeterFailed
@@ -350,25 +351,25 @@ def test_a_good_server_is_ready():
     "answer", [MeterFailed("the server does not answer (Connection refused)"), (404, b"<html>"), (200, b"{}")]
 )
 def test_a_server_that_is_none_is_refused(answer: Answer):
-    with pytest.raises(Unavailable, match=r"Prometheus at http://127.0.0.1:9090: .*out of the study"):
+    with raises_sentence(Unavailable):
         watched(Server(**{"time()": answer}), "reads").require()
 
 
 def test_a_wrong_query_is_refused_in_the_server_s_words():
     server = Server(reads=(200, matrix(({}, full()))), wrong=(400, captured("parse_error")))
-    with pytest.raises(StudyError, match=r"refuses the query 'wrong': .*parse error"):
+    with raises_sentence(StudyError):
         watched(server).require()
 
 
 def test_too_many_series_are_refused():
     many = [({"n": str(n)}, full()) for n in range(MOST_SERIES + 1)]
-    with pytest.raises(StudyError, match=r"'reads' gives 51 series, and at most 50 are kept: aggregate"):
+    with raises_sentence(StudyError):
         watched(Server(reads=(200, matrix(*many)))).require()
 
 
-@pytest.mark.parametrize(("ahead", "words"), [(30.4, "30 s ahead of"), (-30.4, "30 s behind")])
-def test_another_clock_is_refused(ahead: float, words: str):
-    with pytest.raises(Unavailable, match=f"its clock is {words} this machine's"):
+@pytest.mark.parametrize("ahead", [30.4, -30.4])
+def test_another_clock_is_refused(ahead: float):
+    with raises_sentence(Unavailable):
         watched(Server(ahead, reads=(200, b"")), "reads").require()
     assert watched(Server(ahead, reads=(200, captured("empty"))), "reads", step="1min").require()
 
@@ -435,7 +436,7 @@ def test_after_an_answer_that_is_too_long_there_is_a_new_connection(line: Line, 
     monkeypatch.setattr(prometheus_api, "LARGEST_ANSWER", 3)
     line.says = [said(b"long")]
     with connection(URL) as ask:
-        with pytest.raises(MeterFailed, match="the answer is longer"):
+        with raises_sentence(MeterFailed):
             ask("query", {"query": "x"})
         line.says = [said(b"ok")]
         assert ask("query", {"query": "x"}) == (200, b"ok")
@@ -445,7 +446,7 @@ def test_after_an_answer_that_is_too_long_there_is_a_new_connection(line: Line, 
 @pytest.mark.parametrize("says", [b"", b"SSH-2.0-OpenSSH_9.2\r\n", b"HTTP/1.1 2"])
 def test_what_is_no_http_is_a_sentence(line: Line, says: bytes):
     line.says = [says]
-    with connection(URL) as ask, pytest.raises(MeterFailed, match=r"the server does not answer \(.+\)"):
+    with connection(URL) as ask, raises_sentence(MeterFailed):
         ask("query", {"query": "x"})
 
 
@@ -475,7 +476,7 @@ def test_an_error_without_words_has_its_name():
 
 
 def test_an_answer_without_end_is_not_read_to_its_end():
-    with pytest.raises(MeterFailed, match="longer than 16 MiB"):
+    with raises_sentence(MeterFailed):
         read(lambda size: b"x" * size, time.monotonic() + 60)
-    with pytest.raises(MeterFailed, match="takes longer than 2 s"):
+    with raises_sentence(MeterFailed):
         read(lambda _: b"x", time.monotonic() - 1)

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from sentences import raises_sentence
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.meters.meter import MeterFailed
 from weighbridge.meters.sysstat import SysstatMeter, series
@@ -43,7 +44,7 @@ def test_output_without_everything():
     "text", [b"", b"{}", b"[]", b"null", TEXT[:-9], TEXT[:300], b"Cannot open /tmp/x\n", b"\xff"]
 )
 def test_an_output_that_is_none(text: bytes):
-    with pytest.raises(MeterFailed, match="cannot be read"):
+    with raises_sentence(MeterFailed):
         series(text, "host a")
 
 
@@ -104,7 +105,7 @@ def test_a_trial():
     assert {each.place for each in taken.series} == {"host a"}
     assert host.ran[-2].argv == ("/usr/lib64/sa/sadc", "-S", "DISK", "2")
     assert host.ran[-1].stdin == b"binary"
-    with pytest.raises(MeterFailed, match="not begun"):
+    with raises_sentence(MeterFailed):
         meter.end(0.0)
 
 
@@ -115,14 +116,10 @@ def test_a_trial_that_is_shorter_than_an_interval():
 
 
 def test_what_goes_wrong_is_told():
-    for host, says in (
-        (SomeHost(sadc=Sadc(b"")), "wrote nothing"),
-        (SomeHost(sadc=Sadc(b"x", lost=True)), "host has gone"),
-        (SomeHost(told=TEXT[:-50]), "cannot be read"),
-    ):
+    for host in SomeHost(sadc=Sadc(b"")), SomeHost(sadc=Sadc(b"x", lost=True)), SomeHost(told=TEXT[:-50]):
         meter = SysstatMeter(host)
         meter.begin({})
-        with pytest.raises(MeterFailed, match=says):
+        with raises_sentence(MeterFailed):
             meter.end(0.0)
 
 
@@ -136,7 +133,7 @@ def test_it_is_ended_with_the_session():
 
 
 def test_a_host_without_it_and_a_rate_that_it_cannot_do():
-    with pytest.raises(Unavailable, match=r"host 'a' has no sysstat: install.*source: kernel"):
+    with raises_sentence(Unavailable):
         SysstatMeter(SomeHost(has=False))
-    with pytest.raises(Unavailable, match=r"at most once a second, not 10 times: set hz: 1"):
+    with raises_sentence(Unavailable):
         SysstatMeter(SomeHost(), 10.0)

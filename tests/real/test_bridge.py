@@ -76,7 +76,7 @@ def test_a_link_that_is_not_ours_is_left_alone(machine: Machine):
         host = LocalHost(run.id)
         assert told(host, "ip", "link", "add", name, "type", "veth", "peer", "name", f"{name}1") == 0
         try:
-            with pytest.raises(Unavailable, match=f"has a network link {name} .* has not made"):
+            with pytest.raises(Unavailable, match=name):
                 bridge_of(run, host)
             assert told(host, "ip", "link", "show", name) == 0
         finally:

@@ -149,7 +149,7 @@ def test_a_folder_of_this_machine_is_written_to_in_memory_alone(tmp_path: Path, 
 def test_a_root_folder_that_is_not_there_is_one_sentence(small_userland: Userland, machine: Machine, tmp_path: Path):
     nowhere = Userland("0" * 64, tmp_path / "nowhere", tmp_path / "nowhere.tar", {})
     with open_run(OTHER) as run:
-        with pytest.raises(Unavailable, match=r"bwrap: Can't find source path .*nowhere") as caught:
+        with pytest.raises(Unavailable, match="nowhere") as caught:
             open_site(run, nowhere, "host")
         assert "\n" not in str(caught.value)
 

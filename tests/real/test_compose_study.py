@@ -43,8 +43,8 @@ def test_a_run_of_it_needs_the_compose_file_once(tmp_path: Path, small_userland:
     study.write_text(STUDY.format(folder=tmp_path, client=repr(client)))
     planned = weighbridge("plan", study)
     assert planned.code == 0, planned.stderr
-    for brought in (f"Compose file {compose} (compose.file)", "image redis:7 (companions.redis.image)"):
-        assert f"the study brings: {brought}" in planned.stdout
+    for brought in (f"{compose} (compose.file)", "redis:7 (companions.redis.image)"):
+        assert brought in planned.stdout
     done = weighbridge("run", study, "--out", run, "--yes")
     assert done.code == 0, done.stderr
     assert f"Compose file {compose}" in done.stderr
@@ -60,5 +60,5 @@ def test_a_run_of_it_needs_the_compose_file_once(tmp_path: Path, small_userland:
     assert all(value >= 1 for each in counted.values() for value in each)
     with sqlite3.connect(run / "run.sqlite") as store:
         [text] = store.execute("select value from run where key = 'study_text'").fetchone()
-    assert f"# From {compose}, service shop" in text and "compose:" not in text and "server:" in text
+    assert f"{compose}, service shop" in text and "compose:" not in text and "server:" in text
     assert weighbridge("clean", "--check").code == 0

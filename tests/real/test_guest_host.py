@@ -87,7 +87,7 @@ def test_it_is_a_machine_of_its_own(host: GuestHost):
     assert host.free_ports() > 0
     with pytest.raises(FileNotFoundError):
         host.read("/nothing")
-    with pytest.raises(Unavailable, match="not installed"):
+    with pytest.raises(Unavailable, match="nothing-of-this-name"):
         host.run(Command(("nothing-of-this-name",), 10))
 
 
@@ -183,7 +183,7 @@ def test_one_that_does_not_boot_is_told_with_its_last_words(
     (tmp_path / "ramdisk").write_bytes(b"no archive")
     monkeypatch.setattr(ramdisk, "ensure", lambda *_: tmp_path / "ramdisk")
     with (
-        pytest.raises(Unavailable, match="host dead does not come up: its guest ended: Kernel panic"),
+        pytest.raises(Unavailable, match=r"host dead .*Kernel panic"),
         guest_host("dead", OPTIONS, run),
     ):
         pass

@@ -179,7 +179,7 @@ def test_virtual_cpus_have_cpus_of_their_own_and_the_rest_has_all(run: RunContex
         assert on == {"CPU 0/TCG": {there[0]}, "CPU 1/TCG": {there[1]}}
         assert all(cpus == {*there} for task, cpus in threads(pid) if task not in on)
         assert opened.facts()["virtual CPUs"] == f"2, each pinned: 0 to CPU {there[0]}, 1 to CPU {there[1]}"
-    with pytest.raises(Unavailable, match="pin: vcpus puts each of 64 virtual CPUs"):
+    with pytest.raises(Unavailable, match=r"pin: vcpus .*\b64\b"):
         request = requested(run, small_userland, limits=replace(limits, cpus=64))
         registry.environments()["qemu"].open(options(pin="vcpus"), request).__enter__()
 
@@ -273,13 +273,13 @@ def test_a_guest_whose_disk_is_no_disk_does_not_come_up(
     image = tmp_path / "damaged"
     image.write_bytes(bytes(MIB))
     monkeypatch.setattr(disk, "ensure", lambda *_: image)
-    with pytest.raises(Unavailable, match="the guest cannot mount /root: Invalid argument"):
+    with pytest.raises(Unavailable, match="/root: Invalid argument"):
         registry.environments()["qemu"].open(options(network="none"), requested(run, small_userland)).__enter__()
 
 
 def test_more_memory_than_there_is_is_refused(run: RunContext, small_userland: Userland):
     request = requested(run, small_userland, limits=Limits(memory=2**50))
-    with pytest.raises(Unavailable, match="has no room on host local"):
+    with pytest.raises(Unavailable, match="host local"):
         registry.environments()["qemu"].open(options(network="none"), request).__enter__()
 
 

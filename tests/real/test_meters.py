@@ -191,5 +191,5 @@ def test_sysstat_reads_the_same():
 
 @pytest.mark.skipif(SYSSTAT, reason="sysstat is installed")
 def test_a_host_without_sysstat():
-    with pytest.raises(Unavailable, match="has no sysstat"):
+    with pytest.raises(Unavailable, match="sysstat"):
         SysstatMeter(LocalHost(RUN))

@@ -38,9 +38,7 @@ def environments(own: Path) -> tuple[str, ...]:
 def test_two_engines_are_measured_in_one_run_and_nothing_is_left(machine: Machine, tmp_path: Path, own: Path):
     study = write_study(tmp_path, environments=environments(own), workloads=(TCP,), further=PLACED)
     planned = weighbridge("plan", study)
-    assert planned.code == 0 and f"the study brings: program {own} (environments.new.dockerd)" in planned.stdout, (
-        planned
-    )
+    assert planned.code == 0 and f"{own} (environments.new.dockerd)" in planned.stdout, planned
     done = weighbridge("run", study, "--out", tmp_path / "run", "--yes")
     assert done.code == 0, done
     assert {(row["environment"], row["outcome"]) for row in trials(tmp_path / "run")} == {

@@ -93,7 +93,7 @@ def test_a_poller_that_was_ended_is_missed(pollers: Pollers):
     victim = next(iter(pollers._programs.values()))
     os.kill(victim.pid, signal.SIGKILL)
     assert victim.wait(10)
-    with pytest.raises(EnvironmentLost, match="kept CPU 0 from halting has ended"):
+    with pytest.raises(EnvironmentLost, match=r"CPU 0\b"):
         pollers.require()
 
 

@@ -150,7 +150,7 @@ def test_a_run_is_watched_and_a_study_reads_what_was_seen(machine: Machine, prom
     done = weighbridge("run", study, "--out", run, "--yes", "--metrics", prometheus.run)
     ended = time.time()
     assert done.code == 0, done
-    assert f"metrics: http://{prometheus.run}/metrics" in done.stderr
+    assert f"http://{prometheus.run}/metrics" in done.stderr
     with pytest.raises(urllib.error.URLError):
         get(f"http://{prometheus.run}/metrics")
     machine.must_be_unchanged()

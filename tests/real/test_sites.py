@@ -188,7 +188,7 @@ def test_put(site: Site):
 
 
 def test_put_elsewhere_is_refused_with_one_sentence(either: Site):
-    with pytest.raises(Exception, match="cannot write /etc/x") as caught:
+    with pytest.raises(Exception, match="/etc/x") as caught:
         either.put("/etc/x", b"x")
     assert "\n" not in str(caught.value)
 

@@ -200,7 +200,7 @@ def test_the_network_of_the_host_and_none(kind: str, small_userland: Userland, m
 
 def test_a_root_folder_that_is_not_there_is_one_sentence(kind: str, small_userland: Userland, machine: Machine):
     with open_run(OTHER) as run:
-        with pytest.raises(Unavailable, match=r"its launcher did not start: .*(No such|not exist)") as caught:
+        with pytest.raises(Unavailable, match=r"No such|not exist") as caught:
             open_site(run, kind, replace(small_userland, root=Path("/no/such/root")))
         assert "\n" not in str(caught.value)
 

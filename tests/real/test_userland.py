@@ -1,6 +1,7 @@
 """Building userlands: once, however many want it, and whatever happened to the one who built before."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -111,5 +112,5 @@ def test_damaged_cache_is_one_sentence(place: Path):
     folder = place / "userlands" / key_of(UserlandSpec.of([PACKAGE]))
     folder.mkdir(parents=True)
     (folder / "about.json").write_text("{")
-    with pytest.raises(UserlandError, match=r"is damaged .*: delete it and run again"):
+    with pytest.raises(UserlandError, match=re.escape(str(folder))):
         ensure(UserlandSpec.of([PACKAGE]), place, print)

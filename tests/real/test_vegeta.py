@@ -132,5 +132,5 @@ def test_a_server_that_is_not_there_is_broken(sites: dict[str, Site]):
     options = _options(rate=200, duration="500ms")
     at = Endpoint("127.0.0.1", "127.0.0.1", free_port())
     done = sites["client"].run(PLUGIN.command("client", options, at))
-    with pytest.raises(Broke, match=r"no request was answered at 200 requests/s .*connection refused"):
+    with pytest.raises(Broke, match=r"\b200 requests/s .*connection refused"):
         _measured(done, options)

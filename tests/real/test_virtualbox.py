@@ -217,7 +217,7 @@ def test_a_machine_that_cannot_start_is_told_in_a_sentence(host: SidHost, run: R
     opening = registry.environments()["virtualbox"].open(
         registry.environments()["virtualbox"].options(network="nat"), requested(run, host, small_userland)
     )
-    with pytest.raises(Unavailable, match=r"^\d+-guest-server: VirtualBox ended its machine: Kernel driver not inst"):
+    with pytest.raises(Unavailable, match=r"^\d+-guest-server: .*Kernel driver not inst"):
         opening.__enter__()
     assert image.stat() == before, "its end deletes nothing of the cache"
     assert not _meetings(RUN)
@@ -300,8 +300,7 @@ def test_its_life_in_a_guest_host(run: RunContext, small_userland: Userland, mon
     kept = replace(run, cache=Path.home() / ".cache/weighbridge")
     with guest_host("lab", GuestOptions.model_validate(given), kept) as host:
         assert host.run(Command(("test", "-c", "/dev/vboxdrv"), 60)).returncode == 0, "its set-up loads the modules"
-        told = r"has not spoken on the serial port for 60 s, but VirtualBox says that it is running; on its console"
-        with pytest.raises(Unavailable, match=told):
+        with pytest.raises(Unavailable, match=r"\b60 s\b"):
             environment.open(environment.options(), requested(kept, host, small_userland)).__enter__()
         _nothing_is_left(host)
 

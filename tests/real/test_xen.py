@@ -114,7 +114,7 @@ def test_a_domain_that_panics_is_told_with_its_last_words(run: RunContext, host:
         site.thaw()
         assert site.run(Command(("true",), 60)).returncode == 0
         assert site.meters()["cpu_s"] >= before
-        with pytest.raises(EnvironmentLost, match="its domain ended: Kernel panic"):
+        with pytest.raises(EnvironmentLost, match="Kernel panic"):
             site.run(Command(("sh", "-c", "echo c > /proc/sysrq-trigger"), 60))
     assert not _images_left(host)
 
@@ -134,9 +134,7 @@ def test_an_hvm_domain_has_a_data_disk_too(run: RunContext, host: GuestHost, sma
 @pytest.mark.promise("Xen's domains of every type keep data on a disk of their own and say why they ended")
 def test_a_domain_that_is_killed_and_one_that_has_no_room(run: RunContext, host: GuestHost, small_userland: Userland):
     with ExitStack() as stack:
-        with pytest.raises(
-            Unavailable, match="a domain of 4096 MiB of memory has no room on host lab, where Xen has"
-        ):
+        with pytest.raises(Unavailable, match=r"\b4096 MiB .*host lab\b"):
             _open(stack, run, host, small_userland, memory=4096 * MIB)
         site = _open(stack, run, host, small_userland, type="pv", cpus=0.5)
         asleep = site.start(Command(("sleep", "600"), 600))
@@ -144,7 +142,7 @@ def test_a_domain_that_is_killed_and_one_that_has_no_room(run: RunContext, host:
         share = _run(host, "xl", "sched-credit2", "-d", name).split()
         assert share[share.index(name) - 1 :][-1] == "50", "half a CPU is its cap"
         _run(host, "xl", "destroy", name)
-        with pytest.raises(EnvironmentLost, match="its domain ended"):
+        with pytest.raises(EnvironmentLost):
             asleep.stop()
 
 

@@ -8,6 +8,7 @@ import re
 import pytest
 from rich.console import Console
 
+from sentences import raises_sentence
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.conditions import Isolation, isolations
 from weighbridge.analysis.gate import judge
@@ -195,7 +196,7 @@ def test_two_roles_in_other_hypervisors_are_both_named():
 
 
 def test_what_cannot_be_read_is_damage(run):
-    with pytest.raises(RunDirectoryError, match="the hypervisors of bridge/server cannot be read"):
+    with raises_sentence(RunDirectoryError):
         analyse(run(costs={"bridge": 1.1}, facts={SCOPE: {"bridge/server": "no JSON"}}))
 
 

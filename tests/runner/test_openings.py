@@ -7,6 +7,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from sentences import raises_sentence
 from weighbridge import registry
 from weighbridge.errors import EnvironmentLost, Interrupted, TrialsFailed, Unavailable
 from weighbridge.model.command import Command, Completed
@@ -215,7 +216,7 @@ def test_an_opening_that_fails_is_a_failed_trial_and_the_run_goes_on(
             yield site
 
     monkeypatch.setattr(Layer, "open", refused)
-    with pytest.raises(TrialsFailed, match=r"boot in two failed 3 times .* could not be opened: the engine refused"):
+    with raises_sentence(TrialsFailed):
         go(tmp_path, study("boot: {kind: boot}", blocks=2))
     ended = {trial.environment: outcome for trial, outcome in finished(tmp_path).items()}
     assert ended.pop("two") is Outcome.PROGRAM_FAILED

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from sentences import raises_sentence
 from weighbridge.errors import StudyError, Unavailable
 from weighbridge.linux import cpus
 from weighbridge.meters.meter import MeterFailed
@@ -100,12 +101,12 @@ WRONG = (400, b'{"status":"error","errorType":"bad_data","error":"1:3: parse err
 
 
 @pytest.mark.parametrize(
-    ("answer", "error", "words"),
-    [(MeterFailed("the server does not answer (Connection refused)"), Unavailable, "Connection refused"),
-     ((200, b""), Unavailable, "not that of a Prometheus server"), (WRONG, StudyError, "1:3: parse error")],
+    ("answer", "error"),
+    [(MeterFailed("the server does not answer (Connection refused)"), Unavailable),
+     ((200, b""), Unavailable), (WRONG, StudyError)],
 )  # fmt: skip
 def test_a_run_is_refused_before_anything_is_opened(
-    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer, error, words: str
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, answer, error
 ):
     def ask(_path: str, parameters) -> tuple[int, bytes]:
         if isinstance(answer, Exception):
@@ -117,7 +118,7 @@ def test_a_run_is_refused_before_anything_is_opened(
     monkeypatch.setattr(running, "Watched", lambda options: Watched(options, lambda _: nullcontext(ask)))
     monkeypatch.setattr(running, "readiness_of", lambda made: {arm.name: Readiness(True) for arm in made.arms})
     made = study("cpu: {kind: fake-solo}", blocks=1, more=SERVER)
-    with pytest.raises(error, match=words):
+    with raises_sentence(error):
         running.run_study(made, tmp_path / "run", Told(), lambda store: pytest.fail("there is nothing to report"))
     assert world.sites == []
     assert running.require_ready(study("cpu: {kind: fake-solo}", blocks=1)) == []

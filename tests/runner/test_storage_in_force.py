@@ -2,6 +2,7 @@
 
 import pytest
 
+from sentences import raises_sentence
 from weighbridge.errors import Unavailable
 from weighbridge.model.host import Limits
 from weighbridge.model.site import Mount
@@ -38,18 +39,16 @@ def test_what_was_asked_for():
     require_in_force([Mount("folder", "/x")], site("xfs"))
 
 
-@pytest.mark.parametrize(
-    ("table", "found"), [(site("ext4"), "ext4"), (Site(b""), "nothing"), (Site(b"x y"), "nothing")]
-)
-def test_what_was_not(table: Site, found: str):
-    with pytest.raises(Unavailable, match=f"0-native-server has {found} at /srv, and not tmpfs"):
+@pytest.mark.parametrize("table", [site("ext4"), Site(b""), Site(b"x y")])
+def test_what_was_not(table: Site):
+    with raises_sentence(Unavailable):
         require_in_force([Mount("folder", "/x", filesystem="tmpfs")], table)
 
 
 def test_options_of_the_mount():
     """Those of the mount and those of its file system."""
     require_in_force([Mount("volume", "x", filesystem="nfs4", options=frozenset({"rw", "size=1024k"}))], site("nfs4"))
-    with pytest.raises(Unavailable, match="has nfs4 at /srv, but not 'hard': rw,relatime,rw,size=1024k"):
+    with raises_sentence(Unavailable):
         require_in_force([Mount("volume", "x", filesystem="nfs4", options=frozenset({"rw", "hard"}))], site("nfs4"))
 
 

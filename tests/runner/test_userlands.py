@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from sentences import raises_sentence
 from weighbridge.errors import StudyError
 from weighbridge.model.command import ProcessDefaults
 from weighbridge.model.options import Brings
@@ -98,19 +99,18 @@ def test_a_userland_of_an_environment_s_own_is_kept_with_the_run_and_told_before
 
 
 @pytest.mark.parametrize(
-    ("was", "now", "says"),
+    ("was", "now"),
     [
-        ("{kind: saved-image, path: old.tar}", "{kind: saved-imag, path: old.tar}", "own.yaml:6.*'saved-image'"),
-        ("{kind: saved-image, path: old.tar}", "{kind: saved-image, pth: old.tar}", "own.yaml:6.*'path'"),
+        ("{kind: saved-image, path: old.tar}", "{kind: saved-imag, path: old.tar}"),
+        ("{kind: saved-image, path: old.tar}", "{kind: saved-image, pth: old.tar}"),
         (
             "docker, userland: {kind: saved-image, path: old.tar}",
             "lxc, userland: {kind: host}",
-            "this machine's own files",
         ),
     ],
 )
-def test_a_wrong_userland_of_an_environment_s_own_is_told(was: str, now: str, says: str):
-    with pytest.raises(StudyError, match=says):
+def test_a_wrong_userland_of_an_environment_s_own_is_told(was: str, now: str):
+    with raises_sentence(StudyError):
         check(parse(OWN.replace(was, now), "own.yaml"))
 
 

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from sentences import raises_sentence
 from weighbridge.statistics import Interval, compare
 from weighbridge.statistics.between import (
     change,
@@ -172,19 +173,19 @@ def test_several_looks_spend_less_of_the_error():
 
 
 @pytest.mark.parametrize(
-    ("first", "second", "more", "said"),
+    ("first", "second", "more"),
     [
-        ([0.1], [0.1, 0.2], {}, "at least 2 blocks"),
-        ([0.1, math.inf], [0.1, 0.2], {}, "finite"),
-        ([0.1, 0.2], [0.1, 0.2], {"confidence": 1.0}, "confidence"),
-        ([0.1, 0.2], [0.1, 0.2], {"equivalence": 0.0}, "margin"),
-        ([0.1, 0.2], [0.1, 0.2], {"looks": 0}, "look"),
-        ([0.1, 0.2], [0.1, 0.2], {"allowance": -0.1}, "allowance"),
-        ([0.1, 0.2], [0.1, 0.2], {"better": "best"}, "better"),
+        ([0.1], [0.1, 0.2], {}),
+        ([0.1, math.inf], [0.1, 0.2], {}),
+        ([0.1, 0.2], [0.1, 0.2], {"confidence": 1.0}),
+        ([0.1, 0.2], [0.1, 0.2], {"equivalence": 0.0}),
+        ([0.1, 0.2], [0.1, 0.2], {"looks": 0}),
+        ([0.1, 0.2], [0.1, 0.2], {"allowance": -0.1}),
+        ([0.1, 0.2], [0.1, 0.2], {"better": "best"}),
     ],
 )
-def test_what_cannot_be_compared_is_said(first, second, more, said):
-    with pytest.raises(ValueError, match=said):
+def test_what_cannot_be_compared_is_said(first, second, more):
+    with raises_sentence(ValueError):
         made(first, second, **more)
 
 

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from sentences import raises_sentence
 from weighbridge.statistics import Contrast, Cost, Interval, Sample, compare, cost_percent, scale_of
 
 
@@ -151,16 +152,16 @@ def test_zeros_turn_to_differences_in_the_unit_of_the_metric():
 
 
 @pytest.mark.parametrize(
-    ("baseline", "other", "message"),
+    ("baseline", "other"),
     [
-        ([], [], "no block"),
-        ([1.0, 2.0], [1.0], "one value per block"),
-        ([1.0, math.nan], [1.0, 2.0], "finite"),
-        ([1.0, 2.0], [1.0, math.inf], "finite"),
+        ([], []),
+        ([1.0, 2.0], [1.0]),
+        ([1.0, math.nan], [1.0, 2.0]),
+        ([1.0, 2.0], [1.0, math.inf]),
     ],
 )
-def test_what_cannot_be_compared(baseline, other, message):
-    with pytest.raises(ValueError, match=message):
+def test_what_cannot_be_compared(baseline, other):
+    with raises_sentence(ValueError):
         compare(baseline, other, better="lower")
 
 
@@ -181,7 +182,7 @@ def test_settings_out_of_range(settings_):
 
 
 def test_differences_beyond_the_range_of_floats():
-    with pytest.raises(ValueError, match="too far apart"):
+    with raises_sentence(ValueError):
         compare([-1e308] * 10, [1e308] * 10, better="lower")
     assert compare([5e-324], [1e308], better="lower").typical == math.inf
 
@@ -248,7 +249,7 @@ def test_any_finite_values_can_be_compared(blocks):
 def test_differences_can_be_asked_for_where_a_ratio_exists():
     cost = compare([1.0, 2.0, 3.0], [5001.0, 5002.0, 5003.0], better="lower", scale="difference")
     assert cost.scale == "difference" and cost.typical == pytest.approx(5000.0)
-    with pytest.raises(ValueError, match="ratio needs positive"):
+    with raises_sentence(ValueError):
         compare([0.0, 1.0], [1.0, 1.0], better="lower", scale="ratio")
 
 
@@ -270,7 +271,7 @@ def test_effects_are_of_blocks():
     assert two.arms == ("native", "docker")
     assert two.effects([[100, 200], [50, 100]], "ratio") == pytest.approx([math.log(0.5)] * 2)
     assert two.effects([[100, 200], [50, 100]], "difference") == [-50, -100]
-    with pytest.raises(ValueError, match="one value per block"):
+    with raises_sentence(ValueError):
         two.effects([[100], [50, 100]], "ratio")
     with pytest.raises(ValueError):
         two.effects([[0], [50]], "ratio")
@@ -327,7 +328,7 @@ def test_where_there_is_no_ratio_it_is_one_of_differences():
     cost = INTERACTION.cost(arms, better="lower")
     assert (cost.scale, cost.typical, cost.geometric) == ("difference", 5.0, None)
     assert cost.arithmetic == Interval(5.0, 5.0, 5.0)
-    with pytest.raises(ValueError, match="too far apart"):
+    with raises_sentence(ValueError):
         INTERACTION.cost([[1e308], [-1e308], [0.0], [1e308]], better="lower")
 
 
@@ -382,20 +383,20 @@ def test_arms_without_blocks_by_welch_and_satterthwaite():
 
 
 @pytest.mark.parametrize(
-    ("arms", "weights", "message"),
+    ("arms", "weights"),
     [
-        (("a",), (0.0,), "two arms"),
-        (("a", "b"), (1.0,), "one weight for each"),
-        (("a", "b"), (1.0, 1.0), "add up to 0"),
-        (("a", "b", "c"), (-1.0, 1.0, 0.0), "not 0"),
-        (("a", "b"), (math.nan, 1.0), "add up to 0"),
+        (("a",), (0.0,)),
+        (("a", "b"), (1.0,)),
+        (("a", "b"), (1.0, 1.0)),
+        (("a", "b", "c"), (-1.0, 1.0, 0.0)),
+        (("a", "b"), (math.nan, 1.0)),
     ],
 )
-def test_weights_that_make_no_contrast(arms, weights, message):
-    with pytest.raises(ValueError, match=message):
+def test_weights_that_make_no_contrast(arms, weights):
+    with raises_sentence(ValueError):
         Contrast(arms, weights)
 
 
 def test_every_arm_needs_its_values():
-    with pytest.raises(ValueError, match="one value per block, but there are 1 and 1 and 2"):
+    with raises_sentence(ValueError):
         INTERACTION.cost([[1.0], [1.0], [2.0, 3.0]], better="lower")

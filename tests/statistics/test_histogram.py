@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sentences import raises_sentence
 from weighbridge.statistics import Histogram, compare_percentiles, merge_histograms, percentile
 
 CAPTURED: list[dict[str, Any]] = json.loads((Path(__file__).parent / "data/hdrh-0.10.8.json").read_text())
@@ -80,7 +81,7 @@ def test_other_precisions_are_merged_by_the_lowest_value_of_each_bucket():
     merged = recorded([(7, 1)])
     merged.add(coarse)
     assert merged.count == 4 and merged.percentile(100) == pytest.approx(coarse.percentile(0), rel=1e-3)
-    with pytest.raises(ValueError, match="cannot count"):
+    with raises_sentence(ValueError):
         recorded([], highest=1000).add(coarse)
 
 
@@ -100,7 +101,7 @@ def test_encoded_and_decoded_it_is_the_same(values: list[tuple[int, int]]):
 @pytest.mark.parametrize(("value", "count"), [(-1, 1), (2**31, 1), (10**30, 1), (5, -1), (5, 2**63)])
 def test_what_cannot_be_counted_is_told(value: int, count: int):
     histogram = recorded([(1, 2**61)])
-    with pytest.raises(ValueError, match="cannot count"):
+    with raises_sentence(ValueError):
         histogram.record(value, count)
     assert histogram.count == 2**61
 
@@ -109,7 +110,7 @@ def test_what_cannot_be_counted_is_told(value: int, count: int):
     "of", [(0, 10, 3), (1, 10**9, 0), (1, 10**9, 6), (10, 9, 3), (1, 2**70, 3), (2**60, 2**61, 3)]
 )
 def test_a_range_that_cannot_be(of: tuple[int, int, int]):
-    with pytest.raises(ValueError, match="histogram"):
+    with raises_sentence(ValueError):
         Histogram(*of)
 
 
@@ -122,26 +123,29 @@ def packed(
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    "text",
     [
-        ("", "no HDR histogram in base64"),
-        ("!", "no HDR histogram in base64"),
-        ("HISTFAAAACZ4", "no compressed HDR histogram"),
-        (base64.b64encode(bytes(40)).decode(), "no compressed HDR histogram"),
-        (CAPTURED[0]["encoded"][:-8], "no compressed HDR histogram"),
-        (packed(b"\x02", cookie=0x1C849301), "no HDR histogram of version 2"),
-        (packed(b"\x02", figures=9), "significant figures"),
-        (packed(b"\x02", highest=0), "cannot span"),
-        (packed(b"\x02" * 200_000), "more counts than its range has buckets"),
-        (packed(b"\x02" * 20_000), "more counts than its range has buckets"),
-        (packed(b"\xff\xff\x7f"), "not those of a histogram"),
-        (packed(b"\xfe" * 8 + b"\xff" + b"\xfe" * 8 + b"\x7f"), "not those of a histogram"),
-        (packed(b"\x02\x80"), "last count is cut off"),
-        (packed(b"\x02" * 100, whole=False), "ends early|cannot be read"),
+        "",
+        "!",
+        "HISTFAAAACZ4",
+        base64.b64encode(bytes(40)).decode(),
+        CAPTURED[0]["encoded"][:-8],
+        packed(b"\x02", cookie=0x1C849301),
+        packed(b"\x02", figures=9),
+        packed(b"\x02", highest=0),
+        packed(b"\x02" * 200_000),
+        packed(b"\x02" * 20_000),
+        packed(b"\xff\xff\x7f"),
+        packed(b"\xfe" * 8 + b"\xff" + b"\xfe" * 8 + b"\x7f"),
+        packed(b"\x02\x80"),
+        packed(b"\x02" * 100, whole=False),
     ],
+    ids=["nothing", "no base64", "its begin", "zeros", "cut off", "another cookie", "another precision", "no range",
+         "too many bytes", "too many counts", "a count cut off", "a count below zero", "a number cut off",
+         "compressed and cut off"],
 )  # fmt: skip
-def test_what_is_no_histogram_is_one_sentence(text: str, words: str):
-    with pytest.raises(ValueError, match=words):
+def test_what_is_no_histogram_is_one_sentence(text: str):
+    with raises_sentence(ValueError):
         Histogram.decode(text)
 
 
@@ -202,12 +206,12 @@ def test_an_empty_run_adds_nothing():
 
 
 def test_nothing_to_say():
-    with pytest.raises(ValueError, match="no histogram"):
+    with raises_sentence(ValueError):
         merge_histograms([])
-    with pytest.raises(ValueError, match="empty"):
+    with raises_sentence(ValueError):
         percentile(histogram([]), 99)
     for wrong in (-1, 100.1):
-        with pytest.raises(ValueError, match="between 0 and 100"):
+        with raises_sentence(ValueError):
             percentile(histogram([1]), wrong)
 
 

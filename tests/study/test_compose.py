@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sentences import raises_sentence
 from weighbridge.errors import StudyError
 from weighbridge.model.companion import Companion, in_order
 from weighbridge.study.compose import Composed, composed, server_words, with_saved
@@ -57,14 +58,14 @@ def test_the_words_are_put_together_as_the_engine_does(entrypoint: Any, command:
 
 
 def test_a_service_without_a_program_is_told():
-    with pytest.raises(StudyError, match="neither the service nor its image shop names a program"):
+    with raises_sentence(StudyError):
         server_words(Composed("shop", None, None, {}, None), (), ())
 
 
 def test_files_are_for_the_companions_of_their_image():
     found = with_saved(composed(TEXT, "shop", WITHOUT), {"redis:7": "/r.tar", "shop:1.4": "/s.tar"})
     assert {name: each.get("saved") for name, each in found.companions.items()} == {"redis": "/r.tar", "db": None}
-    with pytest.raises(StudyError, match="did you mean 'redis:7'"):
+    with raises_sentence(StudyError):
         with_saved(found, {"redis:8": "/r.tar"})
 
 
@@ -75,7 +76,7 @@ def test_what_is_no_file_is_told(text: str):
 
 
 def test_who_waits_for_the_measured_service_is_listed():
-    with pytest.raises(StudyError, match=r"honoured: front\.depends_on;"):
+    with raises_sentence(StudyError):
         composed("services: {a: {image: a}, front: {image: f, depends_on: [a]}}", "a")
 
 

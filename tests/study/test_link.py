@@ -2,6 +2,7 @@
 
 import pytest
 
+from sentences import raises_sentence
 from weighbridge.errors import StudyError
 from weighbridge.study.loader import check, load
 from weighbridge.study.schema import json_schema
@@ -41,7 +42,7 @@ def test_nothing_but_none_is_taken(given: str):
 
 
 def test_it_is_the_same_in_every_environment():
-    with pytest.raises(StudyError, match=r"every environment"):
+    with raises_sentence(StudyError):
         study("", ", workloads: {latency: {link: none}}")
 
 

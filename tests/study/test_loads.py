@@ -5,6 +5,7 @@ import re
 
 import pytest
 
+from sentences import raises_sentence
 from usual_options import usual_options
 from weighbridge import registry
 from weighbridge.errors import StudyError
@@ -119,17 +120,17 @@ def test_a_level_that_is_named_twice_in_two_ways(workload: Workload, levels: str
 
 def test_a_quantity_that_is_named_twice_in_two_ways():
     text = STUDY.replace("KIND", "iperf3").replace("LOAD", "duration").replace("LEVELS", "[60s, 10s, 1min]")
-    with pytest.raises(StudyError, match=rf"^{NAME}:{LINE}: duration: the levels 60s and 1min are the same$"):
+    with raises_sentence(StudyError):
         loaded(text)
     more = text.replace("[60s, 10s, 1min]", "[60s, 10s]").replace(
         "    kind: iperf3\n", "    kind: iperf3\n    length: [1KiB, 1024B]\n"
     )
-    with pytest.raises(StudyError, match=rf"^{NAME}:8: length: the levels 1KiB and 1024B are the same$"):
+    with raises_sentence(StudyError):
         loaded(more)
 
 
 def test_an_environment_s_level_that_is_named_twice_in_two_ways():
     text = STUDY.replace("KIND", "iperf3").replace("    LOAD: LEVELS\n", "")
     bridge = "{native: {kind: native}, bridge: {kind: native, cpu_share: [50%, 50.0%]}}"
-    with pytest.raises(StudyError, match=r":4: cpu_share: the levels 50% and 50\.0% are the same"):
+    with raises_sentence(StudyError):
         loaded(text.replace("{native: {kind: native}}", bridge))

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from sentences import raises_sentence
 from weighbridge import registry
 from weighbridge.errors import StudyError
 from weighbridge.study.loader import check
@@ -77,7 +78,7 @@ def test_each_name_of_in_is_an_environment_of_a_packed_userland(name: str):
 
 @pytest.mark.parametrize("name", ["lxc", "nspawn", "qemu"])
 def test_environments_that_cannot_have_this_machines_files_say_so(name: str):
-    with pytest.raises(StudyError, match="machine's own files"):
+    with raises_sentence(StudyError):
         made("true", inside=[name])
 
 
@@ -88,7 +89,7 @@ def test_the_client_of_an_image_s_server_is_of_this_machine():
     assert study.sources["client_userland"].model_dump() == HOST
     weighed = Weighed(("curl", "{address}:{port}"), image, server="shop {port}", client_userland=HOST)
     elsewhere = "hosts: {a: {kind: ssh, destination: b}}\nplacement: {client: a, server: a}\nbaseline:"
-    with pytest.raises(StudyError, match="this machine's own"):
+    with raises_sentence(StudyError):
         check(parse(study_text(weighed).replace("baseline:", elsewhere), "weigh"))
 
 
@@ -104,7 +105,7 @@ def test_the_only_port_of_a_server_is_kept_behind_a_published_port_too():
 
 
 def test_a_port_of_no_server_is_told():
-    with pytest.raises(StudyError, match="'port' is where a server listens, and there is none"):
+    with raises_sentence(StudyError):
         made("true", port=8000)
 
 
@@ -141,15 +142,15 @@ def test_two_images_are_two_userlands_of_one_environment():
 
 
 @pytest.mark.parametrize(
-    ("inside", "earlier", "says"),
+    ("inside", "earlier"),
     [
-        (["docker", "native"], Earlier(command=["./old"]), "in one environment"),
-        (["dcker"], Earlier(command=["./old"]), "'docker'"),
-        (["native"], None, "natively in any case"),
+        (["docker", "native"], Earlier(command=["./old"])),
+        (["dcker"], Earlier(command=["./old"])),
+        (["native"], None),
     ],
 )
-def test_two_programs_take_one_environment(inside: list[str], earlier: Earlier | None, says: str):
-    with pytest.raises(StudyError, match=says):
+def test_two_programs_take_one_environment(inside: list[str], earlier: Earlier | None):
+    with raises_sentence(StudyError):
         made("./new", inside=inside, earlier=earlier)
 
 

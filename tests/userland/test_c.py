@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from sentences import raises_sentence
 from weighbridge.errors import Unavailable, UserlandError
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.userland import UserlandSpec
@@ -39,7 +40,7 @@ def test_a_union_has_the_programs_of_each():
 
 
 def test_a_project_that_is_not_there(projects: Path):
-    with pytest.raises(UserlandError, match="no C project 'two'"):
+    with raises_sentence(UserlandError):
         c.key_of("two")
 
 
@@ -48,7 +49,7 @@ def test_without_a_compiler_one_sentence_says_what_helps(
 ):
     monkeypatch.setattr("shutil.which", lambda _, **__: None)
     assert c.cannot_build([], tmp_path) is None
-    with pytest.raises(Unavailable, match=r"cc, which .* is not installed: apt-get install gcc libc6-dev"):
+    with raises_sentence(Unavailable):
         c.ensure("one", tmp_path, print)
     program = tmp_path / "programs" / c.key_of("one") / "weighbridge-one"
     program.parent.mkdir(parents=True)
@@ -91,20 +92,20 @@ def test_the_build_is_static_once_and_tells_its_compiler(
 
 
 @pytest.mark.parametrize(
-    ("stderr", "words"),
+    "stderr",
     [
-        (b"main.c: In function 'main':\nmain.c:1:26: error: expected ';'\n  1 | int\n", "main.c:1:26: error"),
-        (b"/usr/bin/ld: /tmp/x.o: in function `main':\nmain.c:(.text+0x5): undefined reference to `other'\n"
-         b"collect2: error: ld returned 1 exit status\n", "undefined reference to `other'"),
-        (b"/usr/bin/ld: cannot find -lc\ncollect2: error: ld returned 1 exit status\n", "cannot find -lc"),
-        (b"", "cc failed: it printed nothing"),
+        b"main.c: In function 'main':\nmain.c:1:26: error: expected ';'\n  1 | int\n",
+        b"/usr/bin/ld: /tmp/x.o: in function `main':\nmain.c:(.text+0x5): undefined reference to `other'\n"
+         b"collect2: error: ld returned 1 exit status\n",
+        b"/usr/bin/ld: cannot find -lc\ncollect2: error: ld returned 1 exit status\n",
+        b"",
     ],
 )  # fmt: skip
 def test_a_build_that_fails_is_told_in_one_line_and_leaves_nothing(
-    projects: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stderr: bytes, words: str
+    projects: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stderr: bytes
 ):
     _answering(monkeypatch, 1, stderr)
-    with pytest.raises(UserlandError, match=words) as caught:
+    with raises_sentence(UserlandError) as caught:
         c.ensure("one", tmp_path, print)
     assert "\n" not in str(caught.value)
     assert [path.suffix for path in (tmp_path / "programs").iterdir()] == [".lock"]
@@ -112,5 +113,5 @@ def test_a_build_that_fails_is_told_in_one_line_and_leaves_nothing(
 
 def test_a_build_that_does_not_end(projects: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     _answering(monkeypatch, -9, b"", timed_out=True)
-    with pytest.raises(UserlandError, match="did not end within 20 minutes: run it again when"):
+    with raises_sentence(UserlandError):
         c.ensure("one", tmp_path, print)

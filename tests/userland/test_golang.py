@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from sentences import raises_sentence
 from weighbridge.build_once import half_built
 from weighbridge.errors import Unavailable, UserlandError
 from weighbridge.model.command import Command, Completed
@@ -43,7 +44,7 @@ def test_a_userland_without_programs_keeps_its_key(projects: Path):
 
 
 def test_a_project_that_is_not_there(projects: Path):
-    with pytest.raises(UserlandError, match="no Go project 'two'"):
+    with raises_sentence(UserlandError):
         golang.key_of("two")
 
 
@@ -57,7 +58,7 @@ def test_the_project_of_this_package_pins_every_module():
 def test_without_go_one_sentence_says_what_helps(projects: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("shutil.which", lambda _, **__: None)
     assert golang.cannot_build([], tmp_path) is None
-    with pytest.raises(Unavailable, match=r"go, which .* is not installed: apt-get install golang-go"):
+    with raises_sentence(Unavailable):
         golang.ensure("one", tmp_path, print)
     program = tmp_path / "programs" / golang.key_of("one") / "weighbridge-one"
     program.parent.mkdir(parents=True)
@@ -99,27 +100,21 @@ def test_the_build_is_static_pinned_and_leaves_the_proxy_to_the_user(
 
 
 @pytest.mark.parametrize(
-    ("stderr", "words"),
+    "stderr",
     [
-        (
-            b"go: downloading golang.org/x/sys v0.12.0\n"
+        b"go: downloading golang.org/x/sys v0.12.0\n"
             b"main.go:10:2: golang.org/x/sys@v0.12.0: Get \"https://proxy.invalid/x\": no such host\n",
-            "no such host",
-        ),
-        (
-            b"# github.com/some/module\n../mod/x.go:3:4: undefined: slices\nnote: module requires Go 1.21\n",
-            "go build failed: note: module requires Go 1.21",
-        ),
-        (b"# weighbridge-one\n./main.go:3:1: syntax error\n", "go build failed: ./main.go:3:1: syntax error"),
-        (b"go: updates to go.mod needed\n", "updates to go.mod needed"),
-        (b"", "go build failed: it printed nothing"),
+        b"# github.com/some/module\n../mod/x.go:3:4: undefined: slices\nnote: module requires Go 1.21\n",
+        b"# weighbridge-one\n./main.go:3:1: syntax error\n",
+        b"go: updates to go.mod needed\n",
+        b"",
     ],
 )  # fmt: skip
 def test_a_build_that_fails_is_told_in_one_line_and_leaves_nothing(
-    projects: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stderr: bytes, words: str
+    projects: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stderr: bytes
 ):
     _answering(monkeypatch, 1, stderr)
-    with pytest.raises(UserlandError, match=words) as caught:
+    with raises_sentence(UserlandError) as caught:
         golang.ensure("one", tmp_path, print)
     assert "\n" not in str(caught.value)
     assert [path.suffix for path in (tmp_path / "programs").iterdir()] == [".lock"]
@@ -127,7 +122,7 @@ def test_a_build_that_fails_is_told_in_one_line_and_leaves_nothing(
 
 def test_a_build_that_does_not_end(projects: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     _answering(monkeypatch, -9, b"", timed_out=True)
-    with pytest.raises(UserlandError, match="did not end within 15 minutes"):
+    with raises_sentence(UserlandError):
         golang.ensure("one", tmp_path, print)
 
 

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from sentences import raises_sentence
 from weighbridge.engines.layers import image_archive
 from weighbridge.errors import Unavailable, UserlandError
 from weighbridge.model.userland import UserlandSpec
@@ -133,7 +134,7 @@ def test_another_configuration_is_another_userland(tmp_path: Path):
 
 
 def test_no_file_is_told(tmp_path: Path):
-    with pytest.raises(Unavailable, match="No such file"):
+    with raises_sentence(Unavailable):
         PLUGIN.key(SavedImageOptions(path=str(tmp_path / "none.tar")), SPEC)
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from sentences import assert_sentence, raises_sentence
 from weighbridge import registry
 from weighbridge.errors import StudyError, Unavailable
 from weighbridge.model.userland import UserlandSpec
@@ -63,7 +64,8 @@ def test_a_directory_has_another_key_when_a_file_changes(tree: Path):
 def test_a_directory_that_is_not_there_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("WEIGHBRIDGE_CACHE", str(tmp_path))
     problem = userland_problem(SPEC, directory.DirectoryOptions(path="/nonexistent"))
-    assert problem is not None and "there is no directory /nonexistent" in problem.detail
+    assert problem is not None
+    assert_sentence(problem.detail)
 
 
 class Engine:
@@ -94,12 +96,10 @@ def test_an_image_is_known_by_the_digest_that_the_engine_has(monkeypatch: pytest
     assert keys[0] == keys[2] != keys[1]
 
 
-@pytest.mark.parametrize(
-    ("engine", "says"), [(None, "no Docker engine answers"), (Engine(None), "docker pull nginx:1.27")]
-)
-def test_an_image_that_cannot_be_had_is_told(monkeypatch: pytest.MonkeyPatch, engine: Any, says: str):
+@pytest.mark.parametrize("engine", [None, Engine(None)])
+def test_an_image_that_cannot_be_had_is_told(monkeypatch: pytest.MonkeyPatch, engine: Any):
     monkeypatch.setattr(image, "client_from_environment", lambda: engine)
-    with pytest.raises(Unavailable, match=says):
+    with raises_sentence(Unavailable):
         image.PLUGIN.key(image.ImageOptions(image="nginx:1.27"), SPEC)
 
 
@@ -107,7 +107,7 @@ def test_this_machines_own_root_is_not_packed(tmp_path: Path):
     found = build.ensure(SPEC, tmp_path, print, host.HostRootOptions())
     assert found.root == Path("/")
     assert not list(tmp_path.iterdir())
-    with pytest.raises(Unavailable, match="own root file system"):
+    with raises_sentence(Unavailable):
         found.archive()
 
 

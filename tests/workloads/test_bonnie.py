@@ -3,6 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
+from sentences import raises_sentence
 from weighbridge.model.measurement import ProgramFailed, Unparseable
 from weighbridge.workloads.bonnie import PLUGIN, BonnieOptions
 
@@ -17,27 +18,27 @@ from .captured import AT, data, parse
     ],
 )
 def test_a_run_that_was_too_fast_in_every_part_is_no_result(file: str, options: dict[str, object]):
-    with pytest.raises(Unparseable, match="each part took less than half a second"):
+    with raises_sentence(Unparseable):
         parse("bonnie", options, data(file))
 
 
 def test_a_line_about_other_files_or_with_a_zero_is_no_result():
     line = data("bonnie-some.csv")
-    with pytest.raises(Unparseable, match=r"format 1\.98 about 2G"):
+    with raises_sentence(Unparseable):
         parse("bonnie", {}, line)
-    with pytest.raises(Unparseable, match="about 1G and 2 files"):
+    with raises_sentence(Unparseable):
         parse("bonnie", {"file_size": "1GiB", "files": 2}, line)
     for cut in (b"", line[:40], line.rstrip()):
         with pytest.raises(Unparseable):
             parse("bonnie", {"file_size": "1GiB", "files": 64}, cut)
-    with pytest.raises(Unparseable, match="has '0' for block_write"):
+    with raises_sentence(Unparseable):
         parse("bonnie", {"file_size": "1GiB", "files": 64}, line.replace(b",929737,", b",0,"))
-    with pytest.raises(Unparseable, match="format"):
+    with raises_sentence(Unparseable):
         parse("bonnie", {"file_size": "1GiB", "files": 64}, line.replace(b"1.98,", b"1.97,", 1))
 
 
 def test_a_full_disk():
-    with pytest.raises(ProgramFailed, match=r"code 1: Can't write block\.: No space left on device"):
+    with raises_sentence(ProgramFailed):
         parse("bonnie", {}, b"", data("bonnie-full.stderr"), 1)
 
 

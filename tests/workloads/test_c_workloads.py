@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from sentences import raises_sentence
 from weighbridge.model.measurement import ProgramFailed, Unparseable
 from weighbridge.workloads import stream, syscalls
 
@@ -24,26 +25,26 @@ def test_the_command_of_stream_has_bytes():
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    "options",
     [
-        ({"array_size": "64KiB"}, "greater than or equal to 1048576"),
-        ({"array_size": 4}, "has no unit"),
-        ({"rounds": 1}, "greater than or equal to 2"),
-        ({"threads": 0}, "greater than or equal to 1"),
+        {"array_size": "64KiB"},
+        {"array_size": 4},
+        {"rounds": 1},
+        {"threads": 0},
     ],
 )
-def test_options_of_stream_that_make_no_sense(options: dict[str, Any], words: str):
-    with pytest.raises(ValidationError, match=words):
+def test_options_of_stream_that_make_no_sense(options: dict[str, Any]):
+    with raises_sentence(ValidationError):
         stream.PLUGIN.options.model_validate(options)
 
 
 def test_a_call_that_is_denied_is_a_failure_that_names_it():
-    with pytest.raises(ProgramFailed, match=r"/tmp/weighbridge-syscalls-\w+: Permission denied"):
+    with raises_sentence(ProgramFailed):
         parse("syscalls", {}, data("syscalls-denied.txt"), data("syscalls-denied.stderr"), returncode=1)
 
 
 def test_memory_that_is_not_there_is_a_failure():
-    with pytest.raises(ProgramFailed, match="no memory for an array: Cannot allocate memory"):
+    with raises_sentence(ProgramFailed):
         parse("stream", {}, b"", data("stream-no-memory.stderr"), returncode=1)
 
 
@@ -64,7 +65,7 @@ def test_a_line_that_is_another_one_is_unparseable(kind: str, old: bytes, new: b
     whole = data(f"{kind}.txt")
     if old not in whole:
         pytest.skip("it has no such word")
-    with pytest.raises(Unparseable, match="printed something else"):
+    with raises_sentence(Unparseable):
         parse(kind, {}, whole.replace(old, new, 1))
 
 

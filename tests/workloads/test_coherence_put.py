@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from sentences import raises_sentence
 from weighbridge.model.measurement import ProgramFailed, Unparseable
 from weighbridge.statistics.histogram import Histogram
 from weighbridge.workloads.coherence_put import PLUGIN, CoherencePutOptions
@@ -33,14 +34,14 @@ def test_the_seconds_are_part_of_the_objects():
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    "changes",
     [
-        ({"members": 3}, "3 members, not 2"),
-        ({"kept": 2}, "kept 2 objects, not 1"),
+        {"members": 3},
+        {"kept": 2},
     ],
 )
-def test_another_cluster_is_a_failure(changes: dict[str, Any], words: str):
-    with pytest.raises(ProgramFailed, match=words):
+def test_another_cluster_is_a_failure(changes: dict[str, Any]):
+    with raises_sentence(ProgramFailed):
         _told(**changes)
 
 
@@ -57,7 +58,7 @@ def test_what_does_not_fit_together_is_unparseable(changes: dict[str, Any]):
 
 
 def test_the_tcp_bus_in_place_of_datagrams_is_a_failure():
-    with pytest.raises(ProgramFailed, match="not datagrams"):
+    with raises_sentence(ProgramFailed):
         parse(
             "coherence-put", THREE | {"transport": "datagram"}, data("coherence-put-datagram.json"),
             b"Connection established with tmb://127.0.0.1:42883.55663\n",
@@ -79,13 +80,13 @@ def test_the_members_meet_at_the_servers_address_and_port():
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    "options",
     [
-        ({"duration": "1500ms"}, "not a whole number of seconds"),
-        ({"heap": "1MiB"}, "greater than or equal to"),
-        ({"transport": "udp"}, "'tcp' or 'datagram'"),
+        {"duration": "1500ms"},
+        {"heap": "1MiB"},
+        {"transport": "udp"},
     ],
 )
-def test_options_that_make_no_sense(options: dict[str, Any], words: str):
-    with pytest.raises(ValidationError, match=words):
+def test_options_that_make_no_sense(options: dict[str, Any]):
+    with raises_sentence(ValidationError):
         CoherencePutOptions.model_validate(options)

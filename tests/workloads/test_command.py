@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from sentences import assert_sentence, raises_sentence
 from weighbridge.model.command import Completed, Usage
 from weighbridge.model.measurement import ProgramFailed, ServerNotReady, Unparseable
 from weighbridge.model.options import STORED
@@ -62,7 +63,7 @@ def test_a_server_is_ready_by_its_port_or_by_a_line_too():
     assert PLUGIN.command("server", pair(), AT).says == ""
     assert PLUGIN.command("server", pair(ready="port"), AT).says == ""
     assert PLUGIN.command("server", pair(ready={"line": "listening on"}), AT).says == "listening on"
-    assert "is no regular expression" in problem(**PAIR, ready={"line": "("})
+    assert_sentence(problem(**PAIR, ready={"line": "("}))
     kept = pair(ready={"line": "up"})
     assert CommandOptions.model_validate(kept.model_dump(mode="json"), context={STORED: True}) == kept
 
@@ -104,66 +105,33 @@ def test_where_the_server_is_goes_into_both():
 
 
 @pytest.mark.parametrize(
-    ("given", "told"),
+    "given",
     [
-        ({}, "a command needs 'run', or 'server' and 'client'"),
-        ({"server": "a"}, "a command needs both 'server' and 'client'"),
-        ({"run": "a"} | PAIR, "'run' is a command without a counterpart: write it, or 'server' and 'client'"),
-        ({"run": ""}, "run: it names no program"),
-        ({"run": []}, "run: it names no program"),
-        (
-            {"run": "'"},
-            "run: its words cannot be told apart (no closing quotation): quote them as in a shell, or write a list",
-        ),
-        ({"run": ["a\0b"]}, "run: a word of it has a zero byte, which no program can be given"),
-        ({"run": ["a"], "shell": True}, "run: with 'shell: true' it is one text for /bin/sh, not a list of words"),
-        ({"run": "a {n}"}, "run: unknown placeholder '{n}' (known: none); a brace itself is written '{{' or '}}'"),
-        (
-            {"run": "a {size} {sice}", "parameters": {"size": 1}},
-            "run: unknown placeholder '{sice}' (known: {size}); a brace itself is written '{{' or '}}'",
-        ),
-        (
-            {"run": "a {port}"},
-            "run: '{port}' is where a server is, and there is none: write 'server' and 'client', not 'run'",
-        ),
-        (
-            {"run": "a", "check": "grep {x}"},
-            "check: unknown placeholder '{x}' (known: none); a brace itself is written '{{' or '}}'",
-        ),
-        ({"run": "a", "parameters": {"n": 1}}, "parameters: 'n' stands in no command: write {n} where it belongs"),
-        (
-            {"run": "a {port}", "parameters": {"port": 1}},
-            "parameters: 'port' has a meaning already: take another name",
-        ),
-        (
-            {"run": "a {shell}", "parameters": {"shell": 1}},
-            "parameters: 'shell' has a meaning already: take another name",
-        ),
-        (
-            {"run": "a", "metrics": {"time": RPS}},
-            "metrics: 'time': it is measured of every command: take another name",
-        ),
-        (
-            {"run": "a", "metrics": {"cpu_usage": RPS}},
-            "metrics: 'cpu_usage' is what Weighbridge's own meters call one: take another name",
-        ),
-        (
-            {"run": "a", "deadline": "1s"},
-            "expects: the command is ended at its deadline: let it be shorter than that",
-        ),
-        (
-            {"run": "a", "files": {"/etc/passwd": "/etc/hostname"}},
-            "'/etc/passwd' is not below /tmp or /run of the site, where alone files can be written",
-        ),
-        (
-            {"run": "a", "files": {"/tmp/../etc/x": "/etc/hostname"}},
-            "'/tmp/../etc/x' is not below /tmp or /run of the site, where alone files can be written",
-        ),
-        ({"run": "a", "files": {"/tmp/x": "/nonexistent"}}, "the file '/nonexistent' does not exist"),
+        {},
+        {"server": "a"},
+        {"run": "a"} | PAIR,
+        {"run": ""},
+        {"run": []},
+        {"run": "'"},
+        {"run": ["a\0b"]},
+        {"run": ["a"], "shell": True},
+        {"run": "a {n}"},
+        {"run": "a {size} {sice}", "parameters": {"size": 1}},
+        {"run": "a {port}"},
+        {"run": "a", "check": "grep {x}"},
+        {"run": "a", "parameters": {"n": 1}},
+        {"run": "a {port}", "parameters": {"port": 1}},
+        {"run": "a {shell}", "parameters": {"shell": 1}},
+        {"run": "a", "metrics": {"time": RPS}},
+        {"run": "a", "metrics": {"cpu_usage": RPS}},
+        {"run": "a", "deadline": "1s"},
+        {"run": "a", "files": {"/etc/passwd": "/etc/hostname"}},
+        {"run": "a", "files": {"/tmp/../etc/x": "/etc/hostname"}},
+        {"run": "a", "files": {"/tmp/x": "/nonexistent"}},
     ],
 )  # fmt: skip
-def test_what_cannot_be_is_refused_in_one_sentence(given: dict[str, Any], told: str):
-    assert problem(**given) == told
+def test_what_cannot_be_is_refused_in_one_sentence(given: dict[str, Any]):
+    assert_sentence(problem(**given))
 
 
 @pytest.mark.parametrize(
@@ -255,8 +223,7 @@ def test_a_metric_without_a_number_is_never_zero(metric: dict[str, Any], printed
 def test_an_expression_that_never_ends_is_a_failed_trial(metric, printed, monkeypatch):
     monkeypatch.setattr("weighbridge.workloads.command.metrics.MATCHING_S", 0.2)
     chosen = options(metrics={"m": {"unit": "s", "better": "lower"} | metric})
-    told = failure(chosen, ended(printed))
-    assert told.startswith("metric m: ") and "for 0.2 s without an end" in told
+    assert_sentence(failure(chosen, ended(printed)))
 
 
 def test_what_an_expression_gives_is_what_python_s_own_gives():
@@ -337,7 +304,7 @@ def test_files_are_read_anew_and_a_program_stays_one(tmp_path: Path):
     local.write_bytes(b"two")
     assert PLUGIN.files("solo", chosen, AT)["/tmp/data"] == b"two"
     local.unlink()
-    with pytest.raises(ServerNotReady, match=r"^the file '.*/data' does not exist$"):
+    with raises_sentence(ServerNotReady):
         PLUGIN.files("solo", chosen, AT)
 
 

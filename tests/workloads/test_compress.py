@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from sentences import raises_sentence
 from weighbridge.model.measurement import ProgramFailed, Unparseable
 from weighbridge.workloads import compress
 
@@ -44,17 +45,17 @@ def test_what_is_decompressed_was_compressed_before_what_is_measured():
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    "options",
     [
-        ({"program": "gzip"}, "'xz' or 'pbzip2'"),
-        ({"size": 4}, "has no unit"),
-        ({"size": "1B"}, "greater than or equal to 65536"),
-        ({"level": 0}, "greater than or equal to 1"),
-        ({"threads": 0}, "greater than or equal to 1"),
+        {"program": "gzip"},
+        {"size": 4},
+        {"size": "1B"},
+        {"level": 0},
+        {"threads": 0},
     ],
 )
-def test_options_that_make_no_sense(options: dict[str, Any], words: str):
-    with pytest.raises(ValidationError, match=words):
+def test_options_that_make_no_sense(options: dict[str, Any]):
+    with raises_sentence(ValidationError):
         compress.PLUGIN.options.model_validate(options)
 
 
@@ -67,30 +68,30 @@ def test_the_speed_is_of_the_text_and_by_the_launcher_s_clock():
 
 
 @pytest.mark.parametrize(
-    ("options", "file", "returncode", "words"),
+    ("options", "file", "returncode"),
     [
-        ({}, "xz-full", 1, "xz ended with code 1"),
-        (DECOMPRESS, "xz-cut", 1, "xz ended with code 1"),
-        (PBZIP2, "pbzip2-full", 1, "pbzip2: Could not write to file!  Aborting"),
-        ({**PBZIP2, **DECOMPRESS}, "pbzip2-cut", 2, "pbzip2: File ends unexpectedly!"),
-        ({**PBZIP2, **DECOMPRESS}, "pbzip2-cut", 0, "pbzip2: File ends unexpectedly!"),
+        ({}, "xz-full", 1),
+        (DECOMPRESS, "xz-cut", 1),
+        (PBZIP2, "pbzip2-full", 1),
+        ({**PBZIP2, **DECOMPRESS}, "pbzip2-cut", 2),
+        ({**PBZIP2, **DECOMPRESS}, "pbzip2-cut", 0),
     ],
 )
-def test_what_fails_is_told_in_its_own_words(options: dict[str, Any], file: str, returncode: int, words: str):
-    with pytest.raises(ProgramFailed, match=words):
+def test_what_fails_is_told_in_its_own_words(options: dict[str, Any], file: str, returncode: int):
+    with raises_sentence(ProgramFailed):
         parse("compress", options, b"", data(f"compress-{file}.stderr"), returncode)
 
 
 @pytest.mark.parametrize(
-    ("options", "file", "words"),
+    ("options", "file"),
     [
-        ({}, "xz", "8192.0 KiB, which is not the corpus"),
-        (PBZIP2, "pbzip2", "not the corpus"),
-        ({**PBZIP2, **DECOMPRESS}, "pbzip2", "has not told that its test was passed"),
-        (PBZIP2, "pbzip2-test", "not the corpus, or of none"),
-        ({}, "xz-full", "has not told the sizes"),
+        ({}, "xz"),
+        (PBZIP2, "pbzip2"),
+        ({**PBZIP2, **DECOMPRESS}, "pbzip2"),
+        (PBZIP2, "pbzip2-test"),
+        ({}, "xz-full"),
     ],
 )
-def test_a_file_of_another_size_is_not_measured(options: dict[str, Any], file: str, words: str):
-    with pytest.raises(Unparseable, match=words):
+def test_a_file_of_another_size_is_not_measured(options: dict[str, Any], file: str):
+    with raises_sentence(Unparseable):
         parse("compress", options, b"", data(f"compress-{file}.stderr"))

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from sentences import raises_sentence
 from weighbridge.model.measurement import ProgramFailed, Unparseable
 from weighbridge.workloads.datagram_test import PLUGIN, DatagramTestOptions
 
@@ -22,19 +23,19 @@ def _listened(stderr: bytes, **options: Any):
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    "options",
     [
-        ({"packet_size": 1468}, "has no unit"),
-        ({"packet_size": "27B"}, "packet_size of 28 to 65507 B, not 27 B"),
-        ({"packet_size": "66kB"}, "not 66000 B"),
-        ({"packet_size": "mtux"}, "is not a size"),
-        ({"packets": 250_000}, "not a multiple of report_interval"),
-        ({"packets": 0}, "greater than or equal to 1000"),
-        ({"rate": 0}, "greater than or equal to 1"),
+        {"packet_size": 1468},
+        {"packet_size": "27B"},
+        {"packet_size": "66kB"},
+        {"packet_size": "mtux"},
+        {"packets": 250_000},
+        {"packets": 0},
+        {"rate": 0},
     ],
 )
-def test_options_that_make_no_sense(options: dict[str, Any], words: str):
-    with pytest.raises(ValidationError, match=words):
+def test_options_that_make_no_sense(options: dict[str, Any]):
+    with raises_sentence(ValidationError):
         _options(**options)
 
 
@@ -65,12 +66,12 @@ def test_mtu_is_what_was_probed():
     assert PLUGIN.packet_size(options, probed) == 1472
     assert PLUGIN.packet_size(options, AT) is None
     assert "1472" in PLUGIN.command("client", options, probed).argv
-    with pytest.raises(ProgramFailed, match="not known"):
+    with raises_sentence(ProgramFailed):
         PLUGIN.command("client", options, AT)
 
 
 def test_fewer_packets_than_asked_for_are_no_measurement():
-    with pytest.raises(Unparseable, match="end at 300000 of 400000 packets"):
+    with raises_sentence(Unparseable):
         _listened(GOOD, packets=400_000)
 
 
@@ -80,17 +81,17 @@ def test_the_report_at_the_number_of_packets_counts_and_not_a_later_one():
 
 
 def test_packets_in_no_time_are_unparseable():
-    with pytest.raises(Unparseable, match="in no time"):
+    with raises_sentence(Unparseable):
         _listened(GOOD.replace(b"3287ms", b"0ms"), packets=300_000)
 
 
 @pytest.mark.parametrize(
-    ("file", "words"),
+    "file",
     [
-        ("datagram-test-refused.stderr", "no listener at 127.0.0.1:27000: Connection refused"),
-        ("datagram-test-killed.stderr", "the publisher ended with code 1"),
+        "datagram-test-refused.stderr",
+        "datagram-test-killed.stderr",
     ],
 )
-def test_failures_in_its_own_words(file: str, words: str):
-    with pytest.raises(ProgramFailed, match=words):
+def test_failures_in_its_own_words(file: str):
+    with raises_sentence(ProgramFailed):
         parse("datagram-test", {}, b"", data(file), 1)

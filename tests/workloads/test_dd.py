@@ -3,6 +3,7 @@
 import pytest
 from pydantic import ValidationError
 
+from sentences import raises_sentence
 from weighbridge.model.measurement import ProgramFailed, Unparseable
 from weighbridge.workloads.dd import PLUGIN
 
@@ -12,7 +13,7 @@ OPTIONS = PLUGIN.options.model_validate({"file_size": "16MiB"})
 
 
 def test_a_file_that_is_no_whole_number_of_blocks_is_refused():
-    with pytest.raises(ValidationError, match="1000 is not a multiple of block_size 512"):
+    with raises_sentence(ValidationError):
         PLUGIN.options.model_validate({"file_size": "1000B", "block_size": "512B"})
 
 
@@ -22,9 +23,9 @@ def test_only_a_sync_with_each_write_is_synchronous():
 
 
 def test_a_failure_has_dds_own_words():
-    with pytest.raises(ProgramFailed, match="No such file or directory"):
+    with raises_sentence(ProgramFailed):
         PLUGIN.parse(OPTIONS, {"solo": ended(stderr=data("dd-no-folder.stderr"), returncode=1)})
-    with pytest.raises(ProgramFailed, match=r"code 1: error writing '/srv/dd': No space left on device$"):
+    with raises_sentence(ProgramFailed):
         PLUGIN.parse(OPTIONS, {"solo": ended(stderr=data("dd-full.stderr"), returncode=1)})
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from sentences import raises_sentence
 from weighbridge.model.flag import FlagCode
 from weighbridge.model.measurement import ProgramFailed, Unparseable
 from weighbridge.workloads.fio import PLUGIN, FioOptions
@@ -81,7 +82,7 @@ def test_a_histogram_of_other_requests_than_the_report_s_is_no_result(case: Case
         for clock in ("lat_ns", "clat_ns"):
             if isinstance(part, dict) and (bins := part.get(clock, {}).get("bins")):
                 bins[next(iter(bins))] += 1
-    with pytest.raises(Unparseable, match=r"requests \(0 short\), and its histogram"):
+    with raises_sentence(Unparseable):
         case.parse(json.dumps(report).encode())
 
 
@@ -89,7 +90,7 @@ def test_a_mean_that_is_not_the_histogram_s_is_no_result():
     (case,) = (case for case in CASES if case.file == "fio-deep.json")
     report = json.loads(case.stdout)
     report["jobs"][0]["read"]["lat_ns"]["mean"] *= 1.1
-    with pytest.raises(Unparseable, match="a mean of"):
+    with raises_sentence(Unparseable):
         case.parse(json.dumps(report).encode())
 
 
@@ -97,13 +98,13 @@ def test_blocks_of_another_size_than_was_asked_for_are_no_result():
     (case,) = (case for case in CASES if case.file == "fio-deep.json")
     report = json.loads(case.stdout)
     report["jobs"][0]["read"]["bw_bytes"] *= 2
-    with pytest.raises(Unparseable, match=r"bytes/s for .* read requests/s of 4096 bytes"):
+    with raises_sentence(Unparseable):
         case.parse(json.dumps(report).encode())
 
 
 def test_other_files_than_were_asked_for_are_no_result():
     (case,) = (case for case in CASES if case.file == "fio-filestat.json")
-    with pytest.raises(Unparseable, match="has 10000 files, and not 5000"):
+    with raises_sentence(Unparseable):
         parse("metadata", {"operation": "stat", "files": 5000}, case.stdout)
 
 
@@ -111,16 +112,16 @@ def test_what_was_never_asked_for_has_no_latency_of_zero():
     (case,) = (case for case in CASES if case.file == "fio-mix.json")
     report = json.loads(case.stdout)
     report["jobs"][0]["sync"] = {"total_ios": 0, "lat_ns": {"min": 0, "max": 0, "mean": 0.0, "stddev": 0.0, "N": 0}}
-    with pytest.raises(Unparseable, match="fio made no fsync at all"):
+    with raises_sentence(Unparseable):
         case.parse(json.dumps(report).encode())
 
 
 def test_why_fio_failed():
-    with pytest.raises(ProgramFailed, match=r"code 1: io_u error on file .*: No space left on device: write offset"):
+    with raises_sentence(ProgramFailed):
         parse("fio", {}, data("fio-full.txt"), data("fio-full.stderr"), 1)
-    with pytest.raises(ProgramFailed, match="nodir is not a directory"):
+    with raises_sentence(ProgramFailed):
         parse("fio", {}, b"", data("fio-no-folder.stderr"), 1)
-    with pytest.raises(ProgramFailed, match="error 28"):
+    with raises_sentence(ProgramFailed):
         parse("fio", {}, data("fio-full.txt").partition(b"\n")[2])
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from sentences import raises_sentence
 from weighbridge.model.measurement import ProgramFailed, Unparseable
 from weighbridge.workloads.iperf import JITTER, PLUGIN, IperfOptions
 
@@ -47,33 +48,33 @@ def test_nothing_is_sent_before_the_measurement():
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    "options",
     [
-        ({"protocol": "udp"}, "udp needs a bitrate"),
-        (UDP | {"length": "70000B"}, "udp takes a length of 64 to 65507 B, not 70000 B"),
-        ({"length": "2MiB"}, "tcp takes a length of 1 to 1048576 B"),
-        ({"bitrate": "10bit/s"}, "greater than or equal to 1000"),
-        ({"parallel": 65}, "less than or equal to 64"),
-        ({"duration": "100ms"}, "greater than or equal to 0.3"),
+        {"protocol": "udp"},
+        UDP | {"length": "70000B"},
+        {"length": "2MiB"},
+        {"bitrate": "10bit/s"},
+        {"parallel": 65},
+        {"duration": "100ms"},
     ],
 )
-def test_options_that_make_no_sense(options: dict[str, Any], words: str):
-    with pytest.raises(ValidationError, match=words):
+def test_options_that_make_no_sense(options: dict[str, Any]):
+    with raises_sentence(ValidationError):
         _options(**options)
 
 
 @pytest.mark.parametrize(
-    ("stdout", "stderr", "options", "words"),
+    ("stdout", "stderr", "options"),
     [
-        (None, "iperf-no-route.stderr", {}, "tcp connect failed: Network is unreachable"),
-        ("iperf-tcp-killed.client.csv", "iperf-tcp-killed.stderr", {}, "tcp write failed: Connection reset by peer"),
-        ("iperf-udp.client.csv", "iperf-udp-killed.stderr", UDP, "read failed: Connection refused"),
+        (None, "iperf-no-route.stderr", {}),
+        ("iperf-tcp-killed.client.csv", "iperf-tcp-killed.stderr", {}),
+        ("iperf-udp.client.csv", "iperf-udp-killed.stderr", UDP),
     ],
 )
 def test_a_complaint_with_code_0_is_a_failure_even_beside_a_row(
-    stdout: str | None, stderr: str, options: dict[str, Any], words: str
+    stdout: str | None, stderr: str, options: dict[str, Any]
 ):
-    with pytest.raises(ProgramFailed, match=words):
+    with raises_sentence(ProgramFailed):
         parse("iperf", options, data(stdout) if stdout else b"", data(stderr))
 
 
@@ -84,18 +85,18 @@ def test_a_warning_is_no_failure():
 
 
 def test_when_no_datagram_arrived_the_server_reports_nothing():
-    with pytest.raises(ProgramFailed, match="nothing that iperf sent arrived"):
+    with raises_sentence(ProgramFailed):
         _both("iperf-udp", UDP, server=b"")
 
 
 def test_a_server_that_waited_for_the_end_reports_nonsense():
     assert b",255.835,0,852,0.000," in data("iperf-udp-tail-lost.server.csv"), "half was lost"
-    with pytest.raises(ProgramFailed, match=r"it received for 5.1 s, not 2.0 s"):
+    with raises_sentence(ProgramFailed):
         _both("iperf-udp-tail-lost", UDP)
 
 
 def test_the_clients_own_row_is_never_taken_for_the_servers():
-    with pytest.raises(Unparseable, match="did not count"):
+    with raises_sentence(Unparseable):
         _both("iperf-udp", UDP, server=data("iperf-udp.client.csv"))
 
 
@@ -110,7 +111,7 @@ def test_jitter_is_the_mean_of_the_streams():
 
 @pytest.mark.parametrize("options", [{}, {"parallel": 3}, UDP])
 def test_other_streams_than_were_asked_for_are_unparseable(options: dict[str, Any]):
-    with pytest.raises(Unparseable, match="whole streams of"):
+    with raises_sentence(Unparseable):
         _both("iperf-tcp-parallel", options)
 
 

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from sentences import raises_sentence
 from weighbridge.model.measurement import Measurement, ProgramFailed, Unparseable
 from weighbridge.workloads.iperf3 import JITTER, LOSS, PLUGIN, THROUGHPUT
 
@@ -42,44 +43,44 @@ def test_both_directions():
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    "options",
     [
-        ({"protocol": "udp"}, "udp needs a bitrate"),
-        ({"duration": "1500ms"}, "not a whole number of seconds"),
-        ({"duration": "0s"}, "greater than or equal to 1"),
-        ({"duration": 10}, "has no unit"),
-        ({"omit": "61s"}, "less than or equal to 60"),
-        ({"bitrate": "0bit/s"}, "greater than or equal to 1"),
-        ({"reverse": True, "bidirectional": True}, "exclude each other"),
-        ({"parallel": 129}, "less than or equal to 128"),
-        ({"length": "2MiB"}, "tcp takes a length of 1 to 1048576 B, not 2097152 B"),
-        (UDP | {"length": "70000B"}, "udp takes a length of 16 to 65507 B, not 70000 B"),
-        ({"length": "0B"}, "not 0 B"),
-        ({"protocol": "sctp"}, "'tcp' or 'udp'"),
-        ({"window": "1MiB"}, "Extra inputs are not permitted"),
+        {"protocol": "udp"},
+        {"duration": "1500ms"},
+        {"duration": "0s"},
+        {"duration": 10},
+        {"omit": "61s"},
+        {"bitrate": "0bit/s"},
+        {"reverse": True, "bidirectional": True},
+        {"parallel": 129},
+        {"length": "2MiB"},
+        UDP | {"length": "70000B"},
+        {"length": "0B"},
+        {"protocol": "sctp"},
+        {"window": "1MiB"},
     ],
 )
-def test_options_that_iperf3_would_refuse(options: dict[str, Any], words: str):
-    with pytest.raises(ValidationError, match=words):
+def test_options_that_iperf3_would_refuse(options: dict[str, Any]):
+    with raises_sentence(ValidationError):
         PLUGIN.options.model_validate(options)
 
 
 @pytest.mark.parametrize(
-    ("file", "words"),
+    "file",
     [
-        ("iperf3-error.json", "unable to connect to server: Connection refused"),
-        ("iperf3-server-killed.json", "control socket has closed unexpectedly"),
-        ("iperf3-unreachable.json", "Network is unreachable"),
-        ("iperf3-interrupted.json", "interrupt - the client has terminated"),
+        "iperf3-error.json",
+        "iperf3-server-killed.json",
+        "iperf3-unreachable.json",
+        "iperf3-interrupted.json",
     ],
 )
-def test_an_error_with_code_0_is_a_failure_even_beside_zeros(file: str, words: str):
-    with pytest.raises(ProgramFailed, match=words):
+def test_an_error_with_code_0_is_a_failure_even_beside_zeros(file: str):
+    with raises_sentence(ProgramFailed):
         parse("iperf3", {}, data(file))
 
 
 def test_a_refused_option_is_told_from_standard_error():
-    with pytest.raises(ProgramFailed, match="block size invalid"):
+    with raises_sentence(ProgramFailed):
         parse("iperf3", {}, b"Usage: iperf3", data("iperf3-bad-length.stderr"), returncode=1)
 
 

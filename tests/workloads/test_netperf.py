@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from sentences import raises_sentence
 from weighbridge.model.measurement import Measurement, ProgramFailed, Unparseable
 from weighbridge.workloads.netperf import ONE_WAY_LATENCY, PLUGIN, RATE, NetperfOptions
 
@@ -52,31 +53,31 @@ def test_the_warm_up_is_a_second_of_the_same():
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    "options",
     [
-        ({"test": "TCP_CRR"}, "Input should be 'TCP_RR'"),
-        ({"message_size": "1kB"}, "TCP_RR has no message_size"),
-        ({"test": "UDP_STREAM", "request_size": "1kB"}, "UDP_STREAM has no request_size"),
-        ({"test": "TCP_STREAM", "response_size": "1kB"}, "TCP_STREAM has no response_size"),
-        ({"test": "UDP_RR", "request_size": "66kB"}, "UDP_RR takes a request_size of 1 to 65507 B, not 66000 B"),
-        ({"test": "UDP_STREAM", "message_size": "66kB"}, "UDP_STREAM takes a message_size of 1 to 65507 B"),
-        ({"request_size": "0B"}, "TCP_RR takes a request_size of 1 to 1048576 B, not 0 B"),
-        ({"request_size": 1468}, "has no unit"),
-        ({"duration": "1500ms"}, "not a whole number of seconds"),
+        {"test": "TCP_CRR"},
+        {"message_size": "1kB"},
+        {"test": "UDP_STREAM", "request_size": "1kB"},
+        {"test": "TCP_STREAM", "response_size": "1kB"},
+        {"test": "UDP_RR", "request_size": "66kB"},
+        {"test": "UDP_STREAM", "message_size": "66kB"},
+        {"request_size": "0B"},
+        {"request_size": 1468},
+        {"duration": "1500ms"},
     ],
 )
-def test_options_that_make_no_sense(options: dict[str, Any], words: str):
-    with pytest.raises(ValidationError, match=words):
+def test_options_that_make_no_sense(options: dict[str, Any]):
+    with raises_sentence(ValidationError):
         _options(**options)
 
 
 def test_one_lost_datagram_of_udp_rr_is_a_failure_although_netperf_says_nothing():
-    with pytest.raises(ProgramFailed, match=r"lost message: transactions filled 73\.9% of its time"):
+    with raises_sentence(ProgramFailed):
         parse("netperf", {"test": "UDP_RR"}, data("netperf-udp-rr-stalled.txt"))
 
 
 def test_no_transaction_at_all_is_a_failure_and_no_infinite_latency():
-    with pytest.raises(ProgramFailed, match="nothing came back"):
+    with raises_sentence(ProgramFailed):
         parse("netperf", {"test": "UDP_RR"}, data("netperf-udp-rr-blocked.txt"))
 
 
@@ -88,14 +89,14 @@ def test_one_way_latency_is_computed_as_published():
 
 
 @pytest.mark.parametrize(
-    ("stdout", "stderr", "returncode", "words"),
+    ("stdout", "stderr", "returncode"),
     [
-        ("netperf-no-server.txt", None, 255, "could not establish the control connection"),
-        ("netperf-killed.txt", "netperf-killed.stderr", 1, "recv_data failed: Connection reset by peer"),
+        ("netperf-no-server.txt", None, 255),
+        ("netperf-killed.txt", "netperf-killed.stderr", 1),
     ],
 )
-def test_failures_in_its_own_words(stdout: str, stderr: str | None, returncode: int, words: str):
-    with pytest.raises(ProgramFailed, match=words):
+def test_failures_in_its_own_words(stdout: str, stderr: str | None, returncode: int):
+    with raises_sentence(ProgramFailed):
         parse("netperf", {}, data(stdout), data(stderr) if stderr else b"", returncode)
 
 

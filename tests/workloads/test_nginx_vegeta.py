@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from sentences import raises_sentence
 from weighbridge.analysis.remarks import figure_ranges, kind_of
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Broke, ProgramFailed, TrialFailure, Unparseable
@@ -44,12 +45,6 @@ def _told(options: dict[str, Any] | None = None, **changes: Any) -> dict[str, fl
 
 def _errors(**changes: int) -> dict[str, int]:
     return GOOD["errors"] | changes
-
-
-def _failed(file: str, options: dict[str, Any], failure: type[TrialFailure], text: str) -> None:
-    with pytest.raises(TrialFailure, match=text) as caught:
-        parse(KIND, options, data(file))
-    assert type(caught.value) is failure
 
 
 # -- options and command lines -----------------------------------------------------------------------------------
@@ -95,26 +90,26 @@ def test_the_headline_is_the_tail():
 
 
 @pytest.mark.parametrize(
-    ("options", "text"),
+    "options",
     [
-        ({"rate": 0}, "greater than or equal to 1"),
-        ({"rate": 10_000_000}, "less than or equal to 1000000"),
-        ({"rate": 100, "objective": "1ms"}, "exclude each other"),
-        ({"objective": "3s"}, "longer than the timeout"),
-        ({"objective": 3}, "has no unit"),
-        ({"objective": "0ms"}, "greater than 0"),
-        ({"objective": "1ms", "percentile": "100%"}, "less than or equal to 0.9999"),
-        ({"objective": "1ms", "percentile": 99}, "has no unit"),
-        ({"objective": "1ms", "search_from": 500, "search_to": 100}, "search_from is higher than search_to"),
-        ({"objective": "1ms", "percentile": "99.9%", "duration": "2s"}, "search_from: 500 at least"),
-        ({"duration": "100ms"}, "greater than or equal to 0.5"),
-        ({"connections": 0}, "greater than or equal to 1"),
-        ({"connections": 10**6}, "less than or equal to 60000"),
-        ({"timeout": "0ms"}, "greater than or equal to 0.01"),
+        {"rate": 0},
+        {"rate": 10_000_000},
+        {"rate": 100, "objective": "1ms"},
+        {"objective": "3s"},
+        {"objective": 3},
+        {"objective": "0ms"},
+        {"objective": "1ms", "percentile": "100%"},
+        {"objective": "1ms", "percentile": 99},
+        {"objective": "1ms", "search_from": 500, "search_to": 100},
+        {"objective": "1ms", "percentile": "99.9%", "duration": "2s"},
+        {"duration": "100ms"},
+        {"connections": 0},
+        {"connections": 10**6},
+        {"timeout": "0ms"},
     ],
 )
-def test_options_that_make_no_sense(options: dict[str, Any], text: str):
-    with pytest.raises(ValidationError, match=text):
+def test_options_that_make_no_sense(options: dict[str, Any]):
+    with raises_sentence(ValidationError):
         _options(**options)
 
 
@@ -200,67 +195,57 @@ def test_the_report_has_words_for_the_flags():
 
 
 @pytest.mark.parametrize(
-    ("file", "options", "failure", "text"),
+    ("file", "options", "failure"),
     [
-        ("vegeta-refused.json", {"rate": 200}, Broke, r"no request was answered .*\(connect 200\): .*refused"),
-        ("vegeta-404.json", {"rate": 200}, Broke, r"no request was answered .* \(status 200\): 404 Not Found"),
-        ("vegeta-broke.json", {"rate": 200}, Broke, r"322 of 400 .*\(timeout 29, unsent 293\): .*deadline"),
-        ("vegeta-too-fast.json", {"rate": 100_000}, ProgramFailed, r"could not keep 100000 .*: it sent 17227"),
-        (
-            "vegeta-search-refused.json",
-            {"objective": "10ms", "percentile": "90%"},
-            Broke,
-            r"the objective \(90 % within 10 ms\) is missed even at 25 requests/s: 0 of .* refused",
-        ),
-        (
-            "vegeta-search-none.json",
-            {"objective": "0.01ms", "percentile": "50%"},
-            ProgramFailed,
-            "the generator itself misses the objective at 6 requests/s",
-        ),
-        ("vegeta-report.json", {}, Unparseable, "not about an attack"),
-        ("vegeta-report.txt", {}, Unparseable, "no JSON"),
-        ("vegeta-search.json", {"rate": 1000}, Unparseable, "not about an attack"),
-        ("vegeta-rate.json", SEARCH, Unparseable, "not about a search"),
-        ("vegeta-rate.json", {"rate": 501}, Unparseable, "is about 500 requests/s, not 501"),
-        ("vegeta-search.json", SEARCH | {"objective": "31ms"}, Unparseable, "another objective"),
-        ("vegeta-search.json", SEARCH | {"percentile": "96%"}, Unparseable, "another objective"),
+        ("vegeta-refused.json", {"rate": 200}, Broke),
+        ("vegeta-404.json", {"rate": 200}, Broke),
+        ("vegeta-broke.json", {"rate": 200}, Broke),
+        ("vegeta-too-fast.json", {"rate": 100_000}, ProgramFailed),
+        ("vegeta-search-refused.json", {"objective": "10ms", "percentile": "90%"}, Broke),
+        ("vegeta-search-none.json", {"objective": "0.01ms", "percentile": "50%"}, ProgramFailed),
+        ("vegeta-report.json", {}, Unparseable),
+        ("vegeta-report.txt", {}, Unparseable),
+        ("vegeta-search.json", {"rate": 1000}, Unparseable),
+        ("vegeta-rate.json", SEARCH, Unparseable),
+        ("vegeta-rate.json", {"rate": 501}, Unparseable),
+        ("vegeta-search.json", SEARCH | {"objective": "31ms"}, Unparseable),
+        ("vegeta-search.json", SEARCH | {"percentile": "96%"}, Unparseable),
     ],
-)  # fmt: skip
-def test_failures(file: str, options: dict[str, Any], failure: type[TrialFailure], text: str):
-    _failed(file, options, failure, text)
+)
+def test_failures(file: str, options: dict[str, Any], failure: type[TrialFailure]):
+    with raises_sentence(failure) as caught:
+        parse(KIND, options, data(file))
+    assert type(caught.value) is failure
 
 
 def test_no_open_files_are_the_generators_own_fault():
-    with pytest.raises(ProgramFailed, match=r"as many open files as it needs connections .*too many open files"):
+    with raises_sentence(ProgramFailed):
         parse(KIND, AT_500, b"", data("vegeta-open-files.stderr"), 1)
 
 
 def test_what_nginx_says_of_its_limit_stands_in_the_reason():
     said = b"2026/11/21 16:06:25 [warn] 7#7: 16 worker_connections are not enough, reusing connections\n"
     completed = {"client": ended(data("vegeta-broke.json")), "server": ended(stderr=said)}
-    with pytest.raises(Broke, match="16 worker_connections are not enough"):
+    with raises_sentence(Broke):
         PLUGIN.parse(_options(rate=200), completed)
 
 
 def test_half_of_the_requests_is_a_measurement_and_less_is_not():
     counts = {"planned": 1000, "answered": 500, "counted": 500, "errors": _errors(read=500)}
-    with pytest.raises(Unparseable, match="counted 500 latencies, its histogram 1000"):
+    with raises_sentence(Unparseable):
         _told(**counts)
-    with pytest.raises(Broke, match=r"501 of 1000 requests failed at 500 requests/s \(read 501\)"):
+    with raises_sentence(Broke):
         _told(planned=1000, answered=499, counted=499, errors=_errors(read=501))
 
 
 def test_a_generator_that_is_behind_at_its_end_did_not_keep_its_rate():
     assert _told(behind_ns=99_000_000)
-    with pytest.raises(ProgramFailed, match=r"could not keep 500 requests/s by itself: .*, the last 150 ms"):
+    with raises_sentence(ProgramFailed):
         _told(behind_ns=150_000_000)
     assert _told(lag_p50_ns=9_000_000)
-    with pytest.raises(
-        ProgramFailed, match=r"could not keep 500 requests/s by itself: .* half of them over 11 ms late"
-    ):
+    with raises_sentence(ProgramFailed):
         _told(lag_p50_ns=11_000_000)
-    with pytest.raises(ProgramFailed, match=r"it sent 1000 of 1000, the last 150 ms late; ask for a lower rate"):
+    with raises_sentence(ProgramFailed):
         _told(lag_p50_ns=400_000, behind_ns=150_000_000)
     with pytest.raises(ProgramFailed) as caught:
         parse(KIND, AT_500 | {"rate": 1_000_000}, json.dumps({"attack": GOOD | FAST}).encode())
@@ -269,7 +254,7 @@ def test_a_generator_that_is_behind_at_its_end_did_not_keep_its_rate():
         "ask for a lower rate, or give the client more CPU"
     )
     unsent = {"answered": 990, "errors": _errors(unsent=10)}
-    with pytest.raises(ProgramFailed, match="could not keep"):
+    with raises_sentence(ProgramFailed):
         _told(**unsent)
     assert _told(**unsent, unsent_by_queue=True)["errors_unsent"] == 10
 
@@ -291,7 +276,7 @@ def test_what_does_not_fit_together_is_unparseable(changes: dict[str, Any]):
 def test_a_search_must_follow_from_its_attacks():
     lines = data("vegeta-search.json").decode().splitlines()
     for changed in (lines[1:], lines[:-2] + lines[-1:], [*lines[:-1], lines[-1].replace("3500", "3600")]):
-        with pytest.raises(Unparseable, match="does not follow from its"):
+        with raises_sentence(Unparseable):
             parse(KIND, SEARCH, "\n".join(changed).encode())
     with pytest.raises(Unparseable):
         parse(KIND, SEARCH, "\n".join([*lines[:-1], lines[-1].replace("server", "nobody")]).encode())

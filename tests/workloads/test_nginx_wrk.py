@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from sentences import raises_sentence
 from weighbridge.errors import StudyError
 from weighbridge.model.measurement import Broke, ProgramFailed, ServerDied, ServerNotReady, Unparseable
 from weighbridge.study.loader import check
@@ -96,7 +97,7 @@ def test_wrk_is_interrupted_within_a_second():
     for duration_us in (300_000, 5_999_999):
         parsed = PLUGIN.parse(_options(duration="0.3s"), {"client": ended(_printed(duration_us=duration_us))})
         assert parsed.measurements[0].value == pytest.approx(1000 / (duration_us / 1e6))
-    with pytest.raises(ProgramFailed, match=re.escape("told to end after 0.3 s")):
+    with raises_sentence(ProgramFailed):
         PLUGIN.parse(_options(duration="0.3s"), {"client": ended(_printed(duration_us=6_000_000))})
 
 
@@ -116,43 +117,42 @@ def test_the_warm_up_is_light(connections: int, warming: str):
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    "options",
     [
-        ({"connections": 51}, "51 connections on 2 threads: wrk would open 50"),
-        ({"threads": 0}, "greater than or equal to 1"),
-        ({"duration": "0.1s"}, "greater than or equal to 0.2"),
-        ({"duration": 10}, "has no unit"),
-        ({"timeout": "0s"}, "greater than or equal to 1"),
-        ({"content": "film"}, "'page' or 'picture'"),
-        ({"worker_processes": 0}, "greater than or equal to 1"),
-        ({"worker_processes": "many"}, "'auto'"),
-        ({"picture_size": "1GiB"}, "less than or equal to"),
-        ({"picture": "/nowhere/picture.jpg"}, "the picture '/nowhere/picture.jpg' does not exist"),
-        ({"picture": "/"}, "the picture '/' is no file"),
-        ({"picture": "/dev/zero"}, "the picture '/dev/zero' is no file"),
-        ({"picture": "a\0b"}, "the picture 'a\0b' cannot be read"),
-        ({"picture": "x" * 5000}, "cannot be read: File name too long"),
+        {"connections": 51},
+        {"threads": 0},
+        {"duration": "0.1s"},
+        {"duration": 10},
+        {"timeout": "0s"},
+        {"content": "film"},
+        {"worker_processes": 0},
+        {"worker_processes": "many"},
+        {"picture_size": "1GiB"},
+        {"picture": "/nowhere/picture.jpg"},
+        {"picture": "/"},
+        {"picture": "/dev/zero"},
+        {"picture": "a\0b"},
+        {"picture": "x" * 5000},
     ],
 )
-def test_options_that_make_no_sense(options: dict[str, Any], words: str):
-    with pytest.raises(ValidationError, match=re.escape(words)):
+def test_options_that_make_no_sense(options: dict[str, Any]):
+    with raises_sentence(ValidationError):
         _options(**options)
 
 
 @pytest.mark.parametrize(
-    ("written", "sentence"),
+    "written",
     [
-        ("connections: 0", "connections: at least 1, not 0"),
-        ("connections: [50, 1000000]", "connections: at most 100000, not 1000000"),
-        ("picture: /nowhere/p.jpg", "picture: the picture '/nowhere/p.jpg' does not exist"),
-        ("connections: 51", "51 connections on 2 threads: wrk would open 50; take a number"),
+        "connections: 0",
+        "connections: [50, 1000000]",
+        "picture: /nowhere/p.jpg",
+        "connections: 51",
     ],
 )
-def test_a_study_with_a_mistake_is_told_in_one_sentence(written: str, sentence: str):
+def test_a_study_with_a_mistake_is_told_in_one_sentence(written: str):
     text = f"{STUDY}workloads: {{w: {{kind: nginx-wrk, {written}}}}}\n"
-    with pytest.raises(StudyError) as caught:
+    with raises_sentence(StudyError) as caught:
         check(read(text, "study.yaml"))
-    assert sentence in str(caught.value)
     assert "\n" not in str(caught.value)
 
 
@@ -180,10 +180,10 @@ def test_a_picture_of_ones_own(tmp_path: Path):
     options = _options(picture=str(path))
     assert PLUGIN.files("server", options, AT)["/tmp/picture.jpg"] == b"a picture"
     path.write_bytes(b"")
-    with pytest.raises(ValidationError, match="has 0 bytes"):
+    with raises_sentence(ValidationError):
         _options(picture=str(path))
     path.unlink()
-    with pytest.raises(ServerNotReady, match=r"the picture '.*mine.jpg' does not exist"):
+    with raises_sentence(ServerNotReady):
         PLUGIN.files("server", options, AT)
 
 
@@ -194,16 +194,16 @@ def test_only_a_picture_that_everybody_may_read_is_served(tmp_path: Path, mode: 
     path.chmod(0o644)
     options = _options(picture=str(path))
     path.chmod(mode)  # root, who may run this, can still read it
-    with pytest.raises(ServerNotReady, match="may not be read by everybody"):
+    with raises_sentence(ServerNotReady):
         PLUGIN.files("server", options, AT)
     text = f"{STUDY}workloads: {{w: {{kind: nginx-wrk, picture: '{path}'}}}}\n"
-    with pytest.raises(StudyError, match="may not be read by everybody"):
+    with raises_sentence(StudyError):
         check(read(text, "a.yaml"))
 
 
 def test_a_pipe_is_not_waited_for(tmp_path: Path):
     os.mkfifo(tmp_path / "pipe")
-    with pytest.raises(ValidationError, match="is no file"):
+    with raises_sentence(ValidationError):
         _options(picture=str(tmp_path / "pipe"))
 
 
@@ -256,39 +256,39 @@ def test_wrk_adds_samples_of_its_own_to_its_latencies():
 
 
 def test_captured_outputs_of_what_broke_and_what_failed():
-    with pytest.raises(Broke, match="reusing connections; 16% of 74560 requests failed"):
+    with raises_sentence(Broke):
         _values(data("wrk-limit.txt"), {"connections": 100}, data("nginx-worker-connections.stderr"))
-    with pytest.raises(Broke, match="nginx does not answer; no request was answered over 19000 connections"):
+    with raises_sentence(Broke):
         _values(data("wrk-unanswered.txt"), {"connections": 19000})
-    with pytest.raises(ProgramFailed, match="could not open 5004 of 25000 connections: it ran out of file desc"):
+    with raises_sentence(ProgramFailed):
         _values(data("wrk-out-of-files.txt"), {"connections": 25000})
 
 
 @pytest.mark.parametrize("file", ["wrk-latency.txt", "wrk-non2xx.txt"])
 def test_an_output_without_the_scripts_line_is_unparseable(file: str):
-    with pytest.raises(Unparseable, match="does not end with a line of JSON"):
+    with raises_sentence(Unparseable):
         parse("nginx-wrk", {}, data(file))
 
 
 def test_a_line_of_another_script_is_unparseable():
-    with pytest.raises(Unparseable, match="no usable ports"):
+    with raises_sentence(Unparseable):
         parse("nginx-wrk", {}, data("wrk-lua-json.txt"))
 
 
 @pytest.mark.parametrize("key", LINE)
 @pytest.mark.parametrize("value", [None, "1", -2, True, [1], float("nan"), float("inf")])
 def test_a_number_that_is_none_is_unparseable(key: str, value: object):
-    with pytest.raises(Unparseable, match=f"no usable {key}"):
+    with pytest.raises(Unparseable, match=key):
         _values(_printed(**{key: value}))
 
 
 def test_no_time_is_unparseable():
-    with pytest.raises(Unparseable, match="took no time"):
+    with raises_sentence(Unparseable):
         _values(_printed(duration_us=0))
 
 
 def test_a_server_that_refuses_has_broken():
-    with pytest.raises(Broke, match=r"unable to connect to .* Connection refused"):
+    with raises_sentence(Broke):
         parse("nginx-wrk", {}, b"", data("wrk-refused.txt"), 1)
 
 
@@ -296,7 +296,7 @@ def test_a_server_that_refuses_has_broken():
     "said", ["unable to connect to 192.0.2.7:1 Network is unreachable", "unable to create thread 1: No space left"]
 )
 def test_what_is_no_fault_of_the_server_has_not_broken(said: str):
-    with pytest.raises(ProgramFailed, match=f"wrk ended with code 1: {said}"):
+    with raises_sentence(ProgramFailed):
         parse("nginx-wrk", {}, b"", said.encode(), 1)
 
 
@@ -308,26 +308,25 @@ def test_some_errors_are_a_measurement():
 
 
 @pytest.mark.parametrize(
-    ("changed", "words"),
+    "changed",
     [
-        ({"status": 501}, "50% of 1000 requests failed (status 501)"),
-        ({"timeout": 600, "connect": 10}, "60% of 1010 requests failed (connect 10, timeout 600)"),
-        ({"read": 2000, "write": 1}, "67% of 3001 requests failed (read 2000, write 1)"),
-        ({"requests": 0}, "nginx does not answer; no request was answered over 50 connections"),
-        ({"requests": 0, "connect": 50}, "50 errors; no request was answered over 50 connections"),
+        {"status": 501},
+        {"timeout": 600, "connect": 10},
+        {"read": 2000, "write": 1},
+        {"requests": 0},
+        {"requests": 0, "connect": 50},
     ],
 )
-def test_a_server_whose_answers_fail_has_broken(changed: dict[str, int], words: str):
-    with pytest.raises(Broke, match=re.escape(words)):
+def test_a_server_whose_answers_fail_has_broken(changed: dict[str, int]):
+    with raises_sentence(Broke):
         _values(_printed(**changed))
 
 
 def test_a_limit_that_nginx_met_has_broken_it():
     said = data("nginx-worker-connections.stderr")
-    told = "64 worker_connections are not enough, reusing connections"
-    with pytest.raises(Broke, match=re.escape(f"{told}; 9% of 1100 requests failed (read 100)")):
+    with raises_sentence(Broke):
         _values(_printed(read=100), server=said)
-    with pytest.raises(Broke, match=f"^{told}; no request was answered over 50 connections"):
+    with raises_sentence(Broke):
         _values(_printed(requests=0), server=said)
     assert _values(_printed(), server=said)["requests"] == 500, "nobody noticed"
 
@@ -349,9 +348,9 @@ def test_what_else_nginx_says(said: bytes, limit: str):
 
 
 def test_wrk_that_runs_out_of_files_or_ports_has_failed_itself():
-    with pytest.raises(ProgramFailed, match="could not open 45 of 50 connections: it ran out of file descriptors"):
+    with raises_sentence(ProgramFailed):
         _values(_printed(connect=45, out_of_files=1))
-    with pytest.raises(ProgramFailed, match=r"could not open 45 of 50 connections: it may use 5 ports"):
+    with raises_sentence(ProgramFailed):
         _values(_printed(connect=45, ports=5))
     assert _values(_printed(out_of_files=1))["requests"] == 500
     assert _values(_printed(ports=5))["requests"] == 500
@@ -367,6 +366,6 @@ def test_the_cost_is_that_of_a_thousand_requests():
 @pytest.mark.parametrize("number", [9, 15])
 def test_a_worker_that_somebody_kills_has_not_broken(number: int):
     said = f"2026/11/21 20:00:00 [alert] 7#7: worker process 9 exited on signal {number}\n".encode()
-    with pytest.raises(ServerDied, match=f"worker process 9 exited on signal {number}") as told:
+    with raises_sentence(ServerDied) as told:
         _values(_printed(read=3), server=said)
     assert told.value.killed

@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from sentences import raises_sentence
 from weighbridge.model.measurement import ProgramFailed, Unparseable
 from weighbridge.workloads.nuttcp import PLUGIN, RECEIVER_CPU, SENDER_CPU, THROUGHPUT, NuttcpOptions
 
@@ -33,18 +34,18 @@ def test_the_client():
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    "options",
     [
-        ({"protocol": "udp"}, "udp needs a bitrate"),
-        (UDP | {"bitrate": "1500bit/s"}, "not a whole number of kbit/s"),
-        (UDP | {"bitrate": "0Mbit/s"}, "greater than or equal to 1000"),
-        (UDP | {"length": "66kB"}, "udp takes a length of 64 to 65507 B"),
-        ({"length": "0B"}, "tcp takes a length of 1 to"),
-        ({"duration": "100ms"}, "not a whole number of seconds"),
+        {"protocol": "udp"},
+        UDP | {"bitrate": "1500bit/s"},
+        UDP | {"bitrate": "0Mbit/s"},
+        UDP | {"length": "66kB"},
+        {"length": "0B"},
+        {"duration": "100ms"},
     ],
 )
-def test_options_that_make_no_sense(options: dict[str, Any], words: str):
-    with pytest.raises(ValidationError, match=words):
+def test_options_that_make_no_sense(options: dict[str, Any]):
+    with raises_sentence(ValidationError):
         _options(**options)
 
 
@@ -54,23 +55,23 @@ def test_retransmits_are_absent_where_they_are_not_printed():
 
 
 def test_zeros_over_zero_seconds_are_a_failure():
-    with pytest.raises(ProgramFailed, match="transferred nothing"):
+    with raises_sentence(ProgramFailed):
         parse("nuttcp", {}, data("nuttcp-data-taken.txt"))
 
 
 def test_a_server_that_waited_for_the_end_of_udp_has_a_rate_that_is_too_low():
-    with pytest.raises(ProgramFailed, match=r"waited until 4.74 s were over"):
+    with raises_sentence(ProgramFailed):
         parse("nuttcp", TWO | UDP, data("nuttcp-udp-tail-lost.txt"))
 
 
 @pytest.mark.parametrize("file", ["nuttcp-data-refused.stderr", "nuttcp-control-refused.stderr"])
 def test_failures_in_its_own_words(file: str):
-    with pytest.raises(ProgramFailed, match="connect: Connection refused"):
+    with raises_sentence(ProgramFailed):
         parse("nuttcp", {}, b"", data(file), returncode=1)
 
 
 def test_figures_without_a_server_are_a_failure():
-    with pytest.raises(ProgramFailed, match="no server at its control port"):
+    with raises_sentence(ProgramFailed):
         parse("nuttcp", {}, data("nuttcp-tcp.txt"), data("nuttcp-control-refused.stderr"))
 
 
@@ -81,5 +82,5 @@ def test_a_note_about_fragments_is_no_failure():
 
 @pytest.mark.parametrize(("options", "file"), [({}, "nuttcp-udp-loss.txt"), (UDP, "nuttcp-tcp.txt")])
 def test_the_line_of_the_other_protocol_is_unparseable(options: dict[str, Any], file: str):
-    with pytest.raises(Unparseable, match="no whole line"):
+    with raises_sentence(Unparseable):
         parse("nuttcp", options, data(file))

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from sentences import raises_sentence
 from weighbridge.model.measurement import ProgramFailed, Unparseable
 from weighbridge.model.openings import Opened, Opening, Openings, are_slow, start_slowdown
 from weighbridge.workloads import boot, density
@@ -37,7 +38,7 @@ def test_boot_gives_the_medians_of_a_trial():
 
 @pytest.mark.parametrize("sites", [({},), ({}, {"close_s": None}), ({}, {}, {})])
 def test_boot_takes_no_other_number_of_sites(sites: tuple[dict[str, Any], ...]):
-    with pytest.raises(Unparseable, match="not 2"):
+    with raises_sentence(Unparseable):
         values("boot", record(*sites), sites=2)
 
 
@@ -113,26 +114,26 @@ def test_a_slower_clock_changes_no_slowdown(ready: list[float], factor: float):
 
 def test_fewer_sites_are_a_result_where_something_stopped_them():
     assert values("density", grown(900, 800, 700, stopped="memory"), sites=8)["sites"] == 2
-    with pytest.raises(Unparseable, match="2 sites were opened, not 8"):
+    with raises_sentence(Unparseable):
         values("density", grown(900, 800, 700), sites=8)
 
 
 def test_too_little_memory_from_the_start_is_a_failure():
-    with pytest.raises(ProgramFailed, match="no site was opened"):
+    with raises_sentence(ProgramFailed):
         values("density", grown(900, stopped="memory"))
-    with pytest.raises(ProgramFailed, match="only one site"):
+    with raises_sentence(ProgramFailed):
         values("density", grown(900, 800, stopped="memory"))
 
 
 def test_memory_that_could_not_be_read_is_no_zero():
-    with pytest.raises(Unparseable, match="could not be read"):
+    with raises_sentence(Unparseable):
         values("density", record({}, {}), sites=2)
     without_groups = [{"available_bytes": level} for level in (800, 700)]
     assert "memory_in_group" not in values("density", record(*without_groups, available_bytes=900), sites=2)
 
 
 def test_what_could_not_be_opened_is_told():
-    with pytest.raises(ProgramFailed, match="a site could not be opened: no luck"):
+    with raises_sentence(ProgramFailed):
         parse("boot", {}, data("boot-docker.json"), b"no luck", returncode=1)
 
 
@@ -140,7 +141,7 @@ def test_what_could_not_be_opened_is_told():
     "damage", [{"ready_s": 0}, {"ready_s": -1}, {"open_s": None}, {"close_s": 1e9}, {"other": 1}, {"ready_s": "1"}]
 )
 def test_a_record_that_cannot_be_is_none(damage: dict[str, Any]):
-    with pytest.raises(Unparseable, match="no record"):
+    with raises_sentence(Unparseable):
         values("boot", record(damage))
 
 

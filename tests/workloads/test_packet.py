@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from sentences import raises_sentence
 from weighbridge import registry
 from weighbridge.model.measurement import ProgramFailed
 from weighbridge.model.workload import Endpoint, Workload
@@ -63,7 +64,7 @@ def test_the_warm_up_of_netperf_has_it_too():
 def test_without_a_probe_there_is_no_size(kind: str, options: dict[str, Any], words: str):
     workload, read = _workload(kind, options)
     assert workload.packet_size(read, AT) is None
-    with pytest.raises(ProgramFailed, match="largest UDP payload of this path is not known"):
+    with raises_sentence(ProgramFailed):
         workload.command("client", read, AT)
 
 
@@ -98,19 +99,19 @@ def test_the_payload_that_is_sent(kind: str, options: dict[str, Any], size: int 
 
 
 @pytest.mark.parametrize(
-    ("kind", "options", "words"),
+    ("kind", "options"),
     [
-        ("netperf", {"request_size": "mtu"}, "TCP_RR sends none: write request_size in bytes"),
-        ("netperf", {"test": "TCP_STREAM", "message_size": "mtu"}, "TCP_STREAM sends none: write message_size"),
-        ("netperf", {"test": "UDP_RR", "message_size": "mtu"}, "UDP_RR has no message_size"),
-        ("iperf", {"length": "mtu"}, "mtu is the size of a UDP datagram, and tcp sends none: write length in bytes"),
-        ("iperf3", {"length": "mtu"}, "tcp sends none"),
-        ("sockperf", {"protocol": "tcp", "message_size": "mtu"}, "tcp sends none: write message_size"),
-        ("nuttcp", {"length": "mtu"}, "tcp sends none"),
-        ("iperf3", UDP | {"length": "MTU"}, "'MTU' is not a size"),
-        ("iperf", UDP | {"length": "1468"}, "'1468' is not a size"),
+        ("netperf", {"request_size": "mtu"}),
+        ("netperf", {"test": "TCP_STREAM", "message_size": "mtu"}),
+        ("netperf", {"test": "UDP_RR", "message_size": "mtu"}),
+        ("iperf", {"length": "mtu"}),
+        ("iperf3", {"length": "mtu"}),
+        ("sockperf", {"protocol": "tcp", "message_size": "mtu"}),
+        ("nuttcp", {"length": "mtu"}),
+        ("iperf3", UDP | {"length": "MTU"}),
+        ("iperf", UDP | {"length": "1468"}),
     ],
 )
-def test_mtu_where_it_makes_no_sense(kind: str, options: dict[str, Any], words: str):
-    with pytest.raises(ValidationError, match=words):
+def test_mtu_where_it_makes_no_sense(kind: str, options: dict[str, Any]):
+    with raises_sentence(ValidationError):
         _workload(kind, options)

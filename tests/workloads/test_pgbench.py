@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from sentences import raises_sentence
 from weighbridge.model.measurement import Broke, ProgramFailed, ServerDied, TrialFailure, Unparseable
 from weighbridge.model.power_cut import ACKNOWLEDGED
 from weighbridge.model.trial import TrialResult
@@ -75,28 +76,27 @@ def test_latencies_are_those_of_the_log(file: str):
 
 def test_a_log_of_other_transactions_than_the_report_s_is_no_result():
     text = data("pgbench-4.txt")
-    with pytest.raises(Unparseable, match="has 2643 transactions, and its log 2642"):
+    with raises_sentence(Unparseable):
         _parse(text.replace(b"processed: 2642", b"processed: 2643"))
     with pytest.raises(Unparseable):
         _parse(text.removesuffix(b"end of log\n"))
 
 
 @pytest.mark.parametrize(
-    ("stderr", "server", "failure", "why"),
+    ("stderr", "server", "failure"),
     [
-        (data("pgbench-too-many-clients.stderr"), STOPPED, Broke, "^sorry, too many clients already at 10 clients$"),
-        (b"pgbench: error: server closed the connection unexpectedly\n", STOPPED, Broke, "closed the connection"),
+        (data("pgbench-too-many-clients.stderr"), STOPPED, Broke),
+        (b"pgbench: error: server closed the connection unexpectedly\n", STOPPED, Broke),
         (
             b"pgbench: error: server closed the connection unexpectedly\n",
             ended(b"", b"PANIC:  could not write to file: No space left on device\n", -6),
             ServerDied,
-            "ended with code -6 under 10 clients: PANIC: .*No space left",
         ),
-        (b"pgbench: error: no such luck\n", STOPPED, ProgramFailed, "code 1: pgbench: error: no such luck"),
+        (b"pgbench: error: no such luck\n", STOPPED, ProgramFailed),
     ],
 )
-def test_what_makes_it_fail(stderr: bytes, server: Any, failure: type[TrialFailure], why: str):
-    with pytest.raises(failure, match=why):
+def test_what_makes_it_fail(stderr: bytes, server: Any, failure: type[TrialFailure]):
+    with raises_sentence(failure):
         _parse(b"", stderr, 1, server)
 
 

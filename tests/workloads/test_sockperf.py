@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from sentences import raises_sentence
 from weighbridge.model.measurement import ProgramFailed, Unparseable
 from weighbridge.workloads.sockperf import PLUGIN, SockperfOptions
 
@@ -38,45 +39,45 @@ def test_a_load_has_a_rate_and_answers():
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    "options",
     [
-        ({"test": "under-load"}, "under-load needs a rate"),
-        ({"rate": 100}, "ping-pong has no rate"),
-        ({"reply_every": 1}, "ping-pong has no rate and no reply_every"),
-        ({"message_size": "13B"}, "udp takes a message_size of 14 to 65507 B, not 13 B"),
-        ({"message_size": "66kB"}, "udp takes a message_size of 14 to 65507 B"),
-        ({"test": "throughput"}, "'ping-pong' or 'under-load'"),
-        ({"duration": "2500ms"}, "not a whole number of seconds"),
+        {"test": "under-load"},
+        {"rate": 100},
+        {"reply_every": 1},
+        {"message_size": "13B"},
+        {"message_size": "66kB"},
+        {"test": "throughput"},
+        {"duration": "2500ms"},
     ],
 )
-def test_options_that_make_no_sense(options: dict[str, Any], words: str):
-    with pytest.raises(ValidationError, match=words):
+def test_options_that_make_no_sense(options: dict[str, Any]):
+    with raises_sentence(ValidationError):
         _options(**options)
 
 
 @pytest.mark.parametrize(
-    ("file", "returncode", "words"),
+    ("file", "returncode"),
     [
-        ("sockperf-blocked.txt", 0, "No messages were received from the server"),
-        ("sockperf-tcp-no-route.txt", 0, "Can`t connect socket .errno=101 Network is unreachable"),
-        ("sockperf-tcp-killed.txt", 7, "A connection was forcibly closed by a peer"),
+        ("sockperf-blocked.txt", 0),
+        ("sockperf-tcp-no-route.txt", 0),
+        ("sockperf-tcp-killed.txt", 7),
     ],
 )
-def test_failures_in_its_own_words(file: str, returncode: int, words: str):
-    with pytest.raises(ProgramFailed, match=words):
+def test_failures_in_its_own_words(file: str, returncode: int):
+    with raises_sentence(ProgramFailed):
         parse("sockperf", {}, data(file), returncode=returncode)
 
 
 def test_too_few_answers_are_a_failure():
     whole = data("sockperf-ping-pong-udp.txt")
     cut = whole[: whole.index(b"sockperf: [Valid")]
-    with pytest.raises(ProgramFailed, match="No valid observations found"):
+    with raises_sentence(ProgramFailed):
         parse("sockperf", {}, cut + b"sockperf: No valid observations found. Try tune parameters: --time\n")
 
 
 def test_half_a_round_trip_is_never_taken_for_a_whole_one():
     stdout = data("sockperf-ping-pong-udp.txt").replace(b"avg-rtt", b"avg-latency")
-    with pytest.raises(Unparseable, match="no mean"):
+    with raises_sentence(Unparseable):
         parse("sockperf", {}, stdout)
 
 
@@ -89,5 +90,5 @@ def test_colours_change_nothing():
 
 def test_a_load_that_was_never_valid_is_a_failure():
     stdout = data("sockperf-under-load-tcp.txt").replace(b"RunTime=1.544", b"RunTime=0.000")
-    with pytest.raises(ProgramFailed, match="no valid duration"):
+    with raises_sentence(ProgramFailed):
         parse("sockperf", LOAD | {"protocol": "tcp"}, stdout)

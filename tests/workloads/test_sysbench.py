@@ -5,6 +5,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from sentences import raises_sentence
 from weighbridge.model.measurement import ProgramFailed, Unparseable
 from weighbridge.workloads import sysbench_cpu, sysbench_memory, sysbench_mutex, sysbench_threads
 
@@ -50,7 +51,7 @@ def test_the_command_of_mutex_is_not_ended_by_its_time():
 
 
 def test_locks_of_fewer_threads_than_asked_for_are_not_all_of_the_work():
-    with pytest.raises(Unparseable, match="did 4 of 8 threads' locks"):
+    with raises_sentence(Unparseable):
         parse("sysbench-mutex", {"threads": 8}, data("sysbench-mutex.txt"))
 
 
@@ -60,57 +61,57 @@ def test_locks_of_fewer_threads_than_asked_for_are_not_all_of_the_work():
 )
 def test_totals_that_are_not_there(kind: str, old: bytes, new: bytes):
     text = data(f"{kind}.txt").replace(b"2.0590s", b"1.5809s").replace(old, new)
-    with pytest.raises(Unparseable, match="sysbench's report has no"):
+    with raises_sentence(Unparseable):
         parse(kind, {}, text)
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    "options",
     [
-        ({"duration": "500ms"}, "not a whole number of seconds"),
-        ({"threads": 0}, "greater than or equal to 1"),
-        ({"block_size": "1000B"}, "not a power of two"),
-        ({"block_size": "4B"}, "greater than or equal to 8"),
-        ({"block_size": "0B"}, "greater than or equal to 8"),
-        ({"operation": "none"}, "'read' or 'write'"),
+        {"duration": "500ms"},
+        {"threads": 0},
+        {"block_size": "1000B"},
+        {"block_size": "4B"},
+        {"block_size": "0B"},
+        {"operation": "none"},
     ],
 )
-def test_options_that_sysbench_would_refuse(options: dict[str, Any], words: str):
-    with pytest.raises(ValidationError, match=words):
+def test_options_that_sysbench_would_refuse(options: dict[str, Any]):
+    with raises_sentence(ValidationError):
         sysbench_memory.PLUGIN.options.model_validate(options)
 
 
 @KINDS
 @pytest.mark.parametrize("returncode", [0, 1])
 @pytest.mark.parametrize(
-    ("file", "words"),
+    "file",
     [
-        ("sysbench-fatal-block.txt", "Invalid value for memory-block-size: 1000"),
-        ("sysbench-fatal-threads.txt", "Resource temporarily unavailable"),
-        ("sysbench-fatal-no-threads.txt", "Invalid value for --threads: 0"),
+        "sysbench-fatal-block.txt",
+        "sysbench-fatal-threads.txt",
+        "sysbench-fatal-no-threads.txt",
     ],
 )
-def test_a_fatal_error_on_standard_output_is_a_failure(kind: str, returncode: int, file: str, words: str):
-    with pytest.raises(ProgramFailed, match=words):
+def test_a_fatal_error_on_standard_output_is_a_failure(kind: str, returncode: int, file: str):
+    with raises_sentence(ProgramFailed):
         parse(kind, {}, data(file), returncode=returncode)
 
 
 @KINDS
 def test_a_refused_option_is_told_from_standard_error(kind: str):
-    with pytest.raises(ProgramFailed, match="invalid option: --nonsense=1"):
+    with raises_sentence(ProgramFailed):
         parse(kind, {}, b"sysbench 1.0.20\n\n", data("sysbench-invalid-option.stderr"), returncode=1)
 
 
 @KINDS
 def test_a_report_without_its_end_is_unparseable_although_the_figure_is_in_it(kind: str):
     whole = data(f"{kind}.txt")
-    with pytest.raises(Unparseable, match="has no end"):
+    with raises_sentence(Unparseable):
         parse(kind, {}, whole[: whole.index(b"Threads fairness")])
 
 
 @pytest.mark.parametrize(("kind", "other"), [("sysbench-cpu", "memory"), ("sysbench-memory", "cpu")])
 def test_the_report_of_another_test_is_unparseable(kind: str, other: str):
-    with pytest.raises(Unparseable, match="sysbench's report has no"):
+    with raises_sentence(Unparseable):
         parse(kind, {}, data(f"sysbench-{other}.txt"))
 
 

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from sentences import raises_sentence
 from weighbridge.model.measurement import ProgramFailed, Unparseable
 from weighbridge.model.workload import Endpoint
 from weighbridge.workloads.sysbench_fileio import PLUGIN, SysbenchFileioOptions
@@ -196,22 +197,22 @@ def test_requests_that_are_only_handed_in_have_no_latency():
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "words"),
+    ("old", "new"),
     [
-        (b" 38028.75", b" 58028.75", "58028.75|its requests are 906.70"),
-        (b" 594.20", b" 594.30", "594.3 MiB/s, but its requests are 594.20 MiB/s"),
-        (b" 396.14", b" 0.00", "0.0 MiB/s, but its requests are 396.14"),
-        (b" 2535.38", b" 99035.38", "requests/s, but 66245 in 1.0035 s"),
-        (b" 1.0035s", b" 3.0035s", "but 66245 in 3.0035 s"),
-        (b" 66241\n", b" 6241\n", "but 6245 in 1.0035 s"),
-        (b" 66241\n", b" 66242\n", "histogram has 66241 latencies"),
-        (b" 0.36\n", b" 0.46\n", "a 99th percentile of 0.361 ms"),
+        (b" 38028.75", b" 58028.75"),
+        (b" 594.20", b" 594.30"),
+        (b" 396.14", b" 0.00"),
+        (b" 2535.38", b" 99035.38"),
+        (b" 1.0035s", b" 3.0035s"),
+        (b" 66241\n", b" 6241\n"),
+        (b" 66241\n", b" 66242\n"),
+        (b" 0.36\n", b" 0.46\n"),
     ],
 )
-def test_a_report_that_contradicts_itself_is_unparseable(old: bytes, new: bytes, words: str):
+def test_a_report_that_contradicts_itself_is_unparseable(old: bytes, new: bytes):
     text = data("sysbench-fileio-rndrw.txt")
     assert text.count(old) == 1
-    with pytest.raises(Unparseable, match=words):
+    with raises_sentence(Unparseable):
         parse(KIND, SMALL_FILES, text.replace(old, new))
 
 
@@ -238,24 +239,24 @@ def test_no_request_at_all_is_unparseable():
     text = data("sysbench-fileio-rndrd.txt").replace(b" 758188\n", b" 0\n")
     for rate in (b" 755039.10", b" 11797.49"):
         text = text.replace(rate, b" 0.00")
-    with pytest.raises(Unparseable, match=r"0\.00 requests/s, but 0 in 1\.0027 s"):
+    with raises_sentence(Unparseable):
         parse(KIND, {**SMALL_FILES, "mode": "rndrd"}, text)
 
 
 @pytest.mark.parametrize(
-    ("file", "words"),
+    "file",
     [
-        ("unprepared", r"Cannot open file 'test_file.0' errno = 2 \(No such file or directory\)"),
-        ("full", r"Failed to write file! .* errno = 28 \(No space left on device\)"),
+        "unprepared",
+        "full",
     ],
 )
-def test_a_failure_is_told_in_its_words(file: str, words: str):
-    with pytest.raises(ProgramFailed, match=words):
+def test_a_failure_is_told_in_its_words(file: str):
+    with raises_sentence(ProgramFailed):
         parse(KIND, SMALL_FILES, data(f"sysbench-fileio-{file}.txt"), returncode=1)
 
 
 def test_a_disk_that_is_full_ends_mapped_writes_by_a_signal():
-    with pytest.raises(ProgramFailed, match="ended with code -7: Threads started!"):
+    with raises_sentence(ProgramFailed):
         parse(KIND, SMALL_FILES, data("sysbench-fileio-mmap-full.txt"), returncode=-7)
 
 

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sentences import raises_sentence
 from weighbridge.model.measurement import Unparseable
 from weighbridge.workloads._sysbench_latency import Latencies, latencies
 
@@ -59,20 +60,20 @@ def test_the_histogram_that_is_kept_has_every_latency_at_its_place(counts: dict[
 
 
 @pytest.mark.parametrize(
-    ("rows", "words"),
+    "rows",
     [
-        ([], "no rows"),
-        (["       1.000 |* 0x5"], "no rows"),
-        (["       2.000 |**** 5", "       1.000 |**** 5"], "out of order"),
-        (["  900000.000 |**** 5"], "out of order"),
+        [],
+        ["       1.000 |* 0x5"],
+        ["       2.000 |**** 5", "       1.000 |**** 5"],
+        ["  900000.000 |**** 5"],
     ],
 )
-def test_a_histogram_that_is_none(rows: list[str], words: str):
+def test_a_histogram_that_is_none(rows: list[str]):
     head = printed({500: 1}).splitlines()[:4]
-    with pytest.raises(Unparseable, match=words):
+    with raises_sentence(Unparseable):
         latencies("\n".join([*head, *rows, ""]))
 
 
 def test_a_report_without_one():
-    with pytest.raises(Unparseable, match="no latency histogram"):
+    with raises_sentence(Unparseable):
         latencies("Threads started!\n")
