@@ -287,6 +287,7 @@ class Sites:
             prepared=keeper.prepared,
             data=self._data_disks(keeper, opened.values(), cell),
             at_end=self.finishing.of(arm.name),
+            require_companions=self.neighbourhood.require if self.neighbourhood else lambda: None,
             polled=self.pollers is not None,
         )
 
