@@ -113,6 +113,7 @@ def _discard(run: RunContext) -> None:
 class EngineTraces(Leavings):
     """What engines that were started for runs change on this machine: its packet filter, and folders for them."""
 
+    label = "what engines changed on this machine"
     owner_may_be_unknown = True
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:

@@ -338,8 +338,8 @@ def check_durability(
                     keep(cut)
         finally:
             with shield():
-                clean.sweep(run_id)
-                run_lock.forget(run_id)
+                for failure in clean.sweep_and_forget(run_id):
+                    say(f"{failure} ('weighbridge clean' tries again)")
     if not durability.checked:
         raise Unavailable("nothing could be checked: " + "; ".join(map(left_out_line, durability.unchecked)))
     return durability

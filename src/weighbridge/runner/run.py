@@ -5,7 +5,7 @@ import errno
 import json
 import resource
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, closing
 from importlib import metadata
 from pathlib import Path
@@ -162,7 +162,7 @@ def run_study(
             with ExitStack() as refused:
                 refused.callback(run_lock.forget, run_id)
                 if continued:  # what a killed process of this same run left, whose memory is then free
-                    clean.sweep(run_id)
+                    _say_failures(progress, clean.sweep(run_id))
                 study = leave_out(study, store, readiness_of, progress.say)
                 for note in require_ready(study):
                     progress.say(note)
@@ -172,9 +172,13 @@ def run_study(
             finally:
                 with shield(), ExitStack() as ending:  # last one first, and each whatever becomes of the others
                     ending.callback(_tell, after, store)
-                    ending.callback(run_lock.forget, run_id)
                     ending.callback(lambda: store.add_facts("after", volatile_facts()))
-                    ending.callback(clean.sweep, run_id)
+                    ending.callback(lambda: _say_failures(progress, clean.sweep_and_forget(run_id)))
+
+
+def _say_failures(progress: Progress, failures: Iterable[str]) -> None:
+    for each in failures:
+        progress.say(f"{each} ('weighbridge clean' tries again)")
 
 
 def _tell(after: Callable[[RunStore], None], store: RunStore) -> None:
