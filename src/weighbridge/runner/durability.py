@@ -36,7 +36,7 @@ from weighbridge.model.userland import Userland, UserlandSpec
 from weighbridge.model.workload import Endpoint, Workload
 from weighbridge.runner import clean, run_lock
 from weighbridge.runner.preflight import hosts_readiness, left_out_line, require_userland
-from weighbridge.runner.programs import Programs
+from weighbridge.runner.programs import Programs, put_files
 from weighbridge.runner.signals import shield
 from weighbridge.runner.sites import limits_of, open_hosts
 from weighbridge.runner.stage import Stage
@@ -188,8 +188,8 @@ class Server:
 
     def recover(self, site: Site, programs: Programs) -> None:
         """Start it on the data that are there. Raises TrialFailure."""
-        for path, data in self.workload.files("server", self.options, self.at).items():
-            site.put(path, data, self.workload.file_mode(self.options, path))
+        files = self.workload.files("server", self.options, self.at)
+        put_files(site, files, {path: self.workload.file_mode(self.options, path) for path in files})
         command = self.workload.command("server", self.options, self.at)
         programs.serve(command, site, ready_s=_RECOVER_S)
 
