@@ -105,7 +105,8 @@ def files_below(folder: Path) -> dict[str, bytes]:
 
 @contextmanager
 def _locked(folder: Path, key: str, what: str, say: Callable[[str], None]) -> Iterator[None]:
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    folder.mkdir(mode=0o755, exist_ok=True)  # others change nothing in it, whatever the umask
     with (folder / f"{key}.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
