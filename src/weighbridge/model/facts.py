@@ -71,13 +71,16 @@ HOST_DIFFERENCES = "host differences"
 
 
 class HostDifference(BaseModel):
-    """One difference: of a ``fact`` with its value on each host, of a host's clock, or that hosts share CPUs."""
+    """One difference: of a ``fact`` with its value on each host, of a host's clock, or that hosts share CPUs.
+
+    ``beside``: other runs measured on this machine meanwhile; each with its run directory, "" where not known.
+    """
 
     model_config = ConfigDict(frozen=True)
-    kind: Literal["fact", "clock", "shared-cpus"]
+    kind: Literal["fact", "clock", "shared-cpus", "beside"]
     fact: str = ""
     values: tuple[tuple[str, str], ...] = ()
-    """Host and value."""
+    """Host and value; or run and directory."""
     host: str = ""
     ahead_s: float = 0.0
     """By how many seconds the clock of ``host`` is ahead of this machine's."""
