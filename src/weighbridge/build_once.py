@@ -1,6 +1,7 @@
 """Things of the cache that are built once under a key: whole or not at all, by one builder at a time."""
 
 import contextlib
+import errno
 import fcntl
 import hashlib
 import shutil
@@ -14,6 +15,7 @@ from weighbridge.errors import DiskFull, Unavailable, UserlandError
 KINDS = ("userlands", "jars", "programs", "kernels", "ramdisks", "disks", "media", "systems")
 """The folders of the cache that hold such things, each under its key."""
 _BUILDING = ".building-"
+_ELSEWHERE = "put that right, or set WEIGHBRIDGE_CACHE to another folder"
 Built = TypeVar("Built")
 
 
@@ -47,7 +49,8 @@ def ensure(
 ) -> Built:
     """Return what ``cached`` returns, built by ``build`` if need be; ``what`` is its name in messages.
 
-    Raises Unavailable where something is ``lacking`` (with what helps), DiskFull, and what ``build`` raises.
+    Raises Unavailable where something is ``lacking`` (with what helps), DiskFull, UserlandError where it cannot be
+    made for another reason, and what ``build`` raises.
     """
     if (ready := cached()) is not None:
         return ready
@@ -61,7 +64,9 @@ def ensure(
     try:
         _make(folder, key, what, say, announce_and_build)
     except OSError as error:
-        raise DiskFull(f"cannot build {what} in {folder}: {error}") from error
+        full = error.errno in (errno.ENOSPC, errno.EDQUOT)
+        remedy = "make room, or set WEIGHBRIDGE_CACHE to a larger disk" if full else _ELSEWHERE
+        raise (DiskFull if full else UserlandError)(f"cannot build {what} in {folder}: {error}: {remedy}") from error
     if (built := cached()) is None:
         raise UserlandError(f"{what} vanished from {folder} during the build")
     return built
@@ -100,7 +105,8 @@ def files_below(folder: Path) -> dict[str, bytes]:
 
 @contextmanager
 def _locked(folder: Path, key: str, what: str, say: Callable[[str], None]) -> Iterator[None]:
-    folder.mkdir(parents=True, exist_ok=True)
+    folder.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    folder.mkdir(mode=0o755, exist_ok=True)  # others change nothing in it, whatever the umask
     with (folder / f"{key}.lock").open("w") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -18,7 +18,7 @@ from docker.errors import APIError
 
 from sentences import raises_sentence
 from weighbridge.engines import container
-from weighbridge.engines.container import Attached
+from weighbridge.engines.container import LAUNCHER, Attached
 from weighbridge.errors import Unavailable
 
 BUSY = "Cannot pause container b1: OCI runtime pause failed: unable to freeze: unknown"
@@ -133,3 +133,35 @@ def test_a_stream_that_is_given_up_is_closed_without_a_word(engine: Any, unraisa
     del kept
     gc.collect()
     assert unraisable == []
+
+
+def _container(pid: int, **state: Any) -> SimpleNamespace:
+    attrs = {"State": {"Pid": pid, "Running": True, **state}}
+    return SimpleNamespace(id="c0ffee", attrs=attrs, reload=lambda: None)
+
+
+@pytest.mark.parametrize(
+    ("words", "state", "says"),
+    [
+        (b"", {}, ("on another machine", "too busy", "process 42", "is not there", "DOCKER_HOST")),
+        (b"runc\0init\0", {}, ("too busy", "is 'runc init'")),
+        (b"", {"Running": False, "ExitCode": 127, "Error": "no such file"}, ("ended with code 127", "no such file")),
+    ],
+)
+def test_a_container_that_is_not_here_is_told_by_what_is_known_after_a_second(
+    refusals: list[str], words: bytes, state: dict[str, Any], says: tuple[str, ...]
+):
+    def read(path: str) -> bytes:
+        if words and path == "/proc/42/cmdline":
+            return words
+        raise FileNotFoundError(path)
+
+    with pytest.raises(Unavailable) as told:
+        container.must_be_there(SimpleNamespace(host=SimpleNamespace(read=read)), _container(42, **state))
+    assert all(each in str(told.value) for each in says), told.value
+
+
+def test_a_container_that_becomes_the_launcher_in_time_is_there(refusals: list[str]):
+    seen = iter([b"runc\0init\0", f"{LAUNCHER}\0".encode()])
+    engine = SimpleNamespace(host=SimpleNamespace(read=lambda _: next(seen)))
+    container.must_be_there(engine, _container(42))

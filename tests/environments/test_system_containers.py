@@ -14,9 +14,9 @@ from weighbridge.environments.lxc import below, configuration
 from weighbridge.environments.nspawn import command
 from weighbridge.errors import Unavailable
 from weighbridge.hosts import system_container
-from weighbridge.hosts.isolation import dropped
 from weighbridge.hosts.local import LocalHost
 from weighbridge.hosts.system_container import Container, StartedContainer, SystemContainer
+from weighbridge.linux.confinement import dropped
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.environment import Needs
 from weighbridge.model.host import Limits, RunContext

@@ -5,7 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from weighbridge.facts.site import about_site
-from weighbridge.model.facts import KERNEL, OPEN_FILES
+from weighbridge.model.facts import CONFINEMENT, KERNEL, OPEN_FILES
 
 
 def site(**files: bytes) -> SimpleNamespace:
@@ -32,3 +32,42 @@ def test_an_unreadable_kernel_is_omitted():
     """It is no other kernel than the baseline's."""
     found = about_site(site())
     assert KERNEL not in found and found[OPEN_FILES] == "1024"
+
+
+STATUS = b"""Name:\tweighbridge-launcher
+CapInh:\t0000000000000000
+CapEff:\t%s
+CapBnd:\t00000000a80425fb
+NoNewPrivs:\t%s
+Seccomp:\t%s
+"""
+LINKS = {
+    name: f"{name}:[{4026531835 + number}]" for number, name in enumerate(("cgroup", "ipc", "mnt", "net", "pid"))
+}
+
+
+def confined(own: tuple[str, ...] = (), **files: bytes) -> SimpleNamespace:
+    """A site with some namespaces of its own, on a host that tells its own."""
+    inside = {name: (link.replace("402", "999") if name in own else link) for name, link in LINKS.items()}
+    site_ = site(**files, **{name: link.encode() for name, link in inside.items()})
+    host = SimpleNamespace(layers=(), run=lambda _: SimpleNamespace(text="\n".join(LINKS.values())))
+    return SimpleNamespace(**vars(site_), host=host, layers=())
+
+
+def test_how_it_is_confined_is_what_its_own_proc_tells():
+    box = confined(
+        ("mnt", "pid"), status=STATUS % (b"00000000a80425fb", b"1", b"2"), current=b"docker-default (enforce)\n"
+    )
+    facts = about_site(box)
+    assert (facts["seccomp"], facts["new privileges"]) == ("filter", "never")
+    assert {"chown", "net_raw"} <= {*facts["capabilities"].split()} and "sys_admin" not in facts["capabilities"]
+    assert (facts["AppArmor profile"], facts["namespaces"]) == ("docker-default (enforce)", "mnt pid")
+    bare = about_site(confined(status=STATUS % (b"000001ffffffffff", b"0", b"0"), current=b"unconfined\0"))
+    assert [bare[key] for key in CONFINEMENT] == ["off", "all", "allowed", "unconfined", "none"]
+
+
+def test_what_its_proc_does_not_tell_is_omitted():
+    """A label of SELinux is none of AppArmor, and a kernel of its own has namespaces of its own."""
+    of_selinux = confined(("mnt",), current=b"system_u:system_r:container_t:s0:c1,c2")
+    of_selinux.layers = ("QEMU",)
+    assert not {*about_site(of_selinux)} & {*CONFINEMENT}

@@ -24,6 +24,7 @@ from weighbridge.hosts.agent.main import Agent, Wire
 from weighbridge.hosts.agent.sweep import Owner, sweep
 from weighbridge.hosts.kinds.ssh import SshOptions
 from weighbridge.hosts.remote.channel import Channel
+from weighbridge.hosts.remote.processes import RemoteSocket
 from weighbridge.hosts.remote.start import clock_offset
 from weighbridge.linux.leavings import DataFolders, processes_of
 from weighbridge.linux.process import mounted_by
@@ -286,3 +287,25 @@ def test_the_first_words_are_about_this_machine():
     assert said["server"] == "192.0.2.2" and said["pid"] == os.getpid()
     assert operations.hello("")["server"] == ""
     assert operations.ipv4_addresses().get("lo", "127.0.0.1") == "127.0.0.1"
+
+
+def test_a_connection_that_has_ended_gives_its_descriptors_back():
+    near, end = socket.socketpair()
+    stream = near.makefile("rb")
+    channel = Channel("far", near, stream, lambda: "it was cut")
+    end.close()
+    deadline = time.monotonic() + 5
+    while near.fileno() != -1 and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert (near.fileno(), stream.closed) == (-1, True)
+    with pytest.raises(EnvironmentLost):
+        channel.call("time")
+
+
+def test_a_socket_that_cannot_be_reached_leaves_nothing_waiting(tmp_path: Path):
+    near, end = socket.socketpair()
+    channel = Channel("far", near, near.makefile("rb"), lambda: "it was cut")
+    end.close()
+    with pytest.raises(EnvironmentLost):
+        RemoteSocket(channel, str(tmp_path / "nobody.sock"))
+    assert channel._output_callbacks == {}

@@ -1,5 +1,7 @@
 """Which launcher it is: the built program tells, not its sources."""
 
+import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 
@@ -8,7 +10,7 @@ import pytest
 from sentences import raises_sentence
 from study.test_frozen import small
 from weighbridge import registry
-from weighbridge.errors import UserlandError
+from weighbridge.errors import Unavailable, UserlandError
 from weighbridge.launcher import build
 from weighbridge.linux import static_c
 from weighbridge.model.command import Command, Completed
@@ -56,3 +58,35 @@ def test_the_last_words_of_what_was_ended_at_its_deadline_say_so():
     assert late.last_words == "it did not end within 120 s"
     assert replace(late, stderr=b"one\ntwo\n").last_words == "it did not end within 120 s: two"
     assert replace(late, timed_out=False).last_words == "it printed nothing"
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda program: program.chmod(0o775), f"{build.NAME} may be written to by others"),
+        (lambda program: program.parent.chmod(0o777), "may be written to by others"),
+        (lambda program: os.chown(program, 4711, -1), f"{build.NAME} belongs to another user"),
+    ],
+)
+def test_a_cached_launcher_that_others_could_change_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], None], says: str
+):
+    """It is the first process of every site, and root's where we are root."""
+
+    def run(command: Command) -> Completed:
+        Path(command.argv[command.argv.index("-o") + 1]).write_bytes(b"built")
+        return Completed(command.argv, 0, b"", b"", 1.0)
+
+    monkeypatch.setattr(static_c, "run", run)
+    mask = os.umask(0o002)  # as many distributions set it for users
+    try:
+        program = build.ensure(tmp_path / "cache", lambda _: None)
+    finally:
+        os.umask(mask)
+    assert build.ensure(tmp_path / "cache", lambda _: None) == program
+    if os.geteuid() != 0 and "belongs" in says:
+        pytest.skip("only root may give a file away")
+    change(program)
+    with pytest.raises(Unavailable) as told:
+        build.ensure(tmp_path / "cache", lambda _: None)
+    assert says in str(told.value) and "WEIGHBRIDGE_CACHE" in str(told.value)

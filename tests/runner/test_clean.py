@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from weighbridge.engines.labelled import remove_labelled
 from weighbridge.model.leavings import ENDING, NO_RUN, DeadRun, Leavings, Leftover, RunFolders, discard
 from weighbridge.runner import clean
 
@@ -132,3 +133,76 @@ def test_all_is_ended_before_anything_is_removed_and_a_failure_keeps_nothing_els
     steps.clear()
     discard(DeadRun(RUN, tmp_path, tmp_path, "far"), kinds)
     assert steps == ["end machine", "remove machine"], "the other would be another host's, too"
+
+
+class Failing(MadeUp):
+    """A kind of which one step fails as a library's does: neither OSError nor ours."""
+
+    def __init__(self, *fails: str) -> None:
+        super().__init__()
+        self.fails = fails
+
+    def _step(self, name: str) -> None:
+        if name in self.fails:
+            raise KeyError(f"no {name}")
+
+    def find(self, folders: RunFolders) -> Iterator[Leftover]:
+        self._step("find")
+        yield from super().find(folders)
+
+    def end(self, run: DeadRun) -> None:
+        self._step("end")
+        super().end(run)
+
+    def remove(self, run: DeadRun) -> None:
+        self._step("remove")
+        super().remove(run)
+
+    def remove_ownerless(self, folders: RunFolders) -> None:
+        self._step("remove_ownerless")
+        super().remove_ownerless(folders)
+
+
+@pytest.mark.parametrize("step", ["find", "end", "remove", "remove_ownerless"])
+def test_a_step_that_fails_keeps_no_other_and_is_told(
+    kind: MadeUp, monkeypatch: pytest.MonkeyPatch, step: str, tmp_path: Path
+):
+    failing = Failing(step)
+    failing.things = []
+    monkeypatch.setattr(clean.registry, "leavings", lambda: (kind, failing))
+    inventory = clean.clean()
+    assert inventory.removed == (ONE, LINK, TWO, FILTER) and kind.things == [Leftover("no id", "thing", "somebody's")]
+    assert inventory.failures and all(f"no {step}" in each for each in inventory.failures)
+
+
+def test_the_notes_of_a_run_stay_until_all_is_gone(kind: MadeUp, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """By them the next call finds where the run had its data."""
+    with clean.run_lock.claim(RUN, tmp_path / "cache"):
+        pass
+    note = tmp_path / "states" / RUN / "owner.json"
+    failing = Failing("remove")
+    monkeypatch.setattr(clean.registry, "leavings", lambda: (kind, failing))
+    assert clean.clean().failures and note.exists()
+    failing.fails = ()
+    assert clean.clean().failures == () and not note.exists()
+
+
+def test_an_engine_that_refuses_is_told_as_one_and_all_else_in_it_is_removed():
+    asked = []
+    there = {"a", "b"}
+
+    def ask(method: str, path: str) -> object:
+        asked.append(f"{method} {path.partition('?')[0]}")
+        if method == "DELETE":
+            if path.startswith("/containers/a?"):
+                raise OSError("the Docker engine refuses DELETE /containers/a: device or resource busy")
+            there.discard(path[len("/containers/") :][0])
+            return None
+        if path.startswith("/volumes"):
+            return {"Volumes": None}
+        return [{"Id": each, "Names": [f"/{each}"]} for each in sorted(there)] if "containers" in path else []
+
+    with pytest.raises(OSError, match="Docker engine refuses") as refused:
+        remove_labelled(ask, RUN)
+    assert there == {"a"} and "container a: " in str(refused.value)
+    assert asked[-1] == "GET /images/json", "what else there is was looked for"

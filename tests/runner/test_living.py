@@ -2,17 +2,26 @@
 
 import fcntl
 import os
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 
+from weighbridge.analysis.conditions import Fact
+from weighbridge.analysis.remarks import HostsDiffer, confounders
+from weighbridge.errors import Unavailable
+from weighbridge.model.facts import HostDifference
+from weighbridge.report.text.remarks import remark_text
 from weighbridge.runner import living
+from weighbridge.runner import run as running
 from weighbridge.runner import run_lock as state
 from weighbridge.runner.trust import Fault, Foreign
 
-RUN = "0123456789ab"
+RUN, OTHER = "0123456789ab", "ba9876543210"
 
 
 @pytest.fixture
@@ -77,3 +86,45 @@ def test_a_folder_of_another_user_than_it_says_is_ignored(machine: Path):
     with _locked(place / RUN):
         assert not living.alive(RUN)
         assert living.foreign([]) == [Foreign(place, Fault.OWNER)]
+
+
+def test_who_measures_beside_a_run_is_told_with_its_directory(machine: Path):
+    with state.claim(RUN, machine / "cache", machine / "runs/first"):
+        assert living.others() == {RUN: str(machine / "runs/first")}
+        assert living.others(RUN) == {}, "a run is not beside itself"
+        with pytest.raises(Unavailable) as refused:
+            living.require_alone(beside_others=False)
+        assert {RUN, str(machine / "runs/first"), "--beside-others"} <= {*re.split(r"[ ,]+", str(refused.value))}
+        living.require_alone(beside_others=True)
+    living.require_alone(beside_others=False)
+
+
+def test_what_is_cleaned_or_belongs_to_others_measures_nothing_here(machine: Path):
+    with state.lock_run(RUN, "clean") as folder:
+        assert folder is not None and living.others() == {}
+    (machine / "run/weighbridge/not-a-run").mkdir(parents=True)
+    with _locked(_of_a_user(machine)):
+        assert living.others() == {}, "nothing says that it is a run that holds it"
+
+
+def test_root_knows_the_runs_of_users(machine: Path):
+    folder = _of_a_user(machine)
+    with _locked(folder):
+        (folder / "lock").write_text("run")
+        assert living.others() == {RUN: ""}
+
+
+def test_a_run_keeps_which_others_measured_meanwhile(monkeypatch: pytest.MonkeyPatch):
+    kept: list[Fact] = []
+
+    def add_facts(scope: str, facts: Mapping[str, str]) -> None:
+        kept.extend((scope, key, value, 0.0) for key, value in facts.items())
+
+    monkeypatch.setattr(living, "others", lambda own: {OTHER: "/runs/second"} if own == RUN else {})
+    store: Any = SimpleNamespace(add_facts=add_facts)
+    running._note_others(store, RUN)
+    running._note_others(store, RUN)  # at its end too: the other may have begun later
+    (remark,) = confounders(kept, "native", ["native"])
+    assert isinstance(remark, HostsDiffer) and remark.difference is not None
+    assert remark.difference == HostDifference(kind="beside", values=((OTHER, "/runs/second"),))
+    assert OTHER in remark_text(remark) and "/runs/second" in remark_text(remark)

@@ -745,3 +745,20 @@ def test_a_fault_of_the_runner_is_not_saved_as_the_parsers(
     with pytest.raises(KeyError):
         measure(world)
     assert all(program.stopped for program in world.programs), "the server is stopped all the same"
+
+
+@pytest.mark.parametrize(
+    ("error", "remedy"), [(errno.ENOSPC, "make it smaller"), (errno.EROFS, "name a path in /tmp, /run or /srv")]
+)
+def test_a_file_that_cannot_be_put_into_a_site_is_the_studys_failure(
+    world: World, monkeypatch: pytest.MonkeyPatch, error: int, remedy: str
+):
+    """The environment is there: the file does not belong where the study has it, or is too large."""
+
+    def put(_: FakeSite, path: str, data: bytes, mode: int) -> None:
+        raise OSError(error, os.strerror(error), path)
+
+    monkeypatch.setattr(FakeSite, "put", put)
+    monkeypatch.setattr(FakeWorkload, "wants", Command(("prepare",)))
+    record = measure(world)
+    failed(record, Outcome.PROGRAM_FAILED, "/tmp/of-server (4 bytes)", os.strerror(error), remedy)

@@ -32,7 +32,7 @@ from weighbridge.analysis.readings import ReadingRate
 from weighbridge.analysis.resources import CPU_TIME, by_difference
 from weighbridge.analysis.results import Comparison, MetricReport, Remark
 from weighbridge.analysis.trial_row import TrialRow
-from weighbridge.model.facts import HOST_DIFFERENCES, HostDifference
+from weighbridge.model.facts import ASKED_CONFINEMENT, CONFINEMENT, HOST_DIFFERENCES, HostDifference
 from weighbridge.model.flag import BOTTLENECKS, Flag, FlagCode, FlagKind
 from weighbridge.model.host import InterruptTime
 from weighbridge.model.isolation import OUTSIDE
@@ -976,15 +976,23 @@ class OtherValue(Confounder):
 
 @about_site
 def _other_value(site: SiteFacts) -> Iterator[Remark]:
-    """Of the facts in `COMPARED` and those that begin with ``version``."""
+    """Of the facts in `COMPARED`, those that begin with ``version``, and the confinement that nothing asked for."""
     if site.environment in (site.baseline, OUTSIDE):
         return
+    compared = {*COMPARED, *_confinement_not_asked_for(site)}
     for key, value in site.facts.items():
         other = site.baseline_facts.get(key, value)
-        if (key in COMPARED or key.startswith("version")) and other != value:
+        if (key in compared or key.startswith("version")) and other != value:
             fact = key.removeprefix("version").lstrip(": ") or "version"
             values = (value, other) if max(len(value), len(other)) <= READABLE else ()
             yield OtherValue(site.environment, fact, site.baseline, *values)
+
+
+def _confinement_not_asked_for(site: SiteFacts) -> set[str]:
+    """Facts of confinement that neither side has by its kind and options; none in a run of before this was noted."""
+    sides = [facts.get(ASKED_CONFINEMENT) for facts in (site.facts, site.baseline_facts)]
+    asked = {each for side in sides if side is not None for each in side.split(", ")}
+    return set() if None in sides else {*CONFINEMENT} - asked
 
 
 @dataclass(frozen=True, slots=True)

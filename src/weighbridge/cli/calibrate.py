@@ -8,7 +8,7 @@ from typing import Any
 
 import typer
 
-from weighbridge.cli.output import JsonFlag, err, examples, out, print_json
+from weighbridge.cli.output import BesideOthersOption, JsonFlag, err, examples, out, print_json
 
 STUDIES = ("calibrate-cpu", "calibrate-link")
 
@@ -19,6 +19,7 @@ def register(app: typer.Typer) -> None:
     @app.command(epilog=examples("weighbridge calibrate", "weighbridge calibrate --out calibration/today --json"))
     def calibrate(
         directory: Path | None = typer.Option(None, "--out", help="Where the runs and calibration.json go."),
+        beside_others: bool = BesideOthersOption,
         as_json: bool = JsonFlag,
     ) -> None:
         """Put known costs on this machine and read them back: how far can its numbers be trusted?
@@ -30,6 +31,7 @@ def register(app: typer.Typer) -> None:
         from weighbridge.cli.progress import show
         from weighbridge.cli.runs import continuable
         from weighbridge.runner.known_noise import keep_calibration
+        from weighbridge.runner.living import require_alone
         from weighbridge.runner.run import require_ready, run_study
         from weighbridge.runner.signals import interruptible
         from weighbridge.runner.userlands import require_userlands
@@ -42,6 +44,7 @@ def register(app: typer.Typer) -> None:
         for study in studies.values():  # before there is a directory
             require_ready(study)
             require_userlands(study)
+        require_alone(beside_others=beside_others)
         with interruptible(), continuable(directory / STUDIES[0], *again):
             for name, study in studies.items():
                 err().print(f"{name}: results go to {directory / name}", markup=False)

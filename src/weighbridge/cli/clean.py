@@ -43,6 +43,8 @@ def register(app: typer.Typer) -> None:
             err().print(f"run {alive} is alive ({folder}): what it uses is not listed", markup=False, soft_wrap=True)
         for each in inventory.foreign:
             err().print(f"ignored: {each.path} {_FAULTS[each.fault]}", markup=False, soft_wrap=True)
+        for failure in inventory.failures:
+            err().print(failure, markup=False, soft_wrap=True)
         if as_json:
             print_json([asdict(leftover) for leftover in left])
         else:
@@ -56,6 +58,9 @@ def register(app: typer.Typer) -> None:
             raise Leftovers(f"{plural(len(left), 'thing')} left: {command} removes what is left")
         if left:
             raise Leftovers(f"{plural(len(left), 'thing')} could not be removed")
+        if inventory.failures:
+            what = "looked for" if check else "done"
+            raise Leftovers(f"not everything could be {what}: put that right, and call 'weighbridge clean' again")
         if not as_json:
             of_it = f" of run {only}" if only else ""
             out().print(f"nothing {'else ' * bool(inventory.alive or inventory.foreign)}is left{of_it}")

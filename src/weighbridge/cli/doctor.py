@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from weighbridge.cli.output import JsonFlag, examples, out, print_json
+from weighbridge.cli.output import BesideOthersOption, JsonFlag, examples, out, print_json
 
 if TYPE_CHECKING:
     from weighbridge.analysis.noise import MachineNoise
@@ -26,10 +26,14 @@ def register(app: typer.Typer) -> None:
         noisy: bool = typer.Option(
             False, "--noise", help="Measure for a minute how far runs of the same program differ here, and why."
         ),
+        beside_others: bool = BesideOthersOption,
         as_json: bool = JsonFlag,
     ) -> None:
         """Say what this machine can measure, and what to install for the rest; or how noisy it is."""
         if noisy:
+            from weighbridge.runner.living import require_alone
+
+            require_alone(beside_others=beside_others)
             measure_noise(as_json=as_json)
             return
         sections = examine()

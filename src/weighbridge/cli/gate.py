@@ -17,7 +17,16 @@ from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
-from weighbridge.cli.output import WRONG_COMMAND_LINE, JsonFlag, err, examples, fail, out, print_json
+from weighbridge.cli.output import (
+    WRONG_COMMAND_LINE,
+    BesideOthersOption,
+    JsonFlag,
+    err,
+    examples,
+    fail,
+    out,
+    print_json,
+)
 from weighbridge.errors import (
     Interrupted,
     LimitExceeded,
@@ -77,6 +86,7 @@ def register(app: typer.Typer) -> None:
             help="Where it is undecided, run more blocks of that run for so long (10min) at most.",
         ),
         yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask before more blocks are run."),
+        beside_others: bool = BesideOthersOption,
         junit: Path | None = typer.Option(None, "--junit", help="Write a JUnit report."),
         markdown: Path | None = typer.Option(None, "--markdown", help="Append a summary in Markdown to this file."),
         annotations: Annotations | None = typer.Option(
@@ -105,7 +115,7 @@ def register(app: typer.Typer) -> None:
             extends = limit_s is not None and bool(judged.gate.open)
             refused = [] if extends else outputs.write(judged, store)
         if extends and limit_s is not None:
-            ended = _extend(run, questions, judged, limit_s, yes=yes)
+            ended = _extend(run, questions, judged, limit_s, yes=yes, beside_others=beside_others)
             with RunStore(run) as store:
                 judged = questions.judge(store)
                 refused = outputs.write(judged, store)
@@ -292,12 +302,13 @@ def _keep_first_look(
 
 
 def _extend(
-    run: Path, questions: Questions, judged: JudgedRun, limit_s: float, *, yes: bool
+    run: Path, questions: Questions, judged: JudgedRun, limit_s: float, *, yes: bool, beside_others: bool
 ) -> WeighbridgeError | Interrupted | None:
     """Run more blocks; what ended that too soon, so that the gate tells first what it knows by then."""
     from weighbridge.cli.approval import confirm_continued
     from weighbridge.cli.progress import show
     from weighbridge.cli.runs import continuable
+    from weighbridge.runner.living import require_alone
     from weighbridge.runner.run import run_study
     from weighbridge.runner.session import BlockExtender
     from weighbridge.runner.signals import interruptible
@@ -315,6 +326,7 @@ def _extend(
     extension = GateExtender(questions, limit_s, judged.plan)
     extender = BlockExtender(limit_s, extension.total_blocks)
     try:
+        require_alone(beside_others=beside_others)
         with interruptible(), show() as progress, continuable(run, *sys.argv[1:]):
             run_study(None, run, progress, _write_page, extender=extender)
     except TrialsFailed:

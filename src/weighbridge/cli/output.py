@@ -22,6 +22,12 @@ JsonFlag = typer.Option(False, "--json", help="Print JSON on standard output, an
 ProfileOption = typer.Option(
     None, "--profile", help="One of the study's profiles; without it, the study as it stands."
 )
+BesideOthersOption = typer.Option(
+    False,
+    "--beside-others",
+    envvar="WEIGHBRIDGE_BESIDE_OTHERS",
+    help="Measure although another run does on this machine; the reports of both say so.",
+)
 WRONG_COMMAND_LINE = 2
 READER_GONE = 141
 

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING
 import typer
 
 from weighbridge.cli.metrics import Address, MetricsOption, address, watched
-from weighbridge.cli.output import WRONG_COMMAND_LINE, JsonFlag, ProfileOption, err, examples, fail, out, print_json
+from weighbridge.cli.output import (
+    WRONG_COMMAND_LINE,
+    BesideOthersOption,
+    JsonFlag,
+    ProfileOption,
+    err,
+    examples,
+    fail,
+    out,
+    print_json,
+)
 
 if TYPE_CHECKING:
     from weighbridge.analysis.results import Analysis
@@ -43,10 +53,12 @@ def register(app: typer.Typer) -> None:
         ),
         metrics: str | None = MetricsOption,
         yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask before starting."),
+        beside_others: bool = BesideOthersOption,
         as_json: bool = JsonFlag,
     ) -> None:
         """Run a published study on your machines, and put the published figures beside the measured ones."""
         from weighbridge.cli.runs import run_directory
+        from weighbridge.runner.living import require_alone
         from weighbridge.store.run import RunStore
 
         if report is not None:
@@ -65,6 +77,7 @@ def register(app: typer.Typer) -> None:
         if study is None and (profile, link) != (None, None):
             fail("--profile and --link need a study: a run that is continued keeps its own", WRONG_COMMAND_LINE)
         at = address(metrics)
+        require_alone(beside_others=beside_others)
         _run(study, profile, link, directory, at, yes=yes, as_json=as_json)
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from weighbridge.cli.metrics import MetricsOption, address, watched
-from weighbridge.cli.output import WRONG_COMMAND_LINE, ProfileOption, err, examples, fail, out
+from weighbridge.cli.output import WRONG_COMMAND_LINE, BesideOthersOption, ProfileOption, err, examples, fail, out
 
 if TYPE_CHECKING:
     from weighbridge.analysis.results import Analysis
@@ -38,6 +38,7 @@ def register(app: typer.Typer) -> None:
         ),
         metrics: str | None = MetricsOption,
         yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask before starting."),
+        beside_others: bool = BesideOthersOption,
         strict: bool = typer.Option(
             False, "--strict", help="Exit with 10 where the A/A arm makes the run untrusted."
         ),
@@ -51,6 +52,7 @@ def register(app: typer.Typer) -> None:
         from weighbridge.cli.runs import continuable, holds_a_run
         from weighbridge.errors import Untrusted
         from weighbridge.runner.compose_file import load_study
+        from weighbridge.runner.living import require_alone
         from weighbridge.runner.run import run_study
         from weighbridge.runner.signals import interruptible
         from weighbridge.study.loader import with_blocks
@@ -70,6 +72,7 @@ def register(app: typer.Typer) -> None:
         else:
             assert directory is not None
             needs_yes = confirm_continued(directory, yes=yes)
+        require_alone(beside_others=beside_others)
         trusted: list[bool] = []
         with (
             interruptible(),

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from weighbridge.cli.output import WRONG_COMMAND_LINE, err, examples, fail, out, write_new
+from weighbridge.cli.output import WRONG_COMMAND_LINE, BesideOthersOption, err, examples, fail, out, write_new
 
 if TYPE_CHECKING:
     from weighbridge.model.study import Study
@@ -138,6 +138,7 @@ def register(app: typer.Typer) -> None:
         ),
         save: Path | None = typer.Option(None, "--save", help="Write it as a study file, and run nothing."),
         export_json: Path | None = typer.Option(None, "--export-json", help="Write what 'report --json' gives, too."),
+        beside_others: bool = BesideOthersOption,
         yes: bool = typer.Option(False, "--yes", "-y", help="As of run; weigh never asks.", hidden=True),
     ) -> None:
         """Weigh your own program: what does isolation cost it?
@@ -145,6 +146,7 @@ def register(app: typer.Typer) -> None:
         It runs natively and isolated in turns, from the same files: this machine's own, or an image's. What it writes
         in the folder where you are, and to /tmp, stays in memory and is gone afterwards.
         """
+        from weighbridge.runner.living import require_alone
         from weighbridge.study.weighed import Weighed
 
         beside = {"setup": setup, "prepare": prepare, "check": check, "cleanup": cleanup}
@@ -190,6 +192,8 @@ def register(app: typer.Typer) -> None:
             within=within,
             blocks=blocks,
         )
+        if save is None:
+            require_alone(beside_others=beside_others)
         _weigh(weighed, directory, save, export_json)
 
 

@@ -109,13 +109,14 @@ def ask_by(client: Any) -> Ask:
 
     def ask(method: str, path: str) -> Any:
         from docker.errors import DockerException
+        from requests.exceptions import RequestException
 
         try:
             answer = client.api.request(method, f"{client.api.base_url}{path}", timeout=API_TIMEOUT_S)
             answer.raise_for_status()
-        except DockerException as error:
-            raise OSError(f"{method} {path}: {error}") from error
-        return answer.json() if answer.content.strip() else None
+            return answer.json() if answer.content.strip() else None
+        except (DockerException, RequestException, OSError, ValueError) as error:
+            raise OSError(f"the Docker engine fails at {method} {path}: {error}") from error
 
     return ask
 

@@ -86,6 +86,8 @@ class Attached:
 
 _FREEZE_S, _AGAIN_S = 10.0, 0.2
 _NOT_AT_REST = "unable to freeze"
+_SAID = 60
+"""Letters of a strange process's command line that are told."""
 
 
 def pause(api: Any, container: str, name: str) -> None:
@@ -212,16 +214,29 @@ def _backing(info: Mapping[str, Any]) -> list[str]:
 
 
 def must_be_there(engine: Engine, container: Any) -> None:
-    """Raise Unavailable where the container is not on the host: /proc would be that of strangers."""
+    """Raise Unavailable where the container is not on the host: /proc would be that of strangers.
+
+    It may be about to become what it was told to run, so that it is looked at for a second.
+    """
+    pid = container.attrs["State"]["Pid"]
     for _ in range(200):
+        words = b""
         with contextlib.suppress(OSError):
-            words = engine.host.read(f"/proc/{container.attrs['State']['Pid']}/cmdline")
-            if LAUNCHER.encode() in words or container.id.encode() in words:  # gVisor's sandbox names its container
-                return
-        time.sleep(0.005)  # it may be about to become what it was told to run
+            words = engine.host.read(f"/proc/{pid}/cmdline")
+        if LAUNCHER.encode() in words or container.id.encode() in words:  # gVisor's sandbox names its container
+            return
+        time.sleep(0.005)
+    container.reload()
+    state = container.attrs["State"]
+    if not state["Running"]:
+        code, why = state["ExitCode"], state["Error"] or "no message"
+        raise Unavailable(f"its container ended with code {code} at once: {why}")
+    command = words.rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace")
+    found = f"is '{command[:_SAID]}'" if command else "is not there"
     raise Unavailable(
-        "the Docker engine that answers is on another machine: name one of this machine in DOCKER_HOST, or that "
-        "machine as a host of kind ssh"
+        "the Docker engine that answers is on another machine, or this one is too busy to start a container within a "
+        f"second: process {pid}, which it calls the container's, {found}: name an engine of this machine in "
+        "DOCKER_HOST, or that machine as a host of kind ssh"
     )
 
 

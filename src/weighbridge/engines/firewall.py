@@ -100,10 +100,11 @@ def nft_tables() -> set[str]:
     return {line.removeprefix("table ") for line in (output(("nft", "list", "tables")) or "").splitlines()}
 
 
-def count() -> int:
-    """How many rules of iptables and ip6tables are in force, in all their tables."""
-    tables = (lines for family in FAMILIES for lines in (saved(family) or {}).values())
-    return sum(line.startswith("-A") for lines in tables for line in lines)
+def count() -> int | None:
+    """How many rules of iptables and ip6tables are in force, in all their tables; None where one cannot be read."""
+    families = [saved(family) for family in FAMILIES]
+    tables = [lines for family in families if family is not None for lines in family.values()]
+    return None if None in families else sum(line.startswith("-A") for lines in tables for line in lines)
 
 
 def remember(folder: Path, *, beside_engine: bool = False) -> None:

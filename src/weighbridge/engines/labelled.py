@@ -6,7 +6,7 @@ The agent of an ssh host has this module too, where Docker's SDK is not.
 import contextlib
 import functools
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 from urllib.parse import quote
@@ -35,11 +35,29 @@ def labelled(ask: Ask) -> Iterator[Leftover]:
 
 
 def remove_labelled(ask: Ask, run_id: str) -> None:
-    """Remove every container, network, volume and image of a run. Raises OSError where none can be listed."""
-    for _, listing, within, key, removal in _KINDS:
-        for each in _listed(ask, listing, within, f"{LABEL}={run_id}"):
-            with contextlib.suppress(OSError):  # one that cannot be removed must not keep the others
-                ask("DELETE", removal.format(quote(each[key])))
+    """Remove every container, network, volume and image of a run. Raises OSError where some of it stays."""
+    failures: list[str] = []
+    for kind, listing, within, key, removal in _KINDS:
+        try:
+            refused = _remove_all(ask, _listed(ask, listing, within, f"{LABEL}={run_id}"), key, removal)
+            left = _listed(ask, listing, within, f"{LABEL}={run_id}") if refused else []
+        except OSError as error:  # what cannot be removed must not keep the others
+            failures.append(str(error))
+        else:
+            failures += [f"{kind} {_name(each)}: {refused[each[key]]}" for each in left if each[key] in refused]
+    if failures:
+        raise OSError("; ".join(failures))
+
+
+def _remove_all(ask: Ask, things: Iterable[Mapping[str, Any]], key: str, removal: str) -> dict[str, OSError]:
+    """Remove each of these things; return the refusal of those that may still be there, by their key."""
+    refused = {}
+    for each in things:
+        try:
+            ask("DELETE", removal.format(quote(each[key])))
+        except OSError as error:
+            refused[each[key]] = error
+    return refused
 
 
 def _listed(ask: Ask, listing: str, within: str, label: str) -> list[dict[str, Any]]:
@@ -54,6 +72,7 @@ def _name(thing: Mapping[str, Any]) -> str:
 class EngineContents(Leavings):
     """What a run has in the engine at this machine's socket."""
 
+    label = "what the Docker engine has of runs"
     portable = True
 
     def _engine(self) -> AbstractContextManager[Ask | None]:

@@ -237,6 +237,8 @@ class PodmanFolders(Leavings):
     by the note of it; mounts go with the processes.
     """
 
+    label = "folders of podman"
+
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
         """The folders."""
         yield from (Leftover(path.name.split("-")[1], "folder of podman", str(path)) for path in _left_of("*"))

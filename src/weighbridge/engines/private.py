@@ -6,7 +6,6 @@ Whether a program that a study names may be it is told without starting anything
 import contextlib
 import os
 import shutil
-import stat
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,6 +18,7 @@ from weighbridge.engines.machine_lock import exclusive_machine_lock, left, resto
 from weighbridge.engines.settings import PROGRAM, Settings, daemon_file
 from weighbridge.linux import links, process
 from weighbridge.linux.cgroups import Cgroup, groups_of
+from weighbridge.linux.folders import changeable_by_others
 from weighbridge.linux.leavings import DataFolders
 from weighbridge.model.command import Command
 from weighbridge.model.host import RunContext
@@ -113,6 +113,7 @@ def _discard(run: RunContext) -> None:
 class EngineTraces(Leavings):
     """What engines that were started for runs change on this machine: its packet filter, and folders for them."""
 
+    label = "what engines changed on this machine"
     owner_may_be_unknown = True
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
@@ -176,11 +177,8 @@ def _faults(file: Path) -> Iterator[tuple[str, str]]:
         return
     programs = [file, *(beside for name in BESIDE if (beside := file.with_name(name)).exists())]
     ways = (way for program in programs for way in (program, program.resolve()))
-    for path in dict.fromkeys(path for way in ways for path in (way, *way.parents)):
+    for path in dict.fromkeys(path for way in ways for path in way.parents):
         if path in _COVERED:
             yield f"an engine of ours has other files in {path} than this machine", f"put {file.name} elsewhere"
-        about = path.stat()
-        if about.st_uid not in (0, os.geteuid()):
-            yield f"{path} belongs to another user, who could change what root starts", f"chown root {path}"
-        if about.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not (path.is_dir() and about.st_mode & stat.S_ISVTX):
-            yield f"{path} may be written to by others, who could change what root starts", f"chmod go-w {path}"
+    for program in programs:
+        yield from changeable_by_others(program)

@@ -246,6 +246,8 @@ def _remove_bridge(client: Any) -> None:
 class FormedSwarm(Leavings):
     """The swarm that a killed run formed with the user's engine, known by its label; any other is left alone."""
 
+    label = "the swarm of the Docker engine"
+
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
         """Return the swarm, with its run."""
         with users_engine() as ask:

@@ -44,6 +44,8 @@ def note_link(state: Path, name: str) -> None:
 class VirtualBoxTraces(Leavings):
     """The folders of VirtualBox's sockets, and links of the host that it made."""
 
+    label = "folders of VirtualBox"
+
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
         """Return this user's folders, each with its run: what others put into /tmp is theirs."""
         for path in _MEETINGS.glob(".vbox-*-ipc"):

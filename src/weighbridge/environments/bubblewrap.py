@@ -18,6 +18,7 @@ from weighbridge.linux.packages import install_here
 from weighbridge.linux.process import mounted_by, run
 from weighbridge.model.command import Command
 from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
+from weighbridge.model.facts import APPARMOR, CAPABILITIES, NAMESPACES, NEW_PRIVILEGES
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import DATA, Site, SiteRequest
 
@@ -64,6 +65,10 @@ class Bubblewrap(Environment):
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         """Return why a network of its own cannot carry what the study needs: it ends at its host."""
         return cable.problems(needs) if options.network == "own" else []
+
+    def confinement(self, options: Any) -> Mapping[str, str]:
+        """Return what bwrap is asked for, no filter of system calls."""
+        return {CAPABILITIES: "", NEW_PRIVILEGES: "never", APPARMOR: "", NAMESPACES: ""}
 
     def way_to_companions(self, options: Any) -> str:
         """Return the route to the study's companions: as natively, or routed from the sandbox's own network."""

@@ -1,7 +1,7 @@
 """Native: the userland's programs on the host itself, in a chroot, under the same limits as everything else."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Annotated, Any, Literal
@@ -66,6 +66,10 @@ class Native(Environment):
         return ["'cpu_share' is a part of the study's CPU limit: it needs limits: true"] * (
             options.cpu_share is not None and not options.limits
         )
+
+    def confinement(self, options: Any) -> Mapping[str, str]:
+        """Return nothing: it is as this machine confines whoever measures."""
+        return {}
 
     def way_to_companions(self, options: Any) -> str:
         """Return the route to the companions: through the host's own address on their bridge."""

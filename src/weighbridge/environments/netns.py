@@ -15,6 +15,7 @@ from weighbridge.linux.process import output
 from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.command import Command
 from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
+from weighbridge.model.facts import NAMESPACES
 from weighbridge.model.host import Host, Link
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.quantity import Rate
@@ -42,6 +43,10 @@ class Netns(Environment):
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         """Return why the roles cannot reach each other: the namespace's addresses are known on its own host only."""
         return cable.problems(needs)
+
+    def confinement(self, options: Any) -> Mapping[str, str]:
+        """Return the namespaces alone: all else is as natively."""
+        return {NAMESPACES: ""}
 
     def way_to_companions(self, options: Any) -> str:
         """Return the route to the companions: the host forwards the site's packets."""

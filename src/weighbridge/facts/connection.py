@@ -10,9 +10,10 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 
 from weighbridge.errors import Unavailable
-from weighbridge.facts import packet_filter
+from weighbridge.facts import _nft_tables, packet_filter
 from weighbridge.facts._probing import listens, probe_of
 from weighbridge.facts.carried import Carrier, Watch, carriers, unsure, untold_ends
 from weighbridge.facts.packet_filter import PacketFilter, crossed_rules
@@ -188,10 +189,13 @@ def _namespace(host: Host) -> Namespace | None:
 
 
 def _packet_filter(host: Host) -> PacketFilter | None:
-    """A host's packet filter with its counters; None where it cannot be read."""
-    return packet_filter.parse(
-        _output_of(host, "iptables-save", "-c"), _output_of(host, "nft", "-j", "list", "ruleset")
-    )
+    """A host's packet filter with its counters; None where not all of it can be read."""
+    saved, ruleset = _output_of(host, "iptables-save", "-c"), _output_of(host, "nft", "-j", "list", "ruleset")
+    tables = None
+    if not packet_filter.is_ruleset(ruleset):
+        tables = _output_of(host, host.python, "-I", "-S", "-c", Path(_nft_tables.__file__).read_text())
+    legacy = _read(host, str(Path(host.network[1]).with_name("ip_tables_names"))).split()
+    return packet_filter.parse(saved, ruleset, tables, legacy)
 
 
 def _output_of(host: Host, *argv: str) -> str | None:

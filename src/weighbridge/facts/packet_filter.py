@@ -2,11 +2,14 @@
 
 iptables counts at each rule and policy. nftables counts where a rule says ``counter``, as those of iptables-nft
 do. Those of netavark do not: of such rules nobody can tell more than how many there are.
+
+A filter is known where all of its tables are: those of iptables and those of nftables (firewalld's, say). Where one
+of them cannot be read the filter is not known, and never taken for one without rules.
 """
 
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -37,17 +40,37 @@ class PacketFilter:
         self.packets[key], self.met[key] = packets, met
 
 
-def parse(saved: str | None, ruleset: str | None) -> PacketFilter | None:
-    """Return the packet filter that ``iptables-save -c`` and ``nft -j list ruleset`` printed; None where neither did.
+def parse(
+    saved: str | None, ruleset: str | None, tables: str | None = None, legacy: Iterable[str] = ()
+) -> PacketFilter | None:
+    """Return the packet filter that ``iptables-save -c`` and ``nft -j list ruleset`` printed.
 
-    nftables' ruleset has the tables of iptables-nft, too: those that iptables shows are taken from there.
+    nftables' ruleset has the tables of iptables-nft, too: those that iptables shows are taken from there. ``tables``
+    are those of nftables by family and name, each in a line, where nft did not tell more; ``legacy`` are the tables
+    of iptables that are none of nftables. None where some table, or whether there is one, is not known.
     """
-    if saved is None and ruleset is None:
-        return None
     packet_filter = PacketFilter()
-    tables = _add_iptables(packet_filter, saved or "")
-    _add_nftables(packet_filter, ruleset or "", tables if _ON_NFTABLES.search(saved or "") else set())
+    shown = _add_iptables(packet_filter, saved or "")
+    of_nftables = shown if _ON_NFTABLES.search(saved or "") else set()
+    if not {*legacy} <= shown - of_nftables:
+        return None
+    if is_ruleset(ruleset):
+        _add_nftables(packet_filter, ruleset or "", of_nftables)
+        return packet_filter
+    if tables is None or any(_is_hidden(line, of_nftables) for line in tables.splitlines()):
+        return None
     return packet_filter
+
+
+def is_ruleset(text: str | None) -> bool:
+    """Whether a text is what ``nft -j list ruleset`` prints, which names its own version at least."""
+    return bool(_objects(text or ""))
+
+
+def _is_hidden(table: str, shown: Collection[str]) -> bool:
+    """Whether a table of nftables ("inet firewalld") is met by a probe of IPv4, and not shown by iptables."""
+    family, _, name = table.partition(" ")
+    return family not in _OTHERS and not (family == "ip" and name in shown)
 
 
 def crossed_rules(before: PacketFilter | None, after: PacketFilter | None) -> list[Met] | None:

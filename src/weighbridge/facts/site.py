@@ -2,18 +2,26 @@
 
 import hashlib
 import itertools
+import re
 
-from weighbridge.model.facts import KERNEL, OPEN_FILES
+from weighbridge.linux.confinement import SECCOMP_MODES, named, status_field
+from weighbridge.model.command import Command
+from weighbridge.model.facts import APPARMOR, CAPABILITIES, KERNEL, NAMESPACES, NEW_PRIVILEGES, OPEN_FILES, SECCOMP
 from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.site import Site
 
 UNKNOWN = "unknown"
+_NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
+_NAMESPACE = re.compile(r"[a-z]+:\[\d+\]")
+_READ_LINKS = 'for name; do readlink "/proc/self/ns/$name"; done'
+_APPARMOR = re.compile(r"unconfined|.+ \((?:enforce|complain|kill|prompt|mixed|unconfined)\)")
+"""A label of AppArmor: SELinux has others, in the same file."""
 
 
 def about_site(site: Site) -> dict[str, str]:
     """By name: the kernel under its programs, the SHA-256 of its package database, open files, backlog of a listener.
 
-    The kernel is what the site itself says; an unreadable one is omitted.
+    And how it is confined. All is what the site itself says; what is unreadable there is omitted.
     """
     kernel = _line(site, "/proc/sys/kernel/osrelease")
     return {
@@ -21,7 +29,36 @@ def about_site(site: Site) -> dict[str, str]:
         "packages": _digest(site, "/var/lib/dpkg/status"),
         OPEN_FILES: str(site.open_files),
         "backlog of a listener": f"{_line(site, '/proc/sys/net/core/somaxconn')} (net.core.somaxconn)",
+        **_confinement(site),
     }
+
+
+def _confinement(site: Site) -> dict[str, str]:
+    """What the site's own /proc tells of `weighbridge.model.facts.CONFINEMENT`; its launcher is read."""
+    status = _line(site, "/proc/self/status")
+    facts = {
+        SECCOMP: SECCOMP_MODES.get(status_field(status, "Seccomp"), ""),
+        CAPABILITIES: named(status_field(status, "CapEff")),
+        NEW_PRIVILEGES: {"0": "allowed", "1": "never"}.get(status_field(status, "NoNewPrivs"), ""),
+        APPARMOR: _apparmor(site),
+        NAMESPACES: _own_namespaces(site),
+    }
+    return {key: value for key, value in facts.items() if value}
+
+
+def _apparmor(site: Site) -> str:
+    labels = (_line(site, f"/proc/self/attr/{path}").rstrip("\0") for path in ("apparmor/current", "current"))
+    return next((label for label in labels if _APPARMOR.fullmatch(label)), "")
+
+
+def _own_namespaces(site: Site) -> str:
+    """The names of those namespaces that are not its host's; empty where it has a kernel of its own, or is silent."""
+    inside = {name: _line(site, f"/proc/self/ns/{name}") for name in _NAMESPACES}
+    inside = {name: text for name, text in inside.items() if _NAMESPACE.fullmatch(text)}
+    if not inside or site.layers != site.host.layers:
+        return ""
+    outside = site.host.run(Command(("sh", "-c", _READ_LINKS, "links", *_NAMESPACES), 20)).text.split()
+    return " ".join(name for name, text in inside.items() if text not in outside) or "none"
 
 
 def layers_of_site(site: Site) -> SiteLayers:

@@ -1,18 +1,11 @@
 """What is between a container or sandbox and its host: its first process, and what the kernel tells of that."""
 
-import re
-
 from weighbridge.errors import Unavailable
+from weighbridge.linux.confinement import SECCOMP_MODES, dropped, status_field
 from weighbridge.model.command import Command
+from weighbridge.model.facts import NAMESPACES, SECCOMP
 from weighbridge.model.host import Group, Host
 
-_CAPABILITIES = """
-chown dac_override dac_read_search fowner fsetid kill setgid setuid setpcap linux_immutable net_bind_service
-net_broadcast net_admin net_raw ipc_lock ipc_owner sys_module sys_rawio sys_chroot sys_ptrace sys_pacct sys_admin
-sys_boot sys_nice sys_resource sys_time sys_tty_config mknod lease audit_write audit_control setfcap mac_override
-mac_admin syslog wake_alarm block_suspend audit_read perfmon bpf checkpoint_restore
-"""
-"""By number (capability(7))."""
 _OWN_NAMESPACES = """for name in cgroup ipc mnt net pid time user uts; do
     [ "$(readlink "/proc/$1/ns/$name")" = "$(readlink "/proc/self/ns/$name")" ] || echo "$name"
 done"""
@@ -23,26 +16,12 @@ def isolation(host: Host, pid: int) -> dict[str, str]:
     own = host.run(Command(("sh", "-c", _OWN_NAMESPACES, "own", str(pid)), 20)).text.split()
     inside = host.run(Command(("cat", f"/proc/{pid}/status"), 20)).text
     outside = host.run(Command(("cat", "/proc/self/status"), 20)).text
-    seccomp = {"0": "off", "1": "strict", "2": "filter"}.get(_field(inside, "Seccomp"), "unknown")
+    lost = dropped(status_field(outside, "CapBnd"), status_field(inside, "CapBnd"))
     return {
-        "namespaces": " ".join(own),
-        "dropped capabilities": " ".join(dropped(_field(outside, "CapBnd"), _field(inside, "CapBnd"))) or "none",
-        "seccomp": seccomp,
+        NAMESPACES: " ".join(own),
+        "dropped capabilities": " ".join(lost) or "none",
+        SECCOMP: SECCOMP_MODES.get(status_field(inside, "Seccomp"), "unknown"),
     }
-
-
-def dropped(outside: str, inside: str) -> list[str]:
-    """Return the capabilities that one bounding set has and the other has not, as proc(5) writes them."""
-    try:
-        missing = int(outside, 16) & ~int(inside, 16)
-    except ValueError:
-        return []
-    return [name for number, name in enumerate(_CAPABILITIES.split()) if missing >> number & 1]
-
-
-def _field(status: str, name: str) -> str:
-    match = re.search(rf"^{name}:\s*(\S+)", status, re.MULTILINE)
-    return match[1] if match else ""
 
 
 # the first process of a namespace is 1 there, whatever its number here

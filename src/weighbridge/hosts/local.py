@@ -101,7 +101,7 @@ class LocalHost:
         return Cgroup(f"{self._run_id}/{name}", mount=tree(self._run_id)).create()
 
     def cpus_online(self) -> list[int]:
-        """The CPUs on which this process may run."""
+        """The CPUs on which its processes may run."""
         return cpus.cpus_online()
 
     def free_ports(self, taken: Collection[int] = ()) -> int:

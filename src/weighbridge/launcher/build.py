@@ -7,7 +7,9 @@ from collections.abc import Callable
 from pathlib import Path
 
 from weighbridge import build_once
+from weighbridge.errors import Unavailable
 from weighbridge.linux import static_c
+from weighbridge.linux.folders import changeable_by_others
 from weighbridge.linux.packages import install_here
 
 SOURCE = Path(__file__).parent / "source"
@@ -41,8 +43,11 @@ def cannot_build(cache: Path) -> tuple[str, str] | None:
 
 
 def ensure(cache: Path, say: Callable[[str], None]) -> Path:
-    """The program, built if need be. Raises Unavailable without a compiler, UserlandError, DiskFull."""
-    return build_once.ensure(
+    """The program, built if need be. Raises Unavailable without a compiler, UserlandError, DiskFull.
+
+    Unavailable, too, where somebody else could change it: it is the first process of every site, often root's.
+    """
+    program = build_once.ensure(
         cache / "programs",
         key(),
         "the launcher of sites",
@@ -51,8 +56,12 @@ def ensure(cache: Path, say: Callable[[str], None]) -> Path:
         say,
         _build,
     )
+    if (fault := next(changeable_by_others(program), None)) is not None:
+        raise Unavailable(f"{fault[0]}: {fault[1]}, or set WEIGHBRIDGE_CACHE to a folder of your own")
+    return program
 
 
 def _build(work: Path) -> None:
     sources = [str(path) for path in sorted(SOURCE.glob("*.c"))]
     static_c.compile_program("the launcher of sites", _OPTIONS, sources, work / NAME)
+    (work / NAME).chmod(0o755)  # whatever the umask

@@ -96,13 +96,10 @@ class Launcher:
         return process.stop(timed_out=not in_time)
 
     def put(self, path: str, data: bytes, mode: int = 0o644) -> None:
-        """Write a file inside the site, in pieces that take little memory. EnvironmentLost where that fails."""
-        try:
-            for at in range(0, len(data) or 1, _PIECE):
-                piece = frames.write(next(self._numbers), path, data[at : at + _PIECE], mode, append=at > 0)
-                self._ask_or_raise(piece, Kind.DONE, path)
-        except OSError as error:
-            raise EnvironmentLost(f"{self.name}: cannot write {path}: {error.strerror}") from error
+        """Write a file inside the site, in pieces that take little memory. Raises OSError."""
+        for at in range(0, len(data) or 1, _PIECE):
+            piece = frames.write(next(self._numbers), path, data[at : at + _PIECE], mode, append=at > 0)
+            self._ask_or_raise(piece, Kind.DONE, path)
 
     def read(self, path: str) -> bytes:
         """A file inside the site. Raises OSError."""

@@ -4,6 +4,7 @@ import contextlib
 import os
 import re
 import stat
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,30 @@ def is_own_folder(path: Path) -> bool:
         about = path.lstat()
         return stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid()
     return False
+
+
+def changeable_by_others(program: Path) -> Iterator[tuple[str, str]]:
+    """Yield who else could change a program that this user starts, or a folder on the way to it, and what helps.
+
+    A link is looked at with what it leads to. Raises OSError.
+    """
+    starts = "root starts" if os.geteuid() == 0 else "you start"
+    for path in dict.fromkeys(path for way in (program, program.resolve()) for path in (way, *way.parents)):
+        about = path.stat()
+        if about.st_uid not in _own_users():
+            whose = "root" if os.geteuid() == 0 else "$USER"
+            yield f"{path} belongs to another user, who could change what {starts}", f"chown {whose} {path}"
+        if about.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not (path.is_dir() and about.st_mode & stat.S_ISVTX):
+            yield f"{path} may be written to by others, who could change what {starts}", f"chmod go-w {path}"
+
+
+def _own_users() -> set[int]:
+    """Root, this user, and in a user namespace whoever is none of its users: the machine's root is among those."""
+    users = {0, os.geteuid()}
+    with contextlib.suppress(OSError, ValueError):
+        if Path("/proc/self/uid_map").read_text().split() != ["0", "0", "4294967295"]:
+            users.add(int(Path("/proc/sys/kernel/overflowuid").read_text()))
+    return users
 
 
 _UNMOUNT_S = 20.0

@@ -21,6 +21,7 @@ _END_S = 10.0
 class Processes(Leavings):
     """Processes, and the control groups that they are in."""
 
+    label = "processes"
     portable = told_by_host = True
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
@@ -85,6 +86,7 @@ def processes_of(run: DeadRun, proc: Path = Path("/proc")) -> list[int]:
 class Links(Leavings):
     """Network links, and the rules that let frames pass between them."""
 
+    label = "network links"
     portable = owner_may_be_unknown = True
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
@@ -101,6 +103,7 @@ class Links(Leavings):
 class DataFolders(Leavings):
     """The folders of sites' and engines' data, and what is mounted in them."""
 
+    label = "data folders"
     portable = told_by_host = True
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:

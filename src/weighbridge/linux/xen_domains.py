@@ -41,6 +41,8 @@ def domains() -> list[tuple[str, str]]:
 class XenDomains(Leavings):
     """The domains of a run."""
 
+    label = "domains of Xen"
+
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
         """Each domain of a run."""
         yield from (Leftover(owner, "domain", name) for owner, name in domains())

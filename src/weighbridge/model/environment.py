@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar
 from pydantic import Field, SerializeAsAny
 
 from weighbridge.model.by_hand import ByHand, ByHandRequest
+from weighbridge.model.facts import CONFINEMENT
 from weighbridge.model.host import THIS_MACHINE, HostTraits
 from weighbridge.model.options import Options, by_kind
 from weighbridge.model.plugin import Durability, Plugin, Readiness
@@ -96,6 +97,14 @@ class Environment(Plugin):
     def way_to_companions(self, options: Any) -> str:
         """How its sites reach `SiteRequest.companions`, by names in /etc/hosts ("host to bridge"); "": not at all."""
         return ""
+
+    def confinement(self, options: Any) -> Mapping[str, str]:
+        """Those facts of `weighbridge.model.facts.CONFINEMENT` that its sites have by its kind and these options.
+
+        Each with the value that must be in force; "" where any is the environment's own. A difference in another one
+        is a confounder: nothing asked for it.
+        """
+        return dict.fromkeys(CONFINEMENT, "")
 
     def variants(self) -> Mapping[str, Any]:
         """Options whose readiness ``doctor`` tells in a row of their own, by what they are called."""

@@ -23,6 +23,30 @@ LIMITS_ABOVE = "limits of the groups above"
 """What a user's slice, say, leaves to it: beside its own limits."""
 OPEN_FILES = "open files of a process"
 """How many files a process of the site may have open."""
+SECCOMP = "seccomp"
+"""The filter of system calls that the kernel has for a site's programs: "off", "strict" or "filter"."""
+CAPABILITIES = "capabilities"
+"""Those in force in a site, by name; "all", "none"."""
+NEW_PRIVILEGES = "new privileges"
+"""Whether a program may get more by set-user-id: "allowed" or "never" (no_new_privs)."""
+APPARMOR = "AppArmor profile"
+"""Under which a site is, "unconfined"; absent where the kernel has no AppArmor."""
+NAMESPACES = "namespaces"
+"""Those that a site has of its own, and not its host's."""
+CONFINEMENT = (SECCOMP, CAPABILITIES, NEW_PRIVILEGES, APPARMOR, NAMESPACES)
+"""How the kernel confines a site's programs, as the site's own /proc says."""
+ASKED_CONFINEMENT = "confinement that was asked for"
+"""The fact that names those of `CONFINEMENT` which an environment has by its kind and options: they are its cost."""
+
+
+def confinement_of_container(*, filtered: bool) -> dict[str, str]:
+    """What an engine's container has of `CONFINEMENT` by its kind: a filter too where it is to be ``filtered``.
+
+    Each with the value that must be in force; "" where any is its own.
+    """
+    return {**dict.fromkeys((CAPABILITIES, APPARMOR, NAMESPACES), ""), **({SECCOMP: "filter"} if filtered else {})}
+
+
 UNPRIVILEGED = "unprivileged"
 IN_NAMESPACE = "unprivileged in a user namespace"
 """Whom programs run as that are not root's.
@@ -47,13 +71,16 @@ HOST_DIFFERENCES = "host differences"
 
 
 class HostDifference(BaseModel):
-    """One difference: of a ``fact`` with its value on each host, of a host's clock, or that hosts share CPUs."""
+    """One difference: of a ``fact`` with its value on each host, of a host's clock, or that hosts share CPUs.
+
+    ``beside``: other runs measured on this machine meanwhile; each with its run directory, "" where not known.
+    """
 
     model_config = ConfigDict(frozen=True)
-    kind: Literal["fact", "clock", "shared-cpus"]
+    kind: Literal["fact", "clock", "shared-cpus", "beside"]
     fact: str = ""
     values: tuple[tuple[str, str], ...] = ()
-    """Host and value."""
+    """Host and value; or run and directory."""
     host: str = ""
     ahead_s: float = 0.0
     """By how many seconds the clock of ``host`` is ahead of this machine's."""

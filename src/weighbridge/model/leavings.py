@@ -6,12 +6,12 @@ No library is used here, as the agent of an ssh host has this module too.
 import contextlib
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar
 
-from weighbridge.errors import Unavailable
+from weighbridge.errors import WeighbridgeError
 
 NO_RUN = ""
 """The run of what belongs to none."""
@@ -78,6 +78,9 @@ class Leavings(ABC):
     the end of a run and the agent of an ssh host do so, too. An object of it is made without arguments.
     """
 
+    label: ClassVar[str] = "what a plug-in made"
+    """What these things are called where they cannot be found or removed."""
+
     told_by_host: ClassVar[bool] = False
     """Whether what belongs to one of two hosts of a run can be told where both are on one machine."""
 
@@ -109,9 +112,27 @@ class Leavings(ABC):
         """Remove what belongs to no run, or to one that can no longer be told."""
 
 
-def discard(run: DeadRun, kinds: Sequence[Leavings]) -> None:
-    """End and remove all of a run, the last kind first; one that fails does not keep the others."""
+def discard(run: DeadRun, kinds: Sequence[Leavings]) -> list[str]:
+    """End and remove all of a run, the last kind first; return a sentence for each step that failed.
+
+    A step that fails, however it does, keeps none of the others from being made.
+    """
     last_first = [each for each in reversed(kinds) if each.told_by_host or not run.host]
-    for step in (*(each.end for each in last_first), *(each.remove for each in last_first)):
-        with contextlib.suppress(Unavailable, OSError):
+    failures: list[str] = []
+    for kind, verb, step in (
+        *((each, "ended", each.end) for each in last_first),
+        *((each, "removed", each.remove) for each in last_first),
+    ):
+        with told(failures, f"{kind.label} cannot be {verb}"):
             step(run)
+    return failures
+
+
+@contextlib.contextmanager
+def told(failures: list[str], what: str) -> Iterator[None]:
+    """Add a sentence to the ``failures`` where the context fails, however it does, and go on behind it."""
+    try:
+        yield
+    except Exception as error:  # also of a library, or of a plug-in of another package
+        known = isinstance(error, (WeighbridgeError, OSError))
+        failures.append(f"{what}: {error}" if known else f"{what}: {type(error).__name__}: {error}")

@@ -160,7 +160,7 @@ class Site(Protocol):
         """Start and return at once."""
 
     def put(self, path: str, data: bytes, mode: int = 0o644) -> None:
-        """Write a file inside the site. Only /tmp, /run and what is at DATA can be written to."""
+        """Write a file inside the site. Only /tmp, /run and what is at DATA can be written to. Raises OSError."""
 
     def read(self, path: str) -> bytes:
         """A file inside the site. Raises OSError."""

@@ -7,7 +7,17 @@ from pathlib import Path
 
 from weighbridge import registry
 from weighbridge.build_once import half_built
-from weighbridge.model.leavings import ENDING, NO_RUN, DeadRun, Leavings, Leftover, RunFolders, discard, is_run_id
+from weighbridge.model.leavings import (
+    ENDING,
+    NO_RUN,
+    DeadRun,
+    Leavings,
+    Leftover,
+    RunFolders,
+    discard,
+    is_run_id,
+    told,
+)
 from weighbridge.runner import known_noise, living, run_lock
 from weighbridge.runner.trust import Foreign
 from weighbridge.userland.build import cache_folder
@@ -18,18 +28,20 @@ class Inventory:
     """What runs have on this machine: what is ``left`` of dead ones, and what keeps the rest from being removed.
 
     ``alive``: the state folder of each living run, by its id. ``foreign``: what is ignored in the place of one.
-    ``removed``: what was left of dead ones and is gone.
+    ``removed``: what was left of dead ones and is gone. ``failures``: a sentence for each step that failed.
     """
 
     left: tuple[Leftover, ...]
     alive: Mapping[str, Path]
     foreign: tuple[Foreign, ...]
     removed: tuple[Leftover, ...] = ()
+    failures: tuple[str, ...] = ()
 
 
 class _OwnFolders(Leavings):
     """The folders of runs' states, which `clean` removes last, and what is unfinished in the cache."""
 
+    label = "folders of runs"
     owner_may_be_unknown = True
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
@@ -54,15 +66,24 @@ def _folders() -> RunFolders:
 
 def find(only: str | None = None) -> Inventory:
     """Look for everything that runs have on this machine, or that the run with the id ``only`` has."""
-    leftovers = [leftover for kind in _kinds() for leftover in kind.find(_folders()) if _is_ours(kind, leftover.run)]
-    runs = {leftover.run for leftover in leftovers if is_run_id(leftover.run)} | ({only} if only else set())
-    leftovers = [replace(leftover, run=_full_id(leftover.run, runs)) for leftover in leftovers]
-    if only:
-        runs, leftovers = {only}, [leftover for leftover in leftovers if leftover.run == only]
+    leftovers, failures = _listed(only)
+    runs = {only} if only else {leftover.run for leftover in leftovers if is_run_id(leftover.run)}
     holders = {run: living.holder(run) for run in sorted(runs)}
     alive = {run: folder for run, folder in holders.items() if folder is not None}
     left = tuple(leftover for leftover in leftovers if leftover.run not in alive)
-    return Inventory(left, alive, tuple(living.foreign(runs)))
+    return Inventory(left, alive, tuple(living.foreign(runs)), failures=tuple(failures))
+
+
+def _listed(only: str | None) -> tuple[list[Leftover], list[str]]:
+    """Everything that runs, or the run ``only``, have on this machine, and why some of it cannot be told."""
+    leftovers: list[Leftover] = []
+    failures: list[str] = []
+    for kind in _kinds():
+        with told(failures, f"{kind.label} cannot be looked for"):
+            leftovers += [leftover for leftover in kind.find(_folders()) if _is_ours(kind, leftover.run)]
+    runs = {leftover.run for leftover in leftovers if is_run_id(leftover.run)} | ({only} if only else set())
+    leftovers = [replace(leftover, run=_full_id(leftover.run, runs)) for leftover in leftovers]
+    return [leftover for leftover in leftovers if only in (None, leftover.run)], failures
 
 
 def _is_ours(kind: Leavings, run: str) -> bool:
@@ -78,25 +99,34 @@ def _full_id(run: str, runs: set[str]) -> str:
     return next((each for each in sorted(runs) if each.endswith(end)), end.zfill(12))
 
 
-def sweep(run_id: str) -> None:
-    """Remove everything of one run, which must not be alive (or be our own)."""
+def sweep(run_id: str) -> list[str]:
+    """Remove everything of one run, which must not be alive (or be our own); return a sentence for each failure."""
     data = run_lock.cache_of(run_id, cache_folder()) / "engines" / run_id
-    discard(DeadRun(run_id, run_lock.base() / run_id, data), registry.leavings())
+    return discard(DeadRun(run_id, run_lock.base() / run_id, data), registry.leavings())
+
+
+def sweep_and_forget(run_id: str) -> list[str]:
+    """Sweep, and remove the run's own notes where nothing failed: by them another `clean` tries again."""
+    failures = sweep(run_id)
+    if not failures:
+        run_lock.forget(run_id)
+    return failures
 
 
 def clean(only: str | None = None) -> Inventory:
     """Remove everything of every dead run, or of the run with the id ``only``; return what could not be removed.
 
-    Raises Unavailable where a run's folder cannot be trusted.
+    What fails of one run or kind keeps no other one; the notes of a run stay until all of it is gone.
     """
-    before = find(only)
-    for run_id in {leftover.run for leftover in before.left} - {NO_RUN}:
-        with run_lock.lock_run(run_id, "clean") as folder:
+    before, failures = find(only), list[str]()
+    for run_id in sorted({leftover.run for leftover in before.left} - {NO_RUN}):
+        with told(failures, f"run {run_id} cannot be cleaned"), run_lock.lock_run(run_id, "clean") as folder:
             if folder is not None:  # else it is being continued: it lives again
-                sweep(run_id)
-                run_lock.forget(run_id)
+                failures += sweep_and_forget(run_id)
     for kind in _kinds() if only is None else ():
-        kind.remove_ownerless(_folders())
+        with told(failures, f"{kind.label} cannot be removed"):
+            kind.remove_ownerless(_folders())
     after = find(only)
     removed = [leftover for leftover in before.left if leftover not in after.left and leftover.run not in after.alive]
-    return replace(after, removed=tuple(removed))
+    failures += [each for each in after.failures if each not in failures]
+    return replace(after, removed=tuple(removed), failures=tuple(failures))

@@ -36,7 +36,7 @@ from weighbridge.model.userland import Userland, UserlandSpec
 from weighbridge.model.workload import Endpoint, Workload
 from weighbridge.runner import clean, run_lock
 from weighbridge.runner.preflight import hosts_readiness, left_out_line, require_userland
-from weighbridge.runner.programs import Programs
+from weighbridge.runner.programs import Programs, put_files
 from weighbridge.runner.signals import shield
 from weighbridge.runner.sites import limits_of, open_hosts
 from weighbridge.runner.stage import Stage
@@ -188,8 +188,8 @@ class Server:
 
     def recover(self, site: Site, programs: Programs) -> None:
         """Start it on the data that are there. Raises TrialFailure."""
-        for path, data in self.workload.files("server", self.options, self.at).items():
-            site.put(path, data, self.workload.file_mode(self.options, path))
+        files = self.workload.files("server", self.options, self.at)
+        put_files(site, files, {path: self.workload.file_mode(self.options, path) for path in files})
         command = self.workload.command("server", self.options, self.at)
         programs.serve(command, site, ready_s=_RECOVER_S)
 
@@ -338,8 +338,8 @@ def check_durability(
                     keep(cut)
         finally:
             with shield():
-                clean.sweep(run_id)
-                run_lock.forget(run_id)
+                for failure in clean.sweep_and_forget(run_id):
+                    say(f"{failure} ('weighbridge clean' tries again)")
     if not durability.checked:
         raise Unavailable("nothing could be checked: " + "; ".join(map(left_out_line, durability.unchecked)))
     return durability

@@ -6,6 +6,8 @@ import os
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from weighbridge.errors import Unavailable
+from weighbridge.model.leavings import is_run_id
 from weighbridge.runner import run_lock
 from weighbridge.runner.trust import Foreign, NotTrusted, opened
 
@@ -30,6 +32,42 @@ def holder(run_id: str) -> Path | None:
 def alive(run_id: str) -> bool:
     """Whether a process of this run lives."""
     return holder(run_id) is not None
+
+
+def others(own: str = "") -> dict[str, str]:
+    """The run directory of each run but ``own`` that lives on this machine; "" where that is not known.
+
+    Of runs of other users root knows, and nobody else. A run whose folder may not be read is none here.
+    """
+    directories = {}
+    for base, owner in ((run_lock.base(), os.geteuid()), *_others()):
+        with contextlib.suppress(OSError, NotTrusted), opened(base, (), owner):
+            for run_id in sorted(path.name for path in base.iterdir() if is_run_id(path.name) and path.name != own):
+                if _measures(base, owner, run_id):
+                    directories[run_id] = run_lock.directory_of(base, owner, run_id)
+    return directories
+
+
+def _measures(base: Path, owner: int, run_id: str) -> bool:
+    """Whether a run's own process holds its lock: not `weighbridge clean`, which also does."""
+    with contextlib.suppress(OSError, NotTrusted), opened(base, (run_id, "lock"), owner) as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return os.pread(lock, 64, 0) == b"run"
+    return False
+
+
+def require_alone(*, beside_others: bool) -> None:
+    """Raise Unavailable where another run measures on this machine, unless that is insisted on."""
+    if beside_others or not (found := others()):
+        return
+    run_id, directory = next(iter(found.items()))
+    where = f" in {directory}" if directory else ""
+    raise Unavailable(
+        f"the run {run_id}{where} measures on this machine, and each of two is noise for the other: wait for its "
+        "end, or insist with --beside-others, which the reports of both then say"
+    )
 
 
 def foreign(runs: Iterable[str]) -> list[Foreign]:

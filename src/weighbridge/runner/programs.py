@@ -1,9 +1,10 @@
 """The programs of one trial: data made for the server, the server that listens, the client that is waited for."""
 
+import errno
 import hashlib
 import re
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from enum import StrEnum
@@ -115,8 +116,7 @@ class Programs:
             keeps, cold = role in stage.sites, workload.cold(options)
         for each in stage.sites:
             for site in stage.sites_of(each):
-                for path, data in files[each].items():
-                    site.put(path, data, modes[path])
+                put_files(site, files[each], modes)
         files_digest = hashlib.sha256(
             repr(sorted(files.get(role, {}).items())).encode()
         ).hexdigest()  # its scripts, say
@@ -325,6 +325,18 @@ def endpoints(at: Endpoint, sites: Sequence[Site], *, keeps: bool) -> list[Endpo
         if completed.returncode != 0:
             raise ProgramFailed(f"{site.name}: {its.data} cannot be made: {completed.last_words}")
     return each_one
+
+
+def put_files(site: Site, files: Mapping[str, bytes], modes: Mapping[str, int]) -> None:
+    """Write files into a site. Raises ProgramFailed where one cannot be: the study's mistake, or its size."""
+    for path, data in files.items():
+        try:
+            site.put(path, data, modes[path])
+        except OSError as error:
+            full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM)
+            remedy = "make it smaller, or raise resources: memory" if full else f"name a path in /tmp, /run or {DATA}"
+            what = f"its file {path} ({len(data)} bytes) cannot be written in {site.name}"
+            raise ProgramFailed(f"{what}: {error.strerror}: {remedy}") from error
 
 
 def _run_before(site: Site, command: Command, step: SetupStep, *, data: bool) -> Completed:

@@ -5,7 +5,7 @@ import errno
 import json
 import resource
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack, closing
 from importlib import metadata
 from pathlib import Path
@@ -18,11 +18,11 @@ from weighbridge.linux.cpus import cpus_online
 from weighbridge.linux.delegation import tree
 from weighbridge.linux.process import most_open_files
 from weighbridge.meters.prometheus import Watched
-from weighbridge.model.facts import HALT, IDLE_CPUS, POLL
+from weighbridge.model.facts import HALT, HOST_DIFFERENCES, IDLE_CPUS, POLL, HostDifference
 from weighbridge.model.host import RunContext
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Study, StudyFile
-from weighbridge.runner import clean, run_lock
+from weighbridge.runner import clean, living, run_lock
 from weighbridge.runner.continuity import LAUNCHER, launcher_unknown, require_same
 from weighbridge.runner.known_noise import calibration_facts
 from weighbridge.runner.pollers import CannotPoll, Pollers, lacking, wants_polling
@@ -158,23 +158,38 @@ def run_study(
         study = _begin_or_continue(study, store, progress, blocks)
         run_id = store.info()["run_id"]
         cache = cache_folder()
-        with run_lock.claim(run_id, cache) as folder:
+        with run_lock.claim(run_id, cache, store.directory) as folder:
             with ExitStack() as refused:
                 refused.callback(run_lock.forget, run_id)
                 if continued:  # what a killed process of this same run left, whose memory is then free
-                    clean.sweep(run_id)
+                    _say_failures(progress, clean.sweep(run_id))
                 study = leave_out(study, store, readiness_of, progress.say)
                 for note in require_ready(study):
                     progress.say(note)
                 refused.pop_all()
             try:
+                _note_others(store, run_id)
                 _session(study, store, run_id, folder, cache, progress, extender)
             finally:
                 with shield(), ExitStack() as ending:  # last one first, and each whatever becomes of the others
                     ending.callback(_tell, after, store)
-                    ending.callback(run_lock.forget, run_id)
                     ending.callback(lambda: store.add_facts("after", volatile_facts()))
-                    ending.callback(clean.sweep, run_id)
+                    ending.callback(_note_others, store, run_id)
+                    ending.callback(lambda: _say_failures(progress, clean.sweep_and_forget(run_id)))
+
+
+def _note_others(store: RunStore, run_id: str) -> None:
+    """Keep which other runs measure on this machine now: what they use of it is in this run's numbers."""
+    beside = living.others(run_id)
+    notes = {other: HostDifference(kind="beside", values=((other, where),)) for other, where in beside.items()}
+    if notes:
+        documents = {f"run {other}": note.model_dump_json(exclude_defaults=True) for other, note in notes.items()}
+        store.add_facts(HOST_DIFFERENCES, documents)
+
+
+def _say_failures(progress: Progress, failures: Iterable[str]) -> None:
+    for each in failures:
+        progress.say(f"{each} ('weighbridge clean' tries again)")
 
 
 def _tell(after: Callable[[RunStore], None], store: RunStore) -> None:

@@ -71,13 +71,27 @@ def cache_of(run_id: str, default: Path) -> Path:
         return default
 
 
+def directory_of(base: Path, owner: int, run_id: str) -> str:
+    """The run directory of a run whose state is in a user's ``base``; "" where it has none, or may not be asked."""
+    try:
+        with opened(base, (run_id, "owner.json"), owner) as file:
+            return str(json.loads(os.pread(file, 2**16, 0)).get("directory", ""))
+    except (OSError, ValueError, AttributeError, NotTrusted):
+        return ""
+
+
 @contextmanager
-def claim(run_id: str, cache: Path) -> Iterator[Path]:
-    """The run's folder, locked for as long as the context lasts. RunDirectoryError where it is in use."""
+def claim(run_id: str, cache: Path, directory: Path | None = None) -> Iterator[Path]:
+    """The run's folder, locked for as long as the context lasts. RunDirectoryError where it is in use.
+
+    ``directory`` is the run's own, for whoever asks which run lives.
+    """
     with lock_run(run_id, "run") as folder:
         if folder is None:
             raise RunDirectoryError(_in_use(run_id))
-        _write(_opened_to_write(folder / "owner.json"), json.dumps({"cache": str(cache), "pid": os.getpid()}))
+        about = {"cache": str(cache), "pid": os.getpid()}
+        about |= {} if directory is None else {"directory": str(directory.absolute())}
+        _write(_opened_to_write(folder / "owner.json"), json.dumps(about))
         yield folder
 
 

@@ -357,10 +357,7 @@ class Session:
         except EnvironmentLost as lost:
             message = f"an environment was lost before {trial.workload} in {trial.environment}: {lost}"
             raise EnvironmentLost(f"{message}. Every finished trial is kept") from lost
-        record = run_trial(trial, registry.workloads()[cell.kind], self._lengths.options(arm, cell), stage)
-        if (neighbourhood := self._opened().neighbourhood) is not None:
-            neighbourhood.require()  # a server whose database is gone may well answer faster
-        return record
+        return run_trial(trial, registry.workloads()[cell.kind], self._lengths.options(arm, cell), stage)
 
     def _remaining(self, now: Iterable[Trial]) -> Counter[TimedBy]:
         """How many trials are still to be made of each workload, level and environment, up to the next look.

@@ -17,7 +17,7 @@ from weighbridge.meters.machines import Read, read_here, reader_of
 from weighbridge.meters.opened import OpenMeters
 from weighbridge.model.decisions import LeftOut
 from weighbridge.model.environment import Environment
-from weighbridge.model.facts import layers_json
+from weighbridge.model.facts import ASKED_CONFINEMENT, layers_json
 from weighbridge.model.host import Host, Limits, RunContext
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.quantity import cpus_in
@@ -287,6 +287,7 @@ class Sites:
             prepared=keeper.prepared,
             data=self._data_disks(keeper, opened.values(), cell),
             at_end=self.finishing.of(arm.name),
+            require_companions=self.neighbourhood.require if self.neighbourhood else lambda: None,
             polled=self.pollers is not None,
         )
 
@@ -339,9 +340,23 @@ class Sites:
             site, limits = opened.site, limits_of(self.study, role, opened.site.host)
             stored = storage_facts(opened.mounts, site, limits) | self._way_to_companions(place)
             # unless it has others, as it then says
-            facts[name] = {"limits": str(limits), **site.facts(), **about_site(site), **stored}
+            own = {"limits": str(limits), **site.facts(), **about_site(site), **stored}
+            facts[name] = own | self._confinement(place, own)
             opened.rest()
         return facts
+
+    def _confinement(self, environment: str, facts: Mapping[str, str]) -> dict[str, str]:
+        """Which facts of confinement an environment has by its kind and options, and which are not so in force."""
+        arm = next((arm for arm in self.study.arms if arm.name == environment), None)
+        if arm is None:
+            return {}
+        asked = registry.environments()[arm.kind].confinement(arm.options)
+        missing = {
+            f"not honoured: {what}": f"'{value}' was asked for, and '{facts[what]}' is in force"
+            for what, value in asked.items()
+            if value and facts.get(what, value) != value
+        }
+        return {ASKED_CONFINEMENT: ", ".join(asked), **missing}
 
     def _way_to_companions(self, environment: str) -> dict[str, str]:
         """How the sites of an environment reach the companions, as a fact; empty where there are none."""

@@ -90,6 +90,8 @@ class Stage:
     """Takes what is run in its sites before these are closed."""
     idle: Mapping[str, Idle] = field(default_factory=dict)
     """What each machine does while no site runs; empty where nobody looked, and then machines are not metered."""
+    require_companions: Callable[[], None] = lambda: None
+    """Raises EnvironmentLost where a companion does not run any more as it was started."""
     polled: bool = False
     """Whether the idle CPUs of this machine poll: a hypervisor's share of CPU time is then partly theirs."""
 

@@ -39,6 +39,11 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
         outcome, message = Outcome.ENVIRONMENT_LOST, str(lost)
     finally:
         programs.stop_server(quietly=True)
+    if outcome is not Outcome.ENVIRONMENT_LOST:
+        try:
+            stage.require_companions()  # a server whose database is gone may well answer faster
+        except EnvironmentLost as lost:
+            outcome, message, evaluation = Outcome.ENVIRONMENT_LOST, str(lost), Evaluation()
     window.end(lost=outcome is Outcome.ENVIRONMENT_LOST)
     return TrialRecord(
         trial=trial,

@@ -32,6 +32,7 @@ from weighbridge.linux.links import interfaces
 from weighbridge.linux.process import environment_of
 from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
+from weighbridge.model.facts import confinement_of_container
 from weighbridge.model.host import Host
 from weighbridge.model.options import ABSOLUTE, Brings
 from weighbridge.model.plugin import Durability, Readiness
@@ -71,7 +72,7 @@ def way_to_companions(options: Any) -> str:
 
 def notes_of(options: Any, request: SiteRequest, engine: Engine) -> dict[str, str]:
     """Return a container's particulars beside the engine's own facts, by subject."""
-    notes: dict[str, str] = {"network": options.network, "seccomp": options.seccomp}
+    notes: dict[str, str] = {"network": options.network}
     if request.userland.of_this_machine:
         notes["root"] = "this machine's own root folder, bound into the container"
     if engine.layered:
@@ -189,6 +190,12 @@ class Docker(Environment):
     def way_to_companions(self, options: Any) -> str:
         """Return the route to the companions: a second interface on their bridge, or the host's network."""
         return way_to_companions(options)
+
+    def confinement(self, options: Any) -> Mapping[str, str]:
+        """Return a container's own: a filter, too, unless it is unconfined. gVisor has a kernel of its own."""
+        if options.runtime == "runsc":
+            return super().confinement(options)
+        return confinement_of_container(filtered=options.seccomp == "default")
 
     def variants(self) -> Mapping[str, Any]:
         """Return options by name: those whose networks a kernel may lack."""

@@ -22,6 +22,7 @@ from weighbridge.linux.cgroup_files import TOP
 from weighbridge.linux.process import environment_of, most_open_files, most_processes
 from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
+from weighbridge.model.facts import confinement_of_container
 from weighbridge.model.host import Group, Host
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import DATA, Mount, MountRequest, Site, SiteRequest
@@ -78,6 +79,10 @@ class PodmanEnvironment(Environment):
     def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
         """Return why this machine's own programs cannot be used, as by all but a user's rootless containers."""
         return unmet(needs, rootless=options.rootless)
+
+    def confinement(self, options: Any) -> Mapping[str, str]:
+        """Return a container's own: a filter of system calls, too, unless it is unconfined."""
+        return confinement_of_container(filtered=options.seccomp == "default")
 
     def variants(self) -> Mapping[str, Any]:
         """Return options by name: those that need more than podman itself."""
@@ -272,7 +277,7 @@ def _addresses(options: PodmanOptions, request: SiteRequest, own: str, gateway: 
 
 def _notes(options: PodmanOptions, request: SiteRequest) -> dict[str, str]:
     labels = selinux.facts(_labels(request.host))
-    notes: dict[str, str] = {"network": options.joined, "seccomp": options.seccomp, **labels}
+    notes: dict[str, str] = {"network": options.joined, **labels}
     if options.joined in IN_USER_SPACE:
         why = "it carries this environment's traffic outside of all limits"
         notes[f"not honoured: limits of {options.joined}"] = why

@@ -77,6 +77,10 @@ class Channel:
         """Have ``callback`` called with each piece of a process's output, and with an empty one at its end."""
         self._output_callbacks[process] = callback
 
+    def forget_output(self, process: int) -> None:
+        """Expect no more output of a process that could not be reached."""
+        self._output_callbacks.pop(process, None)
+
     def check(self) -> None:
         """Raise EnvironmentLost once the host is lost."""
         if self._lost:
@@ -139,3 +143,6 @@ class Channel:
                     reply.fields, reply.data = fields, data
                     reply.done.set()
         self.lose(self._why_it_ended())
+        with self._sending, contextlib.suppress(OSError):  # nobody writes to a descriptor that is another's by then
+            self._stream.close()
+            self._connection.close()

@@ -101,7 +101,11 @@ class RemoteSocket:
         self._number = next(_numbers)
         self._pieces: SimpleQueue[bytes] = SimpleQueue()
         channel.on_output(self._number, self._pieces.put)
-        channel.call("connect", process=self._number, path=path)
+        try:
+            channel.call("connect", process=self._number, path=path)
+        except BaseException:
+            channel.forget_output(self._number)
+            raise
 
     def send(self, data: bytes) -> None:
         """Send all of it. Raises OSError once the other end is closed."""

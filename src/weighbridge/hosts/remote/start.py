@@ -95,6 +95,7 @@ def start_agent(
     with contextlib.suppress(OSError, ValueError):
         hello, preamble = _hello(stream)
     if hello is None:
+        stream.close()
         near.close()
         raise Unavailable(f"host {host} {refusal(preamble)}")
     near.settimeout(None)

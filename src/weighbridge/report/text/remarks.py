@@ -304,6 +304,9 @@ def _host_difference(difference: HostDifference) -> str:
     if difference.kind == "fact":
         values = ", ".join(f"{host} {value}" for host, value in difference.values)
         return f"{difference.fact} differs: {values}"
+    if difference.kind == "beside":
+        runs = ", ".join(f"{run} ({directory})" if directory else run for run, directory in difference.values)
+        return f"this machine was shared with another run, each of them noise for the other (--beside-others): {runs}"
     return "those made on this machine share its CPUs: a packet's arrival is partly worked off on its sender's CPU"
 
 

@@ -1,0 +1,40 @@
+"""What the kernel tells in /proc of how a process is confined: capabilities, filter of system calls (proc(5))."""
+
+import re
+
+_CAPABILITIES = """
+chown dac_override dac_read_search fowner fsetid kill setgid setuid setpcap linux_immutable net_bind_service
+net_broadcast net_admin net_raw ipc_lock ipc_owner sys_module sys_rawio sys_chroot sys_ptrace sys_pacct sys_admin
+sys_boot sys_nice sys_resource sys_time sys_tty_config mknod lease audit_write audit_control setfcap mac_override
+mac_admin syslog wake_alarm block_suspend audit_read perfmon bpf checkpoint_restore
+"""
+"""By number (capability(7))."""
+SECCOMP_MODES = {"0": "off", "1": "strict", "2": "filter"}
+"""By the number in /proc/PID/status."""
+
+
+def status_field(status: str, name: str) -> str:
+    """The value of a field in the text of a /proc/PID/status; empty where it has none."""
+    match = re.search(rf"^{name}:\s*(\S+)", status, re.MULTILINE)
+    return match[1] if match else ""
+
+
+def dropped(outside: str, inside: str) -> list[str]:
+    """The capabilities that one set has and the other has not, as proc(5) writes them."""
+    try:
+        return _named(int(outside, 16) & ~int(inside, 16))
+    except ValueError:
+        return []
+
+
+def named(capabilities: str) -> str:
+    """The names of a set of capabilities, "all" or "none"; empty where the text is no such set."""
+    try:
+        names = _named(int(capabilities, 16))
+    except ValueError:
+        return ""
+    return "all" if len(names) == len(_CAPABILITIES.split()) else " ".join(names) or "none"
+
+
+def _named(mask: int) -> list[str]:
+    return [name for number, name in enumerate(_CAPABILITIES.split()) if mask >> number & 1]

@@ -1,0 +1,37 @@
+"""A second run on a machine on which one measures: refused, or insisted on."""
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from weighbridge.cli.app import app
+from weighbridge.errors import Unavailable
+from weighbridge.runner import living
+
+
+@pytest.fixture(autouse=True)
+def _another_measures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WEIGHBRIDGE_BESIDE_OTHERS")
+    monkeypatch.setattr(living, "others", lambda own="": {"0123456789ab": "/runs/first"})
+
+
+def test_it_is_refused_by_a_sentence_that_names_the_run(ready: list[tuple], tmp_path: Path):
+    argv = ["run", "first-look", "--profile", "here", "--yes", "--out", str(tmp_path / "run")]
+    refused = CliRunner().invoke(app, argv).exception
+    assert isinstance(refused, Unavailable) and ready == []
+    assert "0123456789ab in /runs/first" in str(refused) and "--beside-others" in str(refused)
+    assert len(str(refused).splitlines()) == 1
+
+
+@pytest.mark.parametrize("way", ["option", "variable"])
+def test_who_insists_measures_beside_it(
+    ready: list[tuple], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+):
+    if way == "variable":
+        monkeypatch.setenv("WEIGHBRIDGE_BESIDE_OTHERS", "yes")
+    insist = ["--beside-others"] if way == "option" else []
+    argv = ["run", "first-look", "--profile", "here", "--yes", "--out", str(tmp_path / "run"), *insist]
+    ended = CliRunner().invoke(app, argv)
+    assert ended.exit_code == 0, ended.output
+    assert [directory for _, directory in ready] == [tmp_path / "run"]
