@@ -113,7 +113,7 @@ def analyse(store: RunStore) -> Analysis:
         rungs=plan.ladder,
         isolation=isolation,
         notices=tuple(on_top.remarks(context)),
-        sessions=sessions(facts, trials, {kind for _, kind, *_ in store.environments()}),
+        sessions=sessions(facts, trials, {kind for _, kind, *_ in store.environments()}, store.session_starts()),
         context=context,
     )
 
@@ -129,7 +129,7 @@ def _trials(store: RunStore, measured: Sequence[Value]) -> tuple[TrialRow, ...]:
             labels.get((row.workload, row.level), row.workload), str(row.outcome), row.message, row.started_at,
             row.duration_s, row.flags, values.get(row.id, {}),
         )
-        for order, row in enumerate(sorted(store.trials(), key=lambda row: (row.started_at, row.id)), 1)
+        for order, row in enumerate(store.trials(), 1)
     )  # fmt: skip
 
 
