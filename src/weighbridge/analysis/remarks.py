@@ -530,7 +530,7 @@ def _other_sizes(sizes: Mapping[str, str], baseline: str, environments: Sequence
 
 @dataclass(frozen=True, slots=True)
 class Capped(PartOfCost):
-    """Something limited most trials of one side (``trials`` of ``of``), and not of the other."""
+    """Something limited most trials of one side (``trials`` of ``of``), and not those of the other."""
 
     code = "capped"
     environment: str
@@ -542,7 +542,7 @@ class Capped(PartOfCost):
 
 @about_comparison
 def _capped(comparison: ComparisonInRun) -> Iterator[Remark]:
-    """Which of the two alone could do no better: where both could not, the verdict says so."""
+    """Which of the two could do no better: where both could not for the same reason, the verdict says so."""
     report, row, context = comparison.report, comparison.row, comparison.context
     if report.resource_use or row.cost is None or row.aa:
         return
@@ -551,8 +551,8 @@ def _capped(comparison: ComparisonInRun) -> Iterator[Remark]:
         side = context.limits.get((report.workload, report.level, name), ())
         if limited := limit_of_most(side, report.unit):
             capped.append(Capped(name, limited[0], limited[1], len(side), name == context.baseline))
-    if len(capped) == 1:
-        yield capped[0]
+    if len({each.limit for each in capped}) == len(capped):
+        yield from capped
 
 
 UDP_HEADERS = 28

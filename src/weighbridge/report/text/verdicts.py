@@ -68,8 +68,7 @@ def _verdict(row: Comparison) -> str:
 def bottleneck_words(limit: Bottleneck) -> str:
     """Return what both sides met: ``both limited by the cable (99 % of 100 Mbit/s)``."""
     what = "its CPU" if limit.rate is None else quantity(limit.rate, limit.unit)
-    mostly = ", mostly" if limit.mixed else ""
-    return f"both limited{mostly} by {LIMITS[limit.code]} ({plain(100 * limit.share, 2)}{SPACE}% of {what})"
+    return f"both limited by {LIMITS[limit.code]} ({plain(100 * limit.share, 2)}{SPACE}% of {what})"
 
 
 def broke_count(broke: Breakage) -> str:
