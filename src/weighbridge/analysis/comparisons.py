@@ -31,11 +31,11 @@ from weighbridge.analysis.context import Context
 from weighbridge.analysis.judgement import judged
 from weighbridge.analysis.plan import Plan, changes
 from weighbridge.analysis.remarks import remarks_about
-from weighbridge.analysis.resources import by_difference
 from weighbridge.analysis.results import Comparison, Ladder, LadderStep, MetricReport
 from weighbridge.model.level import Level
+from weighbridge.model.measurement import scale_of
 from weighbridge.model.study import Rung, nearest_base
-from weighbridge.statistics import Better, Contrast, Cost, Scale, scale_of, slow_run_rate, verdicts
+from weighbridge.statistics import Better, Contrast, Cost, Scale, slow_run_rate, verdicts
 from weighbridge.store.blocks import arm_values
 from weighbridge.store.run import RunStore, Value
 
@@ -49,11 +49,6 @@ def values_by_metric(values: Iterable[Value]) -> dict[Key, list[Value]]:
     for value in values:
         groups.setdefault((value.workload, value.level, value.metric), []).append(value)
     return groups
-
-
-def scale(metric: str, unit: str) -> Scale | None:
-    """Give the scale on which a metric has to be compared; None where its values decide."""
-    return "difference" if by_difference(metric) else scale_of(unit)
 
 
 def difference_unit(unit: str) -> str:
@@ -93,7 +88,7 @@ def contrast_cost(
     better = cast(Better, values[0].better)
     cost = contrast.cost(
         sides, better=better, confidence=confidence, equivalence=plan.equivalence, looks=plan.looks,
-        scale=on or scale(values[0].metric, values[0].unit),
+        scale=on or scale_of(values[0].metric, values[0].unit),
     )  # fmt: skip
     return ContrastCost(sides, cost, verdicts.family_p_value(contrast.effects(sides, cost.scale), plan.looks))
 

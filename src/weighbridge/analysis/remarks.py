@@ -29,14 +29,14 @@ from weighbridge.analysis.context import Context
 from weighbridge.analysis.overload import Breakage
 from weighbridge.analysis.paths import ClientPlace, PathDifference
 from weighbridge.analysis.readings import ReadingRate
-from weighbridge.analysis.resources import CPU_TIME, by_difference
+from weighbridge.analysis.resources import CPU_TIME
 from weighbridge.analysis.results import Comparison, MetricReport, Remark
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.facts import HOST_DIFFERENCES, HostDifference
 from weighbridge.model.flag import BOTTLENECKS, Flag, FlagCode, FlagKind
 from weighbridge.model.host import InterruptTime
 from weighbridge.model.isolation import OUTSIDE
-from weighbridge.model.measurement import SITES_CPU
+from weighbridge.model.measurement import SITES_CPU, is_difference_itself
 from weighbridge.model.stored_study import StoredFile
 from weighbridge.statistics import Flags, Interval, cost_percent, flags, next_look
 from weighbridge.statistics.verdicts import ALPHA, excludes_no_cost, failing, proves_nothing, within_noise
@@ -701,7 +701,7 @@ class FewReadings(Remark):
 @about_comparison
 def _few_readings(comparison: ComparisonInRun) -> Iterator[Remark]:
     """What a host used and what memory peaked at is read a few times a second: short trials have too few readings."""
-    if by_difference(comparison.report.metric):
+    if is_difference_itself(comparison.report.metric):
         few = few_readings(comparison.context.readings, [trial.id for trial in comparison.trials if trial.ok])
         yield from [few] if few else []
 

@@ -13,7 +13,6 @@ from weighbridge.statistics.cost import (
     Verdict,
     cost_difference,
     cost_percent,
-    scale_of,
 )
 from weighbridge.statistics.diagnostics import Flags, Trend, flags
 from weighbridge.statistics.histogram import Histogram, compare_percentiles, merge_histograms, percentile, percentiles
@@ -77,7 +76,6 @@ __all__ = [
     "percentile",
     "percentiles",
     "planned_looks",
-    "scale_of",
     "shared",
     "slow_run_rate",
     "smallest_visible_cost",
