@@ -136,6 +136,15 @@ def test_a_block_is_cheaper_without_what_has_left():
     assert allotted([one], 7.0 + 3 * 2.0, 1000) == [4]
 
 
+def test_an_expensive_first_block_hides_no_cheap_ones_behind_it():
+    """Once the slow comparison is precise enough, blocks of the first workload are the cheapest of all."""
+    contenders = [Contender(10, (40, 400), (60.0, 1.0), 1.0), Contender(10, (400,), (4.0,), 4.0)]
+    further = allotted(contenders, 3000.0, 1000)
+    assert further == [316, 71]
+    assert narrowed(contenders, further) == pytest.approx(3.48, abs=0.01)
+    assert narrowed(contenders, [29, 150]) == pytest.approx(2.75, abs=0.01), "block by block"
+
+
 def test_nobody_waits_where_the_time_suffices():
     contenders = [alike(1.0, needed=12), alike(1.0, needed=30)]
     assert shared(allotted(contenders, 1000.0, 1000), contenders, 7) == [7, 7]
@@ -151,9 +160,23 @@ CONTENDERS = st.builds(
     st.tuples(st.floats(0.5, 4)),
     st.floats(0.5, 4),
 )
+OF_SEVERAL = st.integers(2, 5).flatmap(
+    lambda number: st.builds(
+        lambda blocks, more, trial_s, base_s: Contender(
+            blocks, tuple(blocks + each for each in more), tuple(trial_s), base_s
+        ),
+        st.integers(2, 30),
+        st.lists(st.sampled_from([1, 2, 5, INF]), min_size=number, max_size=number),
+        st.lists(st.sampled_from([0.5, 1.0, 4.0, 20.0]), min_size=number, max_size=number),
+        st.floats(0.5, 4),
+    )
+)
 
 
-@given(st.lists(CONTENDERS, min_size=1, max_size=3), st.floats(0, 30))
+@given(
+    st.lists(CONTENDERS, min_size=1, max_size=3) | st.lists(CONTENDERS | OF_SEVERAL, min_size=1, max_size=3),
+    st.floats(0, 150),
+)
 @example(
     [Contender(3, (8,), (1.0,), 4.0), Contender(14, (15,), (1.0,), 2.0), Contender(15, (17,), (1.0,), 1.0)], 27.0
 )
