@@ -14,17 +14,13 @@ OUTLIER = 5 * 1.4826
 OUTLIERS_FROM = 8
 """Number of values from which outliers are flagged: with fewer the MAD itself says too little."""
 
-ALARM = 0.01
-"""p-value below which drift and autocorrelation are flagged: rare enough to be worth a reader's time."""
-
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """One statistic of a series in run order, its p-value, and whether that raises a flag."""
+    """One statistic of a series in run order, and its p-value: of one series, not yet corrected for all of a run."""
 
     statistic: float
     p_value: float
-    flagged: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +69,7 @@ def _median(values: Floats) -> np.float64:
 def _drift(series: Floats) -> Trend:
     """Test for a monotone trend (Kendall 1938; Mann, Econometrica 13 (1945))."""
     tau, p_value = kendall_against_order(series)
-    return Trend(tau, p_value, p_value < ALARM)
+    return Trend(tau, p_value)
 
 
 def _autocorrelation(series: Floats) -> Trend:
@@ -88,4 +84,4 @@ def _autocorrelation(series: Floats) -> Trend:
     ratio = float(np.sum(np.diff(ranks) ** 2) / np.sum((ranks - ranks.mean()) ** 2))
     shape = 5 * n * (n + 1) * (n - 1) ** 2 / (2 * (n - 2) * (5 * n * n - 2 * n - 9)) - 0.5
     p_value = float(betainc(shape, shape, min(1.0, ratio / 4)))
-    return Trend(ratio, p_value, p_value < ALARM)
+    return Trend(ratio, p_value)
