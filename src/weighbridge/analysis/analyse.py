@@ -36,6 +36,7 @@ from weighbridge.analysis.remarks import about_run, on_top, remarks_about
 from weighbridge.analysis.resources import negligible
 from weighbridge.analysis.results import Analysis, MetricReport
 from weighbridge.analysis.sessions import sessions
+from weighbridge.analysis.trends import place_effects
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.level import Level
@@ -94,7 +95,7 @@ def analyse(store: RunStore) -> Analysis:
         target=plan.target,
         labels=tuple(labels.values()),
         metrics=tuple(reports),
-        trust=session_trust(reports, checks, plan.aa_arm),
+        trust=replace(session_trust(reports, checks, plan.aa_arm), places=place_effects(trials)),
         confounders=tuple(about_run.remarks(context)),
         trials=trials,
         polled=polled(facts),

@@ -14,6 +14,7 @@ from weighbridge.analysis.overload import Breakage
 from weighbridge.analysis.paths import Paths
 from weighbridge.analysis.plan import StepChange
 from weighbridge.analysis.sessions import Sessions
+from weighbridge.analysis.trends import PlaceEffect
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.decisions import LeftOut, TrialLength
 from weighbridge.model.level import Level
@@ -188,6 +189,8 @@ class Trust:
     """Number of blocks of the A/A arm on the headline metrics, the largest."""
     shifted: tuple[MetricReport, ...] = ()
     """The metrics in which the A/A arm shows a cost."""
+    places: tuple[PlaceEffect, ...] = ()
+    """The metrics in which a trial's place in its block changes its value."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,7 @@ from weighbridge.statistics.cost import (
     cost_difference,
     cost_percent,
 )
-from weighbridge.statistics.diagnostics import Flags, Trend, flags
+from weighbridge.statistics.diagnostics import Flags, Placed, Trend, flags, place_p_value, place_slopes
 from weighbridge.statistics.histogram import Histogram, compare_percentiles, merge_histograms, percentile, percentiles
 from weighbridge.statistics.one_sample import (
     SLOW,
@@ -52,6 +52,7 @@ __all__ = [
     "Flags",
     "Histogram",
     "Interval",
+    "Placed",
     "Sample",
     "Scale",
     "SlowRuns",
@@ -75,6 +76,8 @@ __all__ = [
     "next_look",
     "percentile",
     "percentiles",
+    "place_p_value",
+    "place_slopes",
     "planned_looks",
     "shared",
     "slow_run_rate",

@@ -262,12 +262,25 @@ class TrialLengthRow(TypedDict):
     beside_s: float
 
 
+class PlaceEffectRow(TypedDict):
+    """A metric whose value depends on a trial's place in its block; ``per_place`` is in ``per_place_unit``."""
+
+    workload: str
+    metric: str
+    level: dict[str, str]
+    per_place: float
+    per_place_unit: str
+    adjusted_p: float
+    blocks: int
+
+
 @with_config(ConfigDict(extra="forbid"))
 class Report(Provenance, Noise):
     """The document of ``weighbridge report RUN --json``.
 
     Version 4: ``layers`` and ``emulated`` beside every environment, ``environments``, ``programs``, ``noise_low``,
-    ``noise_high``, ``sessions``, ``mixed_blocks`` and ``power_cuts``; ``trial_lengths`` and ``time_shared``.
+    ``noise_high``, ``sessions``, ``mixed_blocks`` and ``power_cuts``; ``trial_lengths``, ``time_shared`` and
+    ``place_effects``.
     Version 3: ``version`` was ``format`` and ``schema``. Version 2: ``cost`` with its limits and unit, in
     differences too; ``date``, ``kernel``, ``engine``, ``versions``, ``hosts``, ``paths``, ``bottlenecks``,
     ``hidden``; in ``curves`` ``peak`` was ``knee`` and ``peak_cost`` was ``peak``; a step of a ladder that branches
@@ -279,6 +292,7 @@ class Report(Provenance, Noise):
     run: str
     noise_floor: float | None
     trusted: bool | None
+    place_effects: list[PlaceEffectRow]
     sessions: list[SessionRow]
     mixed_blocks: list[int]
     environments: dict[str, Within]

@@ -1,8 +1,11 @@
 """Whether a session can be trusted, and how precise it is, in words."""
 
+import math
+
 from weighbridge.analysis.results import Analysis, Trust, TrustReason
+from weighbridge.analysis.trends import PlaceEffect
 from weighbridge.model.flag import FlagCode
-from weighbridge.report.text.formatting import LEAST_NOISE, margin, noise_text
+from weighbridge.report.text.formatting import LEAST_NOISE, SPACE, margin, noise_text, plain
 from weighbridge.report.text.metric_names import metric_title
 from weighbridge.report.text.summary import count
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
@@ -19,7 +22,34 @@ def imprecise(analysis: Analysis) -> bool:
 
 
 def trust_sentence(analysis: Analysis) -> str:
-    """Give noise floor and whether the session can be trusted; empty where there are too few blocks to ask."""
+    """Give noise floor, whether the session can be trusted, and what depends on the place of a trial in its block.
+
+    Empty where there are too few blocks to ask.
+    """
+    return " ".join(filter(None, (_control_sentence(analysis), place_sentence(analysis))))
+
+
+def place_sentence(analysis: Analysis, shown: int = 3) -> str:
+    """Say in which metrics a trial's place in its block changes its value; empty where it does in none."""
+    titles = {(each.workload, each.level, each.metric): metric_title(each) for each in analysis.metrics}
+    effects = [f"{titles[each.key]} ({_per_place(analysis, each)})" for each in analysis.trust.places]
+    if not effects:
+        return ""
+    others = f" and {len(effects) - shown} more" if len(effects) > shown else ""
+    return (
+        f"A trial's place in its block changes {', '.join(effects[:shown])}{others}: trials affect those after them. "
+        "As the order is random, that biases no cost, but makes intervals wider."
+    )
+
+
+def _per_place(analysis: Analysis, effect: PlaceEffect) -> str:
+    if effect.logs:
+        return f"{plain(100 * math.expm1(effect.per_place), 2)}{SPACE}% from one place to the next"
+    unit = next(each.unit for each in analysis.metrics if (each.workload, each.level, each.metric) == effect.key)
+    return f"{plain(effect.per_place, 2)}{SPACE}{unit} from one place to the next"
+
+
+def _control_sentence(analysis: Analysis) -> str:
     trust, equivalence = analysis.trust, analysis.equivalence
     floor, largest = trust.noise_floor, ""
     if floor is not None and trust.largest_noise_in is not None and (trust.largest_noise or 0.0) > floor:
