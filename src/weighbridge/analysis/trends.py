@@ -6,10 +6,10 @@ drift and of autocorrelation, are one family for Holm, as the families of verdic
 has any remark is at most 5 %, whatever the dependence, and series of the same trials do depend on one another. (The
 rate of Benjamini and Hochberg promises that only of independent series, and lets more through where one drifts.)
 
-Simulated with 24 independent series: any remark in 5.5 % of 200 clean runs of 10 blocks and in 4 % of 100 of 40 (at a
-raw 1 % in 29 and 32 %); with 200 series in none of 15 of 20 blocks (at a raw 1 % in all, 4.3 remarks each). A drift by
-3 standard deviations over the run, in one of the 24, is found in 0, 40 and 96 % of 25 runs of 10, 20 and 40 blocks; one
-by 5 in 52, 96 and 100 %.
+Simulated with 24 independent series: any remark in 5.5 % of 200 clean runs of 10 blocks and in 4 % of 100 of 40 (at
+a raw 1 % in 29 and 32 %); with 200 series in none of 15 runs of 20 blocks (at a raw 1 % in all, 4.3 remarks each). A
+drift by 3 standard deviations over the run, in one of the 24, is found in 0, 40 and 96 % of 25 runs of 10, 20 and 40
+blocks; one by 5 in 52, 96 and 100 %.
 
 **The place in a block.** Blocks are in random order, so that a trial's place in its block biases no cost, but it
 adds noise, and says that trials are not as fresh as they should be: a cache is still warm, a port not yet free, a
@@ -18,10 +18,10 @@ clock frequency falls. It is tested for each metric over all of its environments
 it makes no session untrusted by itself.
 
 Simulated with blocks in random order, 120 sessions each, without an effect p <= 5 % is seen: of 3 environments in 10
-blocks in 4 % (noise of 8 %), 7 (one run in ten slow), 3 (AR(1) 0.95), 3 (slow episodes) and 3 (heavy tails); of 7 in 20
-blocks in 4, 3, 0, 3 and 3 %. With noise of 2 %, and p <= 0.05 / 8, an effect of 1 % from place to place is found in
-17 % of 40 sessions of 3 environments and 10 blocks, 47 % of 20 blocks, and in all of 4 environments and 40 blocks; a
-first trial that differs by 2 % in 10, 38 and 68 %.
+blocks in 4 % (noise of 8 %), 7 (one run in ten slow), 3 (AR(1) 0.95), 3 (slow episodes) and 3 (heavy tails); of 7 in
+20 blocks in 4, 3, 0, 3 and 3 %. With noise of 2 %, and p <= 0.05 / 8, an effect of 1 % from place to place is found
+in 17 % of 40 sessions of 3 environments and 10 blocks, 47 % of 20 blocks, and in all of 4 environments and 40 blocks;
+a first trial that differs by 2 % in 10, 38 and 68 %.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence

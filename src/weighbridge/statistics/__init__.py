@@ -31,11 +31,13 @@ from weighbridge.statistics.precision import (
     Decision,
     allotted,
     blocks_needed,
+    blocks_to_settle,
     expected_half_width,
     next_look,
     planned_looks,
     shared,
     smallest_visible_cost,
+    visible_effect,
 )
 from weighbridge.statistics.sequential import decision_looks, limit_p_value, look_shares
 from weighbridge.statistics.verdicts import holm
@@ -60,6 +62,7 @@ __all__ = [
     "Verdict",
     "allotted",
     "blocks_needed",
+    "blocks_to_settle",
     "compare",
     "compare_percentiles",
     "cost_difference",
@@ -83,4 +86,5 @@ __all__ = [
     "slow_run_rate",
     "smallest_visible_cost",
     "typical_interval",
+    "visible_effect",
 ]

@@ -113,6 +113,77 @@ def smallest_visible_cost(half_width: float, spent_s: float, span_s: float) -> f
     return DETECTABLE * half_width * math.sqrt(spent_s / span_s)
 
 
+POWER = 0.8
+"""The share of runs in which a cost or shift of the size that is called visible is found."""
+
+
+def visible_effect(standard_error: float, blocks: int, level: float, floor: float = 0.0) -> float:
+    """Return the smallest effect that is found in four of five runs like this one, in the standard error's unit.
+
+    ``standard_error`` is that of the mean of the blocks' effects (logarithms, or differences). An effect is found
+    where Student's t is significant at ``level`` (two-sided: of a family the one that Holm leaves), and where the
+    estimate is larger than ``floor``, the further limit of the A/A arm's interval. inf with fewer than two blocks.
+
+    Another run has another standard error and another floor. So the first is the noncentrality m of t with power 80 %
+    in its normal approximation (Johnson & Welch, Biometrika 31, 1940), in which the standard errors of both runs vary
+    by 1 / (2 degrees of freedom): m = c + z sqrt(1 + (c^2 + m^2) / (2 degrees)), c the critical value. The second is
+    the floor and z times the deviation of the estimate and of both floors. ``benchmarks/rule.py`` simulates it.
+    """
+    from scipy.special import ndtri, stdtrit
+
+    if blocks < 2:
+        return math.inf
+    degrees, z = blocks - 1, float(ndtri(POWER))
+    critical, half = float(stdtrit(degrees, 1 - level / 2)), float(stdtrit(degrees, 0.975))
+    rest = 1 - z**2 / (2 * degrees)
+    significant = (critical + math.sqrt(critical**2 - rest * (rest * critical**2 - z**2))) / rest
+    if not floor:
+        return significant * standard_error
+    of_floor = 1 - 2 / math.pi + half**2 / (2 * degrees)  # the variance of |normal| and of the half-width
+    beyond = floor + z * standard_error * math.sqrt(1 / _EFFICIENCY + 2 * of_floor)
+    return max(significant * standard_error, beyond)
+
+
+MOST_BLOCKS = 1000
+"""More blocks a run cannot have: what takes more is out of its reach."""
+
+
+def blocks_to_settle(
+    standard_error: float, blocks: int, level: float, margin: float, floor: float = 0.0, looks_share: float = 1.0
+) -> int | None:
+    """Return after how many blocks in all a cost of the margin shows, and no cost is proven to be within it.
+
+    Both in four of five runs: see `visible_effect`; for equivalence both one-sided tests have to hold where there is
+    no cost (each in 90 %). ``margin`` is on the scale of the standard error, which falls, like the floor, with the
+    square root of the blocks. None beyond `MOST_BLOCKS`.
+    """
+    from scipy.special import ndtri, stdtrit
+
+    both_sides = float(ndtri((1 + POWER) / 2))
+
+    def effect(number: int) -> float:
+        """What is shown or ruled out after so many blocks."""
+        narrower = math.sqrt(blocks / number)
+        error = standard_error * narrower
+        one_sided = float(stdtrit(number - 1, 1 - 0.05 * looks_share)) + both_sides
+        visible = visible_effect(error, number, level, floor * narrower)
+        return max(visible, one_sided * error / math.sqrt(_EFFICIENCY))
+
+    if blocks > 1 and effect(blocks) <= margin:
+        return blocks
+    number = max(blocks, 2)
+    for _ in range(4):  # but for the degrees of freedom, effects fall with the square root of the blocks
+        further = number * (effect(number) / margin) ** 2
+        if further > MOST_BLOCKS:
+            return None
+        number = max(blocks, 2, math.ceil(further))
+    while effect(number) > margin:
+        number += 1
+    while number > max(blocks, 2) and effect(number - 1) <= margin:
+        number -= 1
+    return number
+
+
 def expected_half_width(variation: float, blocks: int) -> float:
     """Return the relative half-width to expect of a comparison: 0.02 is ±2 %.
 

@@ -5,7 +5,7 @@ import math
 from weighbridge.analysis.results import Analysis, Trust, TrustReason
 from weighbridge.analysis.trends import PlaceEffect
 from weighbridge.model.flag import FlagCode
-from weighbridge.report.text.formatting import LEAST_NOISE, SPACE, margin, noise_text, plain
+from weighbridge.report.text.formatting import LEAST_NOISE, SPACE, margin, noise_text, percent_short, plain
 from weighbridge.report.text.metric_names import metric_title
 from weighbridge.report.text.summary import count
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
@@ -66,7 +66,7 @@ def _control_sentence(analysis: Analysis) -> str:
         return "" if analysis.few else f"Not checked: {_reason(trust)}."
     if analysis.few:
         return ""
-    control = f"the {analysis.baseline}-against-{analysis.baseline} control passed"
+    control = f"the {analysis.baseline}-against-{analysis.baseline} control passed{_finds(trust)}"
     if not imprecise(analysis):
         return f"Trusted: {control}; {floor_words}."
     if floor_shown and (equivalence is None or (floor or 0.0) > equivalence):
@@ -74,6 +74,13 @@ def _control_sentence(analysis: Analysis) -> str:
         return f"Not precise: {floor_words}{beside}. T{control[1:]}. {_advice(analysis)}"
     limit = f"{count(trust.blocks)} are too few to be sure of that ({MIN_BLOCKS_SIGNED_RANK} are needed)"
     return f"Not precise: {control}, but {limit}; {floor_words}."
+
+
+def _finds(trust: Trust) -> str:
+    """The size of shift that the control finds: without it that it passed says nothing."""
+    if trust.visible_shift is None or 100 * trust.visible_shift < LEAST_NOISE:
+        return ""
+    return f" (it finds a shift of {percent_short(100 * trust.visible_shift)} in four sessions of five)"
 
 
 def _reason(trust: Trust, shown: int = 3) -> str:
