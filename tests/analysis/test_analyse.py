@@ -1,10 +1,15 @@
 import json
+import math
+import sqlite3
 from dataclasses import asdict, replace
+from statistics import fmean, stdev
 
 import pytest
+from scipy import stats
 
 from report.made_up_runs import LATENCY, LOSS, REQUESTS, TCP, THROUGHPUT, Workload
 from weighbridge.analysis.analyse import analyse
+from weighbridge.analysis.judgement import holm_levels
 from weighbridge.analysis.remarks import Unresolved, confounders
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric, Outcome
@@ -19,11 +24,12 @@ from weighbridge.report.text.summary import (
     verdict_sentences,
 )
 from weighbridge.report.text.trust import imprecise, trust_sentence
-from weighbridge.report.text.verdicts import comparison_verdict
-from weighbridge.statistics import Contrast, compare
+from weighbridge.report.text.verdicts import comparison_verdict, open_text
+from weighbridge.statistics import Contrast, compare, visible_effect
 from weighbridge.statistics.verdicts import adjusted, excludes_no_cost, family_p_value
+from weighbridge.store.blocks import arm_values
 from weighbridge.store.extensions import RunExtension
-from weighbridge.store.run import RunStore
+from weighbridge.store.run import DATABASE, RunStore
 
 REDIS = [Workload("redis", [(REQUESTS, 50_000, 0.01)], (("clients", n),)) for n in ("50", "100")]
 
@@ -82,6 +88,28 @@ def test_a_bad_aa_arm_makes_the_session_untrusted(run):
     analysis = analyse(run(costs={"host": 1.0}, aa_factor=1.08))
     assert analysis.trust.trusted is False
     assert trust_sentence(analysis).startswith("UNTRUSTED: the A/A arm shows a cost where there is none: tcp")
+
+
+def test_a_shift_of_a_headline_is_not_lost_among_further_metrics(run):
+    """With p = 0.001 and eighty-eight metrics in one family the control had passed."""
+    further = [(Metric(f"metric {number}", "ms", "lower"), 1.0, 0.01) for number in range(30)]
+    store = run(costs={}, workloads=[Workload("tcp", [(THROUGHPUT, 1e9, 0.01), *further])], blocks=20)
+    assert analyse(store).trust.trusted is True
+    values = [each for each in store.values() if each.metric == "throughput"]
+    effects = [math.log(again / first) for first, again in zip(*arm_values(values, ARMS), strict=True)]
+    error = stdev(effects) / math.sqrt(len(effects))
+    shift = stats.t.isf(0.0005, len(effects) - 1) * error - fmean(effects)
+    store.close()
+    with sqlite3.connect(store.directory / DATABASE) as file:
+        shifted = "(SELECT id FROM trial WHERE environment = 'native-again') AND metric = 'throughput'"
+        file.execute(f"UPDATE measurement SET value = value * ? WHERE trial IN {shifted}", (math.exp(shift),))
+    with RunStore(store.directory) as later:
+        trust = analyse(later).trust
+    assert trust.trusted is False and [each.metric for each in trust.shifted] == ["throughput"]
+    assert trust.visible_shift == pytest.approx(math.expm1(visible_effect(error, 20, 0.01)), rel=1e-6)
+
+
+ARMS = ("native", "native-again")
 
 
 def test_good_sessions_are_rarely_called_untrusted(run):
@@ -233,7 +261,8 @@ def test_a_session_that_sees_nothing_small_is_not_precise(run):
     assert noisy.trust.trusted is True and noisy.trust.noise_floor > 0.03
     text = trust_sentence(noisy).replace("\u00a0", " ")
     assert text.startswith("Not precise: typical noise floor -7.3 to 6.8 % (")
-    assert text.endswith("the margin is ±3 %. The native-against-native control passed. More blocks would help.")
+    assert "the margin is ±3 %. The native-against-native control passed (it finds a shift of " in text
+    assert text.endswith(" in four sessions of five). More blocks would help.")
     steal = (Flag(FlagCode.STEAL, figures={"share": 0.3}),)
     stolen = replace(noisy, trials=tuple(replace(trial, flags=steal) for trial in noisy.trials))
     assert "a quieter hour, or idle CPUs that poll (cpu_idle), would help" in trust_sentence(stolen)
@@ -447,3 +476,49 @@ def test_a_cost_against_a_baseline_that_is_not_resolved_is_marked(run):
     (row,) = matrix(analysis).rows
     (cell,) = [each for each in row.cells if each is not None and each.environment == "bridge"]
     assert large(row, cell).endswith("not resolved")
+
+
+# -- what would have shown -------------------------------------------------------------------------
+
+
+def test_beside_an_undecided_cost_stands_what_would_have_shown(run):
+    noisy = [Workload("w", [(REQUESTS, 1000, 0.04)])]
+    store = run(costs={"a": 1.0, "b": 1.0}, workloads=noisy, blocks=12)
+    analysis = analyse(store)
+    report = analysis.metrics[0]
+    undecided = [each for each in report.comparisons if each.verdict == "inconclusive" and not each.aa]
+    assert undecided
+    for each in undecided:
+        assert each.visible.cost > 100 * report.noise_floor / (1 + report.noise_floor), "no less than the noise floor"
+        assert each.visible.blocks > 12
+        block_s = 4 * 1.2  # native, a, b and the A/A arm
+        assert each.visible.seconds == pytest.approx((each.visible.blocks - 12) * block_s)
+        words = open_text(report, each).replace("\u00a0", " ")
+        assert words.startswith("a cost of ") and f"about {each.visible.blocks} blocks (" in words
+    costs = {cost["environment"]: cost for cost in report_json(store, analysis)["costs"]}
+    first = undecided[0]
+    keys = ("visible_cost", "blocks_to_settle", "seconds_to_settle")
+    assert [costs[first.environment][key] for key in keys] == list(asdict(first.visible).values())
+    assert costs["native-again"]["visible_cost"] is None
+
+
+def test_what_is_decided_needs_no_more_blocks(run):
+    analysis = analyse(run(costs={"bridge": 1.25}))
+    bridge = row(analysis, "bridge")
+    assert bridge.verdict == "different" and bridge.visible.blocks is None
+    assert open_text(analysis.metrics[0], bridge) == ""
+    assert row(analyse(run(costs={"bridge": 1.25}, blocks=3)), "bridge").visible is None
+
+
+def test_the_level_that_a_comparison_has_to_meet():
+    """Those that are significant are rejected before it, and count no more."""
+    assert holm_levels([0.2, None, 0.4]) == [0.025, None, 0.025]
+    assert holm_levels([0.001, 0.4, 0.6]) == pytest.approx([0.05 / 3, 0.025, 0.025])
+    assert holm_levels([]) == []
+
+
+def test_memory_below_what_is_ever_different_would_not_have_shown(run):
+    memory = Metric("memory_server_beyond_baseline", "MiB", "lower")
+    quiet = Workload("w", [(REQUESTS, 1000, 0.02), (memory, 0.01, 0.3)])
+    analysis = analyse(run(costs={"a": 1.0}, workloads=[quiet], blocks=12))
+    assert row(analysis, "a", metric=1).visible.cost == 1.0

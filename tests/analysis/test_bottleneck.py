@@ -52,11 +52,24 @@ def test_more_than_half_of_both_sides_have_to_have_met_it():
     assert shared_limit([], six, "ms") is None and shared_limit([None] * 3, [None] * 3, "ms") is None
 
 
-def test_limits_of_several_kinds_hide_a_difference_too():
-    found = shared_limit([CABLE] * 10, [GENERATOR] * 9 + [CABLE], "requests/s")
-    assert found is not None and (found.code, found.mixed, found.trials, found.of) == (CABLE.code, True, 20, 20)
+def test_only_the_same_limit_on_both_sides_hides_a_difference():
+    assert shared_limit([CABLE] * 10, [GENERATOR] * 9 + [CABLE], "requests/s") is None
     half = [CABLE, GENERATOR] * 5
-    assert shared_limit(half, half, "requests/s") is not None and not shared_limit(half, [NONE] * 10, "requests/s")
+    assert shared_limit(half, half, "requests/s") is None
+    most = [CABLE] * 6 + [GENERATOR] * 4
+    found = shared_limit(most, [CABLE] * 10, "requests/s")
+    assert found is not None and (found.code, found.trials, found.of) == (CABLE.code, 16, 20)
+
+
+def test_two_limits_are_each_said_beside_the_cost(run):
+    held = flags(CABLE, arms=("native", "native-again")) | flags(GENERATOR, arms=("bridge",))
+    (row,) = [each for each in analyse(run(costs={"bridge": 1.0}, flags=held)).metrics[0].comparisons if not each.aa]
+    assert (row.verdict, row.hidden) == ("equivalent", None)
+    capped = [each for each in row.remarks if isinstance(each, Capped)]
+    assert [(each.environment, each.limit) for each in capped] == [
+        ("native", CABLE.code),
+        ("bridge", GENERATOR.code),
+    ]
 
 
 @pytest.mark.parametrize("unit", ["Mbit/s", "ms", "%", "count"])

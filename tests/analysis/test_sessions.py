@@ -1,12 +1,17 @@
 """A run that went on later: which blocks are of which session, and what differs between them."""
 
+import csv
+import json
 import sqlite3
+
+import pytest
 
 from report.test_html import page_of
 from report.test_terminal import shown
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.sessions import SessionDifference, sessions
 from weighbridge.model.measurement import Outcome
+from weighbridge.report.export.csv import write_csv
 from weighbridge.report.export.json import report_json
 from weighbridge.report.text.conditions import session_lines
 from weighbridge.store.run import DATABASE, RunStore
@@ -91,3 +96,54 @@ def test_a_block_whose_earlier_session_left_no_value_mixes_nothing(run):
     store = continued(run(costs={"bridge": 1.2}, facts=FACTS, failing=failing), after=13)
     assert analyse(store).sessions.sessions[0].blocks == (1, 2, 3, 4, 5)
     assert analyse(store).sessions.mixed == ()
+
+
+def stepped(store, after: int, seconds: float):
+    """The run as if the clock had been set after so many trials: what was noted from there on has another time."""
+    store.close()
+    with sqlite3.connect(store.directory / DATABASE) as file:
+        first = BEGAN + 2.0 * after + 1.0
+        (starts,) = file.execute("SELECT value FROM run WHERE key = 'session_starts'").fetchone()
+        moved = [[at + seconds * (at >= first), last] for at, last in json.loads(starts)]
+        file.execute("UPDATE run SET value = ? WHERE key = 'session_starts'", (json.dumps(moved),))
+        file.execute("UPDATE fact SET at = at + ? WHERE at >= ?", (seconds, first))
+        file.execute("UPDATE trial SET started_at = started_at + ? WHERE id > ?", (seconds, after))
+    return RunStore(store.directory)
+
+
+@pytest.mark.parametrize("seconds", [-3600.0, 3600.0])
+def test_a_step_of_the_clock_changes_nothing(run, tmp_path, seconds: float):
+    store = continued(run(costs={"bridge": 1.2}, facts=FACTS, slowed=WORSE_AND_WORSE, blocks=14), after=12)
+    store.close()
+    with sqlite3.connect(store.directory / DATABASE) as file:
+        starts = json.dumps([[BEGAN, 0], [BEGAN + 25.0, 12]])
+        file.execute("INSERT INTO run VALUES ('session_starts', ?)", (starts,))
+    before, table = everything(RunStore(store.directory), tmp_path / "before")
+    after, other_table = everything(stepped(store, 9, seconds), tmp_path / "after")
+    assert {each["code"] for cost in before["costs"] for each in cost["remarks"]} >= {"drift", "autocorrelation"}
+    assert after == before and other_table == table
+
+
+WORSE_AND_WORSE = {(block, name): 1.05**block for block in range(1, 15) for name in ("native", "bridge")}
+
+
+def everything(store, folder):
+    """The JSON report and the table of trials, without what is a time of the clock."""
+    with store:
+        document = report_json(store)
+        write_csv(store, folder)
+    with (folder / "measurements.csv").open(newline="") as file:
+        rows = [{key: value for key, value in row.items() if key != "started_at"} for row in csv.DictReader(file)]
+    sessions = [{**each, "started": ""} for each in document["sessions"]]
+    return json.loads(json.dumps({**document, "sessions": sessions})), rows
+
+
+def test_a_session_notes_the_trials_before_it(tmp_path, run):
+    store = run(costs={"bridge": 1.2}, blocks=2)
+    store.close()
+    with RunStore(store.directory, writable=True) as writable:
+        writable.begin_session({"kernel": "6.1"})
+        writable.begin_session({"kernel": "6.2"})
+        assert list(writable.session_starts().values()) == [6, 6]
+        noted = [at for scope, key, _, at in writable.facts() if (scope, key) == ("host", "kernel")]
+        assert list(writable.session_starts()) == noted

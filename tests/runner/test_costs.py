@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weighbridge.analysis.resources import by_difference
 from weighbridge.meters.machines import RESOLUTION_S, Idle, Use
 from weighbridge.model.measurement import Measurement, Metric, is_resource_use
 from weighbridge.model.trial import Series, Work
@@ -162,10 +161,6 @@ def test_what_is_not_known_is_absent():
     assert set(figures(use, work=Work(0.0, "gbit"))) == {"softirq_share"}
     unread = made(Use(2.0, 3.0, 0.6, 1100.0, 3.0), None)
     assert figures(unread) == {}, "the second machine was not read"
-
-
-def test_retransmits_are_compared_by_difference_as_they_are_rare():
-    assert by_difference("tcp_retransmits_per_gbit") and not by_difference("cpu_all_per_gbit")
 
 
 def test_where_a_hypervisor_took_part_the_cpu_time_of_all_is_not_known():

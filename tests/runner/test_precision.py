@@ -7,13 +7,16 @@ from pathlib import Path
 import pytest
 
 from sentences import raises_sentence
+from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.plan import plan_of
 from weighbridge.errors import Interrupted, RunDirectoryError
+from weighbridge.model.measurement import Metric
 from weighbridge.runner.precision import Precision
 from weighbridge.runner.session import Session
 from weighbridge.store.extensions import extend, extensions
 from weighbridge.store.run import RunStore
 
+from . import world as world_module
 from .world import USERLAND, Act, Told, World, context, study, usual
 
 SOLO = "cpu: {kind: fake-solo}"
@@ -61,6 +64,19 @@ def test_what_reached_the_target_leaves_and_the_rest_goes_on_with_its_baseline(w
     noisy(world, two=0.2)
     trials = go(tmp_path, study(SOLO, repetitions="target: 2%, max: 17"))
     assert trials == {"native": 17, "native-again": 17, "two": 17, "one": 10}
+
+
+def test_a_look_is_on_the_scale_of_the_report(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """What a host used is compared by difference, which has no relative width: no target is reached by it."""
+    noisy(world)
+    monkeypatch.setattr(world_module, "SPEED", HOST_WIDE)
+    assert set(go(tmp_path, study(SOLO, repetitions="target: 2%, max: 13")).values()) == {13}
+    with RunStore(tmp_path / "run") as store:
+        scales = {row.cost.scale for report in analyse(store).metrics for row in report.comparisons if row.cost}
+    assert scales == {"difference"}
+
+
+HOST_WIDE = Metric("memory_usage", "MiB", "lower")
 
 
 def test_a_large_effect_does_not_stop_a_run(world: World, tmp_path: Path):

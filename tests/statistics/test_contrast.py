@@ -9,19 +9,12 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from sentences import raises_sentence
-from weighbridge.statistics import Contrast, Cost, Interval, Sample, compare, cost_percent, scale_of
+from weighbridge.statistics import Contrast, Cost, Interval, Sample, compare, cost_percent
 
 
 def noisy(n, ratio=1.0, seed=1, sd=0.02):
     rng = np.random.default_rng(seed)
     return (940 * np.exp(rng.normal(0, sd, n))).tolist(), (940 * ratio * np.exp(rng.normal(0, sd, n))).tolist()
-
-
-@pytest.mark.parametrize(
-    ("unit", "scale"), [("count", "difference"), ("%", "difference"), ("bit/s", None), ("us", None), ("", None)]
-)
-def test_counts_and_shares_are_compared_by_difference(unit, scale):
-    assert scale_of(unit) == scale
 
 
 def test_a_plain_comparison():

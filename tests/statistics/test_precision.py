@@ -7,8 +7,19 @@ import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
+from scipy import stats
 
-from weighbridge.statistics import LOOKS, Contender, allotted, compare, next_look, planned_looks, shared
+from weighbridge.statistics import (
+    LOOKS,
+    Contender,
+    allotted,
+    blocks_to_settle,
+    compare,
+    next_look,
+    planned_looks,
+    shared,
+    visible_effect,
+)
 
 
 def cost(n, sd, ratio=1.0):
@@ -89,6 +100,56 @@ def test_differences_have_no_relative_width():
     assert next_look(10, [lossless], 0.02).action == "reached"
 
 
+# -- what a comparison can see ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("blocks", [6, 10, 60])
+@pytest.mark.parametrize("level", [0.05, 0.05 / 12])
+def test_a_visible_effect_is_found_in_four_runs_of_five(blocks: int, level: float):
+    """What one run states, another one finds, which has a standard error of its own."""
+    rng = np.random.default_rng(blocks)
+    stating, finding = rng.normal(0, 1, (2, 4000, blocks))
+    stated = np.array([visible_effect(each, blocks, level) for each in errors(stating)])
+    t = (finding.mean(axis=1) + stated) / errors(finding)
+    assert 0.775 <= np.mean(np.abs(t) > stats.t.isf(level / 2, blocks - 1)) <= 0.85
+
+
+def errors(effects: np.ndarray) -> np.ndarray:
+    return effects.std(axis=1, ddof=1) / math.sqrt(effects.shape[1])
+
+
+def test_a_visible_effect_is_beyond_the_noise_floor_of_another_run_too():
+    rng = np.random.default_rng(3)
+    (stating, finding), (floor_of, floor_then) = rng.normal(0, 1, (2, 2, 4000, 20))
+
+    def floors(effects: np.ndarray) -> np.ndarray:
+        return np.abs(effects.mean(axis=1)) + stats.t.isf(0.025, 19) * errors(effects)
+
+    stated = np.array(
+        [
+            visible_effect(error, 20, 0.05, floor)
+            for error, floor in zip(errors(stating), floors(floor_of), strict=True)
+        ]
+    )
+    assert 0.775 <= np.mean(finding.mean(axis=1) + stated > floors(floor_then)) <= 0.85
+    assert math.isinf(visible_effect(0.5, 1, 0.05))
+
+
+def test_after_so_many_blocks_a_cost_of_the_margin_shows():
+    margin = math.log(1.03)
+    needed = blocks_to_settle(0.02, 10, 0.05, margin)
+    assert needed is not None and needed > 10
+
+    def error(blocks: int) -> float:
+        return 0.02 * math.sqrt(10 / blocks)
+
+    assert visible_effect(error(needed), needed, 0.05) <= margin
+    assert blocks_to_settle(error(needed), needed, 0.05, margin) == needed, "no more are needed then"
+    assert blocks_to_settle(error(needed - 1), needed - 1, 0.05, margin) == needed
+    assert blocks_to_settle(0.0001, 10, 0.05, margin) == 10
+    assert blocks_to_settle(10.0, 10, 0.05, margin) is None
+
+
 # -- allotments ---------------------------------------------------------------------------------
 
 INF = math.inf
@@ -136,6 +197,15 @@ def test_a_block_is_cheaper_without_what_has_left():
     assert allotted([one], 7.0 + 3 * 2.0, 1000) == [4]
 
 
+def test_an_expensive_first_block_hides_no_cheap_ones_behind_it():
+    """Once the slow comparison is precise enough, blocks of the first workload are the cheapest of all."""
+    contenders = [Contender(10, (40, 400), (60.0, 1.0), 1.0), Contender(10, (400,), (4.0,), 4.0)]
+    further = allotted(contenders, 3000.0, 1000)
+    assert further == [316, 71]
+    assert narrowed(contenders, further) == pytest.approx(3.48, abs=0.01)
+    assert narrowed(contenders, [29, 150]) == pytest.approx(2.75, abs=0.01), "block by block"
+
+
 def test_nobody_waits_where_the_time_suffices():
     contenders = [alike(1.0, needed=12), alike(1.0, needed=30)]
     assert shared(allotted(contenders, 1000.0, 1000), contenders, 7) == [7, 7]
@@ -151,9 +221,23 @@ CONTENDERS = st.builds(
     st.tuples(st.floats(0.5, 4)),
     st.floats(0.5, 4),
 )
+OF_SEVERAL = st.integers(2, 5).flatmap(
+    lambda number: st.builds(
+        lambda blocks, more, trial_s, base_s: Contender(
+            blocks, tuple(blocks + each for each in more), tuple(trial_s), base_s
+        ),
+        st.integers(2, 30),
+        st.lists(st.sampled_from([1, 2, 5, INF]), min_size=number, max_size=number),
+        st.lists(st.sampled_from([0.5, 1.0, 4.0, 20.0]), min_size=number, max_size=number),
+        st.floats(0.5, 4),
+    )
+)
 
 
-@given(st.lists(CONTENDERS, min_size=1, max_size=3), st.floats(0, 30))
+@given(
+    st.lists(CONTENDERS, min_size=1, max_size=3) | st.lists(CONTENDERS | OF_SEVERAL, min_size=1, max_size=3),
+    st.floats(0, 150),
+)
 @example(
     [Contender(3, (8,), (1.0,), 4.0), Contender(14, (15,), (1.0,), 2.0), Contender(15, (17,), (1.0,), 1.0)], 27.0
 )

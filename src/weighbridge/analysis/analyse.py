@@ -26,7 +26,16 @@ from weighbridge.analysis.conditions import (
 )
 from weighbridge.analysis.context import Context, by_cell
 from weighbridge.analysis.curves import load_sweeps
-from weighbridge.analysis.judgement import after_holm, family_of, judged, session_trust
+from weighbridge.analysis.judgement import (
+    ControlCheck,
+    Family,
+    after_holm,
+    family_of,
+    holm_levels,
+    judged,
+    session_trust,
+    with_visible_cost,
+)
 from weighbridge.analysis.latency import latencies
 from weighbridge.analysis.overload import breakages, standing_values
 from weighbridge.analysis.paths import paths_of
@@ -36,11 +45,12 @@ from weighbridge.analysis.remarks import about_run, on_top, remarks_about
 from weighbridge.analysis.resources import negligible
 from weighbridge.analysis.results import Analysis, MetricReport
 from weighbridge.analysis.sessions import sessions
+from weighbridge.analysis.trends import place_effects
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import is_resource_use
-from weighbridge.statistics import Better, Cost, verdicts
+from weighbridge.statistics import Better, verdicts
 from weighbridge.statistics.contrast import Contrast
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.consistency import require_consistent
@@ -94,7 +104,7 @@ def analyse(store: RunStore) -> Analysis:
         target=plan.target,
         labels=tuple(labels.values()),
         metrics=tuple(reports),
-        trust=session_trust(reports, checks, plan.aa_arm),
+        trust=replace(session_trust(reports, checks, plan.aa_arm, plan.looks), places=place_effects(trials)),
         confounders=tuple(about_run.remarks(context)),
         trials=trials,
         polled=polled(facts),
@@ -113,7 +123,7 @@ def analyse(store: RunStore) -> Analysis:
         rungs=plan.ladder,
         isolation=isolation,
         notices=tuple(on_top.remarks(context)),
-        sessions=sessions(facts, trials, {kind for _, kind, *_ in store.environments()}),
+        sessions=sessions(facts, trials, {kind for _, kind, *_ in store.environments()}, store.session_starts()),
         context=context,
     )
 
@@ -129,7 +139,7 @@ def _trials(store: RunStore, measured: Sequence[Value]) -> tuple[TrialRow, ...]:
             labels.get((row.workload, row.level), row.workload), str(row.outcome), row.message, row.started_at,
             row.duration_s, row.flags, values.get(row.id, {}),
         )
-        for order, row in enumerate(sorted(store.trials(), key=lambda row: (row.started_at, row.id)), 1)
+        for order, row in enumerate(store.trials(), 1)
     )  # fmt: skip
 
 
@@ -141,16 +151,12 @@ def _limits(trials: Sequence[TrialRow]) -> dict[tuple[str, Level, str], list[Fla
     return limits
 
 
-_Check = tuple[MetricReport, Cost, float]
-"""A metric, the A/A arm's cost at 99 % confidence and its p-value."""
-
-
 def _metric_reports(
     values: Mapping[Key, Sequence[Value]], plan: Plan, labels: Mapping[tuple[str, Level], str]
-) -> tuple[list[MetricReport], list[_Check], list[float | None]]:
+) -> tuple[list[MetricReport], list[ControlCheck], list[float | None]]:
     """Give the reports before Holm, the A/A checks, and the p-value of every comparison in their order."""
     reports: list[MetricReport] = []
-    checks: list[_Check] = []
+    checks: list[ControlCheck] = []
     p_values: list[float | None] = []
     cells_with_headline: set[tuple[str, Level]] = set()
     order = {cell: position for position, cell in enumerate(labels)}
@@ -175,7 +181,8 @@ def _metric_reports(
             at_99 = contrast_cost(metric_values, Contrast.between(plan.aa_arm, plan.baseline), plan, 0.99, aa.scale)
             assert at_99 is not None
             nothing = negligible(report.metric, at_99.cost.typical)
-            checks.append((report, at_99.cost, 1.0 if nothing else at_99.p_value))
+            p_value = 1.0 if nothing else at_99.p_value
+            checks.append(ControlCheck(report, at_99.cost, p_value, at_99.standard_error))
     return reports, checks, p_values
 
 
@@ -184,11 +191,23 @@ def _add_verdicts(
 ) -> list[MetricReport]:
     """Give the reports with verdicts and remarks."""
     families = [family_of(report) for report in reports for _ in report.comparisons]
-    adjusted, failing = iter(after_holm(families, p_values)), context.failing()
+    after, failing = after_holm(families, p_values), context.failing()
+    adjusted, levels = iter(after), iter(_levels(families, after))
     judged_reports = []
     for report in reports:
         rows = [judged(report, each, next(adjusted), context, failing) for each in report.comparisons]
+        rows = [with_visible_cost(report, each, next(levels), context) for each in rows]
         with_verdicts = replace(report, comparisons=tuple(rows))
         with_remarks = tuple(replace(each, remarks=remarks_about(with_verdicts, each, context)) for each in rows)
         judged_reports.append(replace(with_verdicts, comparisons=with_remarks))
     return judged_reports
+
+
+def _levels(families: Sequence[Family], adjusted: Sequence[float | None]) -> list[float | None]:
+    """Give what the p-value of each comparison would have to be, in its family."""
+    levels: list[float | None] = [None] * len(families)
+    for family in Family:
+        places = [place for place, each in enumerate(families) if each is family]
+        for place, level in zip(places, holm_levels([adjusted[each] for each in places]), strict=True):
+            levels[place] = level
+    return levels

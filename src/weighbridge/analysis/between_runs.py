@@ -29,12 +29,13 @@ from weighbridge.analysis.compared_run import (
     only_in,
     require_one_question,
 )
-from weighbridge.analysis.comparisons import Key, per_block, scale
+from weighbridge.analysis.comparisons import Key, per_block
 from weighbridge.analysis.context import Context
 from weighbridge.analysis.judgement import after_holm, family_of, never_equivalent
 from weighbridge.analysis.resources import negligible
 from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.model.level import Level
+from weighbridge.model.measurement import scale_of
 from weighbridge.statistics import Contrast, Interval, Verdict, between
 from weighbridge.statistics.sample_size import MIN_BLOCKS_INTERVAL, MIN_BLOCKS_VERDICT
 from weighbridge.store.blocks import arm_values
@@ -92,7 +93,7 @@ def cost_change(
     noise floors, as these are made of it.
     """
     before, after = reports
-    metric_scale = scale(before.metric, before.unit)
+    metric_scale = scale_of(before.metric, before.unit)
     scales = {side.cost.scale for side in sides if side.cost is not None}
     on = metric_scale or ("ratio" if scales == {"ratio"} else "difference")
     floor = None
@@ -181,7 +182,7 @@ def _of(
     if before.unit != after.unit or not all(sides):
         return None
     positive = min(map(min, sides)) > 0
-    on = scale(before.metric, before.unit) or ("ratio" if positive else "difference")
+    on = scale_of(before.metric, before.unit) or ("ratio" if positive else "difference")
     on = on if positive else "difference"
     worsening = None
     if min(map(len, sides)) >= MIN_BLOCKS_INTERVAL:

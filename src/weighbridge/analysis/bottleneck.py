@@ -30,10 +30,8 @@ class Bottleneck:
     """Median of the limit itself in ``unit``, where it is a rate."""
     unit: str
     trials: int
-    """How many trials met it, or another limit that hides."""
+    """How many trials met it."""
     of: int
-    mixed: bool = False
-    """Whether some of them met another limit."""
 
     @property
     def kind(self) -> str:
@@ -52,39 +50,30 @@ def limit_of(flags: Sequence[Flag]) -> Flag | None:
 
 
 def shared_limit(first: Sequence[Flag | None], second: Sequence[Flag | None], unit: str) -> Bottleneck | None:
-    """Give what limited more than half of the trials of each side, where it hides a metric in ``unit``.
+    """Give the one limit that more than half of the trials of each side met, where it hides a metric in ``unit``.
 
-    Where several did, it is the commonest.
+    A side that met another limit than the other one is no better known for that: their difference shows.
     """
-    sides = [_met_by_most(side, unit) for side in (first, second)]
-    if not all(sides):
+    (one, other) = (limit_of_most(side, unit) for side in (first, second))
+    if one is None or other is None or one[0] != other[0]:
         return None
-    every = [*sides[0], *sides[1]]
-    code = _commonest(every)
-    met = [flag for flag in every if flag.code == code]
+    code = one[0]
+    met = [flag for flag in (*first, *second) if flag is not None and flag.code == code]
     rates = [flag.figures["rate"] for flag in met if "rate" in flag.figures]
     return Bottleneck(
         code, median(flag.figures.get("share", 1.0) for flag in met), median(rates) if rates else None,
-        "bit/s" if code == FlagCode.CABLE else met[0].text, len(every), len(first) + len(second),
-        mixed=len(met) < len(every),
+        "bit/s" if code == FlagCode.CABLE else met[0].text, len(met), len(first) + len(second),
     )  # fmt: skip
 
 
 def limit_of_most(side: Sequence[Flag | None], unit: str) -> tuple[FlagCode, int] | None:
     """What limited more than half of one side's trials so that a metric in ``unit`` is the limit's, and how many."""
-    met = _met_by_most(side, unit)
-    return (_commonest(met), len(met)) if met else None
-
-
-def _met_by_most(side: Sequence[Flag | None], unit: str) -> list[Flag]:
-    """The limits that hide a metric in ``unit`` and that one side's trials met; none where most met none."""
     hiding = HIDES_ALL | HIDES_RATES if is_rate(unit) else HIDES_ALL
-    met = [flag for flag in side if flag is not None and flag.code in hiding]
-    return met if len(met) > MOST * len(side) else []
-
-
-def _commonest(met: Sequence[Flag]) -> FlagCode:
-    return FlagCode(Counter(flag.code for flag in met).most_common(1)[0][0])
+    met = Counter(flag.code for flag in side if flag is not None and flag.code in hiding)
+    for code, trials in met.most_common(1):
+        if trials > MOST * len(side):
+            return FlagCode(code), trials
+    return None
 
 
 def counts(limits: Sequence[Flag | None]) -> Mapping[str, int]:

@@ -21,21 +21,22 @@ An environment that has no trial of a workload and level is absent there: the st
 itself adds to.
 """
 
+import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from statistics import median
+from statistics import median, stdev
 from typing import cast
 
 from weighbridge.analysis.context import Context
-from weighbridge.analysis.judgement import judged
+from weighbridge.analysis.judgement import holm_levels, judged, with_visible_cost
 from weighbridge.analysis.plan import Plan, changes
 from weighbridge.analysis.remarks import remarks_about
-from weighbridge.analysis.resources import by_difference
 from weighbridge.analysis.results import Comparison, Ladder, LadderStep, MetricReport
 from weighbridge.model.level import Level
+from weighbridge.model.measurement import scale_of
 from weighbridge.model.study import Rung, nearest_base
-from weighbridge.statistics import Better, Contrast, Cost, Scale, scale_of, slow_run_rate, verdicts
+from weighbridge.statistics import Better, Contrast, Cost, Scale, slow_run_rate, verdicts
 from weighbridge.store.blocks import arm_values
 from weighbridge.store.run import RunStore, Value
 
@@ -49,11 +50,6 @@ def values_by_metric(values: Iterable[Value]) -> dict[Key, list[Value]]:
     for value in values:
         groups.setdefault((value.workload, value.level, value.metric), []).append(value)
     return groups
-
-
-def scale(metric: str, unit: str) -> Scale | None:
-    """Give the scale on which a metric has to be compared; None where its values decide."""
-    return "difference" if by_difference(metric) else scale_of(unit)
 
 
 def difference_unit(unit: str) -> str:
@@ -78,6 +74,8 @@ class ContrastCost:
     cost: Cost
     p_value: float
     """For Holm, with its family."""
+    standard_error: float | None
+    """That of the mean of the blocks' effects: of logarithms, or in the metric's unit; None of a single block."""
 
 
 def contrast_cost(
@@ -93,9 +91,11 @@ def contrast_cost(
     better = cast(Better, values[0].better)
     cost = contrast.cost(
         sides, better=better, confidence=confidence, equivalence=plan.equivalence, looks=plan.looks,
-        scale=on or scale(values[0].metric, values[0].unit),
+        scale=on or scale_of(values[0].metric, values[0].unit),
     )  # fmt: skip
-    return ContrastCost(sides, cost, verdicts.family_p_value(contrast.effects(sides, cost.scale), plan.looks))
+    effects = contrast.effects(sides, cost.scale)
+    error = stdev(effects) / math.sqrt(len(effects)) if len(effects) > 1 else None
+    return ContrastCost(sides, cost, verdicts.family_p_value(effects, plan.looks), error)
 
 
 def comparison(
@@ -118,6 +118,7 @@ def comparison(
         adjusted_p=None,
         verdict="inconclusive",
         remarks=(),
+        standard_error=contrast.standard_error if contrast else None,
     )
     return row, contrast.p_value if contrast else None
 
@@ -149,13 +150,15 @@ def analyse_ladder(
             p_values.append(p_value)
         if steps:
             ladders.append(Ladder(report, tuple(steps)))
-    adjusted, failing = iter(verdicts.adjusted(p_values)), context.failing()
+    after, failing = verdicts.adjusted(p_values), context.failing()
+    adjusted, levels = iter(after), iter(holm_levels(after))
     judged_ladders = []
     for ladder in ladders:
         report, judged_steps = ladder.report, []
         for step in ladder.steps:
             against = context.with_against(step.previous)
             row = judged(report, replace(step.row, aa=False), next(adjusted), against, failing)
+            row = with_visible_cost(report, row, next(levels), against)
             judged_steps.append(replace(step, row=replace(row, remarks=remarks_about(report, row, against))))
         judged_ladders.append(replace(ladder, steps=tuple(judged_steps)))
     return tuple(judged_ladders)

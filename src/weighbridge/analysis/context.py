@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import median
 from typing import Any, TypeVar
 
 from weighbridge.analysis.conditions import Fact, Isolation
@@ -76,6 +77,17 @@ class Context:
     def of_cell(self, workload: str, level: Level) -> Sequence[TrialRow]:
         """Return the trials of a workload at a level."""
         return self.cells.get((workload, level), ())
+
+    def block_s(self, workload: str, level: Level) -> float:
+        """Return how long the trials of one block of a workload take, in seconds: of each environment the median."""
+
+        def typical_s() -> float:
+            durations: dict[str, list[float]] = {}
+            for trial in self.of_cell(workload, level):
+                durations.setdefault(trial.environment, []).append(trial.duration_s)
+            return sum(median(each) for each in durations.values())
+
+        return self.once(("block_s", workload, level), typical_s)
 
     def failing(self) -> set[tuple[str, Level, str]]:
         """Return each (workload, level, environment) that failed too often, or broke: what is left is a selection."""

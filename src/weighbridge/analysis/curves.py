@@ -30,8 +30,9 @@ from weighbridge.analysis.overload import Breakage, Place, without_retries
 from weighbridge.analysis.plan import Plan
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.level import Level
+from weighbridge.model.measurement import scale_of
 from weighbridge.model.quantity import RATE_UNITS, SIZE_UNITS, TIME_UNITS
-from weighbridge.statistics import Better, Contrast, Cost, Interval, scale_of, typical_interval
+from weighbridge.statistics import Better, Contrast, Cost, Interval, typical_interval
 from weighbridge.store.run import RunStore
 
 if TYPE_CHECKING:
@@ -301,7 +302,7 @@ def errors_from(results: Results, environment: str, counts: Sequence[str]) -> Er
 
 def whole_costs(results: Results, metric: str, unit: str, better: Better, plan: Plan) -> tuple[WholeCost, ...]:
     """Give each environment's costs over the whole curve against the baseline; none for counts and shares."""
-    if scale_of(unit) == "difference":
+    if scale_of(metric, unit) == "difference":
         return ()
     costs = []
     for name in plan.compared:
@@ -431,7 +432,7 @@ def _metrics(
     peaks: tuple[EnvironmentCurve, ...] = next(iter(rates.values()), ())
     for metric, (unit, better) in units.items():
         peaks = rates.get(metric, peaks)
-        of = () if scale_of(unit) == "difference" else peaks  # a count has no peak
+        of = () if scale_of(metric, unit) == "difference" else peaks  # a count has no peak
         curves = rates.get(metric) or curves_of(results, metric, plan.environments, breaks, throughput=False, of=of)
         costs = whole_costs(results, metric, unit, better, plan)
         metrics.append(MetricCurve(metric, unit, better, curves, costs))

@@ -17,13 +17,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from weighbridge.analysis.comparisons import Key, difference_unit, scale, values_by_metric
+from weighbridge.analysis.comparisons import Key, difference_unit, values_by_metric
 from weighbridge.analysis.gate_looks import Spending, looks_beside
 from weighbridge.analysis.judgement import never_equivalent
 from weighbridge.analysis.overload import standing_values
 from weighbridge.analysis.requirement import Requirement, Target, bound_in_unit, targets
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.model.decisions import ComparedArm, GateLook
+from weighbridge.model.measurement import scale_of
 from weighbridge.statistics import Cost, Interval, compare, limit_p_value, verdicts
 from weighbridge.statistics.contrast import Paired
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
@@ -231,6 +232,6 @@ class _Costs:
         values = self._values[report.workload, report.level, report.metric]
         baseline, other = arm_values(values, (self.analysis.baseline, environment))
         sides = (baseline, other)
-        on = scale(report.metric, report.unit)
+        on = scale_of(report.metric, report.unit)
         confidence = 1 - verdicts.ALPHA * share
         return compare(*sides, better=report.better, confidence=confidence, looks=self.looks, scale=on), sides

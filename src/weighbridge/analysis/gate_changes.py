@@ -9,11 +9,11 @@ from dataclasses import dataclass
 
 from weighbridge.analysis.between_runs import NoChange, cost_change, why_no_change
 from weighbridge.analysis.compared_run import ComparedRun, OtherQuestionError, require_one_question
-from weighbridge.analysis.comparisons import scale
 from weighbridge.analysis.gate import Finding, Reason, TestedFinding, rule
 from weighbridge.analysis.gate_looks import Spending
 from weighbridge.analysis.requirement import Requirement, Target
 from weighbridge.analysis.results import Comparison, MetricReport
+from weighbridge.model.measurement import scale_of
 from weighbridge.statistics import verdicts
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.statistics.sequential import margin_p_value
@@ -57,7 +57,7 @@ def _common(now: ComparedRun, against: ComparedRun) -> Iterator[_Sides]:
     common = ({*now.analysis.environments} | left_out) - {now.analysis.baseline}
     reports = {(each.workload, each.level, each.metric): each for each in now.analysis.metrics}
     for before in (each for each in against.analysis.metrics if each.headline):
-        if before.label not in now.analysis.labels or scale(before.metric, before.unit) == "difference":
+        if before.label not in now.analysis.labels or scale_of(before.metric, before.unit) == "difference":
             continue
         report = reports.get((before.workload, before.level, before.metric))
         for earlier in (row for row in before.comparisons if not row.aa and row.environment in common):

@@ -12,21 +12,26 @@ A/A arm is not hidden: behind a limit there is no noise to see. The largest one 
 
 **Trusted**: a 99 % interval per metric would raise a false alarm in one session of seven with fifteen metrics. The
 session is untrusted if, for any metric, the A/A arm's 99 % interval excludes "no cost" and its p-value is at most 1 %
-after Holm across the metrics: at most one false alarm in a hundred sessions, however many metrics there are. Of fewer
-blocks than any verdict needs (`MIN_BLOCKS_VERDICT`) nothing is said of it.
+after Holm in its family: the headlines are one, everything else is the other, so that a shift of a headline is not
+lost among the percentiles and meters beside it. At most two sessions in a hundred are so called untrusted for
+nothing, however many metrics there are. Of fewer blocks than any verdict needs (`MIN_BLOCKS_VERDICT`) nothing is said
+of it.
+
+What a check finds that finds nothing: `Trust.visible_shift`, by `weighbridge.statistics.visible_effect`.
 """
 
+import math
 from collections.abc import Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import median
 
 from weighbridge.analysis.bottleneck import Bottleneck, shared_limit
 from weighbridge.analysis.context import Context
-from weighbridge.analysis.resources import negligible
-from weighbridge.analysis.results import Comparison, MetricReport, Trust, TrustReason
+from weighbridge.analysis.resources import SAME_MEMORY_MIB, negligible
+from weighbridge.analysis.results import Comparison, MetricReport, Trust, TrustReason, VisibleCost
 from weighbridge.model.level import Level
-from weighbridge.statistics import Cost, holm, verdicts
+from weighbridge.statistics import LOOKS_SHARE, Cost, blocks_to_settle, holm, verdicts, visible_effect
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.statistics.verdicts import excludes_no_cost
 
@@ -111,17 +116,87 @@ def after_holm(families: Sequence[Family], p_values: Sequence[float | None]) -> 
     return adjusted
 
 
+def holm_levels(adjusted: Sequence[float | None]) -> list[float | None]:
+    """Give what the p-value of each comparison of a family would have to be for Holm to leave it; None stays None.
+
+    Those of the others that are significant are rejected before it, and count no more.
+    """
+    tested = [p_value for p_value in adjusted if p_value is not None]
+    rejected = sum(p_value <= verdicts.ALPHA for p_value in tested)
+    return [
+        None if p_value is None else verdicts.ALPHA / (len(tested) - rejected + (p_value <= verdicts.ALPHA))
+        for p_value in adjusted
+    ]
+
+
+# -- what would have shown -------------------------------------------------------------------------
+
+
+def with_visible_cost(report: MetricReport, row: Comparison, level: float | None, context: Context) -> Comparison:
+    """Return a comparison that is judged with the smallest cost that it would have shown, and what would settle it.
+
+    ``level`` is what `holm_levels` gives. Nothing is said of fewer blocks than a verdict needs, without both paths,
+    or where all blocks are the same: such a cost has no spread to go by.
+    """
+    cost, error = row.cost, row.standard_error
+    if cost is None or row.few or row.aa or level is None or not error:
+        return row
+    if context.paths.missing(report.workload, report.level, context.baseline, row.environment):
+        return row  # never different, whatever the cost
+    share = LOOKS_SHARE if context.plan.looks > 1 else 1.0
+    aa = report.aa.cost if report.aa is not None else None
+    floor = _floor_on_scale(aa, cost)
+    effect = visible_effect(error, cost.blocks, level * share, floor)
+    if negligible(report.metric, effect):
+        effect = SAME_MEMORY_MIB
+    settled = None
+    undecided = row.verdict == "inconclusive" and not cost.equivalent  # else no number of blocks changes it
+    if undecided and cost.scale == "ratio" and context.plan.equivalence:
+        margin = math.log1p(context.plan.equivalence)
+        settled = blocks_to_settle(error, cost.blocks, level * share, margin, floor, share)
+    further = settled - cost.blocks if settled is not None and settled > cost.blocks else None
+    seconds = further * context.block_s(report.workload, report.level) if further is not None else None
+    return replace(row, visible=VisibleCost(_as_cost(effect, cost), settled if further else None, seconds))
+
+
+def _floor_on_scale(aa: Cost | None, cost: Cost) -> float:
+    """The noise floor as a logarithm, or in the metric's unit; 0 where `verdicts.within_noise` knows none."""
+    if aa is None or aa.scale != cost.scale:
+        return 0.0
+    if cost.scale == "difference":
+        return max(abs(aa.low), abs(aa.high))
+    floor = verdicts.noise_floor(aa)
+    return 0.0 if floor is None else math.log1p(floor)
+
+
+def _as_cost(effect: float, cost: Cost) -> float:
+    """An effect as a cost of the worse direction: in percent, or in the metric's unit."""
+    if cost.scale == "difference":
+        return effect
+    return 100 * (-math.expm1(-effect) if cost.better == "higher" else math.expm1(min(effect, 700.0)))
+
+
 # -- trust -----------------------------------------------------------------------------------------
 
 
 DISTRUST = 0.01
-"""Chance of calling a good session untrusted."""
+"""Chance of calling a good session untrusted, by its headlines and by all of its other metrics."""
+
+
+@dataclass(frozen=True, slots=True)
+class ControlCheck:
+    """The A/A arm on one metric: its cost at 99 % confidence, its p-value, and what it would have shown."""
+
+    report: MetricReport
+    cost: Cost
+    p_value: float
+    standard_error: float | None
 
 
 def session_trust(
-    metrics: Sequence[MetricReport], at_99: Sequence[tuple[MetricReport, Cost, float]], aa_arm: str | None
+    metrics: Sequence[MetricReport], checks: Sequence[ControlCheck], aa_arm: str | None, looks: int
 ) -> Trust:
-    """Judge the session. ``at_99``: per metric the A/A arm's cost at 99 % confidence and its p-value."""
+    """Judge the session."""
     headlines = [each for each in metrics if each.headline and not (each.aa and each.aa.hidden)]
     floors = [(each.noise_floor, each) for each in headlines if each.noise_floor is not None]
     middle = median(floor for floor, _ in floors) if floors else None
@@ -129,12 +204,13 @@ def session_trust(
     noise = ranges[len(ranges) // 2][1] if ranges else None
     largest, largest_in = max(floors, key=lambda each: each[0]) if floors else (None, None)
     blocks = max((each.aa.blocks for each in metrics if each.headline and each.aa), default=0)
-    usable = [each for each in at_99 if each[1].blocks >= MIN_BLOCKS_VERDICT]
-    after_holm = holm([p for _, _, p in usable])
+    usable = [each for each in checks if each.cost.blocks >= MIN_BLOCKS_VERDICT]
+    families = [[each for each in usable if each.report.headline is headline] for headline in (True, False)]
     shifted = tuple(
-        report
-        for (report, cost, _), p in zip(usable, after_holm, strict=True)
-        if excludes_no_cost(cost) and p <= DISTRUST
+        each.report
+        for family in families
+        for each, p_value in zip(family, holm([each.p_value for each in family]), strict=True)
+        if excludes_no_cost(each.cost) and p_value <= DISTRUST
     )
     if aa_arm is None:
         trusted, reason = None, TrustReason.NO_AA_ARM
@@ -142,4 +218,16 @@ def session_trust(
         trusted, reason = None, TrustReason.FEW_BLOCKS
     else:
         trusted, reason = not shifted, TrustReason.SHIFTED if shifted else TrustReason.HOLDS
-    return Trust(trusted, reason, middle, noise, largest, largest_in, blocks, shifted)
+    visible = _visible_shift(families[0], looks)
+    return Trust(trusted, reason, middle, noise, largest, largest_in, blocks, shifted, visible_shift=visible)
+
+
+def _visible_shift(headlines: Sequence[ControlCheck], looks: int) -> float | None:
+    """The size of shift of a headline that the check finds in four sessions of five: the median, as a fraction."""
+    level = DISTRUST / max(1, len(headlines)) * (LOOKS_SHARE if looks > 1 else 1.0)
+    found = [
+        math.expm1(min(700.0, visible_effect(each.standard_error, each.cost.blocks, level)))
+        for each in headlines
+        if each.standard_error and each.cost.scale == "ratio"
+    ]
+    return median(found) if found else None

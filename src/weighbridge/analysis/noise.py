@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from statistics import fmean, stdev
+from statistics import fmean, median, stdev
 
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.remarks import FlaggedTrials, flagged_trials
@@ -83,8 +83,10 @@ def _log_ratios(store: RunStore, workload: str, metric: str, analysis: Analysis)
 
 
 def _trial_s(analysis: Analysis, workload: str) -> float:
-    """Seconds from one trial to the next, so that what stands between two of them is part of it."""
-    starts = [each.started_at for each in analysis.trials]
-    following = dict(pairwise(starts))
-    mine = [each for each in analysis.trials if each.workload == workload]
-    return fmean(following.get(each.started_at, each.started_at + each.duration_s) - each.started_at for each in mine)
+    """Seconds of a trial, with those that stand between two trials.
+
+    Of these the median, as a step of the clock looks like a very long or a negative one.
+    """
+    between_s = [later.started_at - each.started_at - each.duration_s for each, later in pairwise(analysis.trials)]
+    mine_s = [each.duration_s for each in analysis.trials if each.workload == workload]
+    return fmean(mine_s) + max(0.0, median(between_s or [0.0]))

@@ -140,7 +140,7 @@ def _block(analysis: Analysis, group: LevelGroup) -> tuple[int, BlockChoice, lis
         why: Why = "only" if len(blocks) == 1 else others
     else:
         number, why = _nearest(analysis, {each: blocks[each] for each in complete}), "nearest"
-    return number, BlockChoice(why, len(complete)), sorted(blocks[number], key=lambda trial: trial.started_at)
+    return number, BlockChoice(why, len(complete)), sorted(blocks[number], key=lambda trial: trial.order)
 
 
 def _place(trial: TrialRow) -> tuple[str, str]:

@@ -29,16 +29,17 @@ from weighbridge.analysis.context import Context
 from weighbridge.analysis.overload import Breakage
 from weighbridge.analysis.paths import ClientPlace, PathDifference
 from weighbridge.analysis.readings import ReadingRate
-from weighbridge.analysis.resources import CPU_TIME, by_difference
+from weighbridge.analysis.resources import CPU_TIME
 from weighbridge.analysis.results import Comparison, MetricReport, Remark
+from weighbridge.analysis.trends import NOTHING_WRONG, SeriesTrends, run_trends
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.facts import ASKED_CONFINEMENT, CONFINEMENT, HOST_DIFFERENCES, HostDifference
 from weighbridge.model.flag import BOTTLENECKS, Flag, FlagCode, FlagKind
 from weighbridge.model.host import InterruptTime
 from weighbridge.model.isolation import OUTSIDE
-from weighbridge.model.measurement import SITES_CPU
+from weighbridge.model.measurement import SITES_CPU, is_difference_itself
 from weighbridge.model.stored_study import StoredFile
-from weighbridge.statistics import Flags, Interval, cost_percent, flags, next_look
+from weighbridge.statistics import Interval, cost_percent, next_look
 from weighbridge.statistics.verdicts import ALPHA, excludes_no_cost, failing, proves_nothing, within_noise
 
 Subject = TypeVar("Subject")
@@ -87,7 +88,7 @@ class ArmValues:
     environment: str
     metric: str
     values: Sequence[float]
-    flags: Flags
+    trends: SeriesTrends
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,9 @@ def _arm_remarks(comparison: ComparisonInRun, environment: str) -> list[Remark]:
     def of_values() -> list[Remark]:
         mine = (trial.values for trial in comparison.trials if trial.environment == environment)
         values = [each[report.metric] for each in mine if report.metric in each]
-        return about_values.remarks(ArmValues(environment, report.metric, values, flags(values)))
+        trends = context.once("trends", lambda: run_trends(context.trials))
+        series = trends.get((*arm, report.metric), NOTHING_WRONG)
+        return about_values.remarks(ArmValues(environment, report.metric, values, series))
 
     def of_trials() -> list[Remark]:
         mine = [trial for trial in comparison.trials if trial.environment == environment]
@@ -530,7 +533,7 @@ def _other_sizes(sizes: Mapping[str, str], baseline: str, environments: Sequence
 
 @dataclass(frozen=True, slots=True)
 class Capped(PartOfCost):
-    """Something limited most trials of one side (``trials`` of ``of``), and not of the other."""
+    """Something limited most trials of one side (``trials`` of ``of``), and not those of the other."""
 
     code = "capped"
     environment: str
@@ -542,7 +545,7 @@ class Capped(PartOfCost):
 
 @about_comparison
 def _capped(comparison: ComparisonInRun) -> Iterator[Remark]:
-    """Which of the two alone could do no better: where both could not, the verdict says so."""
+    """Which of the two could do no better: where both could not for the same reason, the verdict says so."""
     report, row, context = comparison.report, comparison.row, comparison.context
     if report.resource_use or row.cost is None or row.aa:
         return
@@ -551,8 +554,8 @@ def _capped(comparison: ComparisonInRun) -> Iterator[Remark]:
         side = context.limits.get((report.workload, report.level, name), ())
         if limited := limit_of_most(side, report.unit):
             capped.append(Capped(name, limited[0], limited[1], len(side), name == context.baseline))
-    if len(capped) == 1:
-        yield capped[0]
+    if len({each.limit for each in capped}) == len(capped):
+        yield from capped
 
 
 UDP_HEADERS = 28
@@ -701,7 +704,7 @@ class FewReadings(Remark):
 @about_comparison
 def _few_readings(comparison: ComparisonInRun) -> Iterator[Remark]:
     """What a host used and what memory peaked at is read a few times a second: short trials have too few readings."""
-    if by_difference(comparison.report.metric):
+    if is_difference_itself(comparison.report.metric):
         few = few_readings(comparison.context.readings, [trial.id for trial in comparison.trials if trial.ok])
         yield from [few] if few else []
 
@@ -727,8 +730,8 @@ class Outliers(AboutEnvironment):
 
 @about_values
 def _outliers(values: ArmValues) -> Iterator[Remark]:
-    if values.flags.outliers:
-        yield Outliers(values.environment, len(values.flags.outliers), len(values.values))
+    if outliers := values.trends.flags.outliers:
+        yield Outliers(values.environment, len(outliers), len(values.values))
 
 
 @dataclass(frozen=True, slots=True)
@@ -741,8 +744,9 @@ class Drift(AboutEnvironment):
 
 @about_values
 def _drift(values: ArmValues) -> Iterator[Remark]:
-    if values.flags.drift is not None and values.flags.drift.flagged:
-        yield Drift(values.environment, values.flags.drift.statistic)
+    drift = values.trends.flags.drift
+    if drift is not None and values.trends.drifts:
+        yield Drift(values.environment, drift.statistic)
 
 
 @dataclass(frozen=True, slots=True)
@@ -754,7 +758,7 @@ class Autocorrelation(AboutEnvironment):
 
 @about_values
 def _autocorrelation(values: ArmValues) -> Iterator[Remark]:
-    if values.flags.autocorrelation is not None and values.flags.autocorrelation.flagged:
+    if values.trends.sticks:
         yield Autocorrelation(values.environment)
 
 

@@ -12,9 +12,10 @@ from difflib import get_close_matches
 from itertools import combinations, product
 from typing import Literal, cast
 
-from weighbridge.analysis.comparisons import difference_unit, scale
+from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.model.decisions import ComparedArm
+from weighbridge.model.measurement import scale_of
 from weighbridge.model.quantity import RATE_UNITS, SIZE_UNITS, TIME_UNITS, parse_percent
 
 EVERY = "*"
@@ -173,7 +174,7 @@ def bound_in_unit(requirement: Requirement, report: MetricReport) -> float:
 
     Raises RequirementError where the requirement has another unit.
     """
-    own = difference_unit(report.unit) if scale(report.metric, report.unit) == "difference" else "%"
+    own = difference_unit(report.unit) if scale_of(report.metric, report.unit) == "difference" else "%"
     unit = requirement.unit
     if unit == own or (not unit and own in ("count", "1")):
         return requirement.bound

@@ -14,6 +14,7 @@ from weighbridge.analysis.overload import Breakage
 from weighbridge.analysis.paths import Paths
 from weighbridge.analysis.plan import StepChange
 from weighbridge.analysis.sessions import Sessions
+from weighbridge.analysis.trends import PlaceEffect
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.decisions import LeftOut, TrialLength
 from weighbridge.model.level import Level
@@ -35,6 +36,21 @@ class Remark:
     def unresolved_in(self) -> str:
         """The environment whose value is below what can be resolved; empty of other remarks."""
         return ""
+
+
+@dataclass(frozen=True, slots=True)
+class VisibleCost:
+    """The smallest cost that a comparison would have called different in four of five runs like this one.
+
+    And what would settle an undecided one: blocks in all, and seconds of further trials, after which a cost of the
+    equivalence margin shows and no cost is proven to be within it. None where nothing is open, or no number of blocks
+    that can be measured would do.
+    """
+
+    cost: float
+    """Positive is worse: in percent, or in the metric's unit where the cost is a difference."""
+    blocks: int | None = None
+    seconds: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +77,10 @@ class Comparison:
     baseline_broke: Breakage | None = None
     hidden: Bottleneck | None = None
     """The limit that both sides met, where the verdict is "hidden"."""
+    standard_error: float | None = None
+    """That of the mean of the blocks' effects: of logarithms, or in the metric's unit."""
+    visible: VisibleCost | None = None
+    """What this comparison would have shown; None where it has too few blocks, or nothing can be different."""
 
     @property
     def blocks(self) -> int:
@@ -188,6 +208,10 @@ class Trust:
     """Number of blocks of the A/A arm on the headline metrics, the largest."""
     shifted: tuple[MetricReport, ...] = ()
     """The metrics in which the A/A arm shows a cost."""
+    visible_shift: float | None = None
+    """The shift of a headline that the check finds in four sessions of five, as a fraction; the median headline's."""
+    places: tuple[PlaceEffect, ...] = ()
+    """The metrics in which a trial's place in its block changes its value."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,12 +1,12 @@
 """The sessions of a run: one for each time that it was begun or went on, and what differs between them.
 
 A session is told by its facts of this machine, which it notes before it opens anything; a trial is of the last
-session that had begun before it.
+session that had begun before it: by the ids of trials, and in runs of before these were kept by the clock.
 """
 
-from bisect import bisect_right
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from weighbridge.analysis.conditions import COMPARED, Fact
 from weighbridge.analysis.trial_row import TrialRow
@@ -48,11 +48,19 @@ class Sessions:
     differences: tuple[SessionDifference, ...] = ()
 
 
-def sessions(facts: Iterable[Fact], trials: Sequence[TrialRow], kinds: Collection[str]) -> Sessions:
-    """Give the sessions of a run. ``kinds`` of environments: a site says its engine's version under that name."""
+def sessions(
+    facts: Iterable[Fact],
+    trials: Sequence[TrialRow],
+    kinds: Collection[str],
+    last_trials: Mapping[float, int] = MappingProxyType({}),
+) -> Sessions:
+    """Give the sessions of a run. ``kinds`` of environments: a site says its engine's version under that name.
+
+    ``facts`` are in the order in which they were noted; ``last_trials`` is `RunReader.session_starts`.
+    """
     facts = list(facts)
-    starts = sorted({at for scope, _, _, at in facts if scope == HOST})
-    number = {trial.id: _number(starts, trial.started_at) for trial in trials}
+    starts = list(dict.fromkeys(at for scope, _, _, at in facts if scope == HOST))
+    number = {trial.id: _session_of(trial, starts, last_trials) for trial in trials}
     used = sorted(set(number.values()))
     if not starts or not used:
         return Sessions()
@@ -68,9 +76,13 @@ def sessions(facts: Iterable[Fact], trials: Sequence[TrialRow], kinds: Collectio
     return Sessions(used_sessions, tuple(sorted(mixed)), _differences(facts, starts, used, {*COMPARED, *kinds}))
 
 
-def _number(starts: Sequence[float], at: float) -> int:
-    """Which session something was in that was noted or begun ``at`` a time."""
-    return max(0, bisect_right(starts, at) - 1)
+def _session_of(trial: TrialRow, starts: Sequence[float], last_trials: Mapping[float, int]) -> int:
+    """The last session that had begun before a trial."""
+    for number in range(len(starts) - 1, 0, -1):
+        last = last_trials.get(starts[number])
+        if trial.started_at >= starts[number] if last is None else trial.id > last:
+            return number
+    return 0
 
 
 def _differences(
@@ -78,11 +90,13 @@ def _differences(
 ) -> tuple[SessionDifference, ...]:
     """The facts that differ between sessions; environments with the same difference are named together."""
     by_fact: dict[tuple[str, str], dict[int, str]] = {}
+    number = 0
     for scope, key, value, at in facts:
         name, _, role = scope.partition("/")
+        number = starts.index(at) if scope == HOST else number
         of_site = bool(role) and name != OUTSIDE and (key in compared or key.startswith("version"))
         if scope == HOST or of_site:
-            by_fact.setdefault((name, key), {})[_number(starts, at)] = value
+            by_fact.setdefault((name, key), {})[number] = value
     alike: dict[SessionDifference, list[str]] = {}
     for (name, key), by_session in by_fact.items():
         values = tuple(by_session.get(each, "") for each in used)

@@ -127,3 +127,29 @@ PREFIXES = (
 def is_resource_use(metric: str) -> bool:
     """Whether a metric is resource use (CPU per Gbit, memory beyond the baseline), not what the workload measures."""
     return metric.startswith(PREFIXES) or any(metric == each.name for each in OF_PROGRAM)
+
+
+# -- the scale of a cost -----------------------------------------------------------------------------
+
+_BEYOND = "_beyond_baseline"
+"""How the names of metrics end that are themselves differences."""
+_HOST_WIDE = (CPU_USAGE, MEMORY_USAGE)
+"""What a whole host used beyond its idle level: both can be next to nothing, or nothing."""
+_RARE = RETRANSMITS
+"""How the name of a metric begins that is a count of rare events: 40 against 1 are not 4 000 %."""
+_COUNTS_AND_SHARES = ("count", "%")
+"""Units whose values have no telling ratio: 5 000 retransmits against 1 are not 500 000 %."""
+
+
+def is_difference_itself(metric: str) -> bool:
+    """Whether a metric of the meters is compared by difference in any unit: a ratio of two noises is no cost."""
+    return metric.endswith(_BEYOND) or metric in _HOST_WIDE or metric.startswith(_RARE)
+
+
+def scale_of(metric: str, unit: str) -> Literal["difference"] | None:
+    """Return the scale on which the costs of a metric have to be computed, for `weighbridge.statistics.compare`.
+
+    None: a ratio where its values allow one. This is the one place that decides it: for the looks of a run, its
+    report, gates and comparisons of runs.
+    """
+    return "difference" if is_difference_itself(metric) or unit in _COUNTS_AND_SHARES else None

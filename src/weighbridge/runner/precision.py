@@ -8,10 +8,10 @@ from dataclasses import dataclass, field, replace
 from weighbridge import registry
 from weighbridge.model.decisions import Allotment, GateLook, allotments_text
 from weighbridge.model.level import Level
-from weighbridge.model.measurement import Outcome
+from weighbridge.model.measurement import Outcome, scale_of
 from weighbridge.model.study import Arm, Cell, Repetitions, Study
 from weighbridge.runner.estimate import TimeLeft
-from weighbridge.statistics import Contender, Contrast, Cost, allotted, next_look, planned_looks, scale_of, shared
+from weighbridge.statistics import Contender, Contrast, Cost, allotted, next_look, planned_looks, shared
 from weighbridge.store.blocks import arm_values
 from weighbridge.store.extensions import RunExtension, apply_extensions, extensions
 from weighbridge.store.reader import ALLOTMENTS
@@ -149,7 +149,9 @@ class Precision:
         sides = arm_values(mine, contrast.arms)
         if not sides[0]:
             return None
-        return contrast.cost(sides, better=metric.better, looks=len(self.looks), scale=scale_of(metric.unit))
+        return contrast.cost(
+            sides, better=metric.better, looks=len(self.looks), scale=scale_of(metric.name, metric.unit)
+        )
 
 
 def _key(cell: Cell) -> tuple[str, Level]:

@@ -284,7 +284,7 @@ def _session(
         require_same(store, facts, about, programs)
         if timed_by and launcher_unknown(store):
             progress.say("it is not known which launcher timed this run so far: times of short programs may differ")
-        store.add_facts("host", {key: value for key, value in facts.items() if value})
+        store.begin_session({key: value for key, value in facts.items() if value})
         store.add_facts("before", before)
         store.add_facts("calibration", calibration_facts())
         for scope, scope_facts in about.items():

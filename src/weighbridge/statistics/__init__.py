@@ -13,9 +13,8 @@ from weighbridge.statistics.cost import (
     Verdict,
     cost_difference,
     cost_percent,
-    scale_of,
 )
-from weighbridge.statistics.diagnostics import Flags, Trend, flags
+from weighbridge.statistics.diagnostics import Flags, Placed, Trend, flags, place_p_value, place_slopes
 from weighbridge.statistics.histogram import Histogram, compare_percentiles, merge_histograms, percentile, percentiles
 from weighbridge.statistics.one_sample import (
     SLOW,
@@ -32,11 +31,13 @@ from weighbridge.statistics.precision import (
     Decision,
     allotted,
     blocks_needed,
+    blocks_to_settle,
     expected_half_width,
     next_look,
     planned_looks,
     shared,
     smallest_visible_cost,
+    visible_effect,
 )
 from weighbridge.statistics.sequential import decision_looks, limit_p_value, look_shares
 from weighbridge.statistics.verdicts import holm
@@ -53,6 +54,7 @@ __all__ = [
     "Flags",
     "Histogram",
     "Interval",
+    "Placed",
     "Sample",
     "Scale",
     "SlowRuns",
@@ -60,6 +62,7 @@ __all__ = [
     "Verdict",
     "allotted",
     "blocks_needed",
+    "blocks_to_settle",
     "compare",
     "compare_percentiles",
     "cost_difference",
@@ -76,10 +79,12 @@ __all__ = [
     "next_look",
     "percentile",
     "percentiles",
+    "place_p_value",
+    "place_slopes",
     "planned_looks",
-    "scale_of",
     "shared",
     "slow_run_rate",
     "smallest_visible_cost",
     "typical_interval",
+    "visible_effect",
 ]

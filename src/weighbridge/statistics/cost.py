@@ -36,15 +36,6 @@ def exp_interval(logs: Interval) -> Interval:
         return Interval(*(float(np.exp(value)) for value in (logs.estimate, logs.low, logs.high)))
 
 
-def scale_of(unit: str) -> Scale | None:
-    """Give the scale on which a metric in `unit` has to be compared, for `compare`; None where its values decide.
-
-    Counts ("count") and shares ("%") are compared by difference: a ratio of two small ones is no cost (5 000
-    retransmits against 1 are not 500 000 %).
-    """
-    return "difference" if unit in ("count", "%") else None
-
-
 def cost_percent(ratio: Interval, better: Better) -> Interval:
     """Give the cost in percent of a ratio other/baseline, positive is worse and low <= high.
 

@@ -1,4 +1,4 @@
-"""What looks wrong with a series of runs. Flags stand beside a number; they never change it."""
+"""What looks wrong with a series of runs, or with their order. Flags stand beside a number; they never change it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from weighbridge.statistics.cost import Floats
-from weighbridge.statistics.ranks import kendall_against_order, mid_ranks
+from weighbridge.statistics.ranks import kendall_against_order, mid_ranks, signed_rank_p_value
 
 OUTLIER = 5 * 1.4826
 """Distance from the median, in median absolute deviations, from which a value is flagged (5 SD of a normal)."""
@@ -14,17 +14,13 @@ OUTLIER = 5 * 1.4826
 OUTLIERS_FROM = 8
 """Number of values from which outliers are flagged: with fewer the MAD itself says too little."""
 
-ALARM = 0.01
-"""p-value below which drift and autocorrelation are flagged: rare enough to be worth a reader's time."""
-
 
 @dataclass(frozen=True, slots=True)
 class Trend:
-    """One statistic of a series in run order, its p-value, and whether that raises a flag."""
+    """One statistic of a series in run order, and its p-value: of one series, not yet corrected for all of a run."""
 
     statistic: float
     p_value: float
-    flagged: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +69,7 @@ def _median(values: Floats) -> np.float64:
 def _drift(series: Floats) -> Trend:
     """Test for a monotone trend (Kendall 1938; Mann, Econometrica 13 (1945))."""
     tau, p_value = kendall_against_order(series)
-    return Trend(tau, p_value, p_value < ALARM)
+    return Trend(tau, p_value)
 
 
 def _autocorrelation(series: Floats) -> Trend:
@@ -88,4 +84,53 @@ def _autocorrelation(series: Floats) -> Trend:
     ratio = float(np.sum(np.diff(ranks) ** 2) / np.sum((ranks - ranks.mean()) ** 2))
     shape = 5 * n * (n + 1) * (n - 1) ** 2 / (2 * (n - 2) * (5 * n * n - 2 * n - 9)) - 0.5
     p_value = float(betainc(shape, shape, min(1.0, ratio / 4)))
-    return Trend(ratio, p_value, p_value < ALARM)
+    return Trend(ratio, p_value)
+
+
+# -- the place of a run in its block ---------------------------------------------------------------
+
+Placed = tuple[float, str, float]
+"""A run's place in its block, its environment, and its value."""
+
+POLISHED = 3
+"""Rounds of the median polish: of complete blocks more change nothing that counts."""
+
+
+def place_slopes(blocks: Sequence[Sequence[Placed]]) -> list[float]:
+    """Return of each block by how much a value rises from one place to the next.
+
+    It is the slope of what remains of the values (their logarithms where all are positive) without the medians of
+    environments and blocks (Tukey's median polish), so that neither who happened to be first nor a drift from block
+    to block counts. The order within a block is random and its reverse as likely: without an effect of the place the
+    slopes are symmetric around 0, whatever the noise, and `place_p_value` is exact. Blocks with a single run are left
+    out. Raises ValueError for values that are not finite.
+    """
+    values = [value for block in blocks for _, _, value in block]
+    if not np.isfinite(values).all():
+        raise ValueError("Every value must be finite: a missing or failed measurement has no effect.")
+    if not values:
+        return []
+    names = sorted({name for block in blocks for _, name, _ in block})
+    logs = min(values) > 0
+    table = np.full((len(blocks), len(names)), np.nan)
+    places = np.full_like(table, np.nan)
+    for row, block in enumerate(blocks):
+        for place, name, value in block:
+            column = names.index(name)
+            table[row, column], places[row, column] = np.log(value) if logs else value, place
+    whole = np.isfinite(table).sum(axis=1) > 1
+    table, places = table[whole], places[whole]
+    table, places = (each[:, np.isfinite(table).any(axis=0)] for each in (table, places))
+    if not table.size:
+        return []
+    for _ in range(POLISHED):
+        table -= np.nanmedian(table, axis=1, keepdims=True)
+        table -= np.nanmedian(table, axis=0, keepdims=True)
+    places -= np.nanmean(places, axis=1, keepdims=True)
+    slopes: list[float] = (np.nansum(places * table, axis=1) / np.nansum(places**2, axis=1)).tolist()
+    return slopes
+
+
+def place_p_value(slopes: Sequence[float]) -> float:
+    """Return the two-sided p-value of "the place of a run in its block changes nothing": exact, by signed ranks."""
+    return signed_rank_p_value(np.asarray(slopes, dtype=np.float64)) if slopes else 1.0

@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+import numpy as np
+
 from weighbridge.statistics.cost import Cost
 
 LOOKS = (10, 13, 17, 22, 28, 35, 44, 60)
@@ -111,6 +113,77 @@ def smallest_visible_cost(half_width: float, spent_s: float, span_s: float) -> f
     return DETECTABLE * half_width * math.sqrt(spent_s / span_s)
 
 
+POWER = 0.8
+"""The share of runs in which a cost or shift of the size that is called visible is found."""
+
+
+def visible_effect(standard_error: float, blocks: int, level: float, floor: float = 0.0) -> float:
+    """Return the smallest effect that is found in four of five runs like this one, in the standard error's unit.
+
+    ``standard_error`` is that of the mean of the blocks' effects (logarithms, or differences). An effect is found
+    where Student's t is significant at ``level`` (two-sided: of a family the one that Holm leaves), and where the
+    estimate is larger than ``floor``, the further limit of the A/A arm's interval. inf with fewer than two blocks.
+
+    Another run has another standard error and another floor. So the first is the noncentrality m of t with power 80 %
+    in its normal approximation (Johnson & Welch, Biometrika 31, 1940), in which the standard errors of both runs vary
+    by 1 / (2 degrees of freedom): m = c + z sqrt(1 + (c^2 + m^2) / (2 degrees)), c the critical value. The second is
+    the floor and z times the deviation of the estimate and of both floors. ``benchmarks/rule.py`` simulates it.
+    """
+    from scipy.special import ndtri, stdtrit
+
+    if blocks < 2:
+        return math.inf
+    degrees, z = blocks - 1, float(ndtri(POWER))
+    critical, half = float(stdtrit(degrees, 1 - level / 2)), float(stdtrit(degrees, 0.975))
+    rest = 1 - z**2 / (2 * degrees)
+    significant = (critical + math.sqrt(critical**2 - rest * (rest * critical**2 - z**2))) / rest
+    if not floor:
+        return significant * standard_error
+    of_floor = 1 - 2 / math.pi + half**2 / (2 * degrees)  # the variance of |normal| and of the half-width
+    beyond = floor + z * standard_error * math.sqrt(1 / _EFFICIENCY + 2 * of_floor)
+    return max(significant * standard_error, beyond)
+
+
+MOST_BLOCKS = 1000
+"""More blocks a run cannot have: what takes more is out of its reach."""
+
+
+def blocks_to_settle(
+    standard_error: float, blocks: int, level: float, margin: float, floor: float = 0.0, looks_share: float = 1.0
+) -> int | None:
+    """Return after how many blocks in all a cost of the margin shows, and no cost is proven to be within it.
+
+    Both in four of five runs: see `visible_effect`; for equivalence both one-sided tests have to hold where there is
+    no cost (each in 90 %). ``margin`` is on the scale of the standard error, which falls, like the floor, with the
+    square root of the blocks. None beyond `MOST_BLOCKS`.
+    """
+    from scipy.special import ndtri, stdtrit
+
+    both_sides = float(ndtri((1 + POWER) / 2))
+
+    def effect(number: int) -> float:
+        """What is shown or ruled out after so many blocks."""
+        narrower = math.sqrt(blocks / number)
+        error = standard_error * narrower
+        one_sided = float(stdtrit(number - 1, 1 - 0.05 * looks_share)) + both_sides
+        visible = visible_effect(error, number, level, floor * narrower)
+        return max(visible, one_sided * error / math.sqrt(_EFFICIENCY))
+
+    if blocks > 1 and effect(blocks) <= margin:
+        return blocks
+    number = max(blocks, 2)
+    for _ in range(4):  # but for the degrees of freedom, effects fall with the square root of the blocks
+        further = number * (effect(number) / margin) ** 2
+        if further > MOST_BLOCKS:
+            return None
+        number = max(blocks, 2, math.ceil(further))
+    while effect(number) > margin:
+        number += 1
+    while number > max(blocks, 2) and effect(number - 1) <= margin:
+        number -= 1
+    return number
+
+
 def expected_half_width(variation: float, blocks: int) -> float:
     """Return the relative half-width to expect of a comparison: 0.02 is ±2 %.
 
@@ -154,30 +227,86 @@ class Contender:
 
 
 def allotted(contenders: Sequence[Contender], left_s: float, most: int) -> list[int]:
-    """Give how many more blocks each gets in the time that is left: each goes where a second gains most.
+    """Give how many more blocks each gets in the time that is left: it goes where a second gains most.
 
     None has more than ``most`` blocks in all. It is decided on blocks, times and widths, never on a difference seen.
-    Where the gains of more blocks become ever smaller, as here, nothing gains more than this greedy choice, but for
-    the last block of each.
+
+    The gain per second falls from block to block until a comparison is precise enough and leaves the blocks; what
+    follows may be much cheaper. So runs of blocks are weighed and not the next one alone: the greedy choice along the
+    concave hulls of gain by time, which is the best of the relaxed knapsack (Dantzig, Operations Research 5, 1957).
+    Where a whole such run does not fit beside what was chosen before it, it is tried with that run first.
     """
-    further = [0] * len(contenders)
-    waiting: list[tuple[float, int]] = []
+    curves = [_GainCurve(each, left_s, most) for each in contenders]
+    floors = [0] * len(curves)
+    best, further = _greedy(curves, floors, left_s)
+    improved = True
+    while improved:
+        improved = False
+        for number, curve in enumerate(curves):
+            for floor in (each for each in curve.ends if each > floors[number]):
+                tried = [*floors[:number], floor, *floors[number + 1 :]]
+                gain, blocks = _greedy(curves, tried, left_s)
+                if gain > best * (1 + 1e-9):
+                    best, further, improved, forced = gain, blocks, True, tried
+        if improved:
+            floors = forced
+    return further
+
+
+class _GainCurve:
+    """What further blocks of a contender gain, and the seconds they take, summed up as far as the time allows."""
+
+    def __init__(self, contender: Contender, left_s: float, most: int) -> None:
+        needed = max(contender.needed, default=0)
+        last = max(0, min(most, math.ceil(min(needed, most))) - contender.blocks)
+        gains, seconds = [0.0], [0.0]
+        for further in range(last):
+            gain, step_s = contender.gain(further)
+            gains.append(gains[-1] + gain)
+            seconds.append(seconds[-1] + max(step_s, 1e-9))
+            if seconds[-1] > left_s:
+                break
+        self.gain, self.seconds = np.array(gains), np.array(seconds)
+        ends = {math.ceil(each) - contender.blocks for each in contender.needed if math.isfinite(each)}
+        self.ends = sorted(end for end in ends if 0 < end < len(gains))
+        """After how many further blocks a comparison leaves, and the next block is cheaper."""
+
+    def next_run(self, at: int, left_s: float) -> tuple[float, int] | None:
+        """Gain per second of the best run of blocks after ``at`` that fits, and its last block; None without one."""
+        fits = int(np.searchsorted(self.seconds, self.seconds[at] + left_s + 1e-9, side="right"))
+        if fits <= at + 1:
+            return None
+        until = at + 2 if not self.ends or at >= self.ends[-1] else fits  # from the last end on each block gains less
+        rates = (self.gain[at + 1 : until] - self.gain[at]) / (self.seconds[at + 1 : until] - self.seconds[at])
+        best = int(rates.argmax())
+        return float(rates[best]), at + 1 + best
+
+
+def _greedy(curves: Sequence[_GainCurve], floors: Sequence[int], left_s: float) -> tuple[float, list[int]]:
+    """Give the gain, and how many further blocks each gets that has so many (``floors``) in any case.
+
+    The gain is negative where already these do not fit.
+    """
+    further = [*floors]
+    left_s -= sum(float(curve.seconds[floor]) for curve, floor in zip(curves, floors, strict=True))
+    waiting: list[tuple[float, int, int]] = []
 
     def enter(number: int) -> None:
-        gain, seconds = contenders[number].gain(further[number])
-        if gain and contenders[number].blocks + further[number] < most:
-            heapq.heappush(waiting, (-gain / max(seconds, 1e-9), number))
+        if (run := curves[number].next_run(further[number], left_s)) is not None:
+            heapq.heappush(waiting, (-run[0], number, run[1]))
 
-    for number in range(len(contenders)):
+    if left_s < -1e-9:
+        return -1.0, further
+    for number in range(len(curves)):
         enter(number)
     while waiting:
-        number = heapq.heappop(waiting)[1]
-        _, seconds = contenders[number].gain(further[number])
-        if seconds <= left_s:
+        _, number, until = heapq.heappop(waiting)
+        seconds = float(curves[number].seconds[until] - curves[number].seconds[further[number]])
+        if seconds <= left_s + 1e-9:
             left_s -= seconds
-            further[number] += 1
-            enter(number)
-    return further
+            further[number] = until
+        enter(number)  # where it did not fit: with the best run that does
+    return sum(float(curve.gain[each]) for curve, each in zip(curves, further, strict=True)), further
 
 
 def shared(further: Sequence[int], contenders: Sequence[Contender], blocks: int) -> list[int]:

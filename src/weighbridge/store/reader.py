@@ -1,5 +1,6 @@
 """What a run has, as typed rows: checked as they are read, and read once as long as nothing is written."""
 
+import json
 import math
 import sqlite3
 from collections import defaultdict
@@ -47,6 +48,8 @@ LENGTHS = "trial_lengths"
 """The key of a run under which it keeps how long trials were made."""
 ALLOTMENTS = "allotments"
 """The key of a run under which it keeps in how many blocks workloads took part, where time was short."""
+SESSION_STARTS = "session_starts"
+"""The key of a run under which it keeps which was its last trial when each of its sessions began."""
 GATE_LOOKS = "gate_looks"
 """The key of a run under which it keeps the looks of gates."""
 _COUNTED = "trial NOT IN (SELECT id FROM trial WHERE block IS 0)"
@@ -113,6 +116,13 @@ class RunReader:
         """Every fact: scope, key, value, when (epoch seconds)."""
         return self._read(reading.FACTS, "facts", "SELECT scope, key, value, at FROM fact ORDER BY rowid")
 
+    def session_starts(self) -> dict[float, int]:
+        """The id of the last trial before each session (0: none), by when its facts of this machine were noted.
+
+        Without the sessions of before this was kept.
+        """
+        return {float(at): last for at, last in json.loads(self.info().get(SESSION_STARTS, "[]"))}
+
     # -- trials ------------------------------------------------------------------------------------
 
     def spent_s(self) -> float:
@@ -141,7 +151,7 @@ class RunReader:
         measured = self._measured(_COUNTED)
         return [
             Value(t.id, t.block, t.attempt, t.environment, t.workload, t.level, *each, t.started_at, t.flags)
-            for t in sorted(self.trials(), key=lambda trial: (trial.started_at, trial.id))
+            for t in self.trials()  # in the order of their ids: the clock may have been set meanwhile
             if t.outcome is Outcome.OK
             for each in measured.get(t.id, ())
         ]

@@ -14,7 +14,7 @@ from weighbridge.model.stored_study import study_json
 from weighbridge.model.study import Study
 from weighbridge.model.trial import RoleRecord, TrialRecord
 from weighbridge.store.database import connect, connect_to_read, saving, transaction
-from weighbridge.store.reader import RunReader
+from weighbridge.store.reader import SESSION_STARTS, RunReader
 from weighbridge.store.rows import (
     Value,
     arm_row,
@@ -121,6 +121,17 @@ class RunStore(RunReader):
             self._db.execute("INSERT OR REPLACE INTO run VALUES (?, ?)", (key, value))
 
     # -- facts -------------------------------------------------------------------------------------
+
+    def begin_session(self, facts: Mapping[str, str]) -> None:
+        """Begin a session, with the facts of this machine: the trials from here on are of it."""
+        now = time.time()
+        with saving(self.directory), transaction(self._db):
+            (last,) = self._db.execute("SELECT coalesce(max(id), 0) FROM trial").fetchone()
+            starts = [*self.session_starts().items(), (now, last)]
+            self._db.execute("INSERT OR REPLACE INTO run VALUES (?, ?)", (SESSION_STARTS, json.dumps(starts)))
+            self._db.executemany(
+                "INSERT INTO fact VALUES (?, ?, ?, ?)", [("host", k, v, now) for k, v in facts.items()]
+            )
 
     def add_facts(self, scope: str, facts: Mapping[str, str]) -> None:
         """Add facts about ``scope`` ("host", "userland", "before", "after" or an environment)."""

@@ -31,6 +31,7 @@ COST_COLUMNS = {
     "geometric": float, "arithmetic": float, "blocks": int, "exploratory": bool, "verdict": str, "adjusted_p": float,
     "noise_floor": float, "noise_low": float, "noise_high": float, "aa": bool, "flags": str,
     "hidden_by": str, "hidden_share": float, "hidden_rate": float, "unresolved": str,
+    "visible_cost": float, "blocks_to_settle": int, "seconds_to_settle": float,
     "version": int, "run": str, "date": str, "kernel": str, "engine": str, "layers": str, "emulated": bool,
     "baseline_emulated": bool,
 }  # fmt: skip

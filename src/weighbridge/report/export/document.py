@@ -89,6 +89,9 @@ class CostRow(Within, Worsening, Noise, Interval):
     exploratory: bool
     resource_use: bool
     verdict: Verdict
+    visible_cost: float | None
+    blocks_to_settle: int | None
+    seconds_to_settle: float | None
     baseline_emulated: bool
     unresolved: list[str]
     hidden: Hidden | None
@@ -262,12 +265,25 @@ class TrialLengthRow(TypedDict):
     beside_s: float
 
 
+class PlaceEffectRow(TypedDict):
+    """A metric whose value depends on a trial's place in its block; ``per_place`` is in ``per_place_unit``."""
+
+    workload: str
+    metric: str
+    level: dict[str, str]
+    per_place: float
+    per_place_unit: str
+    adjusted_p: float
+    blocks: int
+
+
 @with_config(ConfigDict(extra="forbid"))
 class Report(Provenance, Noise):
     """The document of ``weighbridge report RUN --json``.
 
     Version 4: ``layers`` and ``emulated`` beside every environment, ``environments``, ``programs``, ``noise_low``,
-    ``noise_high``, ``sessions``, ``mixed_blocks`` and ``power_cuts``; ``trial_lengths`` and ``time_shared``.
+    ``noise_high``, ``sessions``, ``mixed_blocks`` and ``power_cuts``; ``trial_lengths``, ``time_shared`` and
+    ``place_effects``; ``visible_shift``, and beside costs ``visible_cost`` and what would settle them.
     Version 3: ``version`` was ``format`` and ``schema``. Version 2: ``cost`` with its limits and unit, in
     differences too; ``date``, ``kernel``, ``engine``, ``versions``, ``hosts``, ``paths``, ``bottlenecks``,
     ``hidden``; in ``curves`` ``peak`` was ``knee`` and ``peak_cost`` was ``peak``; a step of a ladder that branches
@@ -279,6 +295,8 @@ class Report(Provenance, Noise):
     run: str
     noise_floor: float | None
     trusted: bool | None
+    visible_shift: float | None
+    place_effects: list[PlaceEffectRow]
     sessions: list[SessionRow]
     mixed_blocks: list[int]
     environments: dict[str, Within]

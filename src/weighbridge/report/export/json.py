@@ -25,6 +25,7 @@ from weighbridge.report.export.document import (
     PeakCost,
     Percentile,
     Percentiles,
+    PlaceEffectRow,
     PowerCutRow,
     ProgramRow,
     RemarkRow,
@@ -128,6 +129,8 @@ def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
         "noise_low": noise["noise_low"],
         "noise_high": noise["noise_high"],
         "trusted": analysis.trust.trusted,
+        "visible_shift": analysis.trust.visible_shift,
+        "place_effects": place_effects_json(analysis),
         "sessions": [_session(analysis, number) for number in range(len(analysis.sessions.sessions))],
         "mixed_blocks": list(analysis.sessions.mixed),
         "environments": {name: within_json(analysis, name) for name in analysis.environments},
@@ -165,6 +168,20 @@ def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
         "programs": programs_json(store, analysis),
         "power_cuts": [power_cut_json(cut) for cut in analysis.power_cuts],
     }  # fmt: skip
+
+
+def place_effects_json(analysis: Analysis) -> list[PlaceEffectRow]:
+    """Give the metrics whose value depends on a trial's place in its block; positive: it rises with the place."""
+    units = {(each.workload, each.level, each.metric): each.unit for each in analysis.metrics}
+    return [
+        {
+            "workload": each.workload, "metric": each.metric, "level": each.level.factors,
+            "per_place": 100 * math.expm1(each.per_place) if each.logs else each.per_place,
+            "per_place_unit": "%" if each.logs else difference_unit(units[each.key]),
+            "adjusted_p": each.adjusted_p, "blocks": each.blocks,
+        }
+        for each in analysis.trust.places
+    ]  # fmt: skip
 
 
 def power_cut_json(cut: PowerCut) -> PowerCutRow:
@@ -272,6 +289,9 @@ def cost_json(analysis: Analysis, report: MetricReport, row: Comparison, against
         "exploratory": row.blocks < MIN_BLOCKS_SIGNED_RANK,
         "resource_use": report.resource_use,
         "verdict": "inconclusive" if row.few and row.hidden is None else row.verdict,
+        "visible_cost": finite(row.visible.cost) if row.visible else None,
+        "blocks_to_settle": row.visible.blocks if row.visible else None,
+        "seconds_to_settle": row.visible.seconds if row.visible else None,
         "baseline_emulated": within_json(analysis, against or analysis.baseline)["emulated"],
         "unresolved": list(row.unresolved),
         "hidden": hidden_json(row.hidden),

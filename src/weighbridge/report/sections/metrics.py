@@ -24,7 +24,7 @@ from weighbridge.report.text.metric_names import (
     value_unit,
 )
 from weighbridge.report.text.summary import baseline_sentence, remark_lines, swept
-from weighbridge.report.text.verdicts import broke_count, comparison_verdict, cost_text
+from weighbridge.report.text.verdicts import broke_count, comparison_verdict, cost_text, open_text
 from weighbridge.statistics import cost_percent
 
 UNFOLDED = 4
@@ -42,6 +42,8 @@ class CostLine:
     cost: str
     median: str
     verdict: str
+    open: str
+    """Of an undecided cost: what would have shown, and what would settle it."""
     broke: str
     """How often and why it broke, where it has a cost nevertheless."""
     link: str
@@ -69,6 +71,7 @@ def _row(analysis: Analysis, report: MetricReport, row: Comparison, step: Ladder
         cost=quantities(values, report.unit, shown_in=shown) if values else cost_text(row, report.unit, by),
         median=quantity(row.value, report.unit, shown),
         verdict=comparison_verdict(row),
+        open=open_text(report, row),
         broke=f"{broke_count(row.broke)}: {row.broke.reason}" if row.broke and row.cost else "",
         link=trials_id(analysis, report.label, row.environment) if has_trials else "",
         slow=f"{slow.slow} of {slow.runs} (95 %: at most {100 * slow.high:.0f} % of runs)" if slow else "–",

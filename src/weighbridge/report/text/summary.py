@@ -28,7 +28,14 @@ from weighbridge.report.text.formatting import (
 )
 from weighbridge.report.text.metric_names import metric_name, metric_phrase, value_unit
 from weighbridge.report.text.remarks import CODES, remark_text
-from weighbridge.report.text.verdicts import HIDDEN, bottleneck_words, comparison_verdict, effect, resolved_text
+from weighbridge.report.text.verdicts import (
+    HIDDEN,
+    bottleneck_words,
+    comparison_verdict,
+    effect,
+    open_text,
+    resolved_text,
+)
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
 
 MANY_LEVELS = 4
@@ -68,7 +75,7 @@ def change(report: MetricReport, row: Comparison, baseline: str) -> str:
 
 def sentence(report: MetricReport, row: Comparison, baseline: str) -> str:
     """Give one comparison as a sentence: environment, cost with interval, baseline, blocks and verdict."""
-    end = f"({count(row.blocks)}) - {comparison_verdict(row)}"
+    end = "; ".join(filter(None, (f"({count(row.blocks)}) - {comparison_verdict(row)}", open_text(report, row))))
     end += "".join(f"; {remark_text(remark)}" for remark in row.remarks if isinstance(remark, PartOfCost))
     return f"{display_name(row.environment)} {change(report, row, baseline)} {end}"
 

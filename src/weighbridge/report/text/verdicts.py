@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 
 from weighbridge.analysis.bottleneck import Bottleneck
+from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.overload import Breakage
 from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.model.flag import FlagCode
@@ -66,11 +67,36 @@ def _verdict(row: Comparison) -> str:
     return f"{row.verdict} (exploratory)" if row.exploratory else row.verdict
 
 
+def open_text(report: MetricReport, row: Comparison) -> str:
+    """Return what an undecided comparison would have shown, and what would settle it; empty of all others.
+
+    ``a cost of 4.2 % would have shown; about 38 blocks (3 min more) would settle it``.
+    """
+    visible = row.visible
+    if visible is None or row.cost is None or row.verdict != "inconclusive":
+        return ""
+    if row.cost.scale == "ratio":
+        size = percent_short(visible.cost)
+    else:
+        size = quantity(visible.cost, difference_unit(report.unit))
+    words = f"a cost of {size} would have shown"
+    if visible.blocks is None or visible.seconds is None:
+        return words
+    return f"{words}; about {visible.blocks} blocks ({_time(visible.seconds)} more) would settle it"
+
+
+def _time(seconds: float) -> str:
+    """A time in large figures: ``40 s``, ``3 min``, ``5 h``."""
+    for length_s, unit in ((3600, "h"), (60, "min")):
+        if seconds >= 2 * length_s:
+            return f"{round(seconds / length_s)}{SPACE}{unit}"
+    return f"{max(1, round(seconds))}{SPACE}s"
+
+
 def bottleneck_words(limit: Bottleneck) -> str:
     """Return what both sides met: ``both limited by the cable (99 % of 100 Mbit/s)``."""
     what = "its CPU" if limit.rate is None else quantity(limit.rate, limit.unit)
-    mostly = ", mostly" if limit.mixed else ""
-    return f"both limited{mostly} by {LIMITS[limit.code]} ({plain(100 * limit.share, 2)}{SPACE}% of {what})"
+    return f"both limited by {LIMITS[limit.code]} ({plain(100 * limit.share, 2)}{SPACE}% of {what})"
 
 
 def broke_count(broke: Breakage) -> str:
