@@ -36,9 +36,7 @@ gc.disable()  # nothing of what is imported and collected is garbage: looking fo
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if config.option.basetemp and hasattr(
-        config, "workerinput"
-    ):  # its /tmp is its own (own_machine.sh)
+    if config.option.basetemp and hasattr(config, "workerinput"):  # its /tmp is its own (own_machine.sh)
         Path(config.option.basetemp).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 

@@ -2,11 +2,14 @@
 
 import hashlib
 import os
+import shlex
 import shutil
 import subprocess
 import sys
 import tomllib
 from pathlib import Path
+
+import pytest
 
 from weighbridge import registry
 from weighbridge.model.userland import UserlandSpec
@@ -55,27 +58,20 @@ def wheel(folder: Path) -> Path:
 def userlands(folder: Path, machine: str) -> list[Path]:
     """Return the folders of the userlands with the programs of `WORKLOADS`, built if need be, named by their keys.
 
-    Those of another architecture are built by Weighbridge too, where their programs are emulated: what it calls
-    mmdebstrap is given that architecture.
+    Those of another architecture are built by Weighbridge too: the mmdebstrap that it finds is one for that
+    architecture, whose programs are emulated.
     """
     architecture = images.architecture_of(machine)
-    cache = folder / "userlands" / architecture
-    if not images.emulated(machine):
-        return _built(cache)
     programs = fresh(folder / "mmdebstrap" / architecture)
-    program = programs / "mmdebstrap"
-    program.write_text(f'#!/bin/sh\nexec {shutil.which("mmdebstrap")} --architectures={architecture} "$@"\n')
-    program.chmod(0o755)
-    path = f"{programs}:{os.environ['PATH']}"
-    build = [*images.emulated(machine), sys.executable, "-m", __name__, cache]
-    subprocess.run(build, cwd=REPOSITORY, env={**os.environ, "PATH": path}, check=True)
-    shutil.rmtree(programs)
-    return _built(cache)
-
-
-def _built(cache: Path) -> list[Path]:
+    if emulated := images.emulated(machine):
+        words = shlex.join([*emulated, str(shutil.which("mmdebstrap")), f"--architectures={architecture}"])
+        program = programs / "mmdebstrap"
+        program.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
+        program.chmod(0o755)
     specs = [UserlandSpec.union(registry.workloads()[kind].userland() for kind in kinds) for kinds in WORKLOADS]
-    return [ensure(spec, cache, print).root.parent for spec in specs]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
+        return [ensure(spec, folder / "userlands" / architecture, print).root.parent for spec in specs]
 
 
 def fresh(kept: Path) -> Path:
@@ -88,7 +84,3 @@ def fresh(kept: Path) -> Path:
 
 def _key(parts: tuple[str, ...]) -> str:
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()[:12]
-
-
-if __name__ == "__main__":
-    _built(Path(sys.argv[1]))

@@ -25,7 +25,8 @@ def test_the_document_has_the_promised_shape(run):
     document = report_json(run(costs={"bridge": 1.25, "host": 1.0}))
     json.dumps(document, allow_nan=False)
     assert list(document) == ["version", "study", "run", "date", "kernel", "engine", "versions", "hosts",
-                              "paths", "noise_floor", "noise_low", "noise_high", "trusted", "sessions",
+                              "paths", "noise_floor", "noise_low", "noise_high", "trusted", "visible_shift",
+                              "place_effects", "sessions",
                               "mixed_blocks", "environments",
                               "costs", "ladder", "percentiles", "curves", "bottlenecks", "broke", "left_out",
                               "trial_lengths", "time_shared", "programs", "power_cuts"]  # fmt: skip

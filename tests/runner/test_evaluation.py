@@ -31,12 +31,12 @@ def test_clocks_that_are_apart_are_flagged(world: World, outside_s: float | None
     assert [role.duration_s for role in record.roles if role.role == "client"] == [0.2]
     for flag in found:
         assert flag.where == "client" and flag.figures["site_s"] == 0.2 and flag.figures["here_s"] == outside_s
-        assert flag_text(flag).startswith("client clock apart ")
+        assert flag_text(flag).startswith("generator clock apart ")
 
 
 def test_a_slow_clock_is_told_in_words():
     flag = Flag(FlagCode.CLOCKS, "client", {"share": 0.1, "site_s": 9.0, "here_s": 10.0})
-    assert flag_text(flag) == "client clock apart 10 %"
+    assert flag_text(flag) == "generator clock apart 10 %"
     kind = FlagKind(flag.code, flag.where, "")
     assert flag_kind_text(kind, figure_ranges([flag])) == (
         "the time of the client by its site's clock is 10 % apart from that by this machine's: its clock is wrong, "
