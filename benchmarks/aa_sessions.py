@@ -5,22 +5,34 @@ same one under another name, of which nothing may be called different. Every "di
 headlines may have one in at most 5 % of the sessions. Exits with 1 where there are more than 5 % allow by chance
 (the 95th percentile of a binomial). What else the machine does meanwhile belongs to it. Needs root.
 
+At the end, for each workload's headline, the mean of (estimate / its standard error)^2 with its own standard error: 1
+where blocks average out all that there is, and more where two sites of the same differ for a whole session. An
+estimate of n blocks has Student's t, whose square is (n - 1) / (n - 3) in the mean: that is divided out.
+
     .venv/bin/python benchmarks/aa_sessions.py --sessions 60 --seconds 20
 """
 
 import argparse
+import math
 import sys
 import tempfile
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean, stdev
 
 from scipy.stats import binom
 
 from weighbridge.analysis.analyse import analyse
+from weighbridge.analysis.results import Comparison
 from weighbridge.cli.progress import show
 from weighbridge.runner.run import run_study
 from weighbridge.store.run import RunStore
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
+
+LEAST_BLOCKS = 10
+"""Of fewer blocks the square of Student's t varies too much to say anything."""
 
 STUDY = """
 study: aa-sessions
@@ -42,8 +54,26 @@ seed: {seed}
 """
 
 
-def alarms(seconds: int, seed: int, folder: Path) -> tuple[int, list[str], list[str]]:
-    """Run one session: blocks, the headlines called different, and those of other metrics."""
+@dataclass(frozen=True)
+class Session:
+    """One session: blocks, the headlines called different, those of other metrics, and the inflation by workload."""
+
+    blocks: int
+    headlines: list[str]
+    others: list[str]
+    inflation: dict[str, float]
+
+
+def inflation(row: Comparison) -> float | None:
+    """Return (estimate / its standard error)^2 by its mean where nothing but the blocks' noise is; None without."""
+    if row.cost is None or not row.standard_error or row.cost.scale != "ratio" or row.blocks < LEAST_BLOCKS:
+        return None
+    squared = (math.log(row.cost.typical) / row.standard_error) ** 2
+    return squared * (row.blocks - 3) / (row.blocks - 1)
+
+
+def one_session(seconds: int, seed: int, folder: Path) -> Session:
+    """Run one session."""
     study = check(parse(STUDY.format(seconds=seconds, seed=seed), "aa-sessions"))
     with show() as shown:
         run_study(study, folder, shown, lambda store: None)
@@ -56,7 +86,29 @@ def alarms(seconds: int, seed: int, folder: Path) -> tuple[int, list[str], list[
             if row.verdict == "different"
         ]
         blocks = max(row.cost.blocks for row in analysis.compared if row.cost is not None)
-    return blocks, [name for headline, name in found if headline], [name for headline, name in found if not headline]
+        squares = {
+            report.workload: value
+            for report in analysis.headlines
+            for row in report.comparisons
+            if (value := inflation(row)) is not None
+        }
+    headlines, others = ([name for first, name in found if first is wanted] for wanted in (True, False))
+    return Session(blocks, headlines, others, squares)
+
+
+def inflation_lines(sessions: Sequence[Session]) -> list[str]:
+    """Give the mean inflation of each workload, and of all, with its standard error."""
+    by_workload: dict[str, list[float]] = {}
+    for session in sessions:
+        for workload, value in session.inflation.items():
+            by_workload.setdefault(workload, []).append(value)
+    by_workload["all"] = [value for values in by_workload.values() for value in values]
+    return [
+        f"(estimate / standard error)^2, {workload}: {fmean(values):.2f} ± "
+        f"{stdev(values) / math.sqrt(len(values)):.2f} ({len(values)} sessions)"
+        for workload, values in by_workload.items()
+        if len(values) > 1
+    ]
 
 
 def main() -> int:
@@ -65,15 +117,18 @@ def main() -> int:
     parser.add_argument("--sessions", type=int, default=60)
     parser.add_argument("--seconds", type=int, default=20, help="of each session")
     given = parser.parse_args()
-    false, further = 0, 0
+    false, further, sessions = 0, 0, []
     for number in range(1, given.sessions + 1):
         with tempfile.TemporaryDirectory() as folder:
-            blocks, headlines, others = alarms(given.seconds, number, Path(folder) / "run")
-        false, further = false + bool(headlines), further + bool(others)
-        print(f"session {number}: {blocks} blocks; different: {', '.join(headlines + others) or 'none'}", flush=True)
+            session = one_session(given.seconds, number, Path(folder) / "run")
+        sessions.append(session)
+        false, further = false + bool(session.headlines), further + bool(session.others)
+        different = ", ".join(session.headlines + session.others) or "none"
+        print(f"session {number}: {session.blocks} blocks; different: {different}", flush=True)
     allowed = int(binom.ppf(0.95, given.sessions, 0.05))
     print(f"{false} of {given.sessions} sessions with a headline called different, {allowed} allowed")
     print(f"{further} of {given.sessions} with another metric called different, in families of their own")
+    print(*inflation_lines(sessions), sep="\n")
     return int(false > allowed)
 
 

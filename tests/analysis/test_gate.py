@@ -1,19 +1,21 @@
 """What requirements come to: each comparison has three answers; a gate has one of many, at looks that share error."""
 
 import json
+import math
 from dataclasses import replace
 
 import pytest
 
 from report.made_up_runs import LOSS, REQUESTS, TCP, THROUGHPUT, Workload
 from weighbridge.analysis.analyse import analyse
-from weighbridge.analysis.gate import judge, judge_gate
+from weighbridge.analysis.gate import judge, judge_gate, visible_excess
 from weighbridge.analysis.gate_looks import Spending, spending_of
 from weighbridge.analysis.requirement import BUDGET, LIMIT, parse_requirement
 from weighbridge.model.decisions import GateLook
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Metric, Outcome
-from weighbridge.report.export.gate import limits_json
+from weighbridge.report.export.gate import gate_json, limits_json
+from weighbridge.statistics import visible_effect
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 
 TOO_MANY = "too many connections"
@@ -183,6 +185,20 @@ def test_all_within_passes_one_above_fails_and_between_is_undecided(store):
     assert undecided.answer == "undecided" and undecided.open == (BRIDGE,)
     failed = gate(store, f"bridge.tcp.throughput<={size}%", "bridge.tcp.throughput<=5%")
     assert failed.answer == "failed" and failed.open == (), "more blocks change no failure"
+
+
+def test_beside_an_undecided_budget_stands_what_would_have_been_over_it(store):
+    analysis = analyse(store)
+    (row,) = [each for each in analysis.metrics[0].comparisons if each.environment == "bridge"]
+    size = row.cost.worsening.estimate
+    made = gate(store, f"bridge.tcp.throughput<={size}%", "host.tcp.throughput<=10%")
+    undecided, kept = made.findings
+    excess = visible_excess(undecided, made, analysis)
+    effect = visible_effect(row.standard_error, 12, 0.05 * made.share / 2)
+    assert excess == pytest.approx(100 * (1 - (1 - size / 100) * math.exp(-effect))) and excess > size
+    assert visible_excess(kept, made, analysis) is None
+    first, second = gate_json(made, analysis)["findings"]
+    assert first["visible_cost"] == excess and second["visible_cost"] is None
 
 
 def test_an_untrusted_session_is_an_answer_of_its_own(run):

@@ -16,8 +16,8 @@ from .made_up_runs import LOSS, TCP, THROUGHPUT, Workload
 KEYS = {
     "environment", "workload", "metric", "level", "unit", "better", "baseline_value", "cost", "cost_low", "cost_high",
     "cost_unit", "noise_low", "noise_high", "typical", "low", "high",
-    "geometric", "arithmetic", "blocks", "exploratory", "resource_use", "verdict", "unresolved", "hidden", "flags",
-    "remarks", "layers", "emulated", "baseline_emulated",
+    "geometric", "arithmetic", "blocks", "exploratory", "resource_use", "verdict", "visible_cost", "blocks_to_settle",
+    "seconds_to_settle", "unresolved", "hidden", "flags", "remarks", "layers", "emulated", "baseline_emulated",
 }  # fmt: skip
 
 
@@ -26,8 +26,7 @@ def test_the_document_has_the_promised_shape(run):
     json.dumps(document, allow_nan=False)
     assert list(document) == ["version", "study", "run", "date", "kernel", "engine", "versions", "hosts",
                               "paths", "noise_floor", "noise_low", "noise_high", "trusted", "visible_shift",
-                              "place_effects", "sessions",
-                              "mixed_blocks", "environments",
+                              "place_effects", "sessions", "mixed_blocks", "environments",
                               "costs", "ladder", "percentiles", "curves", "bottlenecks", "broke", "left_out",
                               "trial_lengths", "time_shared", "programs", "power_cuts"]  # fmt: skip
     assert document["study"] == "first-look" and document["run"] == "20240101-abcd"

@@ -122,3 +122,15 @@ def test_a_gate_that_is_interrupted_errs_no_more_than_one_that_is_not(honesty):
     )
     assert max(kept[:2]) <= (honesty.GATE_ERRS + 100 * LACKING * 0.16) / 100
     assert sum(forgetful[:2]) > 2 * sum(kept[:2])
+
+
+def test_the_fast_copy_of_the_rule_gives_the_verdicts_of_the_report(honesty):
+    """`benchmarks/rule.py` simulates many sessions at a time: session by session the report's functions agree."""
+    spec = importlib.util.spec_from_file_location("rule", PATH.with_name("rule.py"))
+    rule = importlib.util.module_from_spec(spec)
+    sys.modules["rule"] = rule
+    try:
+        spec.loader.exec_module(rule)
+        assert rule.check(1) == 0
+    finally:
+        del sys.modules["rule"]

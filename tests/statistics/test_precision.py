@@ -18,6 +18,7 @@ from weighbridge.statistics import (
     next_look,
     planned_looks,
     shared,
+    smallest_visible_cost,
     visible_effect,
 )
 
@@ -133,6 +134,22 @@ def test_a_visible_effect_is_beyond_the_noise_floor_of_another_run_too():
     )
     assert 0.775 <= np.mean(finding.mean(axis=1) + stated > floors(floor_then)) <= 0.85
     assert math.isinf(visible_effect(0.5, 1, 0.05))
+
+
+def test_the_smallest_visible_cost_is_beyond_the_noise_floor_in_four_runs_of_five():
+    """By the half-width of one run's interval in another run; significance alone (1.43 of it) is seen in half."""
+    rng = np.random.default_rng(4)
+    stating, finding, control = rng.normal(0, 1, (3, 4000, 40))
+    critical = stats.t.isf(0.025, 39)
+    widths = critical * errors(stating) * math.sqrt(math.pi / 3)
+    floors = np.abs(control.mean(axis=1)) + critical * errors(control) * math.sqrt(math.pi / 3)
+
+    def seen(cost: np.ndarray) -> float:
+        estimate = finding.mean(axis=1) + cost
+        return float(np.mean((estimate > floors) & (estimate / errors(finding) > critical)))
+
+    assert 0.775 <= seen(smallest_visible_cost(1.0, 1.0, 1.0) * widths) <= 0.85
+    assert seen(1.43 * widths) < 0.65
 
 
 def test_after_so_many_blocks_a_cost_of_the_margin_shows():

@@ -13,6 +13,7 @@ budget and Holm's correction across the gate agrees. A gate may have looked befo
 error (`gate_looks`, `statistics.sequential`).
 """
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
@@ -25,7 +26,15 @@ from weighbridge.analysis.requirement import Requirement, Target, bound_in_unit,
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.model.decisions import ComparedArm, GateLook
 from weighbridge.model.measurement import scale_of
-from weighbridge.statistics import Cost, Interval, compare, limit_p_value, verdicts
+from weighbridge.statistics import (
+    LOOKS_SHARE,
+    Cost,
+    Interval,
+    compare,
+    limit_p_value,
+    verdicts,
+    visible_effect,
+)
 from weighbridge.statistics.contrast import Paired
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.blocks import arm_values
@@ -92,6 +101,27 @@ class Gate:
             return ()
         undecided = (each for each in self.findings if each.outcome == "undecided" and each.reason in MORE_BLOCKS)
         return tuple(dict.fromkeys(arm for each in undecided if (arm := each.target.arm) is not None))
+
+
+def visible_excess(finding: Finding, gate: Gate, analysis: Analysis) -> float | None:
+    """Return the smallest cost that would have been over its budget in four of five runs like this one, in ``unit``.
+
+    Of an undecided cost that more blocks may decide; Holm's correction as if all others were as undecided.
+    """
+    row, report = finding.target.row, finding.target.report
+    if finding.outcome != "undecided" or finding.reason not in MORE_BLOCKS or finding.requirement.about != "cost":
+        return None
+    if row is None or report is None or row.cost is None or not row.standard_error or gate.share <= 0:
+        return None
+    looked = analysis.context is not None and analysis.context.plan.looks > 1
+    level = verdicts.ALPHA * gate.share * (LOOKS_SHARE if looked else 1.0) / len(gate.findings)
+    effect = visible_effect(row.standard_error, row.cost.blocks, level)
+    bound = bound_in_unit(finding.requirement, report)
+    if row.cost.scale == "difference":
+        return bound + effect
+    if row.cost.better == "higher":
+        return 100 - (100 - bound) * math.exp(-effect)
+    return (100 + bound) * math.exp(min(effect, 700.0)) - 100
 
 
 def judge(requirements: Sequence[Requirement], analysis: Analysis) -> tuple[Finding, ...]:

@@ -100,9 +100,19 @@ _Z = 2.108
 """Quantile of the normal distribution for an interval of 96.5 %, which one of several looks has."""
 _EFFICIENCY = 3 / math.pi
 """Of the median of Walsh averages against the mean, for normal differences (Hodges & Lehmann 1963)."""
-DETECTABLE = (1.96 + 0.84) / 1.96
-"""A cost this many times the half-width of a 95 % interval is told from none in four runs of five
-(two-sided 5 %, power 80 %: Cohen 1988, section 2.4)."""
+_Z_POWER = 0.8416
+"""Quantile of the normal distribution at 80 %."""
+_FLOOR = math.sqrt(2 / math.pi) + 1.96
+"""The mean noise floor of many blocks in standard errors: the A/A arm's mean distance from 0, and its half-width."""
+DETECTABLE = (_FLOOR + _Z_POWER * math.sqrt(1 / _EFFICIENCY + 2 * (1 - 2 / math.pi))) / (
+    1.96 / math.sqrt(_EFFICIENCY)
+)
+"""A cost this many times the half-width of a 95 % interval, 1.93, is called different in four runs of five.
+
+It is that of `visible_effect` for one comparison of many blocks: significant, and as far beyond the A/A arm's noise
+floor as an estimate and two floors fall short in one run of five. Significance alone were 1.43 (power 80 % at a
+two-sided 5 %: Cohen 1988, section 2.4); such a cost is called different in about half of the runs
+(`tests/statistics/test_precision.py` simulates both)."""
 
 
 def smallest_visible_cost(half_width: float, spent_s: float, span_s: float) -> float:

@@ -11,7 +11,7 @@ from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
 from weighbridge.analysis.comparisons import difference_unit
-from weighbridge.analysis.gate import Answer, Finding, Gate, Reason
+from weighbridge.analysis.gate import Answer, Finding, Gate, Reason, visible_excess
 from weighbridge.analysis.requirement import Operand, Target
 from weighbridge.analysis.results import Analysis
 from weighbridge.report.export.document import LimitAnswer, Within, Worsening
@@ -43,6 +43,7 @@ class GateFinding(Within, Worsening):
     metric: str
     outcome: GateOutcome
     reason: Reason
+    visible_cost: float | None
     blocks: int
 
 
@@ -76,14 +77,14 @@ def gate_json(gate: Gate, analysis: Analysis, against: str | None = None) -> Gat
         "run": analysis.run_id,
         "against": against,
         "answer": gate.answer,
-        "findings": [_finding(each, analysis) for each in gate.findings],
+        "findings": [_finding(each, gate, analysis) for each in gate.findings],
         "looks": gate.looks,
         "share": gate.share,
         "earlier_looks": [{"blocks": each.blocks, "share": each.share} for each in gate.earlier],
     }
 
 
-def _finding(finding: Finding, analysis: Analysis) -> GateFinding:
+def _finding(finding: Finding, gate: Gate, analysis: Analysis) -> GateFinding:
     requirement, target = finding.requirement, finding.target
     cost = finding.cost if finding.blocks > 1 else None
     return {
@@ -99,6 +100,7 @@ def _finding(finding: Finding, analysis: Analysis) -> GateFinding:
         "cost_low": finite(cost.low) if cost else None,
         "cost_high": finite(cost.high) if cost else None,
         "cost_unit": finding.unit or None,
+        "visible_cost": finite(visible_excess(finding, gate, analysis)),
         "blocks": finding.blocks,
     }
 
