@@ -122,8 +122,10 @@ def test_a_run_keeps_which_others_measured_meanwhile(monkeypatch: pytest.MonkeyP
 
     monkeypatch.setattr(living, "others", lambda own: {OTHER: "/runs/second"} if own == RUN else {})
     store: Any = SimpleNamespace(add_facts=add_facts)
-    running._note_others(store, RUN)
-    running._note_others(store, RUN)  # at its end too: the other may have begun later
+    noted: set[str] = set()
+    for _ in range(2):  # after each trial: the other may begin later, and end sooner
+        running._note_others(store, RUN, noted)
+    assert len(kept) == 1
     (remark,) = confounders(kept, "native", ["native"])
     assert isinstance(remark, HostsDiffer) and remark.difference is not None
     assert remark.difference == HostDifference(kind="beside", values=((OTHER, "/runs/second"),))

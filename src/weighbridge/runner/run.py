@@ -22,6 +22,7 @@ from weighbridge.model.facts import HALT, HOST_DIFFERENCES, IDLE_CPUS, POLL, Hos
 from weighbridge.model.host import RunContext
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Study, StudyFile
+from weighbridge.model.trial import TrialRecord
 from weighbridge.runner import clean, living, run_lock
 from weighbridge.runner.continuity import LAUNCHER, launcher_unknown, require_same
 from weighbridge.runner.known_noise import calibration_facts
@@ -168,20 +169,22 @@ def run_study(
                     progress.say(note)
                 refused.pop_all()
             try:
-                _note_others(store, run_id)
                 _session(study, store, run_id, folder, cache, progress, extender)
             finally:
                 with shield(), ExitStack() as ending:  # last one first, and each whatever becomes of the others
                     ending.callback(_tell, after, store)
                     ending.callback(lambda: store.add_facts("after", volatile_facts()))
-                    ending.callback(_note_others, store, run_id)
                     ending.callback(lambda: _say_failures(progress, clean.sweep_and_forget(run_id)))
 
 
-def _note_others(store: RunStore, run_id: str) -> None:
-    """Keep which other runs measure on this machine now: what they use of it is in this run's numbers."""
-    beside = living.others(run_id)
-    notes = {other: HostDifference(kind="beside", values=((other, where),)) for other, where in beside.items()}
+def _note_others(store: RunStore, run_id: str, noted: set[str]) -> None:
+    """Keep which other runs measure on this machine now: what they use of it is in this run's numbers.
+
+    Those that are ``noted`` already are not kept again; new ones are added to them.
+    """
+    new = {other: where for other, where in living.others(run_id).items() if other not in noted}
+    noted.update(new)
+    notes = {other: HostDifference(kind="beside", values=((other, where),)) for other, where in new.items()}
     if notes:
         documents = {f"run {other}": note.model_dump_json(exclude_defaults=True) for other, note in notes.items()}
         store.add_facts(HOST_DIFFERENCES, documents)
@@ -291,6 +294,12 @@ def _session(
             store.add_facts(scope, scope_facts)
         store.add_facts(PROGRAMS, programs)
         session = Session(study, store, run, userlands, progress, volatile_facts, pollers=pollers, extender=extender)
-        if study.file.prometheus is not None:
-            session.completed = Watched(study.file.prometheus).completed
+        add_series = Watched(study.file.prometheus).completed if study.file.prometheus else session.completed
+        noted: set[str] = set()
+
+        def completed(record: TrialRecord) -> TrialRecord:
+            _note_others(store, run_id, noted)  # one may come and go while this run lasts
+            return add_series(record)
+
+        session.completed = completed
         session.go()
