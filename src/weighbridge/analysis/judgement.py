@@ -218,16 +218,24 @@ def session_trust(
         trusted, reason = None, TrustReason.FEW_BLOCKS
     else:
         trusted, reason = not shifted, TrustReason.SHIFTED if shifted else TrustReason.HOLDS
-    visible = _visible_shift(families[0], looks)
+    hidden = {(each.workload, each.level) for each in metrics if each.headline and each.aa and each.aa.hidden}
+    visible = _visible_shift(families[0], hidden, looks)
     return Trust(trusted, reason, middle, noise, largest, largest_in, blocks, shifted, visible_shift=visible)
 
 
-def _visible_shift(headlines: Sequence[ControlCheck], looks: int) -> float | None:
-    """The size of shift of a headline that the check finds in four sessions of five: the median, as a fraction."""
+def _visible_shift(
+    headlines: Sequence[ControlCheck], hidden: Collection[tuple[str, Level]], looks: int
+) -> float | None:
+    """The size of shift of a headline that the check finds in four sessions of five: the median, as a fraction.
+
+    Without the workloads and levels whose A/A arm is ``hidden``: behind a limit there is no shift to see.
+    """
     level = DISTRUST / max(1, len(headlines)) * (LOOKS_SHARE if looks > 1 else 1.0)
     found = [
         math.expm1(min(700.0, visible_effect(each.standard_error, each.cost.blocks, level)))
         for each in headlines
-        if each.standard_error and each.cost.scale == "ratio"
+        if each.standard_error
+        and each.cost.scale == "ratio"
+        and (each.report.workload, each.report.level) not in hidden
     ]
     return median(found) if found else None

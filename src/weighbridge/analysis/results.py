@@ -209,7 +209,9 @@ class Trust:
     shifted: tuple[MetricReport, ...] = ()
     """The metrics in which the A/A arm shows a cost."""
     visible_shift: float | None = None
-    """The shift of a headline that the check finds in four sessions of five, as a fraction; the median headline's."""
+    """The shift of a headline that the check finds in four sessions of five, as a fraction; the median headline's.
+
+    Of those whose A/A arm is not hidden, as the noise floor is."""
     places: tuple[PlaceEffect, ...] = ()
     """The metrics in which a trial's place in its block changes its value."""
 
