@@ -40,9 +40,9 @@ for folder in /etc /opt /var/lib; do
     mkdir -p "$private/upper$folder" "$private/work$folder"
     mount -t overlay -o "lowerdir=$folder,upperdir=$private/upper$folder,workdir=$private/work$folder" own "$folder"
 done
-mkdir -p "$private/tmp$PWD"
+mkdir -p "$private/tmp"
+case $PWD in /tmp/*) mkdir -p "$private$PWD" && mount --bind "$PWD" "$private$PWD" ;; esac # this checkout stays
 chmod 1777 "$private/tmp"
-case $PWD in /tmp/*) mount --bind "$PWD" "$private$PWD" ;; *) rm -r "$private/tmp" && mkdir -m 1777 "$private/tmp" ;; esac
 mount --rbind "$private/tmp" /tmp
 mount -t tmpfs -o mode=755 own /run
 mount -t sysfs sysfs /sys
@@ -55,6 +55,7 @@ echo "$cgroup_mounts" | while read -r _ at kind options _; do
         *) mount -t cgroup -o "${options##*relatime,}" cgroup "$at" ;;
     esac
 done
+cd "$PWD" # where it is in what is mounted now
 ip link set lo up
 "$@"
 exit $?
