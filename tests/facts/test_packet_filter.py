@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weighbridge.facts._nft_tables import is_loaded, tables_in
+from weighbridge.facts.nft_tables import is_loaded, tables_in
 from weighbridge.facts.packet_filter import count_nftables, crossed_rules, parse
 
 DATA = Path(__file__).parent / "data"

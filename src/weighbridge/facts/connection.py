@@ -13,7 +13,7 @@ from functools import partial
 from pathlib import Path
 
 from weighbridge.errors import Unavailable
-from weighbridge.facts import _nft_tables, packet_filter
+from weighbridge.facts import nft_tables, packet_filter
 from weighbridge.facts._probing import listens, probe_of
 from weighbridge.facts.carried import Carrier, Watch, carriers, unsure, untold_ends
 from weighbridge.facts.packet_filter import PacketFilter, crossed_rules
@@ -193,7 +193,7 @@ def _packet_filter(host: Host) -> PacketFilter | None:
     saved, ruleset = _output_of(host, "iptables-save", "-c"), _output_of(host, "nft", "-j", "list", "ruleset")
     tables = None
     if not packet_filter.is_ruleset(ruleset):
-        tables = _output_of(host, host.python, "-I", "-S", "-c", Path(_nft_tables.__file__).read_text())
+        tables = _output_of(host, host.python, "-I", "-S", "-c", Path(nft_tables.__file__).read_text())
     legacy = _read(host, str(Path(host.network[1]).with_name("ip_tables_names"))).split()
     return packet_filter.parse(saved, ruleset, tables, legacy)
 
