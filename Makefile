@@ -37,13 +37,13 @@ side_by_side: setup
 # Two at a time, those that watch the machine: each worker has one that looks like its own, where that can be had.
 # A test is not tried again here: a worker does not reach the socket by which the plug-in counts.
 apart: setup
-	.venv/bin/pytest -m "real and not side_by_side and not measures" -p no:rerunfailures -rs --durations 30 \
+	.venv/bin/pytest -m "real and apart" -p no:rerunfailures -rs --durations 30 \
 	$(if $(shell tests/own_machine.sh true > /dev/null 2>&1 && echo can), \
 	--dist loadfile --no-loadscope-reorder --tx "2*popen//python=tests/own_machine.sh .venv/bin/python")
 
 # One at a time, those that measure.
 alone: setup
-	.venv/bin/pytest -m "real and measures and not side_by_side" -rsR --durations 30
+	.venv/bin/pytest -m "real and not side_by_side and not apart" -rsR --durations 30
 
 # As root, with mmdebstrap, e2fsprogs and openssh-client; for arm64, with qemu-user-static and arch-test too. What is
 # built is kept in $MACHINES, or in the user's cache folder; outcomes go to tests/machines/results.jsonl, and from there

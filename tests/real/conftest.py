@@ -52,6 +52,13 @@ before and after, or that measure milliseconds (``measures(alone=True)``).
 """
 
 
+OF_THIS_MACHINE = (
+    "test_engine_of_another_machine_is_refused",  # a process namespace is its other machine
+    "test_every_panel_draws",  # of a network card
+)
+"""Tests that do not work on what only looks like a machine of its own (own_machine.sh)."""
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Mark what is here; ``side_by_side`` (make real runs these first) is what `SIDE_BY_SIDE` says."""
@@ -63,6 +70,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             alone = "machine" in getattr(item, "fixturenames", ()) or (measures and measures.kwargs.get("alone"))
             if item.path.stem in SIDE_BY_SIDE and not alone:
                 item.add_marker(pytest.mark.side_by_side)
+            elif not measures and getattr(item, "originalname", "") not in OF_THIS_MACHINE:
+                item.add_marker(pytest.mark.apart)
             if missing:
                 item.add_marker(pytest.mark.skip(reason=missing))
     items.sort(key=lambda item: SIDE_BY_SIDE.index(item.path.stem) if item.path.stem in SIDE_BY_SIDE else 99)

@@ -94,7 +94,9 @@ def _kernel() -> Iterator[str]:
         if any(word in mount for word in MOUNTS):
             yield f"mount {mount}"
     for loop in Path("/sys/block").glob("loop*/loop/backing_file"):
-        if any(word in (backing := loop.read_text().strip()) for word in MOUNTS):
+        backing = loop.read_text().strip()
+        elsewhere = not Path(backing).exists() and not backing.endswith("(deleted)")  # of another worker's machine
+        if any(word in backing for word in MOUNTS) and not elsewhere:
             yield f"loop device {backing}"
     for hierarchy in cgroups.hierarchies():
         for top in (*cgroups.TOPS, "docker"):

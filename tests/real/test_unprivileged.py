@@ -34,9 +34,11 @@ def home(small_userland: Userland) -> Iterator[Path]:
     userlands = folder / ".cache/weighbridge/userlands"
     userlands.mkdir(parents=True)
     target = userlands / "all"
-    # links where it can be: the same file system, and nobody writes into a userland
-    how = "-al" if folder.stat().st_dev == small_userland.root.stat().st_dev else "-a"
-    subprocess.run(["cp", how, small_userland.root.parent, target], check=True)
+    # links where it can be, in the same mount: nobody writes into a userland
+    links = ["cp", "-al", small_userland.root.parent, target]
+    if subprocess.run(links, check=False, stderr=subprocess.DEVNULL).returncode != 0:
+        shutil.rmtree(target)
+        subprocess.run(["cp", "-a", small_userland.root.parent, target], check=True)
     workloads = registry.workloads()
     for kinds in (("iperf3", "sysbench-cpu"), ("sysbench-cpu",), ("redis-benchmark",)):
         key = key_of(UserlandSpec.union(workloads[kind].userland() for kind in kinds))
