@@ -28,8 +28,8 @@ from weighbridge.analysis.context import Context, by_cell
 from weighbridge.analysis.curves import load_sweeps
 from weighbridge.analysis.judgement import (
     ControlCheck,
-    Family,
     after_holm,
+    by_family,
     family_of,
     holm_levels,
     judged,
@@ -192,7 +192,7 @@ def _add_verdicts(
     """Give the reports with verdicts and remarks."""
     families = [family_of(report) for report in reports for _ in report.comparisons]
     after, failing = after_holm(families, p_values), context.failing()
-    adjusted, levels = iter(after), iter(_levels(families, after))
+    adjusted, levels = iter(after), iter(by_family(families, after, holm_levels))
     judged_reports = []
     for report in reports:
         rows = [judged(report, each, next(adjusted), context, failing) for each in report.comparisons]
@@ -201,13 +201,3 @@ def _add_verdicts(
         with_remarks = tuple(replace(each, remarks=remarks_about(with_verdicts, each, context)) for each in rows)
         judged_reports.append(replace(with_verdicts, comparisons=with_remarks))
     return judged_reports
-
-
-def _levels(families: Sequence[Family], adjusted: Sequence[float | None]) -> list[float | None]:
-    """Give what the p-value of each comparison would have to be, in its family."""
-    levels: list[float | None] = [None] * len(families)
-    for family in Family:
-        places = [place for place, each in enumerate(families) if each is family]
-        for place, level in zip(places, holm_levels([adjusted[each] for each in places]), strict=True):
-            levels[place] = level
-    return levels

@@ -27,11 +27,11 @@ from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.model.decisions import ComparedArm, GateLook
 from weighbridge.model.measurement import scale_of
 from weighbridge.statistics import (
-    LOOKS_SHARE,
     Cost,
     Interval,
     compare,
     limit_p_value,
+    looks_share,
     verdicts,
     visible_effect,
 )
@@ -113,8 +113,8 @@ def visible_excess(finding: Finding, gate: Gate, analysis: Analysis) -> float | 
         return None
     if row is None or report is None or row.cost is None or not row.standard_error or gate.share <= 0:
         return None
-    looked = analysis.context is not None and analysis.context.plan.looks > 1
-    level = verdicts.ALPHA * gate.share * (LOOKS_SHARE if looked else 1.0) / len(gate.findings)
+    looks = 1 if analysis.context is None else analysis.context.plan.looks
+    level = verdicts.ALPHA * gate.share * looks_share(looks) / len(gate.findings)
     effect = visible_effect(row.standard_error, row.cost.blocks, level)
     bound = bound_in_unit(finding.requirement, report)
     if row.cost.scale == "difference":

@@ -21,7 +21,7 @@ What a check finds that finds nothing: `Trust.visible_shift`, by `weighbridge.st
 """
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import median
@@ -31,7 +31,7 @@ from weighbridge.analysis.context import Context
 from weighbridge.analysis.resources import SAME_MEMORY_MIB, negligible
 from weighbridge.analysis.results import Comparison, MetricReport, Trust, TrustReason, VisibleCost
 from weighbridge.model.level import Level
-from weighbridge.statistics import LOOKS_SHARE, Cost, blocks_to_settle, holm, verdicts, visible_effect
+from weighbridge.statistics import Cost, blocks_to_settle, holm, looks_share, verdicts, visible_effect
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.statistics.verdicts import excludes_no_cost
 
@@ -106,14 +106,25 @@ def family_of(report: MetricReport) -> Family:
     return Family.HEADLINES if report.headline else Family.FURTHER
 
 
-def after_holm(families: Sequence[Family], p_values: Sequence[float | None]) -> list[float | None]:
-    """Give the adjusted p-values of comparisons of these families, in their order; None stays None."""
-    adjusted: list[float | None] = [None] * len(families)
+Corrected = Callable[[list[float | None]], Sequence[float | None]]
+"""What becomes of the p-values of one family, in their order: `verdicts.adjusted`, `holm_levels` of adjusted ones."""
+
+
+def by_family(
+    families: Sequence[Family], p_values: Sequence[float | None], corrected: Corrected
+) -> list[float | None]:
+    """Give what a correction makes of the p-values of each family by itself, in the order of all comparisons."""
+    results: list[float | None] = [None] * len(families)
     for family in Family:
         places = [place for place, each in enumerate(families) if each is family]
-        for place, p_value in zip(places, verdicts.adjusted([p_values[each] for each in places]), strict=True):
-            adjusted[place] = p_value
-    return adjusted
+        for place, result in zip(places, corrected([p_values[each] for each in places]), strict=True):
+            results[place] = result
+    return results
+
+
+def after_holm(families: Sequence[Family], p_values: Sequence[float | None]) -> list[float | None]:
+    """Give the adjusted p-values of comparisons of these families, in their order; None stays None."""
+    return by_family(families, p_values, verdicts.adjusted)
 
 
 def holm_levels(adjusted: Sequence[float | None]) -> list[float | None]:
@@ -143,7 +154,7 @@ def with_visible_cost(report: MetricReport, row: Comparison, level: float | None
         return row
     if context.paths.missing(report.workload, report.level, context.baseline, row.environment):
         return row  # never different, whatever the cost
-    share = LOOKS_SHARE if context.plan.looks > 1 else 1.0
+    share = looks_share(context.plan.looks)
     aa = report.aa.cost if report.aa is not None else None
     floor = _floor_on_scale(aa, cost)
     effect = visible_effect(error, cost.blocks, level * share, floor)
@@ -230,12 +241,12 @@ def _visible_shift(
 
     Without the workloads and levels whose A/A arm is ``hidden``: behind a limit there is no shift to see.
     """
-    level = DISTRUST / max(1, len(headlines)) * (LOOKS_SHARE if looks > 1 else 1.0)
-    found = [
+    level = DISTRUST / max(1, len(headlines)) * looks_share(looks)
+    shifts = [
         math.expm1(min(700.0, visible_effect(each.standard_error, each.cost.blocks, level)))
         for each in headlines
         if each.standard_error
         and each.cost.scale == "ratio"
         and (each.report.workload, each.report.level) not in hidden
     ]
-    return median(found) if found else None
+    return median(shifts) if shifts else None

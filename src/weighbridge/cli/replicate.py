@@ -1,6 +1,5 @@
 """`weighbridge replicate`."""
 
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -147,7 +146,7 @@ def _show(store: "RunStore", *, as_json: bool) -> None:
     if as_json:
         print_json(replication_json(result))
     else:
-        print_report(analysis, out(), run=shlex.quote(str(store.directory)))
+        print_report(analysis, out(), run=str(store.directory))
         print_replication(result, out())
     err().print(f"report: {page}\npublished and measured: {beside}", markup=False)
 

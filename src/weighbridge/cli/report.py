@@ -1,7 +1,6 @@
 """`weighbridge report`."""
 
 import gc
-import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -96,7 +95,7 @@ def register(app: typer.Typer) -> None:
                     pages.append(f"published and measured: {write_beside(store, analysis)[1]}")
             except PermissionError as error:
                 refused = f"{error.filename}: {error.strerror}: no page was written; --html FILE puts it elsewhere"
-            print_report(analysis, out(), everything=everything, tables=shown, run=shlex.quote(str(run)))
+            print_report(analysis, out(), everything=everything, tables=shown, run=str(run))
         if refused:
             fail(refused, WeighbridgeError.exit_code)
         for line in pages:

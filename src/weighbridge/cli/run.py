@@ -1,7 +1,6 @@
 """`weighbridge run`."""
 
 import re
-import shlex
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -121,6 +120,6 @@ def report_run(store: "RunStore", progress: "Shown") -> "Analysis | None":
     page = store.directory / "report.html"
     analysis = analyse(store)
     write_html(store, page, analysis)
-    print_report(analysis, out(), run=shlex.quote(str(store.directory)))
+    print_report(analysis, out(), run=str(store.directory))
     out().print(f"report: {page}", markup=False, soft_wrap=True)
     return analysis

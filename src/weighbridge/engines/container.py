@@ -232,10 +232,10 @@ def must_be_there(engine: Engine, container: Any) -> None:
         code, why = state["ExitCode"], state["Error"] or "no message"
         raise Unavailable(f"its container ended with code {code} at once: {why}")
     command = words.rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace")
-    found = f"is '{command[:_SAID]}'" if command else "is not there"
+    state_of_it = f"is '{command[:_SAID]}'" if command else "is not there"
     raise Unavailable(
         "the Docker engine that answers is on another machine, or this one is too busy to start a container within a "
-        f"second: process {pid}, which it calls the container's, {found}: name an engine of this machine in "
+        f"second: process {pid}, which it calls the container's, {state_of_it}: name an engine of this machine in "
         "DOCKER_HOST, or that machine as a host of kind ssh"
     )
 

@@ -51,7 +51,7 @@ def volatile_facts() -> dict[str, str]:
     return {
         "load": _read("/proc/loadavg"),
         "steal": "" if steal is None else f"{steal / os.sysconf('SC_CLK_TCK'):.2f} s since boot",
-        "firewall rules": _told(firewall.count()) if os.geteuid() == 0 else "",
+        "firewall rules": _number_text(firewall.count()) if os.geteuid() == 0 else "",
         "nftables rules": _nft_rules(),
         firewalld.FACT: "running" if firewalld.runs() else "",
         **_interfaces(),
@@ -119,10 +119,10 @@ def _feature(features: str, name: str) -> str:
 
 def _nft_rules() -> str:
     count = count_nftables(output(("nft", "-j", "list", "ruleset")) or "") if os.geteuid() == 0 else None
-    return _told(count)
+    return _number_text(count)
 
 
-def _told(count: int | None) -> str:
+def _number_text(count: int | None) -> str:
     """A number; empty where it is not known."""
     return "" if count is None else str(count)
 

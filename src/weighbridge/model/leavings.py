@@ -123,13 +123,13 @@ def discard(run: DeadRun, kinds: Sequence[Leavings]) -> list[str]:
         *((each, "ended", each.end) for each in last_first),
         *((each, "removed", each.remove) for each in last_first),
     ):
-        with told(failures, f"{kind.label} cannot be {verb}"):
+        with noting_failure(failures, f"{kind.label} cannot be {verb}"):
             step(run)
     return failures
 
 
 @contextlib.contextmanager
-def told(failures: list[str], what: str) -> Iterator[None]:
+def noting_failure(failures: list[str], what: str) -> Iterator[None]:
     """Add a sentence to the ``failures`` where the context fails, however it does, and go on behind it."""
     try:
         yield

@@ -133,17 +133,16 @@ def is_resource_use(metric: str) -> bool:
 
 _BEYOND = "_beyond_baseline"
 """How the names of metrics end that are themselves differences."""
-_HOST_WIDE = (CPU_USAGE, MEMORY_USAGE)
-"""What a whole host used beyond its idle level: both can be next to nothing, or nothing."""
-_RARE = RETRANSMITS
-"""How the name of a metric begins that is a count of rare events: 40 against 1 are not 4 000 %."""
 _COUNTS_AND_SHARES = ("count", "%")
 """Units whose values have no telling ratio: 5 000 retransmits against 1 are not 500 000 %."""
 
 
 def is_difference_itself(metric: str) -> bool:
-    """Whether a metric of the meters is compared by difference in any unit: a ratio of two noises is no cost."""
-    return metric.endswith(_BEYOND) or metric in _HOST_WIDE or metric.startswith(_RARE)
+    """Whether a metric of the meters is compared by difference in any unit: a ratio of two noises is no cost.
+
+    What a whole host used can be next to nothing, and retransmits are rare: 40 against 1 are not 4 000 %.
+    """
+    return metric.endswith(_BEYOND) or metric in (CPU_USAGE, MEMORY_USAGE) or metric.startswith(RETRANSMITS)
 
 
 def scale_of(metric: str, unit: str) -> Literal["difference"] | None:

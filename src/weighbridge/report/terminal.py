@@ -1,5 +1,6 @@
 """A run in the terminal: the answer, the matrix and what both are worth; all else where it is asked for."""
 
+import shlex
 from collections.abc import Collection, Iterator, Sequence
 
 from rich.console import Console, RenderableType
@@ -84,7 +85,10 @@ def print_report(
             out.print(part)
     if not everything and analysis.trials:
         out.print(
-            styled(f"{others_text(analysis)}every table, step and remark: weighbridge report {run} --all", "dim")
+            styled(
+                f"{others_text(analysis)}every table, step and remark: weighbridge report {shlex.quote(run)} --all",
+                "dim",
+            )
         )
 
 

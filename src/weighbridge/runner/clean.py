@@ -16,7 +16,7 @@ from weighbridge.model.leavings import (
     RunFolders,
     discard,
     is_run_id,
-    told,
+    noting_failure,
 )
 from weighbridge.runner import known_noise, living, run_lock
 from weighbridge.runner.trust import Foreign
@@ -79,7 +79,7 @@ def _listed(only: str | None) -> tuple[list[Leftover], list[str]]:
     leftovers: list[Leftover] = []
     failures: list[str] = []
     for kind in _kinds():
-        with told(failures, f"{kind.label} cannot be looked for"):
+        with noting_failure(failures, f"{kind.label} cannot be looked for"):
             leftovers += [leftover for leftover in kind.find(_folders()) if _is_ours(kind, leftover.run)]
     runs = {leftover.run for leftover in leftovers if is_run_id(leftover.run)} | ({only} if only else set())
     leftovers = [replace(leftover, run=_full_id(leftover.run, runs)) for leftover in leftovers]
@@ -120,11 +120,14 @@ def clean(only: str | None = None) -> Inventory:
     """
     before, failures = find(only), list[str]()
     for run_id in sorted({leftover.run for leftover in before.left} - {NO_RUN}):
-        with told(failures, f"run {run_id} cannot be cleaned"), run_lock.lock_run(run_id, "clean") as folder:
+        with (
+            noting_failure(failures, f"run {run_id} cannot be cleaned"),
+            run_lock.lock_run(run_id, "clean") as folder,
+        ):
             if folder is not None:  # else it is being continued: it lives again
                 failures += sweep_and_forget(run_id)
     for kind in _kinds() if only is None else ():
-        with told(failures, f"{kind.label} cannot be removed"):
+        with noting_failure(failures, f"{kind.label} cannot be removed"):
             kind.remove_ownerless(_folders())
     after = find(only)
     removed = [leftover for leftover in before.left if leftover not in after.left and leftover.run not in after.alive]

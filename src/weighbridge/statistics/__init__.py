@@ -4,7 +4,7 @@ Usable without the rest of Weighbridge. Nothing here reads or writes anything, k
 The unit is one fresh run; two environments are compared block by block (value *i* with value *i*).
 """
 
-from weighbridge.statistics.contrast import LOOKS_SHARE, Contrast, compare
+from weighbridge.statistics.contrast import LOOKS_SHARE, Contrast, compare, looks_share
 from weighbridge.statistics.cost import (
     Better,
     Cost,
@@ -74,6 +74,7 @@ __all__ = [
     "holm",
     "limit_p_value",
     "look_shares",
+    "looks_share",
     "median_interval",
     "merge_histograms",
     "next_look",

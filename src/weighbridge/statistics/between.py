@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weighbridge.statistics.contrast import LOOKS_SHARE, OF_TWO, check_settings
+from weighbridge.statistics.contrast import OF_TWO, check_settings, looks_share
 from weighbridge.statistics.cost import (
     Better,
     Cost,
@@ -138,7 +138,7 @@ def change(
     """
     _check_settings(better, confidence, equivalence, looks, allowance)
     one, other = _sample(first), _sample(second)
-    share = LOOKS_SHARE if looks > 1 else 1.0
+    share = looks_share(looks)
     allowed = math.log1p(allowance) if scale == "ratio" else 0.0
     shift = _shift(one, other, 1 - (1 - confidence) * share)
     p_value = min(1.0, shift_p_value(first, second, allowed) / share)

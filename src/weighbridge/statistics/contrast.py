@@ -25,6 +25,12 @@ from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK
 LOOKS_SHARE = 0.7
 """Share of the error that one of several looks may spend: 5 % becomes 3.5 %, the 96.5 % interval."""
 
+
+def looks_share(looks: int) -> float:
+    """Return the share of the error that a look may spend of a comparison with so many: `LOOKS_SHARE` of several."""
+    return LOOKS_SHARE if looks > 1 else 1.0
+
+
 Paired = tuple[Sequence[float], Sequence[float]]
 """The baseline's values and an environment's, block by block."""
 
@@ -99,7 +105,7 @@ class Contrast:
         """
         check_settings(better, confidence, equivalence, looks)
         arms = self._checked(values)
-        share = LOOKS_SHARE if looks > 1 else 1.0
+        share = looks_share(looks)
         level = 1 - (1 - confidence) * share
         positive = min(float(arm.min()) for arm in arms) > 0
         if scale == "ratio" and not positive:

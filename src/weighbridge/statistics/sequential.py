@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 
 from weighbridge.statistics.between import CostShift, shift_p_value
-from weighbridge.statistics.contrast import LOOKS_SHARE, OF_TWO, Paired
+from weighbridge.statistics.contrast import OF_TWO, Paired, looks_share
 from weighbridge.statistics.cost import Cost
 from weighbridge.statistics.precision import GROWTH
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
@@ -84,4 +84,4 @@ def margin_p_value(
     if ratio <= 0 or not change.worsening.estimate > margin:
         return 1.0
     moved = [value - math.log(ratio) for value in second]
-    return min(1.0, shift_p_value(first, moved, math.log1p(change.allowance)) / (LOOKS_SHARE if looks > 1 else 1.0))
+    return min(1.0, shift_p_value(first, moved, math.log1p(change.allowance)) / looks_share(looks))

@@ -33,7 +33,7 @@ between -50 and 33.3 %.
 import math
 from collections.abc import Sequence
 
-from weighbridge.statistics.contrast import LOOKS_SHARE
+from weighbridge.statistics.contrast import looks_share
 from weighbridge.statistics.cost import Cost, Interval, Verdict, cost_percent
 from weighbridge.statistics.parametric import t_test
 
@@ -58,7 +58,7 @@ def family_p_value(effects: Sequence[float], looks: int) -> float:
     p_value = test.p
     if p_value is None or max(effects) - min(effects) <= SAME * max(abs(each) for each in effects):
         p_value = 2.0 ** (1 - len(effects)) if effects[0] else 1.0
-    return min(1.0, p_value / (LOOKS_SHARE if looks > 1 else 1.0))
+    return min(1.0, p_value / looks_share(looks))
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
