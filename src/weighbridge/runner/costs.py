@@ -9,7 +9,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Literal
 
-from weighbridge.meters.machines import RESOLUTION_S, Idle, Use
+from weighbridge.meters.machines import FIRST_S, RESOLUTION_S, Idle, Use
 from weighbridge.model.host import HERE
 from weighbridge.model.measurement import CPU_USAGE, MEMORY_USAGE, SOFTIRQ_SHARE, Measurement, Metric, is_plausible
 from weighbridge.model.study import Role
@@ -132,7 +132,8 @@ def all_who_worked(
     ``not_work_s``: CPU seconds of meters. A figure is absent, and never zero,
     where a machine has no reading or no idle level, or where the CPU time is below what the counters can tell. So is
     the CPU time of all where a hypervisor took more than `STOLEN` (its time and idle time overlap), or where it is
-    less than ``sites_s``, what the sites used alone, by more than `CLOCKS_DIFFER`: then others gave way to the trial.
+    less than ``sites_s``, what the sites used alone, by more than `CLOCKS_DIFFER` and what a look at the idle machine
+    cannot tell: then others gave way to the trial.
     """
     if use is None:
         return ()
@@ -146,7 +147,8 @@ def _per_work(
         return
     amounts: dict[str, tuple[str, float]] = {}
     beyond_s, switches = _beyond_s(use, idle), _switches(use, idle)
-    least_s = max(RESOLUTION_S * len(use.uses), sites_s * (1 - CLOCKS_DIFFER) - RESOLUTION_S)
+    idle_unsure_s = sum(RESOLUTION_S / FIRST_S * each.seconds for each in use.uses.values())
+    least_s = max(RESOLUTION_S * len(use.uses), sites_s * (1 - CLOCKS_DIFFER) - RESOLUTION_S - idle_unsure_s)
     if beyond_s is not None and beyond_s - not_work_s > least_s and use.stolen <= STOLEN:
         amounts["cpu_all"] = "s", beyond_s - not_work_s
     if switches is not None and switches > 0:
