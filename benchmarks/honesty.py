@@ -271,16 +271,16 @@ def one_family(kind: str, rng: np.random.Generator) -> Outcome:
 
 
 def verdicts_of(values: Floats, costs: Sequence[Cost]) -> list[Verdict]:
-    """Judge the comparisons of all arms with the first as a family of a report is: Student's t, then Holm."""
+    """Judge the comparisons of all arms with the first as a family of a report is."""
     sides = [
         (values[0, : cost.blocks].tolist(), arm[: cost.blocks].tolist())
         for cost, arm in zip(costs, values[1:], strict=True)
     ]
     p_values = [
-        verdicts.family_p_value(OF_TWO.effects(each, cost.scale), len(LOOKS))
+        verdicts.p_values_of(OF_TWO.effects(each, cost.scale), cost, len(LOOKS))
         for each, cost in zip(sides, costs, strict=True)
     ]
-    return [verdicts.verdict(*each, None) for each in zip(costs, verdicts.adjusted(p_values), strict=True)]
+    return [verdicts.verdict(*each) for each in zip(costs, verdicts.adjusted(p_values), strict=True)]
 
 
 def two_runs(

@@ -2,88 +2,84 @@
 
     python benchmarks/rule.py [--repetitions N] [--check]
 
-*Different* needs three things of a report: that the exact interval excludes no cost, that Holm agrees in its
-family, and that the typical cost lies beyond the noise floor, the further limit of the A/A arm's 95 % interval. A
-session is a baseline, its A/A arm and four environments; one that is untrusted claims nothing. Each rule is held to:
-a false *different* in a family in at most 5.5 %, coverage of at least 94 %, and a cost of the size that the rule
-states as visible (`weighbridge.statistics.visible_effect`, from one session) called different in at least 78 % (of
-another session).
+*Different* needs two things of a report: that the exact interval excludes no cost, and that Holm agrees in its
+family. A session is a baseline, its A/A arm and four environments; one that is untrusted claims nothing. Each rule is
+held to: a false *different* in a family in at most 5.5 %, coverage of at least 94 %, and a cost of the size that the
+report states as visible (`weighbridge.statistics.visible_effect`, from one session) called different in at least 78 %
+(of another session).
 
-- ``floor``: the report's rule.
-- ``interval``: without the noise floor; interval, Holm and trust alone.
-- ``contrast``: that, and the interval against the A/A arm excludes no cost on the same side.
-- ``widened``: that of ``interval`` with standard errors widened by `WIDENED`.
+- ``report``: the report's rule; Holm is fed ranks where the blocks are enough, else Student's t.
+- ``widened``: that with standard errors and intervals widened by `WIDENED`.
+- ``by t``: Holm is always fed Student's t.
+- ``floor``: that, and the typical cost lies beyond the further limit of the A/A arm's 95 % interval, its noise floor.
 
 The noise is that of `honesty.py` and of two more: heavy tails (Student's t with three degrees of freedom), and noise
 whose size itself changes from block to block. With ``sites`` each environment has besides a lasting difference from
-the others that is none of its isolation: what blocks do not average out, and what the noise floor is there for.
+the others that is none of its isolation: what blocks do not average out, and what a noise floor is to guard against.
 
 ``--check`` holds this fast copy of the rule against the functions of the report, session by session.
 
 What it gave, with four environments and 1,000 sessions each. False *different* in a family, in percent, and in how
-many of a hundred sessions the visible cost is seen, after 10, 20, 40 and 60 blocks and stopped on precision (±2 %)
-at the looks; the lowest coverage; the visible cost in percent after 10 and 60 blocks.
+many of a hundred sessions the stated cost is seen, after 10, 20, 40 and 60 blocks and stopped on precision (±2 %)
+at the looks; the lowest coverage; the stated cost in percent after 10 and 60 blocks.
 
-    lognormal CV 2 %    floor      0.9  0.7  0.5  0.7  2.3  | 80  81  79  79  84  | 95.3  |  4.30  1.44
-                        interval   4.9  3.8  2.5  2.9  4.1  | 80  81  80  79  85  | 95.3  |  3.96  1.27
-                        contrast   1.3  0.5  0.6  1.1  0.7  | 77  77  76  74  79  | 95.3  |  3.96  1.27
-                        widened    3.7  2.5  1.2  1.9  2.2  | 81  82  82  82  87  | 96.2  |  4.25  1.36
-    lognormal CV 8 %    floor      0.9  0.9  0.7  1.1  0.7  | 79  79  80  81  81  | 94.9  | 18.14  5.91
-                        interval   4.1  3.5  4.0  3.6  3.2  | 80  80  80  79  80  | 94.9  | 16.58  5.19
-                        contrast   0.9  0.8  0.9  1.2  0.7  | 77  77  76  75  75  | 94.9  | 16.58  5.19
-                        widened    2.9  2.3  2.5  2.7  1.7  | 81  81  82  81  80  | 96.3  | 17.83  5.57
-    lognormal CV 20 %   floor      0.4  0.9  1.1  1.3  0.8  | 81  80  80  82  82  | 95.2  | 52.18 15.46
-                        interval   3.6  3.6  4.0  4.1  2.9  | 80  81  80  81  81  | 95.2  | 46.98 13.34
-                        contrast   0.8  1.1  1.8  1.2  0.8  | 77  76  75  76  76  | 95.2  | 46.98 13.34
-                        widened    2.8  2.5  2.7  2.1  1.5  | 81  82  81  82  82  | 96.5  | 51.00 14.34
-    AR(1) 0.95, SD 8 %  floor      0.4  0.7  0.7  1.3  2.6  | 80  81  81  82  82  | 94.1  |  7.24  2.40
-                        interval   3.1  4.8  4.1  3.7  4.4  | 80  80  81  80  82  | 94.1  |  6.61  2.12
-                        contrast   0.6  1.5  1.0  0.9  1.1  | 77  76  76  76  75  | 94.1  |  6.61  2.12
-                        widened    2.7  3.2  2.8  2.1  2.7  | 80  80  81  81  84  | 95.6  |  7.09  2.27
-    AR(1) 0.5, SD 8 %   floor      1.0  1.4  1.3  1.7  1.2  | 80  82  83  81  81  | 94.3  | 15.87  5.26
-                        interval   4.5  4.8  4.2  4.4  3.2  | 80  80  81  80  80  | 94.3  | 14.52  4.62
-                        contrast   0.9  1.4  1.7  1.4  1.1  | 77  77  77  75  75  | 94.3  | 14.52  4.62
-                        widened    3.2  3.1  2.6  2.7  1.8  | 81  82  82  81  81  | 95.8  | 15.61  4.95
-    bimodal             floor      0.0  0.3  0.5  0.8  0.3  | 78  65  74  79  73  | 95.3  | 26.87  7.16
-                        interval   0.3  1.2  2.7  2.8  1.1  | 71  71  76  79  74  | 95.3  | 23.86  7.16
-                        contrast   0.1  0.3  0.6  0.7  0.5  | 70  68  76  79  73  | 95.3  | 23.86  7.16
-                        widened    0.2  0.7  1.4  1.5  0.4  | 71  72  77  80  74  | 96.6  | 25.73  7.68
-    episodes            floor      0.4  0.2  0.1  0.1  0.4  | 65  64  69  71  65  | 94.9  | 20.00  4.63
-                        interval   1.5  1.1  0.5  1.4  1.4  | 62  64  69  71  66  | 94.9  | 16.57  4.63
-                        contrast   0.1  0.2  0.1  0.2  0.0  | 57  64  69  71  63  | 94.9  | 16.57  4.63
-                        widened    1.2  0.5  0.2  0.7  0.8  | 62  65  69  72  66  | 96.1  | 17.83  4.96
-    drift 10 %          floor      0.8  0.9  0.8  0.9  1.5  | 82  81  82  82  82  | 94.6  |  4.83  1.61
-                        interval   4.6  4.1  4.1  4.1  3.3  | 80  82  80  82  85  | 94.6  |  4.44  1.42
-                        contrast   1.6  1.1  1.1  1.1  0.5  | 77  78  76  77  77  | 94.6  |  4.44  1.42
-                        widened    2.9  2.7  2.1  2.1  2.2  | 80  83  82  83  86  | 96.0  |  4.76  1.52
-    position 2 %        floor      0.3  1.0  0.6  1.2  1.9  | 80  82  80  82  82  | 94.7  |  4.62  1.57
-                        interval   3.7  3.5  3.5  4.4  3.6  | 79  81  81  82  83  | 94.7  |  4.25  1.38
-                        contrast   0.5  1.1  1.0  1.3  0.5  | 76  77  76  76  77  | 94.7  |  4.25  1.38
-                        widened    2.6  2.4  2.2  2.8  2.5  | 80  82  83  83  85  | 96.0  |  4.56  1.48
-    heavy tails, t3     floor      0.3  0.7  0.8  0.7  1.7  | 72  74  77  79  78  | 94.5  |  6.50  2.21
-                        interval   2.1  4.3  2.9  3.1  3.1  | 74  74  75  76  78  | 94.5  |  5.85  2.02
-                        contrast   0.6  1.0  0.8  1.0  0.5  | 71  71  73  75  73  | 94.5  |  5.85  2.02
-                        widened    1.1  3.0  2.1  1.8  1.7  | 75  75  76  77  78  | 95.9  |  6.27  2.17
-    changing 1-4 %      floor      0.2  0.2  1.1  1.3  0.9  | 66  73  76  77  76  | 95.0  |  6.16  2.04
-                        interval   2.1  2.9  3.5  3.9  2.0  | 71  73  75  77  76  | 95.0  |  5.24  1.95
-                        contrast   0.4  0.2  0.8  1.2  0.3  | 66  70  74  77  70  | 95.0  |  5.24  1.95
-                        widened    1.6  1.8  2.3  2.3  1.1  | 71  72  76  77  77  | 96.1  |  5.62  2.09
-    sites 1 %           floor      6.5 17.5 29.8 35.0 13.1  | 75  73  74  73  75  | 52.0  |  4.54  1.92
-                        interval  19.8 37.6 47.0 49.2 24.7  | 74  72  70  67  76  | 52.0  |  3.93  1.27
-                        contrast   8.0 23.1 34.7 41.2 11.3  | 70  66  63  60  69  | 52.0  |  3.93  1.27
-                        widened   16.3 31.9 43.2 47.1 19.8  | 74  73  71  68  77  | 55.0  |  4.21  1.36
+    lognormal CV 2 %    report   4.9  3.7  2.6  3.4  3.7 |  93  91  87  87  96 | 95.3 |  5.16  1.38
+                        widened  3.7  3.7  2.6  3.4  2.3 |  93  94  92  90  97 | 96.2 |  5.53  1.48
+                        by t     4.9  3.8  2.5  2.9  4.1 |  93  92  89  88  97 | 95.3
+                        floor    0.9  0.7  0.5  0.7  2.3 |  90  84  78  78  93 | 95.3
+    lognormal CV 8 %    report   4.1  3.2  3.9  3.6  2.7 |  91  89  86  85  85 | 94.9 | 21.94  5.67
+                        widened  2.9  3.2  3.9  3.6  2.7 |  91  92  91  90  90 | 96.3 | 23.65  6.08
+                        by t     4.1  3.4  4.0  3.6  3.2 |  91  90  88  87  86 | 94.9
+                        floor    0.9  0.9  0.7  1.1  0.7 |  86  82  79  76  76 | 94.9
+    lognormal CV 20 %   report   3.6  3.5  3.9  4.7  2.8 |  93  91  87  86  86 | 95.2 | 64.56 14.61
+                        widened  2.8  3.5  3.9  4.7  2.8 |  94  94  90  91  92 | 96.5 | 70.40 15.71
+                        by t     3.6  3.5  3.9  4.0  2.9 |  93  92  88  88  88 | 95.2
+                        floor    0.4  0.9  1.1  1.3  0.8 |  89  84  78  76  76 | 95.2
+    AR(1) 0.95, SD 8 %  report   3.1  4.5  4.6  3.3  4.4 |  92  88  88  87  92 | 94.1 |  8.63  2.31
+                        widened  2.7  4.5  4.6  3.3  3.9 |  92  92  92  91  94 | 95.6 |  9.26  2.48
+                        by t     3.1  4.7  4.0  3.7  4.3 |  92  90  88  87  92 | 94.1
+                        floor    0.4  0.7  0.7  1.3  2.6 |  87  82  79  78  87 | 94.1
+    AR(1) 0.5, SD 8 %   report   4.5  4.7  4.1  4.9  3.6 |  93  91  88  86  86 | 94.3 | 19.16  5.04
+                        widened  3.2  4.7  4.1  4.9  3.6 |  94  94  92  91  91 | 95.8 | 20.63  5.40
+                        by t     4.5  4.8  4.2  4.4  3.2 |  93  92  89  88  88 | 94.3
+                        floor    1.0  1.4  1.3  1.7  1.2 |  89  84  81  78  78 | 94.3
+    bimodal             report   0.3  3.8  3.0  3.5  2.9 |  82  78  94  99  92 | 95.3 | 31.88  7.83
+                        widened  0.2  3.7  3.0  3.5  2.8 |  82  82  94  99  93 | 96.6 | 34.46  8.40
+                        by t     0.3  1.0  2.7  2.8  1.1 |  82  82  84  86  82 | 95.3
+                        floor    0.0  0.3  0.5  0.8  0.3 |  79  67  81  86  80 | 95.3
+    episodes            report   1.5  4.1  3.2  4.5  2.8 |  73  88  98 100  94 | 94.9 | 21.93  5.06
+                        widened  1.2  4.1  3.2  4.5  2.4 |  73  88  98 100  96 | 96.1 | 23.64  5.42
+                        by t     1.5  1.1  0.3  1.3  1.4 |  73  74  74  78  75 | 94.9
+                        floor    0.4  0.2  0.1  0.1  0.4 |  64  70  74  78  74 | 94.9
+    drift 10 %          report   4.6  4.4  3.8  4.2  2.9 |  93  91  88  87  94 | 94.6 |  5.78  1.55
+                        widened  2.9  4.4  3.8  4.2  2.4 |  93  94  92  91  96 | 96.0 |  6.20  1.65
+                        by t     4.6  4.1  4.1  4.1  3.2 |  93  91  90  89  95 | 94.6
+                        floor    0.8  0.9  0.8  0.9  1.5 |  89  84  81  79  93 | 94.6
+    position 2 %        report   3.7  3.6  3.4  3.8  3.0 |  93  90  87  87  94 | 94.7 |  5.53  1.51
+                        widened  2.6  3.6  3.4  3.8  2.7 |  93  94  92  91  96 | 96.0 |  5.93  1.61
+                        by t     3.7  3.5  3.4  4.3  3.6 |  93  92  89  89  95 | 94.7
+                        floor    0.3  1.0  0.6  1.2  1.9 |  89  84  81  78  92 | 94.7
+    heavy tails, t3     report   2.1  4.9  3.6  3.6  3.3 |  87  88  90  93  92 | 94.5 |  7.63  2.21
+                        widened  1.1  4.9  3.6  3.6  3.0 |  87  91  94  96  95 | 95.9 |  8.18  2.36
+                        by t     2.1  4.1  2.8  3.1  3.1 |  87  82  84  83  88 | 94.5
+                        floor    0.3  0.7  0.8  0.7  1.7 |  79  77  78  80  86 | 94.5
+    changing 1-4 %      report   2.1  4.4  4.3  4.4  2.8 |  78  87  94  96  92 | 95.0 |  6.83  2.13
+                        widened  1.6  4.4  4.3  4.4  2.8 |  79  90  96  97  94 | 96.1 |  7.32  2.28
+                        by t     2.1  2.9  3.4  3.8  1.9 |  78  79  81  82  87 | 95.0
+                        floor    0.2  0.2  1.1  1.3  0.9 |  71  76  80  80  85 | 95.0
+    sites 1 %           report  19.8 36.1 46.0 48.3 22.9 |  89  81  73  70  88 | 52.0 |  5.12  1.38
+                        widened 16.3 36.1 46.0 48.3 21.5 |  90  86  78  72  91 | 55.0 |  5.48  1.48
+                        by t    19.8 37.5 46.3 48.6 24.6 |  89  82  74  71  89 | 52.0
+                        floor    6.5 17.4 29.3 34.8 13.1 |  80  68  60  55  81 | 52.0
 
-What it shows. Every rule keeps false *different* within 5.5 % and coverage above 94 % where nothing is left that
-blocks do not average out. The report's own errs in 0 to 2.6 % and so is more cautious than it says: ``interval``
-(0.3 to 4.9 %) sees a cost 8 to 15 % smaller, for which the report's takes 1.2 to 1.3 times the blocks. ``contrast``
-gains nothing over the floor. A stated cost is seen in 78 % and more where noise is about normal, and in 62 to 79 %
-where it has heavy tails, rare slow runs or another size from block to block: standard errors then differ most from
-session to session, with every rule. Where two sites of the same differ by 1 % for a whole session no rule holds:
-the floor errs in 7 to 35 % of families, ``interval`` in 20 to 49 %. So the rule hangs on whether there is such a
-difference. Of that only 25 real A/A sessions are known (1.02 ± 0.12 of what blocks explain), and the rule stays as
-it is until `aa_sessions.py` has been run a hundred times on a quiet machine. Of a limited time (``within``) and its
-allotments `honesty.py` has the coverage and the false alarms without a floor, which can only take a *different*
-away.
+What it shows. The report's rule keeps all three bounds in every noise but one: after ten blocks where one run in
+fifty is slow, the stated cost is seen in 73 %, as sessions that have met no slow run yet cannot know of them. Against
+``by t`` it loses nothing where noise is about normal, and sees the stated cost in 94 to 100 % where t sees it in 77
+to 90, after 40 blocks with two modes or rare slow runs. The noise floor makes false alarms rarer than they may be,
+and takes the stated cost from every tenth session. Where two sites of the same differ by 1 % for a whole session no
+rule holds: the floor errs in 7 to 35 % of families, the report in 20 to 48 %. So the rule rests on there being no
+such difference, which `aa_sessions.py` measures (docs/design.md has the figure). Of a limited time (``within``) and
+its allotments `honesty.py` has the coverage and the false alarms.
 """
 
 import argparse
@@ -100,7 +96,7 @@ from scipy.special import stdtr
 
 from weighbridge.statistics import LOOKS, LOOKS_SHARE, compare, verdicts, visible_effect
 from weighbridge.statistics.contrast import OF_TWO
-from weighbridge.statistics.ranks import critical_rank
+from weighbridge.statistics.ranks import critical_rank, signed_rank_cumulative
 
 sys.path.insert(0, str(Path(__file__).parent))
 from honesty import KINDS, SEED, TARGET, Noise, session
@@ -116,7 +112,7 @@ WIDENED = 1.07
 """Of standard errors: the root of 1.14, which is 1.02 and one standard error of the first 200 A/A comparisons."""
 SITE = 0.01
 """Standard deviation of the lasting difference between two sites of the same, as a logarithm."""
-RULES = ("floor", "interval", "contrast", "widened")
+RULES = ("report", "widened", "by t", "floor")
 FALSE, COVERAGE, SEEN = 5.5, 94.0, 78.0
 """The bounds, in percent."""
 
@@ -144,11 +140,15 @@ class Compared:
     mean: Floats
     error: Floats
     blocks: Floats
+    effects: Floats
+    """Of each block, in the order of time; NaN beyond the last one."""
 
     def at(self, chosen: Places) -> "Compared":
         """Return of each comparison the number that is chosen along the first axis."""
         arrays = (self.typical, self.low, self.high, self.mean, self.error, self.blocks)
-        return Compared(*(np.take_along_axis(each, chosen[None], axis=0)[0] for each in arrays))
+        effects = np.take_along_axis(self.effects, chosen[None, ..., None], axis=0)[0]
+        picked = [np.take_along_axis(each, chosen[None], axis=0)[0] for each in arrays]
+        return Compared(*[*picked, effects])
 
     def excludes(self, by: Floats | float = 0.0, wider: float = 1.0) -> Flags:
         """Whether the interval, moved by so much and so much wider, lies on one side of no cost."""
@@ -162,9 +162,26 @@ def p_values(mean: Floats, error: Floats, blocks: Floats) -> Floats:
     return 2 * np.asarray(stdtr(blocks - 1, -np.abs(mean) / error))
 
 
+def rank_p_values(effects: Floats, blocks: Floats) -> Floats:
+    """Return the two-sided exact p-values of the signed-rank sum; no two effects are alike."""
+    result = np.ones(blocks.shape)
+    for n in np.unique(blocks).astype(int):
+        chosen = blocks == n
+        values = effects[chosen][:, :n]
+        sums = ((np.argsort(np.argsort(np.abs(values), axis=-1), axis=-1) + 1) * (values > 0)).sum(axis=-1)
+        smaller = np.minimum(sums, n * (n + 1) // 2 - sums)
+        result[chosen] = np.minimum(1.0, 2 * signed_rank_cumulative(int(n))[smaller])
+    return result
+
+
+def ranks_count(blocks: Floats, share: float, number: int, alpha: float) -> Flags:
+    """Whether ranks decide of so many comparisons of so many blocks, as `verdicts.PValues.among`."""
+    return np.asarray(2 ** (1 - blocks) / share * number <= verdicts.FINE_ENOUGH * alpha)
+
+
 def stacked(every: list[Compared]) -> Compared:
     """Return several, one after the other along a new first axis."""
-    names = ("typical", "low", "high", "mean", "error", "blocks")
+    names = ("typical", "low", "high", "mean", "error", "blocks", "effects")
     return Compared(*(np.stack([getattr(each, name) for each in every]) for name in names))
 
 
@@ -182,7 +199,9 @@ def compared(effects: Floats, share: float = 1.0, alpha: float = 0.05) -> Compar
     typical = (walsh[..., (size - 1) // 2] + walsh[..., size // 2]) / 2
     error = effects.std(axis=-1, ddof=1) / math.sqrt(n)
     blocks = np.full(typical.shape, float(n))
-    return Compared(typical, walsh[..., k - 1], walsh[..., size - k], effects.mean(axis=-1), error, blocks)
+    padded = np.full((*typical.shape, BLOCKS[-1]), np.nan)
+    padded[..., :n] = effects
+    return Compared(typical, walsh[..., k - 1], walsh[..., size - k], effects.mean(axis=-1), error, blocks, padded)
 
 
 def holm(p: Floats) -> Floats:
@@ -197,10 +216,9 @@ def holm(p: Floats) -> Floats:
 
 @dataclass(frozen=True)
 class Sessions:
-    """Many sessions of so many blocks: costs against the baseline and against its A/A arm, and the control."""
+    """Many sessions of so many blocks: costs against the baseline, and the control."""
 
     costs: Compared
-    against_aa: Compared
     floor: Floats
     trusted: Flags
     share: float = 1.0
@@ -212,45 +230,40 @@ class Sessions:
         by[:, 0] = moved
         wider = WIDENED if rule == "widened" else 1.0
         p = p_values(self.costs.mean + by, self.costs.error * wider, self.costs.blocks)
+        if rule in ("report", "widened"):
+            by_ranks = rank_p_values(self.costs.effects + by[..., None], self.costs.blocks)
+            p = np.where(ranks_count(self.costs.blocks, self.share, ENVIRONMENTS, verdicts.ALPHA), by_ranks, p)
         adjusted = holm(np.minimum(1.0, p / self.share))
         called = self.costs.excludes(by, wider) & (adjusted <= verdicts.ALPHA)
         if rule == "floor":
             called &= np.abs(self.costs.typical + by) > self.floor[:, None]
-        if rule == "contrast":
-            same_side = np.sign(self.against_aa.typical + by) == np.sign(self.costs.typical + by)
-            called &= self.against_aa.excludes(by) & same_side
         return called & self.trusted[:, None]
 
     def stated(self, rule: str) -> Floats:
         """The visible cost of the first environment of each session, as a logarithm."""
         wider = WIDENED if rule == "widened" else 1.0
         level = verdicts.ALPHA / ENVIRONMENTS * self.share
-        first = zip(self.costs.error[:, 0], self.costs.blocks[:, 0], self.floor, strict=True)
-        return np.array(
-            [
-                visible_effect(error * wider, int(blocks), level, floor if rule == "floor" else 0.0)
-                for error, blocks, floor in first
-            ]
-        )
+        first = zip(self.costs.error[:, 0], self.costs.blocks[:, 0], strict=True)
+        return np.array([visible_effect(error * wider, int(blocks), level) for error, blocks in first])
 
 
-def judged(costs: Compared, against_aa: Compared, aa: Compared, at_99: Compared, share: float) -> Sessions:
+def judged(costs: Compared, aa: Compared, at_99: Compared, share: float) -> Sessions:
     """Return sessions with their noise floor, and whether the control holds."""
-    p = np.minimum(1.0, p_values(at_99.mean, at_99.error, at_99.blocks) / share)
+    by_t, by_ranks = p_values(at_99.mean, at_99.error, at_99.blocks), rank_p_values(at_99.effects, at_99.blocks)
+    p = np.minimum(1.0, np.where(ranks_count(at_99.blocks, share, 1, 0.01), by_ranks, by_t) / share)
     trusted = ~(at_99.excludes() & (p <= 0.01))
-    return Sessions(costs, against_aa, np.maximum(np.abs(aa.low), np.abs(aa.high)), trusted, share)
+    return Sessions(costs, np.maximum(np.abs(aa.low), np.abs(aa.high)), trusted, share)
 
 
-def parts(logs: Floats, blocks: int, share: float = 1.0) -> tuple[Compared, Compared, Compared, Compared]:
-    """Compare what sessions have after so many blocks: the costs, those against the A/A arm, and this twice.
+def parts(logs: Floats, blocks: int, share: float = 1.0) -> tuple[Compared, Compared, Compared]:
+    """Compare what sessions have after so many blocks: the costs, and the A/A arm, of which the last is at 99 %.
 
     ``logs`` are by session, arm (the baseline, environments, the A/A arm) and block.
     """
     base, environments, again = logs[:, :1, :blocks], logs[:, 1:-1, :blocks], logs[:, -1:, :blocks]
     control = again[:, 0] - base[:, 0]
     return (
-        compared(environments - base, share), compared(environments - again, share), compared(control, share),
-        compared(control, share, 0.01),
+        compared(environments - base, share), compared(control, share), compared(control, share, 0.01)
     )  # fmt: skip
 
 
@@ -262,11 +275,11 @@ def sessions(logs: Floats, blocks: int) -> Sessions:
 def adaptive(logs: Floats) -> Sessions:
     """Judge sessions that stop on precision, each comparison at a look of its own; the A/A arm with the last one."""
     by_look = [parts(logs, blocks, LOOKS_SHARE) for blocks in LOOKS]
-    costs, against_aa, aa, at_99 = (stacked(list(each)) for each in zip(*by_look, strict=True))
+    costs, aa, at_99 = (stacked(list(each)) for each in zip(*by_look, strict=True))
     reached = costs.high - costs.low <= 2 * math.log1p(TARGET)
     chosen = np.where(reached.any(axis=0), reached.argmax(axis=0), len(LOOKS) - 1)
     last = chosen.max(axis=1)
-    return judged(costs.at(chosen), against_aa.at(chosen), aa.at(last), at_99.at(last), LOOKS_SHARE)
+    return judged(costs.at(chosen), aa.at(last), at_99.at(last), LOOKS_SHARE)
 
 
 def drawn(kind: str, repetitions: int, site: float, number: int) -> Floats:
@@ -308,7 +321,7 @@ def check(repetitions: int = 5) -> int:
         logs[:, 1] -= 0.03
         for blocks in (10, 40, None):
             fast = adaptive(logs) if blocks is None else sessions(logs, blocks)
-            called = fast.different("floor")
+            called = fast.different("report")
             for session_logs, expected, trusted in zip(logs, called, fast.trusted, strict=True):
                 ours = by_report(np.exp(session_logs), blocks)
                 wrong += int(trusted) * sum(one != bool(other) for one, other in zip(ours, expected, strict=True))
@@ -323,14 +336,12 @@ def by_report(values: Floats, blocks: int | None) -> list[bool]:
         costs = [stop_on_precision(values[[0, number]])[0] for number in range(1, len(arms) - 1)]
     else:
         costs = [compare(arms[0][:blocks], arm[:blocks], better="higher") for arm in arms[1:-1]]
-    last = max(cost.blocks for cost in costs)
-    aa = compare(arms[0][:last], arms[-1][:last], better="higher", looks=looks)
     p_values_of_family = [
-        verdicts.family_p_value(OF_TWO.effects((arms[0][: cost.blocks], arm[: cost.blocks]), "ratio"), looks)
+        verdicts.p_values_of(OF_TWO.effects((arms[0][: cost.blocks], arm[: cost.blocks]), "ratio"), cost, looks)
         for cost, arm in zip(costs, arms[1:-1], strict=True)
     ]
     adjusted = verdicts.adjusted(p_values_of_family)
-    return [verdicts.verdict(cost, p_value, aa) == "different" for cost, p_value in zip(costs, adjusted, strict=True)]
+    return [verdicts.verdict(cost, p_value) == "different" for cost, p_value in zip(costs, adjusted, strict=True)]
 
 
 def show(found: list[Row], title: str) -> int:
@@ -344,7 +355,7 @@ def show(found: list[Row], title: str) -> int:
             f"{untrusted:>6.1f}%{missed}",
             flush=True,
         )
-    return sum(each[2] == "floor" and each[3] > FALSE for each in found)
+    return sum(each[2] == "report" and each[3] > FALSE for each in found)
 
 
 def main() -> int:

@@ -42,7 +42,9 @@ def test_an_interaction_is_one_effect_a_block(values):
     found = contrast_cost(mine, INTERACTION, plan)
     assert found.cost.blocks == 14 and found.cost.low < 1 / 1.1 < found.cost.high < 1
     assert found.cost.worsening.estimate == pytest.approx(100 * (1 - 1 / 1.1), abs=1.5)
-    assert found.p_value == verdicts.family_p_value(INTERACTION.effects(found.values, "ratio"), plan.looks) < 0.001
+    effects = INTERACTION.effects(found.values, "ratio")
+    assert found.p_values == verdicts.p_values_of(effects, found.cost, plan.looks)
+    assert max(found.p_values.by_ranks, found.p_values.by_t) < 0.001
 
 
 def test_a_block_counts_that_has_all_of_them(values):

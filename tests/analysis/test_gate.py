@@ -109,13 +109,7 @@ def test_a_selection_of_runs_proves_no_small_cost(run):
     assert answer(store, "bridge.tcp.throughput > 5%") == ("exceeded", "above")
 
 
-def test_a_cost_within_the_noise_and_an_untrusted_session(run, analysis):
-    noisy = replace(analysis.metrics[0], comparisons=tuple(
-        replace(row, cost=replace(row.cost, low=0.5, high=1.5)) if row.aa else row
-        for row in analysis.metrics[0].comparisons
-    ))  # fmt: skip
-    assert answer(replace(analysis, metrics=(noisy,)), "bridge.tcp.throughput > 10%") == ("undecided", "noise")
-    assert answer(replace(analysis, metrics=(noisy,)), "bridge.tcp.throughput > -10%") == ("exceeded", "above")
+def test_an_untrusted_session_exceeds_nothing(run):
     shifted = run(costs={"bridge": 3.0}, aa_factor=1.5)
     assert analyse(shifted).trust.trusted is False
     assert answer(shifted, "bridge.tcp.throughput > 10%") == ("undecided", "untrusted")

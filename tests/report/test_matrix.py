@@ -3,7 +3,7 @@ from dataclasses import replace
 import pytest
 
 from weighbridge.analysis.analyse import analyse
-from weighbridge.analysis.remarks import WithinNoise
+from weighbridge.analysis.remarks import Unproven
 from weighbridge.report.sections.top import matrix_section
 from weighbridge.report.text.matrix import cost_range, large, matrix, native, small
 
@@ -38,8 +38,8 @@ def test_what_is_not_decided_has_its_interval_and_why(run):
     assert cost_range(noisy, open_).startswith(f"cost [{cost.percent.low:.1f},")
     assert [cost_range(certain, cell) for cell in certain.cells] == ["", ""]
     report, compared = open_.rows[0]
-    within = replace(open_, rows=((report, replace(compared, remarks=(WithinNoise(),))),))
-    assert cost_range(noisy, within).splitlines()[1:] == ["within the noise floor"]
+    within = replace(open_, rows=((report, replace(compared, remarks=(Unproven(),))),))
+    assert cost_range(noisy, within).splitlines()[1:] == ["session not trusted"]
 
 
 def test_a_verdict_that_is_not_known_is_said_as_it_is(run):
@@ -71,7 +71,7 @@ def test_many_levels_are_one_row_that_leads_to_their_curve(run):
     store = run(**rising_load())
     analysis = analyse(store)
     (row,) = matrix(analysis).rows
-    assert words(analysis) == {"web · requests/s": ["2.9 to 3.1 % slower", "20 to 43 % slower"]}
+    assert words(analysis) == {"web · requests/s": ["1.3 to 3.1 % slower", "20 to 43 % slower"]}
     assert small(row, row.cells[1]) == "at 5 of 6 levels, broke at 2"
     assert "#load0" in check_links(page_of(store), store.directory)
 

@@ -106,50 +106,28 @@ def test_differences_have_no_relative_width():
 
 @pytest.mark.parametrize("blocks", [6, 10, 60])
 @pytest.mark.parametrize("level", [0.05, 0.05 / 12])
-def test_a_visible_effect_is_found_in_four_runs_of_five(blocks: int, level: float):
+def test_a_visible_effect_is_found_in_at_least_four_runs_of_five(blocks: int, level: float):
     """What one run states, another one finds, which has a standard error of its own."""
     rng = np.random.default_rng(blocks)
     stating, finding = rng.normal(0, 1, (2, 4000, blocks))
     stated = np.array([visible_effect(each, blocks, level) for each in errors(stating)])
     t = (finding.mean(axis=1) + stated) / errors(finding)
-    assert 0.775 <= np.mean(np.abs(t) > stats.t.isf(level / 2, blocks - 1)) <= 0.85
+    assert 0.84 <= np.mean(np.abs(t) > stats.t.isf(level / 2, blocks - 1)) <= 0.95
+    assert math.isinf(visible_effect(0.5, 1, 0.05))
 
 
 def errors(effects: np.ndarray) -> np.ndarray:
     return effects.std(axis=1, ddof=1) / math.sqrt(effects.shape[1])
 
 
-def test_a_visible_effect_is_beyond_the_noise_floor_of_another_run_too():
-    rng = np.random.default_rng(3)
-    (stating, finding), (floor_of, floor_then) = rng.normal(0, 1, (2, 2, 4000, 20))
-
-    def floors(effects: np.ndarray) -> np.ndarray:
-        return np.abs(effects.mean(axis=1)) + stats.t.isf(0.025, 19) * errors(effects)
-
-    stated = np.array(
-        [
-            visible_effect(error, 20, 0.05, floor)
-            for error, floor in zip(errors(stating), floors(floor_of), strict=True)
-        ]
-    )
-    assert 0.775 <= np.mean(finding.mean(axis=1) + stated > floors(floor_then)) <= 0.85
-    assert math.isinf(visible_effect(0.5, 1, 0.05))
-
-
-def test_the_smallest_visible_cost_is_beyond_the_noise_floor_in_four_runs_of_five():
-    """By the half-width of one run's interval in another run; significance alone (1.43 of it) is seen in half."""
+def test_the_smallest_visible_cost_is_significant_in_four_runs_of_five():
+    """By the half-width of one run's interval in another run."""
     rng = np.random.default_rng(4)
-    stating, finding, control = rng.normal(0, 1, (3, 4000, 40))
+    stating, finding = rng.normal(0, 1, (2, 4000, 40))
     critical = stats.t.isf(0.025, 39)
     widths = critical * errors(stating) * math.sqrt(math.pi / 3)
-    floors = np.abs(control.mean(axis=1)) + critical * errors(control) * math.sqrt(math.pi / 3)
-
-    def seen(cost: np.ndarray) -> float:
-        estimate = finding.mean(axis=1) + cost
-        return float(np.mean((estimate > floors) & (estimate / errors(finding) > critical)))
-
-    assert 0.775 <= seen(smallest_visible_cost(1.0, 1.0, 1.0) * widths) <= 0.85
-    assert seen(1.43 * widths) < 0.65
+    stated = smallest_visible_cost(1.0, 1.0, 1.0) * widths
+    assert 0.775 <= np.mean((finding.mean(axis=1) + stated) / errors(finding) > critical) <= 0.85
 
 
 def test_after_so_many_blocks_a_cost_of_the_margin_shows():

@@ -34,6 +34,7 @@ from weighbridge.analysis.judgement import (
     holm_levels,
     judged,
     session_trust,
+    shifted_controls,
     with_visible_cost,
 )
 from weighbridge.analysis.latency import latencies
@@ -53,6 +54,7 @@ from weighbridge.model.measurement import is_resource_use
 from weighbridge.statistics import Better, verdicts
 from weighbridge.statistics.contrast import Contrast
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
+from weighbridge.statistics.verdicts import PValues
 from weighbridge.store.consistency import require_consistent
 from weighbridge.store.run import RunStore, Value
 
@@ -75,6 +77,7 @@ def analyse(store: RunStore) -> Analysis:
     durability = durabilities(facts)
     paths = paths_of(facts, info)
     limits = _limits(trials)
+    reports, checks, p_values = _metric_reports(values, plan, labels)
     context = Context(
         plan=plan,
         trials=trials,
@@ -90,8 +93,8 @@ def analyse(store: RunStore) -> Analysis:
         broken=broken,
         paths=paths,
         isolation=isolation,
+        untrusted=bool(shifted_controls(checks)),
     )
-    reports, checks, p_values = _metric_reports(values, plan, labels)
     reports = _add_verdicts(reports, p_values, plan, context)
     return Analysis(
         run_id=info.get("run_id", ""),
@@ -153,11 +156,11 @@ def _limits(trials: Sequence[TrialRow]) -> dict[tuple[str, Level, str], list[Fla
 
 def _metric_reports(
     values: Mapping[Key, Sequence[Value]], plan: Plan, labels: Mapping[tuple[str, Level], str]
-) -> tuple[list[MetricReport], list[ControlCheck], list[float | None]]:
-    """Give the reports before Holm, the A/A checks, and the p-value of every comparison in their order."""
+) -> tuple[list[MetricReport], list[ControlCheck], list[PValues | None]]:
+    """Give the reports before Holm, the A/A checks, and the p-values of every comparison in their order."""
     reports: list[MetricReport] = []
     checks: list[ControlCheck] = []
-    p_values: list[float | None] = []
+    p_values: list[PValues | None] = []
     cells_with_headline: set[tuple[str, Level]] = set()
     order = {cell: position for position, cell in enumerate(labels)}
     # The metrics of a workload keep their order, but what the meters add comes after what it measures.
@@ -181,13 +184,12 @@ def _metric_reports(
             at_99 = contrast_cost(metric_values, Contrast.between(plan.aa_arm, plan.baseline), plan, 0.99, aa.scale)
             assert at_99 is not None
             nothing = negligible(report.metric, at_99.cost.typical)
-            p_value = 1.0 if nothing else at_99.p_value
-            checks.append(ControlCheck(report, at_99.cost, p_value, at_99.standard_error))
+            checks.append(ControlCheck(report, at_99.cost, 1.0 if nothing else at_99.p_values, at_99.standard_error))
     return reports, checks, p_values
 
 
 def _add_verdicts(
-    reports: Sequence[MetricReport], p_values: Sequence[float | None], plan: Plan, context: Context
+    reports: Sequence[MetricReport], p_values: Sequence[PValues | None], plan: Plan, context: Context
 ) -> list[MetricReport]:
     """Give the reports with verdicts and remarks."""
     families = [family_of(report) for report in reports for _ in report.comparisons]

@@ -37,6 +37,7 @@ from weighbridge.model.level import Level
 from weighbridge.model.measurement import scale_of
 from weighbridge.model.study import Rung, nearest_base
 from weighbridge.statistics import Better, Contrast, Cost, Scale, slow_run_rate, verdicts
+from weighbridge.statistics.verdicts import PValues
 from weighbridge.store.blocks import arm_values
 from weighbridge.store.run import RunStore, Value
 
@@ -72,7 +73,7 @@ class ContrastCost:
 
     values: tuple[Sequence[float], ...]
     cost: Cost
-    p_value: float
+    p_values: PValues
     """For Holm, with its family."""
     standard_error: float | None
     """That of the mean of the blocks' effects: of logarithms, or in the metric's unit; None of a single block."""
@@ -95,13 +96,13 @@ def contrast_cost(
     )  # fmt: skip
     effects = contrast.effects(sides, cost.scale)
     error = stdev(effects) / math.sqrt(len(effects)) if len(effects) > 1 else None
-    return ContrastCost(sides, cost, verdicts.family_p_value(effects, plan.looks), error)
+    return ContrastCost(sides, cost, verdicts.p_values_of(effects, cost, plan.looks), error)
 
 
 def comparison(
     values: Sequence[Value], plan: Plan, environment: str, against: str
-) -> tuple[Comparison, float | None]:
-    """Give an environment against another, still without verdict and remarks, and its p-value for Holm.
+) -> tuple[Comparison, PValues | None]:
+    """Give an environment against another, still without verdict and remarks, and its p-values for Holm.
 
     `values` are those of one metric.
     """
@@ -120,7 +121,7 @@ def comparison(
         remarks=(),
         standard_error=contrast.standard_error if contrast else None,
     )
-    return row, contrast.p_value if contrast else None
+    return row, contrast.p_values if contrast else None
 
 
 # -- the ladder ---------------------------------------------------------------------------------
@@ -144,10 +145,10 @@ def analyse_ladder(
         metric_values = values[report.workload, report.level, report.metric]
         steps = []
         for previous, name in _pairs(plan.ladder, present.get((report.workload, report.level), set())):
-            row, p_value = comparison(metric_values, plan, name, previous)
+            row, tests = comparison(metric_values, plan, name, previous)
             start = _stand(report, previous, row.cost.scale if row.cost else None)
             steps.append(LadderStep(previous, changes_between(previous, name), row, start))
-            p_values.append(p_value)
+            p_values.append(tests)
         if steps:
             ladders.append(Ladder(report, tuple(steps)))
     after, failing = verdicts.adjusted(p_values), context.failing()

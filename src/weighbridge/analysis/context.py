@@ -48,6 +48,8 @@ class Context:
     paths: Paths
     isolation: Mapping[str, Isolation]
     """The hypervisors of the environments that are in some."""
+    untrusted: bool = False
+    """Whether the A/A arm shows a cost where there is none: then no cost of the session is proven."""
     against: str | None = None
     """What stands in the baseline's place in comparisons beside those with the baseline; None in these."""
     results: dict[Hashable, Any] = field(default_factory=dict)

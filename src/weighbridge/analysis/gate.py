@@ -165,7 +165,7 @@ def place_interval(interval: Interval, bound: float, *, strict: bool) -> tuple[O
 
 
 def rule(
-    requirement: Requirement, interval: Interval, bound: float, sides: Sequence[Side], *, in_noise: bool
+    requirement: Requirement, interval: Interval, bound: float, sides: Sequence[Side], *, in_noise: bool = False
 ) -> tuple[Outcome, Reason]:
     """Return what a cost, or a change between two runs, comes to whose interval is known.
 
@@ -209,8 +209,7 @@ def _judge_cost(requirement: Requirement, target: Target, analysis: Analysis, co
     outcome: Outcome = "undecided"
     reason: Reason = "no-ratio"
     if row.cost.scale == "ratio" or requirement.unit != "%":
-        in_noise = verdicts.within_noise(row.cost, report.aa.cost if report.aa and not row.aa else None)
-        outcome, reason = rule(requirement, cost.worsening, bound, [(report, row, analysis)], in_noise=in_noise)
+        outcome, reason = rule(requirement, cost.worsening, bound, [(report, row, analysis)])
     unit = "%" if cost.scale == "ratio" else difference_unit(report.unit)
     return Finding(requirement, target, outcome, reason, cost.worsening, unit, row.blocks)
 

@@ -25,15 +25,16 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from statistics import median
+from typing import TypeVar
 
 from weighbridge.analysis.bottleneck import Bottleneck, shared_limit
 from weighbridge.analysis.context import Context
 from weighbridge.analysis.resources import SAME_MEMORY_MIB, negligible
 from weighbridge.analysis.results import Comparison, MetricReport, Trust, TrustReason, VisibleCost
 from weighbridge.model.level import Level
-from weighbridge.statistics import Cost, blocks_to_settle, holm, looks_share, verdicts, visible_effect
+from weighbridge.statistics import Cost, blocks_to_settle, looks_share, verdicts, visible_effect
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
-from weighbridge.statistics.verdicts import excludes_no_cost
+from weighbridge.statistics.verdicts import PValues, adjusted, excludes_no_cost
 
 
 def judged(
@@ -47,13 +48,13 @@ def judged(
 
     ``p_value`` is the one after Holm, ``failing`` what `Context.failing` gives.
     """
-    aa = report.aa.cost if report.aa is not None and not row.aa else None
-    never = never_equivalent(context, report, row.environment, failing)
+    unproven = context.untrusted and not row.aa
+    never = unproven or never_equivalent(context, report, row.environment, failing)
     unknown = context.paths.missing(report.workload, report.level, context.baseline, row.environment)
-    nothing = row.cost is not None and negligible(report.metric, row.cost.typical)
+    nothing = unproven or (row.cost is not None and negligible(report.metric, row.cost.typical))
     limit = _hiding_limit(context, report, row.environment)
     verdict = verdicts.verdict(
-        row.cost, p_value, aa, never_equivalent=never or unknown, never_different=nothing or unknown,
+        row.cost, p_value, never_equivalent=never or unknown, never_different=nothing or unknown,
         hidden=limit is not None,
     )  # fmt: skip
     broke, baseline_broke = (
@@ -106,12 +107,13 @@ def family_of(report: MetricReport) -> Family:
     return Family.HEADLINES if report.headline else Family.FURTHER
 
 
-Corrected = Callable[[list[float | None]], Sequence[float | None]]
-"""What becomes of the p-values of one family, in their order: `verdicts.adjusted`, `holm_levels` of adjusted ones."""
+Tested = TypeVar("Tested")
 
 
 def by_family(
-    families: Sequence[Family], p_values: Sequence[float | None], corrected: Corrected
+    families: Sequence[Family],
+    p_values: Sequence[Tested],
+    corrected: Callable[[list[Tested]], Sequence[float | None]],
 ) -> list[float | None]:
     """Give what a correction makes of the p-values of each family by itself, in the order of all comparisons."""
     results: list[float | None] = [None] * len(families)
@@ -122,21 +124,21 @@ def by_family(
     return results
 
 
-def after_holm(families: Sequence[Family], p_values: Sequence[float | None]) -> list[float | None]:
+def after_holm(families: Sequence[Family], p_values: Sequence[PValues | float | None]) -> list[float | None]:
     """Give the adjusted p-values of comparisons of these families, in their order; None stays None."""
     return by_family(families, p_values, verdicts.adjusted)
 
 
-def holm_levels(adjusted: Sequence[float | None]) -> list[float | None]:
+def holm_levels(adjusted_p: Sequence[float | None]) -> list[float | None]:
     """Give what the p-value of each comparison of a family would have to be for Holm to leave it; None stays None.
 
     Those of the others that are significant are rejected before it, and count no more.
     """
-    tested = [p_value for p_value in adjusted if p_value is not None]
+    tested = [p_value for p_value in adjusted_p if p_value is not None]
     rejected = sum(p_value <= verdicts.ALPHA for p_value in tested)
     return [
         None if p_value is None else verdicts.ALPHA / (len(tested) - rejected + (p_value <= verdicts.ALPHA))
-        for p_value in adjusted
+        for p_value in adjusted_p
     ]
 
 
@@ -147,37 +149,25 @@ def with_visible_cost(report: MetricReport, row: Comparison, level: float | None
     """Return a comparison that is judged with the smallest cost that it would have shown, and what would settle it.
 
     ``level`` is what `holm_levels` gives. Nothing is said of fewer blocks than a verdict needs, without both paths,
-    or where all blocks are the same: such a cost has no spread to go by.
+    in a session that proves nothing, or where all blocks are the same: such a cost has no spread to go by.
     """
     cost, error = row.cost, row.standard_error
     if cost is None or row.few or row.aa or level is None or not error:
         return row
-    if context.paths.missing(report.workload, report.level, context.baseline, row.environment):
+    if context.untrusted or context.paths.missing(report.workload, report.level, context.baseline, row.environment):
         return row  # never different, whatever the cost
     share = looks_share(context.plan.looks)
-    aa = report.aa.cost if report.aa is not None else None
-    floor = _floor_on_scale(aa, cost)
-    effect = visible_effect(error, cost.blocks, level * share, floor)
+    effect = visible_effect(error, cost.blocks, level * share)
     if negligible(report.metric, effect):
         effect = SAME_MEMORY_MIB
     settled = None
     undecided = row.verdict == "inconclusive" and not cost.equivalent  # else no number of blocks changes it
     if undecided and cost.scale == "ratio" and context.plan.equivalence:
         margin = math.log1p(context.plan.equivalence)
-        settled = blocks_to_settle(error, cost.blocks, level * share, margin, floor, share)
+        settled = blocks_to_settle(error, cost.blocks, level * share, margin, share)
     further = settled - cost.blocks if settled is not None and settled > cost.blocks else None
     seconds = further * context.block_s(report.workload, report.level) if further is not None else None
     return replace(row, visible=VisibleCost(_as_cost(effect, cost), settled if further else None, seconds))
-
-
-def _floor_on_scale(aa: Cost | None, cost: Cost) -> float:
-    """The noise floor as a logarithm, or in the metric's unit; 0 where `verdicts.within_noise` knows none."""
-    if aa is None or aa.scale != cost.scale:
-        return 0.0
-    if cost.scale == "difference":
-        return max(abs(aa.low), abs(aa.high))
-    floor = verdicts.noise_floor(aa)
-    return 0.0 if floor is None else math.log1p(floor)
 
 
 def _as_cost(effect: float, cost: Cost) -> float:
@@ -200,8 +190,24 @@ class ControlCheck:
 
     report: MetricReport
     cost: Cost
-    p_value: float
+    p_values: PValues | float
     standard_error: float | None
+
+    @property
+    def enough(self) -> bool:
+        """Whether it has as many blocks as any verdict needs."""
+        return self.cost.blocks >= MIN_BLOCKS_VERDICT
+
+
+def shifted_controls(checks: Sequence[ControlCheck]) -> tuple[MetricReport, ...]:
+    """Give the metrics in which the A/A arm is shifted: any of them makes a session untrusted."""
+    families = [[each for each in checks if each.enough and each.report.headline is own] for own in (True, False)]
+    return tuple(
+        each.report
+        for family in families
+        for each, p_value in zip(family, adjusted([each.p_values for each in family], DISTRUST), strict=True)
+        if excludes_no_cost(each.cost) and p_value is not None and p_value <= DISTRUST
+    )
 
 
 def session_trust(
@@ -215,14 +221,7 @@ def session_trust(
     noise = ranges[len(ranges) // 2][1] if ranges else None
     largest, largest_in = max(floors, key=lambda each: each[0]) if floors else (None, None)
     blocks = max((each.aa.blocks for each in metrics if each.headline and each.aa), default=0)
-    usable = [each for each in checks if each.cost.blocks >= MIN_BLOCKS_VERDICT]
-    families = [[each for each in usable if each.report.headline is headline] for headline in (True, False)]
-    shifted = tuple(
-        each.report
-        for family in families
-        for each, p_value in zip(family, holm([each.p_value for each in family]), strict=True)
-        if excludes_no_cost(each.cost) and p_value <= DISTRUST
-    )
+    usable, shifted = [each for each in checks if each.enough], shifted_controls(checks)
     if aa_arm is None:
         trusted, reason = None, TrustReason.NO_AA_ARM
     elif not usable:
@@ -230,7 +229,7 @@ def session_trust(
     else:
         trusted, reason = not shifted, TrustReason.SHIFTED if shifted else TrustReason.HOLDS
     hidden = {(each.workload, each.level) for each in metrics if each.headline and each.aa and each.aa.hidden}
-    visible = _visible_shift(families[0], hidden, looks)
+    visible = _visible_shift([each for each in usable if each.report.headline], hidden, looks)
     return Trust(trusted, reason, middle, noise, largest, largest_in, blocks, shifted, visible_shift=visible)
 
 

@@ -29,6 +29,7 @@ from weighbridge.statistics import Contrast, verdicts
 from weighbridge.statistics.one_sample import Spread, spread
 from weighbridge.statistics.parametric import TTest, t_test
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
+from weighbridge.statistics.verdicts import PValues
 from weighbridge.store.run import Value
 
 Direction = Literal[
@@ -193,11 +194,11 @@ Key = tuple[str, str, str, str]
 
 @dataclass(frozen=True, slots=True)
 class UnjudgedComparison:
-    """A comparison inside the blocks that both sides have, with its p-value before Holm; not judged yet."""
+    """A comparison inside the blocks that both sides have, with its p-values before Holm; not judged yet."""
 
     report: MetricReport
     row: Comparison
-    p_value: float | None
+    p_values: PValues | None
     context: Context
 
     def judge(self, adjusted_p: float | None) -> Comparison:
@@ -216,17 +217,17 @@ def compare_environments(
     context = analysis.context
     if against != analysis.baseline:
         context = context.with_against(against)
-    row, p_value = comparison(values, context.plan, environment, against)
+    row, p_values = comparison(values, context.plan, environment, against)
     if row.cost is None:
         return None
     return UnjudgedComparison(
-        report, row if against == analysis.baseline else replace(row, aa=False), p_value, context
+        report, row if against == analysis.baseline else replace(row, aa=False), p_values, context
     )
 
 
 def judged_together(family: Sequence[UnjudgedComparison | None]) -> list[Comparison | None]:
     """Return the comparisons in their order, with verdicts corrected as one family (Holm). None stays None."""
-    adjusted = verdicts.adjusted([None if each is None else each.p_value for each in family])
+    adjusted = verdicts.adjusted([None if each is None else each.p_values for each in family])
     return [None if each is None else each.judge(p_value) for each, p_value in zip(family, adjusted, strict=True)]
 
 

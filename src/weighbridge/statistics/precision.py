@@ -102,17 +102,11 @@ _EFFICIENCY = 3 / math.pi
 """Of the median of Walsh averages against the mean, for normal differences (Hodges & Lehmann 1963)."""
 _Z_POWER = 0.8416
 """Quantile of the normal distribution at 80 %."""
-_FLOOR = math.sqrt(2 / math.pi) + 1.96
-"""The mean noise floor of many blocks in standard errors: the A/A arm's mean distance from 0, and its half-width."""
-DETECTABLE = (_FLOOR + _Z_POWER * math.sqrt(1 / _EFFICIENCY + 2 * (1 - 2 / math.pi))) / (
-    1.96 / math.sqrt(_EFFICIENCY)
-)
-"""A cost this many times the half-width of a 95 % interval, 1.93, is called different in four runs of five.
+DETECTABLE = (1.96 + _Z_POWER) / 1.96
+"""A cost this many times the half-width of a 95 % interval, 1.43, is called different in four runs of five.
 
-It is that of `visible_effect` for one comparison of many blocks: significant, and as far beyond the A/A arm's noise
-floor as an estimate and two floors fall short in one run of five. Significance alone were 1.43 (power 80 % at a
-two-sided 5 %: Cohen 1988, section 2.4); such a cost is called different in about half of the runs
-(`tests/statistics/test_precision.py` simulates both)."""
+That is the power of 80 % of one comparison of many blocks at a two-sided 5 % (Cohen 1988, section 2.4), which
+`tests/statistics/test_precision.py` simulates."""
 
 
 def smallest_visible_cost(half_width: float, spent_s: float, span_s: float) -> float:
@@ -127,31 +121,32 @@ POWER = 0.8
 """The share of runs in which a cost or shift of the size that is called visible is found."""
 
 
-def visible_effect(standard_error: float, blocks: int, level: float, floor: float = 0.0) -> float:
-    """Return the smallest effect that is found in four of five runs like this one, in the standard error's unit.
+SURE = 0.8
+"""How sure the spread of the blocks is to be no larger than the one that a visible effect reckons with."""
+
+
+def visible_effect(standard_error: float, blocks: int, level: float) -> float:
+    """Return the smallest effect that is found in at least four of five runs like this one, in the error's unit.
 
     ``standard_error`` is that of the mean of the blocks' effects (logarithms, or differences). An effect is found
-    where Student's t is significant at ``level`` (two-sided: of a family the one that Holm leaves), and where the
-    estimate is larger than ``floor``, the further limit of the A/A arm's interval. inf with fewer than two blocks.
+    where a test is significant at ``level`` (two-sided: of a family the one that Holm leaves). inf with fewer than
+    two blocks.
 
-    Another run has another standard error and another floor. So the first is the noncentrality m of t with power 80 %
-    in its normal approximation (Johnson & Welch, Biometrika 31, 1940), in which the standard errors of both runs vary
-    by 1 / (2 degrees of freedom): m = c + z sqrt(1 + (c^2 + m^2) / (2 degrees)), c the critical value. The second is
-    the floor and z times the deviation of the estimate and of both floors. ``benchmarks/rule.py`` simulates it.
+    It is the noncentrality m of Student's t with power 80 % in its normal approximation (Johnson & Welch, Biometrika
+    31, 1940), in which the standard errors of both runs vary by 1 / (2 degrees of freedom): m = c + z sqrt(1 + (c^2 +
+    m^2) / (2 degrees)), c the critical value; times the upper limit at `SURE` of the standard error (Browne,
+    Statistics in Medicine 14, 1995), as one run may have met fewer slow trials than the next.
+    ``benchmarks/rule.py`` simulates it.
     """
-    from scipy.special import ndtri, stdtrit
+    from scipy.special import chdtri, ndtri, stdtrit
 
     if blocks < 2:
         return math.inf
     degrees, z = blocks - 1, float(ndtri(POWER))
-    critical, half = float(stdtrit(degrees, 1 - level / 2)), float(stdtrit(degrees, 0.975))
+    critical = float(stdtrit(degrees, 1 - level / 2))
     rest = 1 - z**2 / (2 * degrees)
     significant = (critical + math.sqrt(critical**2 - rest * (rest * critical**2 - z**2))) / rest
-    if not floor:
-        return significant * standard_error
-    of_floor = 1 - 2 / math.pi + half**2 / (2 * degrees)  # the variance of |normal| and of the half-width
-    beyond = floor + z * standard_error * math.sqrt(1 / _EFFICIENCY + 2 * of_floor)
-    return max(significant * standard_error, beyond)
+    return significant * standard_error * math.sqrt(degrees / float(chdtri(degrees, SURE)))
 
 
 MOST_BLOCKS = 1000
@@ -159,13 +154,13 @@ MOST_BLOCKS = 1000
 
 
 def blocks_to_settle(
-    standard_error: float, blocks: int, level: float, margin: float, floor: float = 0.0, looks_share: float = 1.0
+    standard_error: float, blocks: int, level: float, margin: float, looks_share: float = 1.0
 ) -> int | None:
     """Return after how many blocks in all a cost of the margin shows, and no cost is proven to be within it.
 
-    Both in four of five runs: see `visible_effect`; for equivalence both one-sided tests have to hold where there is
-    no cost (each in 90 %). ``margin`` is on the scale of the standard error, which falls, like the floor, with the
-    square root of the blocks. None beyond `MOST_BLOCKS`.
+    Both in at least four of five runs: see `visible_effect`; for equivalence both one-sided tests have to hold where
+    there is no cost (each in 90 %). ``margin`` is on the scale of the standard error, which falls with the square
+    root of the blocks. None beyond `MOST_BLOCKS`.
     """
     from scipy.special import ndtri, stdtrit
 
@@ -173,11 +168,9 @@ def blocks_to_settle(
 
     def effect(number: int) -> float:
         """What is shown or ruled out after so many blocks."""
-        narrower = math.sqrt(blocks / number)
-        error = standard_error * narrower
+        error = standard_error * math.sqrt(blocks / number)
         one_sided = float(stdtrit(number - 1, 1 - 0.05 * looks_share)) + both_sides
-        visible = visible_effect(error, number, level, floor * narrower)
-        return max(visible, one_sided * error / math.sqrt(_EFFICIENCY))
+        return max(visible_effect(error, number, level), one_sided * error / math.sqrt(_EFFICIENCY))
 
     if blocks > 1 and effect(blocks) <= margin:
         return blocks

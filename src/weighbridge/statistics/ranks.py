@@ -87,7 +87,7 @@ def _null(ranks: NDArray[np.int64], most: int) -> Floats:
 
 
 @lru_cache(maxsize=256)
-def _signed_rank_cumulative(n: int) -> Floats:
+def signed_rank_cumulative(n: int) -> Floats:
     """Give P(T+ <= k) for k = 0 .. n(n+1)/2 where n differences have no ties."""
     return np.cumsum(_null(np.arange(1, n + 1), n * (n + 1) // 2))
 
@@ -105,7 +105,7 @@ def critical_rank(n: int, confidence: float) -> int:
     """
     tail = (1 - confidence) / 2
     if n <= SIGNED_RANK_EXACT_UP_TO:
-        return int(np.searchsorted(_signed_rank_cumulative(n), tail * (1 + 1e-9), side="right"))
+        return int(np.searchsorted(signed_rank_cumulative(n), tail * (1 + 1e-9), side="right"))
     from scipy.special import ndtri
 
     mean, variance = n * (n + 1) / 4, n * (n + 1) * (2 * n + 1) / 24
@@ -155,7 +155,7 @@ def signed_rank_p_value(differences: Floats) -> float:
         z = (smaller + 1 - moving.sum() / 2) / (squares / 4) ** 0.5  # half a rank of continuity, doubled
         return min(1.0, 2 * float(ndtr(z)))
     if moving.size == differences.size and np.all(np.diff(np.sort(doubled)) > 0):
-        return min(1.0, 2 * float(_signed_rank_cumulative(differences.size)[smaller // 2]))
+        return min(1.0, 2 * float(signed_rank_cumulative(differences.size)[smaller // 2]))
     return min(1.0, 2 * float(_null(moving, smaller).sum()))
 
 

@@ -1,10 +1,18 @@
 """What may be claimed of many comparisons in one report: p-values for Holm's correction, noise floor, verdict.
 
-**Which p-value Holm gets.** The exact p-value of a `Cost` cannot be below 2 / 2^n (0.002 with ten blocks, 0.25 with
-three), so across more than 25 comparisons of ten blocks Holm could reject nothing, however large the cost. The family
-therefore uses Student's t on the within-block log ratios (differences where there is no ratio), which has no such
-floor and errs on the safe side for the heavy tails of benchmarks. A cost is ``different`` only if its own interval
-excludes "no cost" *and* the adjusted p-value is at most 5 %: the correction can take a verdict away, never give one.
+**Different** is a cost whose exact interval excludes "no cost", and whose p-value after Holm in its family is at most
+5 %, in a session whose control holds (`weighbridge.analysis.judgement`). There is no further condition on the A/A
+arm: it would guard against a lasting difference between two sites of the same, which blocks do not average out, and
+there is none to see (`benchmarks/aa_sessions.py`, docs/design.md); it made false alarms ten times as rare as they may
+be, and costs 1.2 to 1.7 times the blocks.
+
+**Which p-value Holm gets.** That of the exact test of the interval (`Cost.p_value`) cannot be below 2 / 2^n (0.002
+with ten blocks, 0.06 with five), so that in a large family of few blocks Holm could reject nothing, however large the
+cost. It counts where even the smallest one, times the number of comparisons, is a tenth of the 5 %: of ten blocks in
+a family of two, of 17 in one of a hundred. Elsewhere it is Student's t on the effects, which has no such floor and
+errs on the safe side for the heavy tails of benchmarks; there it sees a third as much as ranks
+(`benchmarks/rule.py`). Which of the two counts depends on the numbers of blocks and comparisons, never on a result
+(`PValues`).
 
 **Identical differences** (a latency in histogram steps: 55 -> 63 us in every block) have no spread for t, which would
 give p = 0 and certainty from two blocks. They get the sign test's 2^(1-n), all that n equal signs can say: 0.25 for
@@ -13,9 +21,6 @@ problem above back.
 
 By the same measure they prove no equivalence below six blocks: two readings of a coarse clock that are the same
 twice have an interval without width, and say next to nothing.
-
-**Within the noise**: a cost no larger than its metric's noise floor is never ``different``, whatever its own interval
-says, because the A/A arm showed as much in this session where there is nothing. It is ``inconclusive``.
 
 **Never equivalent**: where the baseline or the environment failed in more than one of ten trials of a cell, the runs
 that succeeded are a selection, and nothing is ``equivalent`` on their word; nor are two that do not keep alike what
@@ -32,6 +37,7 @@ between -50 and 33.3 %.
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from weighbridge.statistics.contrast import looks_share
 from weighbridge.statistics.cost import Cost, Interval, Verdict, cost_percent
@@ -61,6 +67,32 @@ def family_p_value(effects: Sequence[float], looks: int) -> float:
     return min(1.0, p_value / looks_share(looks))
 
 
+@dataclass(frozen=True, slots=True)
+class PValues:
+    """The two-sided p-values that the effects of blocks are 0, as if this comparison were the only one."""
+
+    by_ranks: float
+    """Exact: `Cost.p_value`."""
+    smallest: float
+    """What `by_ranks` would be if all effects had one sign: of n blocks 2^(1-n), and more with several looks."""
+    by_t: float
+    """By Student's t: `family_p_value`."""
+
+    def among(self, number: int, alpha: float) -> float:
+        """Return the one that counts among so many comparisons, held to ``alpha`` after Holm."""
+        return self.by_ranks if self.smallest * number <= FINE_ENOUGH * alpha else self.by_t
+
+
+FINE_ENOUGH = 0.1
+"""Share of the level that the smallest exact p-value, times the number of comparisons, may be for ranks to count."""
+
+
+def p_values_of(effects: Sequence[float], cost: Cost, looks: int) -> PValues:
+    """Give the p-values that the effects of a cost are 0."""
+    smallest = min(1.0, 2.0 ** (1 - len(effects)) / looks_share(looks))
+    return PValues(cost.p_value, smallest, family_p_value(effects, looks))
+
+
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     """Give the p-values adjusted for their number, in the order given: reject where one is <= 0.05.
 
@@ -77,10 +109,13 @@ def holm(p_values: Sequence[float]) -> tuple[float, ...]:
     return tuple(adjusted)
 
 
-def adjusted(p_values: Sequence[float | None]) -> list[float | None]:
-    """Give Holm's adjusted p-values in the order given; None stays None and does not count."""
-    holm_values = iter(holm([p for p in p_values if p is not None]))
-    return [None if p is None else next(holm_values) for p in p_values]
+def adjusted(p_values: Sequence[PValues | float | None], alpha: float = ALPHA) -> list[float | None]:
+    """Give Holm's adjusted p-values in the order given, held to ``alpha``; None stays None and does not count."""
+    tested = [each for each in p_values if each is not None]
+    holm_values = iter(
+        holm([each.among(len(tested), alpha) if isinstance(each, PValues) else each for each in tested])
+    )
+    return [None if each is None else next(holm_values) for each in p_values]
 
 
 def excludes_no_cost(cost: Cost) -> bool:
@@ -95,16 +130,6 @@ def proves_nothing(cost: Cost) -> bool:
     return same and 2.0 ** (1 - cost.blocks) > ALPHA
 
 
-def within_noise(cost: Cost, aa: Cost | None) -> bool:
-    """Whether the typical cost is no larger than what the A/A arm, on the same scale, shows for the metric."""
-    if aa is None or aa.scale != cost.scale:
-        return False
-    if cost.scale == "difference":
-        return abs(cost.typical) <= max(abs(aa.low), abs(aa.high))
-    floor = noise_floor(aa)
-    return floor is not None and max(cost.typical, 1 / cost.typical) - 1 <= floor
-
-
 def failing(outcomes: Sequence[bool]) -> bool:
     """Whether an environment failed in more than one of ten trials of a cell; `outcomes`: which ones succeeded."""
     return outcomes.count(False) > FAILING * len(outcomes)
@@ -113,7 +138,6 @@ def failing(outcomes: Sequence[bool]) -> bool:
 def verdict(
     cost: Cost | None,
     adjusted_p: float | None,
-    aa: Cost | None,
     *,
     never_equivalent: bool = False,
     never_different: bool = False,
@@ -121,9 +145,9 @@ def verdict(
 ) -> Verdict:
     """Give the report's verdict: equivalent (two one-sided tests), else different after Holm, else inconclusive.
 
-    `aa` is the A/A arm's cost on the same metric; `never_equivalent`: an arm
-    failed too often, or one keeps less of what it acknowledged than the other; `never_different`: the difference is
-    negligible; `hidden`: both sides met the same limit, so that only a difference can be claimed.
+    `never_equivalent`: an arm failed too often, or one keeps less of what it acknowledged than the other;
+    `never_different`: the difference is negligible; both where the session cannot be trusted; `hidden`: both sides
+    met the same limit, so that only a difference can be claimed.
     """
     if cost is None:
         return "inconclusive"
@@ -132,7 +156,7 @@ def verdict(
     if cost.equivalent and not proves_nothing(cost):
         return "inconclusive" if never_equivalent else "equivalent"
     significant = not never_different and (adjusted_p is None or adjusted_p <= ALPHA)
-    if significant and excludes_no_cost(cost) and not within_noise(cost, aa):
+    if significant and excludes_no_cost(cost):
         return "different"
     return "hidden" if hidden else "inconclusive"
 

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from weighbridge.analysis.remarks import NotAfterHolm, WithinNoise
+from weighbridge.analysis.remarks import NotAfterHolm, Unproven
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import SPACE, TOO_FEW, percent_short, percent_text, quantities, quantity
@@ -173,7 +173,7 @@ def cost_with_interval(row: MatrixRow, cell: MatrixCosts) -> str:
     return f"{cell_effect.amount} {cell_effect.relation}" if cell_effect else ""
 
 
-WHY = {WithinNoise.code: "within the noise floor", NotAfterHolm.code: "not after Holm"}
+WHY = {Unproven.code: "session not trusted", NotAfterHolm.code: "not after Holm"}
 """Why an interval without zero decides nothing, by the code of its remark."""
 
 

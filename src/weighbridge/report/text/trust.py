@@ -11,7 +11,7 @@ from weighbridge.report.text.metric_names import metric_title
 from weighbridge.report.text.summary import count
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
 
-NOISE = "each table has its own: a cost within that may be noise"
+NOISE = "each table has its own: what this machine invents"
 """What a noise floor means."""
 
 
