@@ -1,6 +1,6 @@
 """What a report's whole rule errs and sees, and what other rules would: families of costs, simulated many at a time.
 
-    python benchmarks/rule.py [--repetitions N] [--check]
+    python benchmarks/rule.py [--repetitions N] [--check] [--run RUN]
 
 *Different* needs two things of a report: that the exact interval excludes no cost, and that Holm agrees in its
 family. A session is a baseline, its A/A arm and four environments; one that is untrusted claims nothing. Each rule is
@@ -17,7 +17,9 @@ The noise is that of `honesty.py` and of two more: heavy tails (Student's t with
 whose size itself changes from block to block. With ``sites`` each environment has besides a lasting difference from
 the others that is none of its isolation: what blocks do not average out, and what a noise floor is to guard against.
 
-``--check`` holds this fast copy of the rule against the functions of the report, session by session.
+``--check`` holds this fast copy of the rule against the functions of the report, session by session. ``--run`` takes
+the noise of a run's own blocks instead of a model, drawn from them with replacement: after how many blocks a cost of
+3, 5 and 10 % of a headline is called different in four sessions of five, by this rule and by the one with the floor.
 
 What it gave, with four environments and 1,000 sessions each. False *different* in a family, in percent, and in how
 many of a hundred sessions the stated cost is seen, after 10, 20, 40 and 60 blocks and stopped on precision (±2 %)
@@ -80,6 +82,17 @@ and takes the stated cost from every tenth session. Where two sites of the same 
 rule holds: the floor errs in 7 to 35 % of families, the report in 20 to 48 %. So the rule rests on there being no
 such difference, which `aa_sessions.py` measures (docs/design.md has the figure). Of a limited time (``within``) and
 its allotments `honesty.py` has the coverage and the false alarms.
+
+With the noise of the ten blocks of `tests/report/finished_runs/first-look`, a family of 22 headlines (``--run``),
+blocks until a cost of 3, 5 and 10 % is different in four sessions of five, with the floor -> without:
+
+    tcp (client=here)             60 -> 60       28 -> 17    13 -> 13
+    tcp (client=elsewhere)       300 -> 60       60 -> 28    13 -> 13
+    latency (client=here)        400 -> 200     110 -> 80    22 -> 28
+    latency (client=elsewhere)   150 -> 80      150 -> 35    80 -> 13
+    redis (client=here)           60 -> 80       44 -> 60    22 -> 17
+    redis (client=elsewhere)   > 400 -> 35    > 400 -> 35 > 400 -> 17
+    cpu                           28 -> 17       13 -> 10    10 -> 10
 """
 
 import argparse
@@ -94,9 +107,15 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import stdtr
 
+from weighbridge.analysis.analyse import analyse
+from weighbridge.analysis.comparisons import values_by_metric
+from weighbridge.analysis.plan import plan_of
 from weighbridge.statistics import LOOKS, LOOKS_SHARE, compare, verdicts, visible_effect
 from weighbridge.statistics.contrast import OF_TWO
+from weighbridge.statistics.precision import POWER
 from weighbridge.statistics.ranks import critical_rank, signed_rank_cumulative
+from weighbridge.store.blocks import arm_values
+from weighbridge.store.run import RunStore
 
 sys.path.insert(0, str(Path(__file__).parent))
 from honesty import KINDS, SEED, TARGET, Noise, session
@@ -199,7 +218,7 @@ def compared(effects: Floats, share: float = 1.0, alpha: float = 0.05) -> Compar
     typical = (walsh[..., (size - 1) // 2] + walsh[..., size // 2]) / 2
     error = effects.std(axis=-1, ddof=1) / math.sqrt(n)
     blocks = np.full(typical.shape, float(n))
-    padded = np.full((*typical.shape, BLOCKS[-1]), np.nan)
+    padded = np.full((*typical.shape, max(n, BLOCKS[-1])), np.nan)
     padded[..., :n] = effects
     return Compared(typical, walsh[..., k - 1], walsh[..., size - k], effects.mean(axis=-1), error, blocks, padded)
 
@@ -358,12 +377,78 @@ def show(found: list[Row], title: str) -> int:
     return sum(each[2] == "report" and each[3] > FALSE for each in found)
 
 
+SIZES = (1.03, 1.05, 1.10)
+"""Costs of which ``--run`` says how many blocks they take, as ratios."""
+MANY = (10, 13, 17, 22, 28, 35, 44, 60, 80, 110, 150, 200, 300, 400)
+"""Numbers of blocks among which it looks."""
+
+
+def noise_of(run: Path) -> dict[str, Floats]:
+    """Return the logarithms of each headline with an A/A arm: environments by blocks, baseline first, A/A arm last.
+
+    The environments' own costs are taken out.
+    """
+    with RunStore(run) as store:
+        analysis, plan = analyse(store), plan_of(store)
+        values = values_by_metric(store.values())
+    found = {}
+    for report in analysis.metrics:
+        if not report.headline or report.aa is None or report.aa.cost is None or plan.aa_arm is None:
+            continue
+        others = [row.environment for row in report.comparisons if not row.aa]
+        arms = arm_values(values[report.workload, report.level, report.metric], (plan.baseline, *others, plan.aa_arm))
+        if report.aa.cost.scale == "ratio" and len(arms[0]) > 1:
+            logs = np.log(np.array(arms))
+            effects = logs - logs[:1]
+            found[report.label] = logs - np.median(effects, axis=1, keepdims=True)
+    return found
+
+
+def blocks_for(noise: Floats, ratio: float, family: int, floor: bool) -> int | None:
+    """Return after how many blocks a cost is called different in four of five sessions; None beyond the last."""
+    rng = np.random.default_rng(SEED)
+    for blocks in MANY:
+        drawn_blocks = rng.integers(0, noise.shape[1], (400, blocks))
+        base, other, again = noise[0][drawn_blocks], noise[1][drawn_blocks], noise[-1][drawn_blocks]
+        effects = other - base + math.log(ratio) + rng.normal(0, 1e-9, base.shape)  # no two are alike
+        cost, aa = compared(effects), compared(again - base)
+        p = p_values(cost.mean, cost.error, cost.blocks)
+        if not floor and ranks_count(cost.blocks, 1.0, family, verdicts.ALPHA).all():
+            p = rank_p_values(effects, cost.blocks)
+        called = cost.excludes() & (p * family <= verdicts.ALPHA)
+        if floor:
+            called &= np.abs(cost.typical) > np.maximum(np.abs(aa.low), np.abs(aa.high))
+        if called.mean() >= POWER:
+            return blocks
+    return None
+
+
+def show_run(run: Path) -> None:
+    """Print after how many blocks costs show, with the noise of a run's headlines."""
+    noises = noise_of(run)
+    family = sum(len(each) - 2 for each in noises.values())
+    print(
+        f"blocks until a cost is different in four sessions of five, among {family} costs: with the floor -> without"
+    )
+    for label, noise in noises.items():
+        each = [tuple(blocks_for(noise, ratio, family, floor) for floor in (True, False)) for ratio in SIZES]
+        texts = (
+            f"{ratio - 1:4.0%}: {old or '> 400'} -> {new or '> 400'}"
+            for ratio, (old, new) in zip(SIZES, each, strict=True)
+        )
+        print(f"{label:<40}", "   ".join(texts), flush=True)
+
+
 def main() -> int:
     """Simulate and print."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--repetitions", type=int, default=1000, metavar="N", help="sessions per noise")
     parser.add_argument("--check", action="store_true", help="hold the fast copy against the report's functions")
+    parser.add_argument("--run", type=Path, help="a run directory whose noise is taken")
     arguments = parser.parse_args()
+    if arguments.run:
+        show_run(arguments.run)
+        return 0
     started = time.process_time()
     if arguments.check:
         wrong = check()
