@@ -171,7 +171,7 @@ def engine(run: RunContext, host: Host, settings: Settings = USUAL) -> Iterator[
     state = readiness() if settings.dockerd is None else program_readiness(settings.dockerd)
     if not state.ready:
         raise Unavailable(f"{state.detail}: {state.remedy}")
-    with private_engine(run, settings) as client:
+    with private_engine(run, host, settings) as client:
         yield from _using(Engine(client, run, host, settings, private=True))
 
 
