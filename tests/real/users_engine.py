@@ -15,7 +15,7 @@ from weighbridge.engines import firewall
 from weighbridge.engines.machine_lock import exclusive_machine_lock
 from weighbridge.engines.private import HOST_FOLDERS, with_private_folders
 from weighbridge.hosts.switch import JOIN
-from weighbridge.linux.cgroups import Cgroup, hierarchies, remove_top
+from weighbridge.linux.cgroups import Cgroup, remove_top
 from weighbridge.model.userland import Userland
 from weighbridge.runner import run_lock as state
 
@@ -61,10 +61,6 @@ def _prepare(stack: ExitStack, folder: Path) -> None:
     for name in HOST_FOLDERS:
         (folder / name).mkdir()
     (folder / "daemon.json").write_text("{}")
-    for hierarchy in hierarchies():
-        if not (hierarchy / "docker").exists():  # the engine would make it for our containers, and keep it
-            (hierarchy / "docker").mkdir()
-            stack.callback((hierarchy / "docker").rmdir)
     firewall.remember(folder)
     stack.callback(firewall.restore, folder)
 
