@@ -14,7 +14,7 @@ import docker
 from weighbridge.engines import firewall
 from weighbridge.engines.machine_lock import exclusive_machine_lock
 from weighbridge.engines.private import HOST_FOLDERS, with_private_folders
-from weighbridge.hosts.switch import JOIN
+from weighbridge.hosts.testbed import JOIN
 from weighbridge.linux.cgroups import Cgroup, remove_top
 from weighbridge.model.userland import Userland
 from weighbridge.runner import run_lock as state
