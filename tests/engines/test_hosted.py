@@ -22,12 +22,14 @@ class Host:
 
     def __init__(self) -> None:
         self.started = 0
+        self.argv: tuple[str, ...] = ()
 
     def run(self, command: Any) -> Any:
         return SimpleNamespace(returncode=0, last_words="")
 
     def start(self, command: Any) -> Any:
         self.started += 1
+        self.argv = command.argv
         return SimpleNamespace(stop=lambda: None)
 
     def reach(self, path: str) -> Path | None:
@@ -39,7 +41,7 @@ class Host:
 
 
 def engines_started(monkeypatch: pytest.MonkeyPatch, *outcomes: Exception | None) -> int:
-    """Start an engine whose attempts end so; how many were started."""
+    """Start an engine whose attempts end so; how many were started, each by the launcher: on all CPUs of its host."""
     left, host = list(outcomes), Host()
 
     def answer(*_: object) -> Any:
@@ -48,8 +50,10 @@ def engines_started(monkeypatch: pytest.MonkeyPatch, *outcomes: Exception | None
         return SimpleNamespace(api=SimpleNamespace(containers=lambda **_: []))
 
     monkeypatch.setattr(hosted, "await_answer", answer)
+    monkeypatch.setattr(hosted, "within", lambda its_host, _, group, *argv: ("launcher", its_host.name, *argv))
     with hosted.hosted_engine(SimpleNamespace(id="r", say=print), host, USUAL):  # type: ignore[arg-type]
         pass
+    assert host.argv[:3] == ("launcher", "lab", "env")
     return host.started
 
 

@@ -2,13 +2,18 @@
 
 import os
 from collections.abc import Callable
+from contextlib import ExitStack, nullcontext
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from sentences import assert_sentence
 from weighbridge.engines import private
 from weighbridge.engines.private import program_readiness
+from weighbridge.engines.settings import USUAL
+from weighbridge.model.command import Command
+from weighbridge.model.host import RunContext
 
 
 @pytest.fixture
@@ -72,3 +77,25 @@ def test_what_is_no_file_at_all_is_told():
     for named in ("/etc/passwd/dockerd", "/" + "x" * 300):
         found = program_readiness(named)
         assert not found.ready and found.detail.startswith("dockerd: ")
+
+
+def test_it_has_all_cpus_whatever_the_users_shell_is_set_to(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    """The launcher starts it: docker-proxy, which carries what is measured, is on the CPUs that sites have."""
+    commands = []
+
+    def process(command: Command, **_: object) -> SimpleNamespace:
+        commands.append(command)
+        return SimpleNamespace(stop=lambda: None)
+
+    nothing = nullcontext()
+    monkeypatch.setattr(private, "exclusive_machine_lock", lambda *_: nothing)
+    monkeypatch.setattr(private, "_prepare", lambda *_: None)
+    monkeypatch.setattr(private, "_discard", lambda *_: None)
+    monkeypatch.setattr(private, "Cgroup", lambda name: SimpleNamespace(create=lambda: name))
+    monkeypatch.setattr(private, "within", lambda host, _, group, *argv: ("launcher", host, group, *argv))
+    monkeypatch.setattr(private, "await_answer", lambda *_: None)
+    monkeypatch.setattr(private.process, "Process", process)
+    run = RunContext("0123456789ab", tmp_path, tmp_path, ExitStack(), print)
+    with private.private_engine(run, "here", USUAL):  # type: ignore[arg-type]
+        pass
+    assert commands[0].argv[:4] == ("launcher", "here", "0123456789ab/engine", "unshare")

@@ -16,7 +16,6 @@ from weighbridge.errors import Unavailable
 from weighbridge.hosts import system_container
 from weighbridge.hosts.local import LocalHost
 from weighbridge.hosts.system_container import Container, StartedContainer, SystemContainer
-from weighbridge.linux.confinement import dropped
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.environment import Needs
 from weighbridge.model.host import Limits, RunContext
@@ -163,8 +162,7 @@ def test_facts_are_gathered_once_they_are_asked_for(monkeypatch: pytest.MonkeyPa
     with Plain().open(Plain.options(network="host"), request) as site:
         assert host.ran == [], "the time to boot has none of it"
         told = site.facts()
-    assert (told["plain"], told["network"], told["namespaces"], told["dropped capabilities"]) == (
-        "1.0", "host", "", "none")  # fmt: skip
+    assert (told["plain"], told["network"]) == ("1.0", "host")
     assert "echo" in host.ran
 
 
@@ -181,11 +179,6 @@ def test_networks_that_cannot_carry_what_is_asked(kind: str):
     assert_sentence(problem)
     (problem,) = problems(kind, Needs(), network="host", attach="interface")
     assert_sentence(problem)
-
-
-def test_dropped_capabilities_have_names():
-    assert dropped("000001ffffffffff", "000001fffffcffff") == ["sys_module", "sys_rawio"]
-    assert dropped("000001ffffffffff", "000001ffffffffff") == dropped("", "no number") == []
 
 
 def test_a_share_of_no_limit_is_refused():

@@ -3,6 +3,7 @@
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from pydantic import ValidationError
@@ -13,6 +14,7 @@ from weighbridge.guests.accelerator import LAYERS
 from weighbridge.guests.machine import Disk, QemuMachine
 from weighbridge.guests.network import Tap
 from weighbridge.hosts.agent.frames import BOOT
+from weighbridge.hosts.guest import machine as guest_machine
 from weighbridge.hosts.guest.xen import layers_of
 from weighbridge.hosts.kinds import guest
 from weighbridge.hosts.kinds.guest import GuestOptions
@@ -89,6 +91,25 @@ def test_a_hypervisor_is_booted_with_the_kernel_as_its_module():
     assert argv[argv.index("-cpu") + 1] == "max,-smap"
     told = argv[argv.index("-append") + 1].split()
     assert {"dom0_mem=1024M,max:1024M", "dom0_vcpus_pin", "spec-ctrl=eager-fpu"} <= {*told}
+
+
+def test_qemu_has_the_cpus_of_its_group_and_not_those_of_the_users_shell(monkeypatch: pytest.MonkeyPatch):
+    """The launcher starts it, as every program: it takes away what the shell is set to (taskset, nice, ulimit)."""
+    commands = []
+    monkeypatch.setattr(guest_machine, "Process", lambda command, **_: commands.append(command) or Ended())
+    monkeypatch.setattr(guest_machine, "within", lambda _host, _run, group, *argv: ("launcher", group, *argv))
+    switch, run = SimpleNamespace(enter=("enter",)), SimpleNamespace(id="0123456789ab")
+    with guest_machine.started(machine(), GuestOptions(kind="guest"), run, switch, "group"):  # type: ignore[arg-type]
+        pass
+    words = commands[0].argv
+    assert words[words.index("launcher") :][:3] == ("launcher", "group", "enter") and "qemu" in " ".join(words)
+
+
+class Ended(SimpleNamespace):
+    """A process that has ended."""
+
+    def stop(self) -> None:
+        """Nothing."""
 
 
 def test_its_options():

@@ -1,9 +1,11 @@
 """The CPUs that sites have, whose launcher resets the affinity that the user's shell gave us."""
 
 import os
+import threading
 
 import pytest
 
+from weighbridge.linux import cpus
 from weighbridge.linux.cpus import cpus_online
 
 
@@ -13,8 +15,17 @@ def test_the_cpus_are_the_machines_whatever_the_affinity_of_this_process():
         pytest.skip("this process has one CPU alone")
     try:
         os.sched_setaffinity(0, {min(own)})  # what taskset(1) does before it starts us
+        cpus._cpus.cache_clear()
         assert set(cpus_online()) >= own
         assert os.sched_getaffinity(0) == {min(own)}, "our own affinity stays the user's"
     finally:
         os.sched_setaffinity(0, own)
     assert cpus_online() == sorted(cpus_online())
+
+
+def test_they_are_asked_for_once(monkeypatch: pytest.MonkeyPatch):
+    """They are wanted at every trial, and a thread is started to ask for them."""
+    first = cpus_online()
+    monkeypatch.setattr(threading, "Thread", None)
+    first.append(-1)
+    assert -1 not in cpus_online()

@@ -15,6 +15,7 @@ from .weighing import DOCKER, NATIVE, going, run_id, trials, weighbridge, write_
 
 BOOT, DENSITY = "boot: {kind: boot, sites: 2}", "density: {kind: density, sites: 3, settle: 200ms}"
 MANY = "density: {kind: density, sites: 200, settle: 0s, slow: 1000}"
+HUNDREDS = "density: {kind: density, sites: 320, settle: 0s, slow: 1000}"
 OPEN = 5
 """So many launchers are more than the run's own sites have."""
 
@@ -42,6 +43,21 @@ def test_sites_are_opened_timed_and_closed(machine: Machine, tmp_path: Path):
     told = json.loads(weighbridge("report", run, "--json").stdout)
     metrics = {each["metric"] for each in told["costs"]}
     assert {"time_to_ready", "time_to_close", "memory_per_site", "memory_in_group", "start_slowdown"} <= metrics
+
+
+def test_more_sites_than_select_has_descriptors_for(machine: Machine, tmp_path: Path):
+    """Each has four descriptors: select(2), which ends at 1024, failed at about 245 sites."""
+    study = write_study(tmp_path, workloads=(HUNDREDS,), blocks=1)
+    run = tmp_path / "run"
+    with going("run", study, "--out", run, "--yes", files=tmp_path) as going_on:
+        open_files = Path(f"/proc/{going_on.process.pid}/fd")
+        going_on.await_that(lambda: max(int(each.name) for each in open_files.iterdir()) > 1200, "so many are open")
+        done = going_on.end()
+    assert done.code == 0, done
+    (row,) = trials(run)
+    found = Opened.model_validate_json((run / f"raw/{row['id']:06d}.solo.stdout").read_bytes())
+    assert row["outcome"] == "ok" and len(found.openings) == 320 and not found.stopped
+    assert all(each.close_s is not None for each in found.openings)
 
 
 def launchers(run: str) -> int:

@@ -1,8 +1,10 @@
 """Sites of every kind keep the same contract."""
 
 import hashlib
+import os
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -11,6 +13,7 @@ from weighbridge import registry
 from weighbridge.hosts.local import LocalHost
 from weighbridge.launcher.build import NAME
 from weighbridge.linux import cgroup_files
+from weighbridge.linux.cpus import cpus_online
 from weighbridge.linux.network import free_port
 from weighbridge.model.command import Command, Completed, PublishedPort
 from weighbridge.model.host import Limits
@@ -18,7 +21,9 @@ from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.userland import Userland
 
 from .conftest import open_run
+from .machine import processes
 
+RUN = "5175e5717e57"
 KINDS = {
     "native": ("native", {}),
     "none": ("docker", {"network": "none"}),
@@ -36,9 +41,20 @@ def ports() -> dict[str, int]:
     return {name: free_port() for name in KINDS}
 
 
+@contextmanager
+def under_taskset() -> Iterator[None]:
+    """This process on one CPU alone, as taskset(1) starts it."""
+    own = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {min(own)})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, own)
+
+
 @pytest.fixture(scope="module")
 def sites(userland: Userland, ports: dict[str, int]) -> Iterator[dict[str, Site]]:
-    with open_run("5175e5717e57") as run:
+    with open_run(RUN) as run, under_taskset():
         opened = {}
         for name, (kind, options) in KINDS.items():
             environment = registry.environments()[kind]
@@ -66,6 +82,13 @@ def either(request: pytest.FixtureRequest, sites: dict[str, Site]) -> Site:
     """One native and one container: what does not depend on the network."""
     found: Site = sites[request.param]
     return found
+
+
+def test_under_taskset_an_engine_is_on_the_cpus_that_sites_have(sites: dict[str, Site]):
+    cpus = {name: os.sched_getaffinity(pid) for pid, run, name in processes() if run == RUN}
+    assert sites.keys() == KINDS.keys()
+    for name in ("dockerd", "containerd", "docker-proxy"):
+        assert cpus[name] == {*cpus_online()}, name
 
 
 def shell(site: Site, script: str, *, deadline_s: float = 60.0, stdin: bytes = b"") -> Completed:

@@ -9,11 +9,12 @@ from pathlib import Path
 import docker
 import pytest
 
+from weighbridge.model.facts import OUTERMOST_GROUP
 from weighbridge.model.userland import Userland
 
 from .machine import Machine
 from .users_engine import own_engine, socket_of
-from .weighing import DOCKER, NATIVE, PROGRAM, REDIS, trials, weighbridge, write_study
+from .weighing import DOCKER, NATIVE, PROGRAM, REDIS, facts, trials, weighbridge, write_study
 
 
 @pytest.fixture(scope="module")
@@ -40,6 +41,9 @@ def test_only_what_is_ours_is_removed(own: docker.DockerClient, machine: Machine
     assert done.code == 0, done
     assert "private" not in done.stderr
     assert len(trials(tmp_path / "run")) == 2
+    told = facts(tmp_path / "run")
+    groups = {told[f"{name}/server", OUTERMOST_GROUP] for name in ("native", "bridge")}
+    assert groups == {"weighbridge"}, "they compete for CPUs in the same place"
     assert everything(own) == before
     assert own.containers.get("foreign").status == "running"
 

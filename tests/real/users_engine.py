@@ -14,7 +14,8 @@ import docker
 from weighbridge.engines import firewall
 from weighbridge.engines.machine_lock import exclusive_machine_lock
 from weighbridge.engines.private import HOST_FOLDERS, with_private_folders
-from weighbridge.linux.cgroups import Cgroup, hierarchies, remove_top
+from weighbridge.hosts.testbed import JOIN
+from weighbridge.linux.cgroups import Cgroup, remove_top
 from weighbridge.model.userland import Userland
 from weighbridge.runner import run_lock as state
 
@@ -60,10 +61,6 @@ def _prepare(stack: ExitStack, folder: Path) -> None:
     for name in HOST_FOLDERS:
         (folder / name).mkdir()
     (folder / "daemon.json").write_text("{}")
-    for hierarchy in hierarchies():
-        if not (hierarchy / "docker").exists():  # the engine would make it for our containers, and keep it
-            (hierarchy / "docker").mkdir()
-            stack.callback((hierarchy / "docker").rmdir)
     firewall.remember(folder)
     stack.callback(firewall.restore, folder)
 
@@ -73,12 +70,13 @@ def _start(stack: ExitStack, folder: Path, *inside: str) -> None:
     group = Cgroup(GROUP.removeprefix("/weighbridge/")).create()
     stack.callback(remove_top)
     stack.callback(group.remove)
+    dockerd = with_private_folders(
+        folder, *inside, "dockerd", "--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec",
+        "--host", f"unix://{folder}/d.sock", "--pidfile", f"{folder}/pid", "--bridge", "none", "--config-file",
+        f"{folder}/daemon.json", "--exec-opt", "native.cgroupdriver=cgroupfs",
+    )  # fmt: skip
     engine = subprocess.Popen(
-        with_private_folders(
-            group, folder, *inside, "dockerd", "--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec",
-            "--host", f"unix://{folder}/d.sock", "--pidfile", f"{folder}/pid", "--bridge", "none", "--config-file",
-            f"{folder}/daemon.json", "--exec-opt", "native.cgroupdriver=cgroupfs",
-        ),
+        ("sh", "-c", JOIN, "join", *map(str, group.procs), "--", *dockerd),
         stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, start_new_session=True,
         env={**os.environ, "TMPDIR": str(folder)},  # containerd writes there what it did when it was found hanging
     )  # fmt: skip

@@ -11,11 +11,12 @@ from weighbridge.model.command import ProcessDefaults
 from weighbridge.model.options import Brings
 from weighbridge.model.stored_study import StoredStudy, study_json
 from weighbridge.model.userland import Userland, Userlands
-from weighbridge.runner.userlands import measured_programs, userland_facts
+from weighbridge.runner.userlands import ensure_userlands, measured_programs, userland_facts
 from weighbridge.study.brings import brought_by
 from weighbridge.study.frozen import first_difference, thaw
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
+from weighbridge.userland.sources import host
 
 STUDY = """\
 study: own
@@ -134,3 +135,31 @@ repetitions: {{blocks: 1}}
     assert measured_programs(study, userlands) == {str(program): hashlib.sha256(b"another engine").hexdigest()}
     program.unlink()
     assert measured_programs(study, userlands) == {}
+
+
+def test_without_packages_this_machines_files_are_known_by_what_is_measured(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Without dpkg every machine had the digest of no packages, whatever was installed on it."""
+    program = tmp_path / "own"
+    program.write_text("one build")
+    monkeypatch.setattr(host, "packages_in", lambda _: {})
+    monkeypatch.setattr(host, "_ROOT", tmp_path)
+    text = """\
+study: own
+question: Which files are measured?
+userland: host
+baseline: native
+environments:
+  native: {kind: native}
+  netns: {kind: netns, userland: {kind: host}}
+workloads:
+  own: {kind: command, run: [/own]}
+repetitions: {blocks: 1}
+"""
+    study = check(parse(text, "own.yaml"))
+    first = ensure_userlands(study, tmp_path, print)
+    assert len(first.usual.digest) == 64 and first.own["netns"].digest == first.usual.digest
+    assert ensure_userlands(study, tmp_path, print).usual.digest == first.usual.digest
+    program.write_text("another")
+    assert ensure_userlands(study, tmp_path, print).usual.digest != first.usual.digest

@@ -1,6 +1,7 @@
 """What the words of a command hold: programs by PATH, scripts with their interpreters, links."""
 
 import hashlib
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -75,3 +76,39 @@ def test_a_large_file_is_summed_up_in_parts_and_says_so(userland: Userland, monk
     assert before.endswith("(of its size and of three parts: it has 200 bytes)")
     path.write_bytes(b"x" * 199 + b"y")
     assert sums(userland, "load")["load"] != before
+
+
+LOADED = """\
+\tlinux-vdso.so.1 (0x00007ffd3b9f4000)
+\tlibown.so.1 => {0}/usr/lib/libown.so.1 (0x00007f0c4f000000)
+\tlibgone.so.2 => not found
+\t{0}/lib64/ld-linux-x86-64.so.2 (0x00007f0c4f400000)
+"""
+
+
+def test_a_program_of_this_machine_has_the_libraries_that_it_loads(
+    userland: Userland, monkeypatch: pytest.MonkeyPatch
+):
+    """A rebuilt library of the user's is of no package, and elsewhere than on Debian no package is known."""
+    root = userland.root
+    for library in ("usr/lib/libown.so.1", "lib64/ld-linux-x86-64.so.2"):
+        (root / library).parent.mkdir(exist_ok=True)
+        (root / library).write_bytes(library.encode())
+    (root / "usr/bin/load").write_bytes(b"\x7fELF load")
+    asked = []
+    monkeypatch.setattr(programs, "output", lambda argv: asked.append(argv) or LOADED.format(root))
+    own = f"{root}/usr/lib/libown.so.1"
+    before = sums(userland, "load", "data")
+    assert before[own] == of(b"usr/lib/libown.so.1") and f"{root}/lib64/ld-linux-x86-64.so.2" in before
+    assert asked[0][:2] == ("env", "-i") and "PATH=/none:/bin" in asked[0], "the user's LD_LIBRARY_PATH is no site's"
+    assert asked[0][-2:] == ("ldd", str(root / "usr/bin/load")) and len(asked) == 1
+    Path(own).write_bytes(b"rebuilt")
+    assert sums(userland, "load", "data") == before | {own: of(b"rebuilt")}
+    packed = replace(userland, tar=root / "root.tar")
+    assert [*sums(packed, "load", "data")] == ["load", "data"]
+
+
+def test_without_a_loader_that_tells_its_program_is_known(userland: Userland, monkeypatch: pytest.MonkeyPatch):
+    (userland.root / "usr/bin/load").write_bytes(b"\x7fELF load")
+    monkeypatch.setattr(programs, "output", lambda _: None)  # static, or without ldd
+    assert sums(userland, "load") == {"load": of(b"\x7fELF load")}

@@ -18,6 +18,8 @@ from weighbridge.engines.shared_root import bare_layer
 from weighbridge.errors import Unavailable
 from weighbridge.launcher import build
 from weighbridge.linux import delegation
+from weighbridge.linux.cgroups import TOP, Cgroup
+from weighbridge.linux.slices import slice_of
 from weighbridge.model.host import Host, RunContext
 from weighbridge.model.userland import Userland
 
@@ -56,15 +58,22 @@ class Engine:
     def cgroup_parent(self) -> str | None:
         """The control group of containers, or the slice of systemd's; None: where the engine puts them.
 
-        Of a user who is not root it is the user's slice: native programs are in it, with its limits and its share of
-        the CPUs, while the engine would put containers into ``system.slice``.
+        Where the engine lets us that is where native programs are, or beside them: so that both compete for the CPUs
+        in the same place of the tree, with the limits of the same groups above. An engine alone would put containers
+        into ``docker`` or ``system.slice``.
         """
         if self.private:
-            return f"/weighbridge/{self._run.id}"
-        if os.geteuid() == 0 or not self.host.this_machine or self.rootless:
+            return f"/{TOP}/{self._run.id}"
+        if self.rootless or not self.host.this_machine:
             return None
-        by_systemd = self._system.get("CgroupDriver") == "systemd" and self._system.get("CgroupVersion") == "2"
-        return delegation.user_slice() if by_systemd else None
+        by_systemd = self._system.get("CgroupDriver") == "systemd"
+        if os.geteuid() != 0:
+            return delegation.user_slice() if by_systemd and self._system.get("CgroupVersion") == "2" else None
+        if by_systemd:
+            return slice_of(self._run.id)
+        with contextlib.suppress(Unavailable):  # it is made here, so that what it changes above it is taken back
+            return f"/{TOP}/{Cgroup(self._run.id).create().name}"
+        return None
 
     @property
     def labels(self) -> dict[str, str]:
@@ -171,7 +180,7 @@ def engine(run: RunContext, host: Host, settings: Settings = USUAL) -> Iterator[
     state = readiness() if settings.dockerd is None else program_readiness(settings.dockerd)
     if not state.ready:
         raise Unavailable(f"{state.detail}: {state.remedy}")
-    with private_engine(run, settings) as client:
+    with private_engine(run, host, settings) as client:
         yield from _using(Engine(client, run, host, settings, private=True))
 
 

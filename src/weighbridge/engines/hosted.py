@@ -9,6 +9,7 @@ from typing import Any
 from weighbridge.engines.client import await_answer
 from weighbridge.engines.settings import Settings, daemon_file
 from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.launcher.within import within
 from weighbridge.linux.filesystems import disk_in
 from weighbridge.linux.packages import install_on
 from weighbridge.linux.process import environment_of
@@ -34,8 +35,8 @@ def hosted_engine(run: RunContext, host: DisposableHost, settings: Settings) -> 
         # containerd writes to TMPDIR what it did when it was found hanging
         environment = {**environment_of(run.id), "TMPDIR": "/run", "DOCKER_SERVICE_PREFER_OFFLINE_IMAGE": "1"}
         variables = (f"{key}={value}" for key, value in environment.items())
-        argv = (
-            "env", "-i", *variables,
+        argv = within(
+            host, run, None, "env", "-i", *variables,
             *settings.program, "--data-root", data, "--exec-root", "/run/docker-exec", "--host", f"unix://{_SOCKET}",
             "--pidfile", "/run/docker.pid", "--config-file", _settings_file(host, data), "--bridge", "none",
             "--exec-opt", "native.cgroupdriver=cgroupfs",

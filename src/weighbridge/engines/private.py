@@ -16,12 +16,13 @@ from weighbridge.engines.client import await_answer
 from weighbridge.engines.firewall import Adds
 from weighbridge.engines.machine_lock import exclusive_machine_lock, left, restore
 from weighbridge.engines.settings import PROGRAM, Settings, daemon_file
+from weighbridge.launcher.within import within
 from weighbridge.linux import links, process
 from weighbridge.linux.cgroups import Cgroup, groups_of
 from weighbridge.linux.folders import changeable_by_others
 from weighbridge.linux.leavings import DataFolders
 from weighbridge.model.command import Command
-from weighbridge.model.host import RunContext
+from weighbridge.model.host import Host, RunContext
 from weighbridge.model.leavings import NO_RUN, DeadRun, Leavings, Leftover, RunFolders
 from weighbridge.model.plugin import Readiness
 
@@ -41,8 +42,6 @@ _RUNNING = "engine"
 # private contents: dockerd would leave its key, its run-time data, containerd's sockets and files of overlay networks
 # there.
 _START = """set -e
-group=$1; shift
-for f in $group; do echo 0 > "$f"; done
 while [ "$1" != -- ]; do mount --bind "$1" "$2"; shift 2; done
 shift
 exec "$@"
@@ -50,8 +49,8 @@ exec "$@"
 
 
 @contextmanager
-def private_engine(run: RunContext, settings: Settings) -> Iterator[Any]:
-    """The client of an engine of our own; only root may have one."""
+def private_engine(run: RunContext, host: Host, settings: Settings) -> Iterator[Any]:
+    """The client of an engine of our own on this machine, ``host``; only root may have one."""
     run.say("starting a private Docker engine")
     data, socket = run.cache / "engines" / run.id, run.state / "docker.sock"
     try:
@@ -59,7 +58,7 @@ def private_engine(run: RunContext, settings: Settings) -> Iterator[Any]:
             _prepare(run, data)
             group = Cgroup(f"{run.id}/engine").create()
             argv = with_private_folders(
-                group, data,
+                data,
                 *settings.program, "--data-root", str(data / "data"), "--exec-root", str(run.state / _RUNNING),
                 "--host", f"unix://{socket}", "--pidfile", str(data / "docker.pid"), "--bridge", "none",
                 "--exec-opt", "native.cgroupdriver=cgroupfs", "--config-file", str(data / "etc/daemon.json"),
@@ -70,7 +69,7 @@ def private_engine(run: RunContext, settings: Settings) -> Iterator[Any]:
             # containerd writes to TMPDIR what it did when it was found hanging
             variables = {**process.environment_of(run.id), "TMPDIR": str(data / "tmp")}
             variables["DOCKER_SERVICE_PREFER_OFFLINE_IMAGE"] = "1"
-            daemon = process.Process(Command(argv), env=variables, inherit=False)
+            daemon = process.Process(Command(within(host, run, group, *argv)), env=variables, inherit=False)
             try:
                 yield await_answer(lambda: socket if socket.exists() else None, daemon)
             finally:
@@ -79,11 +78,10 @@ def private_engine(run: RunContext, settings: Settings) -> Iterator[Any]:
         _discard(run)
 
 
-def with_private_folders(group: Cgroup, scratch: Path, *argv: str) -> tuple[str, ...]:
+def with_private_folders(scratch: Path, *argv: str) -> tuple[str, ...]:
     """Return a command with folders in ``scratch`` in place of `HOST_FOLDERS`, in a mount namespace of its own."""
     mounts = (str(path) for name, folder in HOST_FOLDERS.items() for path in (scratch / name, folder))
-    groups = " ".join(str(path) for path in group.procs)
-    start = ("unshare", "--mount", "--propagation", "private", "sh", "-c", _START, "start", groups)
+    start = ("unshare", "--mount", "--propagation", "private", "sh", "-c", _START, "start")
     return (*start, *mounts, "--", *argv)
 
 

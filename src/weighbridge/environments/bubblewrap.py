@@ -11,7 +11,7 @@ from pydantic import Field
 from weighbridge.errors import Unavailable
 from weighbridge.hosts import cable
 from weighbridge.hosts.chroot import ChrootSite, Parts, StartedProgram, started
-from weighbridge.hosts.isolation import first_process, isolation
+from weighbridge.hosts.first_process import first_process
 from weighbridge.launcher.within import within
 from weighbridge.linux import user_namespaces
 from weighbridge.linux.packages import install_here
@@ -128,14 +128,13 @@ class Sandbox(ChrootSite):
         return self._pid
 
     def facts(self) -> Mapping[str, str]:
-        """Return the facts of a chroot, with the network, the version of bwrap and the namespaces in force."""
+        """Return the facts of a chroot, with the network and the version of bwrap."""
         version = self.host.run(Command(("bwrap", "--version"), 20)).text.strip()
         network = "own" if self._own_network else "host"
         return {
             **super().facts(),
             "network": network,
             "bubblewrap": version or "unknown",
-            **isolation(self.host, self.pid),
         }
 
 

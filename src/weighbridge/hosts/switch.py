@@ -24,8 +24,6 @@ from weighbridge.model.command import Command, Completed, HostProcess
 from weighbridge.model.host import Host, RunContext
 from weighbridge.model.quantity import cpus_in
 
-JOIN = 'while [ "$1" != -- ]; do echo 0 > "$1" || exit 125; shift; done; shift; exec "$@"'
-"""A shell that writes itself into the control groups named before "--", then becomes the program."""
 P = TypeVar("P", bound=HostProcess)
 _READY_S = 20.0
 _PAUSE_S = 0.005

@@ -13,7 +13,7 @@ from pydantic import Field
 from weighbridge.engines.network_problems import NO_NETWORK, attach_problems
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.bridge import Bridge, bridge_for
-from weighbridge.hosts.isolation import first_process, isolation
+from weighbridge.hosts.first_process import first_process
 from weighbridge.launcher import build
 from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.site import GroupedSite
@@ -110,7 +110,7 @@ class SystemContainer(Environment):
             address = _address(stack, bridge, container, pid)
 
             def in_force() -> dict[str, str]:
-                return {"network": options.network, self.kind: self._version(host), **isolation(host, pid)}
+                return {"network": options.network, self.kind: self._version(host)}
 
             site = SystemContainerSite(container, started, pid, address, in_force)
             try:
@@ -146,7 +146,7 @@ class SystemContainerSite(GroupedSite):
         return {**super().scope(), **(network_of(self.pid) if self._container.own_network else {})}
 
     def facts(self) -> Mapping[str, str]:
-        """The userland, the network, what isolates it, and the limits that could not be honoured."""
+        """The userland, the network, and the limits that could not be honoured."""
         facts = {
             "userland": self._container.request.userland.digest,
             "user": self._container.request.userland.process.user("root"),

@@ -13,7 +13,7 @@ from pathlib import Path
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts.kinds.testbed import TestbedOptions, init_program, no_init
 from weighbridge.hosts.local import LocalHost, remove_engine_folder
-from weighbridge.hosts.switch import JOIN, NOWHERE, SUBNET, Switch, await_ready, without_offloads
+from weighbridge.hosts.switch import NOWHERE, SUBNET, Switch, await_ready, without_offloads
 from weighbridge.linux import cpus, network, tc
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.process import Process, SocketStream
@@ -50,6 +50,8 @@ echo 1 > /proc/sys/net/ipv6/conf/all/disable_ipv6 || true
 echo ready
 exec "$init" -- cat
 """
+JOIN = 'while [ "$1" != -- ]; do echo 0 > "$1" || exit 125; shift; done; shift; exec "$@"'
+"""A shell that writes itself into the control groups named before "--", then becomes the program."""
 # nsenter stays as the parent of what it runs. It must outlive the signals that end a server in good order, else the
 # server would be killed in the midst of its last words.
 _JOIN = f'trap "" TERM INT; {JOIN}'

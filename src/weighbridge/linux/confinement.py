@@ -19,22 +19,12 @@ def status_field(status: str, name: str) -> str:
     return match[1] if match else ""
 
 
-def dropped(outside: str, inside: str) -> list[str]:
-    """The capabilities that one set has and the other has not, as proc(5) writes them."""
-    try:
-        return _named(int(outside, 16) & ~int(inside, 16))
-    except ValueError:
-        return []
-
-
 def named(capabilities: str) -> str:
-    """The names of a set of capabilities, "all" or "none"; empty where the text is no such set."""
+    """The names of a set of capabilities as proc(5) writes it, "all" or "none"; empty where it is no such set."""
     try:
-        names = _named(int(capabilities, 16))
+        mask = int(capabilities, 16)
     except ValueError:
         return ""
-    return "all" if len(names) == len(_CAPABILITIES.split()) else " ".join(names) or "none"
-
-
-def _named(mask: int) -> list[str]:
-    return [name for number, name in enumerate(_CAPABILITIES.split()) if mask >> number & 1]
+    every = _CAPABILITIES.split()
+    names = [name for number, name in enumerate(every) if mask >> number & 1]
+    return "all" if names == every else " ".join(names) or "none"

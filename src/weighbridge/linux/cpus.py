@@ -1,6 +1,7 @@
 """The CPUs of this machine."""
 
 import contextlib
+import functools
 import os
 import threading
 
@@ -9,10 +10,16 @@ _MOST = 8192
 
 
 def cpus_online() -> list[int]:
-    """The CPUs on which a process of ours may run, whatever affinity the user's shell gave this one (taskset(1)).
+    """The CPUs on which a process of ours may run, whatever affinity the user's shell gave this one (taskset(1))."""
+    return [*_cpus()]
 
-    Asked as the launcher does for its site: an affinity of all CPUs is cut to those that are there and that the
-    control group has (sched_setaffinity(2)). It is a thread's own, so one is asked that ends with the answer.
+
+@functools.cache
+def _cpus() -> tuple[int, ...]:
+    """Asked once, and as the launcher does for its site.
+
+    An affinity of all CPUs is cut to those that are there and that the control group has (sched_setaffinity(2)). It
+    is a thread's own, so one is asked that ends with the answer.
     """
     cpus: set[int] = set()
 
@@ -24,4 +31,4 @@ def cpus_online() -> list[int]:
     thread = threading.Thread(target=ask)
     thread.start()
     thread.join()
-    return sorted(cpus)
+    return tuple(sorted(cpus))

@@ -47,7 +47,8 @@ class UserlandSpec:
 class Userland:
     """A built root file system: ``root`` is its folder, ``tar`` the same as an archive; None where it is not packed.
 
-    ``digest`` is the SHA-256 of its contents; ``versions`` maps each Debian package to its version.
+    ``digest`` is the SHA-256 of its contents, "" as long as these are not known; ``versions`` maps each Debian
+    package to its version.
     """
 
     digest: str

@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from weighbridge import registry
@@ -12,7 +13,7 @@ from weighbridge.model.measurement import TrialFailure
 from weighbridge.model.options import Brings
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Study
-from weighbridge.model.userland import Userlands, UserlandSpec, own_userland_scope
+from weighbridge.model.userland import Userland, Userlands, UserlandSpec, own_userland_scope
 from weighbridge.model.workload import Endpoint, Workload
 from weighbridge.runner.preflight import userland_problem
 from weighbridge.study.brings import brought_by
@@ -43,10 +44,27 @@ def ensure_userlands(study: Study, cache: Path, say: Callable[[str], None]) -> U
     """Return the study's userlands, built if need be. Raises as `weighbridge.userland.build.ensure`."""
     spec, clients = userland_of(study), study.file.client_userland
     usual = ensure(spec, cache, say, study.file.userland)
-    return Userlands(
+    userlands = Userlands(
         usual,
         None if clients is None else ensure(spec, cache, say, clients),
         {arm.name: ensure(spec, cache, say, arm.userland) for arm in study.arms if arm.userland is not None},
+    )
+    every = [each for each in (usual, userlands.clients, *userlands.own.values()) if each is not None]
+    return userlands if all(each.digest for each in every) else _known_by_contents(study, userlands)
+
+
+def _known_by_contents(study: Study, userlands: Userlands) -> Userlands:
+    """Give userlands without a digest that of the programs which are measured, with the libraries that they load."""
+    contents = repr(sorted(measured_programs(study, userlands).items()))
+    digest = hashlib.sha256(contents.encode()).hexdigest()
+
+    def known(userland: Userland) -> Userland:
+        return userland if userland.digest else replace(userland, digest=digest)
+
+    return Userlands(
+        known(userlands.usual),
+        None if userlands.clients is None else known(userlands.clients),
+        {name: known(each) for name, each in userlands.own.items()},
     )
 
 

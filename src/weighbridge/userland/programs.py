@@ -3,10 +3,12 @@
 import contextlib
 import hashlib
 import os
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from weighbridge.linux.process import output
 from weighbridge.model.command import Command
 from weighbridge.model.site import SITE_ENV
 from weighbridge.model.userland import Userland
@@ -18,14 +20,16 @@ _LINKS = 40
 """Symbolic links to a file at most, as the kernel has it (path_resolution(7))."""
 _SITES_OWN = ("proc", "sys", "dev", "tmp", "run")
 _SHEBANG = 256
+_ELF = b"\x7fELF"
+_LOADED = re.compile(r"^\s+(?:\S+ => )?(/.+) \(0x[0-9a-f]+\)$", re.MULTILINE)
 
 
 def digests(userland: Userland, command: Command) -> dict[str, str]:
     """Return what each word of a command holds that names a file of the userland, by that word: SHA-256.
 
-    The first word is looked for on PATH; a script has its interpreter beside it. Files in folders that each site has
-    of its own are not looked for. Of a file larger than `WHOLE` its size and three parts are summed up, and the
-    text says so.
+    The first word is looked for on PATH; a script has its interpreter beside it, and a program of this machine's own
+    files the libraries that it is linked with, by their places. Files in folders that each site has of its own are
+    not looked for. Of a file larger than `WHOLE` its size and three parts are summed up, and the text says so.
     """
     digest_by_word: dict[str, str] = {}
     todo = [(word, number == 0) for number, word in enumerate(command.argv)]
@@ -35,10 +39,27 @@ def digests(userland: Userland, command: Command) -> dict[str, str]:
             continue
         try:
             digest_by_word[word] = digest_of(path)
+            digest_by_word |= {library: digest_of(Path(library)) for library in _libraries(userland, path, command)}
             todo += _interpreter(path) if on_path else ()
         except OSError:  # it may not be read: it cannot be started either, or is no program's to read
             continue
     return digest_by_word
+
+
+def _libraries(userland: Userland, path: Path, command: Command) -> list[str]:
+    """The libraries that a program loads when it starts, as this machine's loader finds them (ldd(1)).
+
+    None of another root folder, whose loader is not asked: its digest is that of all its files.
+    """
+    with path.open("rb") as file:
+        if not userland.of_this_machine or file.read(len(_ELF)) != _ELF:
+            return []
+    variables = (f"{name}={value}" for name, value in _variables(userland, command).items())
+    return _LOADED.findall(output(("env", "-i", *variables, "ldd", str(path))) or "")
+
+
+def _variables(userland: Userland, command: Command) -> dict[str, str]:
+    return {**SITE_ENV, **userland.process.env, **command.env}
 
 
 def _file_of(userland: Userland, word: str, command: Command, *, on_path: bool) -> Path | None:
@@ -47,7 +68,7 @@ def _file_of(userland: Userland, word: str, command: Command, *, on_path: bool) 
         return None
     folders = [command.cwd]
     if on_path and "/" not in word:
-        path = {**SITE_ENV, **userland.process.env, **command.env}["PATH"]
+        path = _variables(userland, command)["PATH"]
         folders = [each for each in path.split(":") if each.startswith("/")]
     for folder in folders:
         with contextlib.suppress(OSError):

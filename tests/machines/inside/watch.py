@@ -15,7 +15,7 @@ from pathlib import Path
 
 MOUNT = Path("/sys/fs/cgroup")
 FILES = ("cpu.max", "memory.max", "cgroup.freeze")
-TOPS = ("weighbridge", "docker", "system.slice/docker-*", "machine.slice", "user.slice/user-*")
+TOPS = ("weighbridge", "weighbridge.slice", "docker", "system.slice/docker-*", "machine.slice", "user.slice/user-*")
 SITE = re.compile(r"\d+-.+-(server|client)")
 names = {}
 

@@ -30,6 +30,7 @@ from weighbridge.launcher.launch import Launcher
 from weighbridge.linux import selinux
 from weighbridge.linux.links import interfaces
 from weighbridge.linux.process import environment_of
+from weighbridge.linux.slices import RunSlices
 from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
 from weighbridge.model.facts import confinement_of_container
@@ -131,7 +132,7 @@ class Docker(Environment):
 
     kind = "docker"
     summary = "a Docker container with network none, host, bridge, macvlan, ipvlan or overlay; published ports"
-    leavings: ClassVar = (EngineTraces(), FormedSwarm(), UsersEngineContents())
+    leavings: ClassVar = (EngineTraces(), RunSlices(), FormedSwarm(), UsersEngineContents())
     options = DockerOptions
     mounts = frozenset({"folder", "volume", "layer"})
     storage = "volume"

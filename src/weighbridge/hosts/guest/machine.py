@@ -15,7 +15,8 @@ from weighbridge.hosts.agent.frames import BOOT
 from weighbridge.hosts.agent.operations import machine as this_machine
 from weighbridge.hosts.kinds.guest import GuestOptions
 from weighbridge.hosts.local import LocalHost, remove_engine_folder
-from weighbridge.hosts.switch import BRIDGE, JOIN, NOWHERE, Switch, port_of
+from weighbridge.hosts.switch import BRIDGE, NOWHERE, Switch, port_of
+from weighbridge.launcher.within import within
 from weighbridge.linux import cpus
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.process import Process, most_open_files, mounted_by
@@ -106,13 +107,12 @@ def cpus_of(options: GuestOptions) -> list[int]:
 def started(
     machine: QemuMachine, options: GuestOptions, run: RunContext, switch: Switch, group: Cgroup
 ) -> Iterator[tuple[Process, socket.socket]]:
-    """Start QEMU in a control group; yield it and our end of its stream. Both are killed when we end.
+    """Start QEMU in a control group, on all of its CPUs; yield it and our end of its stream. Both end with us.
 
     Were it not, the guest would end when its stream does.
     """
     local, data = LocalHost(run.id), machine.disks[1]
-    dies = ("setpriv", "--pdeathsig", "KILL", "--")
-    joins = (*dies, "sh", "-c", JOIN, "join", *(str(path) for path in group.procs), "--")
+    joins = ("setpriv", "--pdeathsig", "KILL", "--", *within(local, run, group))
     with ExitStack() as stack:
         if data.socket is not None:
             stack.enter_context(volatile_disk.served(local, data.image, data.socket, options.write_cache, joins))

@@ -14,6 +14,7 @@ from weighbridge.model.userland import Userland, UserlandSpec
 from weighbridge.model.userland_source import SourceOptions, UserlandSource
 from weighbridge.userland.products.root import packages_in
 
+_ROOT = Path("/")
 _NOT_LAYERED = ("/", "/tmp", "/run", "/proc", "/sys", "/dev")  # noqa: S108
 """What every site has of its own."""
 
@@ -45,15 +46,18 @@ class HostRoot(UserlandSource):
     packed = False
 
     def existing(self, options: Any) -> Userland:
-        """The root folder of this machine; its digest is that of the installed packages and their versions."""
-        versions = packages_in(Path("/"))
-        digest = hashlib.sha256(repr(sorted(versions.items())).encode()).hexdigest()
+        """The root folder of this machine; its digest is that of the installed packages and their versions.
+
+        Empty where no package is known, as without dpkg: whoever knows the commands looks at their files.
+        """
+        versions = packages_in(_ROOT)
+        digest = hashlib.sha256(repr(sorted(versions.items())).encode()).hexdigest() if versions else ""
         if options.folder in _NOT_LAYERED:
             raise Unavailable(f"userland: {options.folder} itself can be no working directory: take a folder in it")
         if options.folder is not None and not Path(options.folder).is_dir():
             raise Unavailable(f"userland: there is no directory {options.folder}")
         process = ProcessDefaults(options.env, options.folder or "/")
-        return Userland(digest, Path("/"), None, versions, process, options.folder or "")
+        return Userland(digest, _ROOT, None, versions, process, options.folder or "")
 
     def key(self, options: Any, spec: UserlandSpec) -> str:
         """The beginning of the digest of what is installed."""

@@ -1,28 +1,8 @@
-"""What is between a container or sandbox and its host: its first process, and what the kernel tells of that."""
+"""The first process of a container or sandbox, by its number on the host."""
 
 from weighbridge.errors import Unavailable
-from weighbridge.linux.confinement import SECCOMP_MODES, dropped, status_field
 from weighbridge.model.command import Command
-from weighbridge.model.facts import NAMESPACES, SECCOMP
 from weighbridge.model.host import Group, Host
-
-_OWN_NAMESPACES = """for name in cgroup ipc mnt net pid time user uts; do
-    [ "$(readlink "/proc/$1/ns/$name")" = "$(readlink "/proc/self/ns/$name")" ] || echo "$name"
-done"""
-
-
-def isolation(host: Host, pid: int) -> dict[str, str]:
-    """Return the isolation between a container and its host: namespaces, dropped capabilities, system call filter."""
-    own = host.run(Command(("sh", "-c", _OWN_NAMESPACES, "own", str(pid)), 20)).text.split()
-    inside = host.run(Command(("cat", f"/proc/{pid}/status"), 20)).text
-    outside = host.run(Command(("cat", "/proc/self/status"), 20)).text
-    lost = dropped(status_field(outside, "CapBnd"), status_field(inside, "CapBnd"))
-    return {
-        NAMESPACES: " ".join(own),
-        "dropped capabilities": " ".join(lost) or "none",
-        SECCOMP: SECCOMP_MODES.get(status_field(inside, "Seccomp"), "unknown"),
-    }
-
 
 # the first process of a namespace is 1 there, whatever its number here
 _FIRST_PROCESS = """if [ -d "$1" ]; then find "$1" -name cgroup.procs -exec cat {} +; else

@@ -1,0 +1,56 @@
+"""What runs have in systemd's slices, and that nothing of it stays."""
+
+from pathlib import Path
+
+import pytest
+
+from sentences import raises_sentence
+from weighbridge.linux import slices
+from weighbridge.linux.slices import RunSlices, slice_of
+from weighbridge.model.leavings import DeadRun, Leftover, RunFolders
+
+RUN, OTHER = "0123456789ab", "ba9876543210"
+
+
+@pytest.fixture
+def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Control groups of version 2, with a systemd that removes the groups of slices that it is told to stop."""
+    (tmp_path / "cgroup.controllers").write_text("cpu")
+
+    def systemctl(argv: tuple[str, ...]) -> str:
+        assert argv[:2] == ("systemctl", "stop")
+        inner = tmp_path / "weighbridge.slice" / argv[2]
+        (inner if inner.exists() else tmp_path / argv[2]).rmdir()
+        return ""
+
+    monkeypatch.setattr(slices, "MOUNT", tmp_path)
+    monkeypatch.setattr(slices, "output", systemctl)
+    return tmp_path
+
+
+def dead(tree: Path, run: str) -> DeadRun:
+    return DeadRun(run, tree, tree)
+
+
+def test_a_dead_runs_slice_is_told_and_stopped(tree: Path):
+    for name in (slice_of(RUN), slice_of(OTHER), "weighbridge-mine.slice"):
+        (tree / "weighbridge.slice" / name).mkdir(parents=True)
+    kind = RunSlices()
+    assert [*kind.find(RunFolders(tree, tree))] == [Leftover(run, "slice", slice_of(run)) for run in (RUN, OTHER)]
+    kind.remove(dead(tree, RUN))
+    assert [each.run for each in kind.find(RunFolders(tree, tree))] == [OTHER]
+    (tree / "weighbridge.slice/weighbridge-mine.slice").rmdir()
+    kind.remove(dead(tree, OTHER))
+    assert not (tree / "weighbridge.slice").exists(), "the last one takes the one above along"
+
+
+def test_without_slices_systemd_is_not_asked(tree: Path):
+    RunSlices().remove(dead(tree, RUN))
+    assert [*RunSlices().find(RunFolders(tree, tree))] == []
+
+
+def test_one_that_systemd_keeps_is_a_failure(tree: Path, monkeypatch: pytest.MonkeyPatch):
+    (tree / "weighbridge.slice" / slice_of(RUN)).mkdir(parents=True)
+    monkeypatch.setattr(slices, "output", lambda _: None)
+    with raises_sentence(OSError):
+        RunSlices().remove(dead(tree, RUN))
