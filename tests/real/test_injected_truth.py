@@ -1,0 +1,31 @@
+"""The quick form of `benchmarks/injected_truth.py`: known costs and noise through real sites and a whole report."""
+
+import importlib.util
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+PATH = Path(__file__).parents[2] / "benchmarks" / "injected_truth.py"
+
+
+@pytest.fixture(scope="module")
+def truth() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("injected_truth", PATH)
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.promise("a report tells the costs that were injected, with their signs, and sees those it says it would")
+def test_a_report_tells_the_costs_that_were_injected(truth: ModuleType):
+    """Noise, order and costs are the same each time, and so are all figures where no trial has to be run again."""
+    tally = truth.Tally()
+    for session in truth.sessions_of("lognormal CV 2 %", truth.figures_of(2, 24), 2, {"blocks": 10}):
+        tally.add(session)
+        large = [each for each in session.figures if each.figure.injection == "fixed" and each.figure.fixed >= 10]
+        assert large and all(each.different for each in large)
+    assert tally.untrusted == 0 and tally.wrong_side == 0 and tally.seen
+    assert [str(check) for check in truth.checks("lognormal CV 2 %", tally) if not check.met] == []
