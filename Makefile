@@ -52,10 +52,10 @@ test-machines: setup
 	.venv/bin/pytest -m machines tests/machines -v --durations 0 $(TRY); ended=$$?; \
 	.venv/bin/python -m tests.machines.table; exit $$ended
 
-# What `make test` leaves out, each minutes for a rare path, and the other tests of the same promises: hours where guests
-# are emulated. The last lines say which promises were kept.
+# What `make test` leaves out, each minutes for a rare path, the other tests of the same promises, and many examples of
+# what it tries with a few: hours where guests are emulated. The last lines say which promises were kept.
 test-long: setup
-	.venv/bin/pytest -m "long or promise or machines" -rs --durations 40
+	.venv/bin/pytest -m "long or promise or machines or hypothesis" -rs --durations 40
 
 # Known costs put on this machine and read back; a few minutes.
 calibrate:

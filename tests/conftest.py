@@ -1,6 +1,7 @@
 """No unit test starts a process or touches the user's cache: only those marked ``real`` may.
 
-What is marked ``long`` or ``machines`` is left out unless ``-m`` names its marker.
+What is marked ``long`` or ``machines`` is left out unless ``-m`` names its marker. Where ``-m`` names ``long``,
+Hypothesis tries many examples of each of its tests, else a few.
 """
 
 import functools
@@ -18,8 +19,9 @@ from hypothesis import settings
 
 from weighbridge.store import database
 
-settings.register_profile("shared-machine", deadline=None)  # how long an example takes says nothing on one
-settings.load_profile("shared-machine")
+# a clean checkout tries the same each time; how long an example takes says nothing on a shared machine
+settings.register_profile("few", max_examples=25, derandomize=True, deadline=None)
+settings.register_profile("many", max_examples=400, deadline=None)
 
 pytest_plugins = ("pytester", "promises", "sentences")
 NUMBERS = itertools.count(1)
@@ -36,6 +38,7 @@ gc.disable()  # nothing of what is imported and collected is garbage: looking fo
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    settings.load_profile("many" if "long" in config.option.markexpr else "few")
     if config.option.basetemp and hasattr(config, "workerinput"):  # its /tmp is its own (own_machine.sh)
         Path(config.option.basetemp).parent.mkdir(mode=0o700, parents=True, exist_ok=True)
 

@@ -170,20 +170,17 @@ def _tried(examples: int) -> settings:
     )  # fmt: skip
 
 
-ANYTHING = given(data=st.data(), source=st.sampled_from(SOURCES), count=st.integers(1, 3))
-
-
 @_tried(3)
-@ANYTHING
-def test_whatever_a_run_has_in_it_no_command_falls(sources, tmp_path_factory, data, source, count):
-    _no_command_falls(sources, tmp_path_factory, data, source, count)
+@given(data=st.data(), count=st.integers(1, 3))
+def test_whatever_a_small_run_has_in_it_no_command_falls(sources, tmp_path_factory, data, count):
+    _no_command_falls(sources, tmp_path_factory, data, "made up", count)
 
 
 @pytest.mark.long
 @pytest.mark.promise("whatever a run has in it, compare, history and gate use it or say in one sentence why not")
 @_tried(100)
-@ANYTHING
-def test_whatever_a_run_has_in_it_no_command_falls_often(sources, tmp_path_factory, data, source, count):
+@given(data=st.data(), source=st.sampled_from(SOURCES), count=st.integers(1, 3))
+def test_whatever_a_run_has_in_it_no_command_falls(sources, tmp_path_factory, data, source, count):
     _no_command_falls(sources, tmp_path_factory, data, source, count)
 
 

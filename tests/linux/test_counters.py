@@ -5,7 +5,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from weighbridge.linux import counters
@@ -139,7 +139,6 @@ def test_what_is_cut_short_tells_less_but_nothing_else(name: str):
         assert cut.levels.items() <= whole.levels.items()
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.sampled_from(sorted(PARSERS)), st.text(max_size=200), st.integers(0, 300), st.integers(0, 40))
 def test_any_text_is_read_without_an_error(name: str, noise: str, at: int, gone: int):
     text = read(name)
@@ -159,7 +158,6 @@ def test_processes_of_a_tree():
     assert [each and each.levels["pids_count"] for each in seen] == [3, 6, None, 3, 0, 0]
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.lists(st.none() | st.text(max_size=100), max_size=5), st.integers(0, 600))
 def test_any_processes(texts: list[str | None], end: int):
     assert len(trees([*texts, read("processes.txt")[:end]], 100, 4096)) == len(texts) + 1

@@ -4,7 +4,7 @@ import math
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from weighbridge.meters.host import host_flags, read, shared_flags, site_flags, used
@@ -101,7 +101,6 @@ def test_what_cannot_be_read_is_absent(tmp_path: Path, text: str):
 NUMBERS = st.floats(0, 1e6)
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.dictionaries(st.sampled_from(sorted(QUIET)), NUMBERS), st.floats(0.001, 1e5), st.integers(1, 256))
 def test_flags_have_finite_figures(readings: dict[str, float], wall_s: float, cpus: int):
     for flag in [*host_flags(readings, [readings], wall_s, cpus), *site_flags("client", readings, wall_s)]:

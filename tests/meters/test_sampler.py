@@ -6,7 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sentences import raises_sentence
@@ -147,7 +147,6 @@ def test_an_answer_that_is_none(line: bytes):
         unpack(line)
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.binary(max_size=60), st.integers(0, len(GOOD)), st.integers(0, 30))
 def test_any_answer(noise: bytes, at: int, gone: int):
     for line in (noise, GOOD[:at] + noise + GOOD[at + gone :]):

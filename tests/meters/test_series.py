@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from weighbridge.linux.cgroup_files import network_of, processes_of
@@ -84,7 +84,6 @@ def test_captured_files_of_a_host():
     assert {len(values) for (_, name), (_, values) in found.items() if name.endswith("_share")} == {1}
 
 
-@settings(derandomize=True, deadline=None)
 @given(
     st.dictionaries(
         st.sampled_from(["h/stat", "h/net", "s/cpu.stat", "s/processes", "s/memory.stat", "s/x", ""]),

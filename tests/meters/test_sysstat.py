@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sentences import raises_sentence
@@ -54,7 +54,6 @@ def test_a_restart_of_the_machine_is_no_reading():
     assert series(json.dumps(told).encode(), "p") == series(TEXT, "p")
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.binary(max_size=40), st.integers(0, len(TEXT)), st.integers(0, 60))
 def test_any_output(noise: bytes, at: int, gone: int):
     try:

@@ -4,7 +4,7 @@ import math
 from collections.abc import Mapping
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from weighbridge.meters.machines import RESOLUTION_S, Idle, Use
@@ -68,7 +68,6 @@ def test_memory_beyond_the_first_reading():
     assert costs([], series=series) == {"memory_server_beyond_baseline": (50.0, "MiB")}
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.just(0.0) | st.floats(1e-100, 1e100), st.floats(-1e300, 1e300), st.floats(0, 1e9))
 def test_every_cost_is_a_finite_number(rate: float, cpu_s: float, measured_s: float):
     for value, _ in costs([(MBIT, rate)], {"client": {"cpu_s": cpu_s}}, measured_s).values():

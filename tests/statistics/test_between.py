@@ -5,7 +5,7 @@ from itertools import combinations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -193,7 +193,6 @@ values = st.lists(st.floats(-2, 2), min_size=2, max_size=30)
 
 
 @given(values, values)
-@settings(max_examples=150, deadline=None)
 def test_the_two_runs_are_symmetric(first, second):
     there, back = made(first, second), made(second, first)
     assert there.low <= there.typical <= there.high

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -199,7 +199,6 @@ def limits(cost: Cost):
     return [cost.typical, cost.low, cost.high]
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
 @given(pairs, st.integers(1, 8))
 def test_swapping_the_arms_inverts_the_ratio(blocks, looks):
     baseline, other = map(list, zip(*blocks, strict=True))
@@ -211,7 +210,6 @@ def test_swapping_the_arms_inverts_the_ratio(blocks, looks):
     assert (one.p_value, one.verdict) == (two.p_value, two.verdict)
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
 @given(pairs, st.sampled_from([2.0**-20, 8.0, 2.0**30]))
 def test_the_unit_does_not_matter(blocks, unit):
     baseline, other = map(list, zip(*blocks, strict=True))
@@ -221,7 +219,6 @@ def test_the_unit_does_not_matter(blocks, unit):
     assert one.arithmetic.estimate == pytest.approx(two.arithmetic.estimate)
 
 
-@settings(derandomize=True, deadline=None, max_examples=150)
 @given(pairs)
 def test_every_interval_holds_its_estimate(blocks):
     cost = compare(*map(list, zip(*blocks, strict=True)), better="higher", equivalence=0.02)
@@ -232,7 +229,6 @@ def test_every_interval_holds_its_estimate(blocks):
     assert cost.percent.low <= cost.percent.high
 
 
-@settings(derandomize=True, deadline=None, max_examples=50)
 @given(st.lists(st.tuples(st.floats(-1e12, 1e12), st.floats(-1e12, 1e12)), min_size=1, max_size=30))
 def test_any_finite_values_can_be_compared(blocks):
     cost = compare(*map(list, zip(*blocks, strict=True)), better="lower", equivalence=0.02, looks=8)
@@ -353,7 +349,6 @@ def test_the_linearised_interval_of_means_covers_as_often_as_it_says():
     assert 0.92 <= covered / 400 <= 0.98
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
 @given(st.lists(st.tuples(*[st.floats(1e-3, 1e6)] * 4), min_size=1, max_size=15))
 def test_an_interaction_is_the_difference_of_two_costs(blocks):
     neither, first, second, both = map(list, zip(*blocks, strict=True))

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -90,7 +90,6 @@ def test_values_must_be_finite(wrong):
         flags([1.0, wrong])
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
 @given(st.lists(st.integers(-1000, 1000), min_size=10, max_size=40))
 def test_shift_and_scale_change_nothing(numbers):
     series = [float(number) for number in numbers]

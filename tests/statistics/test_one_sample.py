@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats
 from scipy.stats import binom
@@ -22,7 +22,6 @@ def test_the_interval_of_the_median_covers_at_least_what_it_says(n):
         assert (found.low, found.high) == (0.0, n - 1)
 
 
-@settings(deadline=None, derandomize=True, max_examples=60)
 @given(st.lists(st.floats(0, 1e9, allow_subnormal=False), min_size=1, max_size=30))
 def test_the_interval_holds_its_median_and_is_no_number_only_for_one_block(values):
     found = typical_interval(values)

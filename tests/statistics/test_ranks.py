@@ -4,7 +4,7 @@ import itertools
 
 import numpy as np
 import pytest
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -112,7 +112,6 @@ def test_sign_flips_are_scipys_permutation_test(n):
     assert sign_flip_p_value(differences) == pytest.approx(result.pvalue)
 
 
-@settings(derandomize=True, deadline=None, max_examples=100)
 @given(st.lists(st.floats(-1e6, 1e6), min_size=10, max_size=25), st.sampled_from([0.9, 0.95, 0.965, 0.99]))
 def test_interval_holds_its_estimate_and_mirrors(values, confidence):
     differences = np.array(values)
@@ -123,7 +122,6 @@ def test_interval_holds_its_estimate_and_mirrors(values, confidence):
     assert (mirrored.low, mirrored.high) == (-interval.high, -interval.low)
 
 
-@settings(derandomize=True, deadline=None, max_examples=200)
 @given(st.integers(0, 10_000), st.integers(10, 40))
 def test_interval_excludes_zero_exactly_where_the_test_rejects(seed, n):
     differences = np.random.default_rng(seed).normal(0.4, 1, n)

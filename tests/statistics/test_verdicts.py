@@ -5,7 +5,7 @@ import random
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from weighbridge.statistics import compare, holm
@@ -22,7 +22,6 @@ def test_holm_example():
             holm(wrong)
 
 
-@settings(derandomize=True, deadline=None, max_examples=60)
 @given(st.lists(st.floats(0, 1), min_size=1, max_size=20))
 def test_holm_is_between_plain_and_bonferroni_and_keeps_the_order(p_values):
     adjusted = holm(p_values)

@@ -1,6 +1,6 @@
 """Values are compared within one block and attempt; a block counts once, with its first whole attempt."""
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from weighbridge.model.level import Level
@@ -54,7 +54,6 @@ def test_a_block_of_several_environments_needs_them_all_in_one_attempt():
     assert arm_values(values, (*arms, "absent")) == ([], [], [], [], [])
 
 
-@settings(derandomize=True, deadline=None)
 @given(st.sets(st.tuples(st.integers(1, 4), st.integers(0, 2), st.sampled_from(["native", "docker", "other"]))))
 def test_any_mix(seen: set[tuple[int, int, str]]):
     values = [value(block, name, attempt=attempt, number=attempt) for block, attempt, name in seen]

@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from weighbridge.errors import StudyError
@@ -14,7 +14,6 @@ from .texts import FIRST_LOOK, LINES, NAME, loaded
 
 BARE = re.sub(" *#.*", "", FIRST_LOOK)
 """Without its comments, which are half of it: changes there are of no interest."""
-QUICK = settings(max_examples=250, deadline=None, derandomize=True)
 SCRAPS = st.sampled_from(
     [
         "[",
@@ -80,7 +79,6 @@ def _holds(text: str) -> Study | None:
     return study
 
 
-@QUICK
 @given(st.text(max_size=200))
 @example("a: !!binary x")
 @example("a: !!int x")
@@ -92,7 +90,6 @@ def test_arbitrary_text(text: str):
     _holds(text)
 
 
-@QUICK
 @given(st.binary(max_size=200))
 def test_arbitrary_bytes_in_a_file(tmp_path_factory: pytest.TempPathFactory, data: bytes):
     path = tmp_path_factory.getbasetemp() / "bytes.yaml"
@@ -101,7 +98,6 @@ def test_arbitrary_bytes_in_a_file(tmp_path_factory: pytest.TempPathFactory, dat
         load(str(path))
 
 
-@QUICK
 @given(st.data())
 def test_small_changes_of_the_bundled_study(data: st.DataObject):
     text = BARE
@@ -141,7 +137,6 @@ VALUES = st.recursive(
 )
 
 
-@QUICK
 @given(st.sampled_from(PLACES), VALUES)
 def test_any_value_at_any_place(place: str, value: object):
     import json

@@ -1,7 +1,7 @@
 """Profiles: what is merged into a study, what is frozen, and how their mistakes are told."""
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from sentences import raises_sentence
@@ -148,7 +148,6 @@ VALUES = st.recursive(
 )
 
 
-@settings(deadline=None)
 @given(st.dictionaries(st.sampled_from(["seed", "workloads", "hosts", "repetitions", "x"]), VALUES, max_size=3))
 def test_any_profile_is_merged_or_told(tmp_path_factory, changes):
     import io

@@ -5,7 +5,7 @@ import math
 import re
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter, ValidationError
 
@@ -137,7 +137,6 @@ def test_too_much_is_refused(what: str, digits: int):
     assert len(str(caught.value)) < 200
 
 
-@settings(deadline=None, derandomize=True)
 @given(st.text(max_size=20) | st.integers() | st.floats() | st.none())
 def test_anything_is_a_finite_number_or_a_validation_error(value: object):
     for kind in (Duration, Size, Rate, Share):
@@ -145,7 +144,6 @@ def test_anything_is_a_finite_number_or_a_validation_error(value: object):
             assert math.isfinite(TypeAdapter(kind).validate_python(value))
 
 
-@settings(deadline=None, derandomize=True)
 @given(st.sampled_from(sorted(KINDS)), st.data())
 def test_what_is_written_is_what_is_read(what: str, data: st.DataObject):
     units = KINDS[what]

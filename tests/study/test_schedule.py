@@ -3,7 +3,7 @@
 from collections import Counter
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from weighbridge.model.study import Arm, Cell, Study
@@ -20,7 +20,6 @@ def _seeded(study: Study, seed: int) -> Study:
     return study.model_copy(update={"file": study.file.model_copy(update={"seed": seed})})
 
 
-@settings(deadline=None, derandomize=True)
 @given(st.integers(1, 5), st.integers(1, 5), SEEDS, NUMBERS, st.integers(0, 2))
 def test_a_block_is_complete_and_keeps_each_cell_together(
     arms: int, cells: int, seed: int, number: int, attempt: int
@@ -41,7 +40,6 @@ def test_a_block_is_complete_and_keeps_each_cell_together(
     assert len(set(trials)) == len(trials)
 
 
-@settings(deadline=None, derandomize=True)
 @given(SEEDS, NUMBERS, st.integers(0, 2))
 def test_the_same_seed_gives_the_same_schedule(seed: int, number: int, attempt: int):
     assert block(_seeded(LARGE, seed), number, attempt=attempt) == block(
@@ -76,7 +74,6 @@ def test_every_environment_comes_first_about_equally_often():
     assert all(150 < count < 250 for count in firsts.values()), firsts
 
 
-@settings(deadline=None, derandomize=True)
 @given(SEEDS, NUMBERS, st.data())
 def test_a_restricted_block_keeps_the_order(seed: int, number: int, data: st.DataObject):
     study = _seeded(LARGE, seed)

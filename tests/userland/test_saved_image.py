@@ -139,7 +139,7 @@ def test_no_file_is_told(tmp_path: Path):
 
 
 @given(st.data())
-@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_a_damaged_one_is_one_sentence(tmp_path: Path, data: st.DataObject):
     path = tmp_path / "i.tar"
     saved(path, layer({"x": b"1" * 600}), config={"Entrypoint": ["/x"]})

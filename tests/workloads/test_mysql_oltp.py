@@ -5,7 +5,7 @@ import signal
 from typing import Any
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
@@ -329,7 +329,6 @@ def _put(text: str, label: str, line: str) -> str:
     return changed
 
 
-@settings(deadline=None)
 @given(counts=COUNTS, rates=st.tuples(RATE, RATE), repeated=WHOLE, reconnects=WHOLE, total=RATE)
 def test_any_report_that_sysbench_may_print_is_read_as_it_is_printed(
     counts: dict[int, int], rates: tuple[str, str], repeated: int, reconnects: int, total: str
