@@ -186,9 +186,3 @@ def test_networks_that_cannot_carry_what_is_asked(kind: str):
 def test_dropped_capabilities_have_names():
     assert dropped("000001ffffffffff", "000001fffffcffff") == ["sys_module", "sys_rawio"]
     assert dropped("000001ffffffffff", "000001ffffffffff") == dropped("", "no number") == []
-
-
-def test_a_share_of_no_limit_is_refused():
-    assert problems("native", Needs(), limits=False) == problems("native", Needs(), cpu_share="50%") == []
-    (problem,) = problems("native", Needs(), limits=False, cpu_share="50%")
-    assert_sentence(problem)
