@@ -5,6 +5,7 @@ import re
 import resource
 import subprocess
 from collections.abc import Iterator
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -23,13 +24,14 @@ from .conftest import open_run
 RUN = "50c1a1f00d12"
 DOCS = Path(__file__).parents[2] / "docs/study.md"
 MIB = 2**20
+_numbers = count()
 PROBES = {
     "/dev/shm": "df -B1 --output=size,itotal /dev/shm | tail -1; "
     "grep ' /dev/shm ' /proc/self/mountinfo | tail -1 | cut -d' ' -f6",
     "/tmp": "df -B1 --output=size,fstype /tmp | tail -1; ls -A /tmp",
     "/run": "df -B1 --output=size,fstype /run | tail -1; ls -A /run",
     "/": "touch /weighbridge-was-here 2>/dev/null && rm /weighbridge-was-here && echo writable || echo read-only",
-    "/sys": "grep -E ' /sys ' /proc/self/mountinfo | cut -d' ' -f6; ls /sys /sys/kernel",
+    "/sys": "grep ' /sys ' /proc/self/mountinfo | tail -1 | cut -d' ' -f6 | cut -d, -f1; ls /sys /sys/kernel",
     "devices": "ls /dev",
     "processes": "tr '\\0' ' ' < /proc/1/cmdline",
     "host name": "uname -n",
@@ -64,7 +66,14 @@ def run() -> Iterator[RunContext]:
 def opened(run: RunContext, kind: str, shm_size: int | None = None) -> Site:
     environment, userland = registry.environments()[kind], PLUGIN.existing(HostRootOptions())
     request = SiteRequest(
-        run, LocalHost(run.id), f"{kind}-{shm_size}", "solo", userland, Limits(), shm_size=shm_size, environment=kind
+        run,
+        LocalHost(run.id),
+        f"{next(_numbers)}-{kind}",
+        "solo",
+        userland,
+        Limits(),
+        shm_size=shm_size,
+        environment=kind,
     )
     return run.stack.enter_context(environment.open(environment.options(), request))
 
