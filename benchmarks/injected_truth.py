@@ -112,7 +112,7 @@ def figures_of(workloads: int, each: int) -> list[Figure]:
     figures = []
     for number in range(workloads):
         for index in range(each):
-            injection: Injection = ("none", "visible", "none", "fixed")[index % 4]  # type: ignore[assignment]
+            injection: Injection = ("none", "visible", "none", "fixed")[index % 4]
             if index == 0 and number == workloads - 1:
                 injection = "visible"
             scale: Scale = "difference" if index % 3 == 2 else "ratio"

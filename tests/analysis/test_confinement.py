@@ -1,9 +1,9 @@
-"""A confinement that no option asked for is a confounder, and nothing is said of what the environment is."""
+"""What no option and no study asked for is a confounder, and nothing is said of what the environment is."""
 
 from collections.abc import Mapping
 
 from weighbridge.analysis.remarks import OtherValue, confounders
-from weighbridge.model.facts import ASKED_CONFINEMENT
+from weighbridge.model.facts import ASKED_CONFINEMENT, ASKED_FOR, SHARED_MEMORY
 
 NATIVE = {"seccomp": "off", "capabilities": "all", "new privileges": "allowed", ASKED_CONFINEMENT: ""}
 DOCKER = {
@@ -35,3 +35,19 @@ def test_what_nothing_asked_for_is_a_confounder():
 def test_a_run_of_before_these_facts_says_nothing_of_them():
     """Docker's fact was then the option, which is no mode of the kernel."""
     assert told({"seccomp": "default", "new privileges": "never"}, {"seccomp": "off"}) == []
+
+
+def test_surroundings_that_differ_are_confounders():
+    native, docker = {SHARED_MEMORY: "12000 MiB", "ulimit: stack size": "8388608"}, {SHARED_MEMORY: "64 MiB"}
+    assert told(docker | {"ulimit: stack size": "unlimited"}, native) == [
+        (SHARED_MEMORY, "64 MiB", "12000 MiB"),
+        ("ulimit: stack size", "unlimited", "8388608"),
+    ]
+
+
+def test_what_the_study_asked_for_is_its_question():
+    """On whichever side it was asked for; what it did not ask for stays a confounder."""
+    native = {"limits": "none", SHARED_MEMORY: "12000 MiB"}
+    half = {"limits": "0.5 CPU", SHARED_MEMORY: "256 MiB"}
+    assert told(half | {ASKED_FOR: f"limits, {SHARED_MEMORY}"}, native) == []
+    assert told(half, native | {ASKED_FOR: "limits"}) == [(SHARED_MEMORY, "256 MiB", "12000 MiB")]

@@ -102,18 +102,39 @@ def test_a_container_of_a_users_runs_as_the_user_unless_its_root_is_the_user(mon
     assert user_options(rootful, own) == {}  # type: ignore[arg-type]
 
 
-def test_a_container_of_a_users_has_the_users_limits(monkeypatch: pytest.MonkeyPatch):
-    own, host = Userland("d", Path("/"), None, {}), SimpleNamespace(this_machine=False)
-    processes, locked, files = resource.RLIMIT_NPROC, resource.RLIMIT_MEMLOCK, resource.RLIMIT_NOFILE
-    limits = {processes: (900, 1000), locked: (2**20, 2**20), files: (9, 9)}
-    monkeypatch.setattr(resource, "getrlimit", limits.__getitem__)
-    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+@pytest.mark.parametrize("user", [0, 1000])
+def test_a_container_on_this_machine_has_the_limits_of_native_programs(monkeypatch: pytest.MonkeyPatch, user: int):
+    """An engine of systemd's has others; a rootless one cannot raise its own, nor do those of elsewhere know ours."""
+    own = Userland("d", Path("/"), None, {})
+    host = SimpleNamespace(this_machine=True, read=lambda path: (_ for _ in ()).throw(FileNotFoundError(path)))
+    limits = {resource.RLIMIT_NPROC: (900, 1000), resource.RLIMIT_NOFILE: (9, 9)}
+    monkeypatch.setattr(resource, "getrlimit", lambda limit: limits.get(limit, (-1, -1)))
+    monkeypatch.setattr(os, "geteuid", lambda: user)
     options = process_options(SimpleNamespace(rootless=False, host=host), own)  # type: ignore[arg-type]
     told = {each.name: (each.soft, each.hard) for each in options["ulimits"]}
-    assert told == {"nofile": (9, 9), "nproc": (900, 1000), "memlock": (2**20, 2**20)}
-    monkeypatch.setattr(os, "geteuid", lambda: 0)
-    options = process_options(SimpleNamespace(rootless=False, host=host), own)  # type: ignore[arg-type]
-    assert [each.name for each in options["ulimits"]] == ["nofile"]
+    assert (told["nofile"], told["nproc"], told["stack"], told["core"]) == ((9, 9), (900, 1000), (-1, -1), (-1, -1))
+    for rootless, here in ((True, True), (False, False)):
+        host.this_machine = here
+        options = process_options(SimpleNamespace(rootless=rootless, host=host), own)  # type: ignore[arg-type]
+        assert [each.name for each in options["ulimits"]] == ["nofile"]
+
+
+def test_a_layers_own_data_hide_what_is_mounted_at_srv(tree: Path, monkeypatch: pytest.MonkeyPatch):
+    """The folder of this machine is read-only: a program could write nothing there."""
+    (tree / "srv").mkdir()
+    monkeypatch.setattr(shared_root, "DATA", str(tree / "srv"))
+    monkeypatch.setattr(shared_root, "mount_table", lambda: [Mounted(f"{tree}/srv/disk", "ext4")])
+    (tree / "srv/disk").mkdir()
+    assert tree / "srv" in shared_root.bound(tree) and tree / "srv/disk" in shared_root.bound(tree)
+    without = shared_root.bound(tree, {str(tree / "srv")})
+    assert without == tuple(tree / name for name in ("etc", "home", "usr"))
+
+
+def test_whoever_a_container_runs_as_may_write_to_its_layers_own_data(tree: Path, monkeypatch: pytest.MonkeyPatch):
+    (tree / "srv").mkdir(mode=0o755)
+    monkeypatch.setattr(shared_root, "DATA", "/srv")
+    with tarfile.open(fileobj=io.BytesIO(shared_root.bare_layer(tree, "/launcher", b"ELF"))) as layer:
+        assert layer.getmember("srv").mode == 0o1777
 
 
 def test_what_is_mounted_there_already_is_not_bound(tree: Path, monkeypatch: pytest.MonkeyPatch):

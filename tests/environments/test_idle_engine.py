@@ -44,6 +44,7 @@ def test_an_engine_that_runs_already(monkeypatch: pytest.MonkeyPatch, kind: str,
 
 def test_a_host_that_has_no_site_of_it_may_have_an_engine(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(native, "_engine_answers", lambda: True)
-    needs = needs_of(check(parse(STUDY, "s.yaml")).file, [], "b")
+    study = check(parse(STUDY, "s.yaml"))
+    needs = needs_of(study.file, [], "b", study.baseline)
     assert [*needs.holding] == ["testbed"] and [*needs.hosts] == ["testbed", "local"]
     assert NATIVE.unmet(NATIVE.options.model_validate({"engine": "idle"}), needs=needs) is None

@@ -27,7 +27,7 @@ def memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(os, "getegid", lambda: 100)
     monkeypatch.setattr(podman, "_MEMORY", tmp_path)
-    monkeypatch.setattr(root, "bound", lambda _: (Path("/etc"), Path("/home"), Path("/home/nfs")))
+    monkeypatch.setattr(root, "bound", lambda *_: (Path("/etc"), Path("/home"), Path("/home/nfs")))
     return tmp_path
 
 

@@ -179,9 +179,3 @@ def test_networks_that_cannot_carry_what_is_asked(kind: str):
     assert_sentence(problem)
     (problem,) = problems(kind, Needs(), network="host", attach="interface")
     assert_sentence(problem)
-
-
-def test_a_share_of_no_limit_is_refused():
-    assert problems("native", Needs(), limits=False) == problems("native", Needs(), cpu_share="50%") == []
-    (problem,) = problems("native", Needs(), limits=False, cpu_share="50%")
-    assert_sentence(problem)

@@ -4,6 +4,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,7 @@ from weighbridge.launcher import build
 from weighbridge.launcher.launch import Launcher
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import Limits
-from weighbridge.model.site import Site, SiteRequest
+from weighbridge.model.site import Site, SiteRequest, SiteStorage
 from weighbridge.userland.sources.host import PLUGIN, HostRootOptions
 
 from .conftest import open_run
@@ -69,6 +70,11 @@ def sites(folder: Path, mounted: Path) -> Iterator[dict[str, Site]]:
             environment = registry.environments()[kind]
             request = SiteRequest(run, LocalHost(run.id), name, "server", userland, Limits(memory=2**28))
             opened[name] = run.stack.enter_context(environment.open(environment.options(**options), request))
+        plugin, environment = registry.storage()["layer"], registry.environments()["docker"]
+        kept = SiteStorage("layer", partial(plugin.open, plugin.options()))
+        request = SiteRequest(run, LocalHost(run.id), "layer", "server", userland, Limits(), storage=kept)
+        options = environment.options(storage=plugin.options())
+        opened["layer"] = run.stack.enter_context(environment.open(options, request))
         yield opened
     assert not [*Path("/dev/shm").glob(f"weighbridge-{RUN}-*")]
 
@@ -115,6 +121,17 @@ def test_what_is_mounted_below_it_is_there_and_read_only(shell, mounted: Path):
     assert done.text.splitlines() == ["in memory", "in memory", "over it", "in memory"], done
     for place in ("memory", "layers"):
         assert "Read-only file system" in shell(f"touch {mounted}/{place}/was-here").last_words
+
+
+def test_srv_of_a_layer_is_its_own_and_can_be_written_to(sites: dict[str, Site]):
+    """This machine's is bound everywhere else: read-only, so that no workload could keep its data there."""
+    site = sites["layer"]
+    done = site.run(
+        Command(("sh", "-c", "ls -A /srv && echo kept > /srv/file && cat /srv/file && stat -c %i /usr/bin/env"))
+    )
+    assert done.text.split() == ["kept", str(Path("/usr/bin/env").stat().st_ino)], done
+    assert "Read-only file system" in site.run(Command(("touch", "/usr/was-here"))).last_words
+    assert not Path("/srv/file").exists()
 
 
 RESOLVED = """

@@ -413,7 +413,7 @@ def test_a_client_uses_the_port_by_which_the_site_of_its_server_is_reached(
 def test_pins(world: World):
     def cpuset(made: Study, role: Role, *, online: Sequence[int] = (0, 1), own: str | None = None) -> str | None:
         host = SimpleNamespace(name="local", cpuset=own, cpus_online=lambda: list(online))
-        return limits_of(made, role, host).cpuset
+        return limits_of(made.file.resources, role, host).cpuset
 
     pinned = study(more="resources: {pin: {server: 0-1, client: '1'}}")
     assert cpuset(pinned, "server") == cpuset(pinned, "solo") == "0-1"

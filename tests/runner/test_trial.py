@@ -2,6 +2,7 @@
 
 import errno
 import os
+import signal
 from collections.abc import Mapping
 from dataclasses import replace
 from itertools import count
@@ -762,3 +763,27 @@ def test_a_file_that_cannot_be_put_into_a_site_is_the_studys_failure(
     monkeypatch.setattr(FakeWorkload, "wants", Command(("prepare",)))
     record = measure(world)
     failed(record, Outcome.PROGRAM_FAILED, "/tmp/of-server (4 bytes)", os.strerror(error), remedy)
+
+
+TABLE = b"31 30 0:41 / / ro - overlay overlay ro\n32 31 0:42 / /dev/shm rw - tmpfs shm rw,size=65536k\n"
+
+
+@pytest.mark.parametrize(
+    ("program", "told"),
+    [
+        (Act(stderr=b"dd: error writing '/dev/shm/x': No space left on device\n", returncode=1), True),
+        (Act(stderr=b"OSError: [Errno 28] No space left on device\n", returncode=1), True),
+        (Act(stderr=b"dd: error writing '/srv/x': No space left on device\n", returncode=1), False),
+        (Act(stderr=b"", returncode=-signal.SIGBUS), True),
+        (Act(stderr=b"Bus error\n", returncode=128 + signal.SIGBUS), True),
+        (Act(stderr=b"no such table\n", returncode=1), False),
+    ],
+)
+def test_a_failure_that_is_that_of_a_full_shared_memory_names_it(
+    world: World, monkeypatch: pytest.MonkeyPatch, program: Act, told: bool
+):
+    monkeypatch.setattr(FakeSite, "read", lambda *_: TABLE)
+    world.act = lambda *_: program
+    record = measure(world, solo=True)
+    hint = "; so ends a program whose /dev/shm is full: its site's holds 64 MiB (shm_size)"
+    assert record.outcome is Outcome.PROGRAM_FAILED and record.message.endswith(hint) == told, record.message

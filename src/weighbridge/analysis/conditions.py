@@ -14,10 +14,12 @@ from weighbridge.errors import RunDirectoryError
 from weighbridge.model.facts import (
     IDLE_CPUS,
     LIMITS_ABOVE,
+    MEMORY_FOLDERS,
     OPEN_FILES,
     OUTERMOST_GROUP,
     POLL,
     PROCESSES,
+    ULIMIT,
     idle_code,
     layers_of,
 )
@@ -32,8 +34,10 @@ Fact = tuple[str, str, str, float]
 
 COMPARED = (
     "userland", "packages", "user", "limits", LIMITS_ABOVE, OUTERMOST_GROUP, OPEN_FILES, PROCESSES, WAY_TO_COMPANIONS,
+    *MEMORY_FOLDERS.values(),
 )  # fmt: skip
-"""Facts of a site that have to be the same in every environment, beside those that start with ``version``."""
+"""Facts of a site that have to be the same in every environment; so do those with one of `COMPARED_BEGINNINGS`."""
+COMPARED_BEGINNINGS = ("version", ULIMIT)
 
 READABLE = 40
 """Letters from which a value is a digest, or a list, that says nothing to a reader."""

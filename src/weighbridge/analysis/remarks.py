@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from weighbridge.analysis.bottleneck import limit_of_most
 from weighbridge.analysis.conditions import (
     COMPARED,
+    COMPARED_BEGINNINGS,
     NO_HYPERVISOR,
     PACKET_SIZES,
     READABLE,
@@ -33,7 +34,7 @@ from weighbridge.analysis.resources import CPU_TIME
 from weighbridge.analysis.results import Comparison, MetricReport, Remark
 from weighbridge.analysis.trends import NOTHING_WRONG, SeriesTrends, run_trends
 from weighbridge.analysis.trial_row import TrialRow
-from weighbridge.model.facts import ASKED_CONFINEMENT, CONFINEMENT, HOST_DIFFERENCES, HostDifference
+from weighbridge.model.facts import ASKED_CONFINEMENT, ASKED_FOR, CONFINEMENT, HOST_DIFFERENCES, HostDifference
 from weighbridge.model.flag import BOTTLENECKS, Flag, FlagCode, FlagKind
 from weighbridge.model.host import InterruptTime
 from weighbridge.model.isolation import OUTSIDE
@@ -974,13 +975,15 @@ class OtherValue(Confounder):
 
 @about_site
 def _other_value(site: SiteFacts) -> Iterator[Remark]:
-    """Of the facts in `COMPARED`, those that begin with ``version``, and the confinement that nothing asked for."""
+    """Of the compared facts and of the confinement, those for which nothing asked: else they are the question."""
     if site.environment in (site.baseline, OUTSIDE):
         return
     compared = {*COMPARED, *_confinement_not_asked_for(site)}
+    asked = {fact for side in (site.facts, site.baseline_facts) for fact in side.get(ASKED_FOR, "").split(", ")}
     for key, value in site.facts.items():
         other = site.baseline_facts.get(key, value)
-        if (key in compared or key.startswith("version")) and other != value:
+        is_compared = key not in asked and (key in compared or key.startswith(COMPARED_BEGINNINGS))
+        if is_compared and other != value:
             fact = key.removeprefix("version").lstrip(": ") or "version"
             values = (value, other) if max(len(value), len(other)) <= READABLE else ()
             yield OtherValue(site.environment, fact, site.baseline, *values)

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from weighbridge.analysis.conditions import COMPARED, Fact
+from weighbridge.analysis.conditions import COMPARED, COMPARED_BEGINNINGS, Fact
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.level import Level
@@ -94,7 +94,7 @@ def _differences(
     for scope, key, value, at in facts:
         name, _, role = scope.partition("/")
         number = starts.index(at) if scope == HOST else number
-        of_site = bool(role) and name != OUTSIDE and (key in compared or key.startswith("version"))
+        of_site = bool(role) and name != OUTSIDE and (key in compared or key.startswith(COMPARED_BEGINNINGS))
         if scope == HOST or of_site:
             by_fact.setdefault((name, key), {})[number] = value
     alike: dict[SessionDifference, list[str]] = {}

@@ -24,6 +24,11 @@ from weighbridge.model.userland import Userland
 _HEADER = 8
 """Bytes before each piece: 1 for standard output, 2 for standard error; three zeros; the size, big-endian."""
 _STDOUT = 1
+_ULIMITS = (
+    "core", "cpu", "data", "fsize", "memlock", "msgqueue", "nice", "nproc", "rss", "rtprio", "rttime", "sigpending",
+    "stack",
+)  # fmt: skip
+"""Those that Docker takes (of the address space it takes none), but for that of open files."""
 _PIECE = 2**16
 
 
@@ -174,17 +179,14 @@ def process_options(engine: Engine, userland: Userland) -> dict[str, Any]:
     from docker.types import Ulimit
 
     limits = [Ulimit(name="nofile", soft=most_open_files(), hard=most_open_files())]
-    options: dict[str, Any] = {"pids_limit": _most_processes(engine), **user_options(engine, userland)}
-    if "user" in options:  # natively these are the user's
-        limits += [Ulimit(name=name, soft=soft, hard=hard) for name, (soft, hard) in _limits_of_user().items()]
-    return {"ulimits": limits, **options}
+    if engine.host.this_machine and not engine.rootless:  # a rootless engine cannot raise its own
+        limits += [Ulimit(name=name, soft=soft, hard=hard) for name, (soft, hard) in _own_limits().items()]
+    return {"ulimits": limits, "pids_limit": _most_processes(engine), **user_options(engine, userland)}
 
 
-def _limits_of_user() -> dict[str, tuple[int, int]]:
-    return {
-        "nproc": resource.getrlimit(resource.RLIMIT_NPROC),
-        "memlock": resource.getrlimit(resource.RLIMIT_MEMLOCK),
-    }
+def _own_limits() -> dict[str, tuple[int, int]]:
+    """Return the limits that native programs have, soft and hard, by Docker's names: an engine has others."""
+    return {name: resource.getrlimit(getattr(resource, f"RLIMIT_{name.upper()}")) for name in _ULIMITS}
 
 
 def _most_processes(engine: Engine) -> int:

@@ -23,6 +23,14 @@ def apart_from_client(needs: Needs) -> list[str]:
     return [f"{text}: put both roles inside, or the client on another host"]
 
 
+def sysctl_problems(needs: Needs, *, own_network: bool) -> list[str]:
+    """Why settings of the kernel cannot be a container's own: its network is the host's."""
+    of_network = sorted(name for name in needs.sysctls if name.startswith("net."))
+    if own_network or not of_network:
+        return []
+    return [f"sysctls: {of_network[0]} is the host's own with network: host: use another network, or leave it out"]
+
+
 def attach_problems(options: Any, needs: Needs, hosts: str = "testbed hosts") -> list[str]:
     """Why a bridge cannot have the interface of its host as a port ; ``hosts``: on which it can."""
     if not options.attach:

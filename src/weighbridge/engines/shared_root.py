@@ -18,6 +18,7 @@ from weighbridge.engines.layers import executable
 from weighbridge.errors import Unavailable
 from weighbridge.linux.folders import Mounted, mount_table
 from weighbridge.model.plugin import Readiness
+from weighbridge.model.site import DATA
 from weighbridge.model.userland import Userland
 
 _SITES_OWN = ("proc", "sys", "dev", "tmp", "run")
@@ -35,7 +36,10 @@ _ENGINES = re.compile(r"/(docker|containers|containerd|podman)/.*/(merged|shm|ro
 
 
 def bare_layer(root: Path, launcher: str, program: bytes) -> bytes:
-    """Return a layer with the launcher, folders to mount onto, and the root folder's own links, as an archive."""
+    """Return a layer with the launcher, folders to mount onto, and the root folder's own links, as an archive.
+
+    Whoever its programs run as may write to DATA, where that is the layer's own.
+    """
     layer = io.BytesIO(executable(launcher, program))
     layer.seek(0, io.SEEK_END)
     with tarfile.open(fileobj=layer, mode="w", format=tarfile.GNU_FORMAT) as archive:
@@ -44,7 +48,8 @@ def bare_layer(root: Path, launcher: str, program: bytes) -> bytes:
             if entry.is_symlink():
                 about.type, about.linkname = tarfile.SYMTYPE, str(Path(entry.path).readlink())
             elif entry.is_dir():
-                about.type, about.mode = tarfile.DIRTYPE, stat.S_IMODE(entry.stat().st_mode)
+                mode = stat.S_IMODE(entry.stat().st_mode)
+                about.type, about.mode = tarfile.DIRTYPE, 0o1777 if f"/{entry.name}" == DATA else mode
             else:
                 continue  # programs have no use for a file in the root folder itself
             archive.addfile(about)
@@ -69,29 +74,27 @@ def _missing_file() -> Readiness | None:
     return None
 
 
-def bound(root: Path) -> tuple[Path, ...]:
+def bound(root: Path, others: Collection[str] = ()) -> tuple[Path, ...]:
     """Return the folders of the machine's root that a container gets, and what is mounted below them, files too.
 
-    Each is bound by itself: Docker makes read-only what it binds, and not what is mounted below that. Raises
-    Unavailable where a file is missing that Docker replaces.
+    Each is bound by itself: Docker makes read-only what it binds, and not what is mounted below that. ``others`` are
+    places that have something else in the container: these are left out, and at DATA all that is mounted below.
+    Raises Unavailable where a file is missing that Docker replaces.
     """
     if (missing := _missing_file()) is not None:
         raise Unavailable(f"{missing.detail}: {missing.remedy}")
     top = [Path(entry.path) for entry in os.scandir(root) if entry.is_dir(follow_symlinks=False)]
     top = [path for path in top if path.name not in _SITES_OWN]
-    return (*sorted(top), *(Path(each.at) for each in mount_table() if _holds_files(each, top)))
+    paths = dict.fromkeys((*sorted(map(str, top)), *(each.at for each in mount_table() if _holds_files(each, top))))
+    hidden = DATA in others
+    return tuple(Path(path) for path in paths if path not in others and not (hidden and path.startswith(f"{DATA}/")))
 
 
-def binds(userland: Userland, mount_points: Collection[str]) -> list[Any]:
-    """Return Docker's mounts of a container's root folder; none of a userland that its image holds.
-
-    ``mount_points``: where the container has something else mounted.
-    """
+def binds(userland: Userland, others: Collection[str]) -> list[Any]:
+    """Return Docker's mounts of a container's root folder, as `bound`; none of a userland that its image holds."""
     from docker.types import Mount
 
-    if not userland.of_this_machine:
-        return []
-    return [_bind(Mount, path) for path in dict.fromkeys(map(str, bound(userland.root))) if path not in mount_points]
+    return [_bind(Mount, str(path)) for path in bound(userland.root, others)] if userland.of_this_machine else []
 
 
 def _bind(mount: Any, path: str) -> Any:

@@ -29,14 +29,10 @@ class NativeOptions(EnvironmentOptions):
     ``engine: idle`` has a Docker engine run on the host during its trials, with a network but without containers,
     and at no other time: what does its mere presence cost? On testbed hosts it gets hosts of its own, since an engine
     leaves its packet filter behind; ``own_host`` alone gives such hosts without an engine, as the control.
-
-    ``limits: false`` lets it have all of the machine's CPU time and memory, whatever the study's resources: what do
-    the limits alone cost? The CPUs to which the study pins it stay the same.
     """
 
     cpu_share: Annotated[Share, Field(gt=0, le=1, description="Of the study's cpus limit")] | None = None
     engine: Annotated[Literal["idle"] | None, Field(description="A Docker engine that runs meanwhile")] = None
-    limits: Annotated[bool, Field(description="Under the study's limits of CPU time and memory")] = True
     own_host: Annotated[bool, Field(description="On testbed hosts that no other environment uses")] = False
 
 
@@ -52,6 +48,7 @@ class Native(Environment):
     mounts = frozenset({"folder"})
     storage = "directory"
     shares_root = True
+    takes = frozenset({"shm_size"})
 
     def readiness(self, options: Any | None = None) -> Readiness:
         """Ready where mount namespaces may be made: always for root, else where user namespaces are allowed."""
@@ -60,12 +57,6 @@ class Native(Environment):
         if output(("unshare", *(() if os.geteuid() == 0 else ("--map-root-user",)), "--mount", "true")) is None:
             return Readiness(False, "this user may not make mount namespaces", "run as root, outside of a container")
         return client.readiness() if options is not None and options.engine else Readiness(True)
-
-    def problems(self, options: Any, *, needs: Needs) -> list[str]:
-        """Return why a share of the CPU limit cannot be given: the study has no such limit."""
-        return ["'cpu_share' is a part of the study's CPU limit: it needs limits: true"] * (
-            options.cpu_share is not None and not options.limits
-        )
 
     def confinement(self, options: Any) -> Mapping[str, str]:
         """Return nothing: it is as this machine confines whoever measures."""
@@ -93,16 +84,12 @@ class Native(Environment):
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
         """A chroot with its own control group."""
-        if not options.limits:
-            request = replace(request, limits=replace(request.limits, cpus=None, memory=None))
         if options.cpu_share is not None and request.limits.cpus is not None:
             limits = replace(request.limits, cpus=request.limits.cpus * options.cpu_share)
             request = replace(request, limits=limits)
         if options.engine or options.own_host:
             request = replace(request, host=request.host.dedicated_host("engine" if options.engine else "own"))
         with chroot_site(request) as site:
-            if not options.limits:
-                site.notes["limits"] = str(request.limits)
             yield SiteWithIdleEngine(site, IdleEngine.of(request)) if options.engine else site
 
 

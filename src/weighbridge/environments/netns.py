@@ -38,6 +38,7 @@ class Netns(Environment):
     mounts = frozenset({"folder"})
     storage = "directory"
     shares_root = True
+    takes = frozenset({"shm_size"})
     programs: ClassVar = ("ip", "tc")
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:

@@ -4,6 +4,7 @@ import hashlib
 import itertools
 import re
 
+from weighbridge.facts.surroundings import about_surroundings
 from weighbridge.linux.confinement import SECCOMP_MODES, named, status_field
 from weighbridge.model.command import Command
 from weighbridge.model.facts import APPARMOR, CAPABILITIES, KERNEL, NAMESPACES, NEW_PRIVILEGES, OPEN_FILES, SECCOMP
@@ -21,7 +22,8 @@ _APPARMOR = re.compile(r"unconfined|.+ \((?:enforce|complain|kill|prompt|mixed|u
 def about_site(site: Site) -> dict[str, str]:
     """By name: the kernel under its programs, the SHA-256 of its package database, open files, backlog of a listener.
 
-    And how it is confined. All is what the site itself says; what is unreadable there is omitted.
+    And what surrounds its programs, and how it is confined. All is what the site itself says; what is unreadable
+    there is omitted.
     """
     kernel = _line(site, "/proc/sys/kernel/osrelease")
     return {
@@ -29,6 +31,7 @@ def about_site(site: Site) -> dict[str, str]:
         "packages": _digest(site, "/var/lib/dpkg/status"),
         OPEN_FILES: str(site.open_files),
         "backlog of a listener": f"{_line(site, '/proc/sys/net/core/somaxconn')} (net.core.somaxconn)",
+        **about_surroundings(site),
         **_confinement(site),
     }
 

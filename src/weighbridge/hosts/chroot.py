@@ -146,6 +146,7 @@ def _launcher_command(request: SiteRequest, parts: Parts, *, own_network: bool) 
     argv += ["--root", parts.root, "--name", mounted_by(request.run.id)]
     argv += ["--data", parts.data] if parts.data else []
     argv += ["--hosts", parts.hosts] if parts.hosts else []
+    argv += ["--shm", str(request.shm_size)] if request.shm_size is not None else []
     argv += ["--layer", request.userland.layered] if request.userland.layered else []
     return tuple(argv)
 

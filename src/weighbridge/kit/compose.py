@@ -80,6 +80,8 @@ def _service(environment: KitEnvironment, role: str, resources: Resources, image
         "volumes": mounts,
         "environment": dict(SITE_ENV),
         **limits(resources, role),
+        **({} if environment.arm.shm_size is None else {"shm_size": environment.arm.shm_size}),
+        **({"sysctls": dict(environment.arm.sysctls)} if environment.arm.sysctls else {}),
     }
 
 

@@ -43,7 +43,9 @@ def kit(study: Study, parameters: Sequence[Parameter] = ()) -> Mapping[str, KitF
             scripts, read = cell_files(environment, cell)
             files |= scripts | read
         if environment.by_hand.services:
-            files[f"{folder}/compose.yaml"] = compose_file(environment, study.file.resources, image).encode()
+            files[f"{folder}/compose.yaml"] = compose_file(
+                environment, study.resources_of(environment.arm.name), image
+            ).encode()
         files[f"{folder}/run.sh"] = _environment_script(environment, parameters)
     files |= {} if recipe.cannot else image_files(recipe)
     files |= {name: static(name) for name in ("rounds.sh", "listening.sh", "summary.sh")}
@@ -223,7 +225,7 @@ def _differs(kit_contents: Contents) -> Iterator[str]:
         yield f"the study has hosts of its own: {listed}; {apart}"
     if any(cell.link for cell in kit_contents.study.cells):
         yield "the rate limits of cables are not there, so no workload lifts them"
-    if file.resources.memory is not None or file.resources.cpus is not None:
+    if any(each.memory is not None or each.cpus is not None for each in kit_contents.study.all_resources.values()):
         yield "limits of CPU time and memory are those of containers only"
     if file.cpu_idle != "halt":
         yield "idle CPUs halt as the machine has them do"

@@ -4,7 +4,7 @@ from abc import abstractmethod
 from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field, SerializeAsAny
 
@@ -17,6 +17,9 @@ from weighbridge.model.site import Site, SiteRequest, Way
 from weighbridge.model.storage import StorageOptions
 from weighbridge.model.study import Resources
 
+SiteSetting = Literal["shm_size", "sysctls"]
+"""A key of an environment that not every kind can honour."""
+
 
 @dataclass(frozen=True, slots=True)
 class Needs:
@@ -24,8 +27,9 @@ class Needs:
 
     ``network``: a workload needs one. ``server_calls_client``: its server also connects to its client. ``apart``: the
     roles are on two hosts. ``hosts``: what those hosts are, by kind. ``inside``: the roles in the environment.
-    ``own_hosts``: what the hosts of those are; None: all of ``hosts``. ``resources``: the limits of every site.
-    ``of_this_machine``: its programs are this machine's own, in whose root folder they are started.
+    ``own_hosts``: what the hosts of those are; None: all of ``hosts``. ``resources``: the limits of its sites.
+    ``of_this_machine``: its programs are this machine's own, in whose root folder they are started. ``sysctls``: the
+    names of settings of the kernel that its sites are to have.
     """
 
     network: bool = False
@@ -36,6 +40,7 @@ class Needs:
     own_hosts: Mapping[str, HostTraits] | None = None
     resources: Resources = field(default_factory=Resources)
     of_this_machine: bool = False
+    sysctls: frozenset[str] = frozenset()
 
     @property
     def holding(self) -> Mapping[str, HostTraits]:
@@ -71,6 +76,8 @@ class Environment(Plugin):
     """Seconds that a trial takes beside its programs, from and to: for the time that a study is expected to take."""
     shares_root: ClassVar[bool] = False
     """Whether its sites can have the root folder of the host that they are on, which is not packed."""
+    takes: ClassVar[frozenset[SiteSetting]] = frozenset()
+    """What a study may set of its sites beside their limits."""
 
     def layer_durability(self, options: Any) -> Durability:
         """What a power cut leaves of what was synced to a container's own writable layer."""

@@ -123,6 +123,10 @@ class SiteRequest:
     """Whether the other role is on another host, so that the site must be reachable from there."""
     beside: str = ""
     """An open site that was asked for in the same way: what can be shared, such as a network, it shares with that."""
+    shm_size: int | None = None
+    """Bytes that its /dev/shm holds; None: what its kind gives."""
+    sysctls: Mapping[str, str] = field(default_factory=dict)
+    """Settings of the kernel that it has of its own, by name."""
     companions: Neighbourhood | None = None
     """What it must reach by name, where its environment has a `way_to_companions`."""
 

@@ -65,6 +65,9 @@ class StoredArm(_Stored):
     workloads: tuple[StoredOwnOptions, ...]
     userland: dict[str, Any] | None = None
     optional: bool = False
+    resources: dict[str, Any] | None = None
+    shm_size: int | None = None
+    sysctls: dict[str, str] = {}
 
 
 class StoredCell(_Stored):
@@ -101,7 +104,8 @@ def _arm(arm: Arm) -> dict[str, Any]:
         {"workload": workload, "level": level, "options": _data(options)}
         for (workload, level), options in arm.workloads.items()
     ]
-    same = {"name", "kind", "aa_of", "clients", "optional"} | ({"userland"} if arm.userland is not None else set())
+    same = {"name", "kind", "aa_of", "clients", "optional"}
+    same |= {key for key in ("userland", "resources", "shm_size", "sysctls") if getattr(arm, key)}
     return {**arm.model_dump(include=same, mode="json"), "options": _data(arm.options), "workloads": own}
 
 

@@ -1,5 +1,6 @@
 """A study: its file as written, and as it is run, with every sweep expanded and every quantity in its base unit."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple
@@ -14,6 +15,7 @@ from pydantic import (
     PlainSerializer,
     SerializeAsAny,
     ValidationError,
+    WithJsonSchema,
     model_validator,
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
@@ -184,7 +186,7 @@ class Meters(Options):
 
 
 class Resources(Options):
-    """Limits that every environment gets, native too. ``None`` is no limit.
+    """Limits that every environment gets, native too, but where it says its own. ``None`` is no limit.
 
     ``cpus`` is CPU time per wall time (1.5 = one and a half CPUs), kept within every ``cpu_period``,
     ``memory`` is bytes, ``pin`` gives each role its CPUs (``{server: "0", client: "1"}``) or spreads the roles over
@@ -200,6 +202,34 @@ class Resources(Options):
     def quota_period_s(self) -> float:
         """Seconds within which the limit of CPU time is kept, each time anew; 0 without one."""
         return 0.0 if self.cpus is None else self.cpu_period
+
+    def beneath(self, own: "Resources") -> "Resources":
+        """Return these with what ``own`` says in their place: what it does not name stays, and null lifts a limit."""
+        return self.model_copy(update={name: getattr(own, name) for name in own.model_fields_set})
+
+
+SYSCTL_PATTERN = r"^(net\.[a-zA-Z0-9_.-]{1,200}|fs\.mqueue\.[a-z_]{1,40}|kernel\.(msg|shm|sem)[a-z_]{0,40})$"
+"""Of the settings of the kernel that a site may have of its own: of its network, and of System V and POSIX IPC."""
+
+
+def _sysctl(name: str) -> str:
+    if not re.match(SYSCTL_PATTERN, name):
+        ours = "net.*, kernel.msg*, kernel.sem, kernel.shm* and fs.mqueue.*"
+        raise ValueError(f"it is the whole machine's, or none: sites can have {ours} of their own")
+    return name
+
+
+def _sysctl_value(value: object) -> object:
+    if isinstance(value, bool) or not isinstance(value, int | str) or not str(value).isprintable() or value == "":
+        raise ValueError("a number is expected, or text")
+    return str(value)
+
+
+Sysctl = Annotated[str, AfterValidator(_sysctl)]
+SysctlValue = Annotated[
+    str, BeforeValidator(_sysctl_value), WithJsonSchema({"type": ["integer", "string"], "minLength": 1})
+]
+"""A number or text, as the kernel takes it."""
 
 
 class Placement(Options):
@@ -312,6 +342,8 @@ class Arm(BaseModel):
     they have a userland of theirs, keep it. ``workloads`` are the options that workloads have in this environment
     only, whole and checked, by cell (workload, level). ``clients`` are the hosts whose clients it is measured with;
     None: all. An ``optional`` one is left out, and the run says so, where it cannot be opened before the first trial.
+    ``shm_size`` is what /dev/shm of its sites holds in bytes; None: what its kind gives. ``sysctls``: settings of the
+    kernel that its sites have of their own.
     """
 
     model_config = ConfigDict(frozen=True)
@@ -323,6 +355,10 @@ class Arm(BaseModel):
     workloads: dict[tuple[str, Level], Any] = {}
     clients: tuple[str, ...] | None = None
     optional: bool = False
+    resources: Resources | None = None
+    """Its own limits, those of the study beneath them; None: the study's."""
+    shm_size: int | None = None
+    sysctls: dict[str, str] = {}
 
     def source(self, role: Role, file: StudyFile) -> SourceOptions:
         """Where the userland of a role that is inside of it comes from."""
@@ -390,6 +426,17 @@ class Study(BaseModel):
             if arm.userland is not None and arm.aa_of is None
         }
         return {"userland": self.file.userland, **clients, **own}
+
+    def resources_of(self, environment: str) -> Resources:
+        """Return the limits of an environment's sites: its own, else the study's, as those outside of all have."""
+        own = (arm.resources for arm in self.arms if arm.name == environment)
+        return next((each for each in own if each is not None), self.file.resources)
+
+    @property
+    def all_resources(self) -> dict[str, Resources]:
+        """The limits of the study, and those that environments have of their own, each by the key that says so."""
+        own = {f"environments: {arm.name}: resources": arm.resources for arm in self.arms if arm.aa_of is None}
+        return {"resources": self.file.resources, **{key: each for key, each in own.items() if each is not None}}
 
     def without(self, environments: Collection[str]) -> "Study":
         """The study as it is run where these environments cannot be opened. Its file and text stay as written."""

@@ -389,8 +389,8 @@ def _checked(
     if storage is None:
         raise Unavailable("it has no storage: say 'storage:' in it, or use a workload that keeps data")
     request = SiteRequest(
-        run, host, f"0-{arm.name}", _ROLE, userland, limits_of(study, _ROLE, host), environment=arm.name,
-        storage=storage,
+        run, host, f"0-{arm.name}", _ROLE, userland, limits_of(study.resources_of(arm.name), _ROLE, host),
+        environment=arm.name, storage=storage, shm_size=arm.shm_size, sysctls=arm.sysctls,
     )  # fmt: skip
     site = run.stack.enter_context(environment.open(arm.options, request))
     require_in_force(storage.mounts, site)

@@ -119,7 +119,7 @@ class Lengths:
             asked_seconds.append(length.lasted_s(self.study.options(arm, cell), own))
             trial_seconds.append(pilot.duration_s)
             warm_up.append(pilot.warm_up_s if length.shortens_warm_up else 0.0)
-            shortest += [length.fewest * length.step / rate, self._for_quota(pilot)]
+            shortest += [length.fewest * length.step / rate, self._for_quota(arm, pilot)]
         asked_s = mean(asked_seconds)
         share = mean(warm_up) / asked_s
         beside_s = max(0.0, mean(trial_seconds) - (1 + share) * asked_s)
@@ -135,10 +135,10 @@ class Lengths:
             beside_s=beside_s + share * chosen_s,
         )
 
-    def _for_quota(self, pilot: PilotTrial) -> float:
-        """The shortest sound length, in seconds, under the study's CPU quota; 0 where that throttles nothing."""
+    def _for_quota(self, arm: Arm, pilot: PilotTrial) -> float:
+        """The shortest sound length, in seconds, under an environment's CPU quota; 0 where that throttles nothing."""
         held_back = pilot.throttled_s is None or pilot.throttled_s > THROTTLED * pilot.duration_s
-        return QUOTA_PERIODS * self.study.file.resources.quota_period_s if held_back else 0.0
+        return QUOTA_PERIODS * self.study.resources_of(arm.name).quota_period_s if held_back else 0.0
 
 
 def alike_rates(rates: Mapping[str, float], same: Mapping[str, str]) -> dict[str, float]:

@@ -44,6 +44,17 @@ def missing(completed: Completed) -> str:
     return f"the program {absent[1]} is not in the userland" if absent else ""
 
 
+def found_memory_full(completed: Completed) -> bool:
+    """Whether a program ended as one does that finds /dev/shm full: by SIGBUS, or telling of no space there.
+
+    A line that names another file is about the file system of that one.
+    """
+    if completed.returncode in (-signal.SIGBUS, 128 + signal.SIGBUS):
+        return True
+    lines = (completed.stderr + b"\n" + completed.stdout).splitlines() if completed.returncode else []
+    return any(_NO_SPACE in line and (b"/dev/shm" in line or b"/" not in line) for line in lines)
+
+
 def failure_beside(completed: Completed) -> str:
     """Tell why a program failed that was run beside the measured one."""
     why = "it did not end in time" if completed.timed_out else missing(completed) or completed.last_words

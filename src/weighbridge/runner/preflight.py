@@ -80,8 +80,9 @@ _CONTROLLERS = {"cpus": "cpu", "memory": "memory", "pin": "cpuset"}
 
 def _limits_that_a_user_cannot_set(study: Study) -> list[str]:
     """Limits of the sites that have a control group of ours; an engine sets those of its containers."""
-    limits = [name for name in _CONTROLLERS if getattr(study.file.resources, name) is not None]
     grouped = [arm.name for arm in study.arms if registry.environments()[arm.kind].limited_by_host]
+    every = [study.resources_of(name) for name in grouped]
+    limits = [name for name in _CONTROLLERS if any(getattr(each, name) is not None for each in every)]
     on_this_machine = any(host.traits.this_machine for host in study.file.hosts.values())
     if not (limits and grouped and on_this_machine and os.geteuid() != 0):
         return []
@@ -109,14 +110,15 @@ def _too_short(study: Study) -> list[str]:
 
 
 def _limits_without_effect(study: Study) -> list[str]:
-    resources, cpu_count, problems = study.file.resources, len(cpus_online()), []
+    cpu_count, problems = len(cpus_online()), []
     if not any(host.traits.here for host in study.file.hosts.values()):
         return []  # the machines that it is about are others
-    if resources.cpus is not None and resources.cpus > cpu_count:
-        problems.append(f"resources: cpus: {resources.cpus:g} is more than the CPUs of this machine ({cpu_count})")
     memory = memory_kib(Path(MEMINFO).read_text()).get("MemTotal", 0) << 10
-    if resources.memory is not None and resources.memory > memory:
-        problems.append(f"resources: memory: {mib(resources.memory)} is more than this machine has ({mib(memory)})")
+    for key, own in study.all_resources.items():
+        if own.cpus is not None and own.cpus > cpu_count:
+            problems.append(f"{key}: cpus: {own.cpus:g} is more than the CPUs of this machine ({cpu_count})")
+        if own.memory is not None and own.memory > memory:
+            problems.append(f"{key}: memory: {mib(own.memory)} is more than this machine has ({mib(memory)})")
     return [f"{text}: no limit in effect" for text in problems]
 
 
@@ -132,14 +134,15 @@ def missing_cpus(study: Study) -> list[str]:
 
 def _pinned(study: Study) -> Iterator[tuple[str, str]]:
     """The lists of CPUs of this machine in a study, each with its key."""
-    hosts, pin = study.file.hosts, study.file.resources.pin
+    hosts = study.file.hosts
     for name, host in hosts.items():
         if host.own_cpus is not None:
             yield f"hosts: {name}: cpus", host.own_cpus
-    for role, cpus in pin.items() if isinstance(pin, dict) else ():
-        placed = study.client_hosts if role == "client" else (study.server_host,)
-        if any(hosts[host].traits.here for host in placed):
-            yield f"resources: pin: {role}", cpus
+    for key, own in study.all_resources.items():
+        for role, cpus in own.pin.items() if isinstance(own.pin, dict) else ():
+            placed = study.client_hosts if role == "client" else (study.server_host,)
+            if any(hosts[host].traits.here for host in placed):
+                yield f"{key}: pin: {role}", cpus
 
 
 def source_readiness(source: UserlandSource) -> Readiness:
@@ -264,7 +267,8 @@ def unmet(study: Study, arm: Arm) -> Readiness | None:
     """What this machine lacks of what an environment takes in this study; None where nothing is known to be."""
     plugin = registry.environments()[arm.kind]
     for client in arm.clients or study.client_hosts:
-        if (lacking := plugin.unmet(arm.options, needs=needs_of(study.file, list(study.cells), client))) is not None:
+        needs = needs_of(study.file, list(study.cells), client, arm)
+        if (lacking := plugin.unmet(arm.options, needs=needs)) is not None:
             return lacking
     return None
 

@@ -11,9 +11,11 @@ from enum import StrEnum
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost
+from weighbridge.facts.surroundings import room_of
 from weighbridge.linux.process import OUTPUT_LIMIT
 from weighbridge.linux.process import run as run_here
 from weighbridge.model.command import Command, Completed, Running, SiteProcess, port_in_use
+from weighbridge.model.facts import SHARED
 from weighbridge.model.host import Host
 from weighbridge.model.measurement import (
     DeadlineExceeded,
@@ -34,6 +36,7 @@ from weighbridge.runner.outputs import (
     add_up,
     ended_with,
     failure_beside,
+    found_memory_full,
     missing,
     per_site,
     plugin_faults,
@@ -293,6 +296,19 @@ class Programs:
         with plugin_faults(workload, Unparseable):
             self.asked_rate = workload.asked_rate(options)
         return self.result
+
+    def why_short_of_memory(self) -> str:
+        """What a failure has to be told with where a full /dev/shm may be its cause: what that holds; else "".
+
+        Raises nothing: where the site has gone, that is told already.
+        """
+        sites = {str(role): site for role, site in self.stage.sites.items()}
+        for role, left in self.completed.items():
+            if found_memory_full(left):
+                with suppress(EnvironmentLost):
+                    size = room_of(sites.get(role) or self.stage.sites[self.stage.measured], SHARED)
+                    return f"; so ends a program whose {SHARED} is full: its site's holds {size} (shm_size)"
+        return ""
 
     def records(self) -> Iterator[RoleRecord]:
         """What each program left, for the record of the trial."""

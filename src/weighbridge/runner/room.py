@@ -67,7 +67,7 @@ def lacking_room(study: Study) -> Mapping[str, str]:
 
 def _lacking_memory(study: Study, arm: Arm, options: StorageOptions, size: int) -> str | None:
     """Why the bytes that all sites of an environment write have no room in memory; None where they have."""
-    limit, one = study.file.resources.memory, written(study, arm, sites=False).size
+    limit, one = study.resources_of(arm.name).memory, written(study, arm, sites=False).size
     if limit is not None and one > limit:
         return f"{_WRITE} about {mib(one)} to memory, of which a site may have {mib(limit)}: {_HELP}"
     if not _data_host(study, options).traits.own_kernel and size > (memory := _memory_here()):

@@ -13,16 +13,18 @@ from weighbridge.engines.companions import start_companions
 from weighbridge.engines.docker import engine_of
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.facts.site import about_site, layers_of_site
+from weighbridge.facts.surroundings import about_sysctls
+from weighbridge.linux.memory_room import mib
 from weighbridge.meters.machines import Read, read_here, reader_of
 from weighbridge.meters.opened import OpenMeters
 from weighbridge.model.decisions import LeftOut
 from weighbridge.model.environment import Environment
-from weighbridge.model.facts import ASKED_CONFINEMENT, layers_json
+from weighbridge.model.facts import ASKED_CONFINEMENT, ASKED_FOR, SHARED_MEMORY, SYSCTL, layers_json
 from weighbridge.model.host import Host, Limits, RunContext
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.quantity import cpus_in
 from weighbridge.model.site import WAY_TO_COMPANIONS, Mount, Neighbourhood, Site, SiteRequest, SiteStorage
-from weighbridge.model.study import Arm, Cell, Role, Study
+from weighbridge.model.study import Arm, Cell, Resources, Role, Study
 from weighbridge.model.userland import Userlands
 from weighbridge.model.workload import Endpoint
 from weighbridge.runner.outputs import failure_beside
@@ -225,11 +227,13 @@ class Sites:
             name=self._name(key),
             role=role,
             userland=self.userlands.of(role, place),
-            limits=limits_of(self.study, role, host),
+            limits=limits_of(self.study.resources_of(place), role, host),
             ports=published_ports(self.study, arm, ports) if inside and role == "server" else (),
             environment=place,
             apart=self._host("server") is not self._host("client", client),
             storage=storage,
+            shm_size=arm.shm_size if inside else None,
+            sysctls=arm.sysctls if inside else {},
             companions=self.neighbourhood if inside else None,
         )
         apart = f", client on {client}" if len(self.study.client_hosts) > 1 else ""
@@ -293,7 +297,8 @@ class Sites:
 
     def _part(self, role: Role, key: Key) -> RoleSetup:
         place, site = key[0], self._open[key].site
-        return RoleSetup(cpus_of(self.study, role, site), place != OUTSIDE, self.userlands.of(role, place).process)
+        cpus = cpus_of(self.study.resources_of(place), role, site)
+        return RoleSetup(cpus, place != OUTSIDE, self.userlands.of(role, place).process)
 
     def _data_disks(self, keeper: OpenSite, opened: Iterable[OpenSite], cell: Cell) -> DataDisks:
         """Those of the sites of a trial; what limited them in the one before is lifted."""
@@ -337,11 +342,12 @@ class Sites:
         for name, (place, role, client) in self._named().items():
             opened = self._open[place, role, client]
             opened.wake()
-            site, limits = opened.site, limits_of(self.study, role, opened.site.host)
+            site = opened.site
+            limits = limits_of(self.study.resources_of(place), role, site.host)
             stored = storage_facts(opened.mounts, site, limits) | self._way_to_companions(place)
             # unless it has others, as it then says
-            own = {"limits": str(limits), **site.facts(), **about_site(site), **stored}
-            facts[name] = own | self._confinement(place, own)
+            own = {"limits": str(limits), **site.facts(), **about_site(site), **self._sysctls(site), **stored}
+            facts[name] = own | self._confinement(place, own) | self._asked_for(place, own)
             opened.rest()
         return facts
 
@@ -351,12 +357,21 @@ class Sites:
         if arm is None:
             return {}
         asked = registry.environments()[arm.kind].confinement(arm.options)
-        missing = {
-            f"not honoured: {what}": f"'{value}' was asked for, and '{facts[what]}' is in force"
-            for what, value in asked.items()
-            if value and facts.get(what, value) != value
-        }
-        return {ASKED_CONFINEMENT: ", ".join(asked), **missing}
+        return {ASKED_CONFINEMENT: ", ".join(asked), **_not_in_force(asked, facts)}
+
+    def _sysctls(self, site: Site) -> dict[str, str]:
+        """What a site has of the settings of the kernel that some environment of the study is given."""
+        return about_sysctls(site, dict.fromkeys(name for arm in self.study.arms for name in arm.sysctls))
+
+    def _asked_for(self, environment: str, facts: Mapping[str, str]) -> dict[str, str]:
+        """Which facts of its sites the study gives an environment, and which are not so in force."""
+        arm = next((arm for arm in self.study.arms if arm.name == environment), None)
+        if arm is None:
+            return {}
+        values = {f"{SYSCTL} {name}": value for name, value in arm.sysctls.items()}
+        values |= {} if arm.shm_size is None else {SHARED_MEMORY: mib(arm.shm_size)}
+        limits = [] if arm.resources in (None, self.study.file.resources) else ["limits"]
+        return {ASKED_FOR: ", ".join([*limits, *values]), **_not_in_force(values, facts)}
 
     def _way_to_companions(self, environment: str) -> dict[str, str]:
         """How the sites of an environment reach the companions, as a fact; empty where there are none."""
@@ -371,6 +386,15 @@ class Sites:
             f"{place}/{role}" + (f"@{client}" if several else ""): (place, role, client)
             for place, role, client in self._open
         }
+
+
+def _not_in_force(asked: Mapping[str, str], facts: Mapping[str, str]) -> dict[str, str]:
+    """What was asked for of a site and is otherwise in force, as facts; "" asks for nothing particular."""
+    return {
+        f"not honoured: {what}": f"'{value}' was asked for, and '{facts[what]}' is in force"
+        for what, value in asked.items()
+        if value and facts.get(what, value) != value
+    }
 
 
 def site_name(number: int, place: str, role: Role) -> str:
@@ -406,10 +430,9 @@ def open_hosts(study: Study, run: RunContext) -> dict[str, Host]:
     return opened
 
 
-def limits_of(study: Study, role: Role, host: Host) -> Limits:
+def limits_of(resources: Resources, role: Role, host: Host) -> Limits:
     """The limits of a role's sites on a host. Unavailable where the study pins to a CPU that is not there."""
-    resources, online = study.file.resources, host.cpus_online()
-    cpuset = host.cpuset
+    online, cpuset = host.cpus_online(), host.cpuset
     if resources.pin == "spread":
         cpuset = str(online[(0 if role != "client" else 1) % len(online)])
     elif resources.pin is not None:
@@ -421,7 +444,7 @@ def limits_of(study: Study, role: Role, host: Host) -> Limits:
     return Limits(resources.cpus, resources.memory, cpuset, period_us)
 
 
-def cpus_of(study: Study, role: Role, site: Site) -> int:
+def cpus_of(resources: Resources, role: Role, site: Site) -> int:
     """Return on how many CPUs the processes of a role's site may run."""
-    cpuset = limits_of(study, role, site.host).cpuset
+    cpuset = limits_of(resources, role, site.host).cpuset
     return len(cpus_in(cpuset) if cpuset else site.host.cpus_online())

@@ -32,7 +32,7 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
         programs.stop_server()
         evaluation = evaluate(programs.read(), programs, window)
     except TrialFailure as failure:
-        outcome, message = failure.outcome, str(failure)
+        outcome, message = failure.outcome, f"{failure}{programs.why_short_of_memory()}"
         if programs.load and (why := why_broke(failure, programs.completed.get("server"), killed=window.killed())):
             outcome, message = Outcome.BROKE, why.format(message)
     except EnvironmentLost as lost:

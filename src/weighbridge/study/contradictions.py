@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from weighbridge import registry
 from weighbridge.model.companion import in_order
-from weighbridge.model.environment import Needs
+from weighbridge.model.environment import Needs, SiteSetting
 from weighbridge.model.quantity import MOST_CPUS
-from weighbridge.model.study import Arm, Cell, Role, Rung, StudyFile
+from weighbridge.model.study import Arm, Cell, Resources, Role, Rung, StudyFile
 from weighbridge.study.source import Place, nearest
 
 AA_SUFFIX = "-again"
@@ -41,7 +41,7 @@ def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Itera
     if file.cpu_idle == "poll" and away:
         why = f"host '{away[0]}' is another machine, whose CPUs halt"
         yield ("cpu_idle",), f"cpu_idle: the idle CPUs of this machine alone can poll, and {why}: leave it out"
-    yield from _out_of_range(file)
+    yield from _out_of_range(file, arms)
 
 
 def _cannot_be(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[tuple[Place, str]]:
@@ -57,11 +57,13 @@ def _cannot_be(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[tuple[P
         yield (*place, "clients"), f"{arm.name} is the baseline: it is measured with every client"
     yield from ((place, f"{arm.name}: {problem}") for problem in _unmountable(arm, cells))
     yield from ((place, f"{arm.name}: {problem}") for problem in _unpacked(arm, file, cells))
+    yield from ((place, f"{arm.name}: {problem}") for problem in _not_taken(arm))
     if file.companions and not registry.environments()[arm.kind].way_to_companions(arm.options):
         yield place, f"{arm.name}: its sites cannot reach the study's companions ({', '.join(file.companions)})"
     hosts_by_problem: dict[str, list[str]] = {}
     for host in reached:
-        for problem in registry.environments()[arm.kind].problems(arm.options, needs=needs_of(file, cells, host)):
+        needs = needs_of(file, cells, host, arm)
+        for problem in registry.environments()[arm.kind].problems(arm.options, needs=needs):
             hosts_by_problem.setdefault(problem, []).append(host)
     for problem, concerned in hosts_by_problem.items():
         rest = [host for host in hosts if host not in concerned]
@@ -91,6 +93,16 @@ def _unpacked(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[str]:
                     f"host '{name}' cannot have the userland '{source}': it is this machine's own, not packed"
                 )
     yield from sorted(problems)
+
+
+def _not_taken(arm: Arm) -> Iterator[str]:
+    """What an environment's kind cannot set of its sites."""
+    every = registry.environments()
+    settings: dict[SiteSetting, object] = {"shm_size": arm.shm_size, "sysctls": arm.sysctls}
+    for setting, value in settings.items():
+        if value and setting not in every[arm.kind].takes:
+            fits = ", ".join(kind for kind, environment in every.items() if setting in environment.takes)
+            yield f"{setting}: sites of kind {arm.kind} cannot be given any; these can: {fits}"
 
 
 def _unmountable(arm: Arm, cells: list[Cell]) -> Iterator[str]:
@@ -221,9 +233,9 @@ def _other_roles(arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, st
                 break
 
 
-def needs_of(file: StudyFile, cells: list[Cell], client: str) -> Needs:
-    """What the study asks of an environment whose servers have their clients on the host ``client``."""
-    workloads = registry.workloads()
+def needs_of(file: StudyFile, cells: list[Cell], client: str, arm: Arm) -> Needs:
+    """What the study asks of an environment, ``arm``, whose servers have their clients on the host ``client``."""
+    workloads, userlands = registry.workloads(), registry.userlands()
     server = file.placement.server or next(iter(file.hosts))
     roles = {"server": server, "client": client}
     own = [host for role, host in roles.items() if role in file.inside and host in file.hosts]
@@ -234,8 +246,9 @@ def needs_of(file: StudyFile, cells: list[Cell], client: str) -> Needs:
         hosts={file.hosts[host].kind: file.hosts[host].traits for host in (server, client) if host in file.hosts},
         inside=frozenset(file.inside),
         own_hosts={file.hosts[host].kind: file.hosts[host].traits for host in own},
-        resources=file.resources,
-        of_this_machine=any(not registry.userlands()[file.source(role).kind].packed for role in _roles(file, cells)),
+        resources=file.resources if arm.resources is None else arm.resources,
+        sysctls=frozenset(arm.sysctls),
+        of_this_machine=any(not userlands[arm.source(role, file).kind].packed for role in _roles(file, cells)),
     )
 
 
@@ -245,9 +258,12 @@ def _roles(file: StudyFile, cells: list[Cell]) -> set[Role]:
     return {role for role in every if role == "solo" or role in file.inside}
 
 
-def _out_of_range(file: StudyFile) -> Iterator[tuple[Place, str]]:
+def _out_of_range(file: StudyFile, arms: list[Arm]) -> Iterator[tuple[Place, str]]:
     """Numbers that no machine has and that what computes with them cannot take."""
     if file.seed > _LARGEST_SEED:
         yield ("seed",), f"seed: at most {_LARGEST_SEED}"
-    if file.resources.cpus is not None and not file.resources.cpus <= MOST_CPUS:
-        yield ("resources", "cpus"), f"cpus: {file.resources.cpus:g} is more CPUs than any machine has"
+    places: dict[Place, Resources | None] = {("resources", "cpus"): file.resources}
+    places |= {("environments", arm.name.split("[")[0], "resources", "cpus"): arm.resources for arm in arms}
+    for place, resources in places.items():
+        if resources is not None and resources.cpus is not None and not resources.cpus <= MOST_CPUS:
+            yield place, f"cpus: {resources.cpus:g} is more CPUs than any machine has"

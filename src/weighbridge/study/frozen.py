@@ -12,7 +12,7 @@ from weighbridge.errors import RunDirectoryError
 from weighbridge.model.options import STORED, Options
 from weighbridge.model.plugin import Plugin
 from weighbridge.model.stored_study import StoredArm, StoredCell, StoredStudy, study_json
-from weighbridge.model.study import Arm, Cell, Study, StudyFile
+from weighbridge.model.study import Arm, Cell, Resources, Study, StudyFile
 from weighbridge.model.userland_source import own_userland_key
 from weighbridge.study.contradictions import contradictions
 from weighbridge.study.source import plain
@@ -80,7 +80,8 @@ def _arm(arm: StoredArm, kinds: Mapping[str, str]) -> Arm:
     options = _options(registry.environments(), arm.kind, arm.options, arm.name)
     return Arm(
         name=arm.name, kind=arm.kind, options=options, aa_of=arm.aa_of, userland=_source(arm), workloads=own,
-        clients=arm.clients, optional=arm.optional,
+        clients=arm.clients, optional=arm.optional, shm_size=arm.shm_size, sysctls=arm.sysctls,
+        resources=None if arm.resources is None else _validated(Resources, arm.resources, f"{arm.name}: resources"),
     )  # fmt: skip
 
 

@@ -3,14 +3,15 @@
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Literal
 
-from pydantic import SerializeAsAny, StrictBool
+from pydantic import Field, SerializeAsAny, StrictBool
 
 from weighbridge import registry
 from weighbridge.errors import StudyError
 from weighbridge.model.level import Level
 from weighbridge.model.options import Name, Options, by_kind
 from weighbridge.model.plugin import Plugin
-from weighbridge.model.study import CLIENT, Arm, Cell, Study, StudyFile
+from weighbridge.model.quantity import Size
+from weighbridge.model.study import CLIENT, Arm, Cell, Resources, Study, StudyFile, Sysctl, SysctlValue
 from weighbridge.model.userland_source import SourceOptions
 from weighbridge.study import of_workloads
 from weighbridge.study.compose import Normalised
@@ -68,6 +69,11 @@ def check(source: Source, normalised: Normalised | None = None) -> Study:
                     workloads=own[name],
                     clients=common_options.clients,
                     optional=common_options.optional,
+                    resources=None
+                    if common_options.resources is None
+                    else file.resources.beneath(common_options.resources),
+                    shm_size=common_options.shm_size,
+                    sysctls=common_options.sysctls or {},
                 )
             )
         problems += [*contradictions(file, arms, cells), *of_workloads.contradictions(file, arms, cells)]
@@ -85,12 +91,16 @@ class _OfEnvironment(Options):
     """What an environment may say for itself, whatever its kind.
 
     ``userland``: where its programs come from, if from elsewhere. ``clients``: with the clients of which hosts it is
-    measured. ``optional``: it may be left out.
+    measured. ``optional``: it may be left out. ``resources``: its own limits, over those of the study. ``shm_size``:
+    what /dev/shm of its sites holds. ``sysctls``: settings of the kernel that these have of their own.
     """
 
     userland: Annotated[SerializeAsAny[SourceOptions] | None, by_kind("userland", "a userland")] = None
     clients: tuple[Name, ...] | None = None
     optional: StrictBool = False
+    resources: Resources | None = None
+    shm_size: Annotated[Size, Field(ge=2**20)] | None = None
+    sysctls: Annotated[dict[Sysctl, SysctlValue], Field(min_length=1)] | None = None
 
 
 def _of_environment(name: str, source: Source, problems: list[tuple[Place, str]]) -> _OfEnvironment:

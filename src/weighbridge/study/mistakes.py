@@ -30,7 +30,7 @@ def location_of(data: Any, item: Any) -> Place:
 
 
 OF_EVERY_KIND = {
-    "environments": ("workloads", "userland", "clients", "optional"),
+    "environments": ("workloads", "userland", "clients", "optional", "resources", "shm_size", "sysctls"),
     "workloads": ("link", SITES, DISK_SPEED),
 }
 """What an entry of a section may say, whatever its kind."""
@@ -50,9 +50,7 @@ def sentence(model: type[BaseModel], data: Any, item: Any, place: Place, locatio
                 *fields,
                 *(OF_EVERY_KIND.get(str(place[0]), ()) if len(place) == 2 == len(location) + 1 else ()),
             ]
-            hint = (
-                _for_every_environment(place, location) or nearest(key, allowed) or f"; known: {', '.join(allowed)}"
-            )
+            hint = _of_resources(place, location) or nearest(key, allowed) or f"; known: {', '.join(allowed)}"
             text = f"unknown key '{key}'{hint}"
         case "missing":
             text, location = f"'{key}' is missing", location[:-1]
@@ -87,12 +85,12 @@ def sentence(model: type[BaseModel], data: Any, item: Any, place: Place, locatio
     return (*place, *location), text
 
 
-def _for_every_environment(place: Place, location: Place) -> str:
+def _of_resources(place: Place, location: Place) -> str:
     """Where limits are to be written that stand in an environment's or a workload's own options, or at the top."""
     inside = (place or location)[0] in ("environments", "workloads") or len(location) == 1
     if not inside or location[-1] not in Resources.model_fields:
         return ""
-    return f": limits are the same for every environment, under 'resources: {{{location[-1]}: ...}}'"
+    return f": limits are under 'resources: {{{location[-1]}: ...}}', of the study or of one environment"
 
 
 def _is_cpu_list(location: Place) -> bool:

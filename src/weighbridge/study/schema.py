@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from pydantic import BaseModel
+from pydantic import BaseModel, TypeAdapter
 
 from weighbridge import registry
 from weighbridge.model.adapter import AdapterOptions
@@ -10,8 +10,9 @@ from weighbridge.model.companion import OF_THE_SERVICE
 from weighbridge.model.host import SPEEDS
 from weighbridge.model.host_kind import HostOptions
 from weighbridge.model.plugin import Plugin
+from weighbridge.model.quantity import Size
 from weighbridge.model.storage import StorageOptions
-from weighbridge.model.study import StudyFile
+from weighbridge.model.study import SYSCTL_PATTERN, Resources, StudyFile, SysctlValue
 from weighbridge.model.userland_source import SourceOptions
 from weighbridge.study.of_workloads import MOST_SITES
 from weighbridge.study.sweeps import holds_factors
@@ -79,6 +80,23 @@ _OWN: dict[str, dict[str, Any]] = {
             "type": "boolean",
             "default": False,
             "description": "Where it cannot be opened it is left out, and the run says so; else the run is refused",
+        },
+        "resources": {
+            "anyOf": [{"$ref": f"#/$defs/{Resources.__name__}"}, {"type": "null"}],
+            "default": None,
+            "description": "Limits of this environment, over those of the study; null lifts one of these",
+        },
+        "shm_size": {
+            "anyOf": [TypeAdapter(Size).json_schema(), {"type": "null"}],
+            "default": None,
+            "description": "What /dev/shm of its sites holds",
+        },
+        "sysctls": {
+            "type": "object",
+            "description": "Settings of the kernel that its sites have of their own",
+            "minProperties": 1,
+            "patternProperties": {SYSCTL_PATTERN: TypeAdapter(SysctlValue).json_schema()},
+            "additionalProperties": False,
         },
     },
     "workloads": {

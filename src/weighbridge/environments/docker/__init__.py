@@ -137,6 +137,7 @@ class Docker(Environment):
     mounts = frozenset({"folder", "volume", "layer"})
     storage = "volume"
     shares_root = True
+    takes = frozenset({"shm_size", "sysctls"})
 
     def layer_durability(self, options: DockerOptions) -> Durability:
         """gVisor keeps the layer in a file of its own, to which no sync gets (runsc's --overlay2=root:self)."""
@@ -292,7 +293,8 @@ def _container(
     if request.userland.layered:
         folder = stack.enter_context(layered_folder(engine, request.run, request.name, request.userland))
         volumes[folder] = {"bind": request.userland.layered, "mode": "rw"}
-    mounts = shared_root.binds(request.userland, {each["bind"] for each in volumes.values()})
+    own_data = {DATA} if mount is not None else set()  # a layer's own is no volume
+    mounts = shared_root.binds(request.userland, own_data | {each["bind"] for each in volumes.values()})
     container = engine.client.containers.create(
         engine.image(request.userland),
         [],
@@ -318,6 +320,8 @@ def _container(
         mem_limit=limits.memory,
         memswap_limit=-1 if limits.memory is not None else None,  # as in a control group: swap is not limited
         cpuset_cpus=limits.cpuset,
+        shm_size=request.shm_size,
+        sysctls=dict(request.sysctls),
         environment=environment_of(request.run.id),
         **process_options(engine, request.userland),
         extra_hosts=dict(request.companions.addresses) if request.companions else None,

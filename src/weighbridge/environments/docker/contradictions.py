@@ -12,6 +12,7 @@ from weighbridge.engines.network_problems import (
     apart_from_client,
     attach_problems,
     needs_bridge,
+    sysctl_problems,
 )
 from weighbridge.linux.memory_room import mib
 from weighbridge.model.environment import Needs
@@ -29,6 +30,9 @@ def problems(options: Any, needs: Needs) -> Iterator[str]:
     if options.runtime == "runsc" and memory is not None and memory < gvisor.LEAST_MEMORY:
         least, limit = mib(gvisor.LEAST_MEMORY), mib(memory)
         yield f"gVisor needs at least {least} of memory, but the limit is {limit}: raise it (resources: memory)"
+    if options.runtime == "runsc" and needs.sysctls:
+        yield "sysctls: gVisor's kernel has settings of its own: leave them out, or use another runtime"
+    yield from sysctl_problems(needs, own_network=options.network != "host")
     yield from _addresses(options)
     away = [kind for kind, host in needs.holding.items() if not host.here or host.own_kernel]
     if away and options.dockerd is not None:

@@ -60,6 +60,7 @@ class PodmanEnvironment(Environment):
     options = PodmanOptions
     limited_by_host = True
     shares_root = True
+    takes = frozenset({"shm_size", "sysctls"})
     mounts = frozenset({"folder", "layer"})
     storage = "directory"
     programs: ClassVar = ("podman",)
@@ -179,6 +180,9 @@ def _words(
     words += ["--no-hosts", "--pids-limit", "-1"]
     for limit, most in (("nofile", most_open_files()), ("nproc", most_processes())):
         words += ["--ulimit", f"{limit}={most}:{most}"]
+    words += ["--shm-size", f"{request.shm_size}b"] if request.shm_size is not None else []
+    for setting, value in request.sysctls.items():
+        words += ["--sysctl", f"{setting}={value}"]
     for folder in ("/tmp", "/run"):  # noqa: S108 - of the container
         words += ["--tmpfs", f"{folder}:mode=1777,exec"]
     for variable, value in environment_of(request.run.id).items():
@@ -193,7 +197,7 @@ def _words(
         words += ["--security-opt", option]
     if options.joined != "host":
         words += ["--hostname", request.name[:63]]
-    words += root_words(stack, podman, request)
+    words += root_words(stack, podman, request, {DATA} if mount is not None else ())
     if group and not options.rootless:
         words += ["--cgroups=no-conmon", "--cgroup-parent", f"/{TOP}/{request.run.id}/{request.name}"]
         words += _limits(request)

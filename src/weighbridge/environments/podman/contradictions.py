@@ -8,6 +8,7 @@ from weighbridge.engines.network_problems import (
     NO_NETWORK,
     ONE_WAY,
     apart_from_client,
+    sysctl_problems,
 )
 from weighbridge.model.environment import Needs
 
@@ -28,6 +29,7 @@ def problems(options: Any, needs: Needs) -> Iterator[str]:
         yield "'publish_on' needs network: bridge and publish: true"
     if far := [kind for kind, host in needs.hosts.items() if not host.here]:
         yield f"podman is measured on this machine and on hosts made on it, not on hosts of kind {' and '.join(far)}"
+    yield from sysctl_problems(needs, own_network=network != "host")
     if needs.network:
         yield from _out_of_reach(options, needs)
 

@@ -1,6 +1,7 @@
 """This machine's own root folder in a user's rootless container: bound into it, read-only, with the user's rights."""
 
 import os
+from collections.abc import Collection
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -20,18 +21,19 @@ def unmet(needs: Needs, *, rootless: bool) -> Readiness | None:
     return Readiness(False, why, "use docker, or an image (--image)")
 
 
-def root_words(stack: ExitStack, podman: Podman, request: SiteRequest) -> list[str]:
+def root_words(stack: ExitStack, podman: Podman, request: SiteRequest, others: Collection[str] = ()) -> list[str]:
     """Return the arguments of ``podman create`` that give a container this machine's files; none of a built userland.
 
     Each mount is bound with those below it, which a user cannot leave out (mount_namespaces(7)), and those are bound
-    again, read-only. The user is the same inside as outside. Raises Unavailable.
+    again, read-only; not at ``others``, where it has something else. The user is the same inside as outside. Raises
+    Unavailable.
     """
     userland = request.userland
     if not userland.of_this_machine:
         return []
     words = ["--userns", "keep-id", "--user", f"{os.geteuid()}:{os.getegid()}"]
     words += ["--group-add", "keep-groups"] if podman.runtime == "crun" else []
-    for path in dict.fromkeys(bound(userland.root)):
+    for path in bound(userland.root, others):
         if {*str(path)} & {*',"'}:
             raise Unavailable(f"podman takes no mount with a comma or a quote in its path: {path}")
         words += ["--mount", f"type=bind,src={path},dst={path},ro=true"]

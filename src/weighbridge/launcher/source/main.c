@@ -1,6 +1,6 @@
 /* The first process of a site: starts the programs that Weighbridge asks for over its standard input and output.
  *
- *     launcher [--join FILE]... [--files NUMBER] [--user root|self] [--net] [--root FOLDER --name NAME [--data FOLDER] [--layer FOLDER] [--hosts FILE]]
+ *     launcher [--join FILE]... [--files NUMBER] [--user root|self] [--net] [--root FOLDER --name NAME [--data FOLDER] [--layer FOLDER] [--hosts FILE] [--shm BYTES]]
  *     launcher [--join FILE]... [--files NUMBER] --exec PROGRAM [ARGUMENT]...
  *     launcher --connect SOCKET
  *
@@ -136,6 +136,8 @@ int main(int count, char **words)
 			site.layered = value;
 		} else if (strcmp(word, "--hosts") == 0) {
 			site.hosts = value;
+		} else if (strcmp(word, "--shm") == 0) {
+			site.shm = value;
 		} else if (strcmp(word, "--name") == 0) {
 			site.source = value;
 		} else if (strcmp(word, "--files") == 0) {

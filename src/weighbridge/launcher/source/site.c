@@ -102,6 +102,22 @@ static const char *layer_over(const struct site *site, int lower, char *path)
 	return mount(site->source, path, "overlay", 0, options) == 0 ? NULL : path;
 }
 
+/* Its own, so that nothing of a program's stays in the machine's, of which it has the size and the restrictions. */
+static int mount_shared_memory(const struct site *site, const char *path)
+{
+	static const char machines[] = "/dev/shm";
+	struct statvfs has;
+	char options[128];
+	if (statvfs(machines, &has) != 0)
+		return -1;
+	if (site->shm)
+		snprintf(options, sizeof options, "mode=1777,size=%s", site->shm);
+	else
+		snprintf(options, sizeof options, "mode=1777,size=%llu,nr_inodes=%llu",
+			 (unsigned long long)has.f_blocks * has.f_frsize, (unsigned long long)has.f_files);
+	return mount(site->source, path, "tmpfs", kept_flags(machines), options);
+}
+
 static const char *mount_all(const struct site *site)
 {
 	const char *place = place_of(site);
@@ -127,8 +143,8 @@ static const char *mount_all(const struct site *site)
 		if (mount(site->source, path, "tmpfs", 0, "mode=1777") != 0)
 			return path;
 	}
-	snprintf(path, sizeof path, "%s/dev/shm", place);  /* as in a container: its own, of the size that Docker gives */
-	if (mount(site->source, path, "tmpfs", MS_NOSUID | MS_NODEV | MS_NOEXEC, "mode=1777,size=64m") != 0 && errno != ENOENT)
+	snprintf(path, sizeof path, "%s/dev/shm", place);
+	if (mount_shared_memory(site, path) != 0 && errno != ENOENT)
 		return path;
 	snprintf(path, sizeof path, "%s/srv", place);
 	if (site->data && mount(site->data, path, NULL, MS_BIND, NULL) != 0)
