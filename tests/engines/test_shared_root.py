@@ -144,3 +144,15 @@ def test_what_is_mounted_there_already_is_not_bound(tree: Path, monkeypatch: pyt
     assert found == [str(tree / "etc"), str(tree / "usr")]
     assert all(each["ReadOnly"] for each in shared_root.binds(userland, ()))
     assert not shared_root.binds(Userland("d", tree, tree / "root.tar", {}), ())
+
+
+def test_a_runtime_with_a_user_namespace_gets_each_folder_with_what_is_mounted_below(
+    tree: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """There a bind without it is "invalid argument"; others make read-only what they bind, and not what is below."""
+    monkeypatch.setattr(shared_root, "mount_table", list)
+    userland = Userland("d", tree, None, {})
+    for recursive in (True, False):
+        told = shared_root.binds(userland, (), recursive=recursive)
+        assert {each["BindOptions"]["NonRecursive"] for each in told} == {not recursive}
+        assert all(each["ReadOnly"] for each in told)

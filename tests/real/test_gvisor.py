@@ -11,12 +11,15 @@ import pytest
 from weighbridge import registry
 from weighbridge.facts.connection import connection
 from weighbridge.hosts import testbed
+from weighbridge.hosts.local import LocalHost
 from weighbridge.linux.process import output
 from weighbridge.model.command import Command, PublishedPort
 from weighbridge.model.host import Limits
 from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.userland import Userland
 from weighbridge.model.workload import Endpoint
+from weighbridge.userland.sources.host import PLUGIN as HOST_FILES
+from weighbridge.userland.sources.host import HostRootOptions
 
 from .conftest import open_run
 from .programs import started
@@ -125,3 +128,16 @@ def test_a_server_is_reached_and_the_host_keeps_its_addresses(name: str, sites: 
     done = client.run(Command(("iperf3", "-c", site.address, "-p", str(PORT), "-n", "10M"), 30))
     assert done.returncode == 0, done
     server.stop()
+
+
+def test_it_has_this_machines_own_files_and_may_not_write_to_them():
+    """With what is mounted below each folder, which nobody may leave out of a bind in a user namespace."""
+    userland = HOST_FILES.existing(HostRootOptions())
+    with open_run("9715079715e1") as run:
+        for kind in ("none", "host"):
+            request = SiteRequest(run, LocalHost(run.id), kind, "solo", userland, LIMITS)
+            site = run.stack.enter_context(DOCKER.open(DOCKER.options(**KINDS[kind]), request))
+            done = site.run(
+                Command(("sh", "-c", "ls /usr/bin/env /etc/passwd && ! touch /usr/was-here /etc/was-here"))
+            )
+            assert (done.returncode, done.text.split()) == (0, ["/etc/passwd", "/usr/bin/env"]), done

@@ -90,16 +90,22 @@ def bound(root: Path, others: Collection[str] = ()) -> tuple[Path, ...]:
     return tuple(Path(path) for path in paths if path not in others and not (hidden and path.startswith(f"{DATA}/")))
 
 
-def binds(userland: Userland, others: Collection[str]) -> list[Any]:
-    """Return Docker's mounts of a container's root folder, as `bound`; none of a userland that its image holds."""
+def binds(userland: Userland, others: Collection[str], *, recursive: bool = False) -> list[Any]:
+    """Return Docker's mounts of a container's root folder, as `bound`; none of a userland that its image holds.
+
+    ``recursive``: each with what is mounted below it, for a runtime that binds in a user namespace, where the kernel
+    refuses to leave that out (mount_namespaces(7)). It must make all of it read-only itself.
+    """
     from docker.types import Mount
 
-    return [_bind(Mount, str(path)) for path in bound(userland.root, others)] if userland.of_this_machine else []
+    if not userland.of_this_machine:
+        return []
+    return [_bind(Mount, str(path), recursive=recursive) for path in bound(userland.root, others)]
 
 
-def _bind(mount: Any, path: str) -> Any:
+def _bind(mount: Any, path: str, *, recursive: bool) -> Any:
     bind = mount(path, path, type="bind", read_only=True)
-    bind["BindOptions"] = {"NonRecursive": True}
+    bind["BindOptions"] = {"NonRecursive": not recursive}
     return bind
 
 

@@ -294,7 +294,9 @@ def _container(
         folder = stack.enter_context(layered_folder(engine, request.run, request.name, request.userland))
         volumes[folder] = {"bind": request.userland.layered, "mode": "rw"}
     own_data = {DATA} if mount is not None else set()  # a layer's own is no volume
-    mounts = shared_root.binds(request.userland, own_data | {each["bind"] for each in volumes.values()})
+    others = own_data | {each["bind"] for each in volumes.values()}
+    # gVisor binds in a user namespace, and has what is mounted read-only in its own kernel
+    mounts = shared_root.binds(request.userland, others, recursive=options.runtime == "runsc")
     container = engine.client.containers.create(
         engine.image(request.userland),
         [],
