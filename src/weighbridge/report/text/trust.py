@@ -19,7 +19,7 @@ NOISE = "each table has its own: a cost within that may be noise"
 
 
 def imprecise(analysis: Analysis) -> bool:
-    """Whether the A/A arm holds, but blocks are too few, noise is too much for the margin, or others hinder the run."""
+    """Whether the A/A arm holds, but blocks are too few, noise exceeds the margin, or others hinder the run."""
     few = analysis.trust.blocks < MIN_BLOCKS_SIGNED_RANK
     return analysis.trust.trusted is True and (few or _noisy(analysis) or hindered(analysis))
 
@@ -152,11 +152,15 @@ def _missed(analysis: Analysis) -> str:
     return f", and {margin(analysis.target)} was out of reach in {missed} of {_plural(len(rows), 'comparison')}"
 
 
+def others_words(analysis: Analysis) -> str:
+    """Return what others took in a run, as `disturbance_words` has it, or ``undisturbed``."""
+    disturbance = analysis.disturbance
+    return disturbance_words(disturbance, display_name(analysis.baseline)) if disturbance.taken else "undisturbed"
+
+
 def disturbance_words(disturbance: Disturbance, baseline: str) -> str:
-    """Return what others took: ``other processes took 0.79 to 1.8 CPUs in 20 of 20 trials of native``."""
+    """Return what others took, which is something: ``other processes took 1.8 CPUs in 20 of 20 trials of native``."""
     parts = [f"{_taken(each)} in {each.flagged}" for each in disturbance.taken]
-    if not parts:
-        return "others took nothing that shows"
     of = f" of {_plural(disturbance.trials, 'trial')} of {baseline}"
     return " and ".join([f"{parts[0]}{of}", *parts[1:]])
 
