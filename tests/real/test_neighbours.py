@@ -22,7 +22,7 @@ from .conftest import open_run
 from .weighing import NATIVE, weighbridge, write_study
 
 HOST = "host: {kind: docker, network: host}"
-CPU = "cpu: {kind: sysbench-cpu, duration: 300ms}"
+CPU = "cpu: {kind: sysbench-cpu, duration: 1s}"
 REDIS = "redis: {kind: redis-benchmark, requests: 3000, clients: 5, tests: set}"
 SESSIONS = 20
 BUSY_S = 600
@@ -109,7 +109,7 @@ def test_beside_busy_programs_a_container_with_the_hosts_network_is_never_differ
         tmp_path, environments=(NATIVE, HOST), workloads=(CPU, REDIS), aa=True, resources="{memory: 512MiB}",
         repetitions="{target: 2%, min: 10, max: 10}", further=("equivalence: 3%",),
     )  # fmt: skip
-    with busy_loops(2):
+    with usual_priority(), busy_loops(2):
         ended = weighbridge("run", study, "--out", tmp_path / "run", "--yes", "--beside-others")
     assert ended.code == 0, ended
     report = json.loads(weighbridge("report", tmp_path / "run", "--json").stdout)
