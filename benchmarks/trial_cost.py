@@ -40,7 +40,7 @@ from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.study import Study
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.model.workload import Endpoint
-from weighbridge.runner.precision import Standing
+from weighbridge.runner.precision import OutOfReach, Standing
 from weighbridge.runner.run import run_study
 from weighbridge.runner.userlands import userland_of
 from weighbridge.store.run import RunStore
@@ -104,6 +104,9 @@ class Clock:
 
     def precision_checked(self, blocks: int, standings: Sequence[Standing]) -> None:
         """The blocks are fixed: there is nothing to look at."""
+
+    def others_noticed(self, out_of_reach: OutOfReach) -> None:
+        """Others take part of the machine: the minima are what to read then."""
 
     def _close(self) -> None:
         if self._current is not None and self._measured_s is not None:  # not the first one, which opens the sites

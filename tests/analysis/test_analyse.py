@@ -8,9 +8,11 @@ import pytest
 from scipy import stats
 
 from report.made_up_runs import LATENCY, LOSS, REQUESTS, TCP, THROUGHPUT, Workload
+from sentences import assert_sentence
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.judgement import holm_levels
 from weighbridge.analysis.remarks import Unresolved, confounders
+from weighbridge.model.facts import HostDifference
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.model.study import Repetitions
@@ -110,6 +112,7 @@ def test_a_shift_of_a_headline_is_not_lost_among_further_metrics(run):
 
 
 ARMS = ("native", "native-again")
+BESIDE = HostDifference(kind="beside", values=(("0a0a0a0a0a0a", ""),)).model_dump_json()
 
 
 def test_good_sessions_are_rarely_called_untrusted(run):
@@ -254,13 +257,55 @@ def test_a_session_that_sees_nothing_small_is_not_precise(run):
     text = trust_sentence(noisy).replace("\u00a0", " ")
     assert text.startswith("Not precise: typical noise floor -7.3 to 6.8 % (")
     assert "the margin is ±3 %. The native-against-native control passed (it finds a shift of " in text
-    assert text.endswith(" in four sessions of five). More blocks would help.")
-    steal = (Flag(FlagCode.STEAL, figures={"share": 0.3}),)
-    stolen = replace(noisy, trials=tuple(replace(trial, flags=steal) for trial in noisy.trials))
-    assert "a quieter hour, or idle CPUs that poll (cpu_idle), would help" in trust_sentence(stolen)
-    assert "cpu_idle" not in trust_sentence(replace(stolen, polled=True))
-    away = tuple(replace(trial, flags=(replace(steal[0], where="host b"),)) for trial in noisy.trials)
-    assert trust_sentence(replace(noisy, trials=away)) == trust_sentence(noisy)
+    assert text.endswith(" in four sessions of five). About 58 blocks in all would bring it within the margin.")
+
+
+def flagged(analysis, *flags, every=1, environments=("native", "native-again", "host", "bridge")):
+    """The analysis with these flags on every such trial of these environments."""
+    trials = [
+        replace(each, flags=flags) if each.environment in environments and each.order % every == 0 else each
+        for each in analysis.trials
+    ]
+    return replace(analysis, trials=tuple(trials))
+
+
+OTHERS = Flag(FlagCode.OTHER_WORK, figures={"cpus": 1.8})
+STEAL = Flag(FlagCode.STEAL, figures={"share": 0.3})
+
+
+def test_that_others_work_on_the_machine_is_said_in_the_line_on_trust(run):
+    quiet, noisy = (
+        analyse(run(costs={"host": 1.0}, workloads=[Workload("w", [(REQUESTS, 1000, noise)])]))
+        for noise in (0.001, 0.1)
+    )
+    assert not imprecise(quiet) and imprecise(noisy) and "blocks" in trust_sentence(noisy)
+    for analysis in (quiet, noisy):  # 1.8 CPUs of many are nothing
+        disturbed = flagged(analysis, OTHERS)
+        assert imprecise(disturbed) is imprecise(analysis) and "blocks" not in trust_sentence(disturbed)
+        assert_sentence(trust_sentence(disturbed))
+    assert "cpu_idle" in trust_sentence(flagged(noisy, STEAL))
+    assert "cpu_idle" not in trust_sentence(replace(flagged(noisy, STEAL), polled=True))
+    for few in (flagged(quiet, OTHERS, every=3), flagged(quiet, OTHERS, environments=("host",))):
+        assert trust_sentence(few) == trust_sentence(quiet)
+    away = flagged(noisy, replace(STEAL, where="host b"))
+    assert trust_sentence(away) == trust_sentence(noisy), "a guest host's hypervisor is a process of ours"
+
+
+def test_others_are_said_whatever_is_known_of_trust(run):
+    shifted, unknown, few = (
+        analyse(run(costs={"host": 1.0}, **more)) for more in ({"aa_factor": 1.08}, {"aa": False}, {"blocks": 4})
+    )
+    for analysis in (shifted, unknown, few):
+        assert_sentence(trust_sentence(flagged(analysis, OTHERS, STEAL)))
+
+
+def test_what_is_out_of_reach_beside_others_is_said(run):
+    adaptive = run(
+        costs={"host": 1.0}, workloads=[Workload("w", [(REQUESTS, 1000, 0.1)])],
+        repetitions=Repetitions(target="2%", min=10, max=10),
+        facts={"host differences": {"run 0a0a0a0a0a0a": BESIDE}},
+    )  # fmt: skip
+    assert_sentence(trust_sentence(flagged(analyse(adaptive), OTHERS)))
 
 
 def test_few_quiet_blocks_are_not_precise_either(run):

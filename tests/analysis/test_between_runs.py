@@ -5,11 +5,12 @@ import math
 import pytest
 
 from report.made_up_runs import JITTER, LOSS, TCP, THROUGHPUT, Workload
-from sentences import raises_sentence
-from weighbridge.analysis.between_runs import NoChange, WhyNot, compare_runs
+from sentences import assert_sentence, raises_sentence
+from weighbridge.analysis.between_runs import NoChange, RunsCompared, WhyNot, compare_runs
 from weighbridge.analysis.compared_run import (
     FactChange,
     FactKind,
+    FactNotChangedError,
     OnlyIn,
     OtherQuestionError,
     Part,
@@ -19,6 +20,14 @@ from weighbridge.analysis.compared_run import (
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
+from weighbridge.report.export.compare_json import compare_json
+from weighbridge.report.text.between_runs import (
+    disturbance_sentence,
+    on_purpose_words,
+    run_words,
+    why_inconclusive,
+    why_no_own_values,
+)
 
 HOST = {"host": {"kernel": "Linux 6.1", "CPU": "Imaginary 3000", "idle CPUs": "halt"}}
 KEY = "tcp", Level(), "throughput", "bridge"
@@ -217,3 +226,79 @@ def test_margin_and_allowance_can_be_asked_for(run):
     assert pair.row(*KEY).verdict == "equivalent"
     assert (pair.row(*KEY).change.margin, pair.row(*KEY).change.allowance) == (0.5, 0.0)
     assert math.isclose(pair_of(run, {}, {}).row(*KEY).change.margin, 0.03), "the studies'"
+
+
+# -- others on the machine -------------------------------------------------------------------------
+
+OTHERS = (Flag(FlagCode.OTHER_WORK, figures={"cpus": 1.4}),)
+
+
+def disturbed(flags=OTHERS, blocks=15):
+    return {(block, name): flags for block in range(1, blocks + 1) for name in ("native", "native-again", "bridge")}
+
+
+def test_what_differs_with_the_disturbance_is_not_called_different(run):
+    """Two trusted runs seemed to differ by 99.7 % [57, 145] when the neighbours had gone meanwhile."""
+    worse = {"costs": {"bridge": 2.0}}
+    assert pair_of(run, {}, worse).row(*KEY).verdict == "different"
+    for one, other in (({"flags": disturbed()}, worse), ({}, {**worse, "flags": disturbed()})):
+        pair = pair_of(run, one, other)
+        row = pair.row(*KEY)
+        assert row.disturbed and row.verdict == "inconclusive" and row.change.excludes_no_change
+        assert [each.reason for each in pair.no_own_values] == [WhyNot.DISTURBED]
+        assert_sentence(disturbance_sentence(pair, "A", "B"))
+        assert_sentence(why_inconclusive(row, "bit/s"))
+        assert_sentence(why_no_own_values(pair.no_own_values))
+        letters = {"A": pair.first, "B": pair.second}
+        told = [run_words(letter, each).endswith("trusted, undisturbed)") for letter, each in letters.items()]
+        assert told == ["flags" not in one, "flags" not in other]
+        assert not any(each["verdict"] == "different" for each in compare_json(RunsCompared(pair.first, (pair,)))
+                       ["pairs"][0]["costs"])  # fmt: skip
+
+
+def test_runs_that_are_disturbed_alike_are_compared(run):
+    pair = pair_of(run, {"flags": disturbed()}, {"costs": {"bridge": 2.0}, "flags": disturbed()})
+    assert pair.row(*KEY).verdict == "different" and pair.no_own_values == ()
+    assert disturbance_sentence(pair, "A", "B") == ""
+    document = compare_json(RunsCompared(pair.first, (pair,)))
+    assert document["pairs"][0]["disturbed_alike"] is True
+    assert document["runs"][0]["disturbance"] == {
+        "trials": 30, "disturbed": 30,
+        "taken": [{"code": "other-work", "host": "here", "flagged": 30, "low": 1.4, "high": 1.4,
+                   "mean": pytest.approx(1.4)}],
+    }  # fmt: skip
+
+
+# -- what was changed on purpose -------------------------------------------------------------------
+
+SWAPPED = [
+    {"facts": {"host": {**HOST["host"], "sysctl vm.swappiness": value, "load": value}}} for value in ("60", "10")
+]
+
+
+def test_absolute_rates_are_compared_where_the_fact_that_changed_was_changed_on_purpose(run):
+    assert [each.about for each in pair_of(run, *SWAPPED).no_own_values] == [("sysctl vm.swappiness",)]
+    for name in ("sysctl:vm.swappiness", "sysctl vm.swappiness"):
+        pair = pair_of(run, *SWAPPED, on_purpose=[name])
+        assert pair.no_own_values == () and all(each.own for each in pair.metrics)
+        assert pair.on_purpose == (FactChange(FactKind.MACHINE, "sysctl vm.swappiness", "60", "10"),) == pair.facts
+    assert_sentence(on_purpose_words(pair))
+    (row,) = compare_json(RunsCompared(pair.first, (pair,)))["pairs"]
+    assert row["on_purpose"] == row["facts"] and row["values"]
+
+
+def test_another_fact_that_changed_keeps_absolute_rates_from_being_compared(run):
+    other = {"facts": {"host": {**SWAPPED[1]["facts"]["host"], "kernel": "Linux 6.2"}}}
+    pair = pair_of(run, SWAPPED[0], other, on_purpose=["sysctl:vm.swappiness"])
+    assert [each.about for each in pair.no_own_values] == [("kernel",)]
+
+
+@pytest.mark.parametrize("name", ["sysctl:vm.swapiness", "kernel", "load", "firmware"])
+def test_a_fact_that_did_not_change_was_not_changed_on_purpose(run, name):
+    with raises_sentence(FactNotChangedError):
+        pair_of(run, *SWAPPED, on_purpose=[name])
+
+
+def test_no_fact_at_all_changed(run):
+    with raises_sentence(FactNotChangedError):
+        pair_of(run, {}, {}, on_purpose=["sysctl:vm.swappiness"])

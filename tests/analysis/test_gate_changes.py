@@ -8,6 +8,7 @@ from weighbridge.analysis.gate import judge_gate
 from weighbridge.analysis.gate_changes import judge_changes
 from weighbridge.analysis.gate_looks import Spending
 from weighbridge.analysis.requirement import MARGIN, parse_requirement
+from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
 
@@ -86,3 +87,16 @@ def test_runs_of_other_questions_are_refused(run):
 def test_what_the_judged_run_did_not_measure_is_no_reason_to_pass(run):
     made = changes(run, {"workloads": [TCP]}, {"workloads": [TCP], "blocks": 0}, "3%")
     assert made.answer == "undecided" and outcome(made) == ("undecided", "no-cost")
+
+
+def test_what_became_worse_with_the_disturbance_is_undecided(run):
+    others = (Flag(FlagCode.OTHER_WORK, figures={"cpus": 1.4}),)
+    flags = {(block, name): others for block in range(1, 16) for name in ("native", "native-again", "bridge")}
+    worse = {"costs": {"bridge": 2.0}}
+    for old, new in (({}, {**worse, "flags": flags}), ({"flags": flags}, worse)):
+        made = changes(run, old, new, "3%")
+        assert outcome(made) == ("undecided", "disturbed") and made.answer == "undecided" and not made.open
+    assert outcome(changes(run, {"flags": flags}, {**worse, "flags": flags}, "3%")) == ("exceeded", "above")
+    assert outcome(changes(run, {"flags": flags}, {}, "5%")) == ("kept", "within"), (
+        "it stayed the same in spite of them"
+    )

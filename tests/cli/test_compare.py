@@ -49,6 +49,22 @@ def test_margin_and_allowance_reach_the_comparison(weighbridge, two):
     )  # fmt: skip
 
 
+def test_a_fact_that_was_changed_on_purpose_stands_beside_absolute_rates(weighbridge, run, tmp_path):
+    facts = [{"host": {"kernel": "Linux 6.1", "sysctl vm.swappiness": value}} for value in ("60", "10")]
+    stores = [run(costs={"bridge": 1.2}, blocks=12, seed=number, facts=each) for number, each in enumerate(facts)]
+    for store in stores:
+        store.close()
+    two, named = [store.directory for store in stores], ("--changed", "sysctl:vm.swappiness")
+    assert "Absolute rates are not compared" in weighbridge("compare", *two).out
+    said = weighbridge("compare", *two, *named, "--html", tmp_path / "page.html").out
+    assert "absolute rates (changed on purpose: sysctl vm.swappiness: 60 → 10)" in " ".join(said.split())
+    assert "changed on purpose before B: sysctl vm.swappiness: 60 → 10" in (tmp_path / "page.html").read_text()
+    assert (
+        "Changed on purpose: sysctl vm.swappiness: 60 → 10" in weighbridge("compare", *two, *named, "--markdown").out
+    )
+    one_sentence(weighbridge("compare", *two, "--changed", "kernel"), 2)
+
+
 def test_percentages_are_read():
     assert percent("--margin", "3%") == 0.03 and percent("--margin", " 0.5 %") == 0.005
 

@@ -2,6 +2,7 @@
 
 import random
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -10,8 +11,9 @@ from sentences import raises_sentence
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.plan import plan_of
 from weighbridge.errors import Interrupted, RunDirectoryError
+from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric
-from weighbridge.runner.precision import Precision
+from weighbridge.runner.precision import OutOfReach, Precision
 from weighbridge.runner.session import Session
 from weighbridge.store.extensions import extend, extensions
 from weighbridge.store.run import RunStore
@@ -212,3 +214,39 @@ def test_what_is_changed_before_the_first_trial_is_no_look(world: World, tmp_pat
         extend(store, made.file.repetitions, 6)
         assert plan_of(store).looks == 1
     assert set(go(tmp_path, made).values()) == {6}
+
+
+# -- others on the machine -------------------------------------------------------------------------
+
+OTHERS = Flag(FlagCode.OTHER_WORK, figures={"cpus": 1.4})
+
+
+def disturbed_session(path: Path, repetitions: str, *, flags: tuple[Flag, ...] = (OTHERS,)) -> Told:
+    """A session whose every trial has these flags."""
+    made, told = study(SOLO, repetitions=repetitions), Told()
+    with RunStore(path / "run", writable=True) as store, context(path) as run:
+        store.begin(made, {"run_id": run.id})
+        session = Session(made, store, run, USERLAND, told)
+        session.completed = lambda record: replace(record, flags=flags)
+        session.go()
+    return told
+
+
+def test_that_the_target_is_out_of_reach_beside_others_is_told_after_the_first_blocks(world: World, tmp_path: Path):
+    noisy(world, native=0.2, two=0.2)
+    told = disturbed_session(tmp_path, "target: 2%, max: 13")
+    ((trials, found),) = told.noticed
+    assert trials == 5 * 4 and isinstance(found, OutOfReach)
+    assert (found.blocks, found.baseline, found.target, found.comparisons) == (5, "native", 0.02, 2)
+    assert found.disturbance.trials == found.disturbance.disturbed == 10 and len(found.expected) == 2
+    assert all(0.05 < width < 0.3 for width in found.expected) and not found.beside and not found.polled
+
+
+def test_others_who_hinder_nothing_are_not_told_of(world: World, tmp_path: Path):
+    noisy(world)
+    assert disturbed_session(tmp_path, "target: 2%").noticed == []
+
+
+def test_noise_without_others_is_no_fault_of_theirs(world: World, tmp_path: Path):
+    noisy(world, native=0.2)
+    assert disturbed_session(tmp_path, "target: 2%, max: 10", flags=()).noticed == []

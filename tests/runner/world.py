@@ -393,6 +393,8 @@ class Told:
     left: list[float] = field(default_factory=list)
     at_begin: Callable[[Trial], None] = lambda _: None
     layers: Mapping[str, object] | None = None
+    noticed: list[tuple[int, object]] = field(default_factory=list)
+    """After how many trials what was told of others."""
 
     def say(self, text: str) -> None:
         self.lines.append(text)
@@ -411,6 +413,9 @@ class Told:
 
     def precision_checked(self, blocks: int, standings: Sequence[object]) -> None:
         self.lines.append(f"looked after {blocks}")
+
+    def others_noticed(self, out_of_reach: object) -> None:
+        self.noticed.append((len(self.records), out_of_reach))
 
 
 if TYPE_CHECKING:

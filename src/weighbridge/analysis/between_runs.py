@@ -27,6 +27,7 @@ from weighbridge.analysis.compared_run import (
     changed_facts,
     changed_settings,
     only_in,
+    require_changed,
     require_one_question,
 )
 from weighbridge.analysis.comparisons import Key, per_block
@@ -124,11 +125,13 @@ class WhyNot(StrEnum):
     """A run's A/A arm shows a cost where there is none."""
     NOT_KNOWN = "not-known"
     """A run has no A/A arm, or too few blocks of it."""
+    DISTURBED = "disturbed"
+    """Others took more of the machine in one run than in the other."""
 
 
 @dataclass(frozen=True, slots=True)
 class WhyNoOwnValues:
-    """A reason; ``about`` are the facts that differ, or the runs that are not trusted."""
+    """A reason; ``about`` are the facts that differ, or the runs that are not trusted, or not disturbed alike."""
 
     reason: WhyNot
     about: tuple[str, ...]
@@ -149,10 +152,18 @@ class OwnValues:
     blocks: tuple[int, int]
 
 
+def disturbed_alike(first: ComparedRun, second: ComparedRun) -> bool:
+    """Whether others took about as much of the machine in both runs: else what differs may differ with that."""
+    return first.analysis.disturbance.alike(second.analysis.disturbance)
+
+
 def why_no_own_values(
     first: ComparedRun, second: ComparedRun, facts: Sequence[FactChange]
 ) -> tuple[WhyNoOwnValues, ...]:
-    """Give the reasons for which absolute rates of two runs cannot be compared; empty where they can."""
+    """Give the reasons for which absolute rates of two runs cannot be compared; empty where they can.
+
+    ``facts`` are those that changed, without what was changed on purpose.
+    """
     runs = first, second
     reasons = []
     if machine := tuple(dict.fromkeys(each.fact for each in facts if each.of_machine)):
@@ -161,6 +172,8 @@ def why_no_own_values(
         reasons.append(WhyNoOwnValues(WhyNot.UNTRUSTED, shifted))
     if unknown := tuple(run.name for run in runs if run.analysis.trust.trusted is None):
         reasons.append(WhyNoOwnValues(WhyNot.NOT_KNOWN, unknown))
+    if not disturbed_alike(first, second):
+        reasons.append(WhyNoOwnValues(WhyNot.DISTURBED, tuple(run.name for run in runs)))
     return tuple(reasons)
 
 
@@ -214,6 +227,8 @@ class ChangeRow:
     verdict: Verdict
     untrusted: bool = False
     """Whether a run's A/A arm shows a cost where there is none: then there is no verdict but "hidden"."""
+    disturbed: bool = False
+    """Whether others took more of the machine in one run than in the other: then it is never "different"."""
 
     @property
     def few(self) -> bool:
@@ -255,6 +270,8 @@ class RunPair:
     metrics: tuple[MetricChanges, ...]
     no_own_values: tuple[WhyNoOwnValues, ...]
     """Why the environments' own values are not compared; empty where they are."""
+    on_purpose: tuple[FactChange, ...] = ()
+    """Those of ``facts`` that were changed on purpose: they keep no own values from being compared."""
 
     @property
     def headlines(self) -> tuple[MetricChanges, ...]:
@@ -292,23 +309,38 @@ def compare_runs(
     *others: ComparedRun,
     allowance: float = between.SESSION_ALLOWANCE,
     margin: float | None = None,
+    on_purpose: Collection[str] = (),
 ) -> RunsCompared:
     """Compare each of the other runs with the first.
 
     `allowance` is by how much a cost ratio may differ between two sessions of the same, `margin` that of equivalence:
-    without one the smaller of the two studies'. Both are fractions.
-    Raises `OtherQuestionError` where two runs have another baseline or nothing in common.
+    without one the smaller of the two studies'. Both are fractions. `on_purpose` names facts that were changed on
+    purpose (`FactChange.is_named`).
+    Raises `OtherQuestionError` where two runs have another baseline or nothing in common, `FactNotChangedError` where
+    a named fact is the same in all runs, or in none.
     """
     for other in others:
         require_one_question(first, other)
-    return RunsCompared(first, tuple(_pair(first, other, allowance, margin) for other in others))
+    facts = [changed_facts(first, other) for other in others]
+    for name in on_purpose:
+        require_changed(name, facts, (first, *others))
+    return RunsCompared(
+        first,
+        tuple(
+            _pair(first, other, changed, on_purpose, allowance, margin)
+            for other, changed in zip(others, facts, strict=True)
+        ),
+    )
 
 
-def _pair(first: ComparedRun, second: ComparedRun, allowance: float, margin: float | None) -> RunPair:
-    facts = changed_facts(first, second)
+def _pair(
+    first: ComparedRun, second: ComparedRun, facts: tuple[FactChange, ...], names: Collection[str], allowance: float,
+    margin: float | None,
+) -> RunPair:  # fmt: skip
+    on_purpose = tuple(each for each in facts if any(each.is_named(name) for name in names))
     margins = [each for each in (first.margin, second.margin) if each is not None]
     equivalence = margin if margin is not None else min(margins, default=None)
-    why = why_no_own_values(first, second, facts)
+    why = why_no_own_values(first, second, [each for each in facts if each not in on_purpose])
     after = {_key(report): report for report in second.analysis.metrics}
     failing = [_context(run).failing() for run in (first, second)]
     changes = [
@@ -319,7 +351,8 @@ def _pair(first: ComparedRun, second: ComparedRun, allowance: float, margin: flo
     judged = _after_holm(changes, failing, (first, second))
     if not why:
         judged = [replace(each, own=own_values(first, second, each.before, each.after)) for each in judged]
-    return RunPair(first, second, facts, changed_settings(first, second), only_in(first, second), tuple(judged), why)
+    settings, only = changed_settings(first, second), only_in(first, second)
+    return RunPair(first, second, facts, settings, only, tuple(judged), why, on_purpose)
 
 
 def _key(report: MetricReport) -> tuple[str, Level, str]:
@@ -390,9 +423,10 @@ def _judge_row(
     )
     nothing = row.change is not None and negligible(metric.before.metric, row.change.typical)
     untrusted = any(run.analysis.trust.trusted is False for run in runs)
+    disturbed = not disturbed_alike(*runs)
     verdict = between.verdict(
         row.change, adjusted_p, never_equivalent=never or no_path or untrusted,
-        never_different=nothing or no_path or untrusted,
+        never_different=nothing or no_path or untrusted or disturbed,
         hidden="hidden" in (row.before.verdict, row.after.verdict),
     )  # fmt: skip
-    return replace(row, adjusted_p=adjusted_p, verdict=verdict, untrusted=untrusted)
+    return replace(row, adjusted_p=adjusted_p, verdict=verdict, untrusted=untrusted, disturbed=disturbed)

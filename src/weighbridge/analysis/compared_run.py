@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 from enum import StrEnum
 from typing import Any
 
@@ -124,6 +125,10 @@ class FactChange:
     place: str = ""
     environments: tuple[str, ...] = ()
 
+    def is_named(self, name: str) -> bool:
+        """Whether ``name`` is the fact's: as it is kept, or ``sysctl:vm.swappiness`` for ``sysctl vm.swappiness``."""
+        return self.fact in _names_of(name)
+
     @property
     def of_machine(self) -> bool:
         """Whether another machine (or kernel, or way to idle) is behind it: absolute rates cannot be compared."""
@@ -163,6 +168,30 @@ def changed_facts(first: ComparedRun, second: ComparedRun) -> tuple[FactChange, 
     ]
     order = list(FactKind)
     return tuple(sorted(changes, key=lambda each: order.index(each.kind)))
+
+
+class FactNotChangedError(ValueError):
+    """A fact that is said to have changed on purpose is the same in all runs, or in none: a sentence for people."""
+
+
+def _names_of(name: str) -> tuple[str, str]:
+    """The names by which a fact may be kept that somebody calls so: ``sysctl:vm.swappiness`` has a space there."""
+    return name, name.replace(":", " ", 1)
+
+
+def require_changed(name: str, changes: Sequence[Sequence[FactChange]], runs: Sequence[ComparedRun]) -> None:
+    """Raise FactNotChangedError unless a fact of this name is among the ``changes`` between some of the runs."""
+    if any(change.is_named(name) for pair in changes for change in pair):
+        return
+    values = dict.fromkeys(value for run in runs for _, key, value, _ in run.facts if key in _names_of(name))
+    if len(values) == 1:
+        raise FactNotChangedError(f"'{name}' is the same in these runs ({next(iter(values))})")
+    if values:
+        raise FactNotChangedError(f"'{name}' differs from run to run by itself, and is not compared")
+    changed = dict.fromkeys(change.fact for pair in changes for change in pair)
+    near = get_close_matches(_names_of(name)[1], changed, 1)
+    known = f"did you mean '{near[0]}'?" if near else f"changed: {', '.join(changed)}" if changed else "none changed"
+    raise FactNotChangedError(f"no run has a fact '{name}'; {known}")
 
 
 def _by_scope(run: ComparedRun) -> dict[str, dict[str, str]]:

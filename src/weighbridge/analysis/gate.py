@@ -43,12 +43,13 @@ from weighbridge.store.run import RunStore, Value
 Outcome = Literal["exceeded", "kept", "undecided"]
 Reason = Literal[
     "above", "within", "interval", "blocks", "no-cost", "broke", "hidden", "no-ratio", "noise", "failed", "untrusted",
-    "many", "spent", "other-unit", "durability", "path",
+    "many", "spent", "other-unit", "durability", "path", "disturbed",
 ]  # fmt: skip
 """Why: ``above`` and ``within`` the bound; everything else is why it cannot be told.
 
-Only a gate gives ``many``: above the bound by its own interval, but not among so many comparisons; and ``spent``:
-earlier looks at the run have left nothing of the error for this one.
+Only a gate gives ``many``: above the bound by its own interval, but not among so many comparisons; ``spent``: earlier
+looks at the run have left nothing of the error for this one; and ``disturbed``, of a change above the bound: others
+took more of the machine in one of the runs.
 """
 Answer = Literal["passed", "failed", "undecided", "untrusted"]
 MORE_BLOCKS: frozenset[Reason] = frozenset({"interval", "blocks", "noise", "many"})

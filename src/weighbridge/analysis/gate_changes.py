@@ -7,7 +7,7 @@ workload's first metric that both runs have. What takes the answer from a cost i
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from weighbridge.analysis.between_runs import NoChange, cost_change, why_no_change
+from weighbridge.analysis.between_runs import NoChange, cost_change, disturbed_alike, why_no_change
 from weighbridge.analysis.compared_run import ComparedRun, OtherQuestionError, require_one_question
 from weighbridge.analysis.gate import Finding, Reason, TestedFinding, rule
 from weighbridge.analysis.gate_looks import Spending
@@ -90,6 +90,8 @@ def _test_change(margin: Requirement, sides: _Sides, runs: Runs, spending: Spend
     interval = change.worsening_with_allowance
     in_runs = [(sides.report, side, run.analysis) for run, side in zip(runs, both, strict=True)]
     outcome, reason = rule(margin, interval, margin.bound, in_runs, in_noise=change.within_noise)
+    if outcome == "exceeded" and not disturbed_alike(*runs):
+        outcome, reason = "undecided", "disturbed"
     p_value = margin_p_value(changed_cost.first, changed_cost.second, change, margin.bound, looks)
     finding = Finding(margin, target, outcome, reason, interval, "%", min(change.blocks))
     return finding, min(1.0, p_value / share)

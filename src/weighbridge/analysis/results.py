@@ -17,6 +17,7 @@ from weighbridge.analysis.sessions import Sessions
 from weighbridge.analysis.trends import PlaceEffect
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.decisions import LeftOut, TrialLength
+from weighbridge.model.disturbance import Disturbance, disturbance_of
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import is_resource_use
 from weighbridge.model.study import Rung
@@ -287,6 +288,12 @@ class Analysis:
     def failed(self) -> tuple[TrialRow, ...]:
         """The trials that gave no measurements, without those that broke, which is a result."""
         return tuple(trial for trial in self.trials if not (trial.ok or trial.broke))
+
+    @property
+    def disturbance(self) -> Disturbance:
+        """What others took of the CPU time in the good trials of the baseline and its A/A arm."""
+        arms = {self.baseline, self.aa_arm}
+        return disturbance_of(trial.flags for trial in self.trials if trial.ok and trial.environment in arms)
 
     @property
     def headlines(self) -> tuple[MetricReport, ...]:

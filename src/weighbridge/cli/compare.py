@@ -21,6 +21,7 @@ def register(app: typer.Typer) -> None:
             "weighbridge compare runs/before runs/after",
             "weighbridge compare runs/before runs/after --html changes.html",
             'weighbridge compare runs/before runs/after --markdown >> "$GITHUB_STEP_SUMMARY"',
+            "weighbridge compare runs/before runs/after --changed sysctl:vm.swappiness",
             "weighbridge compare runs/docker-20 runs/docker-27 runs/docker-29 --json",
         )
     )
@@ -42,6 +43,13 @@ def register(app: typer.Typer) -> None:
         allowance: str = typer.Option(
             "1%", "--allowance", help="By how much a cost may differ between two sessions of the same."
         ),
+        changed: list[str] = typer.Option(
+            [],
+            "--changed",
+            metavar="FACT",
+            help="A fact that was changed on purpose, such as sysctl:vm.swappiness: absolute rates are compared all "
+            "the same. Can be repeated.",
+        ),
     ) -> None:
         """Put runs of one question side by side: what changed between them, and by what each cost did."""
         from weighbridge.report.compare_markdown import compare_markdown
@@ -53,7 +61,7 @@ def register(app: typer.Typer) -> None:
         within = None if margin is None else percent("--margin", margin)
         if within == 0:
             fail("--margin 0% would never be met: name how large a change may be, such as 3%", WRONG_COMMAND_LINE)
-        comparison = compared(runs, percent("--allowance", allowance), within)
+        comparison = compared(runs, percent("--allowance", allowance), within, changed)
         if page is not None:
             from weighbridge.report.between_pages import write_comparison
 
@@ -68,10 +76,10 @@ def register(app: typer.Typer) -> None:
             err().print(f"page: {page}", markup=False)
 
 
-def compared(runs: "list[Path]", allowance: float, margin: float | None) -> "RunsCompared":
+def compared(runs: "list[Path]", allowance: float, margin: float | None, on_purpose: list[str]) -> "RunsCompared":
     """Read and compare runs. Ends the program with one sentence where they cannot be compared."""
     from weighbridge.analysis.between_runs import compare_runs
-    from weighbridge.analysis.compared_run import OtherQuestionError
+    from weighbridge.analysis.compared_run import FactNotChangedError, OtherQuestionError
     from weighbridge.cli.runs import run_directory
     from weighbridge.errors import RunDirectoryError
 
@@ -83,7 +91,9 @@ def compared(runs: "list[Path]", allowance: float, margin: float | None) -> "Run
             fail(f"{each} is named twice: a run does not differ from itself", WRONG_COMMAND_LINE)
     read = [_read(each, str(name)) for each, name in zip(places, runs, strict=True)]
     try:
-        return compare_runs(*read, allowance=allowance, margin=margin)
+        return compare_runs(*read, allowance=allowance, margin=margin, on_purpose=on_purpose)
+    except FactNotChangedError as error:
+        fail(f"--changed: {error}", WRONG_COMMAND_LINE)
     except OtherQuestionError as error:
         raise RunDirectoryError(str(error)) from None
 

@@ -153,8 +153,8 @@ class JudgedRun:
 
     gate: "Gate"
     analysis: "Analysis"
-    against: str | None
-    """The id of the earlier run."""
+    against: "Analysis | None"
+    """The earlier run."""
     spending: "Spending"
     plan: "GatePlan | None" = None
 
@@ -164,6 +164,13 @@ class JudgedRun:
         from weighbridge.report.text.gate import gate_rows
 
         return gate_rows(self.gate, self.analysis)
+
+    @property
+    def disturbance(self) -> str:
+        """What others took of the machine in both runs, in a sentence; empty where they took nothing."""
+        from weighbridge.report.text.gate import disturbance_sentence
+
+        return "" if self.against is None else disturbance_sentence(self.analysis, self.against)
 
     @property
     def answer(self) -> str:
@@ -215,7 +222,7 @@ class Questions:
         looks = max(looks_beside(store), plan.looks if plan else 1)
         changes = checked(lambda: judge_changes(margin, now, against, spending, looks))
         gate = checked(lambda: judge_gate(self.budgets, store, now.analysis, spending, changes))
-        return JudgedRun(gate, now.analysis, against.analysis.run_id, spending)
+        return JudgedRun(gate, now.analysis, against.analysis, spending)
 
 
 def _questions(budgets: Sequence[str], against: Path | None, margin: str | None) -> Questions:
@@ -459,6 +466,8 @@ class Outputs:
             stopped = secrets.token_hex(16)  # no name in a run gives orders to GitHub's runner, which reads this
             if self.annotations is Annotations.GITHUB:
                 print(f"::stop-commands::{stopped}", flush=True)
+            for sentence in filter(None, [judged.disturbance]):
+                out().print(sentence, markup=False, soft_wrap=True)
             for row in judged.rows:
                 out().print(row.sentence, markup=False, soft_wrap=True)
             if judged.gate.answer == "passed":

@@ -11,7 +11,7 @@ from weighbridge.model.level import cell_label
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.runner.estimate import clock
-from weighbridge.runner.precision import Standing
+from weighbridge.runner.precision import OutOfReach, Standing
 
 if TYPE_CHECKING:
     from rich.progress import Progress as Bar
@@ -87,6 +87,20 @@ class Shown:
             self._told_of_time = True
             expectations = ", ".join(f"{cell} {_span(widths)}" for cell, widths in late.items())
             err().print(f"the time is not enough for the target everywhere; expect {expectations}", markup=False)
+
+    def others_noticed(self, out_of_reach: OutOfReach) -> None:
+        """Tell that others take so much that the precision asked for is out of reach, and what would help."""
+        from weighbridge.report.text.trust import disturbance_words, what_helps
+
+        found = out_of_reach
+        took = disturbance_words(found.disturbance, found.baseline)
+        number = f"{len(found.expected)} of {plural(found.comparisons, 'comparison')}"
+        helps = what_helps(found.disturbance, polled=found.polled, beside=found.beside)
+        err().print(
+            f"after {found.blocks} blocks: {took}: ±{100 * found.target:g}% is out of reach in {number}, expect "
+            f"{_span(found.expected)}. {helps}",
+            markup=False,
+        )
 
     def close(self) -> None:
         """Take the bar away: what is printed next is a result."""

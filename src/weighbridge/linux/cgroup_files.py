@@ -16,7 +16,7 @@ IDLE = "weighbridge-idle"
 """Beside it: what is in there has only the CPU time that nobody else wants."""
 ITSELF = "weighbridge-itself"
 """Beside it: the process of a user's run. A group that gives controllers to those below it has no processes."""
-V1_CONTROLLERS = ("cpu", "cpuacct", "cpuset", "memory", "freezer", "pids")
+V1_CONTROLLERS = ("cpu", "cpuacct", "cpuset", "memory", "freezer", "pids", "blkio")
 NETWORK, PROCESSES = "net", "processes"
 """Labels of a site's files, beside the names of its control group's."""
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.trial import Trial, TrialRecord
-from weighbridge.runner.precision import Standing
+from weighbridge.runner.precision import OutOfReach, Standing
 from weighbridge.runner.session import Progress
 
 
@@ -38,3 +38,8 @@ class ProgressFanout:
         """The precision was looked at."""
         for each in self._listeners:
             each.precision_checked(blocks, standings)
+
+    def others_noticed(self, out_of_reach: OutOfReach) -> None:
+        """Others take so much of the machine that the precision asked for is out of reach."""
+        for each in self._listeners:
+            each.others_noticed(out_of_reach)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.measurement import Measurement, Outcome
 from weighbridge.model.trial import Trial, TrialRecord
-from weighbridge.runner.precision import Standing
+from weighbridge.runner.precision import OutOfReach, Standing
 
 Where = tuple[str, str, str]
 """A workload, its level as people read it (``clients=50``; empty where nothing is swept) and an environment."""
@@ -107,3 +107,6 @@ class Live:
             self._copied = None
             self._moment = replace(self._moment, looked_after=blocks)
             self._standings.update({(each.cell, each.environment): each for each in standings})
+
+    def others_noticed(self, out_of_reach: OutOfReach) -> None:
+        """No figure of others is served here: the machine's own exporters have them."""

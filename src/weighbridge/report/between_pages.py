@@ -17,9 +17,11 @@ from weighbridge.report.text.between_runs import (
     change_amount,
     change_verdict,
     cost_words,
+    disturbance_sentence,
     fact_lines,
     fact_words,
     floor_words,
+    on_purpose_words,
     only_lines,
     own_values_words,
     pair_answer,
@@ -34,7 +36,7 @@ from weighbridge.report.text.between_runs import (
 from weighbridge.report.text.conditions import date_words
 from weighbridge.report.text.environments import display_name, names_of, names_of_runs, use_display_names
 from weighbridge.report.text.metric_names import metric_title
-from weighbridge.report.text.trust import trust_sentence
+from weighbridge.report.text.trust import others_words, trust_sentence
 from weighbridge.report.text.verdicts import cost_text
 
 # -- runs compared ---------------------------------------------------------------------------------
@@ -50,6 +52,8 @@ class ComparedRunRow:
     date: str
     blocks: str
     trust: str
+    others: str
+    """What others took of the machine."""
     version: str
     untrusted: str
     """Why it is not trusted; empty where it is."""
@@ -61,6 +65,8 @@ class PairSection:
 
     title: str
     answer: str
+    disturbance: str
+    """That others did not take as much of the machine in both runs; empty where they did."""
     facts: Sequence[tuple[str, str]]
     """The kind of each changed fact, and its words."""
     nothing: str
@@ -100,6 +106,8 @@ class MetricSection:
     rows: Sequence[ChangeLine]
     floors: Sequence[str]
     own: Sequence[Sequence[str]]
+    on_purpose: Sequence[tuple[str, str]]
+    """The letter of a run, and which facts were changed on purpose before it: for beside its own values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,7 +136,7 @@ def _compare_page(comparison: RunsCompared) -> ComparePage:
         ComparedRunRow(
             letter=run_letter(number), name=run.name, study=run.analysis.study,
             date=date_words(run.created) if run.created else "", blocks=blocks_words(run), trust=trust_words(run),
-            version=run.version,
+            others=others_words(run.analysis), version=run.version,
             untrusted=trust_sentence(run.analysis) if run.analysis.trust.trusted is False else "",
         )
         for number, run in enumerate(comparison.runs)
@@ -159,6 +167,7 @@ def _pair(page: PageCharts, pair: RunPair, number: int) -> PairSection:
     return PairSection(
         title=f"{first} → {second}",
         answer=pair_answer(pair, first, second),
+        disturbance=disturbance_sentence(pair, first, second),
         facts=[(KINDS[each.kind], fact_words(each)) for each in pair.facts],
         nothing="" if pair.facts else fact_lines(())[0],
         settings=[setting_words(each) for each in pair.settings],
@@ -184,6 +193,11 @@ def _metric(page: PageCharts, comparison: RunsCompared, report: MetricReport, nu
             (run_letter(second), display_name(own.environment), *own_values_words(each, own))
             for second, each in changes
             for own in each.own
+        ],
+        on_purpose=[
+            (run_letter(second), on_purpose_words(pair))
+            for second, pair in enumerate(comparison.pairs, 1)
+            if pair.on_purpose
         ],
     )
 

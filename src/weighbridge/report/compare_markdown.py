@@ -8,7 +8,9 @@ from weighbridge.report.text.between_runs import (
     HOW_TO_READ,
     change_amount,
     change_verdict,
+    disturbance_sentence,
     fact_lines,
+    on_purpose_words,
     only_lines,
     own_values_words,
     pair_answer,
@@ -36,6 +38,8 @@ def compare_markdown(comparison: RunsCompared, *, all_metrics: bool = False) -> 
 
 def _pair(pair: RunPair, first: str, second: str, *, all_metrics: bool) -> Iterator[str]:
     yield from ("", f"**{escaped(pair_answer(pair, first, second))}**", "")
+    if sentence := disturbance_sentence(pair, first, second):
+        yield from (escaped(sentence), "")
     yield from (f"### What changed from {first} to {second}", "")
     yield from (f"- {escaped(line)}" for line in fact_lines(pair.facts))
     yield from (f"- study: {escaped(setting_words(each))}" for each in pair.settings)
@@ -56,6 +60,8 @@ def _pair(pair: RunPair, first: str, second: str, *, all_metrics: bool) -> Itera
     ]
     if rows:
         yield from ("### Absolute rates (nothing interleaves them: no verdicts)", "")
+        if pair.on_purpose:
+            yield from (f"Changed on purpose: {escaped(on_purpose_words(pair))}", "")
         yield from _table(("metric", "environment", f"median {first}", f"median {second}", "change"), rows)
 
 

@@ -21,8 +21,10 @@ from weighbridge.report.text.between_runs import (
     change_sentence,
     change_verdict,
     changes_in_short,
+    disturbance_sentence,
     fact_lines,
     floor_words,
+    on_purpose_words,
     only_lines,
     own_values_words,
     pair_answer,
@@ -69,6 +71,8 @@ def _compared(comparison: RunsCompared, width: int, *, all_metrics: bool) -> Ite
 def _pair(pair: RunPair, first: str, second: str, width: int, *, all_metrics: bool) -> Iterator[RenderableType]:
     baseline = pair.first.analysis.baseline
     yield styled(f"\n{pair_answer(pair, first, second)}", "bold")
+    if sentence := disturbance_sentence(pair, first, second):
+        yield styled(sentence, "bold yellow")
     yield styled(f"\nwhat changed from {first} to {second}", "bold")
     for line in fact_lines(pair.facts):
         yield indented(line, "yellow" if pair.facts else "")
@@ -86,7 +90,9 @@ def _pair(pair: RunPair, first: str, second: str, width: int, *, all_metrics: bo
     if why := why_no_own_values(pair.no_own_values):
         yield styled(f"\n{why}", "yellow")
     elif rates := _own_values(pair, first, second, all_metrics=all_metrics):
-        yield styled("\nabsolute rates, which no block protects from what changed in between: no verdicts", "bold")
+        beside = f" (changed on purpose: {on_purpose_words(pair)})" if pair.on_purpose else ""
+        head = f"absolute rates{beside}, which no block protects from what changed in between: no verdicts"
+        yield styled(f"\n{head}", "bold")
         yield rates
 
 

@@ -4,14 +4,28 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
+from statistics import stdev
 
 from weighbridge import registry
 from weighbridge.model.decisions import Allotment, GateLook, allotments_text
+from weighbridge.model.disturbance import Disturbance, disturbance_of
+from weighbridge.model.facts import HOST_DIFFERENCES
 from weighbridge.model.level import Level
-from weighbridge.model.measurement import Outcome, scale_of
+from weighbridge.model.measurement import Metric, Outcome, scale_of
 from weighbridge.model.study import Arm, Cell, Repetitions, Study
 from weighbridge.runner.estimate import TimeLeft
-from weighbridge.statistics import Contender, Contrast, Cost, allotted, next_look, planned_looks, shared
+from weighbridge.statistics import (
+    Contender,
+    Contrast,
+    Cost,
+    allotted,
+    expected_half_width,
+    next_look,
+    planned_looks,
+    shared,
+)
+from weighbridge.statistics.contrast import Paired
+from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.blocks import arm_values
 from weighbridge.store.extensions import RunExtension, apply_extensions, extensions
 from weighbridge.store.reader import ALLOTMENTS
@@ -39,6 +53,27 @@ class Standing:
         if self.reached or self.predicted_blocks is None or self.predicted_blocks <= later:
             return None
         return math.expm1(math.log1p(self.width) * math.sqrt(self.blocks / later))
+
+
+@dataclass(frozen=True, slots=True)
+class OutOfReach:
+    """That others take so much of this machine that a run will not be as precise as it is to be.
+
+    ``expected``: the half-widths to expect at its end, of those of its ``comparisons`` that will be wider than its
+    ``target`` (or, without one, than its margin of equivalence). All are fractions.
+    """
+
+    disturbance: Disturbance
+    """What others took in the trials of the ``baseline`` so far."""
+    baseline: str
+    blocks: int
+    target: float
+    expected: tuple[float, ...]
+    comparisons: int
+    beside: bool
+    """Whether another run of Weighbridge is one of them."""
+    polled: bool = False
+    """Whether this machine's idle CPUs poll."""
 
 
 @dataclass(slots=True)
@@ -115,6 +150,26 @@ class Precision:
         self._come_back(blocks)
         return standings
 
+    def out_of_reach(self, blocks: int, last: int) -> OutOfReach | None:
+        """Return what is out of reach, as others take so much, of a run of ``last`` blocks after ``blocks`` of them.
+
+        None where nothing is, where they do not, and where there are too few blocks to tell.
+        """
+        file = self.study.file
+        target = self.repetitions.target or file.equivalence
+        arms = {arm.name for arm in self.study.arms if file.baseline in (arm.name, arm.aa_of)}
+        mine = [row for row in self.store.trials() if row.environment in arms and row.outcome is Outcome.OK]
+        disturbance = disturbance_of(row.flags for row in mine)
+        if target is None or not disturbance.heavy or blocks < MIN_BLOCKS_VERDICT:
+            return None
+        values = self.store.values()
+        open_ = [(cell, arm) for cell in self.study.cells for arm in self.arms_of(cell)]
+        effects = [self._effects(cell, arm, values) for cell, arm in open_ if self._compared(self._arm(arm))]
+        widths = [expected_half_width(stdev(each), last) for each in effects if len(each) >= MIN_BLOCKS_VERDICT]
+        wide = tuple(width for width in widths if width > target)
+        beside = any(scope == HOST_DIFFERENCES and key.startswith("run ") for scope, key, *_ in self.store.facts())
+        return OutOfReach(disturbance, file.baseline, blocks, target, wide, len(widths), beside) if wide else None
+
     def _come_back(self, blocks: int) -> None:
         """Where more blocks were asked for at this look, all comparisons take part; for a gate, those it has open."""
         if blocks in self._changed_at:
@@ -142,16 +197,30 @@ class Precision:
         )
 
     def _cost(self, cell: Cell, arm: str, values: Sequence[Value]) -> Cost | None:
+        metric, sides = self._headline(cell, arm, values)
+        if not sides[0]:
+            return None
+        return self._contrast(arm).cost(
+            sides, better=metric.better, looks=len(self.looks), scale=scale_of(metric.name, metric.unit)
+        )
+
+    def _effects(self, cell: Cell, arm: str, values: Sequence[Value]) -> Sequence[float]:
+        """The logarithms of a comparison's ratios, one of each block; none where it is one of differences."""
+        metric, sides = self._headline(cell, arm, values)
+        if scale_of(metric.name, metric.unit) == "difference" or min(map(min, sides), default=0.0) <= 0:
+            return ()
+        return self._contrast(arm).effects(sides, "ratio")
+
+    def _headline(self, cell: Cell, arm: str, values: Sequence[Value]) -> tuple[Metric, Paired]:
+        """A workload's first metric, and the values of the baseline and of an environment, block by block."""
         metric = registry.workloads()[cell.kind].metrics(cell.options)[0]
         key = (*_key(cell), metric.name)
         mine = [value for value in values if (value.workload, value.level, value.metric) == key]
-        contrast = Contrast.between(arm, self.study.file.baseline)
-        sides = arm_values(mine, contrast.arms)
-        if not sides[0]:
-            return None
-        return contrast.cost(
-            sides, better=metric.better, looks=len(self.looks), scale=scale_of(metric.name, metric.unit)
-        )
+        baseline, other = arm_values(mine, self._contrast(arm).arms)
+        return metric, (baseline, other)
+
+    def _contrast(self, arm: str) -> Contrast:
+        return Contrast.between(arm, self.study.file.baseline)
 
 
 def _key(cell: Cell) -> tuple[str, Level]:

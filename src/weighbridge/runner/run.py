@@ -3,9 +3,10 @@
 import contextlib
 import errno
 import json
+import os
 import resource
 import secrets
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from importlib import metadata
 from pathlib import Path
@@ -241,6 +242,22 @@ def _raise_open_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
+@contextlib.contextmanager
+def usual_priority() -> Iterator[None]:
+    """Take the usual priority (nice 0) meanwhile, where that is allowed, for all that is started.
+
+    An engine of ours would give its containers the nice value of the user's shell, which a native site sheds.
+    """
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    with contextlib.suppress(PermissionError):
+        os.setpriority(os.PRIO_PROCESS, 0, 0)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(PermissionError):
+            os.setpriority(os.PRIO_PROCESS, 0, before)
+
+
 def _pollers(file: StudyFile, run: RunContext) -> Pollers | None:
     """What keeps idle CPUs from halting, where that is asked for. Raises Unavailable where it cannot be."""
     if not wants_polling(file):
@@ -275,7 +292,7 @@ def _session(
     _raise_open_files()
     userlands = ensure_userlands(study, cache, progress.say)
     about = userland_facts(study, userlands)
-    with ExitStack() as stack:
+    with usual_priority(), ExitStack() as stack:
         run = RunContext(run_id, folder, cache, stack, progress.say)
         with contextlib.suppress(Unavailable):  # before anything starts, so that all of the run is in one place
             tree(run_id)

@@ -25,7 +25,7 @@ from weighbridge.runner.estimate import TimedBy, TimeLeft, meter_hz
 from weighbridge.runner.lengths import PILOT, Lengths
 from weighbridge.runner.notes import note_sites
 from weighbridge.runner.pollers import Pollers
-from weighbridge.runner.precision import Allotments, Precision, Standing
+from weighbridge.runner.precision import Allotments, OutOfReach, Precision, Standing
 from weighbridge.runner.preflight import left_out_line
 from weighbridge.runner.signals import shield
 from weighbridge.runner.sites import Sites
@@ -129,6 +129,9 @@ class Progress(Protocol):
     def precision_checked(self, blocks: int, standings: Sequence[Standing]) -> None:
         """After ``blocks`` blocks the precision was looked at: how far each open comparison is."""
 
+    def others_noticed(self, out_of_reach: OutOfReach) -> None:
+        """Others take so much of the machine that the precision asked for is out of reach; told once."""
+
 
 @dataclass(frozen=True, slots=True)
 class BlockExtender:
@@ -172,6 +175,7 @@ class Session:
     _blocks: int = 0
     _sites: Sites | None = None
     _opening_s: float = 0.0
+    _others_noticed: bool = False
     _idle: IdleLevels = field(default_factory=lambda: IdleLevels({}))
     _stack: ExitStack = field(default_factory=ExitStack)
     _precision: Precision = field(init=False)
@@ -268,6 +272,7 @@ class Session:
                 self._blocks += 1
                 self._run_all(self._block(self._blocks))
                 self._look_at_idle_machines()
+                self._notice_others(ends)
                 if (late := time.monotonic() > ends + self._opening_s) or time.monotonic() > over:
                     self.progress.say("the time is over")
                     self._repeat()
@@ -310,6 +315,18 @@ class Session:
         if self._sites is not None and self._idle.readers and self._idle.due:
             self._sites.rest()
             self._idle.look()
+
+    def _notice_others(self, ends: float) -> None:
+        """Tell, once, that others take so much that the run will not be precise enough when the time ``ends``."""
+        if self._others_noticed:
+            return
+        last, left_s = self._precision.looks[-1], ends + self._opening_s - time.monotonic()
+        if left_s < math.inf:
+            block = Counter((*_key(cell), arm) for cell in self.study.cells for arm in self._arms(cell))
+            last = min(last, self._blocks + int(max(0.0, left_s) / max(1e-3, self._time.left_s(block))))
+        if (out_of_reach := self._precision.out_of_reach(self._blocks, last)) is not None:
+            self._others_noticed = True
+            self.progress.others_noticed(replace(out_of_reach, polled=self.pollers is not None))
 
     def _arms(self, cell: Cell) -> list[str]:
         """The environments that the next block measures for a workload and level."""

@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 
 from weighbridge.analysis.between_runs import NoChange, WhyNot
 from weighbridge.analysis.compared_run import FactKind, Part
+from weighbridge.report.export.disturbance import DisturbanceRow
 from weighbridge.report.export.document import Worsening
 from weighbridge.statistics import Better, Scale, Verdict
 
@@ -29,6 +30,7 @@ class RunRow(TypedDict):
     version: str
     trusted: bool | None
     noise_floor: float | None
+    disturbance: DisturbanceRow
 
 
 class FactRow(TypedDict):
@@ -136,11 +138,16 @@ class NotCompared(TypedDict):
 
 
 class PairRow(TypedDict):
-    """One run against the first; ``first`` and ``second`` are letters."""
+    """One run against the first; ``first`` and ``second`` are letters.
+
+    ``disturbed_alike``: whether others took about as much of the machine in both: else no cost is "different".
+    """
 
     first: str
     second: str
+    disturbed_alike: bool
     facts: list[FactRow]
+    on_purpose: list[FactRow]
     settings: list[SettingRow]
     only: list[OnlyRow]
     costs: list[ChangedCost]

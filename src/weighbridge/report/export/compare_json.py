@@ -2,7 +2,14 @@
 
 from collections.abc import Sequence
 
-from weighbridge.analysis.between_runs import ChangeRow, MetricChanges, OwnValues, RunPair, RunsCompared
+from weighbridge.analysis.between_runs import (
+    ChangeRow,
+    MetricChanges,
+    OwnValues,
+    RunPair,
+    RunsCompared,
+    disturbed_alike,
+)
 from weighbridge.analysis.compared_run import ComparedRun, FactChange
 from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.results import Comparison
@@ -17,6 +24,7 @@ from weighbridge.report.export.compare_document import (
     PairRow,
     RunRow,
 )
+from weighbridge.report.export.disturbance import disturbance_json
 from weighbridge.report.export.json import finite, worsening_json
 from weighbridge.report.export.provenance import date_of
 from weighbridge.report.text.between_runs import run_letter
@@ -48,6 +56,7 @@ def _run(letter: str, run: ComparedRun) -> RunRow:
         "letter": letter, "name": run.name, "run": run.analysis.run_id, "study": run.analysis.study,
         "question": run.analysis.question, "date": date_of(run.created), "version": run.version,
         "trusted": run.analysis.trust.trusted, "noise_floor": run.analysis.trust.noise_floor,
+        "disturbance": disturbance_json(run.analysis.disturbance),
     }  # fmt: skip
 
 
@@ -55,7 +64,9 @@ def _pair(pair: RunPair, first: str, second: str) -> PairRow:
     return {
         "first": first,
         "second": second,
+        "disturbed_alike": disturbed_alike(pair.first, pair.second),
         "facts": facts_json(pair.facts),
+        "on_purpose": facts_json(pair.on_purpose),
         "settings": [
             {
                 "part": each.part,

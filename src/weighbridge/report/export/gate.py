@@ -14,6 +14,7 @@ from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.gate import Answer, Finding, Gate, Reason, visible_excess
 from weighbridge.analysis.requirement import Operand, Target
 from weighbridge.analysis.results import Analysis
+from weighbridge.report.export.disturbance import DisturbanceRow, disturbance_json
 from weighbridge.report.export.document import LimitAnswer, Within, Worsening
 from weighbridge.report.export.json import finite, worsening_json
 from weighbridge.report.export.within import within_json
@@ -62,6 +63,8 @@ class GateDocument(TypedDict):
     study: str
     run: str
     against: str | None
+    disturbance: DisturbanceRow
+    against_disturbance: DisturbanceRow | None
     answer: Answer
     findings: list[GateFinding]
     looks: int
@@ -69,13 +72,15 @@ class GateDocument(TypedDict):
     earlier_looks: list[GateLookRow]
 
 
-def gate_json(gate: Gate, analysis: Analysis, against: str | None = None) -> GateDocument:
-    """Return the document of ``gate --json``, as docs/reference.md describes it; ``against``: that run's id."""
+def gate_json(gate: Gate, analysis: Analysis, against: Analysis | None = None) -> GateDocument:
+    """Return the document of ``gate --json``, as docs/reference.md describes it; ``against``: the earlier run."""
     return {
         "version": VERSION,
         "study": analysis.study,
         "run": analysis.run_id,
-        "against": against,
+        "against": against.run_id if against is not None else None,
+        "disturbance": disturbance_json(analysis.disturbance),
+        "against_disturbance": disturbance_json(against.disturbance) if against is not None else None,
         "answer": gate.answer,
         "findings": [_finding(each, gate, analysis) for each in gate.findings],
         "looks": gate.looks,

@@ -10,6 +10,7 @@ from weighbridge.analysis.between_runs import (
     RunPair,
     WhyNoOwnValues,
     WhyNot,
+    disturbed_alike,
 )
 from weighbridge.analysis.compared_run import ComparedRun, FactChange, FactKind, OnlyIn, Part, SettingChange
 from weighbridge.analysis.comparisons import difference_unit
@@ -27,6 +28,7 @@ from weighbridge.report.text.formatting import (
     share,
 )
 from weighbridge.report.text.metric_names import metric_phrase, value_unit
+from weighbridge.report.text.trust import others_words
 from weighbridge.report.text.verdicts import cost_text
 from weighbridge.statistics import Interval
 from weighbridge.statistics.between import CostShift
@@ -121,6 +123,7 @@ def why_inconclusive(row: ChangeRow, unit: str) -> str:
     if change.low <= nothing <= change.high:
         return ""
     reasons = (
+        (row.disturbed, "others did not take as much of the machine in one run as in the other"),
         (not change.excludes_no_change, f"two sessions of the same may differ by {margin(change.allowance)}"),
         (change.within_noise, f"within the noise floors of both runs together ({floor_words(change, unit)})"),
         (row.adjusted_p is not None and row.adjusted_p > ALPHA, "not after the correction for many comparisons"),
@@ -212,8 +215,9 @@ def run_letter(number: int) -> str:
 
 
 def run_words(letter: str, run: ComparedRun) -> str:
-    """Return a run in one line: ``A: runs/before (2026-11-25 02:10 UTC, 15 blocks, trusted)``."""
+    """Return a run in one line: ``A: runs/before (2026-11-25 02:10 UTC, 15 blocks, trusted, undisturbed)``."""
     parts = [*([date_words(run.created)] if run.created else []), blocks_words(run), trust_words(run)]
+    parts.append(others_words(run.analysis))
     return f"{letter}: {run.name} ({', '.join(parts)})"
 
 
@@ -229,6 +233,22 @@ def blocks_words(run: ComparedRun) -> str:
 def trust_words(run: ComparedRun) -> str:
     """Return what the A/A arm says of the session."""
     return {True: "trusted", False: "UNTRUSTED", None: "not checked"}[run.analysis.trust.trusted]
+
+
+def disturbance_sentence(pair: RunPair, first: str, second: str) -> str:
+    """Return that others did not take as much of the machine in both runs, and what follows; empty where they did."""
+    if disturbed_alike(pair.first, pair.second):
+        return ""
+    one, other = (others_words(run.analysis) for run in (pair.first, pair.second))
+    return (
+        f"Others did not take as much of the machine in {first} as in {second} ({first}: {one}; {second}: {other}):"
+        " no cost is called different, as it may differ with that."
+    )
+
+
+def on_purpose_words(pair: RunPair) -> str:
+    """Return the facts that were changed on purpose, for beside absolute rates: ``sysctl vm.swappiness: 60 → 10``."""
+    return "; ".join(fact_words(each) for each in pair.on_purpose)
 
 
 def fact_lines(facts: Sequence[FactChange]) -> list[str]:
@@ -293,6 +313,7 @@ def why_no_own_values(reasons: Sequence[WhyNoOwnValues]) -> str:
         clauses.append({
             WhyNot.MACHINE: f"facts of the machine are not the same ({names})",
             WhyNot.UNTRUSTED: f"{names} {'are' if many else 'is'} not trusted",
+            WhyNot.DISTURBED: f"others did not take as much of the machine in {' as in '.join(each.about)}",
             WhyNot.NOT_KNOWN: f"{names} {'have' if many else 'has'} no A/A arm that says whether to trust it",
         }[each.reason])  # fmt: skip
     return f"Absolute rates are not compared: {'; '.join(clauses)}." if clauses else ""

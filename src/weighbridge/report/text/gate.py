@@ -8,6 +8,7 @@ from weighbridge.analysis.results import Analysis
 from weighbridge.model.text import one_line, printable
 from weighbridge.report.text.environments import layers_of_environment
 from weighbridge.report.text.formatting import NO_INTERVAL, SPACE, difference_interval, percent_interval, plain
+from weighbridge.report.text.trust import others_words
 from weighbridge.report.text.verdicts import broke_instead
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 
@@ -26,6 +27,7 @@ _WHY: dict[Reason, str] = {
     "path": "the network path is not known",
     "durability": "it keeps less of what it acknowledges after a power cut",
     "other-unit": "its unit or its better direction is another in the earlier run",
+    "disturbed": "others did not take as much of the machine in the earlier run as in this one",
     "spent": "earlier gates of this run have spent all of the error: measure a new run",
 }
 """Why it cannot be told whether a cost is above its bound, whatever that is called."""
@@ -121,6 +123,13 @@ def _why(finding: Finding) -> str:
     if finding.reason == "broke" and row is not None and row.broke_instead:
         return broke_instead(row)
     return _WHY_BY_WORD[finding.requirement.spelling.word].get(finding.reason) or _WHY[finding.reason]
+
+
+def disturbance_sentence(now: Analysis, earlier: Analysis) -> str:
+    """Return what others took of the machine in both runs; empty where they took nothing in either."""
+    if not now.disturbance.taken and not earlier.disturbance.taken:
+        return ""
+    return f"disturbance: in the earlier run {others_words(earlier)}; in this one {others_words(now)}"
 
 
 def gate_answer(gate: Gate) -> str:
