@@ -8,9 +8,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from weighbridge.statistics import compare, holm
+from weighbridge.statistics import compare, holm, looks_share
 from weighbridge.statistics.cost import Better
-from weighbridge.statistics.verdicts import noise_floor, noise_range, within_noise
+from weighbridge.statistics.ranks import signed_rank_interval
+from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
+from weighbridge.statistics.verdicts import ALPHA, family_p_value, noise_floor, noise_range, within_noise
 
 
 def test_holm_example():
@@ -29,6 +31,17 @@ def test_holm_is_between_plain_and_bonferroni_and_keeps_the_order(p_values):
     for p, a in zip(p_values, adjusted, strict=True):
         assert p - 1e-12 <= a <= min(1, p * len(p_values)) + 1e-12
     assert [adjusted[i] for i in np.argsort(p_values)] == sorted(adjusted)
+
+
+@pytest.mark.parametrize("comparisons", [1, 30, 1000])
+@pytest.mark.parametrize("looks", [1, 8])
+def test_the_fewest_blocks_of_a_verdict_are_the_fewest_with_which_the_rule_can_decide(comparisons: int, looks: int):
+    """A clear cost: its exact interval excludes 0 from this number of blocks on, and Holm lets it stand."""
+    clear = [0.5 + 0.001 * number for number in range(MIN_BLOCKS_VERDICT)]
+    confidence = 1 - ALPHA * looks_share(looks)
+    assert signed_rank_interval(np.array(clear), confidence).low > 0
+    assert signed_rank_interval(np.array(clear[1:]), confidence).low == -math.inf
+    assert holm([family_p_value(clear, looks), *[1.0] * (comparisons - 1)])[0] <= ALPHA
 
 
 # -- noise floors -------------------------------------------------------------------------------

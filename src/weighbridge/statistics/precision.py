@@ -194,16 +194,11 @@ def blocks_to_settle(
     return number
 
 
-def expected_half_width(variation: float, blocks: int) -> float:
-    """Return the relative half-width to expect of a comparison: 0.02 is ±2 %.
-
-    ``variation`` is the standard deviation of its within-block log ratios.
-    """
-    return math.expm1(_Z * variation / math.sqrt(blocks * _EFFICIENCY))
-
-
 def blocks_needed(variation: float, target: float) -> int:
-    """Return after how many blocks `expected_half_width` is ``target``; at least those of the first look."""
+    """Return after how many blocks a half-width of ``target`` (0.02: ±2 %) is expected; at least the first look's.
+
+    ``variation`` is the standard deviation of the comparison's within-block log ratios.
+    """
     return max(LOOKS[0], math.ceil((_Z * variation / math.log1p(target)) ** 2 / _EFFICIENCY))
 
 
