@@ -1,14 +1,18 @@
 """What one trial costs beyond its load generator: Weighbridge against the bare commands, in one run.
 
-The same programs are run bare (chroot into the userland, no limits, no meters, nothing saved) before every block.
-A trial's fixed cost is the wall time from the start of one trial to the start of the next - freezing, starting the
-server, waiting for it, measuring, stopping, parsing, saving - minus the median time of the bare load generator.
-The limit is 10 ms for a program alone and 20 ms for one with a server, natively and in Docker alike. "Beside" is the
-same time minus how long the measured program ran in that very trial, by its launcher: on a machine that is busy it
-tells more, and so do the minima. It has the same limit. At the end stands by how much each is more in Docker than
-natively. Needs root. Exits with 1 where a limit is missed.
+The same programs are run bare (chroot into the userland, no limits, no meters, nothing saved) before every block. A
+trial's fixed cost is the wall time from the start of one trial to the start of the next - freezing, starting the
+server, waiting for it, measuring, stopping, parsing, saving - minus the time of the bare load generator in the same
+block. The limit is 10 ms for a program alone and 20 ms for one with a server, natively and in Docker alike.
+"Beside" is the same time minus how long the measured program ran in that very trial, by its launcher: on a machine
+that is busy it tells more. It has the same limit. At the end stands by how much each is more in Docker than
+natively, in a block.
 
-    .venv/bin/python benchmarks/trial_cost.py --blocks 10
+Each figure is a median with its 95 % interval (order statistics), and its limit is met or missed where all of that
+lies on one side. Needs root. Exits with 1 where a limit is missed, with 2 where an interval cannot tell: take more
+blocks.
+
+    .venv/bin/python benchmarks/trial_cost.py --blocks 20
 
 What it consists of, natively on two idle CPUs of a virtual machine, in milliseconds (in Docker each of the four or
 five ways to the launcher and back is 0.3 instead of 0.1, and more network interfaces are read):
@@ -43,6 +47,7 @@ from weighbridge.model.workload import Endpoint
 from weighbridge.runner.precision import OutOfReach, Standing
 from weighbridge.runner.run import run_study
 from weighbridge.runner.userlands import userland_of
+from weighbridge.statistics import Interval, has_median_interval, median_interval
 from weighbridge.store.run import RunStore
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
@@ -71,9 +76,11 @@ class Clock:
 
     def __init__(self, study: Study, root: Path) -> None:
         self.study, self.root = study, root
-        self.bare: dict[str, list[float]] = defaultdict(list)
-        self.trials: dict[tuple[str, str], list[float]] = defaultdict(list)
-        self.beside: dict[tuple[str, str], list[float]] = defaultdict(list)
+        self.bare: dict[str, dict[int, float]] = defaultdict(dict)
+        """Seconds of the bare load generator by workload and block."""
+        self.trials: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
+        """Seconds of the trials by environment and workload, and block."""
+        self.beside: dict[tuple[str, str], dict[int, float]] = defaultdict(dict)
         """What is left of each trial without the time in which its measured program ran."""
         self._current: Trial | None = None
         self._since = 0.0
@@ -90,7 +97,7 @@ class Clock:
         self._close()
         if trial.block != block:
             print(f"{done} of {total} trials done", file=sys.stderr)
-            self._run_bare()
+            self._run_bare(trial.block)
         self._current, self._measured_s, self._since = trial, None, time.perf_counter()
 
     def layers_known(self, layers: Mapping[str, tuple[SiteLayers, ...]]) -> None:
@@ -110,12 +117,12 @@ class Clock:
 
     def _close(self) -> None:
         if self._current is not None and self._measured_s is not None:  # not the first one, which opens the sites
-            key = (self._current.environment, self._current.workload)
-            self.trials[key].append(time.perf_counter() - self._since)
-            self.beside[key].append(self.trials[key][-1] - self._measured_s)
+            key, block = (self._current.environment, self._current.workload), self._current.block
+            self.trials[key][block] = time.perf_counter() - self._since
+            self.beside[key][block] = self.trials[key][block] - self._measured_s
         self._current = None
 
-    def _run_bare(self) -> None:
+    def _run_bare(self, block: int) -> None:
         for cell in self.study.cells:
             workload, at = registry.workloads()[cell.kind], Endpoint("127.0.0.1", "127.0.0.1", free_port())
             server = None
@@ -125,7 +132,7 @@ class Clock:
                 while not listening(command.listens):
                     time.sleep(0.001)
             done = run(self._bare(workload.command(workload.roles(cell.options)[-1], cell.options, at)))
-            self.bare[cell.workload].append(done.duration_s)
+            self.bare[cell.workload][block] = done.duration_s
             if server is not None:
                 server.stop()
 
@@ -133,35 +140,54 @@ class Clock:
         return command.wrapped("chroot", str(self.root))
 
 
+def difference(more: Mapping[int, float], less: Mapping[int, float]) -> Interval:
+    """Return the median difference of two times of the same blocks, in seconds."""
+    return median_interval([more[block] - less[block] for block in more if block in less])
+
+
+def judged(interval: Interval, limit: float) -> str:
+    """``met``, ``missed`` or ``cannot tell``: whether what has this interval is at most the limit."""
+    return "met" if interval.high <= limit else "missed" if interval.low > limit else "cannot tell"
+
+
+def told(seconds: Interval) -> str:
+    """A time in milliseconds with its interval."""
+    return f"{seconds.estimate * 1e3:6.1f} [{seconds.low * 1e3:6.1f}, {seconds.high * 1e3:6.1f}]"
+
+
 def main() -> int:
     """Run it and print the table."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--blocks", type=int, default=10)
-    study = check(parse(STUDY.format(blocks=parser.parse_args().blocks), "trial-cost"))
+    parser.add_argument("--blocks", type=int, default=20)
+    blocks = parser.parse_args().blocks
+    if not has_median_interval(blocks - 1):  # the first trial opens the sites
+        parser.error(f"--blocks {blocks}: of so few a median has no interval")
+    study = check(parse(STUDY.format(blocks=blocks), "trial-cost"))
     root = ensure(userland_of(study), cache_folder(), print).root
     clock = Clock(study, root)
     with tempfile.TemporaryDirectory() as folder:
         run_study(study, Path(folder) / "run", clock, lambda store: None)
         with RunStore(Path(folder) / "run") as store:
             trials = len(store.trials())
-    print(f"{trials} trials; medians in ms [least, most], fixed cost = trial - bare")
-    missed, medians = False, dict[tuple[str, str], tuple[float, float]]()
+    print(f"{trials} trials; medians in ms with their 95 % intervals, fixed cost = trial - bare")
+    verdicts = []
     for (environment, workload), durations in sorted(clock.trials.items()):
-        bare, beside = statistics.median(clock.bare[workload]), clock.beside[environment, workload]
-        cost, least, most = (find(durations) - bare for find in (statistics.median, min, max))
-        medians[environment, workload] = cost, statistics.median(beside)
-        missed |= max(medians[environment, workload]) > LIMITS_S[workload]
+        bare, limit = clock.bare[workload], LIMITS_S[workload]
+        fixed, beside = (
+            difference(durations, bare),
+            median_interval(list(clock.beside[environment, workload].values())),
+        )
+        verdicts += [judged(fixed, limit), judged(beside, limit)]
         print(
-            f"{environment:8} {workload:4} trial {statistics.median(durations) * 1e3:7.1f}  bare {bare * 1e3:7.1f}  "
-            f"fixed cost {cost * 1e3:5.1f} [{least * 1e3:5.1f}, {most * 1e3:6.1f}]  "
-            f"limit {LIMITS_S[workload] * 1e3:.0f}  "
-            f"beside {statistics.median(beside) * 1e3:5.1f} [{min(beside) * 1e3:5.1f}, {max(beside) * 1e3:6.1f}]"
+            f"{environment:8} {workload:4} trial {statistics.median(durations.values()) * 1e3:7.1f}  "
+            f"bare {statistics.median(bare.values()) * 1e3:7.1f}  fixed cost {told(fixed)}: limit {limit * 1e3:.0f} "
+            f"{verdicts[-2]}  beside {told(beside)}: {verdicts[-1]}"
         )
     for workload in LIMITS_S:
-        fixed, beside_s = (docker - native for docker, native in
-                           zip(medians["docker", workload], medians["native", workload], strict=True))  # fmt: skip
-        print(f"docker - native {workload:4} fixed cost {fixed * 1e3:+5.1f}  beside {beside_s * 1e3:+5.1f}")
-    return int(missed)
+        fixed, beside = (difference(each["docker", workload], each["native", workload])
+                         for each in (clock.trials, clock.beside))  # fmt: skip
+        print(f"docker - native {workload:4} fixed cost {told(fixed)}  beside {told(beside)}")
+    return 1 if "missed" in verdicts else 2 if "cannot tell" in verdicts else 0
 
 
 if __name__ == "__main__":

@@ -499,7 +499,7 @@ def test_a_baseline_that_is_not_resolved_is_marked_beside_its_value(run):
     assert native(analysis, row).endswith("not resolved")
 
 
-@pytest.mark.parametrize(("blocks", "told"), [(4, True), (5, False)])
+@pytest.mark.parametrize(("blocks", "told"), [(5, True), (6, False)])
 def test_that_drift_was_not_tested_is_said_of_few_blocks(run, blocks: int, told: bool):
     analysis = analyse(run(costs={"bridge": 1.2}, blocks=blocks))
     assert ("drift during the session was not tested" in exploratory_sentence(analysis)) is told

@@ -36,6 +36,7 @@ from weighbridge.runner import preflight as machine
 from weighbridge.runner import run as running
 from weighbridge.runner.clean import Inventory
 from weighbridge.runner.trust import Fault, Foreign
+from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.run import RunStore
 from weighbridge.study.loader import check, load
 from weighbridge.study.schedule import block
@@ -446,6 +447,43 @@ def test_run_with_other_blocks_says_so_in_the_text_that_is_kept(weighbridge: Wei
     plain = load("first-look")
     assert (study.arms, study.cells, study.lines) == (plain.arms, plain.cells, plain.lines)
     assert weighbridge("run", "first-look", "--blocks", "0", "--out", "there").code == 2
+
+
+def test_too_few_blocks_for_a_verdict_are_refused_unless_it_is_a_rehearsal(
+    weighbridge: Weighbridge, ready: list, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("WEIGHBRIDGE_REHEARSAL")
+    few = ("first-look", "--blocks", str(MIN_BLOCKS_VERDICT - 1))
+    refused = weighbridge("run", *few, "--out", "there")
+    one_sentence(refused, 3)
+    assert ready == [] and "--rehearsal" in refused.err
+    planned = json.loads(weighbridge("plan", *few, "--json").out)
+    assert planned["decides"]["verdicts"] == "none"
+    assert any(why in refused.err for why in planned["refusals"])
+    assert weighbridge("run", *few, "--out", "there", "--rehearsal").code == 0
+    assert len(ready) == 1
+    weighbridge("init", "s.yaml")
+    text = Path("s.yaml").read_text().replace("blocks: 10", "blocks: 2")
+    for more, code in (("", 3), ("rehearsal: true\n", 0)):
+        Path("s.yaml").write_text(text + more)
+        assert weighbridge("run", "s.yaml", "--out", "there", "--yes").code == code
+    weighed = ("weigh", "--in", "netns", "--out", "there", "--blocks", 2)
+    assert [weighbridge(*weighed, *more, "--", "true").code for more in ((), ("--rehearsal",))] == [3, 0]
+
+
+@pytest.mark.parametrize(
+    ("blocks", "words"),
+    [
+        (2, "2 blocks: a verdict is impossible (6 give a first one, 10 a reliable one)"),
+        (6, "6 blocks, whose verdicts are exploratory (10 are needed), show a cost in four of five runs from"),
+        (10, "10 blocks show a cost in four of five runs from"),
+    ],
+)
+def test_plan_and_the_first_line_of_a_run_say_what_its_blocks_can_decide(
+    weighbridge: Weighbridge, ready: list, blocks: int, words: str
+):
+    assert words in " ".join(weighbridge("plan", "first-look", "--blocks", blocks).out.split())
+    assert words in weighbridge("run", "first-look", "--blocks", blocks, "--out", "there").err.splitlines()[0]
 
 
 def test_limits_without_effect_are_told_before_anything_runs(weighbridge: Weighbridge, ready: list):

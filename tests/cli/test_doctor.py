@@ -1,6 +1,7 @@
 """`weighbridge doctor`: what is ready and what makes the rest so; with `--noise`, of a run of which nothing stays."""
 
 import json
+import math
 import re
 import shutil
 from pathlib import Path
@@ -14,6 +15,7 @@ from weighbridge.errors import Interrupted
 from weighbridge.model.facts import InterruptRate
 from weighbridge.runner import known_noise, userlands
 from weighbridge.runner import run as running
+from weighbridge.statistics import visible_effect
 from weighbridge.store.run import RunStore
 
 from .command_line import Weighbridge, users_machine
@@ -107,8 +109,10 @@ def test_json_has_fractions_blocks_and_seconds(weighbridge: Weighbridge, measure
     row = next(each for each in found["noise"] if each["kind"] == "iperf3")
     assert row["pairs"] == 10 and 0 < row["variation"] < 0.1
     assert [each["half_width"] for each in row["to"]] == [0.05, 0.02, 0.01]
-    assert "half-widths to expect" in weighbridge("plan", "isolation-tour").out, "plan knows of it"
-    assert "half-widths to expect at most" in " ".join(weighbridge("plan", "first-look").out.split())
+    decides = json.loads(weighbridge("plan", "isolation-tour", "--json").out)["decides"]
+    visible = visible_effect(row["variation"] / 10**0.5, 10, 0.05 / decides["comparisons"])
+    assert decides["visible"]["iperf3"] == pytest.approx(math.expm1(visible)), "plan knows of it"
+    assert decides["noise_measured"] and f"(doctor --noise, {decides['noise_measured']})" in decides["sentence"]
     for each in row["to"]:
         assert each["seconds"] == pytest.approx(2 * row["trial_s"] * each["blocks"])
 

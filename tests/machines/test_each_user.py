@@ -26,9 +26,9 @@ def weighbridge(machine: Guest, user: User) -> Weighbridge:
 
 @pytest.fixture(scope="session")
 def weighed(weighbridge: Weighbridge) -> dict:
-    """The report of a program that was weighed in five blocks with the choice of environments left to `weigh`."""
+    """The report of a program that was weighed in six blocks with the choice of environments left to `weigh`."""
     weighbridge.machine.run(weighbridge.user.login, *_sudo(weighbridge), "rm", "-rf", "before", "after", "w.json")
-    answer = weighbridge(f"weigh --blocks 5 --out before --export-json w.json -- sh -c '{PROGRAM}'")
+    answer = weighbridge(f"weigh --blocks 6 --out before --export-json w.json -- sh -c '{PROGRAM}'")
     assert answer.code == 0, answer.text
     assert "Traceback" not in answer.text and "Exception ignored" not in answer.text, answer.text
     return json.loads(weighbridge.machine.must(weighbridge.user.login, *_sudo(weighbridge), "cat", "w.json"))
@@ -52,7 +52,7 @@ def test_weigh(machine: Guest, weighbridge: Weighbridge, request: pytest.Fixture
         report = request.getfixturevalue("weighed")
     assert {"native", weighbridge.user.weighs_in} <= {*report["environments"]}, report["environments"]
     costs = [cost for cost in report["costs"] if cost["environment"] == weighbridge.user.weighs_in]
-    assert costs and all(cost["blocks"] == 5 for cost in costs if not cost["resource_use"]), costs
+    assert costs and all(cost["blocks"] == 6 for cost in costs if not cost["resource_use"]), costs
     assert all(cost["cost_low"] is not None for cost in costs if not cost["resource_use"]), costs
 
 
@@ -60,7 +60,7 @@ def test_report_gate_and_compare(weighbridge: Weighbridge, weighed: dict):
     assert weighbridge.json("report before --json")["run"] == weighed["run"]
     gate = weighbridge.json("gate before --budget '*<=900%' --json", codes=(0, 10, 12))
     assert gate["run"] == weighed["run"], gate
-    answer = weighbridge(f"weigh --blocks 2 --out after -- sh -c '{PROGRAM}'")
+    answer = weighbridge(f"weigh --rehearsal --blocks 2 --out after -- sh -c '{PROGRAM}'")
     assert answer.code == 0, answer.text
     changes = weighbridge.json("compare before after --json")
     assert len(changes["runs"]) == 2, changes

@@ -25,7 +25,7 @@ def test_private_engine(machine: Guest, weighbridge: Weighbridge, kind: str):
         machine.shell("root", "nft flush ruleset; ip link del docker0; sysctl -q net.ipv4.ip_forward=0")
     try:
         with unchanged(machine):
-            answer = weighbridge(f"weigh --in bridge --blocks 2 --out private -- sh -c '{PROGRAM}'")
+            answer = weighbridge(f"weigh --in bridge --rehearsal --blocks 2 --out private -- sh -c '{PROGRAM}'")
             assert answer.code == 0, answer.text
             assert weighbridge("clean --check").code == 0
         assert "bridge" in weighbridge.json("report private --json")["environments"]

@@ -91,7 +91,7 @@ def test_every_chart_is_drawn_and_nothing_is_wider_than_the_window(page, wrong: 
 
 
 def test_without_its_script_the_page_has_its_costs(browser: sync_api.Browser, tmp_path: Path):
-    with make_sweep(tmp_path / "run", replace(SMALL, blocks=5)) as store:  # of fewer there is no cost to draw
+    with make_sweep(tmp_path / "run", replace(SMALL, blocks=6)) as store:  # of fewer there is no cost to draw
         report = write_html(store, tmp_path / "report.html")
     opened = browser.new_page(java_script_enabled=False, viewport={"width": 1200, "height": 900})
     opened.goto(report.as_uri())

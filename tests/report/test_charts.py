@@ -80,8 +80,8 @@ def test_a_metric_that_has_a_noise_floor_and_no_cost_is_not_in_the_overview(run)
 
 
 def test_an_environment_without_any_cost_is_named_in_the_caption(run):
-    failing = {(block, "qemu"): Outcome.DEADLINE for block in range(1, 6)}
-    analysis = analyse(run(costs={"qemu": 1.0, "host": 1.0}, blocks=5, failing=failing))
+    failing = {(block, "qemu"): Outcome.DEADLINE for block in range(1, 7)}
+    analysis = analyse(run(costs={"qemu": 1.0, "host": 1.0}, blocks=6, failing=failing))
     assert charts.caption(analysis, analysis.metrics[0]).endswith("not drawn: qemu")
 
 

@@ -8,9 +8,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from weighbridge.statistics import compare, holm
+from weighbridge.statistics import compare, holm, looks_share
 from weighbridge.statistics.cost import Better
-from weighbridge.statistics.verdicts import ALPHA, PValues, adjusted, noise_floor, noise_range, p_values_of
+from weighbridge.statistics.ranks import signed_rank_interval
+from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
+from weighbridge.statistics.verdicts import (
+    ALPHA,
+    PValues,
+    adjusted,
+    family_p_value,
+    noise_floor,
+    noise_range,
+    p_values_of,
+)
 
 
 def test_holm_example():
@@ -43,6 +53,17 @@ def test_ranks_decide_where_the_blocks_can_say_enough_and_t_elsewhere():
     assert few.among(1, 0.01) == 1e-6
     assert adjusted([few, None, few, 0.5]) == [pytest.approx(3e-6), None, pytest.approx(3e-6), 0.5]
     assert p_values_of([0.1] * 10, compare([1.0] * 10, [1.1] * 10, better="lower"), 8).smallest == 2**-9 / 0.7
+
+
+@pytest.mark.parametrize("comparisons", [1, 30, 1000])
+@pytest.mark.parametrize("looks", [1, 8])
+def test_the_fewest_blocks_of_a_verdict_are_the_fewest_with_which_the_rule_can_decide(comparisons: int, looks: int):
+    """A clear cost: its exact interval excludes 0 from this number of blocks on, and Holm lets it stand."""
+    clear = [0.5 + 0.001 * number for number in range(MIN_BLOCKS_VERDICT)]
+    confidence = 1 - ALPHA * looks_share(looks)
+    assert signed_rank_interval(np.array(clear), confidence).low > 0
+    assert signed_rank_interval(np.array(clear[1:]), confidence).low == -math.inf
+    assert holm([family_p_value(clear, looks), *[1.0] * (comparisons - 1)])[0] <= ALPHA
 
 
 # -- noise floors -------------------------------------------------------------------------------

@@ -6,6 +6,8 @@ from hypothesis import strategies as st
 
 from sentences import raises_sentence
 from weighbridge.errors import StudyError
+from weighbridge.runner.estimate import seconds
+from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.study import profiles
 from weighbridge.study.loader import with_blocks
 from weighbridge.study.source import bundled, parse
@@ -138,8 +140,22 @@ def test_a_link_is_set_on_every_testbed_host(written):
 @pytest.mark.parametrize(
     ("study", "profile"), [(name, each) for name in bundled() for each in profiles.profiles_of(name)]
 )
-def test_every_profile_of_every_bundled_study_is_right(study, profile):
-    assert profiles.load(study, profile).file.study == study
+def test_every_profile_of_every_bundled_study_is_right_and_decides_something_or_is_a_rehearsal(study, profile):
+    loaded = profiles.load(study, profile)
+    repetitions = loaded.file.repetitions
+    decides = (repetitions.blocks or repetitions.min) >= MIN_BLOCKS_VERDICT
+    assert loaded.file.study == study and decides is not loaded.file.rehearsal
+    if profile.startswith("quick"):
+        assert decides and seconds(loaded)[1] <= 20 * 60, "a quick profile asks less, and answers it"
+
+
+def test_the_quick_profile_of_shared_storage_has_half_of_the_published_table_and_nothing_else():
+    study = profiles.load("volume-vs-nfs", "quick")
+    assert {arm.name for arm in study.arms if not arm.aa_of} == {"volume", "nfs-sync", "nfs-async"}
+    assert [dict(cell.level) for cell in study.cells] == [
+        {"disk_speed": "hdd-like", "sites": "1"}, {"disk_speed": "hdd-like", "sites": "10"},
+    ]  # fmt: skip
+    assert seconds(study)[1] <= 10 * 60, "where the guest is emulated, its start and that of the sites take ten more"
 
 
 VALUES = st.recursive(

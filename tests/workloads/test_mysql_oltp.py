@@ -67,8 +67,14 @@ def test_the_client():
     assert " ".join(PLUGIN.command("client", options, AT).argv) == (
         "sysbench oltp_point_select --threads=50 --time=180 --events=0 --db-driver=mysql --mysql-host=192.0.2.7"
         " --mysql-port=15201 --mysql-user=sbtest --mysql-db=sbtest --tables=2 --table-size=1000 --db-ps-mode=auto"
-        " --percentile=99 --histogram=on run"
+        " --rand-seed=1 --percentile=99 --histogram=on run"
     )
+
+
+def test_every_trial_asks_for_the_same_rows():
+    """What sysbench takes without a seed is the time."""
+    first, again = (PLUGIN.command("client", _options(), AT).argv for _ in range(2))
+    assert first == again and any(each.startswith("--rand-seed=") and each != "--rand-seed=0" for each in first)
 
 
 def test_transactions_end_it():

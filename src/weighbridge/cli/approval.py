@@ -8,31 +8,37 @@ from typing import TYPE_CHECKING, NoReturn
 import typer
 
 from weighbridge.cli.output import WRONG_COMMAND_LINE, err, fail, plural
+from weighbridge.errors import StudyError
 
 if TYPE_CHECKING:
     from weighbridge.model.study import Study
+    from weighbridge.runner.known_noise import Decidable
     from weighbridge.study.brings import Brought
 
 
-def confirm(named: str, study: "Study", directory: Path, *, yes: bool) -> bool:
+def confirm(named: str, study: "Study", directory: Path, *, yes: bool, rehearsal: bool = False) -> bool:
     """Tell what will be run and for how long, and ask where a person is there; whether it was asked about.
 
     Without a terminal a study that is not bundled needs ``yes``. Raises Unavailable where the study cannot be run.
     """
     _require_yes(named, yes=yes)
-    return _ask(announce(study, directory), yes=yes)
+    return _ask(announce(study, directory, rehearsal=rehearsal), yes=yes)
 
 
-def announce(study: "Study", directory: Path) -> "Study":
-    """Tell what will be run and for how long; gives the study as it is run here.
+def announce(study: "Study", directory: Path, *, rehearsal: bool = False) -> "Study":
+    """Tell what will be run, for how long and what it can decide; gives the study as it is run here.
 
-    Raises Unavailable where it cannot be.
+    Raises StudyError where its blocks can give no verdict and it is no ``rehearsal``, Unavailable where it cannot
+    be run.
     """
     from weighbridge.runner.estimate import clock, seconds
-    from weighbridge.runner.preflight import left_out_line, not_ready, warnings, without_left_out
+    from weighbridge.runner.known_noise import decidable
+    from weighbridge.runner.preflight import left_out_line, not_ready, too_few_blocks, warnings, without_left_out
     from weighbridge.runner.run import readiness_of, require_ready
     from weighbridge.runner.userlands import require_userlands
 
+    if not rehearsal and (why := too_few_blocks(study)):
+        raise StudyError(why)
     left_out = not_ready(study, readiness_of)
     study = without_left_out(study, left_out)
     require_ready(study)
@@ -41,7 +47,7 @@ def announce(study: "Study", directory: Path) -> "Study":
     arms, cells = len(study.arms), len(study.cells)
     err().print(
         f"{study.file.study}: {plural(arms, 'environment')} x {plural(cells, 'workload')}, "
-        f"{clock(least)} to {clock(most)}; results go to {directory}",
+        f"{clock(least)} to {clock(most)}; {decides_sentence(decidable(study))}; results go to {directory}",
         markup=False,
     )
     for each in left_out:
@@ -49,6 +55,29 @@ def announce(study: "Study", directory: Path) -> "Study":
     for warning in warnings(study):
         err().print(f"note: {warning}", markup=False)
     return study
+
+
+def decides_sentence(size: "Decidable") -> str:
+    """Say what a run of this size can decide: ``2 blocks: a verdict is impossible (...)``."""
+    from weighbridge.report.text.formatting import plain
+
+    blocks = plural(size.blocks, "block")
+    if size.verdicts == "none":
+        first = f"{size.fewest_blocks} give a first one, {size.reliable_blocks} a reliable one"
+        return f"{blocks}: a verdict is impossible ({first})"
+    if size.comparisons == 0:
+        return f"{blocks}: nothing is compared with the baseline"
+    which = f"{blocks} or more" if size.most_blocks > size.blocks else blocks
+    if size.verdicts == "exploratory":
+        which += f", whose verdicts are exploratory ({size.reliable_blocks} are needed),"
+    if size.visible:
+        sizes = ", ".join(f"{kind} {plain(100 * cost, 2)} %" for kind, cost in size.visible.items())
+        return f"{which} show costs of these sizes in four of five runs: {sizes} (doctor --noise, {size.measured})"
+    deviations = plain(size.visible_deviations, 2)
+    return (
+        f"{which} show a cost in four of five runs from {deviations} times the standard deviation of its blocks on "
+        "('weighbridge doctor --noise' measures that)"
+    )
 
 
 def confirm_named(named: str, study: "Study", *, yes: bool) -> None:

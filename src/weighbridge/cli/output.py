@@ -28,6 +28,12 @@ BesideOthersOption = typer.Option(
     envvar="WEIGHBRIDGE_BESIDE_OTHERS",
     help="Measure although another run does on this machine; the reports of both say so.",
 )
+RehearsalOption = typer.Option(
+    False,
+    "--rehearsal",
+    envvar="WEIGHBRIDGE_REHEARSAL",
+    help="Run it although its blocks are too few for any verdict.",
+)
 WRONG_COMMAND_LINE = 2
 READER_GONE = 141
 

@@ -3,6 +3,7 @@
 docs/reference.md says what the keys mean.
 """
 
+import math
 from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -10,9 +11,9 @@ import typer
 from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
-from weighbridge.cli.approval import brought_lines
+from weighbridge.cli.approval import brought_lines, decides_sentence
 from weighbridge.cli.doctor import UNVERIFIED
-from weighbridge.cli.output import JsonFlag, ProfileOption, examples, out, plural, print_json
+from weighbridge.cli.output import JsonFlag, ProfileOption, RehearsalOption, examples, out, plural, print_json
 from weighbridge.model.level import level_label
 
 if TYPE_CHECKING:
@@ -68,6 +69,20 @@ PlannedTime = TypedDict("PlannedTime", {"from": int, "to": int})
 """Whole seconds."""
 
 
+class PlannedVerdicts(TypedDict):
+    """What a run of this size can decide; ``sentence`` says it."""
+
+    verdicts: Literal["none", "exploratory", "reliable"]
+    blocks: int
+    comparisons: int
+    visible: dict[str, float]
+    visible_deviations: float | None
+    noise_measured: str
+    fewest_blocks: int
+    reliable_blocks: int
+    sentence: str
+
+
 class BroughtDocument(TypedDict):
     """What the study brings from outside."""
 
@@ -98,6 +113,7 @@ class PlanDocument(TypedDict):
     trials: list[PlannedTrial]
     seconds: PlannedTime
     seed: int
+    decides: PlannedVerdicts
     brings: list[BroughtDocument]
     warnings: list[str]
 
@@ -112,6 +128,7 @@ def register(app: typer.Typer) -> None:
         blocks: int | None = typer.Option(
             None, min=1, max=1000, help="So many blocks instead of the study's own repetitions."
         ),
+        rehearsal: bool = RehearsalOption,
         as_json: bool = JsonFlag,
         trials: bool = typer.Option(
             False, "--trials", help="Also list every trial in the order in which it will run."
@@ -127,7 +144,7 @@ def register(app: typer.Typer) -> None:
 
         loaded = load_study(study, profile)
         chosen = loaded if blocks is None else with_blocks(loaded, blocks)
-        planned = describe(chosen)
+        planned = describe(chosen, rehearsal=rehearsal)
         if as_json:
             print_json(planned)
         else:
@@ -136,24 +153,30 @@ def register(app: typer.Typer) -> None:
             raise typer.Exit(Unavailable.exit_code)
 
 
-def _noise(study: "Study") -> list[str]:
-    """The half-widths to expect by the last `doctor --noise`, as one line; empty where nothing is known."""
-    from weighbridge.report.text.formatting import plain
-    from weighbridge.runner.known_noise import expected
+def _decides(study: "Study") -> PlannedVerdicts:
+    from weighbridge.runner.known_noise import decidable
 
-    when, widths = expected(study)
-    figures = ", ".join(f"{kind} ±{plain(100 * width, 2)} %" for kind, width in widths.items())
-    most = "" if study.file.repetitions.within is None else " at most (short trials do better)"
-    sentence = f"half-widths to expect{most} as far as this machine's noise goes (doctor --noise, {when}): {figures}"
-    return [sentence] if figures else []
+    size = decidable(study)
+    deviations = size.visible_deviations
+    return {
+        "verdicts": size.verdicts,
+        "blocks": size.blocks,
+        "comparisons": size.comparisons,
+        "visible": dict(size.visible),
+        "visible_deviations": deviations if math.isfinite(deviations) else None,
+        "noise_measured": size.measured,
+        "fewest_blocks": size.fewest_blocks,
+        "reliable_blocks": size.reliable_blocks,
+        "sentence": decides_sentence(size),
+    }
 
 
-def describe(study: "Study") -> PlanDocument:
-    """The plan as data: environments with readiness, cells, trials in order, seconds from and to."""
+def describe(study: "Study", *, rehearsal: bool = False) -> PlanDocument:
+    """The plan as data: environments with readiness, cells, trials in order, seconds from and to, what it decides."""
     from weighbridge.runner.estimate import seconds
     from weighbridge.runner.lengths import length_of
     from weighbridge.runner.notes import unverified_parts
-    from weighbridge.runner.preflight import not_ready, nothing_left, warnings
+    from weighbridge.runner.preflight import not_ready, nothing_left, too_few_blocks, warnings
     from weighbridge.runner.run import readiness_of, refusals
     from weighbridge.runner.userlands import userland_of, userland_problems
     from weighbridge.study.brings import brought_by
@@ -168,9 +191,9 @@ def describe(study: "Study") -> PlanDocument:
     problem = next(userland_problems(study), None)
     lacking = [f"the userland cannot be built here: {problem.detail}: {problem.remedy}"] if problem else []
     openable = {name: problem if problem and state.ready else state for name, state in ready.items()}
-    notes = [f"{what} is {UNVERIFIED}: {why}" for what, why in unverified.items()] + _caveats(ready) + _noise(study)
+    notes = [f"{what} is {UNVERIFIED}: {why}" for what, why in unverified.items()] + _caveats(ready)
     least, most = seconds(study)
-    empty = nothing_left(declared, left_out)
+    of_study = (nothing_left(declared, left_out), "" if rehearsal else too_few_blocks(study))
     return {
         "version": VERSION,
         "study": study.file.study,
@@ -183,7 +206,7 @@ def describe(study: "Study") -> PlanDocument:
              "unverified": unverified.get(arm.name, "")}
             for arm in declared.arms
         ],
-        "refusals": [*([empty] if empty else ()), *refusals(study, ready), *lacking],
+        "refusals": [*(why for why in of_study if why), *refusals(study, ready), *lacking],
         "hosts": hosts_of(study),
         "workloads": [
             {"label": cell.label, "kind": cell.kind, "level": cell.level.factors, "link": cell.link,
@@ -204,6 +227,7 @@ def describe(study: "Study") -> PlanDocument:
         ],
         "seconds": {"from": round(least), "to": round(most)},
         "seed": study.file.seed,
+        "decides": _decides(study),
         "brings": [
             {"what": str(each.what), "place": each.place, "value": each.value, "lines": list(each.lines)}
             for each in brought_by(declared)
@@ -308,6 +332,7 @@ def _print(planned: PlanDocument, hosts: str, set_up: str, with_trials: bool) ->
         )
     times = planned["seconds"]
     out().print(f"time: {clock(times['from'])} to {clock(times['to'])}, {escape(set_up)}")
+    out().print(f"what it can decide: {planned['decides']['sentence']}", markup=False, soft_wrap=True)
     for why in planned["refusals"]:
         out().print(f"weighbridge run will refuse this: {why}", markup=False, soft_wrap=True)
     brought = (

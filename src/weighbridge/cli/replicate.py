@@ -11,6 +11,7 @@ from weighbridge.cli.output import (
     BesideOthersOption,
     JsonFlag,
     ProfileOption,
+    RehearsalOption,
     err,
     examples,
     fail,
@@ -53,6 +54,7 @@ def register(app: typer.Typer) -> None:
         metrics: str | None = MetricsOption,
         yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask before starting."),
         beside_others: bool = BesideOthersOption,
+        rehearsal: bool = RehearsalOption,
         as_json: bool = JsonFlag,
     ) -> None:
         """Run a published study on your machines, and put the published figures beside the measured ones."""
@@ -77,12 +79,12 @@ def register(app: typer.Typer) -> None:
             fail("--profile and --link need a study: a run that is continued keeps its own", WRONG_COMMAND_LINE)
         at = address(metrics)
         require_alone(beside_others=beside_others)
-        _run(study, profile, link, directory, at, yes=yes, as_json=as_json)
+        _run(study, profile, link, directory, at, yes=yes, as_json=as_json, rehearsal=rehearsal)
 
 
 def _run(
     study: str | None, profile: str | None, link: str | None, directory: Path | None, at: Address | None, *,
-    yes: bool, as_json: bool,
+    yes: bool, as_json: bool, rehearsal: bool,
 ) -> None:  # fmt: skip
     from weighbridge.cli.approval import confirm, confirm_continued
     from weighbridge.cli.progress import show
@@ -94,7 +96,7 @@ def _run(
     loaded = _load(study, profile, link) if study is not None else None
     if loaded is not None and study is not None:
         directory = directory or new_directory(loaded)
-        needs_yes = confirm(study, loaded, directory, yes=yes)
+        needs_yes = confirm(study, loaded, directory, yes=yes, rehearsal=rehearsal)
     else:
         assert directory is not None
         _require_published(directory)

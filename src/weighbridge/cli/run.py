@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING
 import typer
 
 from weighbridge.cli.metrics import MetricsOption, address, watched
-from weighbridge.cli.output import WRONG_COMMAND_LINE, BesideOthersOption, ProfileOption, err, examples, fail, out
+from weighbridge.cli.output import (
+    WRONG_COMMAND_LINE,
+    BesideOthersOption,
+    ProfileOption,
+    RehearsalOption,
+    err,
+    examples,
+    fail,
+    out,
+)
 
 if TYPE_CHECKING:
     from weighbridge.analysis.results import Analysis
@@ -38,6 +47,7 @@ def register(app: typer.Typer) -> None:
         metrics: str | None = MetricsOption,
         yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask before starting."),
         beside_others: bool = BesideOthersOption,
+        rehearsal: bool = RehearsalOption,
         strict: bool = typer.Option(
             False, "--strict", help="Exit with 10 where the A/A arm makes the run untrusted."
         ),
@@ -67,7 +77,7 @@ def register(app: typer.Typer) -> None:
             loaded = with_blocks(loaded, blocks)
         if loaded is not None and study is not None and not (directory and holds_a_run(directory)):
             directory = directory or new_directory(loaded)
-            needs_yes = confirm(study, loaded, directory, yes=yes)
+            needs_yes = confirm(study, loaded, directory, yes=yes, rehearsal=rehearsal)
         else:
             assert directory is not None
             needs_yes = confirm_continued(directory, yes=yes)

@@ -12,7 +12,16 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from weighbridge.cli.output import WRONG_COMMAND_LINE, BesideOthersOption, err, examples, fail, out, write_new
+from weighbridge.cli.output import (
+    WRONG_COMMAND_LINE,
+    BesideOthersOption,
+    RehearsalOption,
+    err,
+    examples,
+    fail,
+    out,
+    write_new,
+)
 
 if TYPE_CHECKING:
     from weighbridge.model.study import Study
@@ -139,6 +148,7 @@ def register(app: typer.Typer) -> None:
         save: Path | None = typer.Option(None, "--save", help="Write it as a study file, and run nothing."),
         export_json: Path | None = typer.Option(None, "--export-json", help="Write what 'report --json' gives, too."),
         beside_others: bool = BesideOthersOption,
+        rehearsal: bool = RehearsalOption,
         yes: bool = typer.Option(False, "--yes", "-y", help="As of run; weigh never asks.", hidden=True),
     ) -> None:
         """Weigh your own program: what does isolation cost it?
@@ -194,10 +204,12 @@ def register(app: typer.Typer) -> None:
         )
         if save is None:
             require_alone(beside_others=beside_others)
-        _weigh(weighed, directory, save, export_json)
+        _weigh(weighed, directory, save, export_json, rehearsal=rehearsal)
 
 
-def _weigh(weighed: "Weighed", directory: Path | None, save: Path | None, export: Path | None) -> None:
+def _weigh(
+    weighed: "Weighed", directory: Path | None, save: Path | None, export: Path | None, *, rehearsal: bool
+) -> None:
     from weighbridge.study.weighed import study_text
 
     text, study = _checked_study(partial(study_text, weighed))
@@ -205,10 +217,10 @@ def _weigh(weighed: "Weighed", directory: Path | None, save: Path | None, export
         write_new(save, text)
         out().print(f"{save} written. Next: weighbridge plan {save}", markup=False, soft_wrap=True)
         return
-    _run(study, directory, export)
+    _run(study, directory, export, rehearsal=rehearsal)
 
 
-def _run(study: "Study", directory: Path | None, export: Path | None) -> None:
+def _run(study: "Study", directory: Path | None, export: Path | None, *, rehearsal: bool) -> None:
     """Run it as `weighbridge run` does, and write what is asked for beside the report."""
     from weighbridge.cli.approval import announce
     from weighbridge.cli.progress import show
@@ -220,7 +232,7 @@ def _run(study: "Study", directory: Path | None, export: Path | None) -> None:
     from weighbridge.store.run import RunStore
 
     directory = directory or _runs() / new_directory(study).name
-    announce(study, directory)
+    announce(study, directory, rehearsal=rehearsal)
     with interruptible(), show() as progress, continuable(directory, *continuing("run", directory, yes=True)):
 
         def after(store: RunStore) -> None:

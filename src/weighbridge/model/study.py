@@ -301,6 +301,9 @@ class StudyFile(Options):
     environments: dict[Name, dict[str, Any]] = Field(min_length=1)
     workloads: dict[Name, dict[str, Any]] = Field(min_length=1)
     repetitions: Repetitions = Repetitions(blocks=10)
+    rehearsal: Annotated[
+        bool, Field(description="It may have fewer blocks than any verdict needs, and is run nevertheless")
+    ] = False
     equivalence: Annotated[Share, Field(gt=0, lt=1)] = 0.03
     seed: Annotated[int, Field(ge=0)] = 1
     meters: Meters = Meters()

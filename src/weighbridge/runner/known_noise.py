@@ -8,14 +8,16 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from weighbridge.model.facts import InterruptCounts, InterruptRate, interrupt_rates, interrupts_of
 from weighbridge.model.study import Study
 from weighbridge.runner.estimate import blocks_in_time
-from weighbridge.statistics import expected_half_width
-from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
+from weighbridge.statistics import looks_share, planned_looks, visible_effect
+from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
+from weighbridge.statistics.verdicts import ALPHA
 from weighbridge.userland.build import cache_folder
 
 
@@ -50,20 +52,60 @@ def keep(noise: Mapping[str, Any]) -> None:
     _noise_file().write_text(json.dumps(noise, indent=1))
 
 
-def expected(study: Study) -> tuple[str, Mapping[str, float]]:
-    """When the noise was measured, and the half-width (0.02: ±2 %) to be expected of each kind in the study.
+@dataclass(frozen=True, slots=True)
+class Decidable:
+    """What a run of a study's size can decide, before it is run.
 
-    As natively, at the study's number of blocks; with a target at its fewest. Where a pilot block is to make trials
-    short it is the most: that of as many blocks as the time holds of trials as they are written. Empty: not known.
+    ``blocks``: the fewest that it has, or as many as its time holds of trials as they are written, where a pilot
+    block is to make them short. ``comparisons``: costs of headlines, of which Holm's family consists.
     """
+
+    blocks: int
+    most_blocks: int
+    comparisons: int
+    visible_deviations: float
+    """The smallest cost that is called different in four of five runs, in standard deviations of its blocks."""
+    visible: Mapping[str, float]
+    """That cost (0.02: 2 %) by kind of workload, as natively, of those whose noise was measured."""
+    measured: str
+    """When it was, by ``doctor --noise``; "" where it is not known."""
+    fewest_blocks: int = MIN_BLOCKS_VERDICT
+    """With which there is a verdict at all."""
+    reliable_blocks: int = MIN_BLOCKS_SIGNED_RANK
+    """From which on it is not exploratory."""
+
+    @property
+    def verdicts(self) -> Literal["none", "exploratory", "reliable"]:
+        """The best verdicts that so many blocks can give."""
+        if self.most_blocks < self.fewest_blocks:
+            return "none"
+        return "exploratory" if self.most_blocks < self.reliable_blocks else "reliable"
+
+
+def decidable(study: Study) -> Decidable:
+    """Return what a run of the study can decide, by this machine's noise as far as that is known."""
+    repetitions = study.file.repetitions
+    blocks, most = (repetitions.blocks or repetitions.min), (repetitions.blocks or repetitions.max)
+    if repetitions.within is not None:
+        blocks = max(blocks, blocks_in_time(study))
+    arms = [arm for cell in study.cells for arm in study.arms_of(cell)]
+    comparisons = sum(arm.aa_of is None and arm.name != study.file.baseline for arm in arms)
+    looks = 1 if repetitions.blocks else len(planned_looks(repetitions.min, repetitions.max))
+    level = ALPHA * looks_share(looks) / max(1, comparisons)
+    deviations = visible_effect(1 / math.sqrt(blocks), blocks, level)
+    measured, variations = _variations()
+    kinds = dict.fromkeys(cell.kind for cell in study.cells if cell.kind in variations)
+    visible = {kind: math.expm1(min(700.0, deviations * variations[kind])) for kind in kinds}
+    return Decidable(blocks, most, comparisons, deviations, visible, measured if visible else "")
+
+
+def _variations() -> tuple[str, Mapping[str, float]]:
+    """When the noise was measured, and the standard deviation of within-block log ratios of each kind of workload."""
     with contextlib.suppress(OSError, ValueError, KeyError, TypeError, AttributeError):
         noise = json.loads(_noise_file().read_text())
-        fixed = study.file.repetitions.blocks or study.file.repetitions.min
-        blocks = fixed if study.file.repetitions.within is None else max(MIN_BLOCKS_VERDICT, blocks_in_time(study))
-        kinds = {cell.kind for cell in study.cells}
-        variations = {str(row["kind"]): float(row["variation"]) for row in noise["noise"] if row["kind"] in kinds}
+        variations = {str(row["kind"]): float(row["variation"]) for row in noise["noise"]}
         if all(math.isfinite(each) and each >= 0 for each in variations.values()):
-            return str(noise["made"]), {kind: expected_half_width(each, blocks) for kind, each in variations.items()}
+            return str(noise["made"]), variations
     return "", {}
 
 

@@ -26,6 +26,7 @@ from weighbridge.model.userland import UserlandSpec
 from weighbridge.model.userland_source import SourceOptions, UserlandSource
 from weighbridge.model.workload import Workload
 from weighbridge.runner.estimate import clock, too_little_time
+from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
 from weighbridge.store.reader import LEFT_OUT
 from weighbridge.store.run import RunStore
 from weighbridge.study.contradictions import needs_of
@@ -74,6 +75,19 @@ def warnings(study: Study) -> list[str]:
     return [*_limits_without_effect(study), *_limits_that_a_user_cannot_set(study), *_too_short(study)]
 
 
+def too_few_blocks(study: Study) -> str:
+    """Why the study is refused as its blocks can give no verdict; "" where they can, or where it is a rehearsal."""
+    repetitions = study.file.repetitions
+    most = repetitions.blocks or repetitions.max
+    if study.file.rehearsal or most >= MIN_BLOCKS_VERDICT:
+        return ""
+    blocks = "1 block" if most == 1 else f"{most} blocks"
+    return (
+        f"repetitions: {blocks} can give no verdict, which takes {MIN_BLOCKS_VERDICT} at least: ask for more, or say "
+        "that this is a rehearsal ('rehearsal: true' in the study, or --rehearsal)"
+    )
+
+
 _CONTROLLERS = {"cpus": "cpu", "memory": "memory", "pin": "cpuset"}
 """Limit of a study -> the controller of control groups that sets it."""
 
@@ -103,7 +117,10 @@ def _too_short(study: Study) -> list[str]:
     if (short := too_little_time(study)) is None:
         return []
     blocks = study.file.repetitions.blocks or study.file.repetitions.min
-    effect = "the run ends with fewer, and fewer than 10 give exploratory verdicts"
+    effect = (
+        f"the run ends with fewer, and fewer than {MIN_BLOCKS_SIGNED_RANK} give exploratory verdicts, "
+        f"fewer than {MIN_BLOCKS_VERDICT} none"
+    )
     return [
         f"repetitions: {clock(short[0])} are too short for {blocks} blocks, which take {clock(short[1])}: {effect}"
     ]

@@ -7,6 +7,7 @@ importing scipy.stats takes longer than a whole report. The tests hold these aga
 """
 
 from functools import lru_cache
+from itertools import count
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,6 +111,14 @@ def critical_rank(n: int, confidence: float) -> int:
 
     mean, variance = n * (n + 1) / 4, n * (n + 1) * (2 * n + 1) / 24
     return int(np.floor(mean + float(ndtri(tail)) * variance**0.5))
+
+
+def fewest_differences(confidence: float) -> int:
+    """Return the least number of differences of which `signed_rank_interval` has limits.
+
+    Fewer have the same sign by chance alone too often: n of them with a probability of 2^(1-n).
+    """
+    return next(n for n in count(1) if critical_rank(n, confidence) >= 1)
 
 
 def hodges_lehmann(differences: Floats) -> float:

@@ -215,7 +215,7 @@ def gate_markdown(study: str, answer: str, rows: Sequence[GateRow]) -> str:
 def bmf(analysis: Analysis) -> Bmf:
     """Return every cost of a run, its A/A arm's too, with its 95 % interval, in Bencher's metric format.
 
-    An untrusted session has none. Hidden costs and those of fewer than five blocks are left out, as in a report.
+    An untrusted session has none. Hidden costs and those of fewer than six blocks are left out, as in a report.
     A benchmark is ``ENVIRONMENT.WORKLOAD``, a measure the metric with the unit of its cost: ``throughput cost (%)``.
     """
     costs: Bmf = {}

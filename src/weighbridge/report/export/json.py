@@ -264,7 +264,7 @@ def _noise(noise: tuple[float, float] | None) -> Noise:
 def cost_json(analysis: Analysis, report: MetricReport, row: Comparison, against: str | None = None) -> CostRow:
     """One object of ``costs``; ``against``: the environment that it is the cost against, else the baseline.
 
-    Of fewer than five blocks, of which people are shown no verdict, none is decided either.
+    Of fewer than six blocks, of which people are shown no verdict, none is decided either.
     """
     cost = row.cost
     ratio = cost if cost is not None and cost.scale == "ratio" else None
