@@ -2,6 +2,7 @@
 
 import os
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -55,6 +56,14 @@ def test_lxc_is_told_to_isolate_by_debians_defaults():
     assert found["lxc.include"] == ["/usr/share/lxc/config/common.conf"]
     assert found["lxc.rootfs.path"] == ["dir:/userlands/a/root"] and found["lxc.rootfs.options"] == ["ro"]
     assert not [key for key in found if "cap" in key or "seccomp" in key or "share" in key]
+
+
+@pytest.mark.parametrize(("shm_size", "told"), [(None, 64 * 2**20), (2**30, 2**30)])
+def test_lxc_mounts_shared_memory_of_dockers_size_or_the_studys(shm_size: int | None, told: int):
+    made = container()
+    made = replace(made, request=replace(made.request, shm_size=shm_size))
+    (entry,) = (each for each in settings(made)["lxc.mount.entry"] if " dev/shm " in each)
+    assert f"size={told}," in entry
 
 
 def test_lxc_groups_are_the_runs_own_beside_that_of_its_process():
