@@ -22,6 +22,7 @@ from weighbridge.model.command import Command, Completed
 from weighbridge.model.environment import Needs
 from weighbridge.model.host import Limits, RunContext
 from weighbridge.model.site import SiteRequest
+from weighbridge.model.study import Resources
 from weighbridge.model.userland import Userland
 
 from .kinds import traits
@@ -195,3 +196,10 @@ def test_networks_that_cannot_carry_what_is_asked(kind: str):
 def test_dropped_capabilities_have_names():
     assert dropped("000001ffffffffff", "000001fffffcffff") == ["sys_module", "sys_rawio"]
     assert dropped("000001ffffffffff", "000001ffffffffff") == dropped("", "no number") == []
+
+
+def test_a_share_of_no_limit_is_refused():
+    limited = Needs(resources=Resources(cpus=1))
+    assert problems("native", Needs()) == problems("native", limited, cpu_share="50%") == []
+    (problem,) = problems("native", Needs(), cpu_share="50%")
+    assert_sentence(problem)
