@@ -2,6 +2,7 @@
 
 import os
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,6 +21,7 @@ from weighbridge.model.command import Command, Completed
 from weighbridge.model.environment import Needs
 from weighbridge.model.host import Limits, RunContext
 from weighbridge.model.site import SiteRequest
+from weighbridge.model.study import Resources
 from weighbridge.model.userland import Userland
 
 from .kinds import traits
@@ -54,6 +56,14 @@ def test_lxc_is_told_to_isolate_by_debians_defaults():
     assert found["lxc.include"] == ["/usr/share/lxc/config/common.conf"]
     assert found["lxc.rootfs.path"] == ["dir:/userlands/a/root"] and found["lxc.rootfs.options"] == ["ro"]
     assert not [key for key in found if "cap" in key or "seccomp" in key or "share" in key]
+
+
+@pytest.mark.parametrize(("shm_size", "told"), [(None, 64 * 2**20), (2**30, 2**30)])
+def test_lxc_mounts_shared_memory_of_dockers_size_or_the_studys(shm_size: int | None, told: int):
+    made = container()
+    made = replace(made, request=replace(made.request, shm_size=shm_size))
+    (entry,) = (each for each in settings(made)["lxc.mount.entry"] if " dev/shm " in each)
+    assert f"size={told}," in entry
 
 
 def test_lxc_groups_are_the_runs_own_beside_that_of_its_process():
@@ -178,4 +188,11 @@ def test_networks_that_cannot_carry_what_is_asked(kind: str):
     (problem,) = problems(kind, Needs(network=True, apart=True, hosts=traits("local", "testbed")), attach="interface")
     assert_sentence(problem)
     (problem,) = problems(kind, Needs(), network="host", attach="interface")
+    assert_sentence(problem)
+
+
+def test_a_share_of_no_limit_is_refused():
+    limited = Needs(resources=Resources(cpus=1))
+    assert problems("native", Needs()) == problems("native", limited, cpu_share="50%") == []
+    (problem,) = problems("native", Needs(), cpu_share="50%")
     assert_sentence(problem)

@@ -341,3 +341,14 @@ def test_a_cleanup_is_a_script_of_the_site_that_was_set_up():
             "</dev/null",
         ]
     assert not [path for path in files if path.endswith("/finish.sh") and "/tcp/" not in path]
+
+
+def test_a_service_has_the_limits_and_settings_of_its_environment():
+    """What an environment says of its own, as a run gives it to the sites."""
+    own = "{kind: docker, network: bridge, resources: {cpus: 2}, shm_size: 64MiB, sysctls: {net.core.somaxconn: 9}}"
+    files = files_of(mine(**{"bridge:    {kind: docker, network: bridge}": f"bridge:    {own}"}))
+    (service,) = compose_of(files, "bridge")["services"].values()
+    assert (service["cpu_quota"], service["mem_limit"]) == (20_000, 256 * 2**20)
+    assert (service["shm_size"], service["sysctls"]) == (64 * 2**20, {"net.core.somaxconn": "9"})
+    (other,) = compose_of(files, "published")["services"].values()
+    assert other["cpu_quota"] == 5_000 and not {"shm_size", "sysctls"} & {*other}

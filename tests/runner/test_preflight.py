@@ -47,6 +47,21 @@ def test_cpus_that_are_not_here_are_told_before_the_run(monkeypatch: pytest.Monk
 
 
 @pytest.mark.parametrize(
+    ("own", "about"),
+    [
+        ("pin: {server: '7'}", "environments: half: resources: pin: server: CPU 7"),
+        ("cpus: 3", "environments: half: resources: cpus: 3 is more"),
+    ],
+)
+def test_limits_of_one_environment_are_looked_at_too(monkeypatch: pytest.MonkeyPatch, own: str, about: str):
+    monkeypatch.setattr(preflight, "cpus_online", lambda: [0, 1])
+    half = f"{{n: {{kind: native}}, half: {{kind: native, resources: {{{own}}}}}}}"
+    study = check(parse(START.replace("{n: {kind: native}}", half) + TCP, "a.yaml"))
+    (text,) = preflight.missing_cpus(study) + preflight.warnings(study)
+    assert text.startswith(about)
+
+
+@pytest.mark.parametrize(
     ("user", "lacks", "resources", "told"),
     [
         (0, "", "{pin: {client: '0', server: '1'}}", []),

@@ -58,6 +58,11 @@ class Native(Environment):
             return Readiness(False, "this user may not make mount namespaces", "run as root, outside of a container")
         return client.readiness() if options is not None and options.engine else Readiness(True)
 
+    def problems(self, options: Any, *, needs: Needs) -> list[str]:
+        """Return why a share of the CPU limit cannot be given: there is no such limit."""
+        without_limit = options.cpu_share is not None and needs.resources.cpus is None
+        return ["cpu_share: it is a part of a limit that is not there: set one (resources: cpus)"] * without_limit
+
     def confinement(self, options: Any) -> Mapping[str, str]:
         """Return nothing: it is as this machine confines whoever measures."""
         return {}

@@ -302,11 +302,11 @@ class Programs:
 
         Raises nothing: where the site has gone, that is told already.
         """
-        sites = {str(role): site for role, site in self.stage.sites.items()}
+        sites: Mapping[str, Site] = dict(self.stage.sites.items())
         for role, left in self.completed.items():
             if found_memory_full(left):
                 with suppress(EnvironmentLost):
-                    size = room_of(sites.get(role) or self.stage.sites[self.stage.measured], SHARED)
+                    size = room_of(sites.get(role, sites[self.stage.measured]), SHARED) or "an unknown amount"
                     return f"; so ends a program whose {SHARED} is full: its site's holds {size} (shm_size)"
         return ""
 

@@ -263,7 +263,8 @@ def _out_of_range(file: StudyFile, arms: list[Arm]) -> Iterator[tuple[Place, str
     if file.seed > _LARGEST_SEED:
         yield ("seed",), f"seed: at most {_LARGEST_SEED}"
     places: dict[Place, Resources | None] = {("resources", "cpus"): file.resources}
-    places |= {("environments", arm.name.split("[")[0], "resources", "cpus"): arm.resources for arm in arms}
+    for arm in arms:
+        places["environments", arm.name.split("[")[0], "resources", "cpus"] = arm.resources
     for place, resources in places.items():
         if resources is not None and resources.cpus is not None and not resources.cpus <= MOST_CPUS:
             yield place, f"cpus: {resources.cpus:g} is more CPUs than any machine has"

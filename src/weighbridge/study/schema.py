@@ -87,7 +87,7 @@ _OWN: dict[str, dict[str, Any]] = {
             "description": "Limits of this environment, over those of the study; null lifts one of these",
         },
         "shm_size": {
-            "anyOf": [TypeAdapter(Size).json_schema(), {"type": "null"}],
+            "anyOf": [TypeAdapter[int](Size).json_schema(), {"type": "null"}],
             "default": None,
             "description": "What /dev/shm of its sites holds",
         },
@@ -95,7 +95,7 @@ _OWN: dict[str, dict[str, Any]] = {
             "type": "object",
             "description": "Settings of the kernel that its sites have of their own",
             "minProperties": 1,
-            "patternProperties": {SYSCTL_PATTERN: TypeAdapter(SysctlValue).json_schema()},
+            "patternProperties": {SYSCTL_PATTERN: TypeAdapter[str](SysctlValue).json_schema()},
             "additionalProperties": False,
         },
     },
