@@ -13,6 +13,7 @@ import pytest
 from weighbridge.guests import ramdisk
 from weighbridge.launcher import build
 from weighbridge.launcher.launch import Launcher
+from weighbridge.linux import static_c
 from weighbridge.model.command import Command
 from weighbridge.userland import c
 
@@ -55,7 +56,7 @@ class Pipes:
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return compiled(build.SOURCE, build._OPTIONS, tmp_path_factory.mktemp("arm64") / build.NAME)
+    return compiled(build.SOURCE, static_c.OPTIONS, tmp_path_factory.mktemp("arm64") / build.NAME)
 
 
 @pytest.fixture
@@ -98,7 +99,7 @@ def test_it_reads_the_kernel_s_answer_of_who_listens(launcher: Launcher):
 
 
 def test_the_first_process_of_guests_is_compiled(tmp_path: Path):
-    compiled(ramdisk._SOURCE, ramdisk._OPTIONS, tmp_path / "init")
+    compiled(ramdisk._SOURCE, static_c.OPTIONS, tmp_path / "init")
 
 
 @pytest.mark.parametrize("project", PROJECTS)

@@ -18,11 +18,9 @@ from weighbridge.engines.layers import executable
 from weighbridge.errors import Unavailable
 from weighbridge.linux.folders import Mounted, mount_table
 from weighbridge.model.plugin import Readiness
-from weighbridge.model.site import DATA
+from weighbridge.model.site import DATA, SITES_OWN
 from weighbridge.model.userland import Userland
 
-_SITES_OWN = ("proc", "sys", "dev", "tmp", "run")
-"""What the engine mounts into a container itself."""
 _ENGINES_FILES = ("/etc/hostname", "/etc/hosts", "/etc/resolv.conf")
 """What Docker puts its own in the place of: it needs something there, as the folder is read-only."""
 _KERNELS = frozenset((
@@ -84,7 +82,7 @@ def bound(root: Path, others: Collection[str] = ()) -> tuple[Path, ...]:
     if (missing := _missing_file()) is not None:
         raise Unavailable(f"{missing.detail}: {missing.remedy}")
     top = [Path(entry.path) for entry in os.scandir(root) if entry.is_dir(follow_symlinks=False)]
-    top = [path for path in top if path.name not in _SITES_OWN]
+    top = [path for path in top if path.name not in SITES_OWN]
     paths = dict.fromkeys((*sorted(map(str, top)), *(each.at for each in mount_table() if _holds_files(each, top))))
     hidden = DATA in others
     return tuple(Path(path) for path in paths if path not in others and not (hidden and path.startswith(f"{DATA}/")))

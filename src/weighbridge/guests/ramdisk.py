@@ -13,7 +13,6 @@ NAME = "ramdisk"
 _SOURCE = Path(__file__).parent / "source"
 _KIND = "ramdisks"
 _BUILDER = 2
-_OPTIONS = ("-static", "-O2", "-s", "-Wall", "-Wextra")
 _SIGNED = b"~Module signature appended~\n"
 _DIRECTORY, _PROGRAM, _FILE = 0o040755, 0o100755, 0o100644
 
@@ -28,7 +27,7 @@ def ensure(kernel: Kernel, cache: Path, say: Callable[[str], None]) -> Path:
     def make(work: Path) -> None:
         program = work / "init"
         sources = [str(path) for path in sorted(_SOURCE.glob("*.c"))]
-        static_c.compile_program("the first process of guests", _OPTIONS, sources, program)
+        static_c.compile_program("the first process of guests", static_c.OPTIONS, sources, program)
         (work / NAME).write_bytes(packed(kernel, program, launcher))
         program.unlink()
 

@@ -14,13 +14,12 @@ from weighbridge.linux.packages import install_here
 
 SOURCE = Path(__file__).parent / "source"
 NAME = "weighbridge-launcher"
-_OPTIONS = ("-static", "-O2", "-s", "-Wall", "-Wextra")
 
 
 @functools.cache
 def key() -> str:
     """The name under which it is cached: of its sources, how it is built, and for which machines."""
-    how = " ".join((build_once.key_of_folder(SOURCE), *_OPTIONS, platform.machine()))
+    how = " ".join((build_once.key_of_folder(SOURCE), *static_c.OPTIONS, platform.machine()))
     return hashlib.sha256(how.encode()).hexdigest()[:16]
 
 
@@ -63,5 +62,5 @@ def ensure(cache: Path, say: Callable[[str], None]) -> Path:
 
 def _build(work: Path) -> None:
     sources = [str(path) for path in sorted(SOURCE.glob("*.c"))]
-    static_c.compile_program("the launcher of sites", _OPTIONS, sources, work / NAME)
+    static_c.compile_program("the launcher of sites", static_c.OPTIONS, sources, work / NAME)
     (work / NAME).chmod(0o755)  # whatever the umask

@@ -11,6 +11,8 @@ from weighbridge.model.command import Command
 COMPILER, LIBC = "cc", "libc.a"
 NEEDS = (COMPILER, LIBC)
 """By their names in `weighbridge.linux.packages`."""
+OPTIONS = ("-static", "-O2", "-s", "-Wall", "-Wextra")
+"""The compiler's, for a program that needs nothing of the root folder it runs in."""
 LIBC_FOLDERS = ("usr/lib64", "usr/lib", "usr/lib/*-linux-*")
 """Where the distributions that we know have it: Fedora and openSUSE, Arch and Alpine, Debian."""
 _ROOT = Path("/")

@@ -14,6 +14,8 @@ SITE_ENV: Mapping[str, str] = {
     "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root", "LANG": "C.UTF-8",
 }  # fmt: skip
 """The environment variables of every program in every site: the user's own must not reach some of them only."""
+SITES_OWN = ("proc", "sys", "dev", "tmp", "run")
+"""Folders at the top of the root that each site has of its own."""
 DATA = "/srv"
 """Where a site has its folder on a disk, if it was asked for one."""
 Way = Literal["folder", "volume", "layer"]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from weighbridge.linux.process import output
 from weighbridge.model.command import Command
-from weighbridge.model.site import SITE_ENV
+from weighbridge.model.site import SITE_ENV, SITES_OWN
 from weighbridge.model.userland import Userland
 
 WHOLE = 256 * 2**20
@@ -18,7 +18,6 @@ WHOLE = 256 * 2**20
 _PART = 32 * 2**20
 _LINKS = 40
 """Symbolic links to a file at most, as the kernel has it (path_resolution(7))."""
-_SITES_OWN = ("proc", "sys", "dev", "tmp", "run")
 _SHEBANG = 256
 _ELF = b"\x7fELF"
 _LOADED = re.compile(r"^\s+(?:\S+ => )?(/.+) \(0x[0-9a-f]+\)$", re.MULTILINE)
@@ -96,7 +95,7 @@ def _inside(root: Path, path: str, layered: str) -> Path | None:
             todo += [each for each in reversed(target.split("/")) if each]
         else:
             at.append(part)
-    if at[:1] and at[0] in _SITES_OWN and not (layered and Path("/", *at).is_relative_to(layered)):
+    if at[:1] and at[0] in SITES_OWN and not (layered and Path("/", *at).is_relative_to(layered)):
         return None
     return root.joinpath(*at)
 

@@ -4,12 +4,13 @@ import os
 from pathlib import Path
 
 from weighbridge.errors import UserlandError
+from weighbridge.model.site import DATA, SITES_OWN
 from weighbridge.userland.commands import must
 
 NAME = "root"
 _AS_ROOT = ("--numeric-owner", "--same-permissions", "--xattrs", "--xattrs-include=security.capability")
 """With the capabilities of files (capabilities(7)), as engines unpack them."""
-MOUNT_POINTS = ("proc", "sys", "dev", "tmp", "run", "srv")
+MOUNT_POINTS = (*SITES_OWN, DATA.strip("/"))
 """Where sites mount something; images and folders of users may lack them."""
 
 

@@ -10,13 +10,12 @@ from pydantic import Field
 from weighbridge.errors import Unavailable
 from weighbridge.model.command import ProcessDefaults
 from weighbridge.model.options import ABSOLUTE, Brings
+from weighbridge.model.site import SITES_OWN
 from weighbridge.model.userland import Userland, UserlandSpec
 from weighbridge.model.userland_source import SourceOptions, UserlandSource
 from weighbridge.userland.products.root import packages_in
 
 _ROOT = Path("/")
-_NOT_LAYERED = ("/", "/tmp", "/run", "/proc", "/sys", "/dev")  # noqa: S108
-"""What every site has of its own."""
 
 
 class HostRootOptions(SourceOptions):
@@ -52,7 +51,7 @@ class HostRoot(UserlandSource):
         """
         versions = packages_in(_ROOT)
         digest = hashlib.sha256(repr(sorted(versions.items())).encode()).hexdigest() if versions else ""
-        if options.folder in _NOT_LAYERED:
+        if options.folder in ("/", *(f"/{name}" for name in SITES_OWN)):
             raise Unavailable(f"userland: {options.folder} itself can be no working directory: take a folder in it")
         if options.folder is not None and not Path(options.folder).is_dir():
             raise Unavailable(f"userland: there is no directory {options.folder}")
