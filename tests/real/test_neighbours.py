@@ -1,7 +1,6 @@
 """Beside other programs native sites and containers compete as equals: same weight, same place, never "different"."""
 
 import contextlib
-import json
 import os
 import subprocess
 from collections.abc import Iterator, Mapping
@@ -10,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from weighbridge import registry
+from weighbridge.analysis.analyse import analyse
 from weighbridge.hosts.local import LocalHost
 from weighbridge.linux import cgroup_files
 from weighbridge.model.command import Command
@@ -17,6 +17,7 @@ from weighbridge.model.host import Limits
 from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.userland import Userland
 from weighbridge.runner.run import usual_priority
+from weighbridge.store.run import RunStore
 
 from .conftest import open_run
 from .weighing import NATIVE, weighbridge, write_study
@@ -112,8 +113,14 @@ def test_beside_busy_programs_a_container_with_the_hosts_network_is_never_differ
     with usual_priority(), busy_loops(2):
         ended = weighbridge("run", study, "--out", tmp_path / "run", "--yes", "--beside-others")
     assert ended.code == 0, ended
-    report = json.loads(weighbridge("report", tmp_path / "run", "--json").stdout)
-    costs = {each["workload"]: each for each in report["costs"] if each["headline"] and each["environment"] == "host"}
-    assert {*costs} == {"cpu", "redis"}
-    assert {each["verdict"] for each in costs.values()} <= {"equivalent", "inconclusive"}, (session, costs)
-    assert "other processes took" in ended.stdout, ended
+    with RunStore(tmp_path / "run") as store:
+        analysis = analyse(store)
+    rows = {
+        each.workload: row for each in analysis.headlines for row in each.comparisons if row.environment == "host"
+    }
+    shown = {name: (row.verdict, row.cost.percent) for name, row in rows.items() if row.cost is not None}
+    print(session, shown, analysis.disturbance)
+    assert {*shown} == {"cpu", "redis"} and {each for each, _ in shown.values()} <= {"equivalent", "inconclusive"}, (
+        shown
+    )
+    assert analysis.disturbance.heavy, analysis.disturbance

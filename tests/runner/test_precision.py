@@ -1,5 +1,6 @@
 """Blocks until every comparison is precise enough: precision alone decides, at looks that are fixed beforehand."""
 
+import contextlib
 import random
 from collections import Counter
 from dataclasses import replace
@@ -10,7 +11,7 @@ import pytest
 from sentences import raises_sentence
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.plan import plan_of
-from weighbridge.errors import Interrupted, RunDirectoryError
+from weighbridge.errors import Interrupted, RunDirectoryError, TrialsFailed
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric
 from weighbridge.runner.precision import OutOfReach, Precision
@@ -228,7 +229,8 @@ def disturbed_session(path: Path, repetitions: str, *, flags: tuple[Flag, ...] =
         store.begin(made, {"run_id": run.id})
         session = Session(made, store, run, USERLAND, told)
         session.completed = lambda record: replace(record, flags=flags)
-        session.go()
+        with contextlib.suppress(TrialsFailed):
+            session.go()
     return told
 
 
@@ -240,6 +242,14 @@ def test_that_the_target_is_out_of_reach_beside_others_is_told_after_the_first_b
     assert (found.blocks, found.baseline, found.target, found.comparisons) == (6, "native", 0.02, 2)
     assert found.disturbance.trials == found.disturbance.disturbed == 10 and len(found.expected) == 2
     assert all(0.05 < width < 0.3 for width in found.expected) and not found.beside and not found.polled
+
+
+def test_an_environment_without_a_result_is_not_told_of(world: World, tmp_path: Path):
+    noisy(world, native=0.2)
+    act = world.act
+    world.act = lambda site, command: Act(returncode=1) if site.place == "two" else act(site, command)
+    ((_, found),) = disturbed_session(tmp_path, "target: 2%, max: 10").noticed
+    assert isinstance(found, OutOfReach) and (found.comparisons, len(found.expected)) == (1, 1)
 
 
 def test_others_who_hinder_nothing_are_not_told_of(world: World, tmp_path: Path):

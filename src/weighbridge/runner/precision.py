@@ -24,7 +24,6 @@ from weighbridge.statistics import (
     planned_looks,
     shared,
 )
-from weighbridge.statistics.contrast import Paired
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.blocks import arm_values
 from weighbridge.store.extensions import RunExtension, apply_extensions, extensions
@@ -207,11 +206,12 @@ class Precision:
     def _effects(self, cell: Cell, arm: str, values: Sequence[Value]) -> Sequence[float]:
         """The logarithms of a comparison's ratios, one of each block; none where it is one of differences."""
         metric, sides = self._headline(cell, arm, values)
-        if scale_of(metric.name, metric.unit) == "difference" or min(map(min, sides), default=0.0) <= 0:
+        positive = all(value > 0 for side in sides for value in side)
+        if scale_of(metric.name, metric.unit) == "difference" or not positive:
             return ()
         return self._contrast(arm).effects(sides, "ratio")
 
-    def _headline(self, cell: Cell, arm: str, values: Sequence[Value]) -> tuple[Metric, Paired]:
+    def _headline(self, cell: Cell, arm: str, values: Sequence[Value]) -> tuple[Metric, Sequence[Sequence[float]]]:
         """A workload's first metric, and the values of the baseline and of an environment, block by block."""
         metric = registry.workloads()[cell.kind].metrics(cell.options)[0]
         key = (*_key(cell), metric.name)
