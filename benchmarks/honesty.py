@@ -221,37 +221,51 @@ def one_shared(kind: str, rng: np.random.Generator) -> Outcome:
 
 
 def in_a_time(sessions: Sequence[Floats], *, share: bool) -> list[Cost]:
-    """Run the product's rule over sessions that take part in the same blocks, until the time is over."""
-    done: list[list[int]] = [[] for _ in sessions]
-    needed, left_s, at, parts = [math.inf] * len(sessions), TIME_S, 0, [MANY[0]] * len(sessions)
+    """Run the product's rule over sessions of two arms that take part in the same blocks, until the time is over."""
+    return [
+        compare(*values[:, blocks].tolist(), better="higher", looks=len(MANY))
+        for values, (blocks,) in zip(sessions, blocks_in_a_time(sessions, TIME_S, share=share), strict=True)
+    ]
+
+
+def blocks_in_a_time(
+    sessions: Sequence[Floats], time_s: float, *, share: bool = True, again: bool = False
+) -> list[list[list[int]]]:
+    """Return in which blocks each environment of each session was measured when the time was over.
+
+    Of a session, whose trials take `TRIALS_S`, the first arm is the baseline, and with ``again`` the last one its A/A
+    arm: both are in each of its blocks. An environment leaves them once its cost is precise enough.
+    """
+    done: list[list[list[int]]] = [[[] for _ in values[1 : -1 if again else None]] for values in sessions]
+    needed = [[math.inf] * len(each) for each in done]
+    left_s, at, parts = time_s, 0, [MANY[0]] * len(sessions)
     for look in MANY:
         takes_part = [Allotment(after=at, until=look, workload="", level=Level(), blocks=part) for part in parts]
         while at < look and left_s > 0:
             at += 1
-            now = [i for i, each in enumerate(takes_part) if needed[i] and each.includes(at)]
-            left_s -= sum(2 * TRIALS_S[i] for i in now)
-            for i in now:
-                done[i].append(at - 1)
-        costs = [
-            compare(*values[:, mine].tolist(), better="higher", looks=len(MANY))
-            for values, mine in zip(sessions, done, strict=True)
-        ]
-        decisions = [next_look(at, [cost], TARGET, maximum=MANY[-1]) for cost in costs]
-        needed = [
-            0 if each.reached[0] or not before else each.predicted_blocks or math.inf
-            for before, each in zip(needed, decisions, strict=True)
-        ]
+            for i in [i for i, each in enumerate(takes_part) if any(needed[i]) and each.includes(at)]:
+                waiting = [mine for mine, most in zip(done[i], needed[i], strict=True) if most]
+                left_s -= TRIALS_S[i] * (1 + again + len(waiting))
+                for mine in waiting:
+                    mine.append(at - 1)
+        for values, mine, most in zip(sessions, done, needed, strict=True):
+            for arm, blocks in enumerate(mine):
+                cost = compare(*values[[0, arm + 1]][:, blocks].tolist(), better="higher", looks=len(MANY))
+                decision = next_look(at, [cost], TARGET, maximum=MANY[-1])
+                reached = decision.reached[0] or not most[arm]
+                most[arm] = 0 if reached else decision.predicted_blocks or math.inf
         following = next((each for each in MANY if each > at), None)
-        if left_s <= 0 or following is None or not any(needed):
+        if left_s <= 0 or following is None or not any(map(any, needed)):
             break
         contenders = [
-            Contender(cost.blocks, (most,), (trial_s,), trial_s)
-            for cost, most, trial_s in zip(costs, needed, TRIALS_S, strict=True)
+            Contender(max(map(len, mine)), open_needs, (trial_s,) * len(open_needs), trial_s * (1 + again))
+            for mine, most, trial_s in zip(done, needed, TRIALS_S, strict=True)
+            for open_needs in [tuple(filter(None, most)) or (0.0,)]
         ]
         parts = [following - at] * len(sessions)
         if share:
             parts = shared(allotted(contenders, left_s, MANY[-1]), contenders, following - at)
-    return costs
+    return done
 
 
 def one_margin(kind: str, rng: np.random.Generator) -> Outcome:

@@ -18,11 +18,31 @@ compared by difference. Workloads' first figures are the headlines, of which onl
 - **coverage**: intervals of 95 % that hold the injected cost, of all figures.
 - **false**: families (headlines; further metrics) with a *different* of a figure that has no cost.
 - **seen**: visible costs that are called different, and **stated**: their median, of those in percent.
-- **sign**: verdicts *different* with the interval on the wrong side; and fixed costs called different.
+- **fixed**: fixed costs that are called different.
+- **sign**: verdicts *different* with the interval on the wrong side.
 
 A session that the report calls untrusted claims nothing: it counts in the coverage alone. Bounds are those of
 `rule.py`, wider by the chance of what was counted (`CONFIDENCE`); seen is held where noise is about normal.
 Exits with 1 where one is missed. Needs root, and an engine on this machine or dockerd.
+
+What it gave with 48 figures in ten blocks, eight sessions of the first noise and four of each other (a machine on
+which others worked; 2,304 comparisons, 96 families, no session untrusted):
+
+    noise                covered    seen   stated
+    lognormal CV 2 %       94.3%   92.3%    6.62%
+    lognormal CV 8 %       94.8%   87.2%   25.35%
+    lognormal CV 20 %      94.8%   89.7%   52.34%
+    AR(1) 0.95, SD 8 %     95.3%   92.3%    9.10%
+    AR(1) 0.5, SD 8 %      90.6%   92.3%   20.52%
+    bimodal                95.8%   74.4%   34.37%
+    episodes               94.3%   61.5%    8.61%
+    drift 10 %             96.9%   94.9%    7.07%
+    position 2 %           93.8%   84.6%    8.42%
+    heavy tails, t3        96.4%   87.2%    9.69%
+    changing 1-4 %         94.3%   82.1%    8.15%
+
+In all: coverage 94.6 %, a false *different* in 3 of 48 families of headlines and in 2 of 48 of further metrics, 414
+of 481 visible costs seen, and no wrong sign.
 """
 
 import argparse
@@ -55,9 +75,11 @@ FIXED = (3.0, 10.0, -3.0)
 BASE = 1000.0
 """Every figure without noise and cost."""
 UNLIKE_NORMAL = ("bimodal", "episodes", "heavy tails, t3", "changing 1-4 %")
-"""Noise in which standard errors differ so much from session to session that no rule of `rule.py` keeps `SEEN`."""
+"""Noise whose standard error a few blocks do not tell, as in most sessions its slow runs are too few or too many."""
 CONFIDENCE = 0.995
 """That what is within a bound is not called beyond it by the chance of as few as were counted."""
+ALL = "all"
+"""The row of all noises together: of a few sessions each, only there are families enough to say something."""
 MOST_BLOCKS = 60
 SPARE = 30
 """Trials for which there is noise beyond those of the blocks: those that had to be run again."""
@@ -370,7 +392,7 @@ def checks(noise: str, tally: Tally) -> list[Check]:
         chance = float(binom.ppf(1 - CONFIDENCE if at_least else CONFIDENCE, number, bound / 100))
         return [Check(f"{name} %, {noise}", 100 * share(outcomes), 100 * chance / number, at_least)]
 
-    seen = [] if noise in UNLIKE_NORMAL else check("visible cost seen", tally.seen, SEEN, at_least=True)
+    seen = [] if noise in (*UNLIKE_NORMAL, ALL) else check("visible cost seen", tally.seen, SEEN, at_least=True)
     return [
         *check("coverage", tally.covered, COVERAGE, at_least=True),
         *check("false 'different' among headlines", tally.false_headlines, FALSE),
@@ -404,8 +426,8 @@ def main() -> int:
             tally.add(session)
             total.add(session)
         print(tally.row(noise), flush=True)
-    print(total.row("all"))
-    listed = [check for noise, tally in tallies.items() for check in checks(noise, tally)]
+    print(total.row(ALL))
+    listed = [check for noise, tally in (tallies | {ALL: total}).items() for check in checks(noise, tally)]
     print("", *listed, sep="\n")
     missed = sum(not check.met for check in listed)
     print(f"\n{time.monotonic() - started:.0f} s: {len(listed) - missed} bounds kept, {missed} missed")
