@@ -95,7 +95,9 @@ def decidable(study: Study) -> Decidable:
     deviations = visible_effect(1 / math.sqrt(blocks), blocks, level)
     measured, variations = _variations()
     kinds = dict.fromkeys(cell.kind for cell in study.cells if cell.kind in variations)
-    visible = {kind: math.expm1(min(700.0, deviations * variations[kind])) for kind in kinds}
+    visible = {
+        kind: math.expm1(deviations * variations[kind]) for kind in kinds if deviations * variations[kind] < 700
+    }
     return Decidable(blocks, most, comparisons, deviations, visible, measured if visible else "")
 
 
