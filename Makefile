@@ -10,10 +10,11 @@ demo:
 	@scripts/setup.sh
 	.venv/bin/weighbridge run first-look --yes
 
-# The unit tests run beside the first real ones, which leave half of the CPU time idle, and give way to them.
-test: check
-	@echo "unit tests and real ones side by side, about ten minutes: the output of each comes when it has ended"
-	@$(MAKE) --no-print-directory -j2 --output-sync=target unit side_by_side; first=$$?; \
+# The checks and then the unit tests run beside the first real ones, which leave half of the CPU time idle, and give way to
+# them. What fails keeps nothing else from being run.
+test: setup
+	@echo "checks, unit tests and real ones side by side, about ten minutes: the output of each comes when it has ended"
+	@$(MAKE) --no-print-directory -j2 --keep-going --output-sync=target side_by_side check unit; first=$$?; \
 	$(MAKE) --no-print-directory --keep-going apart alone; exit $$((first | $$?))
 
 setup:
@@ -22,7 +23,7 @@ setup:
 check: setup
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
-	.venv/bin/mypy
+	nice -n 19 .venv/bin/mypy
 
 unit: setup
 	nice -n 19 .venv/bin/pytest -m "not real" -n 2

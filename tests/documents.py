@@ -1,5 +1,6 @@
 """Whether what a command prints with --json is as its JSON Schema says."""
 
+import functools
 import json
 
 from jsonschema import Draft202012Validator
@@ -7,10 +8,16 @@ from jsonschema import Draft202012Validator
 from weighbridge.cli.schema import Document, schema_of
 
 
-def fits(document: Document, made: object) -> None:
-    """``made`` has every key of the schema, and no other."""
+@functools.cache
+def _validator(document: Document) -> Draft202012Validator:
     validator = Draft202012Validator(schema_of(document))
     validator.check_schema(validator.schema)
+    return validator
+
+
+def fits(document: Document, made: object) -> None:
+    """``made`` has every key of the schema, and no other."""
+    validator = _validator(document)
     written = json.loads(json.dumps(made, allow_nan=False))
     assert [f"{error.json_path}: {error.message:.200}" for error in validator.iter_errors(written)] == []
     assert not validator.is_valid({**written, "another": 1}), "the keys are fixed"

@@ -10,6 +10,7 @@ import json
 import lzma
 import math
 from pathlib import Path
+from typing import NamedTuple
 
 import pytest
 
@@ -17,6 +18,7 @@ from documents import fits
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.gate import judge
 from weighbridge.analysis.requirement import LIMIT, parse_requirement
+from weighbridge.analysis.results import Analysis
 from weighbridge.cli.schema import Document
 from weighbridge.replication.comparison import replication
 from weighbridge.replication.document import replication_json
@@ -30,12 +32,23 @@ KEPT = Path(__file__).parent / "finished_runs"
 NAMES = sorted(path.name.removesuffix(".sqlite.xz") for path in KEPT.glob("*.sqlite.xz"))
 
 
-@pytest.fixture(params=NAMES)
-def finished_run(request, tmp_path):
-    """A finished run, open for reading."""
-    (tmp_path / DATABASE).write_bytes(lzma.decompress((KEPT / f"{request.param}.sqlite.xz").read_bytes()))
-    with RunStore(tmp_path) as store:
-        yield request.param, store
+class FinishedRun(NamedTuple):
+    """A finished run, open for reading, with what is made of it."""
+
+    name: str
+    store: RunStore
+    analysis: Analysis
+    report: dict[str, object]
+
+
+@pytest.fixture(scope="module", params=NAMES)
+def finished(request, tmp_path_factory):
+    """Each finished run is analysed once."""
+    folder = tmp_path_factory.mktemp("finished")
+    (folder / DATABASE).write_bytes(lzma.decompress((KEPT / f"{request.param}.sqlite.xz").read_bytes()))
+    with RunStore(folder) as store:
+        analysis = analyse(store)
+        yield FinishedRun(request.param, store, analysis, report_json(store, analysis))
 
 
 def differences(kept: object, now: object, where: str = "") -> list[str]:
@@ -52,30 +65,27 @@ def differences(kept: object, now: object, where: str = "") -> list[str]:
     return [] if type(kept) is type(now) and kept == now else [f"{where}: {kept!r} is {now!r}"]
 
 
-def test_the_numbers_of_a_finished_run_stay(finished_run, request):
-    name, store = finished_run
-    kept, now = KEPT / f"{name}.json.xz", json.dumps(report_json(store))
+def test_the_numbers_of_a_finished_run_stay(finished, request):
+    kept, now = KEPT / f"{finished.name}.json.xz", json.dumps(finished.report)
     if request.config.getoption("--keep-reports"):
         kept.write_bytes(lzma.compress(now.encode(), preset=9))
     assert differences(json.loads(lzma.decompress(kept.read_bytes())), json.loads(now)) == []
 
 
-def test_what_a_finished_run_gives_has_its_schema(finished_run):
-    name, store = finished_run
-    analysis = analyse(store)
-    document = report_json(store, analysis)
-    fits(Document.REPORT, document)
-    limit = parse_requirement("*.{workload}.{metric} > 1%".format_map(document["costs"][0]), LIMIT)
+def test_what_a_finished_run_gives_has_its_schema(finished):
+    analysis = finished.analysis
+    limit = parse_requirement("*.{workload}.{metric} > 1%".format_map(finished.report["costs"][0]), LIMIT)
     limits = limits_json(analysis, judge([limit], analysis))
     assert limits
-    fits(Document.REPORT, {**document, "limits": limits})
-    if name == "docker-networks":
+    for document in (finished.report, {**finished.report, "limits": limits}):
+        fits(Document.REPORT, document)
+    if finished.name == "docker-networks":
         fits(Document.REPLICATE, replication_json(replication(analysis, published(analysis.study), [])))
 
 
-def test_a_finished_run_has_a_page(finished_run, tmp_path):
-    _, store = finished_run
-    assert write_html(store, tmp_path / "page.html").read_text().rstrip().endswith("</html>")
+def test_a_finished_run_has_a_page(finished, tmp_path):
+    page = write_html(finished.store, tmp_path / "page.html", finished.analysis)
+    assert page.read_text().rstrip().endswith("</html>")
 
 
 def test_differences_are_found():

@@ -153,7 +153,7 @@ def test_the_page_stays_small(run):
     store = run(costs={f"e{n}": 1.1 for n in range(3)}, workloads=cells, output=b'{"a": "' + b"x" * 9000 + b'"}')
     page = store.directory / "report.html"
     write_html(store, page)
-    assert ALL_EXCERPTS_BYTES < page.stat().st_size < 3_000_000
+    assert ALL_EXCERPTS_BYTES / 2 < page.stat().st_size < 2_100_000  # with the chart library, 900 kB more
 
 
 def test_the_trials_of_a_large_page_are_packed_with_the_same_markup(run, monkeypatch):

@@ -41,7 +41,7 @@ def unlabelled(text: str) -> list[str]:
     found = []
     for name, within in WITHIN.items():
         for match in re.finditer(rf"{name}(?!/)", text):
-            if not text[match.end() :].startswith(f" {within}"):
+            if not text.startswith(f" {within}", match.end()):
                 found.append(text[max(0, match.start() - 40) : match.end() + 60])
     return found
 

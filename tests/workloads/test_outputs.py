@@ -1,6 +1,7 @@
 """Whatever an output looks like, it becomes the tool's own values or a recorded failure, and nothing else."""
 
 import re
+from bisect import bisect_left
 from contextlib import AbstractContextManager, suppress
 
 import pytest
@@ -26,11 +27,14 @@ def test_the_values_are_those_that_the_tool_printed(case: Case):
 def _cuts(printed: bytes) -> list[int]:
     """Where an output is cut: in each number after each digit, in what is between numbers at its ends.
 
-    Long before the end, at every seventh of these places, or at 300 of them.
+    More than 200 bytes before the end, at every third of these places, and long before it at 100 of them.
     """
     places = [0, *(match.end() for match in re.finditer(rb"[0-9.]|[^\s0-9.]+|[ \t]+|\s", printed))][:-1]
-    near = next((at for at, place in enumerate(places) if place >= len(printed) - 2000), 0)
-    return [*places[: near : max(7, near // 300)], *places[near:], max(0, len(printed) - 1)]
+    long_before, near = (bisect_left(places, len(printed) - size) for size in (2000, 200))
+    return [
+        *places[: long_before : max(7, long_before // 100)], *places[long_before:near:3], *places[near:],
+        max(0, len(printed) - 1),
+    ]  # fmt: skip
 
 
 @pytest.mark.parametrize("case", GOOD, ids=str)
