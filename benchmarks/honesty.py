@@ -244,10 +244,10 @@ def blocks_in_a_time(
         while at < look and left_s > 0:
             at += 1
             for i in [i for i, each in enumerate(takes_part) if any(needed[i]) and each.includes(at)]:
-                waiting = [mine for mine, most in zip(done[i], needed[i], strict=True) if most]
+                waiting = [blocks for blocks, most in zip(done[i], needed[i], strict=True) if most]
                 left_s -= TRIALS_S[i] * (1 + again + len(waiting))
-                for mine in waiting:
-                    mine.append(at - 1)
+                for blocks in waiting:
+                    blocks.append(at - 1)
         for values, mine, most in zip(sessions, done, needed, strict=True):
             for arm, blocks in enumerate(mine):
                 cost = compare(*values[[0, arm + 1]][:, blocks].tolist(), better="higher", looks=len(MANY))
