@@ -105,9 +105,8 @@ def test_machines_get_the_name_and_the_layers_beside_it(rich_run, rich_analysis)
         assert rows or part == "bottlenecks"
         for row in rows:
             assert row["emulated"] == (row["environment"] in ("zxen", "zqemu")), part
-            assert {"layers": row["layers"], "emulated": row["emulated"]} == document["environments"][
-                row["environment"]
-            ]
+            environment = document["environments"][row["environment"]]
+            assert (row["layers"], row["emulated"]) == (environment["layers"], environment["emulated"])
 
 
 def test_tables_for_spreadsheets_have_them_too(rich_run, tmp_path):
