@@ -59,7 +59,6 @@ def pytest_xdist_setupnodes() -> None:
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--kills", type=int, default=12, help="how often tests/real/test_kill_anywhere.py kills a run")
     parser.addoption("--seed", type=int, default=secrets.randbelow(10**6), help="for the moments of these kills")
-    parser.addoption("--keep-reports", action="store_true", help="see tests/report/test_finished_runs.py")
     parser.addoption("--update-golden", action="store_true", help="see sentences.py and report/test_golden.py")
     machines = parser.getgroup("machines", "tests/machines: whole machines as guests")
     machines.addoption("--machines", default="bookworm,trixie,sid,bookworm-arm64", help="which to try")

@@ -156,7 +156,9 @@ def test_every_output_says_so(run, tmp_path):
     assert {**row, "layers": [], "emulated": False} in document["bottlenecks"]
     assert json.loads(json.dumps(document)) == document
     _, csv = write_csv(store, tmp_path / "csv")
-    assert {(row["verdict"], row["hidden_by"]) for row in csv_rows(csv)} == {("hidden", "cable")}
+    assert {(row["aa"], row["verdict"], row["hidden_by"]) for row in csv_rows(csv)} == {
+        (False, "hidden", "cable"), (True, None, "cable"),
+    }  # fmt: skip
     text = " ".join(shown(store, width=200).split())
     assert "limited by the cable (99 % of 100 Mbit/s)" in text and "adds no delay" in text
     assert "limited by the cable (99 % of 100 Mbit/s)" in " ".join(page_of(store).text.split())

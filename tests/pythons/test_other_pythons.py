@@ -23,7 +23,7 @@ UNIT_TESTS = (
     "tests/store/test_flags.py",
     *(f"tests/study/test_{name}.py" for name in ("loader", "frozen", "link", "of_workloads", "indentation")),
     *(f"tests/analysis/test_{name}.py" for name in ("gate", "formatting", "readings")),
-    "tests/report/test_finished_runs.py::test_the_numbers_of_a_finished_run_stay",
+    "tests/report/test_finished_runs.py::test_figures_of_a_finished_run_stay",
     "tests/report/test_finished_runs.py::test_a_finished_run_has_a_page",
 )
 """Each of the parts that read, check and compute, without what tries many values: whole finished runs among them."""

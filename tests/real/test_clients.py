@@ -84,9 +84,9 @@ def test_the_report_tells_the_paths_and_steps_over_what_is_not_there(run: Path):
         if step["workload"] == "tcp" and step["metric"] == "throughput"
     }
     assert steps == {("inner", "here"): "native", ("port", "here"): "inner", ("port", "elsewhere"): "native"}
-    flags = {
-        (cost["environment"], cost["level"].get("client")): [flag.split(":")[0] for flag in cost["flags"]]
+    codes = {
+        (cost["environment"], cost["level"].get("client")): [document["remarks"][n]["code"] for n in cost["remarks"]]
         for cost in document["costs"]
         if cost["workload"] == "tcp" and cost["metric"] == "throughput"
     }
-    assert "path" in flags["port", "here"] and "path" not in flags["port", "elsewhere"]
+    assert "path" in codes["port", "here"] and "path" not in codes["port", "elsewhere"]

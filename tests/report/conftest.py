@@ -1,13 +1,52 @@
-"""The fixtures that make runs."""
+"""The fixtures that make runs, and those of finished ones."""
+
+import json
+import lzma
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import pytest
 
 from weighbridge.analysis.analyse import analyse
+from weighbridge.analysis.results import Analysis
+from weighbridge.report.export.json import report_json
 from weighbridge.report.html import write_html
-from weighbridge.store.run import RunStore
+from weighbridge.store.run import DATABASE, RunStore
 
 from .made_up_runs import CREATED, Recipe, make_run
 from .rich_runs import RICH
+
+KEPT = Path(__file__).parent / "finished_runs"
+"""Runs of real studies: ``NAME.sqlite.xz``, with readings over time of the first block alone, without raw outputs."""
+FINISHED = sorted(path.name.removesuffix(".sqlite.xz") for path in KEPT.glob("*.sqlite.xz"))
+
+
+class FinishedRun(NamedTuple):
+    """A run, open for reading, and what ``report --json`` says of it."""
+
+    store: RunStore
+    analysis: Analysis
+    document: dict[str, Any]
+
+
+@pytest.fixture(scope="session")
+def finished_run(tmp_path_factory) -> Iterator[Callable[[str], FinishedRun]]:
+    """Give the finished run of a name; each is analysed once."""
+    with ExitStack() as stores:
+
+        @cache
+        def of_name(name: str) -> FinishedRun:
+            directory = tmp_path_factory.mktemp(name)
+            (directory / DATABASE).write_bytes(lzma.decompress((KEPT / f"{name}.sqlite.xz").read_bytes()))
+            store = stores.enter_context(RunStore(directory))
+            analysis = analyse(store)
+            document = json.loads(json.dumps(report_json(store, analysis), allow_nan=False))
+            return FinishedRun(store, analysis, document)
+
+        yield of_name
 
 
 @pytest.fixture

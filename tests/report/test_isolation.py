@@ -94,19 +94,19 @@ def test_machines_get_the_name_and_the_layers_beside_it(rich_run, rich_analysis)
     document = json.loads(json.dumps(report_json(rich_run, rich_analysis), allow_nan=False))
     xen = {"layers": [{"name": "QEMU, TCG", "emulated": True}, {"name": "Xen PVH", "emulated": False}],
            "emulated": True}  # fmt: skip
-    assert document["environments"]["zxen"] == xen
-    assert document["environments"]["native"] == {"layers": [], "emulated": False}
+    kept = {"kind": "docker", "aa_of": None, "options": {"note": ""}, "workloads": {}}
+    assert document["environments"]["zxen"] == {**xen, **kept}
+    assert document["environments"]["native"] == {"layers": [], "emulated": False, **kept, "kind": "native"}
     assert document["environments"]["zkvm"] == {"layers": [{"name": "QEMU, KVM", "emulated": False}],
-                                                "emulated": False}  # fmt: skip
+                                                "emulated": False, **kept}  # fmt: skip
     limits = limits_json(rich_analysis, judge([parse_requirement("*.tcp.throughput > 5%", LIMIT)], rich_analysis))
     for part in ("costs", "ladder", "curves", "percentiles", "bottlenecks", "broke", "limits"):
         rows = {**document, "limits": limits}[part]
         assert rows or part == "bottlenecks"
         for row in rows:
             assert row["emulated"] == (row["environment"] in ("zxen", "zqemu")), part
-            assert {"layers": row["layers"], "emulated": row["emulated"]} == document["environments"][
-                row["environment"]
-            ]
+            environment = document["environments"][row["environment"]]
+            assert (row["layers"], row["emulated"]) == (environment["layers"], environment["emulated"])
 
 
 def test_tables_for_spreadsheets_have_them_too(rich_run, tmp_path):

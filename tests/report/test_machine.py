@@ -14,22 +14,32 @@ from weighbridge.report.export.json import report_json
 from .made_up_runs import LOSS, TCP, THROUGHPUT, Workload
 
 KEYS = {
-    "environment", "workload", "metric", "level", "unit", "better", "baseline_value", "cost", "cost_low", "cost_high",
-    "cost_unit", "noise_low", "noise_high", "typical", "low", "high",
-    "geometric", "arithmetic", "blocks", "exploratory", "resource_use", "verdict", "visible_cost", "blocks_to_settle",
-    "seconds_to_settle", "unresolved", "hidden", "flags", "remarks", "layers", "emulated", "baseline_emulated",
+    "environment", "aa", "workload", "metric", "level", "unit", "better", "headline", "resource_use", "family",
+    "baseline_value", "value", "cost", "cost_low", "cost_high", "cost_unit", "noise_low", "noise_high",
+    "scale", "typical", "low", "high", "geometric", "arithmetic", "blocks", "exploratory", "adjusted_p", "verdict",
+    "visible_cost", "blocks_to_settle", "seconds_to_settle", "unresolved", "hidden", "pairs", "remarks",
+    "layers", "emulated", "baseline_emulated",
 }  # fmt: skip
+
+
+def codes(document, cost):
+    return {document["remarks"][place]["code"] for place in cost["remarks"]}
 
 
 def test_the_document_has_the_promised_shape(run):
     document = report_json(run(costs={"bridge": 1.25, "host": 1.0}))
     json.dumps(document, allow_nan=False)
-    assert list(document) == ["version", "study", "run", "date", "kernel", "engine", "versions", "hosts",
-                              "paths", "noise_floor", "noise_low", "noise_high", "trusted", "visible_shift",
-                              "place_effects", "sessions", "mixed_blocks", "environments",
-                              "costs", "ladder", "percentiles", "curves", "bottlenecks", "broke", "left_out",
+    assert list(document) == ["version", "study", "run", "question", "baseline", "aa_arm", "equivalence", "looks",
+                              "families", "date", "kernel", "engine", "versions", "hosts",
+                              "paths", "noise_floor", "noise_low", "noise_high", "trusted", "trust_reason", "shifted",
+                              "visible_shift", "place_effects", "sessions", "mixed_blocks", "environments",
+                              "notices", "confounders", "costs", "ladder", "remarks",
+                              "percentiles", "curves", "bottlenecks", "broke", "left_out",
                               "trial_lengths", "time_shared", "programs", "power_cuts"]  # fmt: skip
     assert document["study"] == "first-look" and document["run"] == "20240101-abcd"
+    assert document["question"].startswith("What does each Docker network cost") and document["equivalence"] == 0.03
+    assert (document["baseline"], document["aa_arm"], document["looks"]) == ("native", "native-again", 1)
+    assert document["families"] == {"headlines": 2, "further metrics": 2, "resource use": 0, "ladder": 0}
     assert document["version"] == VERSION and document["trusted"] is True and 0 < document["noise_floor"] < 0.05
     assert -100 * document["noise_floor"] == pytest.approx(document["noise_low"])  # of throughput: higher is better
     assert all(cost["noise_low"] < 0 < cost["noise_high"] for cost in document["costs"])
@@ -39,15 +49,18 @@ def test_the_document_has_the_promised_shape(run):
     assert bridge["low"] < 0.8 < bridge["high"] and bridge["low"] <= bridge["typical"] <= bridge["high"]
     assert abs(bridge["geometric"] - 0.8) < 0.02 and abs(bridge["arithmetic"] - 0.8) < 0.02
     assert bridge["blocks"] == 10 and bridge["exploratory"] is False and bridge["verdict"] == "different"
+    assert bridge["pairs"]["block"] == [*range(1, 11)] and bridge["family"] == "headlines" and not bridge["aa"]
     aa = [cost for cost in document["costs"] if cost["environment"] == "native-again"]
-    assert all(any(flag.startswith("aa: ") for flag in cost["flags"]) for cost in aa) and len(aa) == 2
+    assert all("aa" in codes(document, cost) for cost in aa) and len(aa) == 2
+    assert all(cost["aa"] and cost["verdict"] is cost["family"] is cost["adjusted_p"] is None for cost in aa)
 
 
 def test_what_cannot_be_given_is_null(run):
     lossy = Workload("udp", [(LOSS, 0.05, 2.0)], (("rate", "10Mbit/s"),))
-    zero = report_json(run(costs={"bridge": 1.0}, workloads=[lossy]))["costs"][0]
+    document = report_json(run(costs={"bridge": 1.0}, workloads=[lossy]))
+    zero = document["costs"][0]
     assert zero["typical"] is zero["low"] is zero["geometric"] is None and zero["level"] == {"rate": "10Mbit/s"}
-    assert any(flag.startswith("difference: ") and "points" in flag for flag in zero["flags"])
+    assert zero["scale"] == "difference" and "difference" in codes(document, zero)
     one = report_json(run(costs={"bridge": 1.2}, blocks=1))["costs"][0]
     assert one["low"] is one["high"] is None and one["exploratory"] is True
     none = report_json(run(costs={"bridge": 1.2}, blocks=0))
@@ -90,7 +103,8 @@ def test_no_cost_and_no_interval_are_null(run):
     assert one["cost"] is not None and one["cost_low"] is one["cost_high"] is None and one["cost_unit"] == "%"
     lost = {(block, "bridge"): Outcome.DEADLINE for block in (1, 2)}
     none = report_json(run(costs={"bridge": 1.2}, blocks=2, failing=lost))["costs"][0]
-    assert none["cost"] is none["cost_low"] is none["cost_high"] is none["cost_unit"] is None
+    assert none["cost"] is none["cost_low"] is none["cost_high"] is none["cost_unit"] is none["exploratory"] is None
+    assert none["blocks"] == 0 and none["pairs"] == {"block": [], "baseline": [], "environment": []}
 
 
 def test_where_the_numbers_come_from(run, tmp_path):

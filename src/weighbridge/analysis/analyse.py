@@ -127,6 +127,7 @@ def analyse(store: RunStore) -> Analysis:
         isolation=isolation,
         notices=tuple(on_top.remarks(context)),
         sessions=sessions(facts, trials, {kind for _, kind, *_ in store.environments()}, store.session_starts()),
+        looks=plan.looks,
         context=context,
     )
 

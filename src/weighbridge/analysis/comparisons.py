@@ -32,13 +32,13 @@ from weighbridge.analysis.context import Context
 from weighbridge.analysis.judgement import holm_levels, judged, with_visible_cost
 from weighbridge.analysis.plan import Plan, changes
 from weighbridge.analysis.remarks import remarks_about
-from weighbridge.analysis.results import Comparison, Ladder, LadderStep, MetricReport
+from weighbridge.analysis.results import BlockPair, Comparison, Ladder, LadderStep, MetricReport
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import scale_of
 from weighbridge.model.study import Rung, nearest_base
 from weighbridge.statistics import Better, Contrast, Cost, Scale, slow_run_rate, verdicts
 from weighbridge.statistics.verdicts import PValues
-from weighbridge.store.blocks import arm_values
+from weighbridge.store.blocks import complete_blocks
 from weighbridge.store.run import RunStore, Value
 
 Key = tuple[str, Level, str]
@@ -69,8 +69,9 @@ def per_block(values: Sequence[Value], environment: str) -> list[float]:
 
 @dataclass(frozen=True, slots=True)
 class ContrastCost:
-    """A contrast on one metric of a run. ``values`` are those of its arms, in the blocks that have them all."""
+    """A contrast on one metric of a run. ``values`` are those of its arms, in the ``blocks`` that have them all."""
 
+    blocks: tuple[int, ...]
     values: tuple[Sequence[float], ...]
     cost: Cost
     p_values: PValues
@@ -86,9 +87,10 @@ def contrast_cost(
 
     It is on the scale ``on``; without one on that of the metric.
     """
-    sides = arm_values(values, contrast.arms)
-    if not sides[0]:
+    complete = complete_blocks(values, contrast.arms)
+    if not complete:
         return None
+    sides = tuple([each.value for each in arm] for arm in zip(*complete, strict=True))
     better = cast(Better, values[0].better)
     cost = contrast.cost(
         sides, better=better, confidence=confidence, equivalence=plan.equivalence, looks=plan.looks,
@@ -96,7 +98,8 @@ def contrast_cost(
     )  # fmt: skip
     effects = contrast.effects(sides, cost.scale)
     error = stdev(effects) / math.sqrt(len(effects)) if len(effects) > 1 else None
-    return ContrastCost(sides, cost, verdicts.p_values_of(effects, cost, plan.looks), error)
+    blocks = tuple(first.block for first, *_ in complete)
+    return ContrastCost(blocks, sides, cost, verdicts.p_values_of(effects, cost, plan.looks), error)
 
 
 def comparison(
@@ -120,6 +123,7 @@ def comparison(
         verdict="inconclusive",
         remarks=(),
         standard_error=contrast.standard_error if contrast else None,
+        pairs=tuple(map(BlockPair, contrast.blocks, *contrast.values)) if contrast else (),
     )
     return row, contrast.p_values if contrast else None
 

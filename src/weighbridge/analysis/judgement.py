@@ -98,6 +98,7 @@ class Family(StrEnum):
     HEADLINES = "headlines"
     FURTHER = "further metrics"
     RESOURCE_USE = "resource use"
+    LADDER = "ladder"
 
 
 def family_of(report: MetricReport) -> Family:

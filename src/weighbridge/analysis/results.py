@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from weighbridge.analysis.bottleneck import Bottleneck
 from weighbridge.analysis.conditions import Calibration, Durabilities, Isolation, PowerCuts
@@ -54,6 +54,14 @@ class VisibleCost:
     seconds: float | None = None
 
 
+class BlockPair(NamedTuple):
+    """A block that was compared, with the values of both sides in the metric's unit."""
+
+    block: int
+    baseline: float
+    value: float
+
+
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """One environment against the baseline on one metric of one workload at one level."""
@@ -82,6 +90,8 @@ class Comparison:
     """That of the mean of the blocks' effects: of logarithms, or in the metric's unit."""
     visible: VisibleCost | None = None
     """What this comparison would have shown; None where it has too few blocks, or nothing can be different."""
+    pairs: tuple[BlockPair, ...] = ()
+    """What the cost is made of, in the order of the blocks; empty without a cost."""
 
     @property
     def blocks(self) -> int:
@@ -273,6 +283,8 @@ class Analysis:
     """What stands before all costs: which are an emulator's, which those inside of a guest, what is unverified."""
     sessions: Sessions = field(default_factory=Sessions)
     """How often the run was begun or went on, and which blocks are of which time."""
+    looks: int = 1
+    """How often the run may be looked at in all: of several each spends less of the error."""
     context: Context | None = field(default=None, repr=False, compare=False)
     """What further comparisons of this run are judged by."""
     trials_of: Mapping[str, Sequence[TrialRow]] = field(init=False, repr=False, compare=False)

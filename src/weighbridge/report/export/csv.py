@@ -126,7 +126,7 @@ def _cost_row(analysis: Analysis, report: MetricReport, row: Comparison) -> dict
     numbers: dict[str, object] = {}
     if cost is not None:
         numbers = {
-            "scale": cost.scale, "typical": finite(cost.typical), **limits_of(cost),
+            "typical": finite(cost.typical), **limits_of(cost),
             "geometric": finite(cost.geometric.estimate) if cost.geometric else None,
             "arithmetic": finite(cost.arithmetic.estimate),
         }  # fmt: skip
@@ -135,8 +135,7 @@ def _cost_row(analysis: Analysis, report: MetricReport, row: Comparison) -> dict
         numbers |= {"hidden_by": limit.kind, "hidden_share": limit.share, "hidden_rate": limit.rate}
     return {
         **cost_json(analysis, report, row), **numbers, **_within(analysis, row.environment),
-        "level": report.level.text,
-        "value": row.value, "adjusted_p": row.adjusted_p, "noise_floor": report.noise_floor, "aa": row.aa,
+        "level": report.level.text, "noise_floor": report.noise_floor,
         "flags": "; ".join(map(coded_text, row.remarks)), "unresolved": "; ".join(row.unresolved),
     }  # fmt: skip
 

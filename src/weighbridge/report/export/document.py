@@ -9,10 +9,12 @@ from pydantic import ConfigDict, WithJsonSchema, with_config
 from typing_extensions import TypedDict
 
 from weighbridge.analysis.gate import Outcome, Reason
+from weighbridge.analysis.judgement import Family
+from weighbridge.analysis.results import TrustReason
 from weighbridge.report.text.remarks import CODES
-from weighbridge.statistics import Better, Verdict
+from weighbridge.statistics import Better, Scale, Verdict
 
-VERSION: Final = 4
+VERSION: Final = 5
 """Of the document and of ``costs.csv``; `Report` says what changed in which."""
 
 
@@ -66,37 +68,56 @@ class Hidden(TypedDict):
 
 @with_config(ConfigDict(extra="allow"))
 class RemarkRow(TypedDict):
-    """A remark beside a cost; further keys are its figures and names, and differ by code."""
+    """What has to be known beside numbers; further keys are its figures and names, and differ by code."""
 
     code: Annotated[str, WithJsonSchema({"enum": [*CODES], "type": "string"})]
     text: str
 
 
-class CostRow(Within, Worsening, Noise, Interval):
-    """One environment in one metric, against the baseline."""
+class CostFigures(Within, Worsening, Noise, Interval):
+    """One environment in one metric, against the baseline: what ``costs.csv`` has too."""
 
     environment: str
+    aa: bool
     workload: str
     metric: str
     level: dict[str, str]
     unit: str
     better: Better
+    headline: bool
+    resource_use: bool
+    family: Family | None
     baseline_value: float | None
+    value: float | None
+    scale: Scale | None
     typical: float | None
     geometric: float | None
     arithmetic: float | None
     blocks: int
-    exploratory: bool
-    resource_use: bool
-    verdict: Verdict
+    exploratory: bool | None
+    adjusted_p: float | None
+    verdict: Verdict | None
     visible_cost: float | None
     blocks_to_settle: int | None
     seconds_to_settle: float | None
     baseline_emulated: bool
     unresolved: list[str]
     hidden: Hidden | None
-    flags: list[str]
-    remarks: list[RemarkRow]
+
+
+class Pairs(TypedDict):
+    """The numbers of the blocks that were compared, and in each the values of both sides, in the metric's unit."""
+
+    block: list[int]
+    baseline: list[float]
+    environment: list[float]
+
+
+class CostRow(CostFigures):
+    """A cost with what it is made of, and the places of what is remarked on it in the document's ``remarks``."""
+
+    pairs: Pairs
+    remarks: list[int]
 
 
 class Step(CostRow):
@@ -277,10 +298,32 @@ class PlaceEffectRow(TypedDict):
     blocks: int
 
 
+class EnvironmentRow(Within):
+    """An environment as the study has it; ``workloads``: the options that these have in it alone."""
+
+    kind: str
+    aa_of: str | None
+    options: dict[str, Any]
+    workloads: dict[str, dict[str, Any]]
+
+
+class MetricPlace(TypedDict):
+    """A metric of a workload at a level."""
+
+    workload: str
+    metric: str
+    level: dict[str, str]
+
+
 @with_config(ConfigDict(extra="forbid"))
 class Report(Provenance, Noise):
     """The document of ``weighbridge report RUN --json``.
 
+    Version 5: it stands alone. ``question``, ``baseline``, ``aa_arm``, ``equivalence``, ``looks``, ``families``,
+    ``trust_reason``, ``shifted``, ``confounders`` and ``notices``; each remark once, in ``remarks``, and in costs its
+    places there, without ``flags``; beside costs ``aa``, ``headline``, ``family``, ``value``, ``scale``,
+    ``adjusted_p`` and ``pairs``; the A/A arm has no ``verdict``, and what has no cost is not ``exploratory``;
+    ``environments`` with ``kind``, ``aa_of``, ``options`` and ``workloads``.
     Version 4: ``layers`` and ``emulated`` beside every environment, ``environments``, ``programs``, ``noise_low``,
     ``noise_high``, ``sessions``, ``mixed_blocks`` and ``power_cuts``; ``trial_lengths``, ``time_shared`` and
     ``place_effects``; ``visible_shift``, and beside costs ``visible_cost`` and what would settle them.
@@ -290,18 +333,29 @@ class Report(Provenance, Noise):
     is not against the row before.
     """
 
-    version: Literal[4]
+    version: Literal[5]
     study: str
     run: str
+    question: str
+    baseline: str
+    aa_arm: str | None
+    equivalence: float | None
+    looks: int
+    families: dict[Family, int]
     noise_floor: float | None
     trusted: bool | None
+    trust_reason: TrustReason
+    shifted: list[MetricPlace]
     visible_shift: float | None
     place_effects: list[PlaceEffectRow]
     sessions: list[SessionRow]
     mixed_blocks: list[int]
-    environments: dict[str, Within]
+    environments: dict[str, EnvironmentRow]
+    notices: list[int]
+    confounders: list[int]
     costs: list[CostRow]
     ladder: list[Step]
+    remarks: list[RemarkRow]
     percentiles: list[Percentiles]
     curves: list[CurveRow]
     bottlenecks: list[Bottlenecks]

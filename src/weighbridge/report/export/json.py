@@ -1,6 +1,8 @@
 """A run for machines: the document of ``report --json``."""
 
 import math
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from typing import Any
 
@@ -10,17 +12,22 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.bottleneck import Bottleneck
 from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.curves import EnvironmentCurve, LoadSweep, MetricCurve
+from weighbridge.analysis.judgement import Family, family_of
 from weighbridge.analysis.latency import PERCENTS, Latency, LatencyReport
 from weighbridge.analysis.program_use import program_use
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport, Remark
 from weighbridge.model.power_cut import PowerCut
 from weighbridge.report.export.document import (
     VERSION,
+    CostFigures,
     CostRow,
     CurveRow,
+    EnvironmentRow,
     Hidden,
     Interval,
+    MetricPlace,
     Noise,
+    Pairs,
     Peak,
     PeakCost,
     Percentile,
@@ -31,14 +38,14 @@ from weighbridge.report.export.document import (
     RemarkRow,
     Report,
     SessionRow,
+    Step,
     Worsening,
 )
 from weighbridge.report.export.provenance import provenance, utc
 from weighbridge.report.export.within import within_json
-from weighbridge.report.text.remarks import coded_text, remark_text
+from weighbridge.report.text.remarks import remark_text
 from weighbridge.report.text.steps import change_text
 from weighbridge.statistics import Cost
-from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK
 from weighbridge.store.run import RunStore
 
 
@@ -105,42 +112,80 @@ def _plain(value: object) -> Any:
         return value.model_dump(mode="json", exclude_defaults=True)
     if is_dataclass(value):
         return {each.name: _plain(getattr(value, each.name)) for each in fields(value)}
-    if isinstance(value, tuple):
+    if isinstance(value, Mapping):
+        return {key: _plain(each) for key, each in value.items()}
+    if isinstance(value, (tuple, list)):
         named = getattr(value, "_asdict", None)
         return named() if named else [_plain(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
+class RemarkTable:
+    """The remarks of a document, each once."""
+
+    def __init__(self) -> None:
+        self.rows: list[RemarkRow] = []
+        self._places: dict[Remark, int] = {}
+
+    def places(self, remarks: Iterable[Remark]) -> list[int]:
+        """Return where these remarks are in `rows`; those that are not yet there are added."""
+        return [self._place(each) for each in remarks]
+
+    def _place(self, remark: Remark) -> int:
+        place = self._places.setdefault(remark, len(self.rows))
+        if place == len(self.rows):
+            self.rows.append(remark_json(remark))
+        return place
+
+
 def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
     """Give the document of ``report --json``, as docs/reference.md describes it; infinite numbers are null."""
     analysis, origin = analysis or analyse(store), provenance(store)
-    noise = _noise(analysis.trust.noise)
+    noise, trust, remarks = _noise(analysis.trust.noise), analysis.trust, RemarkTable()
+    costs: list[CostRow] = [
+        {**cost_json(analysis, report, row), "pairs": _pairs(row), "remarks": remarks.places(row.remarks)}
+        for report in analysis.metrics
+        for row in report.comparisons
+    ]
+    steps: list[Step] = [
+        {**cost_json(analysis, ladder.report, step.row, step.previous), "pairs": _pairs(step.row),
+         "remarks": remarks.places(step.row.remarks), "against": step.previous, "change": change_text(step.changes)}
+        for ladder in analysis.ladder
+        for step in ladder.steps
+    ]  # fmt: skip
+    tested = Counter(each["family"] for each in (*costs, *steps) if each["adjusted_p"] is not None)
     return {
         "version": VERSION,
         "study": analysis.study,
         "run": analysis.run_id,
+        "question": analysis.question,
+        "baseline": analysis.baseline,
+        "aa_arm": analysis.aa_arm,
+        "equivalence": analysis.equivalence,
+        "looks": analysis.looks,
+        "families": {family: tested[family] for family in Family},
         "date": origin["date"],
         "kernel": origin["kernel"],
         "engine": origin["engine"],
         "versions": origin["versions"],
         "hosts": origin["hosts"],
         "paths": origin["paths"],
-        "noise_floor": analysis.trust.noise_floor,
+        "noise_floor": trust.noise_floor,
         "noise_low": noise["noise_low"],
         "noise_high": noise["noise_high"],
-        "trusted": analysis.trust.trusted,
-        "visible_shift": analysis.trust.visible_shift,
+        "trusted": trust.trusted,
+        "trust_reason": trust.reason,
+        "shifted": [_metric_place(each) for each in trust.shifted],
+        "visible_shift": trust.visible_shift,
         "place_effects": place_effects_json(analysis),
         "sessions": [_session(analysis, number) for number in range(len(analysis.sessions.sessions))],
         "mixed_blocks": list(analysis.sessions.mixed),
-        "environments": {name: within_json(analysis, name) for name in analysis.environments},
-        "costs": [cost_json(analysis, report, row) for report in analysis.metrics for row in report.comparisons],
-        "ladder": [
-            {**cost_json(analysis, ladder.report, step.row, step.previous), "against": step.previous,
-             "change": change_text(step.changes)}
-            for ladder in analysis.ladder
-            for step in ladder.steps
-        ],
+        "environments": _environments(store, analysis),
+        "notices": remarks.places(analysis.notices),
+        "confounders": remarks.places(analysis.confounders),
+        "costs": costs,
+        "ladder": steps,
+        "remarks": remarks.rows,
         "percentiles": [_percentiles(analysis, report, row) for report in analysis.latencies for row in report.rows],
         "curves": curves_json(analysis),
         "bottlenecks": [
@@ -168,6 +213,33 @@ def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
         "programs": programs_json(store, analysis),
         "power_cuts": [power_cut_json(cut) for cut in analysis.power_cuts],
     }  # fmt: skip
+
+
+def _environments(store: RunStore, analysis: Analysis) -> dict[str, EnvironmentRow]:
+    """The environments that were measured, as the study has them."""
+    arms = {name: (kind, options, aa_of) for name, kind, options, aa_of in store.environments()}
+    written = store.study_file().environments
+    rows: dict[str, EnvironmentRow] = {}
+    for name in analysis.environments:
+        kind, options, aa_of = arms[name]
+        own = written[name].workloads if name in written else None
+        rows[name] = {
+            **within_json(analysis, name), "kind": kind, "aa_of": aa_of, "options": _plain(options),
+            "workloads": _plain(own or {}),
+        }  # fmt: skip
+    return rows
+
+
+def _metric_place(report: MetricReport) -> MetricPlace:
+    return {"workload": report.workload, "metric": report.metric, "level": report.level.factors}
+
+
+def _pairs(row: Comparison) -> Pairs:
+    return {
+        "block": [pair.block for pair in row.pairs],
+        "baseline": [pair.baseline for pair in row.pairs],
+        "environment": [pair.value for pair in row.pairs],
+    }
 
 
 def place_effects_json(analysis: Analysis) -> list[PlaceEffectRow]:
@@ -261,11 +333,13 @@ def _noise(noise: tuple[float, float] | None) -> Noise:
     return {"noise_low": low, "noise_high": high}
 
 
-def cost_json(analysis: Analysis, report: MetricReport, row: Comparison, against: str | None = None) -> CostRow:
-    """One object of ``costs``; ``against``: the environment that it is the cost against, else the baseline.
+def cost_json(analysis: Analysis, report: MetricReport, row: Comparison, against: str | None = None) -> CostFigures:
+    """The figures of one object of ``costs``, or of ``ladder``: the cost ``against`` another than the baseline.
 
     Of fewer than six blocks, of which people are shown no verdict, none is decided either.
     """
+    family = None if row.aa else family_of(report) if against is None else Family.LADDER
+    verdict = "inconclusive" if row.few and row.hidden is None else row.verdict
     cost = row.cost
     ratio = cost if cost is not None and cost.scale == "ratio" else None
     aa = report.aa.cost if report.aa is not None else None
@@ -273,28 +347,30 @@ def cost_json(analysis: Analysis, report: MetricReport, row: Comparison, against
     return {
         "environment": row.environment,
         **within_json(analysis, row.environment),
-        "workload": report.workload,
-        "metric": report.metric,
-        "level": report.level.factors,
+        "aa": row.aa,
+        **_metric_place(report),
         "unit": report.unit,
         "better": report.better,
+        "headline": report.headline,
+        "resource_use": report.resource_use,
+        "family": family,
         "baseline_value": report.baseline_value if row.baseline_value is None else row.baseline_value,
+        "value": row.value,
         **worsening_json(cost, report.unit),
         **_noise(report.noise if same_scale else None),
+        "scale": cost.scale if cost else None,
         "typical": finite(ratio.typical) if ratio else None,
         **limits_of(ratio),
         "geometric": finite(ratio.geometric.estimate) if ratio and ratio.geometric else None,
         "arithmetic": finite(ratio.arithmetic.estimate) if ratio else None,
         "blocks": row.blocks,
-        "exploratory": row.blocks < MIN_BLOCKS_SIGNED_RANK,
-        "resource_use": report.resource_use,
-        "verdict": "inconclusive" if row.few and row.hidden is None else row.verdict,
+        "exploratory": cost.exploratory if cost else None,
+        "adjusted_p": row.adjusted_p,
+        "verdict": None if row.aa else verdict,
         "visible_cost": finite(row.visible.cost) if row.visible else None,
         "blocks_to_settle": row.visible.blocks if row.visible else None,
         "seconds_to_settle": row.visible.seconds if row.visible else None,
         "baseline_emulated": within_json(analysis, against or analysis.baseline)["emulated"],
         "unresolved": list(row.unresolved),
         "hidden": hidden_json(row.hidden),
-        "flags": [coded_text(remark) for remark in row.remarks],
-        "remarks": [remark_json(remark) for remark in row.remarks],
     }
