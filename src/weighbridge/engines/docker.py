@@ -18,7 +18,8 @@ from weighbridge.engines.shared_root import bare_layer
 from weighbridge.errors import Unavailable
 from weighbridge.launcher import build
 from weighbridge.linux import delegation
-from weighbridge.linux.cgroups import TOP, Cgroup
+from weighbridge.linux.cgroup_files import TOP
+from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.slices import slice_of
 from weighbridge.model.host import Host, RunContext
 from weighbridge.model.userland import Userland
