@@ -274,7 +274,7 @@ def student_p_value(blocks):
 
 
 def exact_p_value(blocks):
-    """Of all flips of signs: of the signed-rank sum (Pratt's, with mean ranks) from ten blocks on, of the mean below."""
+    """Among all flips of signs: of the signed-rank sum (Pratt's, mean ranks) from ten blocks on, of the mean below."""
     if len(blocks) < 10:
         sums = [0.0]
         for value in blocks:
