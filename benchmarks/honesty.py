@@ -248,19 +248,19 @@ def blocks_in_a_time(
                 left_s -= TRIALS_S[i] * (1 + again + len(waiting))
                 for blocks in waiting:
                     blocks.append(at - 1)
-        for values, mine, most in zip(sessions, done, needed, strict=True):
+        for values, mine, needs in zip(sessions, done, needed, strict=True):
             for arm, blocks in enumerate(mine):
                 cost = compare(*values[[0, arm + 1]][:, blocks].tolist(), better="higher", looks=len(MANY))
                 decision = next_look(at, [cost], TARGET, maximum=MANY[-1])
-                reached = decision.reached[0] or not most[arm]
-                most[arm] = 0 if reached else decision.predicted_blocks or math.inf
+                reached = decision.reached[0] or not needs[arm]
+                needs[arm] = 0 if reached else decision.predicted_blocks or math.inf
         following = next((each for each in MANY if each > at), None)
         if left_s <= 0 or following is None or not any(map(any, needed)):
             break
         contenders = [
             Contender(max(map(len, mine)), open_needs, (trial_s,) * len(open_needs), trial_s * (1 + again))
-            for mine, most, trial_s in zip(done, needed, TRIALS_S, strict=True)
-            for open_needs in [tuple(filter(None, most)) or (0.0,)]
+            for mine, needs, trial_s in zip(done, needed, TRIALS_S, strict=True)
+            for open_needs in [tuple(filter(None, needs)) or (0.0,)]
         ]
         parts = [following - at] * len(sessions)
         if share:

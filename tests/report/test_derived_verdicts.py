@@ -274,7 +274,7 @@ def student_p_value(blocks):
 
 
 def exact_p_value(blocks):
-    """Among all flips of signs: of the signed-rank sum (Pratt's, mean ranks) from ten blocks on, of the mean below."""
+    """Among all flips of signs: of the signed-rank sum (Pratt's, mean ranks) from ten blocks on, of the mean else."""
     if len(blocks) < 10:
         sums = [0.0]
         for value in blocks:
