@@ -91,5 +91,5 @@ def _test_change(margin: Requirement, sides: _Sides, runs: Runs, spending: Spend
     in_runs = [(sides.report, side, run.analysis) for run, side in zip(runs, both, strict=True)]
     outcome, reason = rule(margin, interval, margin.bound, in_runs, in_noise=change.within_noise)
     p_value = margin_p_value(changed_cost.first, changed_cost.second, change, margin.bound, looks)
-    finding = Finding(margin, target, outcome, reason, interval, "%", min(change.blocks))
+    finding = Finding(margin, target, outcome, reason, interval, "%", min(change.blocks), change.confidence)
     return finding, min(1.0, p_value / share)
