@@ -19,7 +19,7 @@ Field = dict[str, Any]
 """A part of a definition: an encoding, or a layer."""
 
 PALETTE = (
-    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#6F6300", "#7A88FF", "#C4005F", "#8F47E0", "#2A98C8", "#F7506A",
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#746700", "#7A88FF", "#C80062", "#8F47E0", "#2A98C8", "#F7506A",
     "#E23EE2", "#998F00",
 )  # fmt: skip
 BASELINE, AA_ARM, BAND = "#6b7280", "#8e949f", "#009E73"
