@@ -249,6 +249,17 @@ def test_a_repetition_does_not_replace_a_good_attempt(run):
     ]
 
 
+@pytest.mark.parametrize("workloads", [1, 2, 3, 4])
+def test_the_noise_floor_and_its_range_are_of_one_metric(run, workloads):
+    """Of an even number of headlines the floor was between two metrics, and the range that of another one."""
+    noisy = [Workload(f"w{n}", [(REQUESTS, 1000, 0.01 * 2**n)]) for n in range(workloads)]
+    analysis = analyse(run(costs={"host": 1.0}, workloads=noisy))
+    trust = analysis.trust
+    (middle,) = [each for each in analysis.headlines if each.noise == trust.noise]
+    assert middle.noise_floor == trust.noise_floor
+    assert sorted(each.noise_floor for each in analysis.headlines)[workloads // 2] == trust.noise_floor
+
+
 def test_a_session_that_sees_nothing_small_is_not_precise(run):
     few = analyse(run(costs={"host": 1.0}, blocks=6))
     assert few.trust.trusted is True and imprecise(few) and trust_sentence(few).startswith("Not precise: ")
@@ -458,9 +469,9 @@ def test_sentences_say_which_way(run):
     both = Workload("app", [(LATENCY, 5, 0.01)])
     analysis = analyse(run(costs={"slow": 1.5, "fast": 0.6, "same": 1.0}, workloads=[both, TCP]))
     text = "\n".join(line for _, line in verdict_sentences(analysis)).replace("\u00a0", " ")
-    assert "slow adds " in text and "to app p99 latency against native (10 blocks) - different" in text
+    assert " slower than native in app p99 latency (10 blocks) - different" in text
     assert (
-        "fast is 40" in text and " lower than native in app p99 latency" in text and "-" not in text.split(" - ")[0]
+        "fast is 40" in text and " faster than native in app p99 latency" in text and "-" not in text.split(" - ")[0]
     )
     assert "slow costs " in text and " faster than native in tcp throughput" in text
     assert "same is equivalent to native within ±3 % in " in text

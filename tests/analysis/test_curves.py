@@ -406,9 +406,12 @@ def test_the_page_has_the_curves_with_a_table_and_every_link_leads_somewhere(sto
 
 
 def marks(chart):
+    """The rows of each layer by its mark: its shape where that is the same for all environments."""
     spec = definition_of(chart)
     return {
-        layer["mark"].get("shape", layer["mark"]["type"]): spec["datasets"][layer["data"]["name"]]
+        "ring" if "size" in layer["encoding"] else layer["mark"].get("shape", layer["mark"]["type"]): spec[
+            "datasets"
+        ][layer["data"]["name"]]
         for layer in spec["layer"]
     }
 
@@ -418,8 +421,8 @@ def test_the_chart_marks_peaks_errors_and_breaks(analysis):
     chart = charts.load_curve(analysis, sweep, sweep.metrics[0])
     definition_of(chart)
     drawn = marks(chart)
-    assert set(drawn) == {"area", "line", "circle", "point", "triangle-up", "cross"}
-    assert len(drawn["circle"]) == 23 and len(drawn["point"]) == 4
+    assert set(drawn) == {"area", "line", "point", "ring", "triangle-up", "cross"}
+    assert len(drawn["point"]) == 23 and len(drawn["ring"]) == 4
     assert {(each["environment"], each["load"]) for each in drawn["cross"]} == {("bridge", 2000), ("bridge", 5000)}
     assert {each["load"] for each in drawn["triangle-up"]} == {2000}
     top = definition_of(chart)["layer"][1]["encoding"]["y"]["scale"]["domain"][1]

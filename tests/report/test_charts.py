@@ -1,3 +1,8 @@
+import itertools
+import math
+import re
+from importlib import resources
+
 import pytest
 
 from weighbridge.analysis.analyse import analyse
@@ -6,6 +11,7 @@ from weighbridge.report import charts
 from weighbridge.report.html import write_html
 
 from .made_up_runs import LOSS, TCP, Workload
+from .test_svg import drawing, elements
 from .vega_lite import definition_of
 
 
@@ -51,7 +57,7 @@ def test_a_percentage_that_is_compared_by_difference_has_an_axis_in_points(run):
     analysis = analyse(run(costs={"bridge": 2.0}, workloads=[Workload("udp", [(LOSS, 4.0, 0.05)])]))
     layers_of = definition_of(charts.forest(analysis, analysis.metrics[0]))["layer"]
     titles = {layer["encoding"]["x"]["title"] for layer in layers_of if "title" in layer["encoding"]["x"]}
-    assert titles == {"difference, points"}
+    assert titles == {"cost, points (right of 0 is worse)"}
 
 
 def test_a_cost_far_out_leaves_the_others_their_axis(run):
@@ -104,8 +110,53 @@ def test_the_noise_floor_is_explained_only_where_it_is_drawn(run):
         assert ("Grey: noise floor" in page) == (blocks > 1)
 
 
-def test_colours_are_the_same_everywhere(run):
-    analysis = analyse(run(costs={f"e{n}": 1.0 for n in range(9)}, blocks=1))
-    scheme = charts.colours(analysis)
-    assert scheme["native"] == charts.BASELINE and scheme["native-again"] == charts.AA_ARM
-    assert scheme["e0"] == scheme["e7"] == charts.PALETTE[0]
+def test_each_environment_has_a_colour_and_a_mark_of_its_own_everywhere(run):
+    """From the eighth on colours came again, and all were circles: isolation-tour has more."""
+    names = [f"e{n}" for n in range(12)]
+    analysis = analyse(run(costs=dict.fromkeys(names, 1.0)))
+    scheme = charts.styles(analysis)
+    assert scheme["native"].colour == charts.BASELINE and scheme["native-again"].colour == charts.AA_ARM
+    for part in ("colour", "shape", "path"):
+        assert len({getattr(style, part) for style in scheme.values()}) == len(names) + 2
+    for chart in (charts.forest(analysis, analysis.metrics[0]), charts.overview(analysis)):
+        root, _ = drawing(chart)
+        drawn = {(each.get("fill"), each.get("d")) for each in elements(root, "path")}
+        assert {(scheme[name].colour, scheme[name].path) for name in names} <= drawn
+    live = [charts.forest(analysis, analysis.metrics[0]), charts.overview(analysis)]
+    live.append(charts.runs(analysis, analysis.metrics[0]))
+    for chart in live:
+        (points,) = [each for each in definition_of(chart)["layer"] if each["mark"]["type"] == "point"]
+        for channel in ("color", "shape"):
+            scale = points["encoding"][channel]["scale"]
+            assert len({*scale["range"]}) == len(scale["range"]) == len(scale["domain"])
+    many = charts.base.styles_in_turn([str(number) for number in range(100)])
+    assert len({*many.values()}) == 100, "never the same colour and mark together"
+
+
+def linear(colour: str) -> list[float]:
+    parts = [int(colour[at : at + 2], 16) / 255 for at in (1, 3, 5)]
+    return [each / 12.92 if each <= 0.04045 else ((each + 0.055) / 1.055) ** 2.4 for each in parts]
+
+
+def luminance(colour: str) -> float:
+    return sum(weight * part for weight, part in zip((0.2126, 0.7152, 0.0722), linear(colour), strict=True))
+
+
+def oklab(colour: str) -> list[float]:
+    """Björn Ottosson, "A perceptual color space for image processing" (2020)."""
+    cones = ((0.41222, 0.53633, 0.05145), (0.21190, 0.68070, 0.10740), (0.08830, 0.28172, 0.62998))
+    roots = [sum(w * part for w, part in zip(row, linear(colour), strict=True)) ** (1 / 3) for row in cones]
+    axes = ((0.21045, 0.79362, -0.00407), (1.97800, -2.42859, 0.45059), (0.02590, 0.78277, -0.80868))
+    return [sum(w * part for w, part in zip(row, roots, strict=True)) for row in axes]
+
+
+def test_colours_are_told_apart_on_the_light_and_on_the_dark_page():
+    style_sheet = resources.files("weighbridge.report").joinpath("templates/report.css").read_text()
+    pages = re.findall(r"--paper: (#[0-9a-f]{6})", style_sheet)
+    assert len(pages) == 2
+    every = [*charts.PALETTE, charts.BASELINE, charts.AA_ARM]
+    for colour, page in itertools.product(every, pages):
+        low, high = sorted((luminance(colour), luminance(page)))
+        assert (high + 0.05) / (low + 0.05) >= 2.99, f"contrast of {colour} on {page} (WCAG 2.1, 1.4.11: 3 : 1)"
+    for one, other in itertools.combinations(every, 2):
+        assert math.dist(oklab(one), oklab(other)) > 0.1, f"{one} and {other} look alike"

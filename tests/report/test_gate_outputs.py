@@ -53,6 +53,7 @@ def test_for_machines(judged):
     bridge, host, noisy = made["findings"]
     assert (bridge["environment"], bridge["outcome"], bridge["about"]) == ("bridge", "failed", "cost")
     assert (host["outcome"], host["reason"], noisy["outcome"]) == ("passed", "within", "undecided")
+    assert bridge["confidence"] == pytest.approx(0.95)
     assert bridge["cost_low"] < bridge["cost"] < bridge["cost_high"] and bridge["budget"] == "*.tcp.throughput<=10%"
 
 
@@ -62,7 +63,20 @@ def test_for_people(judged):
     assert bridge.startswith("failed: bridge.tcp.throughput: 2") and "over its budget" in bridge
     assert host.startswith("passed: host.tcp.throughput: ") and "(10 blocks)" in host
     assert noisy.endswith("the budget is inside the interval")
+    assert all("] (95\u00a0% interval)" in each for each in (bridge, host, noisy))
     assert gate_answer(gate) == "Gate failed: 1 of 3 over budget, 1 of 3 undecided."
+
+
+def test_an_interval_is_labelled_as_it_differs_from_the_reports(judged):
+    """A single gate has intervals of 96 %, the report of the same run 95 %: both looked alike."""
+    _, store, analysis = judged
+    budget = parse_requirement("bridge.tcp.throughput<=10%", BUDGET)
+    gate = judge_gate([budget], store, analysis, Spending(now=0.8))
+    (finding,), (row,) = gate_json(gate, analysis)["findings"], gate_rows(gate, analysis)
+    assert finding["confidence"] == pytest.approx(0.96) and row.cost.endswith("] (96\u00a0% interval)")
+    (limit,) = judge([parse_requirement("bridge.tcp.throughput > 10%", LIMIT)], analysis)
+    assert "] (95\u00a0% interval)" in limit_sentence(limit, analysis)
+    assert "96 % interval" in gate_markdown("study", "", [row])
 
 
 def test_every_reason_has_words_whichever_way_a_requirement_is_spelled(judged):

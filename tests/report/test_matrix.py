@@ -1,16 +1,23 @@
+import re
 from dataclasses import replace
 
 import pytest
 
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.remarks import Unproven
+from weighbridge.model.measurement import CPU_USER, Metric
 from weighbridge.report.sections.top import matrix_section
 from weighbridge.report.text.matrix import cost_range, large, matrix, native, small
+from weighbridge.report.text.steps import ladder_sentences
+from weighbridge.report.text.summary import sentence, verdict_sentences
+from weighbridge.report.text.verdicts import comparison_verdict, cost_text, effect
+from weighbridge.workloads.command.options import TIME
 
-from .made_up_runs import REQUESTS, TCP, THROUGHPUT, Workload, rising_load
+from .made_up_runs import JITTER, LATENCY, REQUESTS, TCP, THROUGHPUT, Workload, rising_load
 from .test_html import check_links, page_of
 from .test_terminal import shown
 
+CPU = Workload("cpu", [(Metric("events", "1/s", "higher"), 2100.0, 0.004)])
 NOISY = Workload("noisy", [(THROUGHPUT, 1e9, 0.4)])
 
 
@@ -23,7 +30,7 @@ def test_costs_by_environment_and_workload_in_words_and_figures(run):
     analysis = analyse(run(costs={"host": 1.0, "bridge": 1.25, "fast": 0.8}, workloads=[TCP, NOISY]))
     found = words(analysis)
     assert matrix(analysis).environments == ("host", "bridge", "fast")  # neither the baseline nor its A/A arm
-    assert found["tcp · throughput"] == ["no difference", "20 % slower", "25 % faster"]
+    assert found["tcp · throughput"] == ["within ±3 %", "20 % slower", "25 % faster"]
     assert "cannot tell yet" in found["noisy · throughput"]
     first = matrix(analysis).rows[0]
     assert native(analysis, first).replace("\u00a0", " ").startswith("native 8 ")
@@ -40,6 +47,55 @@ def test_what_is_not_decided_has_its_interval_and_why(run):
     report, compared = open_.rows[0]
     within = replace(open_, rows=((report, replace(compared, remarks=(Unproven(),))),))
     assert cost_range(noisy, within).splitlines()[1:] == ["session not trusted"]
+
+
+def test_a_small_cost_that_is_proven_is_said_beside_the_margin(run):
+    """*No difference* stood over an interval that excludes 0."""
+    analysis = analyse(run(costs={"host": 1.0, "small": 1.02, "gain": 0.985}, blocks=20, workloads=[CPU]))
+    (row,) = matrix(analysis).rows
+    assert words(analysis)["cpu · events"] == ["within ±3 %"] * 3
+    host, small_, gain = (small(row, cell).replace("\u00a0", " ") for cell in row.cells)
+    assert re.fullmatch(r"cost -?0\.\d % \[-0\.\d, \d\.\d\]", host)
+    assert re.fullmatch(r"\d\.\d % \[[12]\.\d, [123]\.\d\] slower", small_) and gain.endswith("faster")
+    (report,) = analysis.headlines
+    verdicts = [comparison_verdict(each) for each in report.comparisons]
+    assert verdicts[:3] == ["equivalent", "equivalent, small cost proven", "equivalent, small gain proven"]
+    sentences = [text.replace("\u00a0", " ") for _, text in verdict_sentences(analysis)]
+    assert any(re.match(r"small costs \d\.\d % .*\(20 blocks\) - equivalent, small cost", each) for each in sentences)
+    assert "host is equivalent to native within ±3 % in cpu events (20 blocks)" in sentences
+    assert re.search(r"\d % \[.*slower", shown(run(costs={"small": 1.02}, blocks=20, workloads=[CPU]), whole=False))
+
+
+@pytest.mark.parametrize("factor", [1.0, 1.02, 0.98])
+def test_what_is_undecided_has_one_sign_everywhere(run, factor):
+    """The page said "0.0 % [-4.9, 5.0] faster" where the terminal said "cost [-5.0, 4.9]"."""
+    for metric in (THROUGHPUT, LATENCY):
+        noisy = Workload("noisy", [(metric, 1.0, 0.15)])
+        store = run(costs={"bridge": factor}, workloads=[noisy], ladder=["native", "bridge"])
+        analysis = analyse(store)
+        (report,) = analysis.headlines
+        compared = report.comparisons[0]
+        assert compared.verdict == "inconclusive"
+        text = cost_text(compared, report.unit)
+        assert f"{compared.cost.percent.low:.1f},\u00a0{compared.cost.percent.high:.1f}" in text
+        (cell,) = matrix_section(analysis).rows[0].cells
+        assert cell.small == cell.title == f"cost {text}"
+        assert text[text.index("[") :].replace("\u00a0", " ") in shown(store, whole=False)
+        assert f"has a cost of {text} in " in sentence(report, compared, "native")
+        assert [f" has a cost of {text}" in each for _, each in ladder_sentences(analysis)] == [True]
+
+
+@pytest.mark.parametrize(
+    ("metric", "word"),
+    [(THROUGHPUT, "slower"), (Metric("latency_p99", "us", "lower"), "slower"), (TIME, "slower"), (JITTER, "higher"),
+     (Metric("memory_per_site", "MiB", "lower"), "higher"), (CPU_USER, "higher"),
+     (Metric("score", "x", "higher"), "lower")],
+    ids=lambda each: getattr(each, "name", each),
+)  # fmt: skip
+def test_a_time_is_slower_and_not_higher(run, metric, word):
+    analysis = analyse(run(costs={"bridge": 1.25}, workloads=[Workload("w", [(metric, 4.0, 0.01)])]))
+    (report,) = analysis.metrics
+    assert effect(report, report.comparisons[0]).word == word
 
 
 def test_a_verdict_that_is_not_known_is_said_as_it_is(run):
@@ -63,7 +119,7 @@ def test_an_environment_may_be_absent_from_a_cell(run):
     )
     kept = tuple(t for t in analysis.trials if (t.workload, t.environment) != ("web", "bridge"))
     without = replace(analysis, trials=kept)
-    assert words(without)["web · requests/s"] == ["no difference", "–"]
+    assert words(without)["web · requests/s"] == ["within ±3 %", "–"]
     assert matrix_section(without).rows[1].cells[1].style == ""
 
 

@@ -73,6 +73,8 @@ class Finding:
     cost: Interval | None = None
     unit: str = ""
     blocks: int = 0
+    confidence: float | None = None
+    """That of the interval of ``cost``, as a fraction; None without a cost."""
 
 
 TestedFinding = tuple[Finding, float | None]
@@ -212,7 +214,7 @@ def _judge_cost(requirement: Requirement, target: Target, analysis: Analysis, co
     if row.cost.scale == "ratio" or requirement.unit != "%":
         outcome, reason = rule(requirement, cost.worsening, bound, [(report, row, analysis)])
     unit = "%" if cost.scale == "ratio" else difference_unit(report.unit)
-    return Finding(requirement, target, outcome, reason, cost.worsening, unit, row.blocks)
+    return Finding(requirement, target, outcome, reason, cost.worsening, unit, row.blocks, cost.confidence)
 
 
 def _test_cost(budget: Requirement, target: Target, costs: "_Costs", spending: Spending) -> TestedFinding:

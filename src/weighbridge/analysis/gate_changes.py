@@ -93,5 +93,5 @@ def _test_change(margin: Requirement, sides: _Sides, runs: Runs, spending: Spend
     if outcome == "exceeded" and not disturbed_alike(*runs):
         outcome, reason = "undecided", "disturbed"
     p_value = margin_p_value(changed_cost.first, changed_cost.second, change, margin.bound, looks)
-    finding = Finding(margin, target, outcome, reason, interval, "%", min(change.blocks))
+    finding = Finding(margin, target, outcome, reason, interval, "%", min(change.blocks), change.confidence)
     return finding, min(1.0, p_value / share)

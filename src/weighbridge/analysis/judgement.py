@@ -8,7 +8,8 @@ ladder are a fourth (`comparisons.analyse_ladder`). In each the chance of any fa
 whole report it can be more, which the page says.
 
 **The noise floor** of a session is the median over the headline metrics (the first of each workload) in which the
-A/A arm is not hidden: behind a limit there is no noise to see. The largest one is named beside it.
+A/A arm is not hidden: behind a limit there is no noise to see. Of an even number it is the noisier of the two in the
+middle, so that it is that of one metric. The largest one is named beside it.
 
 **Trusted**: a 99 % interval per metric would raise a false alarm in one session of seven with fifteen metrics. The
 session is untrusted if, for any metric, the A/A arm's 99 % interval excludes "no cost" and its p-value is at most 1 %
@@ -57,6 +58,8 @@ def judged(
         row.cost, p_value, never_equivalent=never or unknown, never_different=nothing or unknown,
         hidden=limit is not None,
     )  # fmt: skip
+    no_margin = replace(row.cost, equivalent=None) if row.cost is not None and verdict == "equivalent" else None
+    proven = verdicts.verdict(no_margin, p_value, never_different=nothing or unknown) == "different"
     broke, baseline_broke = (
         context.broken.get((report.workload, report.level, name)) for name in (row.environment, context.baseline)
     )
@@ -64,6 +67,7 @@ def judged(
         row,
         adjusted_p=p_value,
         verdict=verdict,
+        proven=proven,
         broke=broke,
         baseline_broke=baseline_broke,
         hidden=limit if verdict == "hidden" else None,
@@ -217,9 +221,8 @@ def session_trust(
     """Judge the session."""
     headlines = [each for each in metrics if each.headline and not (each.aa and each.aa.hidden)]
     floors = [(each.noise_floor, each) for each in headlines if each.noise_floor is not None]
-    middle = median(floor for floor, _ in floors) if floors else None
-    ranges = sorted((floor, each.noise) for floor, each in floors if each.noise is not None)
-    noise = ranges[len(ranges) // 2][1] if ranges else None
+    ranked = sorted(floors, key=lambda each: each[0])
+    middle, middle_in = ranked[len(ranked) // 2] if ranked else (None, None)
     largest, largest_in = max(floors, key=lambda each: each[0]) if floors else (None, None)
     blocks = max((each.aa.blocks for each in metrics if each.headline and each.aa), default=0)
     usable, shifted = [each for each in checks if each.enough], shifted_controls(checks)
@@ -231,6 +234,7 @@ def session_trust(
         trusted, reason = not shifted, TrustReason.SHIFTED if shifted else TrustReason.HOLDS
     hidden = {(each.workload, each.level) for each in metrics if each.headline and each.aa and each.aa.hidden}
     visible = _visible_shift([each for each in usable if each.report.headline], hidden, looks)
+    noise = middle_in.noise if middle_in is not None else None
     return Trust(trusted, reason, middle, noise, largest, largest_in, blocks, shifted, visible_shift=visible)
 
 

@@ -392,7 +392,7 @@ def _target_missed(comparison: ComparisonInRun) -> Iterator[Remark]:
 
 @dataclass(frozen=True, slots=True)
 class AsDifference(AboutCost):
-    """The cost is a difference in ``unit``."""
+    """The cost is a difference in ``unit``, positive is worse."""
 
     code = "difference"
     difference: Interval
@@ -403,7 +403,7 @@ class AsDifference(AboutCost):
 def _as_difference(comparison: ComparisonInRun) -> Iterator[Remark]:
     cost = comparison.row.cost
     if cost is not None and cost.scale == "difference":
-        yield AsDifference(cost.interval, comparison.report.unit)
+        yield AsDifference(cost.worsening, comparison.report.unit)
 
 
 @dataclass(frozen=True, slots=True)

@@ -81,6 +81,8 @@ class Comparison:
     verdict: Verdict
     """The report's verdict, after Holm; `cost.verdict` is the one before."""
     remarks: tuple[Remark, ...]
+    proven: bool = False
+    """Whether it is equivalent, and would be different if there were no margin: a small cost is proven."""
     broke: Breakage | None = None
     """Of the environment's trials of this workload and level; None where none broke. Then of the baseline's."""
     baseline_broke: Breakage | None = None
@@ -208,9 +210,11 @@ class Trust:
     trusted: bool | None
     reason: TrustReason
     noise_floor: float | None
-    """Median of the headline metrics' noise floors, as a fraction: 0.5 is a ratio between 1 / 1.5 and 1.5."""
+    """Median of the headline metrics' noise floors, as a fraction: 0.5 is a ratio between 1 / 1.5 and 1.5.
+
+    Of an even number the larger one in the middle."""
     noise: tuple[float, float] | None
-    """The costs in percent that may be noise in the middle one of those metrics: of an even number the noisier."""
+    """The costs in percent that may be noise in the metric of that noise floor."""
     largest_noise: float | None
     """Largest of the headline metrics' noise floors, as a fraction."""
     largest_noise_in: MetricReport | None

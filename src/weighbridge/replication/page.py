@@ -27,11 +27,13 @@ from weighbridge.replication.words import (
 from weighbridge.report.charts.base import (
     Canvas,
     Chart,
+    MarkStyle,
     colour_of,
     environment_axis,
     interval_chart,
     nominal,
     number_axis,
+    shape_of,
 )
 from weighbridge.report.page import HALF_PX, ChartPlace, Page, PageCharts, write_page
 from weighbridge.report.text.environments import names_of, use_display_names
@@ -41,7 +43,7 @@ from weighbridge.report.text.trust import trust_sentence
 from weighbridge.statistics import Cost
 from weighbridge.store.run import RunStore
 
-COLOURS = {"published": "#E69F00", "measured": "#0072B2"}
+STYLES = {"published": MarkStyle("#D55E00", "diamond"), "measured": MarkStyle("#0072B2", "circle")}
 """Okabe and Ito's, which colour-blind people tell apart."""
 ROW_PX, TICKS = 40, 6
 CLASSES = {"agrees": "equivalent", "disagrees": "failed"}
@@ -101,7 +103,7 @@ class ReplicationPage(Page):
     pair_columns: Sequence[str] = PAIR_COLUMNS
     spreads: Sequence[CellsSection]
     spread_columns: Sequence[str] = SPREAD_COLUMNS
-    colours: Mapping[str, str]
+    styles: Mapping[str, MarkStyle]
     setup: Sequence[tuple[str, str, str]]
     variant: str
     directions: Mapping[Direction, str]
@@ -134,7 +136,7 @@ def write_replication(replication: Replication, store: RunStore, path: Path) -> 
         spreads=[
             CellsSection(each.source.title, each.source.note, spread_cells(each)) for each in replication.spreads
         ],
-        colours=COLOURS,
+        styles=STYLES,
         setup=setup_rows(replication.study, store, analysis),
         variant=variant(store),
         directions=DIRECTIONS,
@@ -234,14 +236,13 @@ def chart(table: ComparedTable) -> Chart | None:
     )
     encoded = {
         "y": axes[1].encoding("environment"),
-        "yOffset": nominal("source", sort=list(COLOURS), scale={"paddingOuter": 0.5}),
-        "color": colour_of("source", COLOURS),
+        "yOffset": nominal("source", sort=list(STYLES), scale={"paddingOuter": 0.5}),
+        "color": colour_of("source", STYLES),
     }
-    shape = nominal("source", scale={"domain": list(COLOURS), "range": ["diamond", "circle"]}, legend=None)
     tooltip = [nominal("environment"), nominal("source"), nominal("shown", title=title), nominal("direction")]
     return interval_chart(
         Canvas(), axes, points, encoded, tooltip, value="value", none=1.0 if ratio else 0.0, row_px=ROW_PX, size=75,
-        shape=shape,
+        shape=shape_of("source", STYLES),
     )  # fmt: skip
 
 

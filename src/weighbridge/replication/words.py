@@ -90,7 +90,7 @@ def published_text(row: PublishedRow) -> str:
     if row.compared.scale == "ratio":
         return ratio_text(row.interval) if row.interval else f"{row.effect:.3f}"
     interval = row.interval or Interval(row.effect, row.effect, row.effect)
-    text = difference_interval(interval, unit)
+    text = _signed_difference(interval, unit)
     return text if row.interval else text.split(" [")[0]
 
 
@@ -99,7 +99,12 @@ def measured_text(row: ComparedRow) -> str:
     cost = row.measured.cost if row.measured else None
     if cost is None:
         return row.why
-    return ratio_text(cost.interval) if cost.scale == "ratio" else difference_interval(cost.interval, row.unit)
+    return ratio_text(cost.interval) if cost.scale == "ratio" else _signed_difference(cost.interval, row.unit)
+
+
+def _signed_difference(difference: Interval, unit: str) -> str:
+    """An environment's value less the baseline's, as published: no cost, for which positive is worse."""
+    return f"{'+' if difference.estimate > 0 else ''}{difference_interval(difference, unit)}"
 
 
 def ratio_text(ratio: Interval) -> str:

@@ -9,6 +9,7 @@ from weighbridge.analysis.history import History, PastRun
 from weighbridge.analysis.results import MetricReport
 from weighbridge.model.level import Level
 from weighbridge.report.charts import between, history
+from weighbridge.report.charts.base import MarkStyle
 from weighbridge.report.page import FULL_PX, HALF_PX, ChartPlace, Page, PageCharts, write_page
 from weighbridge.report.text.between_runs import (
     HOW_TO_READ,
@@ -74,7 +75,7 @@ class PairSection:
     settings: Sequence[str]
     only: Sequence[str]
     chart: ChartPlace
-    colours: Mapping[str, str]
+    styles: Mapping[str, MarkStyle]
     why: str
     """Why absolute rates are not compared."""
 
@@ -120,7 +121,7 @@ class ComparePage(Page):
     runs: Sequence[ComparedRunRow]
     pairs: Sequence[PairSection]
     metrics: Sequence[MetricSection]
-    colours: Mapping[str, str]
+    styles: Mapping[str, MarkStyle]
     how_to_read: str = HOW_TO_READ
 
 
@@ -149,7 +150,7 @@ def _compare_page(comparison: RunsCompared) -> ComparePage:
         runs=runs,
         pairs=[_pair(page, pair, number) for number, pair in enumerate(comparison.pairs, 1)],
         metrics=[_metric(page, comparison, report, number) for number, report in enumerate(_reports(comparison), 1)],
-        colours=between.run_colours(comparison),
+        styles=between.run_styles(comparison),
     )
 
 
@@ -173,7 +174,7 @@ def _pair(page: PageCharts, pair: RunPair, number: int) -> PairSection:
         settings=[setting_words(each) for each in pair.settings],
         only=only_lines(pair.only, first, second),
         chart=page.place(between.changes_of_pair(pair), static_px=FULL_PX),
-        colours=between.environment_colours(pair),
+        styles=between.environment_styles(pair),
         why=why_no_own_values(pair.no_own_values),
     )
 
@@ -264,7 +265,7 @@ class HistoryPage(Page):
     folder: str
     costs: Sequence[CostHistory]
     runs: Sequence[PastRunLine]
-    colours: Mapping[str, str]
+    styles: Mapping[str, MarkStyle]
     skipped: Sequence[tuple[str, str]]
 
 
@@ -296,7 +297,7 @@ def write_history(run_history: History, path: Path) -> None:
         folder=folder,
         costs=costs,
         runs=runs,
-        colours=history.environment_colours(run_history),
+        styles=history.environment_styles(run_history),
         skipped=[(each.name, why_skipped(each)) for each in run_history.skipped],
     )
     write_page(shown, path)

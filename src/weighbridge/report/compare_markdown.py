@@ -47,7 +47,14 @@ def _pair(pair: RunPair, first: str, second: str, *, all_metrics: bool) -> Itera
     shown = [each for each in pair.metrics if all_metrics or each.headline or _changed(each)]
     if shown:
         yield from ("", "### Costs", "")
-        heads = ("metric", "environment", f"cost in {first}", f"cost in {second}", "change [95 %]", "verdict")
+        heads = (
+            "metric",
+            "environment",
+            f"cost in {first} [95 %]",
+            f"cost in {second} [95 %]",
+            "change [95 %]",
+            "verdict",
+        )
         yield from _table(heads, [cells for metric in shown for cells in _rows(metric)])
     yield ""
     if why := why_no_own_values(pair.no_own_values):

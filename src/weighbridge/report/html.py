@@ -11,6 +11,7 @@ from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.analysis.usage import usage
 from weighbridge.report import charts
+from weighbridge.report.charts.base import MarkStyle
 from weighbridge.report.page import FULL_PX, ChartPlace, Page, PageCharts, write_page
 from weighbridge.report.sections.curves import CurveSection, curve_sections
 from weighbridge.report.sections.metrics import (
@@ -58,8 +59,8 @@ class RunPage(Page):
 
     template = "report.html.j2"
     analysis: Analysis
-    colours: Mapping[str, str]
-    compared_colours: Mapping[str, str]
+    styles: Mapping[str, MarkStyle]
+    compared_styles: Mapping[str, MarkStyle]
     """Without the baseline and its A/A arm."""
 
     answer: str
@@ -110,7 +111,7 @@ def write_html(store: RunStore, path: Path, analysis: Analysis | None = None) ->
 
 
 def _run_page(store: RunStore, analysis: Analysis, path: Path) -> RunPage:
-    page, scheme = PageCharts(), charts.colours(analysis)
+    page, scheme = PageCharts(), charts.styles(analysis)
     flag_sentences, kinds = common_flag_sentences(analysis.trials)
     folded = len(analysis.labels) >= FOLDED_FROM
     used, programs = usage(store, analysis), program_use(store, analysis)
@@ -120,10 +121,10 @@ def _run_page(store: RunStore, analysis: Analysis, path: Path) -> RunPage:
         charts=page,
         packed=any(group.packed for group in groups),
         analysis=analysis,
-        colours={display_name(name): colour for name, colour in scheme.items()},
-        compared_colours={
-            display_name(name): colour
-            for name, colour in scheme.items()
+        styles={display_name(name): style for name, style in scheme.items()},
+        compared_styles={
+            display_name(name): style
+            for name, style in scheme.items()
             if name not in (analysis.baseline, analysis.aa_arm)
         },
         answer=answer(analysis),

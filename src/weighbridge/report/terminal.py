@@ -179,7 +179,10 @@ def matrix_tables(analysis: Analysis, width: int) -> Parts:
     environments = len(cost_matrix.environments)
     bands = -(-environments // max(1, (width - MATRIX_HEAD) // MATRIX_CELL))
     each = -(-environments // bands) if bands else 1  # as many in each
-    heads = [Text(), *(stacked(styled(row.title), styled(native(analysis, row))) for row in cost_matrix.rows)]
+    heads = [
+        styled("" if analysis.few else "typical cost [95 %]"),
+        *(stacked(styled(row.title), styled(native(analysis, row))) for row in cost_matrix.rows),
+    ]
     columns = [
         [styled(display_name(name)), *(_matrix_cell(analysis, row, number) for row in cost_matrix.rows)]
         for number, name in enumerate(cost_matrix.environments)
@@ -191,7 +194,8 @@ def _matrix_cell(analysis: Analysis, row: MatrixRow, number: int) -> Text:
     cell = row.cells[number]
     if cell is None:
         return Text(large(row, None), style="dim")
-    quiet = cell.shown_as in ("equivalent", "inconclusive") or (analysis.few and cell.shown_as == "few")
+    quiet = cell.shown_as == "inconclusive" or (cell.shown_as == "equivalent" and not cell.small)
+    quiet |= analysis.few and cell.shown_as == "few"
     text = Text(large(row, cell), style=STYLES.get(cell.shown_as, ""))
     below = cost_range(row, cell) if quiet else small(row, cell)
     return stacked(text, styled(below)) if below else text

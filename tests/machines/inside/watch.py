@@ -33,7 +33,8 @@ def site_of(folder, pid):
         name = folder.name
         if any(part.startswith(("docker-", "libpod-")) for part in folder.parts):
             words = ["nsenter", "-t", pid, "-u", "hostname"]
-            name = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False).stdout.strip()
+            done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, check=False)
+            name = done.stdout.strip()
         names[folder] = name if SITE.fullmatch(name) else ""
     return names[folder]
 

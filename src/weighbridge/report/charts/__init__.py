@@ -1,6 +1,6 @@
 """The charts: one definition each, for the page (as wide as its place)."""
 
-from weighbridge.report.charts.base import AA_ARM, BASELINE, PALETTE, Chart, colours
+from weighbridge.report.charts.base import AA_ARM, BASELINE, PALETTE, Chart, styles
 from weighbridge.report.charts.costs import caption, forest, overview
 from weighbridge.report.charts.curves import curve_caption, load_curve
 from weighbridge.report.charts.ladder import ladder_caption, waterfall
@@ -14,7 +14,6 @@ __all__ = [
     "PALETTE",
     "Chart",
     "caption",
-    "colours",
     "curve_caption",
     "distribution",
     "forest",
@@ -24,5 +23,6 @@ __all__ = [
     "percentile_curve",
     "runs",
     "small_multiple",
+    "styles",
     "waterfall",
 ]

@@ -1,6 +1,8 @@
 """What every chart shares: its definition in Vega-Lite, its axes with their labels, colours, tables of rows, layers.
 
-Colours are Okabe and Ito's, which colour-blind people tell apart; the baseline and its A/A arm are grey.
+An environment has a colour and a mark of its own in every chart and legend. The first four colours are Okabe and
+Ito's, which colour-blind people tell apart; all have a contrast of 3 : 1 on the light and on the dark page. The
+baseline and its A/A arm are grey squares.
 """
 
 import itertools
@@ -16,8 +18,11 @@ from weighbridge.report.text.environments import display_name
 Field = dict[str, Any]
 """A part of a definition: an encoding, or a layer."""
 
-PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#B8A800")
-BASELINE, AA_ARM, BAND = "#6b7280", "#a3a9b3", "#009E73"
+PALETTE = (
+    "#0072B2", "#D55E00", "#009E73", "#CC79A7", "#746700", "#7A88FF", "#C80062", "#8F47E0", "#2A98C8", "#F7506A",
+    "#E23EE2", "#998F00",
+)  # fmt: skip
+BASELINE, AA_ARM, BAND = "#6b7280", "#8e949f", "#009E73"
 ROW_PX, LINE_PX = 26, 14
 """Heights of a row, and of a line of its label."""
 
@@ -25,38 +30,87 @@ NARROW, WIDE = 5, 8
 """Ticks of an axis beside a table, and of one as wide as the page."""
 
 
-# -- colours ---------------------------------------------------------------------------------------
+# -- colours and marks -----------------------------------------------------------------------------
+
+SHAPES = {
+    "circle": "M1,0A1,1,0,1,1,-1,0A1,1,0,1,1,1,0Z",
+    "diamond": "M0,-1L1,0L0,1L-1,0Z",
+    "triangle-up": "M0,-.87L1,.87L-1,.87Z",
+    "cross": "M-1,-.35L-.35,-.35L-.35,-1L.35,-1L.35,-.35L1,-.35L1,.35L.35,.35L.35,1L-.35,1L-.35,.35L-1,.35Z",
+    "star": "M0,-1L.24,-.32L.95,-.31L.38,.12L.59,.81L0,.4L-.59,.81L-.38,.12L-.95,-.31L-.24,-.32Z",
+    "triangle-down": "M0,.87L1,-.87L-1,-.87Z",
+    "hourglass": "M-.9,-1L.9,-1L.15,0L.9,1L-.9,1L-.15,0Z",
+    "triangle-right": "M.87,0L-.87,-1L-.87,1Z",
+    "bow tie": "M-1,-.9L0,-.15L1,-.9L1,.9L0,.15L-1,.9Z",
+    "triangle-left": "M-.87,0L.87,-1L.87,1Z",
+    "bar": "M-.35,-1.1L.35,-1.1L.35,1.1L-.35,1.1Z",
+    "tee": "M-1,-.9L1,-.9L1,-.25L.35,-.25L.35,.9L-.35,.9L-.35,-.25L-1,-.25Z",
+    "square": "M-1,-1L1,-1L1,1L-1,1Z",
+    "frame": "M-1,-1L1,-1L1,1L-1,1ZM-.45,-.45L-.45,.45L.45,.45L.45,-.45Z",
+}
+"""The marks of points by their names, each as the path of an SVG between -1 and 1."""
+MARKS = tuple(SHAPES)[:-2]
+"""Those of the environments, in their order; the last two are the baseline's and its A/A arm's."""
+OF_VEGA = {"circle", "diamond", "cross", "square", "triangle-up", "triangle-down", "triangle-right", "triangle-left"}
+"""Those that Vega knows by their names."""
 
 
-def colours(analysis: Analysis) -> dict[str, str]:
-    """Give each environment its colour, the same in every chart."""
-    scheme, turn = {}, 0
-    for name in analysis.environments:
-        if name in (analysis.baseline, analysis.aa_arm):
-            scheme[name] = BASELINE if name == analysis.baseline else AA_ARM
-        else:
-            scheme[name] = PALETTE[turn % len(PALETTE)]
-            turn += 1
-    return scheme
+@dataclass(frozen=True, slots=True)
+class MarkStyle:
+    """How the points of one environment, or of one run, are drawn."""
+
+    colour: str
+    shape: str = "circle"
+
+    @property
+    def path(self) -> str:
+        """The shape as the path of an SVG between -1 and 1."""
+        return SHAPES[self.shape]
 
 
-def colours_in_turn(names: Collection[str]) -> dict[str, str]:
-    """Give each name its colour, in their order: where no baseline is among them."""
-    return {name: PALETTE[number % len(PALETTE)] for number, name in enumerate(names)}
+def styles(analysis: Analysis) -> dict[str, MarkStyle]:
+    """Give each environment its colour and its mark, the same in every chart."""
+    grey = {analysis.baseline: MarkStyle(BASELINE, "square"), analysis.aa_arm: MarkStyle(AA_ARM, "frame")}
+    own = styles_in_turn([name for name in analysis.environments if name not in grey])
+    return {name: grey.get(name) or own[name] for name in analysis.environments}
+
+
+def styles_in_turn(names: Collection[str]) -> dict[str, MarkStyle]:
+    """Give each name its colour and its mark, in their order: where no baseline is among them.
+
+    Beyond a dozen both come again, but never the same two together.
+    """
+    count = len(PALETTE)
+    return {
+        name: MarkStyle(PALETTE[number % count], MARKS[(number + number // count) % len(MARKS)])
+        for number, name in enumerate(names)
+    }
 
 
 def environment_colour(analysis: Analysis, names: Collection[str] | None = None) -> Field:
     """Give the colour of the field ``environment``, of those in `names` where not all are drawn."""
-    scheme = colours(analysis)
-    return colour_of(
-        "environment", {display_name(each): scheme[each] for each in scheme if names is None or each in names}
-    )
+    return colour_of("environment", _styles_shown(analysis, names))
 
 
-def colour_of(field: str, scheme: Mapping[str, str], **properties: Any) -> Field:
+def environment_shape(analysis: Analysis, names: Collection[str] | None = None) -> Field:
+    """Give the mark of the field ``environment``, of those in `names` where not all are drawn."""
+    return shape_of("environment", _styles_shown(analysis, names))
+
+
+def _styles_shown(analysis: Analysis, names: Collection[str] | None) -> dict[str, MarkStyle]:
+    return {display_name(name): style for name, style in styles(analysis).items() if names is None or name in names}
+
+
+def colour_of(field: str, scheme: Mapping[str, MarkStyle]) -> Field:
     """Give the colour of a field by its name; the page has the legend."""
-    scale = {"domain": list(scheme), "range": list(scheme.values())}
-    return nominal(field, scale=scale, legend=None, **properties)
+    scale = {"domain": list(scheme), "range": [style.colour for style in scheme.values()]}
+    return nominal(field, scale=scale, legend=None)
+
+
+def shape_of(field: str, scheme: Mapping[str, MarkStyle]) -> Field:
+    """Give the mark of a field by its name, beside its colour."""
+    shapes = [style.shape if style.shape in OF_VEGA else style.path for style in scheme.values()]
+    return nominal(field, scale={"domain": list(scheme), "range": shapes}, legend=None)
 
 
 # -- axes ------------------------------------------------------------------------------------------

@@ -4,23 +4,24 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from weighbridge.analysis.between_runs import MetricChanges, RunPair, RunsCompared
-from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.report.charts.base import (
     BASELINE,
     WIDE,
     Canvas,
     Chart,
+    MarkStyle,
     colour_of,
-    colours_in_turn,
     environment_axis,
     interval_chart,
     layer,
     nominal,
     number_axis,
+    shape_of,
+    styles_in_turn,
     title_axis,
 )
-from weighbridge.report.charts.costs import axis_numbers, cost_limits, kept_inside
+from weighbridge.report.charts.costs import axis_numbers, cost_axis_title, cost_limits, kept_inside
 from weighbridge.report.text.between_runs import change_amount, change_verdict, run_letter
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.metric_names import difference_unit_of, metric_title
@@ -28,13 +29,12 @@ from weighbridge.report.text.verdicts import comparison_verdict, cost_text
 
 RUN_PX = 16
 """Height of a run within the row of an environment."""
-SHAPES = ("circle", "diamond", "triangle-up", "cross", "triangle-down")
 TOOLTIP = [nominal("run"), nominal("environment"), nominal("typical"), nominal("verdict")]
 
 
-def run_colours(comparison: RunsCompared) -> dict[str, str]:
-    """Give each run its colour by its letter, the same in every chart."""
-    return colours_in_turn([run_letter(number) for number in range(len(comparison.runs))])
+def run_styles(comparison: RunsCompared) -> dict[str, MarkStyle]:
+    """Give each run its colour and mark by its letter, the same in every chart."""
+    return styles_in_turn([run_letter(number) for number in range(len(comparison.runs))])
 
 
 def costs_of_runs(reports: Mapping[str, MetricReport]) -> Chart | None:
@@ -43,27 +43,26 @@ def costs_of_runs(reports: Mapping[str, MetricReport]) -> Chart | None:
     ``reports``: the metric in each run, by the run's letter. On one scale: ratios where there are any.
     """
     rows = [(letter, report, row) for letter, report in reports.items() for row in report.comparisons]
-    ratio = any(row.cost is not None and row.cost.scale == "ratio" for _, _, row in rows)
+    scale = "ratio" if any(row.cost is not None and row.cost.scale == "ratio" for _, _, row in rows) else "difference"
     shown = difference_unit_of([row for *_, row in rows], rows[0][1].unit) if rows else ("", 1.0)
     drawn = [
         (letter, report, row, numbers)
         for letter, report, row in rows
-        if (numbers := axis_numbers(row, "ratio" if ratio else "difference", shown[1])) is not None
+        if (numbers := axis_numbers(row, scale, shown[1])) is not None
     ]
     if not drawn:
         return None
-    limits = cost_limits([numbers for *_, numbers in drawn], 1.0 if ratio else 1e-9)
-    title = "cost, % (right of 0 is worse)" if ratio else f"difference, {difference_unit(shown[0])}"
+    limits = cost_limits([numbers for *_, numbers in drawn], 1.0 if scale == "ratio" else 1e-9)
     points = [_point(letter, report, row, numbers, limits) for letter, report, row, numbers in drawn]
     letters = list(reports)
+    title = cost_axis_title(scale, shown[0])
     axes = number_axis(limits, title), environment_axis([row.environment for _, _, row, _ in drawn])
     encoded = {
         "y": axes[1].encoding("environment"),
         "yOffset": nominal("run", sort=letters, scale={"paddingOuter": 0.5}),
-        "color": colour_of("run", colours_in_turn(letters)),
+        "color": colour_of("run", styles_in_turn(letters)),
     }
-    shapes = [SHAPES[number % len(SHAPES)] for number in range(len(letters))]
-    shape = nominal("run", scale={"domain": letters, "range": shapes}, legend=None)
+    shape = shape_of("run", styles_in_turn(letters))
     row_px = RUN_PX * len(letters) + 8
     return interval_chart(Canvas(), axes, points, encoded, TOOLTIP, row_px=row_px, size=75, shape=shape)
 
@@ -97,23 +96,24 @@ def changes_of_pair(pair: RunPair) -> Chart | None:
     axes = number_axis(limits, "change of the cost, % (right of 0 is worse)", WIDE), title_axis(titles)
     x, y, canvas = axes[0].encoding("cost"), axes[1].encoding("metric"), Canvas()
     offset = nominal("environment", sort=names, scale={"paddingOuter": 0.6})
-    encoded = {"y": y, "yOffset": offset, "color": colour_of("environment", colours_in_turn(names))}
+    encoded = {"y": y, "yOffset": offset, "color": colour_of("environment", styles_in_turn(names))}
     compared = [metric for metric in pair.headlines if metric_title(metric.before) in titles]
     noise = canvas.rows([band for metric in compared if (band := _noise(metric, limits)) is not None])
     quiet = layer(noise, "rect", {"color": BASELINE, "opacity": 0.2}, x=x, x2={"field": "end"}, y=y)
     tooltip, row_px = [nominal("environment"), nominal("typical"), nominal("verdict")], 18 * len(names) + 14
-    return interval_chart(canvas, axes, points, encoded, tooltip, row_px=row_px, under=[quiet])
+    shape = shape_of("environment", styles_in_turn(names))
+    return interval_chart(canvas, axes, points, encoded, tooltip, row_px=row_px, under=[quiet], shape=shape)
 
 
-def environment_colours(pair: RunPair) -> dict[str, str]:
-    """Give the colours of the environments of `changes_of_pair`."""
+def environment_styles(pair: RunPair) -> dict[str, MarkStyle]:
+    """Give the colours and marks of the environments of `changes_of_pair`."""
     names = dict.fromkeys(
         display_name(row.environment)
         for metric in pair.headlines
         for row in metric.rows
         if not row.aa and not row.few and row.change is not None and row.change.scale == "ratio"
     )
-    return colours_in_turn(names)
+    return styles_in_turn(names)
 
 
 def _point(

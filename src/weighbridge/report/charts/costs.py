@@ -14,6 +14,7 @@ from weighbridge.report.charts.base import (
     Chart,
     environment_axis,
     environment_colour,
+    environment_shape,
     interval_chart,
     layer,
     nominal,
@@ -41,12 +42,19 @@ def cost_limits(rows: Sequence[tuple[float, float, float]], least: float) -> tup
 
 
 def axis_numbers(row: Comparison, scale: str, factor: float) -> tuple[float, float, float] | None:
-    """Return a cost on the axis (percent, or the readable unit); None of few blocks, or on the other scale."""
+    """Return a cost on the axis (percent, or the readable unit); None of few blocks, or on the other scale.
+
+    Positive is worse.
+    """
     if row.cost is None or row.few or row.cost.scale != scale:
         return None
-    interval = row.cost.percent or row.cost.interval
-    by = 1.0 if scale == "ratio" else factor
-    return interval.estimate * by, interval.low * by, interval.high * by
+    cost, by = row.cost.worsening, 1.0 if scale == "ratio" else factor
+    return cost.estimate * by, cost.low * by, cost.high * by
+
+
+def cost_axis_title(scale: str, unit: str, worse: str = "right of 0") -> str:
+    """Return the title of an axis of costs: ``cost, % (right of 0 is worse)``."""
+    return f"cost, {'%' if scale == 'ratio' else difference_unit(unit)} ({worse} is worse)"
 
 
 def _forest_rows(report: MetricReport) -> tuple[str, str, list[tuple[Comparison, tuple[float, float, float]]]]:
@@ -55,8 +63,7 @@ def _forest_rows(report: MetricReport) -> tuple[str, str, list[tuple[Comparison,
     scale = "ratio" if ratios else "difference"
     unit, factor = difference_unit_of(report.comparisons, report.unit)
     numbers = [(row, axis_numbers(row, scale, factor)) for row in report.comparisons]
-    title = "cost, % (right of 0 is worse)" if ratios else f"difference, {difference_unit(unit)}"
-    return scale, title, [(row, each) for row, each in numbers if each is not None]
+    return scale, cost_axis_title(scale, unit), [(row, each) for row, each in numbers if each is not None]
 
 
 def forest(analysis: Analysis, report: MetricReport) -> Chart | None:
@@ -78,7 +85,10 @@ def forest(analysis: Analysis, report: MetricReport) -> Chart | None:
         for low, high, colour in _bands(report, scale, equivalence, limits)
     ]
     encoded = {"y": axes[1].encoding("environment"), "color": environment_colour(analysis)}
-    return interval_chart(canvas, axes, points, encoded, TOOLTIP, row_px=ROW_PX, under=bands, stroke=3, size=90)
+    return interval_chart(
+        canvas, axes, points, encoded, TOOLTIP, row_px=ROW_PX, under=bands, stroke=3, size=90,
+        shape=environment_shape(analysis),
+    )  # fmt: skip
 
 
 TOOLTIP = [nominal("environment"), nominal("metric"), nominal("typical"), quantitative("blocks"), nominal("verdict")]
@@ -161,7 +171,8 @@ def overview(analysis: Analysis) -> Chart | None:
     encoded = {"y": y, "yOffset": offset, "color": environment_colour(analysis, names)}
     quiet = layer(noise, "rect", _shade(BASELINE), x=x, x2={"field": "end"}, y=y)
     row_px = 18 * len(names) + 14
-    return interval_chart(canvas, axes, points, encoded, TOOLTIP, row_px=row_px, under=[quiet])
+    shape = environment_shape(analysis, names)
+    return interval_chart(canvas, axes, points, encoded, TOOLTIP, row_px=row_px, under=[quiet], shape=shape)
 
 
 def caption(analysis: Analysis, report: MetricReport) -> str:

@@ -14,6 +14,7 @@ from weighbridge.report.charts.base import (
     Chart,
     Field,
     environment_colour,
+    environment_shape,
     layer,
     nominal,
     quantitative,
@@ -82,7 +83,14 @@ def load_curve(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve) -> Cha
     layers = [
         {**bands, "transform": [{"filter": "datum.band"}]},
         layer(table, "line", {"strokeWidth": 2}, **shared, y=y, strokeDash=AA_DASHED),
-        layer(table, "circle", {"size": 45, "opacity": 1}, **marked, tooltip=TOOLTIP),
+        layer(
+            table,
+            "point",
+            {"filled": True, "size": 45, "opacity": 1},
+            **marked,
+            tooltip=TOOLTIP,
+            shape=environment_shape(analysis, names),
+        ),
     ]
     if peaks := [row for row in rows if row["peak"]]:
         ring: Field = {"strokeWidth": 2.2, "filled": False, "opacity": 1}

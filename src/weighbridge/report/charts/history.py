@@ -4,7 +4,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.history import History, PastRun
 from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.model.level import Level
@@ -12,14 +11,16 @@ from weighbridge.report.charts.base import (
     BASELINE,
     Canvas,
     Chart,
+    MarkStyle,
     colour_of,
-    colours_in_turn,
     layer,
     listed,
     nominal,
     quantitative,
+    shape_of,
+    styles_in_turn,
 )
-from weighbridge.report.charts.costs import axis_numbers, cost_limits, kept_inside
+from weighbridge.report.charts.costs import axis_numbers, cost_axis_title, cost_limits, kept_inside
 from weighbridge.report.text.between_runs import changes_in_short
 from weighbridge.report.text.conditions import date_words
 from weighbridge.report.text.environments import names_of
@@ -51,9 +52,9 @@ def series_of(run_history: History) -> list[CostSeries]:
     return [CostSeries(key[0], metric_title(points[0][1]), key[-1], tuple(points)) for key, points in by.items()]
 
 
-def environment_colours(run_history: History) -> dict[str, str]:
-    """Give each environment of the folder its colour."""
-    return colours_in_turn(dict.fromkeys(_name(past, row) for past in run_history.runs for _, row in past.costs))
+def environment_styles(run_history: History) -> dict[str, MarkStyle]:
+    """Give each environment of the folder its colour and mark."""
+    return styles_in_turn(dict.fromkeys(_name(past, row) for past in run_history.runs for _, row in past.costs))
 
 
 def _name(past: PastRun, row: Comparison) -> str:
@@ -67,17 +68,17 @@ def over_runs(run_history: History, series: CostSeries) -> Chart | None:
     The runs are evenly spaced, whatever the time between them; a dashed line is a run before which facts changed.
     """
     rows = [row for *_, row in series.points]
-    ratio = any(row.cost is not None and row.cost.scale == "ratio" for row in rows)
+    scale = "ratio" if any(row.cost is not None and row.cost.scale == "ratio" for row in rows) else "difference"
     unit, factor = difference_unit_of(rows, series.unit)
     drawn = [
         (number, _name(run_history.runs[number - 1], row), row, report, numbers)
         for number, report, row in series.points
-        if (numbers := axis_numbers(row, "ratio" if ratio else "difference", factor)) is not None
+        if (numbers := axis_numbers(row, scale, factor)) is not None
     ]
     if not drawn:
         return None
-    limits = cost_limits([numbers for *_, numbers in drawn], 1.0 if ratio else 1e-9)
-    scheme = environment_colours(run_history)
+    limits = cost_limits([numbers for *_, numbers in drawn], 1.0 if scale == "ratio" else 1e-9)
+    scheme = environment_styles(run_history)
     names = [name for name in scheme if name in {each[1] for each in drawn}]
     points = [
         {
@@ -91,9 +92,10 @@ def over_runs(run_history: History, series: CostSeries) -> Chart | None:
     ]  # fmt: skip
     mine = sorted({number for number, *_ in series.points})
     canvas, x = Canvas(), _runs_axis(run_history, mine)
-    title = "cost, % (up is worse)" if ratio else f"difference, {difference_unit(unit)}"
+    title = cost_axis_title(scale, unit, "up")
     y = quantitative("cost", scale={"domain": list(limits), "nice": False}, title=title)
-    colour = colour_of("environment", {name: scheme[name] for name in names})
+    shown = {name: scheme[name] for name in names}
+    colour, shape = colour_of("environment", shown), shape_of("environment", shown)
     table, across = canvas.rows(points), canvas.rows([{"cost": 0, "run": mine[0] - 0.5, "end": mine[-1] + 0.5}])
     zero = layer(across, "rule", _dashed(), x=x, x2={"field": "end"}, y=y)
     tooltip = [nominal(each) for each in ("environment", "typical", "verdict", "when", "name")]
@@ -103,7 +105,16 @@ def over_runs(run_history: History, series: CostSeries) -> Chart | None:
         zero,
         layer(table, "line", {"strokeWidth": 1.2, "opacity": 0.6}, x=x, y=y, color=colour),
         layer(table, "rule", {"strokeWidth": 2}, x=x, y={**y, "field": "low"}, y2={"field": "high"}, color=colour),
-        layer(table, "point", {"filled": True, "size": 60, "opacity": 1}, x=x, y=y, color=colour, tooltip=tooltip),
+        layer(
+            table,
+            "point",
+            {"filled": True, "size": 60, "opacity": 1},
+            x=x,
+            y=y,
+            color=colour,
+            shape=shape,
+            tooltip=tooltip,
+        ),
     ]
     return canvas.layered(layers, HEIGHT_PX)
 

@@ -14,7 +14,6 @@ from weighbridge.report.charts.base import (
     Canvas,
     Chart,
     NameAxis,
-    colours,
     interval,
     layer,
     name_lines,
@@ -22,6 +21,7 @@ from weighbridge.report.charts.base import (
     number_axis,
     quantitative,
     rule_at,
+    styles,
 )
 from weighbridge.report.text.environments import display_name, join_names
 from weighbridge.report.text.formatting import readable_unit
@@ -118,7 +118,7 @@ def _row(analysis: Analysis, ladder: Ladder, step: LadderStep, start: float, by:
     return {
         "environment": display_name(step.row.environment), "against": display_name(step.previous),
         "typical": cost_text(step.row, report.unit),
-        "verdict": comparison_verdict(step.row), "colour": colours(analysis)[step.row.environment],
+        "verdict": comparison_verdict(step.row), "colour": styles(analysis)[step.row.environment].colour,
         "strength": FEW.get(step.row.verdict, 0.45), **numbers,
     }  # fmt: skip
 

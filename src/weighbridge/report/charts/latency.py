@@ -1,5 +1,7 @@
 """Latency: every environment's percentiles as one curve, from its merged histogram."""
 
+from typing import Any
+
 from weighbridge.analysis.latency import LatencyReport
 from weighbridge.analysis.results import Analysis
 from weighbridge.report.charts.base import (
@@ -7,6 +9,7 @@ from weighbridge.report.charts.base import (
     Canvas,
     Chart,
     environment_colour,
+    environment_shape,
     layer,
     nominal,
     quantitative,
@@ -25,7 +28,7 @@ def percentile_curve(analysis: Analysis, report: LatencyReport) -> Chart | None:
     if not points:
         return None
     unit, factor = readable_unit(min(seconds for _, _, seconds in points if seconds > 0), "s")
-    rows = [
+    rows: list[dict[str, Any]] = [
         {
             "environment": display_name(name),
             "beyond": 100 / (100 - percent),
@@ -35,15 +38,27 @@ def percentile_curve(analysis: Analysis, report: LatencyReport) -> Chart | None:
         for name, percent, seconds in points
         if seconds > 0
     ]
-    furthest = max(each["beyond"] for each in rows)  # type: ignore[type-var]
-    ticks = [value for value in (2, 10, 100, 1000, 10_000, 100_000) if value <= float(furthest)]  # type: ignore[arg-type]
+    furthest = max(each["beyond"] for each in rows)
+    ticks = [value for value in (2, 10, 100, 1000, 10_000, 100_000) if value <= furthest]
     scale, axis = {"type": "log", "nice": False}, {"values": ticks, "labelExpr": NINES, "grid": True}
     names = [row.environment for row in report.rows]
-    lines = layer(
-        canvas.rows(rows), "line", {"strokeWidth": 2, "interpolate": "step-after"},
-        x=quantitative("beyond", title="percentile", scale=scale, axis=axis),
-        y=quantitative("value", title=f"{metric_words(report.metric)}, {unit}", scale=scale),
-        color=environment_colour(analysis, names),
-        tooltip=[nominal("environment"), quantitative("percent"), quantitative("value", title=unit, format=".4~g")],
-    )  # fmt: skip
-    return canvas.layered([lines], CURVE_PX)
+    encoded = {
+        "x": quantitative("beyond", title="percentile", scale=scale, axis=axis),
+        "y": quantitative("value", title=f"{metric_words(report.metric)}, {unit}", scale=scale),
+        "color": environment_colour(analysis, names),
+        "tooltip": [
+            nominal("environment"), quantitative("percent"), quantitative("value", title=unit, format=".4~g")
+        ],
+    }  # fmt: skip
+    lines = layer(canvas.rows(rows), "line", {"strokeWidth": 2, "interpolate": "step-after"}, **encoded)
+    by_tick = {
+        (row["environment"], tick): row
+        for row in reversed(rows)
+        for tick in ticks
+        if row["beyond"] >= tick
+    }  # fmt: skip
+    style = {"filled": True, "size": 45, "opacity": 1}
+    marks = layer(
+        canvas.rows([*by_tick.values()]), "point", style, **encoded, shape=environment_shape(analysis, names)
+    )
+    return canvas.layered([lines, marks], CURVE_PX)

@@ -15,8 +15,9 @@ from weighbridge.model.trial import PROMETHEUS
 from weighbridge.report.charts.base import (
     SECONDS,
     Chart,
-    colours,
+    MarkStyle,
     listed,
+    styles,
 )
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import readable_unit
@@ -26,9 +27,12 @@ PANEL_PX, STRIP_PX, BETWEEN_PX = 54, 8, 22
 WIDTH_PX = 900
 """The panels' width where no page sets it."""
 ALARM = "#c43c35"
-KIND_COLOURS = dict(
-    zip(dict.fromkeys(KINDS.values()), ("#7f8ea3", "#b9a3d6", "#d9b48f", "#c2544d", "#8c6d31"), strict=True)
-)
+KIND_STYLES = {
+    kind: MarkStyle(colour, "square")
+    for kind, colour in zip(
+        dict.fromkeys(KINDS.values()), ("#7f8ea3", "#b9a3d6", "#d9b48f", "#c2544d", "#8c6d31"), strict=True
+    )
+}
 """Kinds of CPU time: other colours than those of the environments."""
 
 
@@ -45,9 +49,9 @@ def of_prometheus(analysis: Analysis, picture: Picture) -> Chart | None:
 def _panels(analysis: Analysis, picture: Picture, panels: Sequence[TimelinePanel]) -> Chart | None:
     if not panels:
         return None
-    scheme = colours(analysis)
+    scheme = styles(analysis)
     names = list(dict.fromkeys(span.trial.environment for span in picture.spans))
-    scale = {"domain": [display_name(name) for name in names], "range": [scheme[name] for name in names]}
+    scale = {"domain": [display_name(name) for name in names], "range": [scheme[name].colour for name in names]}
     names_of, tables = _columns(panels), _Tables(picture.spans)
     views = [
         _view(picture, panel, columns, tables, scale, last=panel is panels[-1])
@@ -184,7 +188,7 @@ def _view(
     name = panel.what if panel.place == PROMETHEUS else f"{panel.place}: {panel.what}"
     title = f"{name}{' by kind' if kinds else ''}, {unit}".rstrip(", ")
     x = _x(picture, orient="bottom", labelExpr=SECONDS) if last else _x(picture)
-    by = {"field": "k", "scale": {"domain": fields, "range": [KIND_COLOURS[each] for each in kinds]}}
+    by = {"field": "k", "scale": {"domain": fields, "range": [KIND_STYLES[each].colour for each in kinds]}}
     axis = {
         "title": title, "titleAngle": 0, "titleAlign": "left", "titleBaseline": "bottom", "titleX": 0, "titleY": -2,
         "titleLimit": 0, "tickCount": 2, "minExtent": 44, "maxExtent": 44,

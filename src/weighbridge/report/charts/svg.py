@@ -13,7 +13,7 @@ from typing import Any
 from markupsafe import Markup, escape
 
 from weighbridge.model.text import printable
-from weighbridge.report.charts.base import LINE_PX, Chart, NameAxis, NumberAxis
+from weighbridge.report.charts.base import LINE_PX, SHAPES, Chart, NameAxis, NumberAxis
 
 INK, LINE = "currentColor", "#88888859"
 """Colours of words and lines that can be read on a light page and on a dark one."""
@@ -159,24 +159,11 @@ def _tick(layer: _Layer, row: Row) -> str:
                stroke_width=layer.mark["thickness"])  # fmt: skip
 
 
-CORNERS = {
-    "cross": ((-3, -1), (-1, -1), (-1, -3), (1, -3), (1, -1), (3, -1),
-              (3, 1), (1, 1), (1, 3), (-1, 3), (-1, 1), (-3, 1)),
-    "triangle-up": ((0, -2.6), (3, 2.6), (-3, 2.6)),
-    "triangle-down": ((0, 2.6), (3, -2.6), (-3, -2.6)),
-    "diamond": ((0, -3), (3, 0), (0, 3), (-3, 0)),
-}  # fmt: skip
-"""The corners of shapes, in sixths of their width."""
-
-
 def _point(layer: _Layer, row: Row) -> str:
     x, y, area = layer.across("x", row) or 0.0, layer.down("y", row) or 0.0, layer.mark["size"]
-    colour, corners = layer.value("color", row), CORNERS.get(layer.value("shape", row, "circle"))
-    if corners is None:
-        return tag("circle", cx=x, cy=y, r=math.sqrt(area / math.pi), fill=colour)
-    sixth = math.sqrt(area) / 6
-    places = " ".join(f"{x + sixth * a:.1f},{y + sixth * b:.1f}" for a, b in corners)
-    return tag("polygon", points=places, fill=colour)
+    shape, place = layer.value("shape", row, "circle"), f"translate({_short(x)},{_short(y)})"
+    transform = f"{place} scale({_short(math.sqrt(area) / 2)})"
+    return tag("path", d=SHAPES.get(shape, shape), transform=transform, fill=layer.value("color", row))
 
 
 MARKS: dict[str, Callable[[_Layer, Row], str]] = {

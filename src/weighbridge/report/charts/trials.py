@@ -13,6 +13,7 @@ from weighbridge.report.charts.base import (
     Field,
     environment_axis,
     environment_colour,
+    environment_shape,
     layer,
     nominal,
     quantitative,
@@ -68,7 +69,9 @@ def runs(analysis: Analysis, report: MetricReport) -> Chart:
     trial_fields = [nominal("environment"), quantitative("trial")]
     values = [*trial_fields, quantitative("block"), nominal("shown", title="value"), nominal("flags")]
     good = canvas.rows([row for row in rows if row["value"] is not None])
-    layers = [layer(good, "circle", {"size": 45, "opacity": 0.85}, **shared, y=y, tooltip=values)]
+    style: Field = {"filled": True, "size": 45, "opacity": 0.85}
+    shapes = environment_shape(analysis, names)
+    layers = [layer(good, "point", style, **shared, y=y, shape=shapes, tooltip=values)]
     failures = [row for row in rows if row["value"] is None]
     for shape, broke in (("cross", False), ("triangle-down", True)):
         if kind := [row for row in failures if (row["outcome"] == BROKE) is broke]:

@@ -7,7 +7,7 @@ from weighbridge.analysis.metered import Key
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.usage import UsagePanel
 from weighbridge.analysis.use_by_level import ByLevel, MedianUse, UseRow, unit_of
-from weighbridge.report.charts.base import SECONDS, Chart, colour_of, colours, quantitative, short
+from weighbridge.report.charts.base import SECONDS, Chart, colour_of, quantitative, short, styles
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import readable_unit
 
@@ -17,7 +17,7 @@ TRIAL_PX, LEVEL_PX = 110, 130
 def small_multiple(analysis: Analysis, panel: UsagePanel) -> Chart:
     """Give one quantity over the trial's seconds: the median over the trials in a band of all of them."""
     unit, factor = ("CPUs", 1.0) if panel.unit == "CPUs" else readable_unit(panel.most, panel.unit)
-    scheme = colours(analysis)
+    scheme = styles(analysis)
     rows = [
         {"e": display_name(name), "t": point.at_s, "m": short(point.middle * factor), "l": short(point.low * factor),
          "h": short(point.high * factor)}
@@ -49,7 +49,7 @@ def small_multiple(analysis: Analysis, panel: UsagePanel) -> Chart:
 
 def use_against_level(analysis: Analysis, use: ByLevel, key: Key) -> Chart:
     """Give one quantity's medians with their limits; a triangle where the generator was the limit in most trials."""
-    scheme = colours(analysis)  # below the chart there is room for its menu
+    scheme = styles(analysis)  # below the chart there is room for its menu
     rows, highest = [], 0.0
     for row in use.rows:
         if (value := row.use.get(key)) is not None:

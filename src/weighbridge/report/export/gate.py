@@ -35,7 +35,10 @@ Bmf = dict[str, dict[str, dict[str, float]]]
 
 
 class GateFinding(Within, Worsening):
-    """What one budget comes to in one comparison, or the margin in one change."""
+    """What one budget comes to in one comparison, or the margin in one change.
+
+    ``confidence``: that of the interval from ``cost_low`` to ``cost_high``, as a fraction; a report's have 0.95.
+    """
 
     about: Operand
     budget: str
@@ -44,6 +47,7 @@ class GateFinding(Within, Worsening):
     metric: str
     outcome: GateOutcome
     reason: Reason
+    confidence: float | None
     visible_cost: float | None
     blocks: int
 
@@ -105,6 +109,7 @@ def _finding(finding: Finding, gate: Gate, analysis: Analysis) -> GateFinding:
         "cost_low": finite(cost.low) if cost else None,
         "cost_high": finite(cost.high) if cost else None,
         "cost_unit": finding.unit or None,
+        "confidence": finding.confidence if cost else None,
         "visible_cost": finite(visible_excess(finding, gate, analysis)),
         "blocks": finding.blocks,
     }

@@ -8,7 +8,8 @@ from weighbridge.analysis.overtime import Picture, pictures
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.use_by_level import ByLevel, MedianUse, UseRow, by_level, never, unit_of
 from weighbridge.report.anchors import trials_id
-from weighbridge.report.charts.overtime import KIND_COLOURS, of_prometheus, over_time
+from weighbridge.report.charts.base import MarkStyle
+from weighbridge.report.charts.overtime import KIND_STYLES, of_prometheus, over_time
 from weighbridge.report.charts.usage import use_against_level
 from weighbridge.report.page import ChartPlace, PageCharts
 from weighbridge.report.text.environments import display_name
@@ -52,7 +53,7 @@ class TimeCharts:
     prometheus: ChartPlace
     further: int
     """Series of Prometheus that are not drawn."""
-    kinds: Mapping[str, str]
+    kinds: Mapping[str, MarkStyle]
     """The kinds of CPU time with their colours."""
     caption: str
 
@@ -151,6 +152,6 @@ def _time(analysis: Analysis, page: PageCharts, picture: Picture) -> TimeCharts:
         chart=page.place(over_time(analysis, picture)),
         prometheus=page.place(of_prometheus(analysis, picture)),
         further=picture.further,
-        kinds={kind: colour for kind, colour in KIND_COLOURS.items() if kind in kinds},
+        kinds={kind: style for kind, style in KIND_STYLES.items() if kind in kinds},
         caption=picture_caption(picture),
     )

@@ -1,16 +1,18 @@
-"""The answer to a study's question in one sentence: what costs most (with a ladder: which step), and the rest.
+"""The answer to a study's question in one sentence: what costs most (with a ladder: which step), and how many differ.
 
-Clients on several hosts (a level ``client``) have a part of the sentence each.
+It counts the cells of the matrix. Clients on several hosts (a level ``client``) have a part of the sentence each.
 """
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.model.study import CLIENT
 from weighbridge.report.text.environments import display_name
+from weighbridge.report.text.formatting import margin
+from weighbridge.report.text.matrix import MatrixCosts, matrix
 from weighbridge.report.text.metric_names import metric_phrase
 from weighbridge.report.text.paths import place_words
 from weighbridge.report.text.summary import nothing_sentence, over_levels
@@ -57,12 +59,14 @@ def answer(analysis: Analysis) -> str:
     if not comparisons:
         baseline = display_name(analysis.baseline)
         return f"No cost could be shown: no block has a value of {baseline} and one of another environment."
-    parts, rest = [], list(comparisons)
+    parts: list[str] = []
+    named: list[HeadlineComparison] = []
     for place in sorted({item.place for item in comparisons}, key=["", *(item.place for item in comparisons)].index):
         place_comparisons = [item for item in comparisons if item.place == place]
-        named = _named(place_comparisons, steps=steps)
-        if named:
-            text = _step_costs(named) if steps else _costs(named)
+        groups = _named(place_comparisons, steps=steps)
+        named += [item for group in groups for item in group]
+        if groups:
+            text = _step_costs(groups) if steps else _costs(groups)
             parts.append(f"{place_words(analysis.paths.place(place))}: {text}" if place else text)
         elif steps and (
             baseline_groups := _named(
@@ -73,16 +77,24 @@ def answer(analysis: Analysis) -> str:
             text = f"{costs}, at which step could not be shown"
             parts.append(f"{place_words(analysis.paths.place(place))}: {text}" if place else text)
         elif place:
-            parts.append(f"{place_words(analysis.paths.place(place))}: {_no_cost(place_comparisons)}")
-        named_comparisons = [item for group in named for item in group]
-        rest = [item for item in rest if all(item is not each for each in named_comparisons)]
-    what = "step" if steps else "comparison"
+            parts.append(f"{place_words(analysis.paths.place(place))}: {_no_cost(analysis, place)}")
+    cells = _cells(analysis)
     if not parts:
-        parts.append(f"{_no_cost(comparisons)}: {_counts(rest, what)}")
-    elif rest:
-        parts.append(_counts(rest, f"other {what}" if len(rest) < len(comparisons) else what))
+        counts = [] if {cell.shown_as for cell in cells} == {"equivalent"} else [_counts(analysis, cells)]
+        parts.append(": ".join([_no_cost(analysis), *counts]))
+    elif steps or not all(_is_named(cell, named) for cell in cells):
+        parts.append(_counts(analysis, cells))
     text = "; ".join(parts)
-    return f"{text[:1].upper() if text.startswith(('clients ', 'no ')) else text[:1]}{text[1:]}."
+    return f"{text[:1].upper() if text.startswith(('clients ', 'no ', 'every ')) else text[:1]}{text[1:]}."
+
+
+def _cells(analysis: Analysis) -> list[MatrixCosts]:
+    """Return the cells of the matrix: what the answer counts can be counted there."""
+    return [cell for row in matrix(analysis).rows for cell in row.cells if cell is not None]
+
+
+def _is_named(cell: MatrixCosts, named: Sequence[HeadlineComparison]) -> bool:
+    return any(row is item.row for _, row in cell.rows for item in named)
 
 
 def _headline_comparisons(analysis: Analysis) -> list[HeadlineComparison]:
@@ -167,33 +179,40 @@ def _gain(comparison: HeadlineComparison, one: Effect) -> str:
     return f"is {one.short} {one.word} than {display_name(comparison.against)} in {_what(comparison)}"
 
 
-def _no_cost(comparisons: Iterable[HeadlineComparison]) -> str:
-    """The words for comparisons none of which is different."""
-    same = {each.row.shown_as for each in comparisons} == {"equivalent"}
-    return "no environment makes a difference" if same else "no cost could be shown"
+def _no_cost(analysis: Analysis, place: str = "") -> str:
+    """The words for a run, or for the clients in a place, without any comparison that is different."""
+    rows = [each.row for each in _baseline_comparisons(analysis) if not place or each.place == place]
+    if analysis.equivalence is not None and {row.shown_as for row in rows} == {"equivalent"}:
+        return f"every cost is within {margin(analysis.equivalence)}"
+    return "no cost could be shown"
 
 
-def _counts(comparisons: Sequence[HeadlineComparison], what: str) -> str:
-    """``of 9 comparisons 4 differ, 3 show no difference and 2 are undecided``; ``the 2 steps are undecided``."""
-    counts = Counter(each.row.shown_as for each in comparisons)
-    several = what if len(comparisons) == 1 else f"{len(comparisons)} {what}s"
-    if len(counts) == 1:
-        return f"the {several} {_verdict_phrase(comparisons[0].row.shown_as, len(comparisons))}"
-    of = "of the" if what.startswith("other") else "of"
+def _counts(analysis: Analysis, cells: Sequence[MatrixCosts]) -> str:
+    """``of 9 comparisons 4 differ, 3 are within ±3 % and 2 are undecided``; ``the 2 comparisons are undecided``.
+
+    With a ladder, whose costs are against other environments, the baseline is named.
+    """
+    counts = Counter(each.shown_as for each in cells)
+    what = "comparison" if len(cells) == 1 else f"{len(cells)} comparisons"
+    what += f" with {display_name(analysis.baseline)}" if analysis.ladder else ""
     order = ("different", "equivalent", "inconclusive")
     kinds = [*(each for each in order if each in counts), *(each for each in counts if each not in order)]
-    return f"{of} {several} {_listed([f'{counts[each]} {_verdict_phrase(each, counts[each])}' for each in kinds])}"
+    phrases = [_verdict_phrase(analysis, kind, counts[kind]) for kind in kinds]
+    if len(kinds) == 1:
+        return f"the {what} {phrases[0]}"
+    return f"of {what} {_listed([f'{counts[kind]} {phrase}' for kind, phrase in zip(kinds, phrases, strict=True)])}"
 
 
-def _verdict_phrase(kind: str, count: int) -> str:
-    one = "s" if count == 1 else ""
+def _verdict_phrase(analysis: Analysis, kind: str, count: int) -> str:
+    is_, has = ("is", "has") if count == 1 else ("are", "have")
     phrases = {
-        "different": f"differ{one}",
-        "equivalent": f"show{one} no difference",
+        "different": "differs" if count == 1 else "differ",
+        "equivalent": f"{is_} within {margin(analysis.equivalence or 0.0)}",
         "broke": "broke under the load",
-        "inconclusive": "is undecided" if count == 1 else "are undecided",
-        "hidden": "is hidden" if count == 1 else "are hidden",
-        "few": "has too few blocks" if count == 1 else "have too few blocks",
+        "inconclusive": f"{is_} undecided",
+        "hidden": f"{is_} hidden",
+        "few": f"{has} too few blocks",
+        "none": f"{has} no complete block",
     }
     return phrases[kind]
 

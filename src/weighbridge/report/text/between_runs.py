@@ -29,7 +29,7 @@ from weighbridge.report.text.formatting import (
 )
 from weighbridge.report.text.metric_names import metric_phrase, value_unit
 from weighbridge.report.text.trust import others_words
-from weighbridge.report.text.verdicts import cost_text
+from weighbridge.report.text.verdicts import cost_text, direction_word, size_of
 from weighbridge.statistics import Interval
 from weighbridge.statistics.between import CostShift
 from weighbridge.statistics.verdicts import ALPHA
@@ -93,23 +93,21 @@ def change_sentence(metric: MetricChanges, row: ChangeRow, first: str, second: s
         return (
             f"{what} is the same in {second} as in {first} within {margin(row.change.margin)} ({amount}) - {verdict}"
         )
+    if row.verdict != "different":
+        why = f"; {reason}" if (reason := why_inconclusive(row, metric.before.unit)) else ""
+        changed = f"the cost changes by {change_amount(row, metric.before.unit)} from {first} to {second}"
+        return f"{what}: {changed} - {verdict}{why}"
     amount, word = change_effect(metric, row)
-    why = f"; {reason}" if (reason := why_inconclusive(row, metric.before.unit)) else ""
-    return f"{what} is {amount} {word} in {second} than in {first} - {verdict}{why}"
+    return f"{what} is {amount} {word} in {second} than in {first} - {verdict}"
 
 
 def change_effect(metric: MetricChanges, row: ChangeRow) -> tuple[str, str]:
     """Return the amount of a change, positive in the direction of the word, and the word: slower, higher, ..."""
-    change, report = row.change, metric.before
+    change = row.change
     if change is None:
         return "–", ""
-    worse = change.worsening.estimate >= 0
-    side = change.worsening if worse else _turned(change.worsening)
-    if change.scale == "ratio" and report.better == "higher" and report.unit.endswith("/s"):
-        word = "slower" if worse else "faster"
-    else:
-        word = "lower" if worse == (report.better == "higher") else "higher"
-    return _amount(side, change, report.unit).removeprefix("+"), word
+    word = direction_word(metric.before, worse=change.worsening.estimate >= 0)
+    return _amount(size_of(change.worsening), change, metric.before.unit), word
 
 
 def why_inconclusive(row: ChangeRow, unit: str) -> str:
@@ -183,11 +181,6 @@ def _size(row: ChangeRow) -> float:
 
 def _amount(worsening: Interval, change: CostShift, unit: str) -> str:
     return percent_interval(worsening) if change.scale == "ratio" else difference_interval(worsening, unit)
-
-
-def _turned(interval: Interval) -> Interval:
-    """The same seen from the other side: a gain as a positive number."""
-    return Interval(-interval.estimate, -interval.high, -interval.low)
 
 
 # -- what is not the same in two runs: facts, settings, and what only one of them has --------------

@@ -178,7 +178,7 @@ def percent_range(percents: Sequence[float]) -> str:
 
 
 def difference_interval(interval: Interval, unit: str, shown_in: Shown | None = None) -> str:
-    """Give a difference in the metric's unit with its sign and limits: ``+0.12 points [0.10, 0.15]``.
+    """Give a difference in the metric's unit with its limits: ``0.12 points [0.10, 0.15]``.
 
     A metric that is itself in percent differs by percentage points, so that nobody takes them for a cost in percent.
     """
@@ -188,9 +188,8 @@ def difference_interval(interval: Interval, unit: str, shown_in: Shown | None = 
     half = (numbers[2] - numbers[1]) / 2 or abs(numbers[0])
     places = max(0, 1 - math.floor(math.log10(half))) if 0 < half < math.inf else 3
     estimate, low, high = (_fixed(value, places) for value in numbers)
-    sign = "+" if interval.estimate > 0 else ""
     limits = f" [{low},{SPACE}{high}]" if math.isfinite(half) else ""
-    return f"{sign}{estimate}{SPACE}{_points(shown)}".strip() + limits
+    return f"{estimate}{SPACE}{_points(shown)}".strip() + limits
 
 
 def _points(unit: str) -> str:

@@ -59,7 +59,7 @@ class GateRow:
     """``<= 35 %``."""
     outcome: Outcome
     cost: str
-    """With its interval; empty where there is none."""
+    """With its interval and the confidence of that; empty where there is none."""
     why: str
     blocks: int
     change: bool = False
@@ -109,13 +109,15 @@ def _bound(finding: Finding) -> str:
 
 
 def _cost(finding: Finding) -> str:
-    """A finding's cost with its interval, as tables have it."""
+    """A finding's cost with its interval, as tables have it, and how sure that is: a gate's is no report's."""
     cost, row, report = finding.cost, finding.target.row, finding.target.report
     if cost is None or report is None or row is None or row.cost is None:
         return "no cost"
-    if row.cost.scale == "difference":
-        return difference_interval(cost, report.unit)
-    return percent_interval(cost) if finding.blocks > 1 else f"{plain(cost.estimate)} % {NO_INTERVAL}"
+    difference = row.cost.scale == "difference"
+    if finding.blocks < 2 or finding.confidence is None:
+        return difference_interval(cost, report.unit) if difference else f"{plain(cost.estimate)} % {NO_INTERVAL}"
+    text = difference_interval(cost, report.unit) if difference else percent_interval(cost)
+    return f"{text} ({100 * finding.confidence:.4g}{SPACE}% interval)"
 
 
 def _why(finding: Finding) -> str:

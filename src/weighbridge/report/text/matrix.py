@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from weighbridge.analysis.remarks import NotAfterHolm, Unproven
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.report.text.environments import display_name
-from weighbridge.report.text.formatting import SPACE, TOO_FEW, percent_short, percent_text, quantities, quantity
+from weighbridge.report.text.formatting import SPACE, TOO_FEW, margin, percent_short, quantities, quantity
 from weighbridge.report.text.metric_names import metric_title, value_unit
 from weighbridge.report.text.summary import swept
-from weighbridge.report.text.verdicts import broke_instead, effect, resolved_text
-from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
+from weighbridge.report.text.verdicts import broke_instead, cost_text, effect, resolved_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +26,11 @@ class MatrixCosts:
     def different(self) -> tuple[tuple[MetricReport, Comparison], ...]:
         """The levels at which it differs."""
         return tuple(each for each in self.rows if each[1].shown_as == "different")
+
+    @property
+    def small(self) -> tuple[tuple[MetricReport, Comparison], ...]:
+        """The levels at which a cost within the margin is proven, where all are equivalent."""
+        return tuple(each for each in self.rows if each[1].proven) if self.shown_as == "equivalent" else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +103,6 @@ def _cell(analysis: Analysis, reports: Sequence[MetricReport], environment: str)
 
 
 WORDS = {
-    "equivalent": "no difference",
     "inconclusive": "cannot tell yet",
     "few": TOO_FEW,
     "none": "no complete block",
@@ -108,11 +111,6 @@ WORDS = {
 
 ABSENT = "–"
 """What stands where an environment was not measured in a workload."""
-
-
-def verdict_words(shown_as: str) -> str:
-    """Return what a cell, or a count of cells, is called: "no difference", "cannot tell yet"."""
-    return WORDS.get(shown_as, shown_as)
 
 
 def large(row: MatrixRow, cell: MatrixCosts | None) -> str:
@@ -125,34 +123,41 @@ def large(row: MatrixRow, cell: MatrixCosts | None) -> str:
 
 
 def _large(row: MatrixRow, cell: MatrixCosts) -> str:
+    report, compared = cell.rows[0]
     if cell.shown_as == "few" and row.levels == 1:
-        report, compared = cell.rows[0]
         return quantity(compared.value, report.unit, value_unit(report))
-    all_effects = [effect(report, compared) for report, compared in cell.different]
-    effects = [each for each in all_effects if each is not None]
-    if cell.shown_as != "different" or not effects:
-        return verdict_words(cell.shown_as)
-    if row.levels == 1:
+    if cell.shown_as == "equivalent" and compared.cost is not None and compared.cost.margin is not None:
+        return f"within {margin(compared.cost.margin)}"
+    if cell.shown_as != "different":
+        return WORDS.get(cell.shown_as, cell.shown_as)
+    return _spread(cell.different) or "different"
+
+
+def _spread(rows: Sequence[tuple[MetricReport, Comparison]]) -> str:
+    """The size of a cost, or of the least and the most of several levels; empty where they have not one direction."""
+    effects = [each for report, compared in rows if (each := effect(report, compared)) is not None]
+    if len(effects) == 1 == len(rows):
         return f"{effects[0].short} {effects[0].relation}"
-    percents = [c.cost.percent.estimate for _, c in cell.different if c.cost and c.cost.percent]
+    percents = [abs(c.cost.worsening.estimate) for _, c in rows if c.cost and c.cost.scale == "ratio"]
     if not percents or len({each.word for each in effects}) > 1:
-        return "different"
-    low, high = min(map(abs, percents)), max(map(abs, percents))
-    spread = percent_short(high)
-    if len(percents) > 1 and percent_short(low) != spread:
-        least, unit = percent_short(low).rsplit(SPACE, 1)
-        spread = f"{least if spread.endswith(unit) else percent_short(low)} to {spread}"
-    return f"{spread} {effects[0].word}"
+        return ""
+    low, high = percent_short(min(percents)), percent_short(max(percents))
+    if low != high:
+        least, unit = low.rsplit(SPACE, 1)
+        high = f"{least if high.endswith(unit) else low} to {high}"
+    return f"{high} {effects[0].word}"
 
 
 def small(row: MatrixRow, cell: MatrixCosts | None) -> str:
-    """Return what stands below it: the interval, at how many levels, or that the blocks are too few."""
+    """Return what stands below it: the cost with its interval, at how many levels, or that the blocks are too few."""
     if cell is None:
         return ""
     if row.levels > 1:
-        at = len(cell.different) if cell.shown_as == "different" else 0
+        shown = cell.different if cell.shown_as == "different" else cell.small
         broke = sum(compared.broke is not None for _, compared in cell.rows)
-        level_counts = [f"at {at} of {row.levels} levels"] if at else []
+        level_counts = [f"at {len(shown)} of {row.levels} levels"] if shown else []
+        if cell.small:
+            level_counts = [f"{_spread(cell.small)} {level_counts[0]}".strip()]
         return ", ".join([*level_counts, *([f"broke at {broke}"] if broke else [])])
     report, compared = cell.rows[0]
     if cell.shown_as == "few":
@@ -166,11 +171,17 @@ def small(row: MatrixRow, cell: MatrixCosts | None) -> str:
 
 
 def cost_with_interval(row: MatrixRow, cell: MatrixCosts) -> str:
-    """Return the cost with its interval and direction: ``0.4 % [-1.0, 1.9] slower``; empty of many levels."""
-    if row.levels > 1:
+    """Return the cost with its interval: ``20.1 % [19.1, 20.9] slower``, of what is not proven without direction.
+
+    That is ``cost -0.4 % [-1.9, 1.0]``: positive is worse. Empty of many levels.
+    """
+    report, compared = cell.rows[0]
+    cell_effect = effect(report, compared)
+    if row.levels > 1 or cell_effect is None:
         return ""
-    cell_effect = effect(*cell.rows[0])
-    return f"{cell_effect.amount} {cell_effect.relation}" if cell_effect else ""
+    if cell.different or cell.small:
+        return f"{cell_effect.amount} {cell_effect.relation}"
+    return f"cost {cost_text(compared, report.unit)}"
 
 
 WHY = {Unproven.code: "session not trusted", NotAfterHolm.code: "not after Holm"}
@@ -179,13 +190,13 @@ WHY = {Unproven.code: "session not trusted", NotAfterHolm.code: "not after Holm"
 
 def cost_range(row: MatrixRow, cell: MatrixCosts) -> str:
     """Return how much it may cost, below 0 a gain, where that is not decided: ``cost [-1.0, 1.9]``; else nothing."""
-    compared = cell.rows[0][1]
-    cost = compared.cost if cell.shown_as == "inconclusive" and row.levels == 1 else None
-    if cost is None or cost.percent is None or cost.blocks < MIN_BLOCKS_VERDICT:
+    report, compared = cell.rows[0]
+    if cell.shown_as != "inconclusive" or row.levels > 1 or compared.cost is None or compared.few:
         return ""
-    text = percent_text(cost.percent, cost.blocks)
+    text = cost_text(compared, report.unit)
+    limits = text[text.index("[") :] if compared.cost.scale == "ratio" else text
     why = [words for code, words in WHY.items() if code in {remark.code for remark in compared.remarks}]
-    return "\n".join([f"cost {text[text.index('[') :]}", *why[:1]])
+    return "\n".join([f"cost {limits}", *why[:1]])
 
 
 def native(analysis: Analysis, row: MatrixRow) -> str:

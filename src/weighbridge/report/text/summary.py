@@ -32,6 +32,7 @@ from weighbridge.report.text.verdicts import (
     HIDDEN,
     bottleneck_words,
     comparison_verdict,
+    cost_text,
     effect,
     open_text,
     resolved_text,
@@ -59,16 +60,21 @@ def count(blocks: int) -> str:
 
 
 def change(report: MetricReport, row: Comparison, baseline: str) -> str:
-    """Give what an environment does to a metric: ``costs 27.4 % [25.9, 28.8] of tcp throughput against native``."""
+    """Give what an environment does to a metric: ``costs 27.4 % [25.9, 28.8] of tcp throughput against native``.
+
+    What is not proven has no direction: ``has a cost of 0.1 % [-4.9, 5.0] in tcp throughput against native``.
+    """
     row_effect, what, baseline = effect(report, row), metric_phrase(report), display_name(baseline)
     if row_effect is None:
         return f"has {TOO_FEW_BLOCKS if row.few else 'no complete block'} for {what} against {baseline}"
+    if row.verdict != "different" and not row.proven:
+        return f"has a cost of {cost_text(row, report.unit)} in {what} against {baseline}"
     percent = row.cost is not None and row.cost.scale == "ratio"
     if percent and row_effect.worse and report.better == "higher":
         return f"costs {row_effect.amount} of {what} against {baseline}"
+    if row_effect.times and row_effect.worse:
+        return f"takes {what} to {row_effect.amount} that of {baseline}"
     if row_effect.word == "higher" and row_effect.worse:
-        if row_effect.times:
-            return f"takes {what} to {row_effect.amount} that of {baseline}"
         return f"adds {row_effect.amount} to {what} against {baseline}"
     return f"is {row_effect.amount} {row_effect.word} than {baseline} in {what}"
 
@@ -108,7 +114,10 @@ def verdict_sentences(analysis: Analysis) -> list[tuple[str, str]]:
     sentences += [("different", text) for text in _over_levels(analysis, different, many)]
     sentences += [("broke", text) for text in broke_sentences(analysis)]
     for environment in analysis.environments:
-        same = [(m, row) for m, row in rows if row.environment == environment and row.verdict == "equivalent"]
+        mine = [(m, row) for m, row in rows if row.environment == environment and row.verdict == "equivalent"]
+        small = [(m, row) for m, row in mine if row.proven and m.workload not in many]
+        sentences += [("equivalent", sentence(m, row, analysis.baseline)) for m, row in small]
+        same = [each for each in mine if each not in small]
         if same and analysis.equivalence is not None:
             what, blocks = _what(analysis, same, many), _range([row for _, row in same])
             text = f"{display_name(environment)} is equivalent to {display_name(analysis.baseline)}"

@@ -18,6 +18,7 @@ from weighbridge.report.text.formatting import (
     percent_text,
     plain,
     quantity,
+    unit_as,
 )
 from weighbridge.statistics import Interval
 
@@ -47,6 +48,8 @@ def resolved_text(text: str, environment: str, *rows: Comparison) -> str:
 def comparison_verdict(row: Comparison) -> str:
     """Return the verdict as people read it: with "(exploratory)" below ten blocks, none of too few.
 
+    Where a cost is proven that is within the margin, both are said.
+
     A cost is not resolved where either side is not; of few blocks only the environment's own values are shown.
     """
     names = [row.environment] if row.few else row.unresolved
@@ -64,7 +67,8 @@ def _verdict(row: Comparison) -> str:
         return TOO_FEW
     if row.hidden:
         return f"hidden: {bottleneck_words(row.hidden)}"
-    return f"{row.verdict} (exploratory)" if row.exploratory else row.verdict
+    small = f", small {'cost' if row.cost.worsening.estimate >= 0 else 'gain'} proven" if row.proven else ""
+    return f"{row.verdict}{small}{' (exploratory)' if row.exploratory else ''}"
 
 
 def open_text(report: MetricReport, row: Comparison) -> str:
@@ -114,7 +118,7 @@ def broke_instead(row: Comparison) -> str:
 
 
 def cost_text(row: Comparison, unit: str, shown_in: Shown | None = None) -> str:
-    """Return a comparison's cost with its interval, in percent or (without a ratio) in the metric's unit.
+    """Return a comparison's cost with its interval, positive is worse: in percent, or in the metric's unit.
 
     ``shown_in`` is the unit of its column's differences. Of few blocks it says only that they are. Where a side broke
     in every block that stands where the cost would.
@@ -124,10 +128,9 @@ def cost_text(row: Comparison, unit: str, shown_in: Shown | None = None) -> str:
         return broke_instead(row) or "–"
     if row.few:
         return TOO_FEW
-    percent = cost.percent
-    if percent is not None:
-        return percent_text(percent, cost.blocks)
-    return difference_interval(cost.interval, unit, shown_in)
+    if cost.scale == "ratio":
+        return percent_text(cost.worsening, cost.blocks)
+    return difference_interval(cost.worsening, unit, shown_in)
 
 
 # -- what an environment does to a metric, never with a minus sign ---------------------------------
@@ -142,15 +145,16 @@ class Effect:
     short: str
     """Without it, in percent without decimals from 10 on: ``4.5 %``."""
     word: str
-    """In which direction the metric differs: slower or faster of a rate, else lower or higher."""
+    """In which direction the metric differs, by `direction_word`."""
     worse: bool
     times: bool = False
     """Whether the amount is a multiple, as that of a very large cost is."""
 
     @property
     def relation(self) -> str:
-        """What stands after the amount alone: `word`, or ``as high`` where it is a multiple of the baseline's."""
-        return "as high" if self.times and self.word == "higher" else self.word
+        """What stands after the amount alone: `word`, or ``as long`` where it is a multiple of the baseline's."""
+        as_much = {"slower": "as long", "higher": "as high"}
+        return as_much.get(self.word, self.word) if self.times and self.worse else self.word
 
     @property
     def interval(self) -> str:
@@ -163,25 +167,31 @@ def effect(report: MetricReport, row: Comparison) -> Effect | None:
     cost = row.cost
     if cost is None or row.few:
         return None
-    percent = cost.percent
-    if percent is None:
-        increase = cost.typical >= 0
-        interval = cost.interval if increase else _turned(cost.interval)
-        amount = difference_interval(interval, report.unit).removeprefix("+")
-        worse = increase == (cost.better == "lower")
-        return Effect(amount, amount.partition(" [")[0], "higher" if increase else "lower", worse)
-    worse = percent.estimate >= 0
-    amount = percent_text(percent if worse else _turned(percent), cost.blocks)
-    short, direction = percent_short(percent.estimate), _direction(report, worse=worse)
-    return Effect(amount, short, direction, worse, times=in_times(percent.estimate))
+    worse = cost.worsening.estimate >= 0
+    size, word = size_of(cost.worsening), direction_word(report, worse=worse)
+    if cost.scale == "difference":
+        amount = difference_interval(size, report.unit)
+        return Effect(amount, amount.partition(" [")[0], word, worse)
+    short = percent_short(size.estimate)
+    return Effect(percent_text(size, cost.blocks), short, word, worse, times=in_times(size.estimate))
 
 
-def _direction(report: MetricReport, *, worse: bool) -> str:
-    if report.better == "higher" and report.unit.endswith("/s"):
-        return "slower" if worse else "faster"
-    return "lower" if worse == (report.better == "higher") else "higher"
+def size_of(worsening: Interval) -> Interval:
+    """Return a cost or a change as it is, a gain seen from the other side: as a positive number."""
+    if worsening.estimate >= 0:
+        return worsening
+    return Interval(-worsening.estimate, -worsening.high, -worsening.low)
 
 
-def _turned(interval: Interval) -> Interval:
-    """The same seen from the other side: a gain as a positive number."""
-    return Interval(-interval.estimate, -interval.high, -interval.low)
+SPREADS = ("jitter", "deviation", "stddev")
+"""Words in the names of metrics that are in a unit of time, and are no time that something takes."""
+
+
+def direction_word(report: MetricReport, *, worse: bool) -> str:
+    """Return in which direction a metric differs: slower or faster of a rate or a time, else lower or higher."""
+    if report.better == "higher":
+        speed, words = report.unit.endswith("/s"), ("lower", "higher")
+    else:
+        taken = not report.resource_use and not any(word in report.metric for word in SPREADS)
+        speed, words = taken and unit_as("s", report.unit) is not None, ("higher", "lower")
+    return (("slower", "faster") if speed else words)[0 if worse else 1]
