@@ -199,7 +199,7 @@ def test_the_document_has_the_ladder(run):
     json.dumps(rows, allow_nan=False)
     assert len(rows) == 6 and rows[1]["against"] == "host" and rows[1]["environment"] == "bridge"
     assert rows[1]["change"].startswith("network") and rows[1]["verdict"] == "different" and rows[1]["low"] < 1 / 1.12
-    assert {"metric", "typical", "high", "blocks", "flags", "baseline_value"} <= set(rows[1])
+    assert {"metric", "typical", "high", "blocks", "remarks", "baseline_value"} <= set(rows[1])
 
 
 def rows_of(chart, layer):

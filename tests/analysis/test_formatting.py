@@ -93,10 +93,10 @@ def test_a_range_up_to_a_multiple():
 
 
 def test_differences_of_percentages_are_points():
-    assert spaced(difference_interval(Interval(0.12, 0.10, 0.15), "%")) == "+0.120 points [0.100, 0.150]"
+    assert spaced(difference_interval(Interval(0.12, 0.10, 0.15), "%")) == "0.120 points [0.100, 0.150]"
     assert spaced(difference_interval(Interval(0.0, 0.0, 0.0), "s")) == "0.000 s [0.000, 0.000]"
-    assert spaced(difference_interval(Interval(2.0, -math.inf, math.inf), "segments")) == "+2.000 segments"
-    assert spaced(difference_interval(Interval(12.0, 8.0, 15.0), "count")) == "+12.0 [8.0, 15.0]"
+    assert spaced(difference_interval(Interval(2.0, -math.inf, math.inf), "segments")) == "2.000 segments"
+    assert spaced(difference_interval(Interval(12.0, 8.0, 15.0), "count")) == "12.0 [8.0, 15.0]"
 
 
 def shown(baseline, other, unit="s"):
@@ -108,7 +108,7 @@ def test_below_six_blocks_there_is_no_cost():
     assert shown([100.0], [127.0]) == shown([100.0] * 5, [126.0, 127.0, 128.0, 129.0, 127.0]) == "too few to say"
     assert shown([100.0] * 6, [126.0, 127.0, 127.0, 127.0, 127.0, 128.0]).startswith("27.0 % [")
     assert shown([0.0] * 5, [1.0] * 5, "ms") == "too few to say"
-    assert shown([0.0] * 6, [1.0, 2.0, 1.5, 1.5, 1.4, 1.6], "ms").startswith("+1.50 ms [")
+    assert shown([0.0] * 6, [1.0, 2.0, 1.5, 1.5, 1.4, 1.6], "ms").startswith("1.50 ms [")
 
 
 def test_several_values_have_one_unit():

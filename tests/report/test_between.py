@@ -94,8 +94,8 @@ def test_what_took_a_verdict_stands_beside_it(compared):
     rows = {row.environment: row for row in pair.metrics[0].rows}
     assert why_inconclusive(rows["bridge"], "bit/s").startswith("within the noise floors of both runs together (±")
     sentence = change_sentence(pair.metrics[0], rows["bridge"], "A", "B", "native")
-    assert sentence.startswith("bridge: tcp throughput against native is ")
-    assert " slower in B than in A - inconclusive; within the noise floors" in sentence
+    assert sentence.startswith("bridge: tcp throughput against native: the cost changes by ")
+    assert " from A to B - inconclusive; within the noise floors" in sentence
     assert why_inconclusive(rows["native-again"], "bit/s") == ""
     (pair,) = compared({"aa_factor": 1.3}, {"costs": {"bridge": 1.9, "host": 1.0}}).pairs
     assert why_inconclusive(pair.metrics[0].rows[0], "bit/s") == "one of the runs is not trusted"

@@ -240,7 +240,7 @@ def test_that_the_target_is_out_of_reach_beside_others_is_told_after_the_first_b
     ((trials, found),) = told.noticed
     assert trials == 6 * 4 and isinstance(found, OutOfReach)
     assert (found.blocks, found.baseline, found.target, found.comparisons) == (6, "native", 0.02, 2)
-    assert found.disturbance.trials == found.disturbance.disturbed == 10 and len(found.expected) == 2
+    assert found.disturbance.trials == found.disturbance.disturbed == 12 and len(found.expected) == 2
     assert all(0.05 < width < 0.3 for width in found.expected) and not found.beside and not found.polled
 
 

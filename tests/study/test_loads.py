@@ -131,6 +131,6 @@ def test_a_quantity_that_is_named_twice_in_two_ways():
 
 def test_an_environment_s_level_that_is_named_twice_in_two_ways():
     text = STUDY.replace("KIND", "iperf3").replace("    LOAD: LEVELS\n", "")
-    bridge = "{native: {kind: native}, bridge: {kind: native, cpu_share: [50%, 50.0%]}}"
+    bridge = "{native: {kind: native}, bridge: {kind: native, resources: {cpus: 1}, cpu_share: [50%, 50.0%]}}"
     with raises_sentence(StudyError):
         loaded(text.replace("{native: {kind: native}}", bridge))

@@ -16,6 +16,7 @@ STUDY = """\
 # What it is about.
 study: mine
 question: What does it cost?
+resources: {cpus: 1}
 baseline: native
 environments:
   native: {kind: native}
