@@ -16,7 +16,6 @@ STUDY = """\
 # What it is about.
 study: mine
 question: What does it cost?
-resources: {cpus: 1}
 baseline: native
 environments:
   native: {kind: native}
@@ -38,6 +37,7 @@ profiles:
       second: {cpu_share: 90%}
     workloads:
       tcp: {kind: sysbench-cpu}
+resources: {cpus: 1}
 """
 TESTBED = STUDY.replace(
     "baseline:",
