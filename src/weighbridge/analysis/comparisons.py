@@ -25,8 +25,10 @@ import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
-from statistics import median, stdev
+from statistics import median
 from typing import cast
+
+import numpy as np
 
 from weighbridge.analysis.context import Context
 from weighbridge.analysis.judgement import holm_levels, judged, with_visible_cost
@@ -97,7 +99,7 @@ def contrast_cost(
         scale=on or scale_of(values[0].metric, values[0].unit),
     )  # fmt: skip
     effects = contrast.effects(sides, cost.scale)
-    error = stdev(effects) / math.sqrt(len(effects)) if len(effects) > 1 else None
+    error = float(np.std(effects, ddof=1)) / math.sqrt(len(effects)) if len(effects) > 1 else None
     blocks = tuple(first.block for first, *_ in complete)
     return ContrastCost(blocks, sides, cost, verdicts.p_values_of(effects, cost, plan.looks), error)
 

@@ -124,11 +124,18 @@ def place_slopes(blocks: Sequence[Sequence[Placed]]) -> list[float]:
     if not table.size:
         return []
     for _ in range(POLISHED):
-        table -= np.nanmedian(table, axis=1, keepdims=True)
-        table -= np.nanmedian(table, axis=0, keepdims=True)
+        table -= _medians(table, axis=1)
+        table -= _medians(table, axis=0)
     places -= np.nanmean(places, axis=1, keepdims=True)
     slopes: list[float] = (np.nansum(places * table, axis=1) / np.nansum(places**2, axis=1)).tolist()
     return slopes
+
+
+def _medians(table: Floats, axis: int) -> Floats:
+    """Return the medians along an axis, which stays, of what is not NaN: nanmedian takes ten times as long."""
+    ordered, count = np.sort(table, axis=axis), np.isfinite(table).sum(axis=axis, keepdims=True)  # NaN comes last
+    low, high = (np.take_along_axis(ordered, places, axis=axis) for places in ((count - 1) // 2, count // 2))
+    return np.asarray((low + high) / 2)
 
 
 def place_p_value(slopes: Sequence[float]) -> float:
