@@ -35,12 +35,12 @@ real: setup
 side_by_side: setup
 	.venv/bin/pytest -m "real and side_by_side" -n 2 --dist loadfile --no-loadscope-reorder -rsR --durations 20
 
-# Two at a time, those that watch the machine: each worker has one that looks like its own, where that can be had.
+# Three at a time, those that watch the machine: each worker has one that looks like its own, where that can be had.
 # A test is not tried again here: a worker does not reach the socket by which the plug-in counts.
 apart: setup
 	.venv/bin/pytest -m "real and apart" -p no:rerunfailures -rs --durations 30 \
 	$(if $(shell tests/own_machine.sh true > /dev/null 2>&1 && echo can), \
-	--dist loadfile --no-loadscope-reorder --tx "2*popen//python=tests/own_machine.sh .venv/bin/python")
+	--dist loadfile --no-loadscope-reorder --tx "3*popen//python=tests/own_machine.sh .venv/bin/python")
 
 # One at a time, those that measure.
 alone: setup
