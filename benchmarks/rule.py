@@ -101,11 +101,12 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import stdtr
+from scipy.special import stdtr, stdtrit
 
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.comparisons import values_by_metric
@@ -115,6 +116,7 @@ from weighbridge.statistics import LOOKS, LOOKS_SHARE, Cost, compare, verdicts, 
 from weighbridge.statistics.contrast import OF_TWO
 from weighbridge.statistics.precision import POWER
 from weighbridge.statistics.ranks import critical_rank, signed_rank_cumulative
+from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK
 from weighbridge.store.blocks import arm_values
 from weighbridge.store.run import RunStore
 
@@ -127,7 +129,7 @@ Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
 Places = NDArray[np.intp]
 
-BLOCKS = (10, 20, 40, 60)
+BLOCKS = (6, 10, 20, 40, 60)
 ENVIRONMENTS = 4
 WIDENED = 1.07
 """Of standard errors: the root of 1.14, which is 1.02 and one standard error of the first 200 A/A comparisons."""
@@ -148,7 +150,21 @@ def changing(rng: np.random.Generator, blocks: int, arms: int) -> Floats:
     return 0.02 * np.exp(rng.normal(0.0, math.log(2), (blocks, 1))) * rng.normal(0.0, 1.0, (blocks, arms))
 
 
-NOISES: dict[str, Noise] = {**KINDS, "heavy tails, t3": heavy_tails, "changing 1-4 %": changing}
+def two_values(rng: np.random.Generator, blocks: int, arms: int) -> Floats:
+    """One of two values, 4 % above and below the middle, as chance has it, and little beside."""
+    return 0.04 * rng.choice([-1.0, 1.0], (blocks, arms)) + 0.002 * rng.normal(0.0, 1.0, (blocks, arms))
+
+
+def by_place(rng: np.random.Generator, blocks: int, arms: int) -> Floats:
+    """2 % from each place in the block to the next, in random order, and little beside."""
+    places = rng.permuted(np.tile(np.arange(arms), (blocks, 1)), axis=1)
+    return 0.02 * places + 0.005 * rng.normal(0.0, 1.0, (blocks, arms))
+
+
+NOISES: dict[str, Noise] = {
+    **KINDS, "heavy tails, t3": heavy_tails, "changing 1-4 %": changing, "two values": two_values,
+    "2 % a place": by_place,
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -183,21 +199,29 @@ def p_values(mean: Floats, error: Floats, blocks: Floats) -> Floats:
     return 2 * np.asarray(stdtr(blocks - 1, -np.abs(mean) / error))
 
 
-def rank_p_values(effects: Floats, blocks: Floats) -> Floats:
-    """Return the two-sided exact p-values of the signed-rank sum; no two effects are alike."""
+def exact_p_values(effects: Floats, blocks: Floats) -> Floats:
+    """Return the two-sided p-values among all flips of signs: of signed ranks, below ten blocks of the mean."""
     result = np.ones(blocks.shape)
     for n in np.unique(blocks).astype(int):
         chosen = blocks == n
         values = effects[chosen][:, :n]
+        if n < MIN_BLOCKS_SIGNED_RANK:
+            flipped = np.abs(values @ np.array([*product((-1, 1), repeat=n)]).T)
+            result[chosen] = (flipped >= np.abs(values.sum(axis=-1))[:, None] * (1 - 1e-12)).mean(axis=-1)
+            continue
         sums = ((np.argsort(np.argsort(np.abs(values), axis=-1), axis=-1) + 1) * (values > 0)).sum(axis=-1)
         smaller = np.minimum(sums, n * (n + 1) // 2 - sums)
         result[chosen] = np.minimum(1.0, 2 * signed_rank_cumulative(int(n))[smaller])
     return result
 
 
-def ranks_count(blocks: Floats, share: float, number: int, alpha: float) -> Flags:
-    """Whether ranks decide of so many comparisons of so many blocks, as `verdicts.PValues.among`."""
-    return np.asarray(2 ** (1 - blocks) / share * number <= verdicts.FINE_ENOUGH * alpha)
+def counted(
+    by_t: Floats, exact: Floats, blocks: Floats, share: float, number: int, alpha: float, guarded: bool = True
+) -> Floats:
+    """Return the p-values that count among so many comparisons, as `verdicts.PValues.among`."""
+    smallest = 2 ** (1 - blocks)
+    large = (smallest / share * number > alpha) & (guarded | (blocks >= MIN_BLOCKS_SIGNED_RANK))
+    return np.where(large & (exact <= smallest * (1 + verdicts.SAME)), by_t, exact)
 
 
 def stacked(every: list[Compared]) -> Compared:
@@ -214,15 +238,19 @@ def compared(effects: Floats, share: float = 1.0, alpha: float = 0.05) -> Compar
     n, confidence = effects.shape[-1], 1 - alpha * share
     first, second = np.triu_indices(n)
     walsh = (effects[..., first] + effects[..., second]) / 2
+    error = effects.std(axis=-1, ddof=1) / math.sqrt(n)
+    blocks, mean = np.full(effects.shape[:-1], float(n)), effects.mean(axis=-1)
+    padded = np.full((*effects.shape[:-1], max(n, BLOCKS[-1])), np.nan)
+    padded[..., :n] = effects
+    if n < MIN_BLOCKS_SIGNED_RANK:
+        typical, half = np.median(walsh, axis=-1), stdtrit(n - 1, (1 + confidence) / 2) * error
+        low, high = np.minimum(typical, mean - half), np.maximum(typical, mean + half)
+        return Compared(typical, low, high, mean, error, blocks, padded)
     k, size = critical_rank(n, confidence), len(first)
     places = sorted({k - 1, (size - 1) // 2, size // 2, size - k})
     walsh = np.partition(walsh, places, axis=-1)
     typical = (walsh[..., (size - 1) // 2] + walsh[..., size // 2]) / 2
-    error = effects.std(axis=-1, ddof=1) / math.sqrt(n)
-    blocks = np.full(typical.shape, float(n))
-    padded = np.full((*typical.shape, max(n, BLOCKS[-1])), np.nan)
-    padded[..., :n] = effects
-    return Compared(typical, walsh[..., k - 1], walsh[..., size - k], effects.mean(axis=-1), error, blocks, padded)
+    return Compared(typical, walsh[..., k - 1], walsh[..., size - k], mean, error, blocks, padded)
 
 
 def holm(p: Floats) -> Floats:
@@ -252,11 +280,11 @@ class Sessions:
         wider = WIDENED if rule == "widened" else 1.0
         p = p_values(self.costs.mean + by, self.costs.error * wider, self.costs.blocks)
         if rule in ("report", "widened"):
-            by_ranks = rank_p_values(self.costs.effects + by[..., None], self.costs.blocks)
-            p = np.where(ranks_count(self.costs.blocks, self.share, ENVIRONMENTS, verdicts.ALPHA), by_ranks, p)
+            exact = exact_p_values(self.costs.effects + by[..., None], self.costs.blocks)
+            p = counted(p, exact, self.costs.blocks, self.share, ENVIRONMENTS, verdicts.ALPHA)
         adjusted = holm(np.minimum(1.0, p / self.share))
         called = self.costs.excludes(by, wider) & (adjusted <= verdicts.ALPHA)
-        if rule == "floor":
+        if rule == "floor" or self.costs.blocks.max() < MIN_BLOCKS_SIGNED_RANK:
             called &= np.abs(self.costs.typical + by) > self.floor[:, None]
         return called & self.trusted[:, None]
 
@@ -270,8 +298,8 @@ class Sessions:
 
 def judged(costs: Compared, aa: Compared, at_99: Compared, share: float) -> Sessions:
     """Return sessions with their noise floor, and whether the control holds."""
-    by_t, by_ranks = p_values(at_99.mean, at_99.error, at_99.blocks), rank_p_values(at_99.effects, at_99.blocks)
-    p = np.minimum(1.0, np.where(ranks_count(at_99.blocks, share, 1, 0.01), by_ranks, by_t) / share)
+    by_t, exact = p_values(at_99.mean, at_99.error, at_99.blocks), exact_p_values(at_99.effects, at_99.blocks)
+    p = np.minimum(1.0, counted(by_t, exact, at_99.blocks, share, 1, 0.01, guarded=False) / share)
     trusted = ~(at_99.excludes() & (p <= 0.01))
     return Sessions(costs, np.maximum(np.abs(aa.low), np.abs(aa.high)), trusted, share)
 
@@ -340,7 +368,7 @@ def check(repetitions: int = 5) -> int:
     for number, kind in enumerate(NOISES):
         logs = drawn(kind, repetitions, 0.0, number)
         logs[:, 1] -= 0.03
-        for blocks in (10, 40, None):
+        for blocks in (6, 10, 40, None):
             fast = adaptive(logs) if blocks is None else sessions(logs, blocks)
             called = fast.different("report")
             for session_logs, expected, trusted in zip(logs, called, fast.trusted, strict=True):
@@ -358,11 +386,18 @@ def by_report(values: Floats, blocks: int | None) -> list[bool]:
     else:
         costs = [compare(arms[0][:blocks], arm[:blocks], better="higher") for arm in arms[1:-1]]
     p_values_of_family = [
-        verdicts.p_values_of(OF_TWO.effects((arms[0][: cost.blocks], arm[: cost.blocks]), "ratio"), cost, looks)
+        verdicts.p_values_of(
+            OF_TWO.effects((arms[0][: cost.blocks], arm[: cost.blocks]), "ratio"), cost, looks, guarded=True
+        )
         for cost, arm in zip(costs, arms[1:-1], strict=True)
     ]
     adjusted = verdicts.adjusted(p_values_of_family)
-    return [verdicts.verdict(cost, p_value) == "different" for cost, p_value in zip(costs, adjusted, strict=True)]
+    few = blocks is not None and blocks < MIN_BLOCKS_SIGNED_RANK
+    aa = compare(arms[0][:blocks], arms[-1][:blocks], better="higher") if few else None
+    return [
+        verdicts.verdict(cost, p_value, never_different=verdicts.within_noise(cost, aa)) == "different"
+        for cost, p_value in zip(costs, adjusted, strict=True)
+    ]
 
 
 OTHER = "lognormal CV 8 %"
@@ -471,8 +506,10 @@ def blocks_for(noise: Floats, ratio: float, family: int, floor: bool) -> int | N
         effects = other - base + math.log(ratio) + rng.normal(0, 1e-9, base.shape)  # no two are alike
         cost, aa = compared(effects), compared(again - base)
         p = p_values(cost.mean, cost.error, cost.blocks)
-        if not floor and ranks_count(cost.blocks, 1.0, family, verdicts.ALPHA).all():
-            p = rank_p_values(effects, cost.blocks)
+        if not floor:
+            p = counted(
+                p, exact_p_values(effects, cost.blocks), cost.blocks, 1.0, family, verdicts.ALPHA, guarded=False
+            )
         called = cost.excludes() & (p * family <= verdicts.ALPHA)
         if floor:
             called &= np.abs(cost.typical) > np.maximum(np.abs(aa.low), np.abs(aa.high))

@@ -28,7 +28,7 @@ from weighbridge.report.text.summary import (
 from weighbridge.report.text.trust import imprecise, trust_sentence
 from weighbridge.report.text.verdicts import comparison_verdict, open_text
 from weighbridge.statistics import Contrast, compare, visible_effect
-from weighbridge.statistics.verdicts import adjusted, excludes_no_cost, family_p_value
+from weighbridge.statistics.verdicts import adjusted, excludes_no_cost, family_p_value, within_noise
 from weighbridge.store.blocks import arm_values
 from weighbridge.store.extensions import RunExtension
 from weighbridge.store.run import DATABASE, RunStore
@@ -159,7 +159,7 @@ def test_below_five_blocks_values_are_shown_and_no_verdict(run):
     assert analysis.few and bridge.few and bridge.shown_as == "few" and comparison_verdict(bridge) == "too few to say"
     assert analysis.trust.noise_floor is None and len(analysis.block_values(analysis.metrics[0], "bridge")) == 4
     assert trust_sentence(analysis) == "" and exploratory_sentence(analysis).startswith("Quick test: 4 blocks")
-    assert verdict_sentences(analysis) == [] and bridge.verdict == "different"  # as report --json has it
+    assert verdict_sentences(analysis) == [] and bridge.verdict == "different"  # of few blocks nothing says so
 
 
 def test_ten_blocks_are_not_exploratory(run):
@@ -565,8 +565,15 @@ def test_the_level_that_a_comparison_has_to_meet():
     assert holm_levels([]) == []
 
 
-def test_memory_below_what_is_ever_different_would_not_have_shown(run):
-    memory = Metric("memory_server_beyond_baseline", "MiB", "lower")
-    quiet = Workload("w", [(REQUESTS, 1000, 0.02), (memory, 0.01, 0.3)])
-    analysis = analyse(run(costs={"a": 1.0}, workloads=[quiet], blocks=12))
-    assert row(analysis, "a", metric=1).visible.cost == 1.0
+def test_resource_use_that_differs_no_more_than_the_aa_arm_is_never_different(run):
+    """CPU time per unit of work differs between two sites of the same for a whole session."""
+    cpu = Metric("cpu_server_per_gbit", "s/Gbit", "lower")
+    costs = {f"e{number}": 1.004 + 0.001 * number for number in range(8)}
+    loud = Workload("w", [(REQUESTS, 1000, 0.01), (cpu, 1.0, 0.01)])
+    analysis = analyse(run(costs=costs, workloads=[loud], blocks=20))
+    report = analysis.metrics[1]
+    rows = [each for each in report.comparisons if not each.aa]
+    within = [each for each in rows if excludes_no_cost(each.cost) and within_noise(each.cost, report.aa.cost)]
+    assert report.resource_use and analysis.trust.trusted and within and all(each.visible is None for each in rows)
+    assert "different" not in {each.verdict for each in within}
+    assert all("noise" in codes(each) for each in within if not each.cost.equivalent)

@@ -146,9 +146,17 @@ def verdict(document, row, adjusted_p):
     if row["aa"]:
         return None
     claimed = claim(document, row, adjusted_p) if row["scale"] else "inconclusive"
-    if row["scale"] and claimed != "different" and limited_alike(document, row):
+    if row["scale"] and claimed not in ("different", "negligible") and limited_alike(document, row):
         return "hidden"
-    return claimed if row["blocks"] >= 6 and document["trusted"] is not False else "inconclusive"
+    claimed = "inconclusive" if claimed == "negligible" else claimed
+    return claimed if row["blocks"] >= 6 and not unproven(document, row) else "inconclusive"
+
+
+def unproven(document, row):
+    """A shift of the A/A arm in a headline leaves nothing proven, another one what is no headline."""
+    headlines = {place(each): each["headline"] for each in document["costs"]}
+    shifted = [headlines[place(each)] for each in document["shifted"]]
+    return any(shifted) or (bool(shifted) and not row["headline"])
 
 
 def claim(document, row, adjusted_p):
@@ -156,13 +164,14 @@ def claim(document, row, adjusted_p):
     codes = {document["remarks"][place]["code"] for place in row["remarks"]}
     if within_margin(document, row) and not may_be_chance(effects(row)):
         return "inconclusive" if codes & {"selected", "broke", "durability", "no-path"} else "equivalent"
-    different = (
-        excludes_none(interval(document, row))
-        and adjusted_p <= 0.05
-        and not little_memory(row)
-        and "no-path" not in codes
-    )
-    return "different" if different else "inconclusive"
+    if not excludes_none(interval(document, row)) or adjusted_p > 0.05:
+        return "inconclusive"
+    negligible = little_memory(row) or ((row["resource_use"] or row["blocks"] < 10) and within_noise(row))
+    return "negligible" if negligible or "no-path" in codes else "different"
+
+
+def within_noise(row):
+    return row["noise_low"] is not None and row["noise_low"] <= row["cost"] <= row["noise_high"]
 
 
 def little_memory(row):
@@ -251,17 +260,18 @@ def may_be_chance(blocks):
     return same(blocks) and 2.0 ** (1 - len(blocks)) > 0.05
 
 
-NOTHING = 0.0, 1.0, 1.0
+NOTHING = False, 0.5, 1.0, 1.0
 """What a comparison is tested with that shows nothing at all."""
 
 
 def p_values_of(document, row, *, aa=False):
-    """The smallest exact p-value of so many blocks, the exact one and Student's; None where nothing is tested."""
+    """Whether Student's may count, the smallest exact p-value of so many blocks, the exact one, Student's."""
     if row["scale"] is None or (row["aa"] and not aa):
         return None
     blocks = effects(row)
     found = 2.0 ** (1 - len(blocks)), exact_p_value(blocks), student_p_value(blocks)
-    return tuple(min(1.0, each / share(document)) for each in found)
+    enough = len(blocks) >= 10 or (document["aa_arm"] is not None and not aa)
+    return enough, *(min(1.0, each / share(document)) for each in found)
 
 
 def student_p_value(blocks):
@@ -293,14 +303,15 @@ def exact_p_value(blocks):
 
 
 def adjusted(families, tested, level=0.05):
-    """Holm's step-down in each family: of exact p-values where these can be small enough, else of Student's."""
+    """Holm's step-down in each family: of exact p-values, and of Student's where these cannot be small enough."""
     result = [None] * len(tested)
     for family in set(families):
         places = [i for i, each in enumerate(tested) if families[i] == family and each is not None]
         p_values = {}
         for i in places:
-            smallest, exact, student = tested[i]
-            p_values[i] = exact if smallest * len(places) <= level / 10 else student
+            enough, smallest, exact, student = tested[i]
+            one_sign = exact <= smallest * (1 + 1e-9)
+            p_values[i] = student if smallest * len(places) > level and enough and one_sign else exact
         largest = 0.0
         for rank, place in enumerate(sorted(places, key=p_values.get)):
             largest = max(largest, (len(places) - rank) * p_values[place])

@@ -16,7 +16,7 @@ from weighbridge.statistics.verdicts import (
     ALPHA,
     PValues,
     adjusted,
-    family_p_value,
+    fewest_blocks,
     noise_floor,
     noise_range,
     p_values_of,
@@ -40,30 +40,33 @@ def test_holm_is_between_plain_and_bonferroni_and_keeps_the_order(p_values):
     assert [adjusted[i] for i in np.argsort(p_values)] == sorted(adjusted)
 
 
-def test_ranks_decide_where_the_blocks_can_say_enough_and_t_elsewhere():
-    """Eleven slow runs of forty."""
+def test_the_exact_p_value_counts_where_it_can_be_small_enough():
     effects = [0.01 + 0.0001 * number for number in range(29)] + [-0.2 - 0.001 * number for number in range(11)]
     cost = compare([1.0] * 40, np.exp(effects).tolist(), better="higher")
     values = p_values_of(effects, cost, looks=1)
-    assert values.by_ranks == cost.p_value and values.smallest == 2**-39
-    assert values.among(1, ALPHA) == values.among(10**6, ALPHA) == values.by_ranks
-    few = PValues(by_ranks=2**-9, smallest=2**-9, by_t=1e-6)
-    assert few.among(2, ALPHA) == 2**-9, "ten blocks in a family of two"
-    assert few.among(3, ALPHA) == 1e-6, "a rank says no more than 0.006 there, however large the cost"
-    assert few.among(1, 0.01) == 1e-6
-    assert adjusted([few, None, few, 0.5]) == [pytest.approx(3e-6), None, pytest.approx(3e-6), 0.5]
+    assert values.exact == cost.p_value and values.smallest == 2**-39
+    assert values.among(1, ALPHA) == values.among(10**6, ALPHA) == values.exact
+    ten = PValues(10, exact=2**-9, smallest=2**-9, by_t=1e-6)
+    assert ten.among(25, ALPHA) == 2**-9 and ten.among(26, ALPHA) == 1e-6
+    other_sign = PValues(10, exact=2**-8, smallest=2**-9, by_t=1e-6)
+    assert other_sign.among(26, ALPHA) == 2**-8, "one block says otherwise"
+    six, guarded = (PValues(6, exact=2**-5, smallest=2**-5, by_t=1e-6, guarded=each) for each in (False, True))
+    assert guarded.among(1, ALPHA) == 2**-5 and guarded.among(2, ALPHA) == 1e-6
+    assert six.among(1, ALPHA) == six.among(2, ALPHA) == 2**-5, "six blocks have one sign by chance in 3 %"
+    assert adjusted([six, None]) == [2**-5, None] and adjusted([six, six]) == [2**-4, 2**-4]
     assert p_values_of([0.1] * 10, compare([1.0] * 10, [1.1] * 10, better="lower"), 8).smallest == 2**-9 / 0.7
+    assert [fewest_blocks(ALPHA / number, 1) for number in (1, 2, 12, 13, 400)] == [6, 7, 9, 10, 10]
 
 
-@pytest.mark.parametrize("comparisons", [1, 30, 1000])
 @pytest.mark.parametrize("looks", [1, 8])
-def test_the_fewest_blocks_of_a_verdict_are_the_fewest_with_which_the_rule_can_decide(comparisons: int, looks: int):
-    """A clear cost: its exact interval excludes 0 from this number of blocks on, and Holm lets it stand."""
+def test_the_fewest_blocks_of_a_verdict_are_the_fewest_with_which_the_rule_can_decide(looks: int):
+    """A clear cost: its exact interval excludes 0 from this number of blocks on, and alone it is rejected."""
     clear = [0.5 + 0.001 * number for number in range(MIN_BLOCKS_VERDICT)]
     confidence = 1 - ALPHA * looks_share(looks)
     assert signed_rank_interval(np.array(clear), confidence).low > 0
     assert signed_rank_interval(np.array(clear[1:]), confidence).low == -math.inf
-    assert holm([family_p_value(clear, looks), *[1.0] * (comparisons - 1)])[0] <= ALPHA
+    cost = compare([1.0] * len(clear), np.exp(clear).tolist(), better="lower", looks=looks)
+    assert adjusted([p_values_of(clear, cost, looks)])[0] <= ALPHA
 
 
 # -- noise floors -------------------------------------------------------------------------------

@@ -93,7 +93,7 @@ def analyse(store: RunStore) -> Analysis:
         broken=broken,
         paths=paths,
         isolation=isolation,
-        untrusted=bool(shifted_controls(checks)),
+        shifted=[each.headline for each in shifted_controls(checks)],
     )
     reports = _add_verdicts(reports, p_values, plan, context)
     return Analysis(

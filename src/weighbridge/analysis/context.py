@@ -48,8 +48,8 @@ class Context:
     paths: Paths
     isolation: Mapping[str, Isolation]
     """The hypervisors of the environments that are in some."""
-    untrusted: bool = False
-    """Whether the A/A arm shows a cost where there is none: then no cost of the session is proven."""
+    shifted: Collection[bool] = ()
+    """Of each metric in which the A/A arm shows a cost where there is none, whether it is a headline."""
     against: str | None = None
     """What stands in the baseline's place in comparisons beside those with the baseline; None in these."""
     results: dict[Hashable, Any] = field(default_factory=dict)
@@ -59,6 +59,13 @@ class Context:
     def baseline(self) -> str:
         """The environment that others are compared with."""
         return self.plan.baseline if self.against is None else self.against
+
+    def unproven(self, *, headline: bool) -> bool:
+        """Whether no cost of a headline, or of another metric, is proven in this session.
+
+        That is so where the A/A arm shows a cost in a headline; of another metric where it does so in any.
+        """
+        return any(self.shifted) or (bool(self.shifted) and not headline)
 
     @property
     def tolerance(self) -> float | None:

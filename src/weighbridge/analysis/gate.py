@@ -1,8 +1,8 @@
 """Whether costs keep what is required of them: kept, exceeded, or not to be told from this run.
 
 A cost is known as its interval. Only where the whole interval is on one side of the bound is there an answer. What
-takes a verdict from a comparison (a bottleneck that hides the cost, a cost within the noise floor, too many failed
-trials, an untrusted session) takes the answer too.
+takes a verdict from a comparison (a bottleneck that hides the cost, resource use within the noise floor, too many
+failed trials, an untrusted session) takes the answer too.
 
 `judge` asks each comparison by its own 95 % interval, as a report does. `judge_gate` gives one answer for a run. It
 passes where every comparison is within its budget, each by its own interval. That needs no correction: to pass
@@ -168,7 +168,7 @@ def place_interval(interval: Interval, bound: float, *, strict: bool) -> tuple[O
 
 
 def rule(
-    requirement: Requirement, interval: Interval, bound: float, sides: Sequence[Side], *, in_noise: bool = False
+    requirement: Requirement, interval: Interval, bound: float, sides: Sequence[Side], *, in_noise: bool
 ) -> tuple[Outcome, Reason]:
     """Return what a cost, or a change between two runs, comes to whose interval is known.
 
@@ -212,7 +212,9 @@ def _judge_cost(requirement: Requirement, target: Target, analysis: Analysis, co
     outcome: Outcome = "undecided"
     reason: Reason = "no-ratio"
     if row.cost.scale == "ratio" or requirement.unit != "%":
-        outcome, reason = rule(requirement, cost.worsening, bound, [(report, row, analysis)])
+        aa = report.aa.cost if report.resource_use and report.aa is not None and not row.aa else None
+        in_noise = verdicts.within_noise(row.cost, aa)
+        outcome, reason = rule(requirement, cost.worsening, bound, [(report, row, analysis)], in_noise=in_noise)
     unit = "%" if cost.scale == "ratio" else difference_unit(report.unit)
     return Finding(requirement, target, outcome, reason, cost.worsening, unit, row.blocks, cost.confidence)
 

@@ -25,16 +25,15 @@ import math
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-from statistics import median
 from typing import TypeVar
 
 from weighbridge.analysis.bottleneck import Bottleneck, shared_limit
 from weighbridge.analysis.context import Context
-from weighbridge.analysis.resources import SAME_MEMORY_MIB, negligible
+from weighbridge.analysis.resources import negligible
 from weighbridge.analysis.results import Comparison, MetricReport, Trust, TrustReason, VisibleCost
 from weighbridge.model.level import Level
 from weighbridge.statistics import Cost, blocks_to_settle, looks_share, verdicts, visible_effect
-from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
+from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
 from weighbridge.statistics.verdicts import PValues, adjusted, excludes_no_cost
 
 
@@ -49,10 +48,14 @@ def judged(
 
     ``p_value`` is the one after Holm, ``failing`` what `Context.failing` gives.
     """
-    unproven = context.untrusted and not row.aa
+    unproven = context.unproven(headline=report.headline) and not row.aa
     never = unproven or never_equivalent(context, report, row.environment, failing)
     unknown = context.paths.missing(report.workload, report.level, context.baseline, row.environment)
-    nothing = unproven or (row.cost is not None and negligible(report.metric, row.cost.typical))
+    few = row.blocks < MIN_BLOCKS_SIGNED_RANK
+    noise = report.aa.cost if (report.resource_use or few) and report.aa is not None and not row.aa else None
+    nothing = row.cost is not None and (
+        unproven or negligible(report.metric, row.cost.typical) or verdicts.within_noise(row.cost, noise)
+    )
     limit = _hiding_limit(context, report, row.environment)
     verdict = verdicts.verdict(
         row.cost, p_value, never_equivalent=never or unknown, never_different=nothing or unknown,
@@ -68,6 +71,7 @@ def judged(
         adjusted_p=p_value,
         verdict=verdict,
         proven=proven,
+        never_equivalent=never,
         broke=broke,
         baseline_broke=baseline_broke,
         hidden=limit if verdict == "hidden" else None,
@@ -153,20 +157,23 @@ def holm_levels(adjusted_p: Sequence[float | None]) -> list[float | None]:
 def with_visible_cost(report: MetricReport, row: Comparison, level: float | None, context: Context) -> Comparison:
     """Return a comparison that is judged with the smallest cost that it would have shown, and what would settle it.
 
-    ``level`` is what `holm_levels` gives. Nothing is said of fewer blocks than a verdict needs, without both paths,
-    in a session that proves nothing, or where all blocks are the same: such a cost has no spread to go by.
+    ``level`` is what `holm_levels` gives. Nothing is said of fewer blocks than a verdict needs among so many
+    comparisons, nor where all blocks are the same: such a cost has no spread to go by. Nor where nothing can be
+    *different*, without both paths or in a session that proves nothing, and of resource use, which the noise floor
+    keeps from that, too.
     """
     cost, error = row.cost, row.standard_error
-    if cost is None or row.few or row.aa or level is None or not error:
+    if cost is None or row.few or row.aa or level is None or not error or report.resource_use:
         return row
-    if context.untrusted or context.paths.missing(report.workload, report.level, context.baseline, row.environment):
-        return row  # never different, whatever the cost
+    never = context.paths.missing(report.workload, report.level, context.baseline, row.environment)
+    fewest = verdicts.fewest_blocks(level, context.plan.looks)
+    if never or context.unproven(headline=report.headline) or cost.blocks < fewest:
+        return row
     share = looks_share(context.plan.looks)
     effect = visible_effect(error, cost.blocks, level * share)
-    if negligible(report.metric, effect):
-        effect = SAME_MEMORY_MIB
     settled = None
-    undecided = row.verdict == "inconclusive" and not cost.equivalent  # else no number of blocks changes it
+    # no number of blocks changes another verdict, nor that of what is never equivalent
+    undecided = row.verdict == "inconclusive" and not cost.equivalent and not row.never_equivalent
     if undecided and cost.scale == "ratio" and context.plan.equivalence:
         margin = math.log1p(context.plan.equivalence)
         settled = blocks_to_settle(error, cost.blocks, level * share, margin, share)
@@ -243,14 +250,17 @@ def _visible_shift(
 ) -> float | None:
     """The size of shift of a headline that the check finds in four sessions of five: the median, as a fraction.
 
-    Without the workloads and levels whose A/A arm is ``hidden``: behind a limit there is no shift to see.
+    Of an even number the larger one in the middle. Without the workloads and levels whose A/A arm is ``hidden``, as
+    behind a limit there is no shift to see, and those whose blocks are too few for a check among so many.
     """
     level = DISTRUST / max(1, len(headlines)) * looks_share(looks)
+    fewest = verdicts.fewest_blocks(DISTRUST / max(1, len(headlines)), looks)
     shifts = [
         math.expm1(min(700.0, visible_effect(each.standard_error, each.cost.blocks, level)))
         for each in headlines
         if each.standard_error
+        and each.cost.blocks >= fewest
         and each.cost.scale == "ratio"
         and (each.report.workload, each.report.level) not in hidden
     ]
-    return median(shifts) if shifts else None
+    return sorted(shifts)[len(shifts) // 2] if shifts else None

@@ -41,7 +41,8 @@ from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.measurement import SITES_CPU, is_difference_itself
 from weighbridge.model.stored_study import StoredFile
 from weighbridge.statistics import Interval, cost_percent, next_look
-from weighbridge.statistics.verdicts import ALPHA, excludes_no_cost, failing, proves_nothing
+from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK
+from weighbridge.statistics.verdicts import ALPHA, excludes_no_cost, failing, proves_nothing, within_noise
 
 Subject = TypeVar("Subject")
 Rule = Callable[[Subject], Iterable[Remark]]
@@ -445,11 +446,31 @@ class Unproven(AboutCost):
 
 @about_comparison
 def _unproven(comparison: ComparisonInRun) -> Iterator[Remark]:
-    row = comparison.row
-    if not comparison.context.untrusted or row.cost is None or row.aa:
-        return
-    if row.cost.equivalent or _undecided_beside_no_cost(row):
+    row, unproven = comparison.row, comparison.context.unproven(headline=comparison.report.headline)
+    if unproven and row.cost is not None and not row.aa and (row.cost.equivalent or _undecided_beside_no_cost(row)):
         yield Unproven()
+
+
+@dataclass(frozen=True, slots=True)
+class WithinNoise(AboutCost):
+    """The cost is no larger than the metric's noise floor: of resource use, or of few blocks.
+
+    It is a fraction, and the costs within it in percent; None where the cost is a difference.
+    """
+
+    code = "noise"
+    noise_floor: float | None = None
+    low: float | None = None
+    high: float | None = None
+
+
+@about_comparison
+def _within_noise(comparison: ComparisonInRun) -> Iterator[Remark]:
+    report, row = comparison.report, comparison.row
+    aa = report.aa.cost if report.aa and (report.resource_use or row.blocks < MIN_BLOCKS_SIGNED_RANK) else None
+    if row.cost is not None and _undecided_beside_no_cost(row) and within_noise(row.cost, aa):
+        low, high = report.noise if report.noise and report.noise_floor is not None else (None, None)
+        yield WithinNoise(report.noise_floor, low, high)
 
 
 def _undecided_beside_no_cost(row: Comparison) -> bool:

@@ -83,6 +83,8 @@ class Comparison:
     remarks: tuple[Remark, ...]
     proven: bool = False
     """Whether it is equivalent, and would be different if there were no margin: a small cost is proven."""
+    never_equivalent: bool = False
+    """Whether a side failed too often, or the two are not alike, so that no number of blocks proves it equivalent."""
     broke: Breakage | None = None
     """Of the environment's trials of this workload and level; None where none broke. Then of the baseline's."""
     baseline_broke: Breakage | None = None
@@ -194,7 +196,7 @@ class TrustReason(StrEnum):
 
     NO_AA_ARM = "no-aa-arm"
     FEW_BLOCKS = "few-blocks"
-    """The A/A arm has fewer than two."""
+    """The A/A arm has fewer than any verdict needs."""
     SHIFTED = "shifted"
     """It shows a cost where there is none."""
     HOLDS = "holds"

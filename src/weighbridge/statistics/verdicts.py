@@ -1,18 +1,18 @@
 """What may be claimed of many comparisons in one report: p-values for Holm's correction, noise floor, verdict.
 
 **Different** is a cost whose exact interval excludes "no cost", and whose p-value after Holm in its family is at most
-5 %, in a session whose control holds (`weighbridge.analysis.judgement`). There is no further condition on the A/A
-arm: it would guard against a lasting difference between two sites of the same, which blocks do not average out, and
-there is none to see (`benchmarks/aa_sessions.py`, docs/design.md); it made false alarms ten times as rare as they may
-be, and costs 1.2 to 1.7 times the blocks.
+5 %, in a session whose control holds (`weighbridge.analysis.judgement`). A condition on the A/A arm beside that would
+guard against a lasting difference between two sites of the same, which blocks do not average out. Of what programs
+measure there is none to see (`benchmarks/aa_sessions.py`, docs/design.md), and the condition would take 1.2 to 1.7
+times the blocks. CPU time per unit of work does differ so: resource use has to lie **beyond the noise**, too.
 
-**Which p-value Holm gets.** That of the exact test of the interval (`Cost.p_value`) cannot be below 2 / 2^n (0.002
-with ten blocks, 0.06 with five), so that in a large family of few blocks Holm could reject nothing, however large the
-cost. It counts where even the smallest one, times the number of comparisons, is a tenth of the 5 %: of ten blocks in
-a family of two, of 17 in one of a hundred. Elsewhere it is Student's t on the effects, which has no such floor and
-errs on the safe side for the heavy tails of benchmarks; there it sees a third as much as ranks
-(`benchmarks/rule.py`). Which of the two counts depends on the numbers of blocks and comparisons, never on a result
-(`PValues`).
+**Which p-value Holm gets.** The exact one (`Cost.p_value`) holds whatever the noise, but cannot be below 2 / 2^n
+(0.002 with ten blocks, 0.03 with six). It counts wherever Holm could reject the smallest one: of six blocks in a
+family of one, of ten in a family of 25, of 14 in one of 400. In a larger family Student's t on the effects decides,
+but only where the blocks say the same as clearly as they can, all with one sign. Of two values that noise takes by
+turns six blocks have one by chance in 3 %, and t takes them for certain: below ten blocks a cost has to lie **beyond
+the noise**, too, and of a study without an A/A arm t decides nothing there. Which of the two counts depends on the
+numbers of blocks and comparisons alone (`PValues`).
 
 **Identical differences** (a latency in histogram steps: 55 -> 63 us in every block) have no spread for t, which would
 give p = 0 and certainty from two blocks. They get the sign test's 2^(1-n), all that n equal signs can say: 0.25 for
@@ -38,10 +38,12 @@ between -50 and 33.3 %.
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import count
 
 from weighbridge.statistics.contrast import looks_share
 from weighbridge.statistics.cost import Cost, Interval, Verdict, cost_percent
 from weighbridge.statistics.parametric import t_test
+from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK
 
 ALPHA = 0.05
 """Chance of any false "different" in a family of comparisons."""
@@ -69,28 +71,42 @@ def family_p_value(effects: Sequence[float], looks: int) -> float:
 
 @dataclass(frozen=True, slots=True)
 class PValues:
-    """The two-sided p-values that the effects of blocks are 0, as if this comparison were the only one."""
+    """The two-sided p-values that the effects of ``blocks`` are 0, as if this comparison were the only one."""
 
-    by_ranks: float
-    """Exact: `Cost.p_value`."""
+    blocks: int
+    exact: float
+    """`Cost.p_value`."""
     smallest: float
-    """What `by_ranks` would be if all effects had one sign: of n blocks 2^(1-n), and more with several looks."""
+    """What `exact` is where all effects have one sign: of n blocks 2^(1-n), and more with several looks."""
     by_t: float
     """By Student's t: `family_p_value`."""
+    guarded: bool = False
+    """Whether a cost is different only beyond what the A/A arm shows (`within_noise`) where blocks are few."""
 
     def among(self, number: int, alpha: float) -> float:
         """Return the one that counts among so many comparisons, held to ``alpha`` after Holm."""
-        return self.by_ranks if self.smallest * number <= FINE_ENOUGH * alpha else self.by_t
+        one_sign = self.exact <= self.smallest * (1 + SAME)
+        enough = self.blocks >= MIN_BLOCKS_SIGNED_RANK or self.guarded
+        return self.by_t if self.smallest * number > alpha and enough and one_sign else self.exact
 
 
-FINE_ENOUGH = 0.1
-"""Share of the level that the smallest exact p-value, times the number of comparisons, may be for ranks to count."""
-
-
-def p_values_of(effects: Sequence[float], cost: Cost, looks: int) -> PValues:
+def p_values_of(effects: Sequence[float], cost: Cost, looks: int, *, guarded: bool = False) -> PValues:
     """Give the p-values that the effects of a cost are 0."""
-    smallest = min(1.0, 2.0 ** (1 - len(effects)) / looks_share(looks))
-    return PValues(cost.p_value, smallest, family_p_value(effects, looks))
+    smallest, by_t = smallest_p_value(len(effects), looks), family_p_value(effects, looks)
+    return PValues(len(effects), cost.p_value, smallest, by_t, guarded)
+
+
+def smallest_p_value(blocks: int, looks: int) -> float:
+    """Give the smallest exact p-value that so many blocks can have."""
+    return min(1.0, 2.0 ** (1 - blocks) / looks_share(looks))
+
+
+def fewest_blocks(level: float, looks: int) -> int:
+    """Give the fewest blocks of which a comparison can be different that Holm holds to ``level`` (see `PValues`)."""
+    return next(
+        blocks for blocks in count(2)
+        if smallest_p_value(blocks, looks) <= level or blocks >= MIN_BLOCKS_SIGNED_RANK
+    )  # fmt: skip
 
 
 def holm(p_values: Sequence[float]) -> tuple[float, ...]:
@@ -130,6 +146,16 @@ def proves_nothing(cost: Cost) -> bool:
     return same and 2.0 ** (1 - cost.blocks) > ALPHA
 
 
+def within_noise(cost: Cost, aa: Cost | None) -> bool:
+    """Whether the typical cost is no larger than what the A/A arm, on the same scale, shows for the metric."""
+    if aa is None or aa.scale != cost.scale:
+        return False
+    if cost.scale == "difference":
+        return abs(cost.typical) <= max(abs(aa.low), abs(aa.high))
+    floor = noise_floor(aa)
+    return floor is not None and max(cost.typical, 1 / cost.typical) - 1 <= floor
+
+
 def failing(outcomes: Sequence[bool]) -> bool:
     """Whether an environment failed in more than one of ten trials of a cell; `outcomes`: which ones succeeded."""
     return outcomes.count(False) > FAILING * len(outcomes)
@@ -146,8 +172,8 @@ def verdict(
     """Give the report's verdict: equivalent (two one-sided tests), else different after Holm, else inconclusive.
 
     `never_equivalent`: an arm failed too often, or one keeps less of what it acknowledged than the other;
-    `never_different`: the difference is negligible; both where the session cannot be trusted; `hidden`: both sides
-    met the same limit, so that only a difference can be claimed.
+    `never_different`: the difference is negligible, or within the noise; both where the session cannot be trusted;
+    `hidden`: both sides met the same limit, so that only a difference can be claimed.
     """
     if cost is None:
         return "inconclusive"
@@ -155,9 +181,8 @@ def verdict(
         return "hidden"
     if cost.equivalent and not proves_nothing(cost):
         return "inconclusive" if never_equivalent else "equivalent"
-    significant = not never_different and (adjusted_p is None or adjusted_p <= ALPHA)
-    if significant and excludes_no_cost(cost):
-        return "different"
+    if excludes_no_cost(cost) and (adjusted_p is None or adjusted_p <= ALPHA):
+        return "inconclusive" if never_different else "different"
     return "hidden" if hidden else "inconclusive"
 
 

@@ -354,7 +354,7 @@ def cost_json(analysis: Analysis, report: MetricReport, row: Comparison, against
         "headline": report.headline,
         "resource_use": report.resource_use,
         "family": family,
-        "baseline_value": report.baseline_value if row.baseline_value is None else row.baseline_value,
+        "baseline_value": row.baseline_value if row.blocks or against is not None else report.baseline_value,
         "value": row.value,
         **worsening_json(cost, report.unit),
         **_noise(report.noise if same_scale else None),

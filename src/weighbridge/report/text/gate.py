@@ -21,7 +21,7 @@ _WHY: dict[Reason, str] = {
     "broke": "trials broke under their load",
     "hidden": "a bottleneck hides the cost",
     "no-ratio": "a value was zero, so there is no percentage",
-    "noise": "no larger than the noise floors of both runs",
+    "noise": "no larger than the noise floor",
     "failed": "more than one trial in ten failed or broke",
     "untrusted": "the A/A arm makes the session untrusted",
     "path": "the network path is not known",

@@ -10,7 +10,7 @@ from weighbridge.analysis.results import Remark
 from weighbridge.model.facts import HostDifference
 from weighbridge.model.flag import FlagCode
 from weighbridge.report.text.environments import display_name, join_names
-from weighbridge.report.text.formatting import difference_interval, percent_interval, plain, share
+from weighbridge.report.text.formatting import difference_interval, noise_text, percent_interval, plain, share
 from weighbridge.report.text.paths import difference_words, place_words
 from weighbridge.report.text.trial_flags import flag_kind_text
 from weighbridge.report.text.verdicts import LIMITS
@@ -105,10 +105,20 @@ def _(remark: remarks.NotAfterHolm) -> str:
 
 @words(
     remarks.Unproven,
-    "the A/A arm shows a cost where there is none, so this session proves no cost: neither different nor equivalent",
+    "the A/A arm shows a cost where there is none: of its kind of metric this session proves no cost",
 )
 def _(remark: remarks.Unproven) -> str:
     return "proven by nothing: this session's control shows a cost where there is none"
+
+
+@words(
+    remarks.WithinNoise,
+    "resource use, or a cost of fewer than ten blocks, that is no larger than the A/A arm shows: never different",
+)
+def _(remark: remarks.WithinNoise) -> str:
+    has_floor = remark.low is not None and remark.high is not None
+    floor = f" of {noise_text((remark.low or 0.0, remark.high or 0.0))}" if has_floor else ""
+    return f"no larger than this metric's noise floor{floor}"
 
 
 @words(
