@@ -4,11 +4,13 @@ What is marked ``long`` or ``machines`` is left out unless ``-m`` names its mark
 Hypothesis tries many examples of each of its tests, else a few.
 """
 
+import errno
 import functools
 import gc
 import itertools
 import os
 import secrets
+import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
@@ -110,3 +112,19 @@ def _no_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch,
     monkeypatch.setenv("WEIGHBRIDGE_CACHE", str(tmp_path_factory.getbasetemp() / "caches" / str(next(NUMBERS))))
     # no made-up run has to outlive a power cut: waiting for the disk was half of the time of their tests
     monkeypatch.setattr(database, "SETTINGS", ("foreign_keys=ON", "journal_mode=WAL", "synchronous=OFF"))
+
+
+@pytest.fixture
+def immutable(monkeypatch: pytest.MonkeyPatch) -> set[Path]:
+    """Folders that cannot be removed while they are in this set, as with a file in each that is immutable."""
+    folders: set[Path] = set()
+    rmtree = shutil.rmtree
+
+    def refusing(path: Path, ignore_errors: bool = False) -> None:
+        if path not in folders:
+            rmtree(path, ignore_errors)
+        elif not ignore_errors:
+            raise PermissionError(errno.EPERM, os.strerror(errno.EPERM), "file")
+
+    monkeypatch.setattr(shutil, "rmtree", refusing)
+    return folders

@@ -55,6 +55,13 @@ def test_a_storage_of_a_run_whose_data_has_gone_is_removed(tmp_path: Path, apart
     assert [leftover.run for leftover in left(tmp_path)] == [OTHER]
 
 
+def test_a_storage_that_stays_is_an_error(tmp_path: Path, apart: Path, immutable: set[Path]):
+    podman_home.store_apart(RUN)
+    immutable.update(apart.glob(f"*{RUN}*"))
+    with pytest.raises(OSError, match="Operation not permitted"):
+        podman.PodmanFolders().remove(DeadRun(RUN, tmp_path / "state", tmp_path / "data"))
+
+
 def test_what_somebody_else_put_there_is_not_taken(tmp_path: Path, apart: Path, monkeypatch: pytest.MonkeyPatch):
     podman_home.store_apart(RUN)
     with raises_sentence(Unavailable):

@@ -14,6 +14,7 @@ from weighbridge.engines.private import program_readiness
 from weighbridge.engines.settings import USUAL
 from weighbridge.model.command import Command
 from weighbridge.model.host import RunContext
+from weighbridge.model.leavings import DeadRun
 
 
 @pytest.fixture
@@ -99,3 +100,15 @@ def test_it_has_all_cpus_whatever_the_users_shell_is_set_to(monkeypatch: pytest.
     with private.private_engine(run, "here", USUAL):  # type: ignore[arg-type]
         pass
     assert commands[0].argv[:4] == ("launcher", "here", "0123456789ab/engine", "unshare")
+
+
+def test_sockets_of_an_engine_that_stay_are_an_error(
+    monkeypatch: pytest.MonkeyPatch, immutable: set[Path], tmp_path: Path
+):
+    monkeypatch.setattr(private, "restore", lambda *_: None)
+    run = DeadRun("0123456789ab", tmp_path, tmp_path / "data")
+    private.EngineTraces().remove(run)  # there are none
+    (tmp_path / "engine").mkdir()
+    immutable.add(tmp_path / "engine")
+    with pytest.raises(OSError, match="Operation not permitted"):
+        private.EngineTraces().remove(run)

@@ -55,3 +55,12 @@ def test_a_runs_folders_and_noted_links_are_removed(meetings: Path, monkeypatch:
     virtualbox.VirtualBoxTraces().remove(DeadRun(RUN, state, meetings / "data"))
     assert asked == [("/vbox/VBoxNetAdpCtl", "vboxnet7", "remove")], "nothing else is believed to be such a link"
     assert [leftover.run for leftover in left()] == ["ba9876543210"]
+
+
+def test_a_folder_that_stays_is_an_error_and_the_others_are_removed(meetings: Path, immutable: set[Path]):
+    for number in (0, 1):
+        (meetings / f".vbox-{RUN}-{number}-ipc").mkdir()
+    immutable.add(meetings / f".vbox-{RUN}-0-ipc")
+    with pytest.raises(OSError, match="Operation not permitted"):
+        virtualbox.VirtualBoxTraces().remove(DeadRun(RUN, meetings / "state", meetings / "data"))
+    assert [leftover.name for leftover in left()] == [str(meetings / f".vbox-{RUN}-0-ipc")]

@@ -1,12 +1,17 @@
-"""Whose a process is, by its variables: what anybody may have set is believed of nothing but a run's id."""
+"""Whose a process is, by its variables: what anybody may have set is believed of nothing but a run's id.
+
+What is not gone after its removal is an error.
+"""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from sentences import raises_sentence
 from weighbridge.linux import leavings
-from weighbridge.linux.leavings import Processes, processes
-from weighbridge.model.leavings import Leftover, RunFolders
+from weighbridge.linux.leavings import DataFolders, Processes, processes
+from weighbridge.model.leavings import DeadRun, Leftover, RunFolders
 
 RUN = "0123456789ab"
 
@@ -39,3 +44,40 @@ def test_other_users_processes_are_taken_only_where_they_are_known_to_be_the_run
     monkeypatch.setattr(leavings.os, "geteuid", lambda: proc.stat().st_uid + 1)
     assert not [*processes(proc)]
     assert [pid for pid, _, _ in processes(proc, everybodys=True)] == [100]
+
+
+def _group(name: str, *, removable: bool) -> SimpleNamespace:
+    return SimpleNamespace(
+        name=name, thaw_below=lambda: None, kill=lambda: None, pids=lambda: {7, 8}, remove=lambda: removable
+    )
+
+
+def test_processes_that_do_not_end_are_an_error(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setattr(leavings.cgroups, "groups_of", lambda run: [_group(run, removable=False)])
+    monkeypatch.setattr(leavings, "_END_S", 0)
+    monkeypatch.setattr(leavings, "processes_of", lambda run: [7, 9])
+    with raises_sentence(OSError):
+        Processes().end(DeadRun(RUN, tmp_path, tmp_path))
+
+
+def test_groups_that_stay_are_an_error_and_the_others_are_removed(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    removed = []
+    groups = [_group("stays", removable=False), _group("goes", removable=True)]
+    groups[1].remove = lambda: removed.append("goes") or True
+    monkeypatch.setattr(leavings.cgroups, "groups_of", lambda run: groups)
+    monkeypatch.setattr(leavings.cgroups, "remove_top", lambda *, run_id: removed.append(run_id))
+    with raises_sentence(OSError):
+        Processes().remove(DeadRun(RUN, tmp_path, tmp_path))
+    assert removed == ["goes", RUN]
+
+
+def test_data_that_stays_is_an_error(immutable: set[Path], tmp_path: Path):
+    run = DeadRun(RUN, tmp_path, tmp_path / "engines" / RUN)
+    DataFolders().remove(run)  # there is none
+    run.data.mkdir(parents=True)
+    immutable.add(run.data)
+    with raises_sentence(OSError):
+        DataFolders().remove(run)
+    immutable.clear()
+    DataFolders().remove(run)
+    assert not run.data.parent.exists()

@@ -43,3 +43,9 @@ def test_clean_finds_and_removes_them(engines: Path):
     assert [*LxcLocks().find(RunFolders(Path("/unused"), engines))] == [Leftover(RUN, "lock", str(folder))]
     LxcLocks().remove(DeadRun(RUN, Path("/unused"), engines / RUN))
     assert not folder.exists()
+
+
+def test_locks_that_stay_are_an_error(engines: Path, immutable: set[Path]):
+    immutable.add(lock(engines, RUN).parent)
+    with pytest.raises(OSError, match="Operation not permitted"):
+        LxcLocks().remove(DeadRun(RUN, Path("/unused"), engines / RUN))

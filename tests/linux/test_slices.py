@@ -1,5 +1,6 @@
 """What runs have in systemd's slices, and that nothing of it stays."""
 
+import shutil
 from pathlib import Path
 
 import pytest
@@ -7,7 +8,7 @@ import pytest
 from sentences import raises_sentence
 from weighbridge.linux import slices
 from weighbridge.linux.slices import RunSlices, slice_of
-from weighbridge.model.leavings import DeadRun, Leftover, RunFolders
+from weighbridge.model.leavings import NO_RUN, DeadRun, Leftover, RunFolders
 
 RUN, OTHER = "0123456789ab", "ba9876543210"
 
@@ -20,7 +21,7 @@ def tree(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     def systemctl(argv: tuple[str, ...]) -> str:
         assert argv[:2] == ("systemctl", "stop")
         inner = tmp_path / "weighbridge.slice" / argv[2]
-        (inner if inner.exists() else tmp_path / argv[2]).rmdir()
+        shutil.rmtree(inner if inner.exists() else tmp_path / argv[2])  # one that is above takes all in it along
         return ""
 
     monkeypatch.setattr(slices, "MOUNT", tmp_path)
@@ -54,3 +55,33 @@ def test_one_that_systemd_keeps_is_a_failure(tree: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(slices, "output", lambda _: None)
     with raises_sentence(OSError):
         RunSlices().remove(dead(tree, RUN))
+
+
+def test_an_empty_one_above_is_of_no_run_and_is_stopped(tree: Path):
+    """A run was killed between the stop of its own and that of the one above."""
+    above = tree / "weighbridge.slice"
+    above.mkdir()
+    kind, folders = RunSlices(), RunFolders(tree, tree)
+    assert kind.owner_may_be_unknown and [*kind.find(folders)] == [Leftover(NO_RUN, "slice", above.name)]
+    kind.remove_ownerless(folders)
+    assert [*kind.find(folders)] == [] and not above.exists()
+    kind.remove_ownerless(folders)
+
+
+def test_one_above_in_which_anything_is_is_never_stopped(tree: Path):
+    for name in (slice_of(RUN), "somebodys.scope"):
+        (tree / "weighbridge.slice" / name).mkdir(parents=True)
+    RunSlices().remove_ownerless(RunFolders(tree, tree))
+    RunSlices().remove(dead(tree, RUN))
+    assert [path.name for path in (tree / "weighbridge.slice").iterdir()] == ["somebodys.scope"]
+
+
+def test_an_empty_one_above_that_systemd_keeps_is_a_failure(tree: Path, monkeypatch: pytest.MonkeyPatch):
+    (tree / "weighbridge.slice").mkdir(parents=True)
+    monkeypatch.setattr(slices, "output", lambda _: None)
+    for step in (
+        lambda: RunSlices().remove(dead(tree, RUN)),
+        lambda: RunSlices().remove_ownerless(RunFolders(tree, tree)),
+    ):
+        with raises_sentence(OSError):
+            step()

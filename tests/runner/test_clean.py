@@ -5,7 +5,9 @@ from pathlib import Path
 
 import pytest
 
+from sentences import assert_sentence
 from weighbridge.engines.labelled import remove_labelled
+from weighbridge.linux.leavings import DataFolders
 from weighbridge.model.leavings import ENDING, NO_RUN, DeadRun, Leavings, Leftover, RunFolders, discard
 from weighbridge.runner import clean
 
@@ -64,13 +66,14 @@ def test_everything_is_removed_that_is_found(kind: MadeUp):
     assert clean.find().left == ()
 
 
-def test_of_one_run_only_its_own_is_removed(kind: MadeUp):
+def test_of_one_run_only_its_own_is_removed(kind: MadeUp, tmp_path: Path):
     assert clean.find(RUN).left == (ONE, LINK)
     kind.stays = {"one"}
     found = clean.clean(RUN)
-    assert (found.left, found.removed) == ((ONE,), (LINK,))
+    notes = Leftover(RUN, "state folder", str(tmp_path / "states" / RUN))
+    assert (found.left, found.removed) == ((ONE, notes), (LINK,))
     assert kind.steps == [f"end {RUN}", f"remove {RUN}"]
-    assert clean.find().left == (ONE, TWO, FILTER)
+    assert clean.find().left == (ONE, TWO, FILTER, notes)
 
 
 def test_a_link_of_which_nothing_else_is_left_has_an_id_that_ends_so(kind: MadeUp):
@@ -185,6 +188,56 @@ def test_the_notes_of_a_run_stay_until_all_is_gone(kind: MadeUp, monkeypatch: py
     assert clean.clean().failures and note.exists()
     failing.fails = ()
     assert clean.clean().failures == () and not note.exists()
+
+
+def test_the_notes_of_a_run_stay_where_something_does_that_nobody_said_would(kind: MadeUp, tmp_path: Path):
+    with clean.run_lock.claim(RUN, tmp_path / "cache"):
+        pass
+    kind.stays = {"one"}
+    inventory = clean.clean(RUN)
+    folder = tmp_path / "states" / RUN
+    assert inventory.left == (ONE, Leftover(RUN, "state folder", str(folder))) and (folder / "owner.json").exists()
+    with clean.run_lock.lock_run(RUN, "run"):
+        (failure,) = clean.sweep_and_forget(RUN)  # as at the end of a run
+    assert_sentence(failure)
+    kind.stays = set()
+    assert clean.clean(RUN).left == () and not folder.exists()
+
+
+def test_data_in_another_cache_is_found_until_it_is_gone(
+    monkeypatch: pytest.MonkeyPatch, kind: MadeUp, immutable: set[Path], tmp_path: Path
+):
+    """As where ``WEIGHBRIDGE_CACHE`` was another one in the run than it is now."""
+    monkeypatch.setattr(clean.registry, "leavings", lambda: (DataFolders(),))
+    data, state = tmp_path / "elsewhere/engines" / RUN, tmp_path / "states" / RUN
+    for folder in (data, data.with_name(OTHER), tmp_path / "cache/engines" / OTHER):
+        folder.mkdir(parents=True)
+    with clean.run_lock.claim(RUN, tmp_path / "elsewhere"):
+        pass
+    immutable.add(data)
+    left = (Leftover(RUN, "engine data", str(data)), Leftover(RUN, "state folder", str(state)))
+    assert clean.find(RUN).left == left
+    for _ in range(2):
+        inventory = clean.clean(RUN)
+        assert inventory.left == left and len(inventory.failures) == 1
+    others = Leftover(OTHER, "engine data", str(tmp_path / "cache/engines" / OTHER))
+    assert clean.find().left == (others, *left), "of a cache that is not ours now only what the notes say"
+    immutable.clear()
+    assert (clean.clean().removed, clean.find().left) == ((others, *left), ())
+    assert not data.exists() and not state.exists()
+
+
+def test_a_run_that_was_continued_with_another_cache_has_data_in_both(
+    monkeypatch: pytest.MonkeyPatch, kind: MadeUp, tmp_path: Path
+):
+    monkeypatch.setattr(clean.registry, "leavings", lambda: (DataFolders(),))
+    caches = [tmp_path / "first", tmp_path / "second"]
+    for cache in caches:
+        (cache / "engines" / RUN).mkdir(parents=True)
+        with clean.run_lock.claim(RUN, cache):
+            pass
+    assert [each.kind for each in clean.clean().removed] == ["engine data", "engine data", "state folder"]
+    assert not any((cache / "engines").exists() for cache in caches)
 
 
 def test_an_engine_that_refuses_is_told_as_one_and_all_else_in_it_is_removed():

@@ -45,7 +45,7 @@ def test_the_base_is_the_users_own(monkeypatch: pytest.MonkeyPatch):
 def test_a_claim_is_noted_and_forgotten(base: Path):
     with state.claim(RUN, Path("/cache")) as folder:
         assert folder == base / RUN and state.known_runs() == [RUN]
-        assert state.cache_of(RUN, Path("/other")) == Path("/cache")
+        assert state.caches_of(RUN) == (Path("/cache"),)
         assert stat.S_IMODE(folder.stat().st_mode) == 0o700
         assert stat.S_IMODE(base.stat().st_mode) == (0o755 if os.geteuid() == 0 else 0o700)
         with pytest.raises(RunDirectoryError), state.claim(RUN, Path("/cache")):

@@ -33,7 +33,7 @@ from weighbridge.engines.podman_home import (
 from weighbridge.engines.shared_root import bare_layer
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.linux import cgroup_files
-from weighbridge.linux.folders import is_own_folder
+from weighbridge.linux.folders import is_own_folder, remove_folders
 from weighbridge.linux.process import link_prefix, output
 from weighbridge.model.command import Command, Completed, HostProcess, Stream
 from weighbridge.model.host import Group, Host, RunContext
@@ -244,11 +244,11 @@ class PodmanFolders(Leavings):
         yield from (Leftover(path.name.split("-")[1], "folder of podman", str(path)) for path in _left_of("*"))
 
     def remove(self, run: DeadRun) -> None:
-        """Remove the folders, and first the files in them, which only podman may remove."""
+        """Remove the folders, and first the files in them, which only podman may remove. OSError names what stays."""
         runtime = runtime_of_user(run.state)
         of_nobody = (
             [runtime] if runtime.exists() else []
         )  # its data have gone: by an earlier one that was interrupted
         for data in sorted(run.data.glob(f"data-{_USERS}*")) or of_nobody:
             _discard_of_user(run.id, run.state, data)
-        _discard_folders(run.id)  # of a run whose data has gone
+        remove_folders(*_left_of(run.id))  # also of a run whose data has gone

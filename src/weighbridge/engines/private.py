@@ -5,7 +5,6 @@ Whether a program that a study names may be it is told without starting anything
 
 import contextlib
 import os
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,11 +18,11 @@ from weighbridge.engines.settings import PROGRAM, Settings, daemon_file
 from weighbridge.launcher.within import within
 from weighbridge.linux import links, process
 from weighbridge.linux.cgroups import Cgroup, groups_of
-from weighbridge.linux.folders import changeable_by_others
+from weighbridge.linux.folders import changeable_by_others, remove_folders
 from weighbridge.linux.leavings import DataFolders
 from weighbridge.model.command import Command
 from weighbridge.model.host import Host, RunContext
-from weighbridge.model.leavings import NO_RUN, DeadRun, Leavings, Leftover, RunFolders
+from weighbridge.model.leavings import NO_RUN, DeadRun, Leavings, Leftover, RunFolders, discard
 from weighbridge.model.plugin import Readiness
 
 HOST_FOLDERS = {
@@ -98,14 +97,16 @@ def _prepare(run: RunContext, data: Path) -> None:
 
 
 def _discard(run: RunContext) -> None:
-    """Remove everything of an engine that has stopped: processes, links, filter rules, folders."""
+    """Remove everything of an engine that has stopped: processes, links, filter rules, folders.
+
+    The end of the run tries again what fails, and says it.
+    """
     for group in groups_of(run.id):
         group.kill()
         group.remove()
     links.remove_all(run.id)
     ours = DeadRun(run.id, run.state, run.cache / "engines" / run.id)
-    EngineTraces().remove(ours)
-    DataFolders().remove(ours)
+    discard(ours, (DataFolders(), EngineTraces()))
 
 
 class EngineTraces(Leavings):
@@ -119,9 +120,9 @@ class EngineTraces(Leavings):
         yield from (Leftover(NO_RUN, "packet filter of an engine", table) for table in left(folders.states))
 
     def remove(self, run: DeadRun) -> None:
-        """Bring back what no living run needs, and remove the engine's sockets."""
+        """Bring back what no living run needs, and remove the engine's sockets. OSError names what stays of these."""
         self._restore(run.state.parent)
-        shutil.rmtree(run.state / _RUNNING, ignore_errors=True)
+        remove_folders(run.state / _RUNNING)
 
     def remove_ownerless(self, folders: RunFolders) -> None:
         """Bring back what no living run needs."""

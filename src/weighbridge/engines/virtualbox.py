@@ -6,13 +6,12 @@ folder of /tmp with its name.
 
 import contextlib
 import re
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
 from weighbridge.errors import Unavailable
 from weighbridge.linux import process
-from weighbridge.linux.folders import is_own_folder
+from weighbridge.linux.folders import is_own_folder, remove_folders
 from weighbridge.model.command import Command
 from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
 
@@ -53,14 +52,12 @@ class VirtualBoxTraces(Leavings):
                 yield Leftover(meeting[1], "folder of VirtualBox", str(path))
 
     def remove(self, run: DeadRun) -> None:
-        """Remove the folders and links of a run whose processes have ended."""
+        """Remove the folders and links of a run whose processes have ended. OSError names what stays of a folder."""
         for name in _noted(run.state):
             for folder in FOLDERS:
                 with contextlib.suppress(Unavailable):
                     process.run(Command((f"{folder}/{LINKS_OF}", name, "remove"), 20))
-        for path in _MEETINGS.glob(f".vbox-{run.id}-*-ipc"):
-            if is_own_folder(path):
-                shutil.rmtree(path, ignore_errors=True)
+        remove_folders(*(path for path in _MEETINGS.glob(f".vbox-{run.id}-*-ipc") if is_own_folder(path)))
 
 
 def _noted(state: Path) -> list[str]:

@@ -3,6 +3,7 @@
 import contextlib
 import os
 import re
+import shutil
 import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -17,6 +18,19 @@ def is_own_folder(path: Path) -> bool:
         about = path.lstat()
         return stat.S_ISDIR(about.st_mode) and about.st_uid == os.geteuid()
     return False
+
+
+def remove_folders(*folders: Path) -> None:
+    """Remove folders, where they exist, with all in them. OSError names the first one that stays, and why."""
+    for folder in folders:
+        shutil.rmtree(folder, ignore_errors=True)
+    for folder in folders:
+        try:
+            shutil.rmtree(folder)
+        except FileNotFoundError:
+            continue
+        except OSError as error:  # its own words name a file without the folders above it
+            raise OSError(f"{folder} ({error})") from error
 
 
 def changeable_by_others(program: Path) -> Iterator[tuple[str, str]]:

@@ -2,14 +2,13 @@
 
 import contextlib
 import os
-import shutil
 import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
 
 from weighbridge.linux import cgroups, links
-from weighbridge.linux.folders import mounted_below, unmount_below
+from weighbridge.linux.folders import mounted_below, remove_folders, unmount_below
 from weighbridge.linux.process import run_of
 from weighbridge.model.leavings import ENDING, NO_RUN, DeadRun, Leavings, Leftover, RunFolders, is_run_id
 
@@ -34,7 +33,10 @@ class Processes(Leavings):
                 yield Leftover(run, "process", f"{pid} {name}")
 
     def end(self, run: DeadRun) -> None:
-        """Thaw the groups, as what is frozen cannot die, and end every process, in a group or with the run's mark."""
+        """Thaw the groups, as what is frozen cannot die, and end every process, in a group or with the run's mark.
+
+        OSError names the processes that are still there.
+        """
         groups = cgroups.groups_of(run.group)
         for group in groups:
             with contextlib.suppress(OSError, KeyError):
@@ -47,12 +49,15 @@ class Processes(Leavings):
             time.sleep(0.02)
         for group in groups:
             group.kill()
+        if stays := {*processes_of(run)}.union(*(group.pids() for group in groups)):
+            raise OSError(f"still there {_END_S:g} s after SIGKILL: {', '.join(map(str, sorted(stays)))}")
 
     def remove(self, run: DeadRun) -> None:
-        """Remove the groups."""
-        for group in cgroups.groups_of(run.group):
-            group.remove()
+        """Remove the groups. OSError names those that are still there."""
+        stays = [group.name for group in cgroups.groups_of(run.group) if not group.remove()]
         cgroups.remove_top(run_id=run.id)
+        if stays:
+            raise OSError(f"control groups that the kernel does not remove: {', '.join(sorted({*stays}))}")
 
     def remove_ownerless(self, folders: RunFolders) -> None:
         """Remove the groups in which runs have theirs, where they are empty."""
@@ -113,9 +118,9 @@ class DataFolders(Leavings):
         yield from (Leftover(path.name, "mount", str(at)) for path in paths for at in mounted_below(path))
 
     def remove(self, run: DeadRun) -> None:
-        """Unmount and remove it."""
+        """Unmount and remove it. OSError names what stays."""
         unmount_below(run.data)
-        shutil.rmtree(run.data, ignore_errors=True)
+        remove_folders(run.data)
         with contextlib.suppress(OSError):
             run.data.parent.rmdir()
 

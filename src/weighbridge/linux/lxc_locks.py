@@ -1,10 +1,10 @@
 """The locks that LXC keeps of its containers, in folders that it never removes, however a container ends."""
 
 import contextlib
-import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+from weighbridge.linux.folders import is_own_folder, remove_folders
 from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
 
 LOCKS = Path("/run/lxc/lock")
@@ -17,9 +17,10 @@ def lock_folder(containers: Path) -> Path:
 
 
 def remove(containers: Path) -> None:
-    """Remove the locks of containers here or below, and the folders above them that are empty then."""
+    """Remove the locks of containers here or below, and the folders above that are empty then. Raises OSError."""
     folder = lock_folder(containers)
-    shutil.rmtree(folder, ignore_errors=True)
+    if is_own_folder(folder):
+        remove_folders(folder)
     for above in folder.parents:
         if above in LOCKS.parents[1:]:
             break

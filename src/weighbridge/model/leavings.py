@@ -103,10 +103,13 @@ class Leavings(ABC):
         """What runs have of it on this machine, living ones too. Changes nothing."""
 
     def end(self, run: DeadRun) -> None:  # noqa: B027
-        """Stop what of it still works. Called of every kind before the first `remove`."""
+        """Stop what of it still works. Called of every kind before the first `remove`. OSError where some goes on."""
 
     def remove(self, run: DeadRun) -> None:  # noqa: B027
-        """Remove what the dead run left of this kind, once all of its processes have ended."""
+        """Remove what the dead run left of this kind, once all of its processes have ended. OSError where some stays.
+
+        Only where `find` returns nothing of the run any more is its folder of `RunFolders.states` removed.
+        """
 
     def remove_ownerless(self, folders: RunFolders) -> None:  # noqa: B027
         """Remove what belongs to no run, or to one that can no longer be told."""

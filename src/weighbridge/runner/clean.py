@@ -1,7 +1,8 @@
 """Finds and removes what runs left on the machine: also after kill -9, and never what a living run uses."""
 
 import shutil
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,6 +22,9 @@ from weighbridge.model.leavings import (
 from weighbridge.runner import known_noise, living, run_lock
 from weighbridge.runner.trust import Foreign
 from weighbridge.userland.build import cache_folder
+
+_GONE_S = 1.0
+"""How long what was ended and removed may take to go: processes, links and mounts do so a moment later."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,13 +64,18 @@ def _kinds() -> tuple[Leavings, ...]:
     return (*registry.leavings(), _OwnFolders())
 
 
-def _folders() -> RunFolders:
-    return RunFolders(run_lock.base(), cache_folder() / "engines")
+def _folders(cache: Path | None = None) -> RunFolders:
+    return RunFolders(run_lock.base(), (cache or cache_folder()) / "engines")
+
+
+def _caches(run_id: str) -> dict[Path, None]:
+    """The folders in which a run may have data: the caches that its notes name, and the one of now."""
+    return dict.fromkeys((*run_lock.caches_of(run_id), cache_folder()))
 
 
 def find(only: str | None = None) -> Inventory:
     """Look for everything that runs have on this machine, or that the run with the id ``only`` has."""
-    leftovers, failures = _listed(only)
+    leftovers, failures = _listed(only, _kinds())
     runs = {only} if only else {leftover.run for leftover in leftovers if is_run_id(leftover.run)}
     holders = {run: living.holder(run) for run in sorted(runs)}
     alive = {run: folder for run, folder in holders.items() if folder is not None}
@@ -74,16 +83,22 @@ def find(only: str | None = None) -> Inventory:
     return Inventory(left, alive, tuple(living.foreign(runs)), failures=tuple(failures))
 
 
-def _listed(only: str | None) -> tuple[list[Leftover], list[str]]:
+def _listed(only: str | None, kinds: Iterable[Leavings]) -> tuple[list[Leftover], list[str]]:
     """Everything that runs, or the run ``only``, have on this machine, and why some of it cannot be told."""
     leftovers: list[Leftover] = []
     failures: list[str] = []
-    for kind in _kinds():
+    elsewhere: dict[Path, set[str]] = {}
+    for run in filter(is_run_id, run_lock.known_runs()):
+        for cache in _caches(run).keys() - {cache_folder()}:
+            elsewhere.setdefault(cache, set()).add(run)
+    for kind in kinds:
         with noting_failure(failures, f"{kind.label} cannot be looked for"):
             leftovers += [leftover for leftover in kind.find(_folders()) if _is_ours(kind, leftover.run)]
+            for cache, users in elsewhere.items():
+                leftovers += [leftover for leftover in kind.find(_folders(cache)) if leftover.run in users]
     runs = {leftover.run for leftover in leftovers if is_run_id(leftover.run)} | ({only} if only else set())
     leftovers = [replace(leftover, run=_full_id(leftover.run, runs)) for leftover in leftovers]
-    return [leftover for leftover in leftovers if only in (None, leftover.run)], failures
+    return [leftover for leftover in dict.fromkeys(leftovers) if only in (None, leftover.run)], failures
 
 
 def _is_ours(kind: Leavings, run: str) -> bool:
@@ -101,16 +116,29 @@ def _full_id(run: str, runs: set[str]) -> str:
 
 def sweep(run_id: str) -> list[str]:
     """Remove everything of one run, which must not be alive (or be our own); return a sentence for each failure."""
-    data = run_lock.cache_of(run_id, cache_folder()) / "engines" / run_id
-    return discard(DeadRun(run_id, run_lock.base() / run_id, data), registry.leavings())
+    failures: dict[str, None] = {}
+    for cache in _caches(run_id):
+        folders = _folders(cache)
+        dead = DeadRun(run_id, folders.states / run_id, folders.data / run_id)
+        failures |= dict.fromkeys(discard(dead, registry.leavings()))
+    return [*failures]
 
 
 def sweep_and_forget(run_id: str) -> list[str]:
-    """Sweep, and remove the run's own notes where nothing failed: by them another `clean` tries again."""
-    failures = sweep(run_id)
+    """Sweep; remove the run's notes where nothing failed and nothing of it is found: by them `clean` tries again."""
+    failures = sweep(run_id) or _still_there(run_id)
     if not failures:
         run_lock.forget(run_id)
     return failures
+
+
+def _still_there(run_id: str) -> list[str]:
+    """Return a sentence for each thing of a run that is still found a moment after it was removed."""
+    deadline = time.monotonic() + _GONE_S
+    while (found := _listed(run_id, registry.leavings())) != ([], []) and time.monotonic() < deadline:
+        time.sleep(_GONE_S / 10)
+    leftovers, failures = found
+    return failures + [f"{leftover.kind} {leftover.name} is still there" for leftover in leftovers]
 
 
 def clean(only: str | None = None) -> Inventory:

@@ -62,13 +62,13 @@ def known_runs() -> list[str]:
     return []
 
 
-def cache_of(run_id: str, default: Path) -> Path:
-    """The cache folder that this run used."""
+def caches_of(run_id: str) -> tuple[Path, ...]:
+    """Return the cache folders that this run has used, the first one first; none where that is not known."""
     try:
         with opened(base(), (run_id, "owner.json"), os.geteuid()) as file:
-            return Path(json.loads(os.pread(file, 2**16, 0))["cache"])
+            return tuple(map(Path, json.loads(os.pread(file, 2**16, 0))["caches"]))
     except (OSError, ValueError, KeyError, TypeError, NotTrusted):
-        return default
+        return ()
 
 
 def directory_of(base: Path, owner: int, run_id: str) -> str:
@@ -89,7 +89,8 @@ def claim(run_id: str, cache: Path, directory: Path | None = None) -> Iterator[P
     with lock_run(run_id, "run") as folder:
         if folder is None:
             raise RunDirectoryError(_in_use(run_id))
-        about = {"cache": str(cache), "pid": os.getpid()}
+        caches = dict.fromkeys((*caches_of(run_id), cache))  # what was killed in another one is still there
+        about = {"caches": [*map(str, caches)], "pid": os.getpid()}
         about |= {} if directory is None else {"directory": str(directory.absolute())}
         _write(_opened_to_write(folder / "owner.json"), json.dumps(about))
         yield folder

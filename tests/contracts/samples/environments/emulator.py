@@ -1,6 +1,5 @@
 """A sample: native in what says of itself that it is a guest under emulation."""
 
-import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Annotated, Any
@@ -8,6 +7,7 @@ from typing import Annotated, Any
 from pydantic import Field
 
 from weighbridge.hosts.chroot import chroot_site
+from weighbridge.linux.folders import remove_folders
 from weighbridge.model.environment import Environment, EnvironmentOptions
 from weighbridge.model.isolation import Layer
 from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
@@ -29,7 +29,7 @@ class Snapshots(Leavings):
             yield Leftover(folder.name, "snapshot", str(folder))
 
     def remove(self, run: DeadRun) -> None:
-        shutil.rmtree(run.data.parents[1] / "snapshots" / run.id, ignore_errors=True)
+        remove_folders(run.data.parents[1] / "snapshots" / run.id)
 
 
 class Emulator(Environment):
