@@ -457,7 +457,9 @@ def test_too_few_blocks_for_a_verdict_are_refused_unless_it_is_a_rehearsal(
     refused = weighbridge("run", *few, "--out", "there")
     one_sentence(refused, 3)
     assert ready == [] and "--rehearsal" in refused.err
-    planned = json.loads(weighbridge("plan", *few, "--json").out)
+    plan = weighbridge("plan", *few, "--json")
+    planned = json.loads(plan.out)
+    assert plan.code == 3, "as run and weigh"
     assert planned["decides"]["verdicts"] == "none"
     assert any(why in refused.err for why in planned["refusals"])
     assert weighbridge("run", *few, "--out", "there", "--rehearsal").code == 0

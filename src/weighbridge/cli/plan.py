@@ -136,10 +136,12 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Show what a study will run and how long it takes, with --trials also in which order. Runs nothing.
 
-        Exits with 4 where 'weighbridge run' would refuse it on this machine, after saying why.
+        Where 'weighbridge run' would refuse it, says why and exits as that does: with 3 where its blocks are too few
+        for any verdict, with 4 where this machine lacks something.
         """
-        from weighbridge.errors import Unavailable
+        from weighbridge.errors import StudyError, Unavailable
         from weighbridge.runner.compose_file import load_study
+        from weighbridge.runner.preflight import too_few_blocks
         from weighbridge.study.loader import with_blocks
 
         loaded = load_study(study, profile)
@@ -150,7 +152,8 @@ def register(app: typer.Typer) -> None:
         else:
             _print(planned, hosts_line(chosen), set_up_line(chosen), trials)
         if planned["refusals"]:
-            raise typer.Exit(Unavailable.exit_code)
+            few = not rehearsal and too_few_blocks(chosen)
+            raise typer.Exit((StudyError if few else Unavailable).exit_code)
 
 
 def _decides(study: "Study") -> PlannedVerdicts:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
+from typer.core import TyperCommand
 
 from weighbridge.cli.output import (
     WRONG_COMMAND_LINE,
@@ -39,10 +40,27 @@ _ENGINE_SHOWS = (
 )
 
 
+class ProgramLast(TyperCommand):
+    """A command whose options stand before a program with its own: one behind it is refused without --."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        """Parse the words; one of our long options among the program's ends the command, unless -- is before it."""
+        words = list(args)
+        rest = super().parse_args(ctx, args)
+        program = len(words) - len(ctx.params.get("command") or ())
+        options = {option for each in self.params for option in each.opts if option.startswith("--")}
+        if words[program - 1 : program] != ["--"]:
+            for option in (word.partition("=")[0] for word in words[program + 1 :]):
+                if option in options:
+                    fail(f"put {option} before the program, or write -- before {words[program]}", WRONG_COMMAND_LINE)
+        return rest
+
+
 def register(app: typer.Typer) -> None:
     """Add the command."""
 
     @app.command(
+        cls=ProgramLast,
         context_settings={"allow_interspersed_args": False},  # as of env(1): what follows the program is its own
         epilog=examples(
             "weighbridge weigh -- python3 fib.py",
