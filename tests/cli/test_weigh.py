@@ -46,6 +46,12 @@ def test_an_option_behind_the_program_is_not_taken_for_the_programs_own(words: l
     assert len(done.output.splitlines()) == 1
 
 
+def test_idle_cpus_poll_or_halt_as_it_is_asked(tmp_path: Path):
+    assert saved(tmp_path, "--", "true").file.cpu_idle == "auto"
+    assert saved(tmp_path, "--cpu-idle", "halt", "--", "true").file.cpu_idle == "halt"
+    assert CliRunner().invoke(app, ["weigh", "--cpu-idle", "sleep", "--", "true"]).exit_code == 2
+
+
 def test_what_is_saved_is_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PATH", "/opt/mine:/usr/bin")
     monkeypatch.setenv("TOKEN", "secret")

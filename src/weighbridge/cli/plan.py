@@ -114,6 +114,7 @@ class PlanDocument(TypedDict):
     seconds: PlannedTime
     seed: int
     decides: PlannedVerdicts
+    cpu_idle: Literal["halt", "poll"]
     brings: list[BroughtDocument]
     warnings: list[str]
 
@@ -179,6 +180,8 @@ def describe(study: "Study", *, rehearsal: bool = False) -> PlanDocument:
     from weighbridge.runner.estimate import seconds
     from weighbridge.runner.lengths import length_of
     from weighbridge.runner.notes import unverified_parts
+    from weighbridge.runner.pollers import lacking as cannot_poll
+    from weighbridge.runner.pollers import wants_polling
     from weighbridge.runner.preflight import not_ready, nothing_left, too_few_blocks, warnings
     from weighbridge.runner.run import readiness_of, refusals
     from weighbridge.runner.userlands import userland_of, userland_problems
@@ -231,6 +234,7 @@ def describe(study: "Study", *, rehearsal: bool = False) -> PlanDocument:
         "seconds": {"from": round(least), "to": round(most)},
         "seed": study.file.seed,
         "decides": _decides(study),
+        "cpu_idle": "poll" if wants_polling(study.file) and not cannot_poll() else "halt",
         "brings": [
             {"what": str(each.what), "place": each.place, "value": each.value, "lines": list(each.lines)}
             for each in brought_by(declared)
@@ -335,6 +339,7 @@ def _print(planned: PlanDocument, hosts: str, set_up: str, with_trials: bool) ->
         )
     times = planned["seconds"]
     out().print(f"time: {clock(times['from'])} to {clock(times['to'])}, {escape(set_up)}")
+    out().print(f"idle CPUs: {planned['cpu_idle']} (cpu_idle)")
     out().print(f"what it can decide: {planned['decides']['sentence']}", markup=False, soft_wrap=True)
     for why in planned["refusals"]:
         out().print(f"weighbridge run will refuse this: {why}", markup=False, soft_wrap=True)
