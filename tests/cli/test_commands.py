@@ -457,7 +457,9 @@ def test_too_few_blocks_for_a_verdict_are_refused_unless_it_is_a_rehearsal(
     refused = weighbridge("run", *few, "--out", "there")
     one_sentence(refused, 3)
     assert ready == [] and "--rehearsal" in refused.err
-    planned = json.loads(weighbridge("plan", *few, "--json").out)
+    plan = weighbridge("plan", *few, "--json")
+    planned = json.loads(plan.out)
+    assert plan.code == 3, "as run and weigh"
     assert planned["decides"]["verdicts"] == "none"
     assert any(why in refused.err for why in planned["refusals"])
     assert weighbridge("run", *few, "--out", "there", "--rehearsal").code == 0
@@ -475,8 +477,8 @@ def test_too_few_blocks_for_a_verdict_are_refused_unless_it_is_a_rehearsal(
     ("blocks", "words"),
     [
         (2, "2 blocks: a verdict is impossible (6 give a first one, 10 a reliable one)"),
-        (6, "6 blocks, whose verdicts are exploratory (10 are needed), show a cost in four of five runs from"),
-        (10, "10 blocks show a cost in four of five runs from"),
+        (6, "6 blocks, whose verdicts are exploratory (10 are needed): the smallest detectable cost (80 % power) is"),
+        (10, "10 blocks: the smallest detectable cost (80 % power) is"),
     ],
 )
 def test_plan_and_the_first_line_of_a_run_say_what_its_blocks_can_decide(

@@ -37,6 +37,21 @@ def saved(tmp_path: Path, *words: str):
     return load(str(file))
 
 
+@pytest.mark.parametrize("words", [["--blocks", "6"], ["--blocks=6"], ["x", "--in", "docker"]])
+def test_an_option_behind_the_program_is_not_taken_for_the_programs_own(words: list[str], tmp_path: Path):
+    done = CliRunner().invoke(app, ["weigh", "--save", str(tmp_path / "a.yaml"), "true", *words])
+    assert done.exit_code == 2
+    option = next(word for word in words if word.startswith("--")).partition("=")[0]
+    assert f"put {option} before the program, or write -- before true" in done.output
+    assert len(done.output.splitlines()) == 1
+
+
+def test_idle_cpus_poll_or_halt_as_it_is_asked(tmp_path: Path):
+    assert saved(tmp_path, "--", "true").file.cpu_idle == "auto"
+    assert saved(tmp_path, "--cpu-idle", "halt", "--", "true").file.cpu_idle == "halt"
+    assert CliRunner().invoke(app, ["weigh", "--cpu-idle", "sleep", "--", "true"]).exit_code == 2
+
+
 def test_what_is_saved_is_a_study(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("PATH", "/opt/mine:/usr/bin")
     monkeypatch.setenv("TOKEN", "secret")
@@ -197,10 +212,11 @@ def test_what_is_wrong_with_a_command_line_is_told_as_such(words, says, tmp_path
     assert not (tmp_path / "run").exists()
 
 
-def test_what_follows_the_program_is_its_own(tmp_path: Path):
-    study = saved(tmp_path, "true", "--check", "-c", "x")
+@pytest.mark.parametrize("words", [["--", "true", "--check", "-c", "x"], ["true", "--own", "-c", "x"]])
+def test_what_follows_the_program_is_its_own(tmp_path: Path, words: list[str]):
+    study = saved(tmp_path, *words)
     command = registry.workloads()["command"].command("solo", study.cells[0].options, Endpoint("", "", 1))
-    assert command.argv == ("true", "--check", "-c", "x")
+    assert command.argv == tuple(word for word in words if word != "--")
 
 
 def _environments(tmp_path: Path, *words: str) -> list[str]:

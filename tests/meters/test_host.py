@@ -1,6 +1,7 @@
 """What two readings of the meters say about a trial: pure functions."""
 
 import math
+import os
 from pathlib import Path
 
 import pytest
@@ -12,6 +13,7 @@ from weighbridge.model.flag import Flag, FlagCode
 
 SATURATED = Flag(FlagCode.GENERATOR_SATURATED)
 
+TICKS = os.sysconf("SC_CLK_TCK")
 SITES = [{"cpu_s": 0.5}, {"cpu_s": 0.2}]
 QUIET = {"busy_s": 1.0, "steal_s": 0.0, "load1": 0.5, "psi_cpu_s": 0.0, "psi_memory_s": 0.0, "psi_io_s": 0.0}
 
@@ -44,6 +46,19 @@ def test_work_of_others_is_what_the_sites_did_not_do():
     assert flag.code == FlagCode.OTHER_WORK and flag.figures == pytest.approx({"cpus": 0.83})
     assert host_flags(busy, [{"cpu_s": 8.0}], 10.0, 2) == []
     assert host_flags(busy, [{}], 10.0, 2) == [], "a site whose use is not known says nothing about others"
+
+
+@pytest.mark.parametrize("wall_s", [0.002, 0.01, 0.05])
+def test_what_the_ticks_of_the_kernel_make_up_in_a_short_trial_is_no_flag(wall_s: float):
+    ticks = {"busy_s": 2 / TICKS, "steal_s": 1 / TICKS}
+    assert host_flags(QUIET | ticks, [{"cpu_s": wall_s / 2}], wall_s, 2) == []
+
+
+def test_no_flag_tells_of_more_than_the_machine_has():
+    flags = host_flags(QUIET | {"busy_s": 90.0, "steal_s": 90.0}, SITES, 10.0, 2)
+    assert {flag.code: dict(flag.figures) for flag in flags} == {
+        FlagCode.STEAL: {"share": 1.0}, FlagCode.OTHER_WORK: {"cpus": 2.0},
+    }  # fmt: skip
 
 
 def test_throttling_is_flagged_for_any_role():

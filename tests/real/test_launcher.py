@@ -279,7 +279,7 @@ def test_a_small_programs_peak_is_its_own(bare: Site):
 def test_programs_have_what_those_of_the_machine_have(site: Site):
     """Whatever the shell is set to from which this was started; of /dev/shm the size, and nothing that is in it."""
     script = "umask; nice; df -k /dev/shm | tail -1 | awk '{print $2}'; ls -A /dev/shm | wc -l"
-    shared = os.statvfs("/dev/shm")  # noqa: S108 - of the machine
+    shared = os.statvfs("/dev/shm")
     size = str(shared.f_blocks * shared.f_frsize // 1024)
     assert site.run(Command(("sh", "-c", script))).text.split() == ["0022", "0", size, "0"]
 

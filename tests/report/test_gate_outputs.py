@@ -67,6 +67,15 @@ def test_for_people(judged):
     assert gate_answer(gate) == "Gate failed: 1 of 3 over budget, 1 of 3 undecided."
 
 
+@pytest.mark.parametrize(("blocks", "words", "cell"), [
+    (2, "(2 blocks, exploratory)", "| 2, exploratory |"), (9, "(9 blocks, exploratory)", "| 9, exploratory |"),
+    (10, "(10 blocks)", "| 10 |"), (1, "passed: a.b.c: 1 %, budget <= 3 %: within", "| 1 |"),
+])  # fmt: skip
+def test_a_gate_of_fewer_than_ten_blocks_is_exploratory(blocks: int, words: str, cell: str):
+    row = GateRow("a.b.c", "<= 3 %", "passed", "1 %", "within", blocks)
+    assert words in row.sentence and cell in gate_markdown("study", "", [row])
+
+
 def test_an_interval_is_labelled_as_it_differs_from_the_reports(judged):
     """A single gate has intervals of 96 %, the report of the same run 95 %: both looked alike."""
     _, store, analysis = judged

@@ -30,6 +30,13 @@ def test_no_line_is_wider_than_the_terminal_and_pipes_get_no_colours(run, width)
         assert "different" in text if width >= 80 else True
 
 
+def test_the_command_for_all_of_a_report_is_a_line_that_can_be_copied(run):
+    file = io.StringIO()
+    folder = f"runs/{'a-long-name-' * 9}1"
+    print_report(analyse(run(costs={"bridge": 1.25})), Console(file=file, width=80), run=folder)
+    assert file.getvalue().splitlines()[-1] == f"weighbridge report {folder} --all"
+
+
 def test_texts_cannot_steer_the_terminal(run):
     store = run(
         costs={"host": 1.0}, blocks=1, question="[bold]is\x1b[2J it?[/nope]", message="\x1b]0;owned\x07",

@@ -69,14 +69,14 @@ def decides_sentence(size: "Decidable") -> str:
         return f"{blocks}: nothing is compared with the baseline"
     which = f"{blocks} or more" if size.most_blocks > size.blocks else blocks
     if size.verdicts == "exploratory":
-        which += f", whose verdicts are exploratory ({size.reliable_blocks} are needed),"
+        which += f", whose verdicts are exploratory ({size.reliable_blocks} are needed)"
     if size.visible:
         sizes = ", ".join(f"{kind} {plain(100 * cost, 2)} %" for kind, cost in size.visible.items())
-        return f"{which} show costs of these sizes in four of five runs: {sizes} (doctor --noise, {size.measured})"
+        return f"{which}: the smallest detectable costs (80 % power) are {sizes} (doctor --noise, {size.measured})"
     deviations = plain(size.visible_deviations, 2)
     return (
-        f"{which} show a cost in four of five runs from {deviations} times the standard deviation of its blocks on "
-        "('weighbridge doctor --noise' measures that)"
+        f"{which}: the smallest detectable cost (80 % power) is {deviations} times the block-to-block standard "
+        "deviation ('weighbridge doctor --noise' tells it in percent for this machine)"
     )
 
 

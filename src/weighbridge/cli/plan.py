@@ -114,6 +114,7 @@ class PlanDocument(TypedDict):
     seconds: PlannedTime
     seed: int
     decides: PlannedVerdicts
+    cpu_idle: Literal["halt", "poll"]
     brings: list[BroughtDocument]
     warnings: list[str]
 
@@ -136,10 +137,12 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Show what a study will run and how long it takes, with --trials also in which order. Runs nothing.
 
-        Exits with 4 where 'weighbridge run' would refuse it on this machine, after saying why.
+        Where 'weighbridge run' would refuse it, says why and exits as that does: with 3 where its blocks are too few
+        for any verdict, with 4 where this machine lacks something.
         """
-        from weighbridge.errors import Unavailable
+        from weighbridge.errors import StudyError, Unavailable
         from weighbridge.runner.compose_file import load_study
+        from weighbridge.runner.preflight import too_few_blocks
         from weighbridge.study.loader import with_blocks
 
         loaded = load_study(study, profile)
@@ -150,7 +153,8 @@ def register(app: typer.Typer) -> None:
         else:
             _print(planned, hosts_line(chosen), set_up_line(chosen), trials)
         if planned["refusals"]:
-            raise typer.Exit(Unavailable.exit_code)
+            few = not rehearsal and too_few_blocks(chosen)
+            raise typer.Exit((StudyError if few else Unavailable).exit_code)
 
 
 def _decides(study: "Study") -> PlannedVerdicts:
@@ -176,6 +180,8 @@ def describe(study: "Study", *, rehearsal: bool = False) -> PlanDocument:
     from weighbridge.runner.estimate import seconds
     from weighbridge.runner.lengths import length_of
     from weighbridge.runner.notes import unverified_parts
+    from weighbridge.runner.pollers import lacking as cannot_poll
+    from weighbridge.runner.pollers import wants_polling
     from weighbridge.runner.preflight import not_ready, nothing_left, too_few_blocks, warnings
     from weighbridge.runner.run import readiness_of, refusals
     from weighbridge.runner.userlands import userland_of, userland_problems
@@ -228,6 +234,7 @@ def describe(study: "Study", *, rehearsal: bool = False) -> PlanDocument:
         "seconds": {"from": round(least), "to": round(most)},
         "seed": study.file.seed,
         "decides": _decides(study),
+        "cpu_idle": "poll" if wants_polling(study.file) and not cannot_poll() else "halt",
         "brings": [
             {"what": str(each.what), "place": each.place, "value": each.value, "lines": list(each.lines)}
             for each in brought_by(declared)
@@ -332,6 +339,7 @@ def _print(planned: PlanDocument, hosts: str, set_up: str, with_trials: bool) ->
         )
     times = planned["seconds"]
     out().print(f"time: {clock(times['from'])} to {clock(times['to'])}, {escape(set_up)}")
+    out().print(f"idle CPUs: {planned['cpu_idle']} (cpu_idle)")
     out().print(f"what it can decide: {planned['decides']['sentence']}", markup=False, soft_wrap=True)
     for why in planned["refusals"]:
         out().print(f"weighbridge run will refuse this: {why}", markup=False, soft_wrap=True)

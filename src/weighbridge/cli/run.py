@@ -35,7 +35,10 @@ def register(app: typer.Typer) -> None:
             None, help="A bundled study's name or the path of a study file; not needed to continue a run with --out."
         ),
         directory: Path | None = typer.Option(
-            None, "--out", help="The run directory: made, or continued where it holds an interrupted run."
+            None,
+            "--out",
+            help="The run directory: made, or continued where it holds an interrupted run. Default: "
+            "./runs/STUDY-DATE.",
         ),
         profile: str | None = ProfileOption,
         blocks: int | None = typer.Option(

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import typer
+from typer.core import TyperCommand
 
 from weighbridge.cli.output import (
     WRONG_COMMAND_LINE,
@@ -22,6 +23,7 @@ from weighbridge.cli.output import (
     out,
     write_new,
 )
+from weighbridge.model.facts import CpuIdle
 
 if TYPE_CHECKING:
     from weighbridge.model.study import Study
@@ -39,10 +41,27 @@ _ENGINE_SHOWS = (
 )
 
 
+class ProgramLast(TyperCommand):
+    """A command whose options stand before a program with its own: one behind it is refused without --."""
+
+    def parse_args(self, ctx: typer.Context, args: list[str]) -> list[str]:  # type: ignore[override]
+        """Parse the words; one of our long options among the program's ends the command, unless -- is before it."""
+        words = list(args)
+        rest = super().parse_args(ctx, args)
+        program = len(words) - len(ctx.params.get("command") or ())
+        options = {option for each in self.params for option in each.opts if option.startswith("--")}
+        if words[program - 1 : program] != ["--"]:
+            for option in (word.partition("=")[0] for word in words[program + 1 :]):
+                if option in options:
+                    fail(f"put {option} before the program, or write -- before {words[program]}", WRONG_COMMAND_LINE)
+        return rest
+
+
 def register(app: typer.Typer) -> None:
     """Add the command."""
 
     @app.command(
+        cls=ProgramLast,
         context_settings={"allow_interspersed_args": False},  # as of env(1): what follows the program is its own
         epilog=examples(
             "weighbridge weigh -- python3 fib.py",
@@ -143,7 +162,10 @@ def register(app: typer.Typer) -> None:
         within: str = typer.Option("2min", "--within", help="The time that it may take."),
         blocks: int | None = typer.Option(None, "--blocks", min=1, max=1000, help="So many blocks instead."),
         directory: Path | None = typer.Option(
-            None, "--out", help="The run directory. Default: in ~/.local/share/weighbridge/runs."
+            None, "--out", help="The run directory. Default: a new one there, see above."
+        ),
+        cpu_idle: CpuIdle = typer.Option(
+            "auto", "--cpu-idle", help="Idle CPUs halt, or poll; auto: they poll on a virtual machine (as root)."
         ),
         save: Path | None = typer.Option(None, "--save", help="Write it as a study file, and run nothing."),
         export_json: Path | None = typer.Option(None, "--export-json", help="Write what 'report --json' gives, too."),
@@ -154,7 +176,8 @@ def register(app: typer.Typer) -> None:
         """Weigh your own program: what does isolation cost it?
 
         It runs natively and isolated in turns, from the same files: this machine's own, or an image's. What it writes
-        in the folder where you are, and to /tmp, stays in memory and is gone afterwards.
+        in the folder where you are, and to /tmp, stays in memory and is gone afterwards. Runs are kept in
+        ~/.local/share/weighbridge/runs.
         """
         from weighbridge.runner.living import require_alone
         from weighbridge.study.weighed import Weighed
@@ -201,6 +224,7 @@ def register(app: typer.Typer) -> None:
             target=target,
             within=within,
             blocks=blocks,
+            cpu_idle=cpu_idle,
         )
         if save is None:
             require_alone(beside_others=beside_others)

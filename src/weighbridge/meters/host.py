@@ -17,6 +17,8 @@ FULL = 0.8
 THROTTLED = 0.05
 """Share of the time in which a CPU limit may hold a role back without a flag."""
 _TICKS = os.sysconf("SC_CLK_TCK")
+_BUSY_KINDS = ("user", "nice", "system", "irq", "softirq")
+"""The kinds of /proc/stat that make up ``busy_s``."""
 
 
 def read(proc: Path = Path("/proc"), file: Callable[[str], bytes] | None = None) -> dict[str, float]:
@@ -59,7 +61,7 @@ def stat(text: str, ticks: int = _TICKS) -> dict[str, float]:
     if "steal" not in kinds:
         raise ValueError("this is no /proc/stat")
     readings = {
-        "busy_s": sum(kinds[kind] for kind in ("user", "nice", "system", "irq", "softirq")) / ticks,
+        "busy_s": sum(kinds[kind] for kind in _BUSY_KINDS) / ticks,
         "irq_s": kinds["irq"] / ticks,
         "softirq_s": kinds["softirq"] / ticks,
         "steal_s": kinds["steal"] / ticks,
@@ -89,20 +91,31 @@ def host_flags(
     """What a reader has to know about the machine during a trial of ``wall_s`` seconds.
 
     The kernel's network path, the engine and Weighbridge itself work outside the sites too: FOREIGN leaves room.
+    CPU time within the resolution of /proc/stat makes no flag, and none tells of more CPU time than there was.
     """
     flags = []
-    steal = used_by_host.get("steal_s", 0.0) / (wall_s * cpus)
-    if steal > 0.01:
+    steal_s = used_by_host.get("steal_s", 0.0)
+    steal = min(1.0, steal_s / (wall_s * cpus))
+    if steal > 0.01 and steal_s > _resolution_s(1, cpus):
         flags.append(Flag(FlagCode.STEAL, figures={"share": steal}))
     if "busy_s" in used_by_host and all("cpu_s" in site for site in used_by_sites):
-        foreign = (used_by_host["busy_s"] - sum(site["cpu_s"] for site in used_by_sites)) / wall_s
-        if foreign > FOREIGN:
+        foreign_s = used_by_host["busy_s"] - sum(site["cpu_s"] for site in used_by_sites)
+        foreign = min(float(cpus), foreign_s / wall_s)
+        if foreign > FOREIGN and foreign_s > _resolution_s(len(_BUSY_KINDS), cpus):
             flags.append(Flag(FlagCode.OTHER_WORK, figures={"cpus": foreign}))
     for what, code in (("memory", FlagCode.MEMORY_PRESSURE), ("io", FlagCode.IO_PRESSURE)):
         share = used_by_host.get(f"psi_{what}_s", 0.0) / wall_s
         if share > 0.05:
             flags.append(Flag(code, figures={"share": share}))
     return flags
+
+
+def _resolution_s(kinds: int, cpus: int) -> float:
+    """Seconds by which a sum of ``kinds`` of /proc/stat can be too large over any time.
+
+    Each kind is cut to a tick, and each CPU's tick charges a whole one to what it meets.
+    """
+    return (kinds + cpus) / _TICKS
 
 
 def shared_flags(used: Mapping[str, Mapping[str, float]], busy_s: float, cpus: int) -> list[Flag]:

@@ -84,12 +84,8 @@ def print_report(
         for part in _report(analysis, out.width, everything=everything, tables=tables):
             out.print(part)
     if not everything and analysis.trials:
-        out.print(
-            styled(
-                f"{others_text(analysis)}every table, step and remark: weighbridge report {shlex.quote(run)} --all",
-                "dim",
-            )
-        )
+        out.print(styled(f"{others_text(analysis)}every table, step and remark:", "dim"))
+        out.print(styled(f"weighbridge report {shlex.quote(run)} --all", "dim"), soft_wrap=True)  # to be copied
 
 
 def _report(analysis: Analysis, width: int, *, everything: bool, tables: Collection[MetricReport]) -> Parts:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from weighbridge.errors import StudyError
+from weighbridge.model.facts import CpuIdle
 from weighbridge.registry import the_host, weighed_in
 from weighbridge.study.source import nearest, plain, written
 
@@ -73,6 +74,7 @@ class Weighed:
     target: str = "2%"
     within: str = "2min"
     blocks: int | None = None
+    cpu_idle: CpuIdle = "auto"
 
 
 def study_text(weighed: Weighed) -> str:
@@ -91,7 +93,7 @@ def study_text(weighed: Weighed) -> str:
         "environments": environments,
         "workloads": {_COMMAND: _workload(weighed)},
         "repetitions": _repetitions(weighed),
-        "cpu_idle": "auto",
+        "cpu_idle": weighed.cpu_idle,
         "ladder": _ladder(environments),
     }
     remark = f"# {plain(weighed.remark)}\n" if weighed.remark else ""

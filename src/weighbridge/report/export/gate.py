@@ -212,7 +212,7 @@ def gate_markdown(study: str, answer: str, rows: Sequence[GateRow]) -> str:
     ]
     for row in rows:
         name = f"change of {row.name}" if row.change else row.name
-        cells = (f"{_SIGNS[row.outcome]} {row.outcome}", name, row.budget, row.cost or "–", str(row.blocks), row.why)
+        cells = (f"{_SIGNS[row.outcome]} {row.outcome}", name, row.budget, row.cost or "–", row.block_count, row.why)
         lines.append(f"| {' | '.join(map(escaped, cells))} |")
     return "\n".join(lines) + "\n\n"
 

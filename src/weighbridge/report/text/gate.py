@@ -10,7 +10,7 @@ from weighbridge.report.text.environments import layers_of_environment
 from weighbridge.report.text.formatting import NO_INTERVAL, SPACE, difference_interval, percent_interval, plain
 from weighbridge.report.text.trust import others_words
 from weighbridge.report.text.verdicts import broke_instead
-from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
+from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
 
 Outcome = Literal["passed", "failed", "undecided"]
 OUTCOMES: dict[str, Outcome] = {"kept": "passed", "exceeded": "failed", "undecided": "undecided"}
@@ -66,10 +66,16 @@ class GateRow:
     """Whether it is the change against another run."""
 
     @property
+    def block_count(self) -> str:
+        """``12``; ``6, exploratory``, as verdicts of so few blocks are."""
+        return f"{self.blocks}, exploratory" if 1 < self.blocks < MIN_BLOCKS_SIGNED_RANK else str(self.blocks)
+
+    @property
     def sentence(self) -> str:
         """All of it in a line."""
         change = "change " if self.change else ""
-        blocks = f" ({self.blocks} blocks)" if self.blocks > 1 else ""
+        few = ", exploratory" if self.blocks < MIN_BLOCKS_SIGNED_RANK else ""
+        blocks = f" ({self.blocks} blocks{few})" if self.blocks > 1 else ""
         cost = f"{change}{self.cost}{blocks}, " if self.cost else ""
         return f"{self.outcome}: {self.name}: {cost}{'margin' if self.change else 'budget'} {self.budget}: {self.why}"
 

@@ -99,7 +99,8 @@ def _finds(trust: Trust) -> str:
     """The size of shift that the control finds: without it that it passed says nothing."""
     if trust.visible_shift is None or 100 * trust.visible_shift < LEAST_NOISE:
         return ""
-    return f" (it finds a shift of {percent_short(100 * trust.visible_shift)} in four sessions of five)"
+    shift = percent_short(100 * trust.visible_shift)
+    return f" (it would have shown a shift of {shift} or more in the median headline in four sessions of five)"
 
 
 def _reason(trust: Trust, shown: int = 3) -> str:
