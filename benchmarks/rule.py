@@ -67,14 +67,14 @@ and stopped on precision (±2 %) at the looks; the lowest coverage; the stated c
                        by t    1.6  6.8  4.0  5.6  5.0  6.0 |  96  95  94  88  88  88 | 94.3
                        floor   1.6  1.6  1.2  2.0  2.0  4.2 |  96  92  84  76  74  81 | 94.3
 
-What it shows. From ten blocks on the report's rule keeps the bounds in every noise but that of two values, which ranks
-see late: of 40 blocks and more the stated cost is seen in 42 to 52 %. Below ten blocks false *different* is rare, and
-the stated cost is seen in 66 to 75 % where slow runs or noisy blocks may not have been met yet. Against ``by t`` it
-loses little where noise is about normal, and sees the stated cost in 88 to 100 % where t sees it in 72 to 86, from 20
-blocks on with rare slow runs. The noise floor makes false alarms rarer than they may be, and takes the stated cost
-from every tenth session. Where two sites of the same differ by 1 % for a whole session no rule holds: of 10 to 60
-blocks the floor errs in 7 to 35 % of families, the report in 20 to 48 %. So the rule rests on there being no such
-difference, which `aa_sessions.py` measures (docs/design.md has the figures).
+What it shows. From ten blocks on the report's rule keeps the bounds in every noise but that of two values, which
+ranks see late: of 40 blocks and more the stated cost is seen in 42 to 52 %. Below ten blocks false *different* is
+rare, and the stated cost is seen in 66 to 75 % where slow runs or noisy blocks may not have been met yet. Against
+``by t`` it loses little where noise is about normal, and sees the stated cost in 88 to 100 % where t sees it in 72
+to 86, from 20 blocks on with rare slow runs. The noise floor makes false alarms rarer than they may be, and takes
+the stated cost from every tenth session. Where two sites of the same differ by 1 % for a whole session no rule
+holds: of 10 to 60 blocks the floor errs in 7 to 35 % of families, the report in 20 to 48 %. So the rule rests on
+there being no such difference, which `aa_sessions.py` measures (docs/design.md has the figures).
 
 With the noise of the ten blocks of `tests/report/finished_runs/first-look`, a family of 22 headlines (``--run``),
 blocks until a cost of 3, 5 and 10 % is different in four sessions of five, with the floor -> without:
