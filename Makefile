@@ -36,11 +36,13 @@ side_by_side: setup
 	.venv/bin/pytest -m "real and side_by_side" -n 2 --dist loadfile --no-loadscope-reorder -rsR --durations 20
 
 # Three at a time, those that watch the machine: each worker has one that looks like its own, where that can be had.
-# A test is not tried again here: a worker does not reach the socket by which the plug-in counts.
+# A worker does not reach the socket by which the plug-in counts that tries tests again: what failed is tried once more,
+# by itself, where nothing else takes the time from it.
 apart: setup
 	.venv/bin/pytest -m "real and apart" -p no:rerunfailures -rs --durations 30 \
 	$(if $(shell tests/own_machine.sh true > /dev/null 2>&1 && echo can), \
-	--dist loadfile --no-loadscope-reorder --tx "3*popen//python=tests/own_machine.sh .venv/bin/python")
+	--dist loadfile --no-loadscope-reorder --tx "3*popen//python=tests/own_machine.sh .venv/bin/python") \
+	|| .venv/bin/pytest -m "real and apart" --last-failed --last-failed-no-failures none -rsR
 
 # One at a time, those that measure.
 alone: setup
