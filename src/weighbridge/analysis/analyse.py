@@ -78,6 +78,7 @@ def analyse(store: RunStore) -> Analysis:
     paths = paths_of(facts, info)
     limits = _limits(trials)
     reports, checks, p_values = _metric_reports(values, plan, labels)
+    shifted = shifted_controls(checks)
     context = Context(
         plan=plan,
         trials=trials,
@@ -93,7 +94,7 @@ def analyse(store: RunStore) -> Analysis:
         broken=broken,
         paths=paths,
         isolation=isolation,
-        shifted=[each.headline for each in shifted_controls(checks)],
+        shifted=[each.headline for each in shifted],
     )
     reports = _add_verdicts(reports, p_values, plan, context)
     return Analysis(
@@ -107,7 +108,7 @@ def analyse(store: RunStore) -> Analysis:
         target=plan.target,
         labels=tuple(labels.values()),
         metrics=tuple(reports),
-        trust=replace(session_trust(reports, checks, plan.aa_arm, plan.looks), places=place_effects(trials)),
+        trust=replace(session_trust(reports, checks, shifted, plan.aa_arm, plan.looks), places=place_effects(trials)),
         confounders=tuple(about_run.remarks(context)),
         trials=trials,
         polled=polled(facts),

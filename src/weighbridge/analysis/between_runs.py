@@ -399,15 +399,21 @@ def _after_holm(
     rows = [row for each in metrics for row in each.rows]
     p_values = [row.change.p_value if row.change is not None and not row.aa else None for row in rows]
     adjusted = iter(after_holm([family_of(each.before) for each in metrics for _ in each.rows], p_values))
+    disturbed = not disturbed_alike(*runs)  # it looks at every trial
     return [
-        replace(each, rows=tuple(_judge_row(each, row, next(adjusted), failing, runs) for row in each.rows))
+        replace(
+            each,
+            rows=tuple(
+                _judge_row(each, row, next(adjusted), failing, runs, disturbed=disturbed) for row in each.rows
+            ),
+        )
         for each in metrics
     ]
 
 
 def _judge_row(
     metric: MetricChanges, row: ChangeRow, adjusted_p: float | None, failing: Sequence[Failing],
-    runs: tuple[ComparedRun, ComparedRun],
+    runs: tuple[ComparedRun, ComparedRun], *, disturbed: bool,
 ) -> ChangeRow:  # fmt: skip
     """Give a row with its verdict: what takes one from a comparison of either run takes it from the change too."""
     reports = metric.before, metric.after
@@ -423,7 +429,6 @@ def _judge_row(
     )
     nothing = row.change is not None and negligible(metric.before.metric, row.change.typical)
     untrusted = any(run.analysis.trust.trusted is False for run in runs)
-    disturbed = not disturbed_alike(*runs)
     verdict = between.verdict(
         row.change, adjusted_p, never_equivalent=never or no_path or untrusted,
         never_different=nothing or no_path or untrusted or disturbed,

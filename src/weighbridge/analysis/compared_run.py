@@ -190,8 +190,8 @@ def require_changed(name: str, changes: Sequence[Sequence[FactChange]], runs: Se
         raise FactNotChangedError(f"'{name}' differs from run to run by itself, and is not compared")
     changed = dict.fromkeys(change.fact for pair in changes for change in pair)
     near = get_close_matches(_names_of(name)[1], changed, 1)
-    known = f"did you mean '{near[0]}'?" if near else f"changed: {', '.join(changed)}" if changed else "none changed"
-    raise FactNotChangedError(f"no run has a fact '{name}'; {known}")
+    hint = f"did you mean '{near[0]}'?" if near else f"changed: {', '.join(changed)}" if changed else "none changed"
+    raise FactNotChangedError(f"no run has a fact '{name}'; {hint}")
 
 
 def _by_scope(run: ComparedRun) -> dict[str, dict[str, str]]:

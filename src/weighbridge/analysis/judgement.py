@@ -33,7 +33,7 @@ from weighbridge.analysis.resources import negligible
 from weighbridge.analysis.results import Comparison, MetricReport, Trust, TrustReason, VisibleCost
 from weighbridge.model.level import Level
 from weighbridge.statistics import Cost, blocks_to_settle, looks_share, verdicts, visible_effect
-from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
+from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.statistics.verdicts import PValues, adjusted, excludes_no_cost
 
 
@@ -51,10 +51,8 @@ def judged(
     unproven = context.unproven(headline=report.headline) and not row.aa
     never = unproven or never_equivalent(context, report, row.environment, failing)
     unknown = context.paths.missing(report.workload, report.level, context.baseline, row.environment)
-    few = row.blocks < MIN_BLOCKS_SIGNED_RANK
-    noise = report.aa.cost if (report.resource_use or few) and report.aa is not None and not row.aa else None
     nothing = row.cost is not None and (
-        unproven or negligible(report.metric, row.cost.typical) or verdicts.within_noise(row.cost, noise)
+        unproven or negligible(report.metric, row.cost.typical) or verdicts.within_noise(row.cost, report.guard(row))
     )
     limit = _hiding_limit(context, report, row.environment)
     verdict = verdicts.verdict(
@@ -223,16 +221,20 @@ def shifted_controls(checks: Sequence[ControlCheck]) -> tuple[MetricReport, ...]
 
 
 def session_trust(
-    metrics: Sequence[MetricReport], checks: Sequence[ControlCheck], aa_arm: str | None, looks: int
+    metrics: Sequence[MetricReport],
+    checks: Sequence[ControlCheck],
+    shifted: tuple[MetricReport, ...],
+    aa_arm: str | None,
+    looks: int,
 ) -> Trust:
-    """Judge the session."""
+    """Judge the session; ``shifted`` is what `shifted_controls` gives of the checks."""
     headlines = [each for each in metrics if each.headline and not (each.aa and each.aa.hidden)]
     floors = [(each.noise_floor, each) for each in headlines if each.noise_floor is not None]
     ranked = sorted(floors, key=lambda each: each[0])
     middle, middle_in = ranked[len(ranked) // 2] if ranked else (None, None)
     largest, largest_in = max(floors, key=lambda each: each[0]) if floors else (None, None)
     blocks = max((each.aa.blocks for each in metrics if each.headline and each.aa), default=0)
-    usable, shifted = [each for each in checks if each.enough], shifted_controls(checks)
+    usable = [each for each in checks if each.enough]
     if aa_arm is None:
         trusted, reason = None, TrustReason.NO_AA_ARM
     elif not usable:

@@ -41,7 +41,6 @@ from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.measurement import SITES_CPU, is_difference_itself
 from weighbridge.model.stored_study import StoredFile
 from weighbridge.statistics import Interval, cost_percent, next_look
-from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK
 from weighbridge.statistics.verdicts import ALPHA, excludes_no_cost, failing, proves_nothing, within_noise
 
 Subject = TypeVar("Subject")
@@ -467,8 +466,7 @@ class WithinNoise(AboutCost):
 @about_comparison
 def _within_noise(comparison: ComparisonInRun) -> Iterator[Remark]:
     report, row = comparison.report, comparison.row
-    aa = report.aa.cost if report.aa and (report.resource_use or row.blocks < MIN_BLOCKS_SIGNED_RANK) else None
-    if row.cost is not None and _undecided_beside_no_cost(row) and within_noise(row.cost, aa):
+    if row.cost is not None and _undecided_beside_no_cost(row) and within_noise(row.cost, report.guard(row)):
         low, high = report.noise if report.noise and report.noise_floor is not None else (None, None)
         yield WithinNoise(report.noise_floor, low, high)
 
@@ -1000,10 +998,10 @@ def _other_value(site: SiteFacts) -> Iterator[Remark]:
     if site.environment in (site.baseline, OUTSIDE):
         return
     compared = {*COMPARED, *_confinement_not_asked_for(site)}
-    asked = {fact for side in (site.facts, site.baseline_facts) for fact in side.get(ASKED_FOR, "").split(", ")}
+    by_study = {fact for side in (site.facts, site.baseline_facts) for fact in side.get(ASKED_FOR, "").split(", ")}
     for key, value in site.facts.items():
         other = site.baseline_facts.get(key, value)
-        is_compared = key not in asked and (key in compared or key.startswith(COMPARED_BEGINNINGS))
+        is_compared = key not in by_study and (key in compared or key.startswith(COMPARED_BEGINNINGS))
         if is_compared and other != value:
             fact = key.removeprefix("version").lstrip(": ") or "version"
             values = (value, other) if max(len(value), len(other)) <= READABLE else ()

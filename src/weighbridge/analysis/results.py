@@ -22,7 +22,7 @@ from weighbridge.model.level import Level
 from weighbridge.model.measurement import is_resource_use
 from weighbridge.model.study import Rung
 from weighbridge.statistics import Better, Cost, SlowRuns, Verdict
-from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
+from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
 from weighbridge.statistics.verdicts import noise_range
 
 
@@ -157,6 +157,11 @@ class MetricReport:
     def aa(self) -> Comparison | None:
         """The A/A arm's comparison."""
         return next((each for each in self.comparisons if each.aa), None)
+
+    def guard(self, row: Comparison) -> Cost | None:
+        """The A/A arm's cost where one has to lie beyond it to be different: of resource use, and of few blocks."""
+        few = row.blocks < MIN_BLOCKS_SIGNED_RANK
+        return self.aa.cost if (self.resource_use or few) and self.aa is not None and not row.aa else None
 
     @property
     def noise(self) -> tuple[float, float] | None:

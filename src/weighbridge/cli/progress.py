@@ -92,13 +92,12 @@ class Shown:
         """Tell that others take so much that the precision asked for is out of reach, and what would help."""
         from weighbridge.report.text.trust import disturbance_words, what_helps
 
-        found = out_of_reach
-        took = disturbance_words(found.disturbance, found.baseline)
-        number = f"{len(found.expected)} of {plural(found.comparisons, 'comparison')}"
-        helps = what_helps(found.disturbance, polled=found.polled, beside=found.beside)
+        took = disturbance_words(out_of_reach.disturbance, out_of_reach.baseline)
+        number = f"{len(out_of_reach.expected)} of {plural(out_of_reach.comparisons, 'comparison')}"
+        helps = what_helps(out_of_reach.disturbance, polled=out_of_reach.polled, beside=out_of_reach.beside)
         err().print(
-            f"after {found.blocks} blocks: {took}: ±{100 * found.target:g}% is out of reach in {number}, expect "
-            f"{_span(found.expected)}. {helps}",
+            f"after {out_of_reach.blocks} blocks: {took}: ±{100 * out_of_reach.target:g}% is out of reach in "
+            f"{number}, expect {_span(out_of_reach.expected)}. {helps}",
             markup=False,
         )
 

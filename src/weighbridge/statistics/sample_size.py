@@ -9,8 +9,8 @@ MIN_BLOCKS_VERDICT = fewest_differences(0.95)
 """Blocks from which a report gives costs, verdicts and noise floors, a gate an answer; of fewer it shows values.
 
 The fewest, 6, with which an exact test can say at 5 % that there is a cost, at one look or at one of several: of
-fewer a verdict would rest on normal noise alone. Holm needs no more: it is fed Student's t, whose p-values have no
-floor.
+fewer a verdict would rest on normal noise alone. Among several comparisons Holm may need more
+(`weighbridge.statistics.verdicts.fewest_blocks`).
 """
 
 MIN_BLOCKS_SIGNED_RANK = 10
