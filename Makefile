@@ -4,6 +4,11 @@
 # make calibrate: put known costs on this machine and read them back.
 # make gvisor: build runsc, Docker's runtime of gVisor, for all users (as root; Go 1.21 or later, two minutes).
 # make monitoring: Prometheus and its exporters on this machine, until Ctrl-C.
+
+# Where an environment asks Python to keep nothing compiled, each of the thousands of commands that tests start, and each
+# worker, would compile all modules anew: half of the time of collecting the tests.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-long test-machines check unit real side_by_side apart alone setup calibrate monitoring gvisor
 
 demo:

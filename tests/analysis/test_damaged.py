@@ -23,7 +23,7 @@ WEB = [Workload("web", [(REQUESTS, 1000, 0.02), (P99, 3, 0.05)], (("connections"
 RECIPE = Recipe(
     costs={"host": 1.02, "bridge": 1.25}, workloads=[TCP, *WEB], loads={"web": "connections"}, blocks=2,
     ladder=["native", "host", "bridge"], histograms={"latency": 0.001}, series=True, study="docker-networks",
-    facts={"packet sizes": {"native/tcp": "1472 B", "bridge/tcp": "1418 B (probed)"}},
+    facts={"packet sizes": {"native/tcp": "1472 B", "bridge/tcp": "1418 B (probed)"}}, outputs=True,
 )  # fmt: skip
 COMMANDS = {
     "report": ["report"],

@@ -66,7 +66,7 @@ class Recipe:
     question: str = "What does each Docker network cost on this machine?"
     message: str = "iperf3: error - unable to connect"
     output: bytes = b'{"end": {"sum": 1}}\n'
-    outputs: bool = True
+    outputs: bool = False
     """Whether the run has raw outputs: four files of each trial take as long as all the rest of it."""
     facts: dict[str, dict[str, str]] = field(default_factory=dict)
     samples: tuple[tuple[str, str, float], ...] = ()

@@ -33,5 +33,6 @@ RICH = Recipe(
     flags={(1, "zxen"): (Flag(FlagCode.STEAL, figures={"share": 0.2}),)},
     slowed={(5, "zxen"): 9.0},
     series=True,
+    outputs=True,
     facts=FACTS,
 )

@@ -43,13 +43,13 @@ KVM = LeftOut(environment="kvm", kind="qemu", why="/dev/kvm is missing", remedy=
 SAMPLES = (("server", "program_cpu_user_s", 0.2), ("client", "program_switches", 1000.0), ("server", "cpu_s", 0.9))
 """Of the programs alone, and of their sites."""
 RUNS: dict[str, Recipe | Sweep] = {
-    "simple": Recipe(costs={"bridge": 1.25, "host": 1.0}),
+    "simple": Recipe(costs={"bridge": 1.25, "host": 1.0}, outputs=True),
     "few-blocks": Recipe(costs={"bridge": 1.25, "host": 1.0}, workloads=[TCP, LOSSY], blocks=2),
     "exploratory": Recipe(costs={"bridge": 1.5}, workloads=[TCP, LOSSY], blocks=6, samples=SAMPLES),
     "untrusted": Recipe(costs={"host": 1.0}, aa_factor=1.1),
     "failures": Recipe(
         costs={"bridge": 1.25}, blocks=12, failing={(block, "bridge"): Outcome.DEADLINE for block in range(1, 13)},
-        left_out=(KVM,),
+        left_out=(KVM,), outputs=True,
     ),
     "nothing": Recipe(costs={"bridge": 1.0}, blocks=0),
     "baseline-alone": Recipe(costs={}, aa=False),

@@ -90,14 +90,14 @@ def _source(store) -> str:
 
 
 def test_every_link_leads_somewhere(run):
-    store = run(costs={"bridge": 1.25}, failing={(3, "bridge"): Outcome.DEADLINE})
+    store = run(costs={"bridge": 1.25}, failing={(3, "bridge"): Outcome.DEADLINE}, outputs=True)
     links = check_links(page_of(store), store.directory)
     assert sum("raw/" in link for link in links) == 30 and "#t1" not in links and "#failed" in links
     assert any(re.fullmatch(r"#g0-1", link) for link in links)
 
 
 def test_the_page_may_be_elsewhere(run, tmp_path):
-    store = run(costs={"bridge": 1.25}, blocks=1)
+    store = run(costs={"bridge": 1.25}, blocks=1, outputs=True)
     other = tmp_path / "a folder" / "page.html"
     other.parent.mkdir()
     links = check_links(page_of(store, other), other.parent)
@@ -119,7 +119,8 @@ def test_nothing_is_fetched(run):
 def test_hostile_texts_are_only_text(run):
     store = run(
         costs={HOSTILE: 1.25}, blocks=6, study=HOSTILE, question=HOSTILE, message=HOSTILE,
-        failing={(2, "native-again"): Outcome.PROGRAM_FAILED}, output=HOSTILE.encode() + b"\x00\xff\x1b[2J",
+        failing={(2, "native-again"): Outcome.PROGRAM_FAILED}, outputs=True,
+        output=HOSTILE.encode() + b"\x00\xff\x1b[2J",
         workloads=[Workload(HOSTILE, TCP.metrics, (("factor", HOSTILE),))],
         flags={(1, HOSTILE): (Flag(FlagCode.OTHER, text=HOSTILE), Flag(HOSTILE, HOSTILE))},
         facts={HOSTILE: {f"not honoured: {HOSTILE}": HOSTILE}},
@@ -150,7 +151,9 @@ def test_few_blocks_and_zero_values(run, blocks):
 
 def test_the_page_stays_small(run):
     cells = [Workload(f"w{n}", TCP.metrics) for n in range(6)]
-    store = run(costs={f"e{n}": 1.1 for n in range(3)}, workloads=cells, output=b'{"a": "' + b"x" * 9000 + b'"}')
+    store = run(
+        costs={f"e{n}": 1.1 for n in range(3)}, workloads=cells, outputs=True, output=b'{"a": "' + b"x" * 9000 + b'"}'
+    )
     page = store.directory / "report.html"
     write_html(store, page)
     assert ALL_EXCERPTS_BYTES / 2 < page.stat().st_size < 2_100_000  # with the chart library, 900 kB more

@@ -32,7 +32,7 @@ def _outputs(directory: Path) -> list[str]:
 
 
 def test_the_runs_own_outputs_are_shown(run):
-    store = run(costs={"bridge": 1.25}, blocks=1)
+    store = run(costs={"bridge": 1.25}, blocks=1, outputs=True)
     assert _outputs(store.directory) == ['{"end": {"sum": 1}}\n'] * 3
 
 
@@ -41,7 +41,7 @@ def test_the_runs_own_outputs_are_shown(run):
 )
 def test_no_other_path_is_read(run, tmp_path: Path, name: object):
     secret = _secret(tmp_path)
-    directory = run(costs={"bridge": 1.25}, blocks=1).directory
+    directory = run(costs={"bridge": 1.25}, blocks=1, outputs=True).directory
     _name_everywhere(directory, name.format(secret=secret) if isinstance(name, str) else name)
     assert _outputs(directory) == []
     with RunStore(directory) as store:
@@ -50,7 +50,7 @@ def test_no_other_path_is_read(run, tmp_path: Path, name: object):
 
 def test_no_link_is_followed(run, tmp_path: Path):
     secret = _secret(tmp_path)
-    directory = run(costs={"bridge": 1.25}, blocks=1).directory
+    directory = run(costs={"bridge": 1.25}, blocks=1, outputs=True).directory
     (directory / "raw/linked").symlink_to(secret)
     _name_everywhere(directory, "raw/linked")
     assert _outputs(directory) == []
@@ -64,7 +64,7 @@ def test_no_link_is_followed(run, tmp_path: Path):
 
 
 def test_what_is_no_file_is_not_waited_for(run):
-    directory = run(costs={"bridge": 1.25}, blocks=1).directory
+    directory = run(costs={"bridge": 1.25}, blocks=1, outputs=True).directory
     os.mkfifo(directory / "raw/pipe")
     _name_everywhere(directory, "raw/pipe")
     assert _outputs(directory) == []
@@ -72,7 +72,7 @@ def test_what_is_no_file_is_not_waited_for(run):
 
 def test_the_page_replaces_a_link_in_the_run_and_follows_one_elsewhere(run, tmp_path: Path):
     secret = _secret(tmp_path)
-    store = run(costs={"bridge": 1.25}, blocks=1)
+    store = run(costs={"bridge": 1.25}, blocks=1, outputs=True)
     page = store.directory / "report.html"
     page.symlink_to(secret)
     write_html(store, page)

@@ -48,6 +48,7 @@ class MadeUp(Leavings):
 def kind(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> MadeUp:
     made = MadeUp()
     monkeypatch.setattr(clean.registry, "leavings", lambda: (made,))
+    monkeypatch.setattr(clean, "_GONE_S", 0.1)
     monkeypatch.setattr(clean.run_lock, "base", lambda: tmp_path / "states")
     monkeypatch.setattr(clean, "cache_folder", lambda: tmp_path / "cache")
     monkeypatch.setattr(clean.known_noise, "cache_folder", lambda: tmp_path / "cache")

@@ -1,9 +1,10 @@
 """The figures of a published study, and which measured metric each of them corresponds to: read and checked."""
 
 import csv
+from collections import defaultdict
 from collections.abc import Mapping
 from fractions import Fraction
-from functools import cache
+from functools import cache, cached_property
 from importlib import resources
 from typing import Annotated, Any, Literal
 
@@ -244,6 +245,14 @@ class Published(_Data):
             figures += self._matching(compared, environment, at.tests, factors, "mean")
         return tuple(figures)
 
+    @cached_property
+    def _by_subject(self) -> Mapping[tuple[str, str, str, str], list[Figure]]:
+        """The figures by environment, workload, metric and statistic: a page asks for thousands of them."""
+        figures = defaultdict(list)
+        for figure in self.figures:
+            figures[(figure.environment, figure.workload, figure.metric, figure.statistic)].append(figure)
+        return figures
+
     def _origin(self, compared: Compared, environment: str) -> Origin:
         own = Origin(labels=compared.labels, tests=compared.tests, level=compared.level)
         if environment != self.baseline or compared.baseline is None:
@@ -254,14 +263,11 @@ class Published(_Data):
     def _matching(
         self, compared: Compared, environment: str, labels: tuple[str, ...], level: Mapping[str, str], statistic: str
     ) -> list[Figure]:
+        about = (environment, compared.workload, compared.metric, statistic)
         return [
             figure
-            for figure in self.figures
-            if figure.table in labels
-            and (figure.environment, figure.workload, figure.metric, figure.statistic)
-            == (environment, compared.workload, compared.metric, statistic)
-            and figure.levels == level
-            and figure.unit == compared.unit
+            for figure in self._by_subject.get(about, ())
+            if figure.table in labels and figure.levels == level and figure.unit == compared.unit
         ]
 
 
