@@ -87,6 +87,17 @@ class Context:
         """Return the trials of a workload at a level."""
         return self.cells.get((workload, level), ())
 
+    def of_arm(self, workload: str, level: Level, environment: str) -> Sequence[TrialRow]:
+        """Return an environment's trials of a workload at a level."""
+
+        def by_arm() -> dict[tuple[str, Level, str], list[TrialRow]]:
+            arms: dict[tuple[str, Level, str], list[TrialRow]] = {}
+            for trial in self.trials:
+                arms.setdefault((trial.workload, trial.level, trial.environment), []).append(trial)
+            return arms
+
+        return self.once("trials by arm", by_arm).get((workload, level, environment), ())
+
     def block_s(self, workload: str, level: Level) -> float:
         """Return how long the trials of one block of a workload take, in seconds: of each environment the median."""
 

@@ -139,15 +139,13 @@ def _arm_remarks(comparison: ComparisonInRun, environment: str) -> list[Remark]:
     arm = report.workload, report.level, environment
 
     def of_values() -> list[Remark]:
-        mine = (trial.values for trial in comparison.trials if trial.environment == environment)
-        values = [each[report.metric] for each in mine if report.metric in each]
+        values = [trial.values[report.metric] for trial in context.of_arm(*arm) if report.metric in trial.values]
         trends = context.once("trends", lambda: run_trends(context.trials))
         series = trends.get((*arm, report.metric), NOTHING_WRONG)
         return about_values.remarks(ArmValues(environment, report.metric, values, series))
 
     def of_trials() -> list[Remark]:
-        mine = [trial for trial in comparison.trials if trial.environment == environment]
-        return about_trials.remarks(ArmTrials(environment, mine, context.broken.get(arm)))
+        return about_trials.remarks(ArmTrials(environment, context.of_arm(*arm), context.broken.get(arm)))
 
     return context.once((*arm, report.metric), of_values) + context.once(arm, of_trials)
 
@@ -333,12 +331,12 @@ class Incomplete(Remark):
 
 @about_comparison
 def _incomplete(comparison: ComparisonInRun) -> Iterator[Remark]:
-    row, trials = comparison.row, comparison.trials
+    row, report, context = comparison.row, comparison.report, comparison.context
     if row.cost is None:
         return
-    attempted = {trial.block for trial in trials if trial.environment == row.environment}
-    planned = comparison.context.plan.planned_blocks or len(attempted)
-    broke = {trial.block for trial in trials if trial.broke and trial.environment in comparison.sides}
+    baseline, other = (context.of_arm(report.workload, report.level, each) for each in comparison.sides)
+    planned = context.plan.planned_blocks or len({trial.block for trial in other})
+    broke = {trial.block for trial in (*baseline, *other) if trial.broke}
     if row.blocks + len(broke) < planned:
         yield Incomplete(row.blocks, planned)
 

@@ -79,8 +79,14 @@ def take_any_character() -> None:
 
 def print_json(value: Any) -> None:
     """Print a value as JSON, in ASCII where standard output takes no more or would be given orders."""
-    text = json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False)
-    if printable(text) != text or not _takes(text):
+    from pydantic_core import PydanticSerializationError, to_json  # not for commands that print none
+
+    try:
+        text = to_json(value, indent=2).decode()  # a large run has 6 MB: two and a half times as fast as json
+        as_it_is = printable(text) == text and _takes(text)
+    except PydanticSerializationError:  # of half a character, as names of files can have
+        as_it_is = False
+    if not as_it_is:
         text = json.dumps(value, indent=2, allow_nan=False).replace("\x7f", r"\u007f")
     try:
         print(text, flush=True)

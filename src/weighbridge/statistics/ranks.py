@@ -75,14 +75,15 @@ SIGNED_RANK_EXACT_UP_TO = 500
 
 def _null(ranks: NDArray[np.int64], most: int) -> Floats:
     """Give P(sum of the ranks that a fair coin picks = k) for k = 0 .. `most`, by convolution."""
-    ways = np.zeros(most + 1)
+    ways, moved = np.zeros(most + 1), np.empty(most + 1)
     ways[0] = 1.0
     top = 0
     for rank in np.sort(ranks):
         if rank > most:
             break
         low, high = int(rank), min(top + int(rank), most)
-        ways[low : high + 1] += ways[: high + 1 - low].copy()
+        moved[: high + 1 - low] = ways[: high + 1 - low]  # they overlap
+        ways[low : high + 1] += moved[: high + 1 - low]
         top = max(top, high)
     return np.ldexp(ways, -ranks.size)  # exact: SIGNED_RANK_EXACT_UP_TO keeps 2^n finite
 
