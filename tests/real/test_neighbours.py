@@ -99,7 +99,7 @@ def busy_loops(number: int) -> Iterator[None]:
         yield
     finally:
         for loop in loops:
-            loop.kill()
+            loop.terminate()  # timeout hands it on: of its own death the loop would hear nothing
             loop.wait()
 
 
