@@ -3,13 +3,14 @@
 # make test-machines: of that, the whole machines alone (TRY="--machines trixie --users docker").
 # make calibrate: put known costs on this machine and read them back.
 # make gvisor: build runsc, Docker's runtime of gVisor, for all users (as root; Go 1.21 or later, two minutes).
+# make dist: build and check a release in dist/: wheels, source archive, checksums, changelog; uploads nothing.
 # make monitoring: Prometheus and its exporters on this machine, until Ctrl-C.
 
 # Where an environment asks Python to keep nothing compiled, each of the thousands of commands that tests start, and each
 # worker, would compile all modules anew: half of the time of collecting the tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-long test-machines check unit real side_by_side apart alone setup calibrate monitoring gvisor
+.PHONY: demo test test-long test-machines check unit real side_by_side apart alone setup calibrate monitoring gvisor dist
 
 demo:
 	@scripts/setup.sh
@@ -79,3 +80,7 @@ gvisor:
 	@scripts/setup.sh
 	CGO_ENABLED=0 GOBIN=$${GOBIN:-/usr/local/bin} go install gvisor.dev/gvisor/runsc@$$(.venv/bin/python -c \
 		'from weighbridge.engines.gvisor import VERSION; print(VERSION)')
+
+# With cross compilers for the processors that this machine's is not; DIST="--machines x86_64" without.
+dist: setup
+	.venv/bin/python scripts/dist.py $(DIST)

@@ -6,9 +6,9 @@ import sys
 def main() -> None:
     """Run the command line."""
     if sys.argv[1:] == ["--version"]:  # asked by scripts: without the libraries of the commands
-        from importlib import metadata
+        from weighbridge.cli.version import version_text
 
-        print(f"weighbridge {metadata.version('weighbridge')}")
+        print(version_text())
         return
     try:
         from weighbridge.cli.app import main as run

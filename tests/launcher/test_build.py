@@ -1,6 +1,7 @@
 """Which launcher it is: the built program tells, not its sources."""
 
 import os
+import platform
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from sentences import raises_sentence
 from study.test_frozen import small
 from weighbridge import registry
+from weighbridge.cli import version
 from weighbridge.errors import Unavailable, UserlandError
 from weighbridge.launcher import build
 from weighbridge.linux import static_c
@@ -90,3 +92,34 @@ def test_a_cached_launcher_that_others_could_change_is_refused(
     with pytest.raises(Unavailable) as told:
         build.ensure(tmp_path / "cache", lambda _: None)
     assert says in str(told.value) and "WEIGHBRIDGE_CACHE" in str(told.value)
+
+
+def test_what_a_wheel_brought_is_used_without_a_compiler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """And not what is compiled already, whose digest may be another."""
+    monkeypatch.setattr(build, "BROUGHT", tmp_path / "built")
+    monkeypatch.setattr(static_c, "missing", lambda: ("cc",))
+    assert build.brought() is None and build.cannot_build(tmp_path / "cache") is not None
+    compiled = tmp_path / "cache/programs" / build.key() / build.NAME
+    compiled.parent.mkdir(parents=True)
+    compiled.write_bytes(b"compiled")
+    program = tmp_path / "built" / build.source_key(platform.machine()) / build.NAME
+    program.parent.mkdir(parents=True)
+    program.write_bytes(b"brought")
+    program.chmod(0o664)
+    assert build.cannot_build(tmp_path / "other") is None
+    cached = build.ensure(tmp_path / "cache", lambda _: pytest.fail("nothing is built"))
+    assert cached.read_bytes() == b"brought" and cached.stat().st_mode & 0o777 == 0o755
+    program.rename(program.parent.with_name("of other sources"))
+    assert build.ensure(tmp_path / "cache", lambda _: None) == compiled
+
+
+def test_the_version_says_which_launcher(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(build, "BROUGHT", tmp_path / "built")
+    monkeypatch.setattr(static_c, "missing", lambda: ())
+    assert version.version_text().splitlines()[1] == "launcher not built: the first run compiles it"
+    monkeypatch.setattr(static_c, "missing", lambda: ("cc",))
+    assert version.version_text().splitlines()[1].startswith("launcher not built: cc, which it takes")
+    program = tmp_path / "built" / build.source_key(platform.machine()) / build.NAME
+    program.parent.mkdir(parents=True)
+    program.write_bytes(b"one")
+    assert version.version_text().splitlines()[1].startswith("launcher 7692c3ad3540bb80 (")

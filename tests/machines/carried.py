@@ -45,12 +45,13 @@ def dependencies(folder: Path, machine: str) -> Path:
     return kept
 
 
-def wheel(folder: Path) -> Path:
-    """Return Weighbridge's own wheel, built anew of this checkout."""
-    target = folder / "wheels" / f"weighbridge-{os.getpid()}"
+def wheel(folder: Path, machine: str) -> Path:
+    """Return Weighbridge's own wheel for a machine, built anew of this checkout, with its launcher inside."""
+    target = folder / "wheels" / f"weighbridge-{machine}-{os.getpid()}"
     shutil.rmtree(target, ignore_errors=True)
     command = [sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", target, REPOSITORY]
-    subprocess.run(command, check=True)
+    processor = _PROCESSORS[images.architecture_of(machine)]
+    subprocess.run(command, env={**os.environ, "WEIGHBRIDGE_WHEEL": processor}, check=True)
     (built,) = target.glob("weighbridge-*.whl")
     return built
 

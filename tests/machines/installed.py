@@ -47,7 +47,8 @@ exec $emulated chroot . "$@"
 
 def installed(folder: Path, machine: str) -> Path:
     """Return the folder that is to be /opt/pipx in the machine, with this checkout's wheel installed."""
-    image, wheels, wheel = images.image(machine, folder), carried.dependencies(folder, machine), carried.wheel(folder)
+    image, wheels = images.image(machine, folder), carried.dependencies(folder, machine)
+    wheel = carried.wheel(folder, machine)
     pipx = folder / "pipx" / f"{image.name}-{wheels.name}"
     digest = hashlib.sha256(wheel.read_bytes()).hexdigest()
     mark = pipx / "wheel"

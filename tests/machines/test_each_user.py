@@ -36,7 +36,7 @@ def weighed(weighbridge: Weighbridge) -> dict:
 
 def test_what_pipx_installed_runs(weighbridge: Weighbridge):
     answer = weighbridge("--version")
-    assert answer.code == 0 and answer.out.split()[-1][0].isdigit(), answer.text
+    assert answer.code == 0 and answer.out.split()[1][0].isdigit(), answer.text
 
 
 def test_doctor(weighbridge: Weighbridge):

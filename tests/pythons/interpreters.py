@@ -23,10 +23,8 @@ CACHE = Path.home() / ".cache/weighbridge/systems"
 SUITES = {"3.11": "bookworm", "3.13": "trixie", "3.14": "sid"}
 """Which of Debian's suites has a version."""
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
-NOT_NEEDED = {"ruff", "mypy", "types-docker", "types-requests", "scipy-stubs", "playwright"}
-"""Tools of `make check`, and a browser."""
-BUILD = ("hatchling",)
-"""What our own package is built with."""
+NOT_NEEDED = {"build", "ruff", "mypy", "types-docker", "types-requests", "scipy-stubs", "playwright"}
+"""Tools of `make check` and `make dist`, and a browser."""
 _NOT_SIGNED_LATELY = '--aptopt=Acquire::Check-Valid-Until "false"'
 """A mirror may be a snapshot, whose list of packages has outlived its date."""
 _LEAN = tuple(f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in ("doc", "man", "locale", "info"))
@@ -109,7 +107,7 @@ def kept(version: str) -> Path:
 def _requirements() -> tuple[str, ...]:
     project = tomllib.loads((SOURCE / "pyproject.toml").read_text())["project"]
     named = (*project["dependencies"], *project["optional-dependencies"]["dev"])
-    return *(each for each in named if re.split(r"[\s<>=!~;\[]", each)[0] not in NOT_NEEDED), *BUILD
+    return tuple(each for each in named if re.split(r"[\s<>=!~;\[]", each)[0] not in NOT_NEEDED)
 
 
 def _build(work: Path, version: str, packages: tuple[str, ...]) -> None:

@@ -2,7 +2,6 @@
 
 import errno
 import sys
-from importlib import metadata
 
 import typer
 
@@ -26,6 +25,7 @@ from weighbridge.cli import (
     weigh,
 )
 from weighbridge.cli.output import fail, reader_gone, take_any_character
+from weighbridge.cli.version import version_text
 from weighbridge.errors import DiskFull, Interrupted, WeighbridgeError
 
 app = typer.Typer(
@@ -33,7 +33,6 @@ app = typer.Typer(
     help="What does isolation cost? The same programs natively and isolated, compared so that the answer holds.\n\n"
     "Start with: weighbridge doctor, then: weighbridge run first-look",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
@@ -61,14 +60,18 @@ for module in (
 
 def _tell_version(version: bool) -> None:
     if version:
-        print(f"weighbridge {metadata.version('weighbridge')}")
+        print(version_text())
         raise typer.Exit
 
 
 @app.callback()
 def _options(
     version: bool = typer.Option(
-        False, "--version", help="Print the version and exit.", is_eager=True, callback=_tell_version
+        False,
+        "--version",
+        help="Print the version and the launcher's digest, and exit.",
+        is_eager=True,
+        callback=_tell_version,
     ),
 ) -> None:
     """What holds for every command."""

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
+from weighbridge.cli.complete import complete_study
 from weighbridge.cli.output import WRONG_COMMAND_LINE, JsonFlag, ProfileOption, err, examples, fail, out, print_json
 from weighbridge.model.power_cut import SCOPE, PowerCut, Promise, power_cut_facts
 
@@ -25,7 +26,9 @@ def register(app: typer.Typer) -> None:
     @app.command(epilog=examples(*_EXAMPLES))
     def durability(
         study: str | None = typer.Argument(
-            None, help="A bundled study's name or the path of a study file; that of the run with --out alone."
+            None,
+            help="A bundled study's name or the path of a study file; that of the run with --out alone.",
+            autocompletion=complete_study,
         ),
         directory: Path | None = typer.Option(
             None, "--out", metavar="RUN", help="A run directory: its reports show what was found."

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from weighbridge.cli.complete import complete_study
 from weighbridge.cli.output import examples, out
 from weighbridge.errors import WeighbridgeError
 
@@ -27,7 +28,9 @@ def register(app: typer.Typer) -> None:
         )
     )
     def kit(
-        study: str = typer.Argument(help="A bundled study's name or the path of a study file."),
+        study: str = typer.Argument(
+            help="A bundled study's name or the path of a study file.", autocompletion=complete_study
+        ),
         folder: Path | None = typer.Option(
             None, "--out", help="The folder to write; it must be empty or not exist yet. [default: kit-STUDY]"
         ),

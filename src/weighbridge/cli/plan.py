@@ -12,6 +12,7 @@ from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
 from weighbridge.cli.approval import brought_lines, decides_sentence
+from weighbridge.cli.complete import complete_study
 from weighbridge.cli.doctor import UNVERIFIED
 from weighbridge.cli.output import JsonFlag, ProfileOption, RehearsalOption, examples, out, plural, print_json
 from weighbridge.model.level import level_label
@@ -124,7 +125,9 @@ def register(app: typer.Typer) -> None:
 
     @app.command(epilog=examples("weighbridge plan first-look"))
     def plan(
-        study: str = typer.Argument(help="A bundled study's name or the path of a study file."),
+        study: str = typer.Argument(
+            help="A bundled study's name or the path of a study file.", autocompletion=complete_study
+        ),
         profile: str | None = ProfileOption,
         blocks: int | None = typer.Option(
             None, min=1, max=1000, help="So many blocks instead of the study's own repetitions."

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from weighbridge.cli.complete import complete_study
 from weighbridge.cli.metrics import Address, MetricsOption, address, watched
 from weighbridge.cli.output import (
     WRONG_COMMAND_LINE,
@@ -41,7 +42,9 @@ def register(app: typer.Typer) -> None:
     )
     def replicate(
         study: str | None = typer.Argument(
-            None, help="A bundled study with published figures; not needed to continue a run or to report one."
+            None,
+            help="A bundled study with published figures; not needed to continue a run or to report one.",
+            autocompletion=complete_study,
         ),
         profile: str | None = ProfileOption,
         link: str | None = LinkOption,

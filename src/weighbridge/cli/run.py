@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from weighbridge.cli.complete import complete_study
 from weighbridge.cli.metrics import MetricsOption, address, watched
 from weighbridge.cli.output import (
     WRONG_COMMAND_LINE,
@@ -32,7 +33,9 @@ def register(app: typer.Typer) -> None:
     @app.command(epilog=examples("weighbridge run first-look", "weighbridge run my.yaml --out results/today --yes"))
     def run(
         study: str | None = typer.Argument(
-            None, help="A bundled study's name or the path of a study file; not needed to continue a run with --out."
+            None,
+            help="A bundled study's name or the path of a study file; not needed to continue a run with --out.",
+            autocompletion=complete_study,
         ),
         directory: Path | None = typer.Option(
             None,

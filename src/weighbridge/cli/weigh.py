@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer.core import TyperCommand
 
+from weighbridge.cli.complete import complete_environments
 from weighbridge.cli.output import (
     WRONG_COMMAND_LINE,
     BesideOthersOption,
@@ -82,6 +83,7 @@ def register(app: typer.Typer) -> None:
             [],
             "--in",
             metavar="NAME,...",
+            autocompletion=complete_environments,
             help="What it is weighed in: a kind of environment (doctor lists them), or of Docker host, none, bridge, "
             "published, gvisor, or podman-rootless. Default: docker, else podman-rootless, else netns; with "
             "--server: netns,bridge, without root bridge; with --against: native, bridge of a server or an image.",

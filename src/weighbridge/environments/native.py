@@ -42,6 +42,7 @@ class Native(Environment):
     kind = "native"
     summary = "the host itself: a chroot into the userland, limits by control group; optionally beside an idle engine"
     options = NativeOptions
+    programs = ("unshare",)
     is_host = True
     fixed_s = (0.05, 0.3)
     limited_by_host = True

@@ -1,8 +1,13 @@
-"""Builds and caches the launcher, a static program: it needs nothing of the root folder that it runs in."""
+"""The launcher, a static program: it needs nothing of the root folder that it runs in.
+
+A wheel brings it built, beside its source. Where none was brought for this source and this machine, it is compiled.
+Either way it is started from the user's cache, where nobody else can change it.
+"""
 
 import functools
 import hashlib
 import platform
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -13,14 +18,29 @@ from weighbridge.linux.folders import changeable_by_others
 from weighbridge.linux.packages import install_here
 
 SOURCE = Path(__file__).parent / "source"
+BROUGHT = Path(__file__).parent / "built"
+"""What a wheel brings: the launcher, in a folder that is named by its `source_key`."""
 NAME = "weighbridge-launcher"
+_WHAT = "the launcher of sites"
 
 
 @functools.cache
-def key() -> str:
-    """The name under which it is cached: of its sources, how it is built, and for which machines."""
-    how = " ".join((build_once.key_of_folder(SOURCE), *static_c.OPTIONS, platform.machine()))
+def source_key(machine: str) -> str:
+    """Return sixteen hexadecimal digits for its sources, how it is built, and for which machine (``x86_64``)."""
+    how = " ".join((build_once.key_of_folder(SOURCE), *static_c.OPTIONS, machine))
     return hashlib.sha256(how.encode()).hexdigest()[:16]
+
+
+def brought() -> Path | None:
+    """Return the launcher that a wheel brought for this machine, from these sources; None where there is none."""
+    program = BROUGHT / source_key(platform.machine()) / NAME
+    return program if program.is_file() else None
+
+
+def key() -> str:
+    """Return the name under which it is cached: that of its sources, and the digest of what a wheel brought."""
+    name = source_key(platform.machine())
+    return name if (program := brought()) is None else f"{name}-{digest(program)}"
 
 
 def digest(program: Path) -> str:
@@ -36,23 +56,23 @@ def cached(cache: Path) -> Path | None:
 
 def cannot_build(cache: Path) -> tuple[str, str] | None:
     """Why it cannot be built, where it is not cached yet, and what helps; None where all is well."""
-    if cached(cache) is not None or not (missing := static_c.missing()):
+    if cached(cache) is not None or brought() is not None or not (missing := static_c.missing()):
         return None
     return f"{missing[0]}, which it takes to build the launcher of sites, is not installed", install_here(missing)
 
 
 def ensure(cache: Path, say: Callable[[str], None]) -> Path:
-    """The program, built if need be. Raises Unavailable without a compiler, UserlandError, DiskFull.
+    """The program, copied or compiled if need be. Raises Unavailable without a compiler, UserlandError, DiskFull.
 
     Unavailable, too, where somebody else could change it: it is the first process of every site, often root's.
     """
     program = build_once.ensure(
         cache / "programs",
         key(),
-        "the launcher of sites",
+        _WHAT,
         lambda: cached(cache),
         lambda: cannot_build(cache),
-        say,
+        say if brought() is None else lambda _: None,  # to copy it takes no time
         _build,
     )
     if (fault := next(changeable_by_others(program), None)) is not None:
@@ -60,7 +80,16 @@ def ensure(cache: Path, say: Callable[[str], None]) -> Path:
     return program
 
 
-def _build(work: Path) -> None:
+def compile_for(machine: str, program: Path) -> None:
+    """Compile ``program`` for a machine (``aarch64``). Raises UserlandError with the reason."""
     sources = [str(path) for path in sorted(SOURCE.glob("*.c"))]
-    static_c.compile_program("the launcher of sites", static_c.OPTIONS, sources, work / NAME)
-    (work / NAME).chmod(0o755)  # whatever the umask
+    static_c.compile_program(_WHAT, static_c.OPTIONS, sources, program, static_c.compiler_for(machine))
+    program.chmod(0o755)  # whatever the umask
+
+
+def _build(work: Path) -> None:
+    if (program := brought()) is None:
+        compile_for(platform.machine(), work / NAME)
+    else:
+        shutil.copyfile(program, work / NAME)
+        (work / NAME).chmod(0o755)

@@ -1,5 +1,6 @@
 """What compiles our C programs: a compiler, and the static libc, which many distributions package apart."""
 
+import platform
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -36,9 +37,16 @@ def reason(stderr: str) -> str:
     return (errors or lines[-1:] or ["it printed nothing"])[0][:300]
 
 
-def compile_program(what: str, options: Sequence[str], sources: Sequence[str], program: Path) -> None:
+def compiler_for(machine: str) -> str:
+    """Return the compiler's name for a machine (``aarch64``): a cross compiler's where this is another one."""
+    return COMPILER if machine == platform.machine() else f"{machine}-linux-gnu-gcc"
+
+
+def compile_program(
+    what: str, options: Sequence[str], sources: Sequence[str], program: Path, compiler: str = COMPILER
+) -> None:
     """Compile and link ``sources`` to ``program``; ``what`` it is called. Raises UserlandError with the reason."""
-    completed = run(Command((COMPILER, *options, "-o", str(program), *sources), DEADLINE_S))
+    completed = run(Command((compiler, *options, "-o", str(program), *sources), DEADLINE_S))
     if completed.timed_out:
         raise UserlandError.too_slow(f"the compilation of {what}", DEADLINE_S)
     if completed.returncode != 0:

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""Write docs/weighbridge.1, the manual page, from the command line's own help. See man-pages(7) for its form."""
+
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer.main
+
+from weighbridge.cli.app import app
+
+PAGE = Path(__file__).parents[1] / "docs/weighbridge.1"
+EXIT_CODES = Path(__file__).parents[1] / "docs/reference.md"
+_WORDS = re.compile(r"\s+")
+
+
+def main() -> int:
+    """Write the page."""
+    PAGE.write_text(page())
+    return 0
+
+
+def page() -> str:
+    """Return the manual page, in the language of roff."""
+    group = typer.main.get_command(app)
+    context = type(group).context_class(group, info_name="weighbridge")
+    help_text = (group.help or "").split("\n\n")
+    lines = ['.TH WEIGHBRIDGE 1 "" "" "User Commands"', ".SH NAME", "weighbridge \\- what does isolation cost?"]
+    lines += [".SH SYNOPSIS", ".B weighbridge", r"[\fIOPTIONS\fR] \fICOMMAND\fR [\fIARGUMENTS\fR]"]
+    lines += [".SH DESCRIPTION", *_paragraphs(help_text), *_parameters(group, context)]
+    lines += [".SH COMMANDS"]
+    for command in group.commands.values():
+        if not command.hidden:
+            inner = type(group).context_class(command, info_name=command.name, parent=context)
+            usage = " ".join(command.collect_usage_pieces(inner))
+            lines += [f".SS weighbridge {_plain(command.name)} {_plain(usage)}"]
+            lines += [*_paragraphs((command.help or "").split("\n\n")), *_parameters(command, inner)]
+            lines += [*_examples(command.epilog or "")]
+    lines += [".SH EXIT STATUS"]
+    for code, meaning in re.findall(r"^\| ([\d, ]+) \| (.*) \|$", EXIT_CODES.read_text(), re.MULTILINE):
+        lines += [".TP", f".B {code}", _plain(meaning.replace("`", "").replace("\\|", "|"))]
+    lines += [".SH FILES", ".TP", r".I ~/.local/share/weighbridge/runs", "Runs of weigh.", ".TP"]
+    lines += [r".I ~/.cache/weighbridge", "What can be built again; WEIGHBRIDGE_CACHE names another folder."]
+    return "\n".join(lines) + "\n"
+
+
+def _parameters(command: Any, context: Any) -> Iterator[str]:
+    for parameter in command.params:
+        if getattr(parameter, "hidden", False) or (record := parameter.get_help_record(context)) is None:
+            continue
+        yield from (".TP", f".B {_plain(record[0])}", _plain(record[1]) or r"\&")
+
+
+def _paragraphs(texts: list[str]) -> Iterator[str]:
+    for text in texts:
+        yield from (".PP", _plain(text))
+
+
+def _examples(epilog: str) -> Iterator[str]:
+    head, *lines = [line for line in epilog.split("\n\n") if line] or [""]
+    if lines:
+        yield from (".PP", _plain(head), ".PP", ".nf")
+        yield from (f"    {_plain(line.removeprefix('- '))}" for line in lines)
+        yield ".fi"
+
+
+def _plain(text: str) -> str:
+    """Return a text as one line that roff shows as it stands."""
+    line = _WORDS.sub(" ", text).strip().replace("\\", r"\e").replace("-", r"\-")
+    return rf"\&{line}" if line.startswith((".", "'")) else line
+
+
+if __name__ == "__main__":
+    sys.exit(main())

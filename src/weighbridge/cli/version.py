@@ -1,0 +1,26 @@
+"""`weighbridge --version`: which Weighbridge this is, and which launcher times its programs."""
+
+import platform
+from importlib import metadata
+
+from weighbridge.errors import Unavailable
+from weighbridge.launcher import build
+from weighbridge.user_cache import cache_folder
+
+
+def version_text() -> str:
+    """Return the version and, on a second line, the launcher's digest, as a run keeps it, and where it is from."""
+    return f"weighbridge {metadata.version('weighbridge')}\nlauncher {_launcher()}"
+
+
+def _launcher() -> str:
+    if (program := build.brought()) is not None:
+        return f"{build.digest(program)} (built with this package, for {platform.machine()})"
+    try:
+        cache = cache_folder()
+        if (program := build.cached(cache)) is not None:
+            return f"{build.digest(program)} (compiled on this machine)"
+        lacking = build.cannot_build(cache)
+    except Unavailable as error:
+        return f"not built: {error}"
+    return f"not built: {': '.join(lacking)}" if lacking else "not built: the first run compiles it"

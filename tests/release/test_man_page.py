@@ -1,0 +1,34 @@
+"""docs/weighbridge.1 is what the command line says of itself: made anew by ``--update-golden``."""
+
+import shutil
+
+import pytest
+import typer.main
+
+from weighbridge.cli.app import app
+
+from .released import must, script
+
+man_page = script("man_page")
+
+
+def test_the_page_is_that_of_the_command_line(request: pytest.FixtureRequest):
+    page = man_page.page()
+    if request.config.getoption("update_golden"):
+        man_page.PAGE.write_text(page)
+    assert page == man_page.PAGE.read_text(), "the help has changed: --update-golden"
+
+
+def test_it_has_every_command_and_exit_code():
+    page = man_page.page().replace("\\-", "-")
+    commands = typer.main.get_command(app).commands
+    assert len(commands) > 15 and [name for name in commands if f".SS weighbridge {name} " not in page] == []
+    assert ".B 12\n" in page and "--version\n" in page
+
+
+@pytest.mark.real
+@pytest.mark.side_by_side
+@pytest.mark.skipif(shutil.which("groff") is None, reason="needs groff")
+def test_it_is_shown_without_a_warning():
+    shown = must("groff", "-man", "-Tutf8", "-ww", "-P-cbou", man_page.PAGE)
+    assert "weighbridge weigh" in shown and "weighbridge gate runs/mine --budget" in shown
