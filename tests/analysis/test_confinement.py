@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from weighbridge.analysis.remarks import OtherValue, confounders
-from weighbridge.model.facts import ASKED_CONFINEMENT, ASKED_FOR, SHARED_MEMORY
+from weighbridge.model.facts import ASKED_CONFINEMENT, ASKED_FOR, OUTERMOST_GROUP, SHARED_MEMORY
 
 NATIVE = {"seccomp": "off", "capabilities": "all", "new privileges": "allowed", ASKED_CONFINEMENT: ""}
 DOCKER = {
@@ -43,6 +43,12 @@ def test_surroundings_that_differ_are_confounders():
         (SHARED_MEMORY, "64 MiB", "12000 MiB"),
         ("ulimit: stack size", "unlimited", "8388608"),
     ]
+
+
+def test_another_place_in_the_tree_of_control_groups_is_a_confounder():
+    """There programs compete with others for CPUs."""
+    native, docker = {OUTERMOST_GROUP: "weighbridge"}, {OUTERMOST_GROUP: "system.slice"}
+    assert told(docker, native) == [(OUTERMOST_GROUP, "system.slice", "weighbridge")]
 
 
 def test_what_the_study_asked_for_is_its_question():

@@ -7,7 +7,7 @@ from typer.testing import CliRunner
 
 from weighbridge.cli.app import app
 from weighbridge.errors import Unavailable
-from weighbridge.runner import living
+from weighbridge.runner import living, userlands
 
 
 @pytest.fixture(autouse=True)
@@ -22,6 +22,22 @@ def test_it_is_refused_by_a_sentence_that_names_the_run(ready: list[tuple], tmp_
     assert isinstance(refused, Unavailable) and ready == []
     assert "0123456789ab in /runs/first" in str(refused) and "--beside-others" in str(refused)
     assert len(str(refused).splitlines()) == 1
+
+
+@pytest.mark.parametrize(
+    "argv",
+    [["weigh", "--", "true"], ["replicate", "docker-networks", "--yes"], ["calibrate"], ["doctor", "--noise"]],
+    ids=lambda argv: argv[0],
+)
+def test_so_is_every_command_that_measures(
+    ready: list[tuple], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, argv: list[str]
+):
+    """That of a gate, which runs more blocks, is in test_gate.py."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(userlands, "require_userlands", lambda _: None)
+    refused = CliRunner().invoke(app, argv).exception
+    assert isinstance(refused, Unavailable) and "0123456789ab in /runs/first" in str(refused)
+    assert ready == [] and not any(tmp_path.iterdir())
 
 
 @pytest.mark.parametrize("way", ["option", "variable"])

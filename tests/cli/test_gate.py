@@ -11,7 +11,7 @@ import pytest
 from report.made_up_runs import LOSS, THROUGHPUT, Recipe, Workload, make_run
 from sentences import assert_sentence
 from weighbridge.cli import gate as gate_command
-from weighbridge.errors import EnvironmentLost, Interrupted, TrialsFailed
+from weighbridge.errors import EnvironmentLost, Interrupted, TrialsFailed, Unavailable
 from weighbridge.model.level import Level
 from weighbridge.store.run import RunStore
 
@@ -326,6 +326,17 @@ def test_an_extension_that_is_killed_again_and_again_never_spends_more(weighbrid
             taken = len(store.gate_looks())
         assert spent(run) <= 1
     assert taken > 5
+
+
+def test_no_more_blocks_are_run_beside_another_run(weighbridge, run, continued, monkeypatch):
+    stand_in = continued(1.12)
+    monkeypatch.delenv("WEIGHBRIDGE_BESIDE_OTHERS")
+    monkeypatch.setattr("weighbridge.runner.living.others", lambda own="": {"ba9876543210": "/runs/other"})
+    said = weighbridge("gate", run, "--budget", UNSURE, "--extend", "10min")
+    assert stand_in.asked == [] and "the run ba9876543210 in /runs/other measures on this machine" in said.err
+    assert said.code == Unavailable.exit_code
+    assert weighbridge("gate", run, "--budget", UNSURE, "--extend", "10min", "--beside-others").code == 0
+    assert stand_in.asked
 
 
 def test_an_unfinished_run_that_is_extended_keeps_its_first_look(weighbridge, run, continued, monkeypatch):

@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from docker.errors import APIError
@@ -34,6 +35,20 @@ def test_an_engine_that_lost_something_is_no_engine_that_refuses(explanation: st
     with pytest.raises(kind) as caught, engine_errors("opening a site"):
         raise APIError("500 Server Error", explanation=explanation)
     assert str(caught.value).startswith("opening a site: ")
+
+
+@pytest.mark.parametrize(
+    "failure", [APIError("409 Client Error: Conflict"), ConnectionError(), ValueError("no JSON")]
+)
+def test_an_engine_that_is_asked_and_fails_is_told_as_one(failure: Exception):
+    """By ``clean``, say, where Docker's APIError is an OSError as those of files are."""
+
+    def request(*_: object, **__: object) -> None:
+        raise failure
+
+    ask = client.ask_by(SimpleNamespace(api=SimpleNamespace(base_url="http+docker://here", request=request)))
+    with pytest.raises(OSError, match=r"^the Docker engine fails at DELETE /networks/a: "):
+        ask("DELETE", "/networks/a")
 
 
 def test_a_private_engine_takes_iptables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -388,12 +388,14 @@ def test_sysctls_are_restored(tmp_path: Path, host: FilteredHost, monkeypatch: p
     """Also those that came with br_netfilter, which an engine loads: unless they are 0, bridges are filtered."""
     written: dict[str, str] = {}
     monkeypatch.setattr(Path, "write_text", _noting(written, Path.write_text))
+    host.sysctls["net/ipv6/conf/all/forwarding"] = "0"
     firewall.remember(tmp_path)
-    host.sysctls |= {"net/ipv4/ip_forward": "1", "net/bridge/bridge-nf-call-ip6tables": "1", "net/core/other": "1"}
+    forwarding = dict.fromkeys(("net/ipv4/ip_forward", "net/ipv6/conf/all/forwarding"), "1")
+    host.sysctls |= {**forwarding, "net/bridge/bridge-nf-call-ip6tables": "1", "net/core/other": "1"}
     firewall.restore(tmp_path, firewall.Adds.DOCKER)
     assert written == {}, "another engine runs on"
     firewall.restore(tmp_path)
-    assert written == {"net/ipv4/ip_forward": "0", "net/bridge/bridge-nf-call-ip6tables": "0"}
+    assert written == dict.fromkeys((*forwarding, "net/bridge/bridge-nf-call-ip6tables"), "0")
 
 
 def _noting(written: dict[str, str], write: Callable[..., int]) -> Callable[..., int]:

@@ -15,7 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weighbridge.facts.nft_tables import is_loaded, tables_in
-from weighbridge.facts.packet_filter import count_nftables, crossed_rules, parse
+from weighbridge.facts.packet_filter import count_nftables, crossed_on_hosts, crossed_rules, parse
 
 DATA = Path(__file__).parent / "data"
 
@@ -31,6 +31,12 @@ def test_rules_whose_counters_rose_were_crossed():
     assert crossed_rules(before, None) is None
     assert crossed_rules(parse("", None, ""), parse("", None, "")) == []
     assert parse(None, None) is None
+
+
+def test_where_the_filter_of_one_host_is_not_known_that_of_the_path_is_not():
+    before, after = (parse(text(f"iptables-save-{when}.txt"), None, "") for when in ("before", "after"))
+    assert crossed_on_hosts([before, before], [after, after]) == 2 * [("filter INPUT", True), ("nat OUTPUT", True)]
+    assert crossed_on_hosts([before, None], [after, None]) is None
 
 
 def test_rules_of_nftables_are_seen_beside_those_of_iptables():

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from weighbridge.facts import host
 from weighbridge.facts.virtual_machine import hypervisor, virtual
 
 DMI = "sys/class/dmi/id/"
@@ -50,16 +51,23 @@ def smbios(extension: int) -> dict[str, bytes]:
         ({**ARM64, **GRAVITON, **smbios(0x0C)}, ""),
         ({**ARM64, **EDK2, **smbios(0)}, "QEMU Virtual Machine"),
         ({**ARM64, **AZURE}, "Virtual Machine"),
-        ({**ARM64, **AMPERE}, ""),
+        ({**ARM64, **AMPERE}, None),
         ({**ARM64, **QEMU_VIRT}, "linux,dummy-virt"),
-        ({**ARM64, **PI}, ""),
+        ({**ARM64, **PI}, None),
         ({**ARM64, **PI, HYPERVISOR_NODE: "linux,kvm\0"}, "linux,kvm"),
         ({**ARM64, **PI, HYPERVISOR_NODE: "xen,xen-4.17\0xen,xen\0"}, "xen,xen-4.17"),
         ({**ARM64, "sys/hypervisor/type": "xen\n"}, "xen"),
-        (ARM64, ""),
-        ({}, ""),
+        (ARM64, None),
+        ({}, None),
     ],
 )  # fmt: skip
-def test_who_has_the_cpus(tmp_path: Path, files: dict[str, str | bytes], name: str):
+def test_who_has_the_cpus(tmp_path: Path, files: dict[str, str | bytes], name: str | None):
     root = machine(tmp_path, files)
-    assert hypervisor(root) == name and virtual(root) == (name != "")
+    assert hypervisor(root) == name and virtual(root) == bool(name)
+
+
+@pytest.mark.parametrize(("name", "fact"), [("KVM", "KVM"), ("", "none seen"), (None, "not known")])
+def test_only_where_the_cpus_tell_it_is_none(monkeypatch: pytest.MonkeyPatch, name: str | None, fact: str):
+    monkeypatch.setattr(host, "hypervisor", lambda: name)
+    monkeypatch.setattr(host, "_programs", dict)
+    assert host.fingerprint()["virtualisation"] == fact

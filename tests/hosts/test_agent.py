@@ -25,7 +25,7 @@ from weighbridge.hosts.agent.sweep import Owner, sweep
 from weighbridge.hosts.kinds.ssh import SshOptions
 from weighbridge.hosts.remote.channel import Channel
 from weighbridge.hosts.remote.processes import RemoteSocket
-from weighbridge.hosts.remote.start import clock_offset
+from weighbridge.hosts.remote.start import clock_offset, start_agent
 from weighbridge.linux.leavings import DataFolders, processes_of
 from weighbridge.linux.process import mounted_by
 from weighbridge.model.leavings import DeadRun
@@ -300,6 +300,16 @@ def test_a_connection_that_has_ended_gives_its_descriptors_back():
     assert (near.fileno(), stream.closed) == (-1, True)
     with pytest.raises(EnvironmentLost):
         channel.call("time")
+
+
+def test_a_host_without_an_agent_gives_its_descriptor_back():
+    near, end = socket.socketpair()
+    descriptor, inode = near.fileno(), os.fstat(near.fileno()).st_ino
+    end.close()
+    with pytest.raises(Unavailable) as refused:  # who keeps the failure keeps all that its frames have
+        start_agent("far", near, 1.0, lambda said: "does not answer", lambda: "it was cut")
+    with contextlib.suppress(OSError):  # it may be another one's by now
+        assert os.fstat(descriptor).st_ino != inode, refused
 
 
 def test_a_socket_that_cannot_be_reached_leaves_nothing_waiting(tmp_path: Path):

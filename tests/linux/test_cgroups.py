@@ -433,6 +433,29 @@ def test_controllers_that_a_run_or_its_engine_switched_on_are_switched_off(tree,
     assert written == [f"cgroup.subtree_control -{controller}" for controller in ("hugetlb", "rdma", "misc")]
 
 
+def test_what_a_run_switched_on_above_its_groups_is_switched_off(tree, monkeypatch: pytest.MonkeyPatch):
+    """cpuset, say, at the root of the hierarchy."""
+    usual = cgroups._write
+
+    def write(path: Path, value: str) -> None:
+        """As the kernel takes it: ``+NAME`` and ``-NAME`` change the list."""
+        if path.name != "cgroup.subtree_control":
+            usual(path, value)
+            return
+        others = [name for name in path.read_text().split() if name != value[1:]]
+        path.write_text(" ".join([*others, value[1:]] if value[0] == "+" else others))
+
+    made = tree(2)
+    switches = made.mount / "cgroup.subtree_control"
+    switches.write_text("cpu memory")
+    monkeypatch.setattr(cgroups, "_write", write)
+    made.group("run").create()
+    assert switches.read_text() == "cpu memory cpuset pids"
+    monkeypatch.setattr(Path, "rmdir", shutil.rmtree)  # its runs have gone
+    cgroups.remove_top(made.mount)
+    assert switches.read_text() == "cpu memory"
+
+
 def test_a_group_that_stays_is_told(tree, monkeypatch: pytest.MonkeyPatch):
     group = tree(2).group().create()
     clock = iter(range(0, 100, 3))

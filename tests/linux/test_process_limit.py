@@ -2,11 +2,15 @@
 
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
 from sentences import raises_sentence
+from weighbridge.launcher.site import group_facts
+from weighbridge.linux import cgroup_files
 from weighbridge.linux.cgroup_files import limits_above, outermost_group, process_limit
+from weighbridge.model.facts import LIMITS_ABOVE, OUTERMOST_GROUP, PROCESSES
 
 SCOPE = "user.slice/user-1000.slice/user@1000.service/app.slice/weighbridge-0123456789ab-7.scope"
 
@@ -99,6 +103,19 @@ def test_limits_above_a_site_are_told_without_its_own(limited: Path, group: str,
     read = reader(f"0::/{group}\n" if version_2 else f"4:memory:/{group}\n8:cpu,cpuacct:/{group}\n")
     assert outermost_group(read, 4711, limited) == outermost
     assert limits_above(read, 4711, limited) == above
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_with_what_a_site_competes_is_a_fact_of_it(monkeypatch: pytest.MonkeyPatch, number: int):
+    def read(path: str) -> bytes:
+        if not path.startswith("/proc/"):
+            raise FileNotFoundError(path)
+        group = "system.slice/docker-1.scope"
+        return (f"0::/{group}\n" if number == 2 else f"4:memory:/{group}\n8:cpu,pids:/{group}\n").encode()
+
+    monkeypatch.setattr(cgroup_files, "version", lambda *_: number)
+    facts = group_facts(SimpleNamespace(read=read), 4711)  # type: ignore[arg-type]
+    assert facts == {PROCESSES: "no limit", OUTERMOST_GROUP: "system.slice", LIMITS_ABOVE: "no limit"}
 
 
 def test_of_a_process_that_has_ended_nothing_is_told(limited: Path):

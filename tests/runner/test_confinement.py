@@ -29,6 +29,7 @@ def test_a_filter_that_is_not_in_force_is_not_honoured(
         return f"Seccomp:\t{mode}\n".encode() if path == "/proc/self/status" else b""
 
     monkeypatch.setattr(FakeSite, "read", read)
+    monkeypatch.setattr(FakeSite, "facts", lambda _: {"seccomp": "default"})
     monkeypatch.setattr(Layer, "confinement", lambda *_: {"seccomp": "filter"})
     go(tmp_path, study("cpu: {kind: fake-solo}", blocks=1))
     with RunStore(tmp_path / "run") as store:

@@ -16,7 +16,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.facts import nft_tables, packet_filter
 from weighbridge.facts._probing import listens, probe_of
 from weighbridge.facts.carried import Carrier, Watch, carriers, unsure, untold_ends
-from weighbridge.facts.packet_filter import PacketFilter, crossed_rules
+from weighbridge.facts.packet_filter import PacketFilter, crossed_on_hosts
 from weighbridge.model.command import Command, Transport, port_in_use
 from weighbridge.model.facts import Interface, InterfaceKind, NetworkPath, Translation
 from weighbridge.model.host import Host
@@ -86,8 +86,7 @@ def connection(server: Site, client: Site, at: Mapping[Role, Endpoint], transpor
     untold = untold_ends(watch.sendings, ENDS)
     for end, place in ((near, "client"), (far, "server")):
         end.interfaces = [each for each in end.interfaces if (place, each.name) in carried]
-    met = [crossed_rules(earlier, later) for earlier, later in zip(before, after, strict=True)]
-    filters = None if None in met else [each for of_a_host in met for each in of_a_host or ()]
+    crossed = crossed_on_hosts(before, after)
     return NetworkPath(
         transport=transport,
         interfaces=tuple(_interfaces(near, far, hosts, carried)),
@@ -97,9 +96,9 @@ def connection(server: Site, client: Site, at: Mapping[Role, Endpoint], transpor
         translation=translation((reached_at.address, reached_at.port), near, far, sizes=not untold),
         uncertain=bool(untold),
         hooks=None
-        if filters is None
-        else tuple(dict.fromkeys(hook for hook, _ in filters if hook.split()[1] in _HOOKS)),
-        rules=None if filters is None else sum(rule for _, rule in filters),
+        if crossed is None
+        else tuple(dict.fromkeys(hook for hook, _ in crossed if hook.split()[1] in _HOOKS)),
+        rules=None if crossed is None else sum(rule for _, rule in crossed),
         unseen_rules=sum(each.unseen for each in after if each is not None),
     )
 

@@ -35,7 +35,7 @@ def fingerprint() -> dict[str, str]:
         "cgroup version": str(cgroup_files.version()),
         INTERRUPT_TIME: of_this_machine(),
         "clock source": _read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
-        "virtualisation": hypervisor() or "none seen",
+        "virtualisation": _virtualisation(),
         "transparent huge pages": _chosen(_read("/sys/kernel/mm/transparent_hugepage/enabled")),
         "user": "root" if os.geteuid() == 0 else "unprivileged",
         **_mitigations(),
@@ -56,6 +56,11 @@ def volatile_facts() -> dict[str, str]:
         firewalld.FACT: "running" if firewalld.runs() else "",
         **_interfaces(),
     }
+
+
+def _virtualisation() -> str:
+    name = hypervisor()
+    return "not known" if name is None else name or "none seen"
 
 
 def _arm_cpu(implementer: str, part: str) -> str:

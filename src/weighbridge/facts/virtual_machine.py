@@ -28,26 +28,31 @@ _DEVICE_TREE: Mapping[str, re.Pattern[str]] = {
 
 
 def virtual(root: Path = _ROOT) -> bool:
-    """Whether a hypervisor has the CPUs."""
-    return hypervisor(root) != ""
+    """Whether a hypervisor is known to have the CPUs."""
+    return bool(hypervisor(root))
 
 
-def hypervisor(root: Path = _ROOT) -> str:
-    """What is known of the hypervisor that has the CPUs: its name for this machine, or its own; empty without one.
+def hypervisor(root: Path = _ROOT) -> str | None:
+    """Return the hypervisor's name for this machine, or its own; "" where none has the CPUs, None where not known.
 
     x86 tells by a flag of its CPUs, whatever else is named. Others tell as systemd-detect-virt knows: by the
     firmware's tables (a cloud's bare metal has such ones and is none), the tree of devices, and the kernel for Xen.
+    A hypervisor that is in none of these is not seen.
     """
     product = _text(root / _DMI / "product_name")
     flags = [line.split() for line in _text(root / "proc/cpuinfo").splitlines() if line.startswith("flags")]
     if flags:
         return (product or "a hypervisor (unnamed)") if any("hypervisor" in words for words in flags) else ""
-    return _by_firmware(root, product) or _by_device_tree(root) or _text(root / "sys/hypervisor/type")
+    by_firmware = _by_firmware(root, product)
+    return by_firmware or _by_device_tree(root) or _text(root / "sys/hypervisor/type") or by_firmware
 
 
-def _by_firmware(root: Path, product: str) -> str:
+def _by_firmware(root: Path, product: str) -> str | None:
+    """The name in the firmware's tables; "" where they say that this is a cloud's bare metal, None: neither."""
     names = [_text(root / _DMI / file) for file in _DMI_FILES]
-    if not any(_DMI_VENDORS.match(name) for name in names) or _BARE_METAL.fullmatch(product):
+    if not any(_DMI_VENDORS.match(name) for name in names):
+        return None
+    if _BARE_METAL.fullmatch(product):
         return ""
     extension = _octets(root / _SMBIOS)[_SMBIOS_EXTENSION : _SMBIOS_EXTENSION + 1]
     # of other virtual machines the table may have left the bit out

@@ -233,7 +233,7 @@ def main() -> int:
     session: SamplingSession | None = None
     waiting = b""
     while True:
-        ready, _, _ = select.select([0], [], [], session.left() if session else None)
+        ready, _, _ = select.select([0], [], [], session.left() if session else None)  # noqa: TID251 - 0 is low
         if not ready:
             continue
         data = os.read(0, 1 << 16)
