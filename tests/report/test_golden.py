@@ -24,7 +24,7 @@ from weighbridge.model.measurement import Outcome
 from weighbridge.replication.comparison import replication
 from weighbridge.replication.page import write_replication
 from weighbridge.replication.published import published
-from weighbridge.replication.words import print_replication
+from weighbridge.replication.words import print_replication, print_replication_screen
 from weighbridge.report.between_pages import write_comparison, write_history
 from weighbridge.report.compare_markdown import compare_markdown
 from weighbridge.report.html import write_html
@@ -142,12 +142,14 @@ def test_a_replication(golden, tmp_path):
         found = replication(analyse(store), published("docker-networks"))
         page = write_replication(found, store, tmp_path / "replication.html").read_text()
     golden("page-replication", VisibleText(page).text())
-    golden("terminal-replication", printed(lambda console: print_replication(found, console)))
+    golden("terminal-replication", printed(lambda console: print_replication_screen(found, console)))
+    golden("terminal-replication-all", printed(lambda console: print_replication(found, console)))
 
 
 def test_every_file_is_compared():
     runs = {f"{kind}-{name}" for name in [*RUNS, "rich"] for kind in ("page", "terminal")}
     runs |= {f"terminal-{name}-all" for name in [*WHOLE, "rich"]}
     between = {"page-compare", "markdown-compare", "terminal-compare", "terminal-compare-all", "page-history",
-               "terminal-history", "page-replication", "terminal-replication"}  # fmt: skip
+               "terminal-history", "page-replication", "terminal-replication",
+               "terminal-replication-all"}  # fmt: skip
     assert {path.stem for path in GOLDEN.iterdir()} == runs | between

@@ -7,7 +7,12 @@ from rich.console import Console
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.requirement import RequirementError, reports_named
 from weighbridge.model.measurement import Outcome
+from weighbridge.report.screen import LINES
 from weighbridge.report.terminal import print_report
+from weighbridge.report.text.answer import brief_answer
+from weighbridge.report.text.environments import names_of, use_display_names
+from weighbridge.report.text.matrix import MatrixCosts, MatrixRow, large, matrix
+from weighbridge.report.text.next_step import next_blocks
 
 from .made_up_runs import LOSS, REQUESTS, TCP, Workload
 
@@ -35,6 +40,42 @@ def test_the_command_for_all_of_a_report_is_a_line_that_can_be_copied(run):
     folder = f"runs/{'a-long-name-' * 9}1"
     print_report(analyse(run(costs={"bridge": 1.25})), Console(file=file, width=80), run=folder)
     assert file.getvalue().splitlines()[-1] == f"weighbridge report {folder} --all"
+
+
+@pytest.mark.parametrize("width", [40, 80])
+@pytest.mark.parametrize("name", ["docker-networks", "first-look", "rich", "made up"])
+def test_a_run_is_a_screen_with_the_answer_in_twenty_words(run, finished_run, rich_analysis, name: str, width: int):
+    if name == "made up":
+        workloads = [Workload(f"{short}-of-some-length", TCP.metrics) for short in "abcdefghij"]
+        costs = {f"environment-{number}": 1.0 + number / 10 for number in range(7)}
+        analysis = analyse(run(costs=costs, workloads=workloads, outputs=False))
+    else:
+        analysis = rich_analysis if name == "rich" else finished_run(name).analysis
+    file = io.StringIO()
+    print_report(analysis, Console(file=file, width=width, highlight=False), pages=["report: runs/a/report.html"])
+    lines = file.getvalue().splitlines()
+    assert 10 <= len(lines) <= LINES and max(map(len, lines)) <= width
+    assert lines[-1] == "report: runs/a/report.html" and "weighbridge report RUN --all" in "\n".join(lines)
+    with use_display_names(names_of(analysis)):
+        words = brief_answer(analysis)
+        first = large(*max(((row, cell) for row in matrix(analysis).rows for cell in row.cells if cell), key=_cost))
+    assert len(words.split()) <= 20
+    assert words.split()[0] in " ".join(lines[1:3])
+    assert "".join(first.split()) in "".join("".join(lines).split()), "the largest cost is always shown"
+
+
+def _cost(cell: tuple[MatrixRow, MatrixCosts]) -> float:
+    rows = [row.cost.worsening.estimate for _, row in cell[1].rows if row.cost and row.shown_as == "different"]
+    return max(map(abs, rows), default=0.0)
+
+
+def test_what_more_blocks_would_decide_is_a_command(run):
+    undecided = analyse(run(costs={"bridge": 1.25, "host": 1.02}, workloads=[Workload("tcp", [TCP.metrics[0]])]))
+    assert next_blocks(undecided) is None or next_blocks(undecided).blocks > 10
+    few = next_blocks(analyse(run(costs={"bridge": 1.25}, blocks=7)))
+    assert few is not None and few.blocks == 10 and "10 blocks" in few.sentence
+    assert next_blocks(analyse(run(costs={"bridge": 1.25}, blocks=12))) is None
+    assert next_blocks(analyse(run(costs={"bridge": 1.25}, aa_factor=1.1, blocks=12))) is None, "not trusted"
 
 
 def test_texts_cannot_steer_the_terminal(run):

@@ -141,19 +141,18 @@ def _show(store: "RunStore", *, as_json: bool) -> None:
     """Write both pages of a run and print its tables."""
     from weighbridge.analysis.analyse import analyse
     from weighbridge.replication.document import replication_json
-    from weighbridge.replication.words import print_replication
+    from weighbridge.replication.words import print_replication_screen
     from weighbridge.report.html import write_html
-    from weighbridge.report.terminal import print_report
 
     analysis = analyse(store)
     page = write_html(store, store.directory / "report.html", analysis)
     result, beside = write_beside(store, analysis)
+    pages = [f"report: {page}", f"published and measured: {beside}"]
     if as_json:
         print_json(replication_json(result))
+        err().print("\n".join(pages), markup=False)
     else:
-        print_report(analysis, out(), run=str(store.directory))
-        print_replication(result, out())
-    err().print(f"report: {page}\npublished and measured: {beside}", markup=False)
+        print_replication_screen(result, out(), str(store.directory), pages)
 
 
 def write_beside(store: "RunStore", analysis: "Analysis") -> tuple["Replication", Path]:

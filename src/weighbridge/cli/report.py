@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from weighbridge.cli.gate import checked
-from weighbridge.cli.output import JsonFlag, err, examples, fail, out, print_json
+from weighbridge.cli.output import JsonFlag, examples, fail, out, print_json
 from weighbridge.errors import LimitExceeded, LimitUndecided
 
 if TYPE_CHECKING:
@@ -84,22 +84,25 @@ def register(app: typer.Typer) -> None:
                 print_json(document)
                 _answer(findings, analysis)
                 return
+            from weighbridge.replication.words import print_replication
             from weighbridge.report.html import write_html
             from weighbridge.report.terminal import print_report
 
             at = page or run / "report.html"
-            pages, refused = [f"report: {at}"], ""
+            pages, refused, beside = [f"report: {at}"], "", None
             try:
                 write_html(store, at, analysis)
                 if page is None and (run / PAGE).exists():
-                    pages.append(f"published and measured: {write_beside(store, analysis)[1]}")
+                    beside, beside_page = write_beside(store, analysis)
+                    pages.append(f"published and measured: {beside_page}")
             except PermissionError as error:
                 refused = f"{error.filename}: {error.strerror}: no page was written; --html FILE puts it elsewhere"
-            print_report(analysis, out(), everything=everything, tables=shown, run=str(run))
+            pages = [] if refused else pages
+            print_report(analysis, out(), everything=everything, tables=shown, run=str(run), pages=pages)
+            if everything and beside is not None:
+                print_replication(beside, out())
         if refused:
             fail(refused, WeighbridgeError.exit_code)
-        for line in pages:
-            err().print(line, markup=False)
         for finding in findings:
             if finding.outcome == "kept":
                 out().print(printable(limit_sentence(finding, analysis)), markup=False, soft_wrap=True)

@@ -136,6 +136,5 @@ def report_run(store: "RunStore", progress: "Shown") -> "Analysis | None":
     page = store.directory / "report.html"
     analysis = analyse(store)
     write_html(store, page, analysis)
-    print_report(analysis, out(), run=str(store.directory))
-    out().print(f"report: {page}", markup=False, soft_wrap=True)
+    print_report(analysis, out(), run=str(store.directory), pages=[f"report: {page}"])
     return analysis

@@ -47,6 +47,8 @@ DIRECTIONS: dict[Direction, str] = {
 INCONCLUSIVE = "inconclusive"
 SUMMARISED = {"agrees": "agrees", "disagrees": "disagrees", "hidden": "hidden", "not measured": "not measured"}
 """Directions that a summary names; the two others are its inconclusive ones."""
+OUTCOMES = ("agrees", "disagrees", INCONCLUSIVE, "hidden", "not measured")
+"""What a summary counts."""
 Agreement = Literal[
     "sign and significance", "sign", "significance", "neither", "sign, in too few blocks",
     "other sign, in too few blocks", "not measured",
@@ -128,17 +130,19 @@ class Replication:
         return {direction: counts[direction] for direction in DIRECTIONS}
 
     @property
+    def outcomes(self) -> dict[str, dict[str, int]]:
+        """How many comparisons of each environment have which of the `OUTCOMES`."""
+        counts: dict[str, Counter[str]] = {}
+        for row in self.rows:
+            counts.setdefault(row.published.environment, Counter())[SUMMARISED.get(row.verdict, INCONCLUSIVE)] += 1
+        return {name: {each: number[each] for each in OUTCOMES} for name, number in counts.items()}
+
+    @property
     def summary(self) -> list[tuple[str, str]]:
         """A line for each environment: ``agrees 3, disagrees 1, inconclusive 2, not measured 4``."""
-        counts_by_environment: dict[str, Counter[str]] = {}
-        for row in self.rows:
-            counts_by_environment.setdefault(row.published.environment, Counter())[
-                SUMMARISED.get(row.verdict, INCONCLUSIVE)
-            ] += 1
-        order = ("agrees", "disagrees", INCONCLUSIVE, "hidden", "not measured")
         return [
-            (name, ", ".join(f"{each} {counts[each]}" for each in order if counts[each] or each in order[:3]))
-            for name, counts in counts_by_environment.items()
+            (name, ", ".join(f"{each} {number}" for each, number in counts.items() if number or each in OUTCOMES[:3]))
+            for name, counts in self.outcomes.items()
         ]
 
     def name(self, environment: str) -> str:

@@ -2,12 +2,13 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from weighbridge.analysis.results import Analysis
 from weighbridge.model.text import printable
 from weighbridge.replication.comparison import (
+    OUTCOMES,
     SIGNIFICANT,
     ComparedRow,
     ComparedTable,
@@ -36,7 +37,7 @@ from weighbridge.statistics.parametric import TTest
 from weighbridge.store.run import RunStore
 
 if TYPE_CHECKING:
-    from rich.console import Console
+    from rich.console import Console, RenderableType
 
 FARTHEST_RATIO = 100.0
 """A ratio's limit beyond it is written as lying there: few blocks reach to 10^7."""
@@ -67,6 +68,19 @@ def outcome_sentence(replication: Replication) -> str:
         size += f" {emulated} measured under emulation: not comparable in size with figures of hardware."
     with_ = "" if any(row.published.against for row in replication.rows) else f" with {replication.study.baseline}"
     return f"{len(replication.rows)} published comparisons{with_}; rows by direction: {directions}.{size}"
+
+
+def brief_outcome(replication: Replication) -> str:
+    """Return the outcome in about twenty words: how many comparisons have which verdict."""
+    counts: Counter[str] = Counter()
+    if replication.pairs:
+        counts.update(row.verdict for table in replication.pairs for row in table.rows)
+        what = "published differences; the measured ones agree in"
+    else:
+        for outcomes in replication.outcomes.values():
+            counts.update(outcomes)
+        what = "published comparisons"
+    return f"{counts.total()} {what}: {', '.join(f'{name} {number}' for name, number in counts.items() if number)}."
 
 
 def direction_words(row: ComparedRow) -> str:
@@ -270,6 +284,37 @@ def _measured_setup(setup: Setup, store: RunStore, analysis: Analysis, options: 
 
 
 # -- the terminal ----------------------------------------------------------------------------------
+
+
+def print_replication_screen(
+    replication: Replication, console: "Console", run: str = "RUN", pages: Sequence[str] = ()
+) -> None:
+    """Print a screen: how many published comparisons agree by environment, whether that can be trusted, what is next.
+
+    `run`: the run directory, as the last lines name it. `pages`: lines that say where its pages are.
+    """
+    from weighbridge.report.terminal import bodies, print_run_screen
+
+    analysis = replication.analysis
+    shown = _outcome_tables(replication) if replication.outcomes else bodies(analysis, console.width)
+    with use_display_names(names_of(analysis)):
+        print_run_screen(analysis, console, brief_outcome(replication), shown, run, pages)
+
+
+def _outcome_tables(replication: Replication) -> "Iterator[Sequence[RenderableType]]":
+    """Give the outcomes by environment, shorter and shorter."""
+    from rich.text import Text
+
+    from weighbridge.report.terminal_layout import SplitTable
+
+    shown = [each for each in OUTCOMES if any(counts[each] for counts in replication.outcomes.values())]
+    rows = [
+        [replication.name(name), *(str(counts[each]) for each in shown)]
+        for name, counts in replication.outcomes.items()
+    ]
+    for number in range(len(rows), 0, -1):
+        more = [Text(f"  and {len(rows) - number} more environments", style="dim")] if number < len(rows) else []
+        yield [SplitTable(["environment", *shown], rows[:number], numbers=True), *more]
 
 
 def print_replication(replication: Replication, console: "Console") -> None:

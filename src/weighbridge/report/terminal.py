@@ -1,9 +1,11 @@
 """A run in the terminal: the answer, the matrix and what both are worth; all else where it is asked for."""
 
+import re
 import shlex
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from rich.console import Console, RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from weighbridge.analysis.latency import PERCENTS, LatencyReport
@@ -11,6 +13,7 @@ from weighbridge.analysis.paths import path_tables
 from weighbridge.analysis.remarks import FewReadings
 from weighbridge.analysis.results import Analysis, MetricReport
 from weighbridge.model.flag import FlagKind
+from weighbridge.report.screen import print_screen
 from weighbridge.report.terminal_layout import (
     STYLES,
     SplitTable,
@@ -23,7 +26,7 @@ from weighbridge.report.terminal_layout import (
     table,
     verdict_text,
 )
-from weighbridge.report.text.answer import answer
+from weighbridge.report.text.answer import answer, brief_answer
 from weighbridge.report.text.conditions import (
     condition_lines,
     durability_of,
@@ -35,8 +38,9 @@ from weighbridge.report.text.conditions import (
 from weighbridge.report.text.curves import broke_sentences, curve_sentences, curve_title
 from weighbridge.report.text.environments import display_name, names_of, use_display_names
 from weighbridge.report.text.formatting import quantities, quantity, shared_unit
-from weighbridge.report.text.matrix import MatrixRow, cost_range, large, matrix, native, small
+from weighbridge.report.text.matrix import MatrixCosts, MatrixRow, cost_range, large, matrix, native, small
 from weighbridge.report.text.metric_names import difference_unit_of, metric_name, metric_title, titled, value_unit
+from weighbridge.report.text.next_step import next_blocks
 from weighbridge.report.text.paths import HEADS, figure_cells, figure_heads, first_of_each_client, path_cells, title
 from weighbridge.report.text.remarks import remark_text
 from weighbridge.report.text.steps import LADDER_INTRODUCTION, ladder_sentences
@@ -54,10 +58,12 @@ from weighbridge.report.text.summary import (
     verdict_sentences,
 )
 from weighbridge.report.text.trial_flags import common_flag_sentences, flagged_sentence
-from weighbridge.report.text.trust import imprecise, trust_sentence
+from weighbridge.report.text.trust import control_sentence, imprecise, place_sentence, trust_sentence
 from weighbridge.report.text.verdicts import HIDDEN, comparison_verdict, cost_text, resolved_text
 
-SHOWN_FAILURES, SHOWN_CONFOUNDERS = 10, 4
+SHOWN_FAILURES = 10
+TRUST_LINES = 4
+"""Lines of a screen for whether a run can be trusted."""
 
 MATRIX_HEAD, MATRIX_CELL = 26, 15
 """Columns of a row's head and of an environment, below which the matrix wraps badly."""
@@ -72,30 +78,89 @@ def print_report(
     everything: bool = False,
     tables: Collection[MetricReport] = (),
     run: str = "RUN",
+    pages: Sequence[str] = (),
 ) -> None:
     """Print a run's answer, matrix and doubts to `console` (default: standard output; no colours when it is piped).
 
-    `everything`: all steps, curves, paths, tables and remarks too. `tables`: these metrics' tables.
-    `run`: the run directory, as the last line names it.
+    `everything`: not a screen, but all steps, curves, paths, tables and remarks. `tables`: these metrics' tables.
+    `run`: the run directory, as the last lines name it. `pages`: lines that say where its pages are.
     """
     keep_no_break_spaces()
     out = console or Console(highlight=False)
     with use_display_names(names_of(analysis)):
-        for part in _report(analysis, out.width, everything=everything, tables=tables):
-            out.print(part)
-    if not everything and analysis.trials:
-        out.print(styled(f"{others_text(analysis)}every table, step and remark:", "dim"))
-        out.print(styled(f"weighbridge report {shlex.quote(run)} --all", "dim"), soft_wrap=True)  # to be copied
+        if everything:
+            for part in _whole(analysis, out.width):
+                out.print(part)
+            for line in pages:
+                out.print(styled(line), soft_wrap=True)
+        else:
+            further = [
+                part for each in tables for part in _metric(analysis, each, out.width, remark_lines(each, set()))
+            ]
+            print_run_screen(
+                analysis, out, brief_answer(analysis), bodies(analysis, out.width), run, pages, further=further
+            )
 
 
-def _report(analysis: Analysis, width: int, *, everything: bool, tables: Collection[MetricReport]) -> Parts:
+def print_run_screen(
+    analysis: Analysis,
+    out: Console,
+    answer_: str,
+    shown: Iterable[Sequence[RenderableType]],
+    run: str,
+    pages: Sequence[str],
+    *,
+    further: Sequence[RenderableType] = (),
+) -> None:
+    """Print a screen: the question, an answer, the first of what is `shown` that fits, trust, what to do next.
+
+    Inside of `use_display_names`. `further` is printed too, whatever its height.
+    """
+    head = [styled(f"{analysis.study}: {analysis.question}"), styled(answer_, "bold")]
+    head[0].truncate(out.width, overflow="ellipsis")
+    sentence = _short(control_sentence(analysis), out.width) if analysis.metrics else ""
+    trust = [styled(sentence, _trust_style(analysis))] if sentence else []
+    print_screen(
+        out,
+        head,
+        ([*body, *trust] for body in shown),
+        [*_remarks(analysis)],
+        lambda hidden: [*_next_lines(analysis, run, hidden, out.width), *map(styled, pages)],
+        further=further,
+    )
+
+
+def _short(text: str, width: int) -> str:
+    """Return the first sentences of a text that fit into `TRUST_LINES` lines, at least one."""
+    first, *others = re.split(r"(?<=\.) (?=[A-Z])", text)
+    for each in others:
+        if len(styled(f"{first} {each}").wrap(Console(width=width), width)) > TRUST_LINES:
+            break
+        first = f"{first} {each}"
+    return first
+
+
+def _next_lines(analysis: Analysis, run: str, hidden: int, width: int) -> Iterator[Text]:
+    """Give what to do next: commands that can be copied, with a line of their own where `width` is too small."""
+    if not analysis.trials:
+        return
+    place = shlex.quote(run)
+    remarks = [f"{hidden} more remark{'' if hidden == 1 else 's'}"] if hidden else []
+    commands = [(", ".join(filter(None, [*remarks, others_text(analysis)])) or "all tables", f"report {place} --all")]
+    if (open_ := next_blocks(analysis)) is not None:
+        commands.insert(0, (open_.sentence, f"run --out {place} --blocks {open_.blocks}"))
+    for words, command in commands:
+        one_line = styled(f"{words}: weighbridge {command}", "dim")
+        if one_line.cell_len <= width:
+            yield one_line
+        else:
+            yield from styled(f"{words}:", "dim").wrap(Console(width=width), width)
+            yield styled(f"weighbridge {command}", "dim")
+
+
+def _whole(analysis: Analysis, width: int) -> Parts:
     flag_sentences, kinds = common_flag_sentences(analysis.trials)
     yield from _head(analysis, width)
-    if not everything:
-        yield from _doubts(analysis)
-        for report in tables:
-            yield from _metric(analysis, report, width, remark_lines(report, set()))
-        return
     if analysis.metrics:
         yield from _details(analysis, flag_sentences)
     for label in analysis.labels:
@@ -112,34 +177,42 @@ def _head(analysis: Analysis, width: int) -> Parts:
     yield from _lines(left_out_lines(analysis), "yellow")
     if not analysis.metrics:
         return
-    if analysis.native_only:
-        yield from _lines([f"{row.title}: {native(analysis, row)}" for row in matrix(analysis).rows])
-    yield from matrix_tables(analysis, width)
-    trusted, sentence = analysis.trust.trusted, trust_sentence(analysis)
-    if sentence:
-        good = "yellow" if not trusted or imprecise(analysis) else "green"
-        yield styled(sentence, "bold red" if trusted is False else good)
+    yield from next(bodies(analysis, width))
+    if sentence := trust_sentence(analysis):
+        yield styled(sentence, _trust_style(analysis))
     yield from (styled(remark_text(each), "bold yellow") for each in analysis.notices)
     if sentence := exploratory_sentence(analysis):
         yield styled(sentence, "yellow")
     yield from _lines(session_lines(analysis), "yellow")
 
 
-def _doubts(analysis: Analysis) -> Parts:
-    """Give what else decides whether the numbers can be relied on, each in a line or two."""
+def _trust_style(analysis: Analysis) -> str:
+    if analysis.trust.trusted is False:
+        return "bold red"
+    return "yellow" if not analysis.trust.trusted or imprecise(analysis) else "green"
+
+
+def _remarks(analysis: Analysis) -> Parts:
+    """Give what else decides whether the numbers can be relied on, the gravest first."""
     yield from _lines(overclaimed_lines(analysis), "bold red")
-    confounders = [remark_text(each) for each in analysis.confounders]
-    yield from _lines(confounders[:SHOWN_CONFOUNDERS], "yellow")
-    if len(confounders) > SHOWN_CONFOUNDERS:
-        yield indented(f"and {len(confounders) - SHOWN_CONFOUNDERS} more differences beside the isolation", "yellow")
-    yield from _lines([*filter(None, [partly_exploratory_sentence(analysis), flagged_sentence(analysis)])], "yellow")
+    if analysis.metrics:
+        yield from _lines([remark_text(each) for each in analysis.notices], "bold yellow")
+    yield from _lines(left_out_lines(analysis), "yellow")
+    yield from _lines(failure_lines(analysis), "yellow")
+    if not analysis.metrics:
+        return
+    if not imprecise(analysis):  # which says that blocks are too few
+        yield from _lines([*filter(None, [exploratory_sentence(analysis)])], "yellow")
     yield from _lines(disagreements(analysis), "bold magenta")
     yield from _lines(broke_sentences(analysis), STYLES["broke"])
     if any(row.shown_as == "hidden" for report in analysis.headlines for row in report.comparisons):
         yield indented(HIDDEN, STYLES["hidden"])
     unmeasured = [label for label in analysis.labels if analysis.trials and not analysis.of(label)]
     yield from _lines([unmeasured_text(analysis, label) for label in unmeasured], "yellow")
-    yield from _lines(failure_lines(analysis), "yellow")
+    yield from _lines([remark_text(each) for each in analysis.confounders], "yellow")
+    doubts = (partly_exploratory_sentence(analysis), flagged_sentence(analysis), place_sentence(analysis))
+    yield from _lines([*filter(None, doubts)], "yellow")
+    yield from _lines(session_lines(analysis), "yellow")
 
 
 def _details(analysis: Analysis, flag_sentences: Sequence[str]) -> Parts:
@@ -169,24 +242,66 @@ def _verdicts(sentences: Sequence[tuple[str, str]]) -> Parts:
     return (indented(line, STYLES.get(verdict, "")) for verdict, line in sentences)
 
 
-def matrix_tables(analysis: Analysis, width: int) -> Parts:
-    """Give the matrix as one table, or several where `width` columns are too few; none without environments."""
+def bodies(analysis: Analysis, width: int) -> Iterator[Sequence[RenderableType]]:
+    """Give the matrix, shorter and shorter: whole, a line for each cell, then fewer and fewer of its costs."""
+    if not analysis.metrics:
+        yield ()
+        return
+    if analysis.native_only:
+        yield [*_lines([f"{row.title}: {native(analysis, row)}" for row in matrix(analysis).rows])]
+    else:
+        yield [*matrix_tables(analysis, width)]
+        yield [*matrix_tables(analysis, width, dense=True)]
+    cells = [(row, cell) for row in matrix(analysis).rows for cell in row.cells if cell is not None]
+    for shown in range(len(cells), -1, -1):
+        yield [*_largest(cells, shown)]
+
+
+def _largest(cells: Sequence[tuple[MatrixRow, MatrixCosts]], shown: int) -> Parts:
+    """Give a line for each of the largest costs, and how many more there are."""
+
+    def size(cell: MatrixCosts) -> tuple[bool, float]:
+        costs = [row.cost.worsening.estimate for _, row in cell.rows if row.cost is not None]
+        return cell.shown_as != "different", -max(map(abs, costs), default=0.0)
+
+    listed = Table.grid(padding=(0, 2))
+    for row, cell in sorted(cells, key=lambda each: size(each[1]))[:shown]:
+        words = styled(large(row, cell), STYLES.get(cell.shown_as, "dim"))
+        listed.add_row(styled(f"{display_name(cell.environment)}, {row.title}"), words)
+    if shown:
+        yield Text()
+        yield listed
+    if shown < len(cells):
+        yield indented(f"and {len(cells) - shown} more comparisons", "dim")
+
+
+def matrix_tables(analysis: Analysis, width: int, *, dense: bool = False) -> Parts:
+    """Give the matrix as one table, or several where `width` columns are too few; none without environments.
+
+    `dense`: without intervals and the baseline's values.
+    """
     cost_matrix = matrix(analysis)
     environments = len(cost_matrix.environments)
     bands = -(-environments // max(1, (width - MATRIX_HEAD) // MATRIX_CELL))
     each = -(-environments // bands) if bands else 1  # as many in each
     heads = [
-        styled("" if analysis.few else "typical cost [95 %]"),
-        *(stacked(styled(row.title), styled(native(analysis, row))) for row in cost_matrix.rows),
+        styled("" if analysis.few else "typical cost" if dense else "typical cost [95 %]"),
+        *(
+            styled(row.title) if dense else stacked(styled(row.title), styled(native(analysis, row)))
+            for row in cost_matrix.rows
+        ),
     ]
     columns = [
-        [styled(display_name(name)), *(_matrix_cell(analysis, row, number) for row in cost_matrix.rows)]
+        [
+            styled(display_name(name)),
+            *(_matrix_cell(analysis, row, number, dense=dense) for row in cost_matrix.rows),
+        ]
         for number, name in enumerate(cost_matrix.environments)
     ]
     yield from (table([heads, *columns[first : first + each]]) for first in range(0, environments, each))
 
 
-def _matrix_cell(analysis: Analysis, row: MatrixRow, number: int) -> Text:
+def _matrix_cell(analysis: Analysis, row: MatrixRow, number: int, *, dense: bool) -> Text:
     cell = row.cells[number]
     if cell is None:
         return Text(large(row, None), style="dim")
@@ -194,7 +309,7 @@ def _matrix_cell(analysis: Analysis, row: MatrixRow, number: int) -> Text:
     quiet |= analysis.few and cell.shown_as == "few"
     text = Text(large(row, cell), style=STYLES.get(cell.shown_as, ""))
     below = cost_range(row, cell) if quiet else small(row, cell)
-    return stacked(text, styled(below)) if below else text
+    return stacked(text, styled(below)) if below and not dense else text
 
 
 def path_parts(analysis: Analysis) -> Parts:

@@ -20,6 +20,8 @@ from weighbridge.report.text.verdicts import Effect, effect
 
 NAMED = 3
 """Costs that are named in a part of the sentence, the largest first."""
+BRIEF_WORDS = 20
+"""Words of the answer where there is room for no more, as on a terminal."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +88,30 @@ def answer(analysis: Analysis) -> str:
         parts.append(_counts(analysis, cells))
     text = "; ".join(parts)
     return f"{text[:1].upper() if text.startswith(('clients ', 'no ', 'every ')) else text[:1]}{text[1:]}."
+
+
+def brief_answer(analysis: Analysis) -> str:
+    """Return the answer in about `BRIEF_WORDS` words: the largest cost, and how many comparisons differ."""
+    if not analysis.metrics or analysis.native_only or analysis.few:
+        return answer(analysis)
+    comparisons, cells = _headline_comparisons(analysis), _cells(analysis)
+    if not comparisons:
+        return answer(analysis)
+    groups = _named(comparisons, steps=False)
+    if not groups:
+        text = _no_cost(analysis)
+        end = "" if {cell.shown_as for cell in cells} == {"equivalent"} else f": {_counts(analysis, cells)}"
+    else:
+        first = groups[0][0]
+        text = _costs(groups[:1])
+        if analysis.ladder and first.effect is not None and first.effect.worse:
+            text += f" against {display_name(first.against)}"
+        text += f" ({place_words(analysis.paths.place(first.place))})" if first.place else ""
+        different = sum(cell.shown_as == "different" for cell in cells)
+        end = f"; {different} of {len(cells)} comparisons {'differs' if different == 1 else 'differ'}"
+        end = "" if len(cells) == 1 else end
+    sentence = f"{text}{end}" if len(f"{text}{end}".split()) <= BRIEF_WORDS else text
+    return f"{sentence[:1].upper() if not groups else sentence[:1]}{sentence[1:]}."
 
 
 def _cells(analysis: Analysis) -> list[MatrixCosts]:

@@ -244,11 +244,11 @@ def metric_noise(report: MetricReport) -> str:
 
 
 def others_text(analysis: Analysis) -> str:
-    """Give how many costs are not in the matrix: ``costs in other metrics: 9, of which 2 different; ``."""
+    """Give how many costs are not in the matrix: ``9 other costs (2 different)``; empty where none are."""
     rows = [row for report in analysis.metrics if not report.headline for row in report.comparisons if not row.aa]
     costs = [row for row in rows if row.cost is not None and not row.few]
     different = sum(row.shown_as == "different" for row in costs)
-    return f"costs in other metrics: {len(costs)}, of which {different} different; " if costs else ""
+    return f"{len(costs)} other cost{'' if len(costs) == 1 else 's'} ({different} different)" if costs else ""
 
 
 def unmeasured_text(analysis: Analysis, label: str) -> str:

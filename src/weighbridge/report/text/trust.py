@@ -40,7 +40,7 @@ def trust_sentence(analysis: Analysis) -> str:
 
     Empty where there are too few blocks to ask, and nobody took anything.
     """
-    return " ".join(filter(None, (_control_sentence(analysis), place_sentence(analysis))))
+    return " ".join(filter(None, (control_sentence(analysis), place_sentence(analysis))))
 
 
 def place_sentence(analysis: Analysis, shown: int = 3) -> str:
@@ -63,7 +63,8 @@ def _per_place(analysis: Analysis, effect: PlaceEffect) -> str:
     return f"{plain(effect.per_place, 2)}{SPACE}{unit} from one place to the next"
 
 
-def _control_sentence(analysis: Analysis) -> str:
+def control_sentence(analysis: Analysis) -> str:
+    """Give whether the session can be trusted, what others took, and the noise floor; empty where nobody asked."""
     trust, equivalence = analysis.trust, analysis.equivalence
     disturbed = _disturbed(analysis) if hindered(analysis) else ""
     floor, largest = trust.noise_floor, ""

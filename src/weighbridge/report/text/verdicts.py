@@ -86,10 +86,10 @@ def open_text(report: MetricReport, row: Comparison) -> str:
     words = f"a cost of {size} would have shown"
     if visible.blocks is None or visible.seconds is None:
         return words
-    return f"{words}; about {visible.blocks} blocks ({_time(visible.seconds)} more) would settle it"
+    return f"{words}; about {visible.blocks} blocks ({duration_text(visible.seconds)} more) would settle it"
 
 
-def _time(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
     """A time in large figures: ``40 s``, ``3 min``, ``5 h``."""
     for length_s, unit in ((3600, "h"), (60, "min")):
         if seconds >= 2 * length_s:

@@ -1,0 +1,61 @@
+"""What more of a run would decide: the blocks that it takes, and the time."""
+
+from dataclasses import dataclass
+
+from weighbridge.analysis.remarks import TargetMissed
+from weighbridge.analysis.results import Analysis, Comparison, MetricReport
+from weighbridge.report.text.formatting import margin
+from weighbridge.report.text.verdicts import duration_text
+from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK
+
+
+@dataclass(frozen=True, slots=True)
+class NextBlocks:
+    """So many ``blocks`` in all, and a sentence on what they would give."""
+
+    blocks: int
+    sentence: str
+    """``next: about 24 blocks (2 min more) settle what is undecided``."""
+
+
+def next_blocks(analysis: Analysis) -> NextBlocks | None:
+    """Return how many blocks would decide what is open in the headlines; None where nothing is, or no number would.
+
+    First come blocks too few to be sure of, then what is undecided, then a precision that was not reached.
+    """
+    rows = [(report, row) for report in analysis.headlines for row in report.comparisons if not row.aa]
+    if analysis.trust.trusted is False or not any(row.cost is not None for _, row in rows):
+        return None
+    if analysis.exploratory:
+        blocks, end = MIN_BLOCKS_SIGNED_RANK, "give a reliable verdict"
+        return NextBlocks(blocks, f"next: {blocks} blocks{_more(analysis, [(*each, blocks) for each in rows])} {end}")
+    undecided = [
+        (report, row, row.visible.blocks)
+        for report, row in rows
+        if row.visible is not None and row.visible.blocks is not None
+    ]
+    imprecise = [
+        (report, row, remark.predicted_blocks)
+        for report, row in rows
+        for remark in row.remarks
+        if isinstance(remark, TargetMissed) and remark.predicted_blocks is not None
+    ]
+    needed = undecided or imprecise
+    if not needed:
+        return None
+    blocks = max(each for _, _, each in needed)
+    end = "settle what is undecided" if undecided else f"reach {margin(analysis.target or 0.0)}"
+    return NextBlocks(blocks, f"next: about {blocks} blocks{_more(analysis, needed)} {end}")
+
+
+def _more(analysis: Analysis, needed: list[tuple[MetricReport, Comparison, int]]) -> str:
+    """The further time, as each workload needs it; empty where it is not known."""
+    if analysis.context is None:
+        return ""
+    seconds: dict[object, float] = {}
+    for report, row, blocks in needed:
+        block_s = analysis.context.block_s(report.workload, report.level)
+        key = report.workload, report.level
+        seconds[key] = max(seconds.get(key, 0.0), (blocks - row.blocks) * block_s)
+    total = sum(seconds.values())
+    return f" ({duration_text(total)} more)" if total > 0 else ""
