@@ -31,7 +31,9 @@ class NativeOptions(EnvironmentOptions):
     leaves its packet filter behind; ``own_host`` alone gives such hosts without an engine, as the control.
     """
 
-    cpu_share: Annotated[Share, Field(gt=0, le=1, description="Of the study's cpus limit")] | None = None
+    cpu_share: Annotated[Share | None, Field(gt=0, le=1, description="Of the study's cpus limit: a known cost")] = (
+        None
+    )
     engine: Annotated[Literal["idle"] | None, Field(description="A Docker engine that runs meanwhile")] = None
     own_host: Annotated[bool, Field(description="On testbed hosts that no other environment uses")] = False
 

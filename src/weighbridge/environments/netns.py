@@ -25,7 +25,7 @@ from weighbridge.model.site import Site, SiteRequest
 class NetnsOptions(EnvironmentOptions):
     """``rate`` is the rate of the link in each direction, in bits per second of Ethernet; without it none is set."""
 
-    rate: Annotated[Rate, Field(ge=1e6, le=1e10, description="Link rate in each direction")] | None = None
+    rate: Annotated[Rate | None, Field(ge=1e6, le=1e10, description="Link rate in each direction")] = None
 
 
 class Netns(Environment):

@@ -56,8 +56,12 @@ class QemuOptions(EnvironmentOptions):
     and memory come from the study's ``resources``; with ``pin: vcpus`` each virtual CPU is on one of the site's CPUs.
     """
 
-    accelerator: AcceleratorChoice = "auto"
-    network: Literal["bridge", "user", "none"] = "bridge"
+    accelerator: Annotated[
+        AcceleratorChoice, Field(description="auto: KVM where a guest comes up under it, else emulation (tcg)")
+    ] = "auto"
+    network: Annotated[
+        Literal["bridge", "user", "none"], Field(description="A tap on a bridge of the run, or QEMU's own network")
+    ] = "bridge"
     attach: Annotated[Literal["interface"] | None, Field(description="What becomes a port of the bridge")] = None
     nic: Annotated[Nic, Field(description="The guest's network interface")] = "virtio"
     disk: Annotated[DiskBus, Field(description="How the guest has its disks")] = "virtio"

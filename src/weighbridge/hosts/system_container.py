@@ -40,7 +40,9 @@ class SystemContainerOptions(EnvironmentOptions):
     With ``attach: interface`` the host's interface is a port of that bridge, and one subnet spans all hosts.
     """
 
-    network: Literal["none", "host", "bridge"] = "bridge"
+    network: Annotated[
+        Literal["none", "host", "bridge"], Field(description="bridge: a veth pair to a bridge made for the run")
+    ] = "bridge"
     attach: Annotated[Literal["interface"] | None, Field(description="What becomes a port of the bridge")] = None
 
 

@@ -38,11 +38,15 @@ class Repetitions(Options):
     ``within`` so much time: how long trials last is chosen then, from a pilot block that is not counted.
     """
 
-    blocks: Annotated[int, Field(ge=1, le=MOST_BLOCKS)] | None = None
-    target: Annotated[Share, Field(gt=0, lt=1)] | None = None
-    min: Annotated[int, Field(ge=2)] = 10
-    max: Annotated[int, Field(ge=2, le=MOST_BLOCKS)] = 60
-    budget: Duration | None = None
+    blocks: Annotated[int, Field(ge=1, le=MOST_BLOCKS, description="A fixed number of blocks")] | None = None
+    target: Annotated[Share, Field(gt=0, lt=1, description="Half the width that every interval may have")] | None = (
+        None
+    )
+    min: Annotated[int, Field(ge=2, description="The fewest blocks, with a target")] = 10
+    max: Annotated[int, Field(ge=2, le=MOST_BLOCKS, description="The most; with within: 1000")] = 60
+    budget: Annotated[
+        Duration | None, Field(description="The time for all blocks, of trials as they are written")
+    ] = None
     within: Annotated[
         Duration | None,
         Field(gt=0, description="The time for all blocks; trials are made as short as is worth their time"),
@@ -112,8 +116,10 @@ class Prometheus(Options):
         Field(description="Its address", json_schema_extra={"pattern": r"^https?://[^\s/@?#]+(/[^\s@?#]*)?$"}),
         Brings.SERVER,
     ]
-    queries: dict[Name, Query] = Field(min_length=1, max_length=20)
-    step: Annotated[Duration, Field(ge=0.1, le=3600)] = 1.0
+    queries: Annotated[dict[Name, Query], Field(min_length=1, max_length=20, description="By name: what is asked")]
+    step: Annotated[
+        Duration, Field(ge=0.1, le=3600, description="Between two values; the server's scrape interval")
+    ] = 1.0
 
 
 _FORM = "a step is written NAME, or {NAME: BASE} where it adds to another one than the step before it"
@@ -178,7 +184,9 @@ class Meters(Options):
     ``auto`` follows the expected length of the study's shortest trial.
     """
 
-    source: Literal["kernel", "sysstat", "off"] = "kernel"
+    source: Annotated[
+        Literal["kernel", "sysstat", "off"], Field(description="The kernel's files, sysstat's sadc, or no readings")
+    ] = "kernel"
     hz: Annotated[
         Literal["auto"] | Annotated[float, Field(ge=0.1, le=10)],
         Field(description="Readings a second; auto: enough for the study's shortest trial"),
@@ -193,10 +201,17 @@ class Resources(Options):
     the machine's CPUs (``spread``).
     """
 
-    cpus: Annotated[float, Field(gt=0)] | None = None
-    cpu_period: Annotated[Duration, Field(ge=0.001, le=1)] = 0.1
-    memory: Annotated[Size, Field(ge=16 * 2**20)] | None = None
-    pin: Literal["spread"] | dict[Literal["server", "client"], CpuList] | None = None
+    cpus: Annotated[float, Field(gt=0, description="CPU time per wall time: 1.5 is one and a half CPUs")] | None = (
+        None
+    )
+    cpu_period: Annotated[
+        Duration, Field(ge=0.001, le=1, description="Within which cpus is kept, each time anew")
+    ] = 0.1
+    memory: Annotated[Size | None, Field(ge=16 * 2**20, description="Memory of each site")] = None
+    pin: Annotated[
+        Literal["spread"] | dict[Literal["server", "client"], CpuList] | None,
+        Field(description="The CPUs of each role, or spread: one each"),
+    ] = None
 
     @property
     def quota_period_s(self) -> float:
@@ -238,9 +253,12 @@ class Placement(Options):
     ``storage``: where the servers of storage are (NFS); by default on the host of the site that mounts it.
     """
 
-    client: Name | Annotated[list[Name], Field(min_length=1)] | None = None
-    server: Name | None = None
-    storage: Name | None = None
+    client: Annotated[
+        Name | Annotated[list[Name], Field(min_length=1)] | None,
+        Field(description="The host of the clients; a list sweeps it"),
+    ] = None
+    server: Annotated[Name | None, Field(description="The host of the servers, and of programs without any")] = None
+    storage: Annotated[Name | None, Field(description="The host of the NFS server")] = None
 
     @property
     def clients(self) -> tuple[str, ...]:
@@ -270,12 +288,16 @@ class StudyFile(Options):
     study: Annotated[Name, Field(description="The study's name")]
     question: Annotated[str, Field(min_length=1, description="What it asks, in one sentence")]
     hosts: dict[Name, Annotated[SerializeAsAny[HostOptions], by_kind("hosts", "a host")]] = Field(
-        default_factory=_this_machine, min_length=1, validate_default=True
+        default_factory=_this_machine, min_length=1, validate_default=True, description="The machines, by name"
     )
     placement: Annotated[
         Placement, Field(description="Which host each role is on; a list of hosts for the client sweeps them")
     ] = Placement()
-    inside: list[Literal["client", "server"]] = Field(default_factory=lambda: ["server"], min_length=1)  # type: ignore[arg-type]
+    inside: list[Literal["client", "server"]] = Field(
+        default_factory=lambda: ["server"],  # type: ignore[arg-type]
+        min_length=1,
+        description="Which roles are in the environment; the others run natively on their host",
+    )
     userland: Annotated[SerializeAsAny[SourceOptions], by_kind("userland", "a userland")] = Field(
         default_factory=_packages, validate_default=True, description="Where the programs come from"
     )
@@ -296,16 +318,16 @@ class StudyFile(Options):
     ] = None
     """Of a file alone: `weighbridge.study.compose_key` puts in its place what it stands for."""
     resources: Resources = Resources()
-    baseline: Name
+    baseline: Annotated[Name, Field(description="The environment that the others are compared with")]
     aa: Annotated[bool, Field(description="Measure the baseline a second time, as the A/A arm")] = True
-    environments: dict[Name, dict[str, Any]] = Field(min_length=1)
-    workloads: dict[Name, dict[str, Any]] = Field(min_length=1)
+    environments: dict[Name, dict[str, Any]] = Field(min_length=1, description="What is compared, by name")
+    workloads: dict[Name, dict[str, Any]] = Field(min_length=1, description="What is measured in each, by name")
     repetitions: Repetitions = Repetitions(blocks=10)
     rehearsal: Annotated[
         bool, Field(description="It may have fewer blocks than any verdict needs, and is run nevertheless")
     ] = False
-    equivalence: Annotated[Share, Field(gt=0, lt=1)] = 0.03
-    seed: Annotated[int, Field(ge=0)] = 1
+    equivalence: Annotated[Share, Field(gt=0, lt=1, description="Costs below this do not matter")] = 0.03
+    seed: Annotated[int, Field(ge=0, description="The same seed gives the same order of trials")] = 1
     meters: Meters = Meters()
     cpu_idle: Annotated[
         CpuIdle,

@@ -108,23 +108,39 @@ class DockerOptions(EnvironmentOptions):
     are no testbed a ``subnet`` and each role's ``addresses``. ``overlay`` forms a swarm for the run.
     """
 
-    network: Literal["none", "host", "bridge", "macvlan", "ipvlan", "overlay"] = "bridge"
+    network: Annotated[
+        Literal["none", "host", "bridge", "macvlan", "ipvlan", "overlay"],
+        Field(description="The container's network; the table above says what reaches it"),
+    ] = "bridge"
     attach: Annotated[Literal["interface"] | None, Field(description="What becomes a port of the bridge")] = None
     parent: Annotated[str | None, Field(pattern=r"^[A-Za-z0-9_.-]{1,15}$", description="The host's interface")] = None
-    subnet: Subnet | None = None
-    gateway: Address | None = None
-    addresses: Annotated[dict[Literal["server", "client"], Address], Field(description="Of each role")] = Field(
-        default_factory=dict
-    )
-    ipvlan_mode: Literal["l2", "l3"] = "l2"
+    subnet: Annotated[
+        Subnet | None, Field(description="Of macvlan, ipvlan or overlay; on ssh hosts the parent's")
+    ] = None
+    gateway: Annotated[Address | None, Field(description="Of that subnet, for macvlan and ipvlan")] = None
+    addresses: Annotated[
+        dict[Literal["server", "client"], Address], Field(description="Of each role that is inside, in that subnet")
+    ] = Field(default_factory=dict)
+    ipvlan_mode: Annotated[
+        Literal["l2", "l3"], Field(description="l3 needs routes between hosts: for one host with both roles inside")
+    ] = "l2"
     encrypted: Annotated[bool, Field(description="Encrypt the overlay network (IPsec)")] = False
-    publish: bool = False
-    publish_on: Literal["gateway", "loopback"] = "gateway"
-    publish_by: Literal["nat", "proxy"] = "nat"
-    userland_proxy: Annotated[bool, Field(description="The engine's own setting")] = True
+    publish: Annotated[bool, Field(description="Clients use a published port, not the container's address")] = False
+    publish_on: Annotated[
+        Literal["gateway", "loopback"],
+        Field(description="Where a client on the same host finds the port: address translation, or docker-proxy"),
+    ] = "gateway"
+    publish_by: Annotated[
+        Literal["nat", "proxy"], Field(description="What carries a published port from anywhere")
+    ] = "nat"
+    userland_proxy: Annotated[
+        bool, Field(description="Whether the engine starts a docker-proxy for each published port")
+    ] = True
     dockerd: Annotated[_Program | None, Field(description="The engine's program; else PATH's"), Brings.PROGRAM] = None
     seccomp: Annotated[Literal["default", "unconfined"], Field(description="The filter of system calls")] = "default"
-    runtime: Annotated[Literal["default", "runsc"], Field(description="runsc: gVisor, its own kernel")] = "default"
+    runtime: Annotated[Literal["default", "runsc"], Field(description="runsc: gVisor, a kernel in user space")] = (
+        "default"
+    )
 
 
 class Docker(Environment):

@@ -41,8 +41,10 @@ class PodmanOptions(EnvironmentOptions):
 
     rootless: Annotated[bool, Field(description="Containers of an ordinary user")] = False
     network: Annotated[Network | None, Field(description="bridge; with rootless: slirp4netns")] = None
-    publish: bool = False
-    publish_on: Literal["gateway", "loopback"] = "gateway"
+    publish: Annotated[bool, Field(description="Clients use a published port")] = False
+    publish_on: Annotated[
+        Literal["gateway", "loopback"], Field(description="Where a client on the same host finds a bridge's port")
+    ] = "gateway"
     seccomp: Annotated[Literal["default", "unconfined"], Field(description="The filter of system calls")] = "default"
 
     @property

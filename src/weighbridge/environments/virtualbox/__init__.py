@@ -43,7 +43,10 @@ class VirtualboxOptions(EnvironmentOptions):
     study's ``resources``.
     """
 
-    network: Literal["bridge", "internal", "nat", "host-only", "none"] = "bridge"
+    network: Annotated[
+        Literal["bridge", "internal", "nat", "host-only", "none"],
+        Field(description="A bridge of the run, machines alone, address translation, machines and their host, none"),
+    ] = "bridge"
     attach: Annotated[Literal["interface"] | None, Field(description="What becomes a port of the bridge")] = None
     nic: Annotated[Nic, Field(description="The machine's network interface")] = "e1000"
 

@@ -68,7 +68,9 @@ class XenOptions(EnvironmentOptions):
     """
 
     type: Annotated[DomainType, Field(description="What kind of domain it is")] = "pvh"
-    network: Literal["bridge", "none"] = "bridge"
+    network: Annotated[
+        Literal["bridge", "none"], Field(description="An interface on a bridge made for the run, or none")
+    ] = "bridge"
     attach: Annotated[Literal["interface"] | None, Field(description="What becomes a port of the bridge")] = None
 
 

@@ -45,7 +45,9 @@ class GuestOptions(CableOptions):
         slows_disk=True,
     )
     kind: Literal["guest"]
-    accelerator: AcceleratorChoice = "auto"
+    accelerator: Annotated[
+        AcceleratorChoice, Field(description="auto: KVM where the guest comes up under it, else emulation (tcg)")
+    ] = "auto"
     memory: Annotated[Size, Field(ge=_LEAST, description="Its RAM")] = 2 * 2**30
     cpus: Annotated[CpuList | None, Field(description="CPUs of this machine that belong to it")] = None
     system: Annotated[Name, Field(description="What is installed on it")] = "debian"

@@ -31,7 +31,10 @@ class SshOptions(HostOptions):
         str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@:-]{0,252}$", description="As for ssh"), Brings.MACHINE
     ]
     address: Annotated[str | None, Field(pattern=r"^[0-9.]{7,15}$", description="Its IPv4 address")] = None
-    interface: Annotated[str | None, Field(pattern=r"^[A-Za-z0-9_.@-]{1,15}$")] = None
+    interface: Annotated[
+        str | None,
+        Field(pattern=r"^[A-Za-z0-9_.@-]{1,15}$", description="To which macvlan, ipvlan and bridges are attached"),
+    ] = None
     sudo: Annotated[bool, Field(description="Become root by sudo, which must not ask for a password")] = False
     config: Annotated[
         Annotated[str, AfterValidator(_configuration)] | None,
