@@ -83,7 +83,8 @@ def crossed_rules(before: PacketFilter | None, after: PacketFilter | None) -> li
 
 def crossed_on_hosts(before: Sequence[PacketFilter | None], after: Sequence[PacketFilter | None]) -> list[Met] | None:
     """Return the rules that a probe crossed on all of its hosts; None where the filter of one is not known."""
-    crossed = [crossed_rules(earlier, later) for earlier, later in zip(before, after, strict=True)]
+    hosts = zip(before, after)  # noqa: B905 - Python 3.9 of an agent has no "strict"
+    crossed = [crossed_rules(earlier, later) for earlier, later in hosts]
     return None if None in crossed else [met for of_a_host in crossed for met in of_a_host or ()]
 
 
