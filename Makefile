@@ -4,13 +4,14 @@
 # make calibrate: put known costs on this machine and read them back.
 # make gvisor: build runsc, Docker's runtime of gVisor, for all users (as root; Go 1.21 or later, two minutes).
 # make dist: build and check a release in dist/: wheels, source archive, checksums, changelog; uploads nothing.
+# make deb: a Debian package in dist/, with all that it needs of Python, for Debian 12 (DEB="--python 3.13": for 13).
 # make monitoring: Prometheus and its exporters on this machine, until Ctrl-C.
 
 # Where an environment asks Python to keep nothing compiled, each of the thousands of commands that tests start, and each
 # worker, would compile all modules anew: half of the time of collecting the tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-long test-machines check unit real side_by_side apart alone setup calibrate monitoring gvisor dist
+.PHONY: demo test test-long test-machines check unit real side_by_side apart alone setup calibrate monitoring gvisor dist deb
 
 demo:
 	@scripts/setup.sh
@@ -84,3 +85,6 @@ gvisor:
 # With cross compilers for the processors that this machine's is not; DIST="--machines x86_64" without.
 dist: setup
 	.venv/bin/python scripts/dist.py $(DIST)
+
+deb: setup
+	.venv/bin/python scripts/deb.py $(DEB)

@@ -1,11 +1,14 @@
 #!/bin/sh
-# Runs a study (or takes a run that is there), then `weighbridge gate` on it; ends with the gate's exit code.
+# Weighs a program or runs a study (or takes a run that is there), then `weighbridge gate` on it; ends with the gate's
+# exit code. Without a budget and an earlier run there is nothing to hold: it ends as the run did.
 #
 # Everything is told by variables, so that no value of a CI system's input becomes part of a command's text: each one
-# is a word of its own in an argument list, and no shell reads it again. All but one of WB_STUDY and WB_RUN may be empty.
+# is a word of its own in an argument list, and no shell reads it again. One of WB_COMMAND, WB_STUDY and WB_RUN is needed.
 #
+#   WB_COMMAND      a program with its arguments, parted by blanks, which is weighed first (of an image: WB_IMAGE alone will do)
+#   WB_IN, WB_IMAGE, WB_WITHIN    what it is weighed in, the image that it is in, the time that it may take
 #   WB_STUDY        a study file or a bundled study, which is run first     WB_PROFILE    one of its profiles
-#   WB_RUN          the run directory (default with WB_STUDY: weighbridge-run)
+#   WB_RUN          the run directory (default: weighbridge-run)
 #   WB_BUDGETS      budgets, one a line                                     WB_EXTEND     such as 10min
 #   WB_AGAINST      an earlier run                                          WB_MARGIN     such as 3%
 #   WB_JUNIT, WB_MARKDOWN, WB_BMF    files to write                         WB_ANNOTATIONS   github or gitlab
@@ -16,6 +19,8 @@ set -eu
 
 program=${WEIGHBRIDGE:-weighbridge}
 case $program in *[![:space:]]*) ;; *) program=weighbridge ;; esac
+command=${WB_COMMAND:-}
+image=${WB_IMAGE:-}
 study=${WB_STUDY:-}
 run=${WB_RUN:-}
 
@@ -31,24 +36,46 @@ weigh() {  # runs the program with these arguments
     "$program" "$@"
 }
 
-if [ -z "$study" ] && [ -z "$run" ]; then
-    echo "gate.sh: name a study to run (WB_STUDY) or a run to judge (WB_RUN)" >&2
+if [ -z "$command$image$study$run" ]; then
+    echo "gate.sh: name a program to weigh (WB_COMMAND), a study to run (WB_STUDY) or a run to judge (WB_RUN)" >&2
+    exit 2
+fi
+if [ -n "$command$image" ] && [ -n "$study" ]; then
+    echo "gate.sh: name a program to weigh (WB_COMMAND, WB_IMAGE) or a study to run (WB_STUDY), not both" >&2
     exit 2
 fi
 
-if [ -n "$study" ]; then
+if [ -n "$command$image$study" ]; then
     : "${run:=weighbridge-run}"
     if [ -e "$run/run.sqlite" ]; then  # it would be continued, and a finished one judged as if it were of today
         echo "gate.sh: $run holds a run already: remove it, or name another directory (WB_RUN)" >&2
         exit 2
     fi
-    set -- run --yes --out "$run"
-    if [ -n "${WB_PROFILE:-}" ]; then set -- "$@" --profile "$WB_PROFILE"; fi
+    if [ -n "$study" ]; then
+        set -- run --yes --out "$run"
+        if [ -n "${WB_PROFILE:-}" ]; then set -- "$@" --profile "$WB_PROFILE"; fi
+        set -- "$@" -- "$study"
+    else
+        set -- weigh --out "$run"
+        if [ -n "${WB_IN:-}" ]; then set -- "$@" --in "$WB_IN"; fi
+        if [ -n "$image" ]; then set -- "$@" --image "$image"; fi
+        if [ -n "${WB_WITHIN:-}" ]; then set -- "$@" --within "$WB_WITHIN"; fi
+        set -f # its words are no patterns of files
+        # shellcheck disable=SC2086
+        set -- "$@" -- $command
+        set +f
+    fi
     code=0
-    weigh "$@" -- "$study" || code=$?
+    weigh "$@" || code=$?
     # 9: some comparison has no complete block, of which the gate says that it is undecided
     case $code in 0 | 9) ;; *) exit "$code" ;; esac
 fi
+
+# the answer, before what the gate says of it; the gate says what is wrong with a run of which there is no report
+if [ -n "${WB_MARKDOWN:-}" ] && report=$(export COLUMNS=100 NO_COLOR=1 && weigh report -- "$run"); then
+    printf '```text\n%s\n```\n\n' "$report" >> "$WB_MARKDOWN"
+fi
+if [ -z "${WB_BUDGETS:-}${WB_AGAINST:-}" ] && [ -n "$command$image" ]; then exit "${code:-0}"; fi
 
 set -- gate --yes
 while IFS= read -r budget; do

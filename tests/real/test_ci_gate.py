@@ -58,6 +58,31 @@ def test_a_study_is_run_first(gate):
     ]
 
 
+def test_a_program_is_weighed_first(gate):
+    done, calls, here = gate(
+        WB_COMMAND="./prog  --size * $(touch x)", WB_IN="docker,gvisor", WB_WITHIN="5min", WB_BUDGETS="*.time<=10%",
+        WB_MARKDOWN="summary.md",
+    )  # fmt: skip
+    weigh = ["weigh", "--out", "weighbridge-run", "--in", "docker,gvisor", "--within", "5min"]
+    assert done.returncode == 0
+    assert calls == [
+        [*weigh, "--", "./prog", "--size", "*", "$(touch", "x)"],
+        ["report", "--", "weighbridge-run"],
+        ["gate", "--yes", "--budget", "*.time<=10%", "--markdown", "summary.md", "--", "weighbridge-run"],
+    ]
+    assert (here / "summary.md").read_text() == "```text\n[]\n```\n\n"
+
+
+def test_a_program_without_budgets_is_weighed_alone(gate):
+    done, calls, _ = gate(WB_IMAGE="shop:1.5", CODE_weigh="9")
+    assert (done.returncode, calls) == (9, [["weigh", "--out", "weighbridge-run", "--image", "shop:1.5", "--"]])
+
+
+def test_a_program_and_a_study_are_not_run_both(gate):
+    done, calls, _ = gate(WB_COMMAND="true", WB_STUDY="s")
+    assert (done.returncode, calls) == (2, []) and "not both" in done.stderr
+
+
 @pytest.mark.parametrize("code", [0, 10, 11, 12, 2, 6, 130])
 def test_the_gate_s_exit_code_is_the_script_s(gate, code, tmp_path):
     output = tmp_path / "output"
@@ -76,10 +101,11 @@ def test_a_study_that_cannot_be_run_is_not_judged(gate, code, calls_of_gate):
 @pytest.mark.parametrize("text", NASTY)
 def test_no_input_is_read_by_a_shell_again(gate, text):
     names = ("RUN", "PROFILE", "EXTEND", "AGAINST", "MARGIN", "JUNIT", "MARKDOWN", "BMF", "ANNOTATIONS")
-    done, (run, judged), here = gate(
+    done, (run, shown, judged), here = gate(
         WB_STUDY=text, WB_BUDGETS=f"{text}\n{text}", **{f"WB_{name}": f"{text}{name}" for name in names}
     )
-    assert done.returncode == 0 and list(here.iterdir()) == []
+    assert done.returncode == 0 and [path.name for path in here.iterdir()] == [f"{text}MARKDOWN"]
+    assert shown == ["report", "--", f"{text}RUN"]
     assert run == ["run", "--yes", "--out", f"{text}RUN", "--profile", f"{text}PROFILE", "--", text]
     options = [word for name in names[2:] for word in (f"--{name.lower()}", f"{text}{name}")]
     assert judged == ["gate", "--yes", "--budget", text, "--budget", text, *options, "--", f"{text}RUN"]
@@ -127,19 +153,21 @@ def test_shellcheck_has_nothing_to_say():
     assert done.stdout == ""
 
 
+ACTION = YAML(typ="safe").load(CI.parent / "action.yml")
+JOB = YAML(typ="safe").load(CI / "gitlab/weighbridge.yml")[".weighbridge-gate"]
+
+
 def test_the_action_and_the_template_hand_over_what_the_script_reads():
     script = (CI / "gate.sh").read_text()
-    action = YAML(typ="safe").load(CI / "github/action.yml")
-    (step,) = action["runs"]["steps"]
-    assert action["runs"]["using"] == "composite" and step["shell"] == "sh"
-    assert "${{" not in step["run"], "an input in the text of a command would be read by the shell"
-    assert action["outputs"]["answer"]["value"] == f"${{{{ steps.{step['id']}.outputs.answer }}}}"
-    for name, value in step["env"].items():
+    steps = {step["id"]: step for step in ACTION["runs"]["steps"]}
+    assert ACTION["runs"]["using"] == "composite" and all(step.get("shell", "sh") == "sh" for step in steps.values())
+    assert not any("${{" in step.get("run", "") for step in steps.values()), "a shell would read an input as its text"
+    assert ACTION["outputs"]["answer"]["value"] == "${{ steps.gate.outputs.answer }}"
+    for name, value in steps["gate"]["env"].items():
         assert f"${{{name}:-" in script, name
         if value.startswith("$"):
-            assert value.removeprefix("${{ inputs.").removesuffix(" }}") in action["inputs"]
-    job = YAML(typ="safe").load(CI / "gitlab/weighbridge.yml")[".weighbridge-gate"]
-    assert job["script"] == ['sh "$WB_CI/gate.sh"']
-    assert all(f"${{{name}:-" in script for name in job["variables"] if name != "WB_CI")
-    written = {job["variables"][name] for name in ("WB_JUNIT", "WB_CODE_QUALITY")}
-    assert set(job["artifacts"]["reports"].values()) == written
+            assert value.removeprefix("${{ inputs.").removesuffix(" }}") in ACTION["inputs"]
+    assert JOB["script"] == ['sh "$WB_CI/gate.sh"']
+    assert all(f"${{{name}:-" in script for name in JOB["variables"] if name not in ("WB_CI", "WB_PACKAGE"))
+    written = {JOB["variables"][name] for name in ("WB_JUNIT", "WB_CODE_QUALITY")}
+    assert set(JOB["artifacts"]["reports"].values()) == written

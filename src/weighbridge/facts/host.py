@@ -10,7 +10,7 @@ from weighbridge.engines import firewall
 from weighbridge.facts.interrupts import of_this_machine
 from weighbridge.facts.packet_filter import count_nftables
 from weighbridge.facts.virtual_machine import hypervisor
-from weighbridge.linux import cgroup_files, counters, firewalld, selinux
+from weighbridge.linux import cgroup_files, counters, firewalld, own_container, selinux
 from weighbridge.linux.process import output
 from weighbridge.model.host import INTERRUPT_TIME
 
@@ -41,6 +41,7 @@ def fingerprint() -> dict[str, str]:
         **_mitigations(),
         **_programs(),
         selinux.FACT: selinux.state(),
+        own_container.FACT: own_container.engine(),
         **{f"sysctl {name.replace('/', '.')}": _read(f"/proc/sys/{name}") for name in _SYSCTLS},
     }
 

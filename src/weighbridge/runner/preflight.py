@@ -10,7 +10,7 @@ from typing import Any
 from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.launcher import build
-from weighbridge.linux import cgroup_files, delegation, firewalld, selinux
+from weighbridge.linux import cgroup_files, delegation, firewalld, own_container, selinux
 from weighbridge.linux.counters import memory_kib
 from weighbridge.linux.cpus import cpus_online
 from weighbridge.linux.memory_room import LESS, MEMINFO, mib, no_room, room_in
@@ -72,7 +72,10 @@ def require_userland(spec: UserlandSpec, source: SourceOptions | None = None) ->
 
 def warnings(study: Study) -> list[str]:
     """What a study asks for that has no effect on this machine, and a time in which its fewest blocks do not fit."""
-    return [*_limits_without_effect(study), *_limits_that_a_user_cannot_set(study), *_too_short(study)]
+    notes = [*_limits_without_effect(study), *_limits_that_a_user_cannot_set(study), *_too_short(study)]
+    if (inside := _own_container()) is not None:
+        notes.append(": ".join(text for text in (inside.detail, inside.remedy) if text))
+    return notes
 
 
 def too_few_blocks(study: Study) -> str:
@@ -182,7 +185,7 @@ def workload_readiness(workload: Workload) -> Readiness:
 
 
 def checks() -> dict[str, Readiness]:
-    """By name: root, control groups, CPUs, space; SELinux and firewalld where they are in force."""
+    """By name: root, control groups, CPUs, space; SELinux and firewalld where in force; a container around us."""
     root = os.geteuid() == 0
     version = cgroup_files.version()
     cpus = len(cpus_online())
@@ -194,7 +197,21 @@ def checks() -> dict[str, Readiness]:
                           "" if cpus > 1 else "give the machine a second CPU"),
         "disk": _disk(cache_folder()),
         **_guards(),
+        **({} if (inside := _own_container()) is None else {own_container.FACT: inside}),
     }  # fmt: skip
+
+
+def _own_container() -> Readiness | None:
+    """What is measured of a machine from inside of a container; None where Weighbridge runs in none."""
+    if not (engine := own_container.engine()):
+        return None
+    detail = (
+        f"Weighbridge runs in a {engine} container, and so do native programs: their files are in its layers, and "
+        "their limits within its limits"
+    )
+    if not (options := own_container.missing_options()):
+        return Readiness(True, detail)
+    return Readiness(False, f"{detail}; it does not see all of the machine", f"start it with {' '.join(options)}")
 
 
 def _control_groups(version: int) -> Readiness:
