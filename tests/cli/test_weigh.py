@@ -93,6 +93,19 @@ def test_wrong_words_are_a_wrong_command_line(words: list[str], capsys: pytest.C
     assert len(capsys.readouterr().err.strip().splitlines() or done.output.strip().splitlines()) == 1
 
 
+def test_a_servers_run_is_called_after_the_server(tmp_path: Path):
+    study = saved(tmp_path, "--in", "bridge", "--server", "/opt/redis-server --port {port}", "--", "curl", "{port}")
+    assert study.file.study == "weigh-redis-server"
+    assert "redis-server" in study.file.question and "curl" not in study.file.question
+
+
+def test_it_is_the_first_command_of_the_help():
+    lines = CliRunner().invoke(app, ["--help"], env={"COLUMNS": "80"}).output.splitlines()
+    commands = lines[next(at for at, line in enumerate(lines) if "Commands" in line) :]
+    assert commands[1].split()[1] == "weigh"
+    assert "weighbridge weigh -- ./prog" in " ".join(lines)
+
+
 def test_a_file_that_is_there_is_not_written_over(tmp_path: Path):
     (tmp_path / "mine.yaml").write_text("mine")
     done = CliRunner().invoke(app, ["weigh", "--save", str(tmp_path / "mine.yaml"), "--", "true"])
@@ -183,6 +196,8 @@ def test_against_is_an_older_program_server_or_image(shop: Path):
     assert study.sources["environments.before.userland"].model_dump()["path"] == str(shop / "old.tar")
     study = saved(shop, "--image", "shop.tar", "--against", "old.tar", "--server", "{port}", "--", "curl", "{port}")
     assert argv(study, "server") == [("/old-shop", "5"), ("/shop", "5")]
+    study = saved(shop, "--against", "./old", "--label", "before=glibc-2.36,after=musl", "--", "./new")
+    assert [arm.name for arm in study.arms[:2]] == ["glibc-2.36", "musl"] and study.file.baseline == "glibc-2.36"
     for words in (["--against", "'", "--", "x"], ["--against", "", "--", "x"]):
         assert CliRunner().invoke(app, ["weigh", *words]).exit_code == 2
 
@@ -196,6 +211,11 @@ def test_against_is_an_older_program_server_or_image(shop: Path):
         (["--", "./plain"], "may not be executed"),
         (["--setup", "no-such-set-up", "--", "true"], "no-such-set-up"),
         (["--server", "no-such-server {port}", "--", "true"], "no-such-server"),
+        (["--server", "env", "--", "true"], "write {port} where that belongs, or --ready PORT"),
+        (["--server", "env {port}", "--against", "env", "--", "true"], "--server env: it is not told its port"),
+        (["--label", "before=a,after=b", "--", "true"], "--label names what --against compares"),
+        (["--against", "true", "--label", "before=a", "--", "true"], "say before=A,after=B"),
+        (["--against", "true", "--label", "before=a,after=a", "--", "true"], "say before=A,after=B"),
         (["--in", "dokcer", "--", "true"], "'docker'"),
         (["--adapter", "hyperfin", "--", "true"], "'hyperfine'"),
         (["--", "true", "\udcff"], "not UTF-8"),

@@ -21,8 +21,10 @@ from weighbridge.report.charts.history import changes, over_runs, series_of
 from weighbridge.report.compare_markdown import compare_markdown
 from weighbridge.report.export.compare_json import compare_json
 from weighbridge.report.export.history_json import history_json
+from weighbridge.report.screen import LINES
 from weighbridge.report.terminal_between import print_compared, print_history
 from weighbridge.report.text.between_runs import (
+    brief_pair_answer,
     change_sentence,
     changes_in_short,
     fact_lines,
@@ -81,8 +83,24 @@ def test_three_runs_are_two_comparisons(compared):
     assert [run_letter(number) for number in (0, 25, 26)] == ["A", "Z", "R27"]
 
 
+@pytest.mark.parametrize("width", [40, 80])
+def test_it_is_a_screen_with_the_answer_in_twenty_words(compared, width: int):
+    workloads = [Workload(f"{letter}-of-some-length", TCP.metrics) for letter in "abcdefgh"]
+    recipe = {"workloads": workloads, "outputs": False}
+    costs = {f"environment-{number}": 1.2 for number in range(4)}
+    found = compared({**recipe, "costs": costs}, {**recipe, "costs": {**costs, "environment-1": 1.5}, "facts": LATER})
+    lines = shown(found, width).splitlines()
+    assert 10 <= len(lines) <= LINES and max(map(len, lines)) <= width
+    assert lines[-1].endswith("weighbridge compare RUN RUN --all")
+    words = brief_pair_answer(found.pairs[0], "A", "B")
+    assert len(words.split()) <= 20 and "environment-1" in words
+    assert "environment-1" in next(line for line in lines if "different" in line or "[" in line)
+
+
 def test_an_untrusted_run_is_said_on_top(compared):
-    text = shown(compared({}, {"aa_factor": 1.3}), 120)
+    found = compared({}, {"aa_factor": 1.3})
+    assert shown(found, 80).count("UNTRUSTED") == 2, "beside its name, and why"
+    text = shown(found, 120, whole=True)
     assert "B: run1 (2" in text.replace("\n", " ") and "UNTRUSTED" in text.split("what changed")[0]
     assert "Absolute rates are not compared: run1 is not trusted." in text
 

@@ -9,19 +9,27 @@ from typing import Any, NoReturn
 import pytest
 
 from sentences import raises_sentence
-from weighbridge.errors import DiskFull, EnvironmentLost, Interrupted, RunDirectoryError, TrialsFailed, Unavailable
+from weighbridge.errors import (
+    DiskFull,
+    EnvironmentLost,
+    Interrupted,
+    RunDirectoryError,
+    StudyError,
+    TrialsFailed,
+    Unavailable,
+)
 from weighbridge.linux import cpus
 from weighbridge.model.command import Command
 from weighbridge.model.facts import layers_of
 from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Broke, Outcome
-from weighbridge.model.study import Role, Study
+from weighbridge.model.study import Repetitions, Role, Study
 from weighbridge.model.trial import Trial
 from weighbridge.model.workload import Endpoint
 from weighbridge.runner import routes
 from weighbridge.runner import session as session_module
-from weighbridge.runner.estimate import seconds
+from weighbridge.runner.estimate import TimeLeft, seconds
 from weighbridge.runner.session import Session
 from weighbridge.runner.sites import Sites, limits_of
 from weighbridge.store.run import RunStore
@@ -203,6 +211,62 @@ def test_the_first_time_left_is_the_plan_s_and_then_what_was_seen(
     assert told.left[1] <= 80 * 4
     for done in (20, 40, 79):
         assert told.left[done] == pytest.approx((80 - done) * 4, rel=0.1)
+
+
+def _taking(monkeypatch: pytest.MonkeyPatch, trial_s: float) -> None:
+    """Have every trial take so long by the session's notes."""
+    note = TimeLeft.note
+    monkeypatch.setattr(TimeLeft, "note", lambda self, trial, _: note(self, trial, trial_s))
+
+
+def _limited(made: Study, limit: str) -> Study:
+    repetitions = Repetitions.model_validate({"target": "2%", "min": 10, "budget": limit})
+    return made.model_copy(update={"file": made.file.model_copy(update={"repetitions": repetitions})})
+
+
+def test_how_long_a_run_takes_is_told_after_the_first_one(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    _taking(monkeypatch, 40.0)
+    told = go(tmp_path, study("cpu: {kind: fake-solo}", blocks=12))
+    ((after, trial_s, blocks, left_s),) = told.times
+    assert (after, trial_s, blocks) == (1, 40.0, 12)
+    assert left_s == 40.0 * (12 * len(ARMS) - 1)
+
+
+@pytest.mark.parametrize(("limit", "trials"), [("959s", 1), ("960s", None)])
+def test_a_time_too_short_for_a_verdict_is_refused_after_the_first_run(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, limit: str, trials: int | None
+):
+    _taking(monkeypatch, 40.0)  # six blocks of four: 960 s
+    made, told = _limited(study("cpu: {kind: fake-solo}", blocks=12), limit), Told()
+    with RunStore(tmp_path / "run", writable=True) as store, context(tmp_path) as run:
+        store.begin(made, {"run_id": run.id})
+        session = Session(made, store, run, USERLAND, told, short_time="refuse")
+        if trials is None:
+            session.go()
+        else:
+            with raises_sentence(StudyError):
+                session.go()
+            assert len(store.finished()) == trials
+    assert world.left() == []
+
+
+def test_where_nobody_gave_a_time_the_first_look_is_waited_for(world: World, tmp_path: Path):
+    made = _limited(study("cpu: {kind: fake-solo}", blocks=12), "1us")
+    for short_time, blocks in (("keep", 1), ("extend", 10)):
+        with RunStore(tmp_path / short_time, writable=True) as store, context(tmp_path) as run:
+            store.begin(made, {"run_id": run.id})
+            Session(made, store, run, USERLAND, Told(), short_time=short_time).go()
+            assert max(trial.block for trial in store.finished()) == blocks
+
+
+def test_costs_are_estimated_from_the_third_block_on(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(session_module, "ESTIMATE_EVERY_S", 0.0)
+    told = go(tmp_path, study("cpu: {kind: fake-solo}", blocks=5))
+    assert [blocks for blocks, _ in told.estimates] == [3, 4, 5]
+    assert {each.environment for each in told.estimates[-1][1]} == {"one", "two"}
+    assert [each.cost.blocks for each in told.estimates[0][1]] == [3, 3]
 
 
 def test_what_broke_is_a_result_and_not_run_again(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

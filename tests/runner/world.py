@@ -395,6 +395,9 @@ class Told:
     layers: Mapping[str, object] | None = None
     noticed: list[tuple[int, object]] = field(default_factory=list)
     """After how many trials what was told of others."""
+    times: list[tuple[int, float, int, float]] = field(default_factory=list)
+    """After how many trials what was told of the time."""
+    estimates: list[tuple[int, Sequence[object]]] = field(default_factory=list)
 
     def say(self, text: str) -> None:
         self.lines.append(text)
@@ -416,6 +419,12 @@ class Told:
 
     def others_noticed(self, out_of_reach: object) -> None:
         self.noticed.append((len(self.records), out_of_reach))
+
+    def time_known(self, trial_s: float, blocks: int, left_s: float) -> None:
+        self.times.append((len(self.records), trial_s, blocks, left_s))
+
+    def costs_estimated(self, blocks: int, estimates: Sequence[object]) -> None:
+        self.estimates.append((blocks, estimates))
 
 
 if TYPE_CHECKING:

@@ -31,18 +31,18 @@ from weighbridge.errors import DiskFull, Interrupted, WeighbridgeError
 app = typer.Typer(
     name="weighbridge",
     help="What does isolation cost? The same programs natively and isolated, compared so that the answer holds.\n\n"
-    "Start with: weighbridge doctor, then: weighbridge run first-look",
+    "Start with: weighbridge weigh -- ./prog",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",
 )
 for module in (
+    weigh,
     doctor,
     studies,
     init,
     plan,
     run,
-    weigh,
     replicate,
     report,
     compare,

@@ -25,8 +25,10 @@ def confirm(named: str, study: "Study", directory: Path, *, yes: bool, rehearsal
     return _ask(announce(study, directory, rehearsal=rehearsal), yes=yes)
 
 
-def announce(study: "Study", directory: Path, *, rehearsal: bool = False) -> "Study":
+def announce(study: "Study", directory: Path, *, rehearsal: bool = False, timed: bool = True) -> "Study":
     """Tell what will be run, for how long and what it can decide; gives the study as it is run here.
+
+    Not ``timed``: how long its programs take is not known before one has run, and nothing is said of it.
 
     Raises StudyError where its blocks can give no verdict and it is no ``rehearsal``, Unavailable where it cannot
     be run.
@@ -43,16 +45,16 @@ def announce(study: "Study", directory: Path, *, rehearsal: bool = False) -> "St
     study = without_left_out(study, left_out)
     require_ready(study)
     require_userlands(study)
-    least, most = seconds(study)
-    arms, cells = len(study.arms), len(study.cells)
-    err().print(
-        f"{study.file.study}: {plural(arms, 'environment')} x {plural(cells, 'workload')}, "
-        f"{clock(least)} to {clock(most)}; {decides_sentence(decidable(study))}; results go to {directory}",
-        markup=False,
-    )
+    if timed:
+        arms, cells = plural(len(study.arms), "environment"), plural(len(study.cells), "workload")
+        least, most = seconds(study)
+        what = f"{arms} x {cells}, {clock(least)} to {clock(most)}; {decides_sentence(decidable(study))}"
+    else:
+        what = ", ".join(arm.name for arm in study.arms)
+    err().print(f"{study.file.study}: {what}; results go to {directory}", markup=False)
     for each in left_out:
         err().print(f"note: {left_out_line(each)}", markup=False)
-    for warning in warnings(study):
+    for warning in warnings(study, timed=timed):
         err().print(f"note: {warning}", markup=False)
     return study
 

@@ -71,7 +71,9 @@ def register(app: typer.Typer) -> None:
         elif as_markdown:
             print(compare_markdown(comparison, all_metrics=all_metrics), end="", flush=True)
         else:
-            print_compared(comparison, out(), all_metrics=all_metrics)
+            pages = [] if page is None else [f"page: {page}"]
+            print_compared(comparison, out(), all_metrics=all_metrics, runs=[str(each) for each in runs], pages=pages)
+            return
         if page is not None:
             err().print(f"page: {page}", markup=False)
 

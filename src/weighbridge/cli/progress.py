@@ -9,14 +9,25 @@ from weighbridge.cli.output import err, plural
 from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.level import cell_label
 from weighbridge.model.measurement import Outcome
+from weighbridge.model.text import printable
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.runner.estimate import clock
-from weighbridge.runner.precision import OutOfReach, Standing
+from weighbridge.runner.precision import Estimate, OutOfReach, Standing
+from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 
 if TYPE_CHECKING:
+    from rich.console import RenderableType
+    from rich.live import Live
     from rich.progress import Progress as Bar
+    from rich.table import Table
 
 _LINE_EVERY_S = 15.0
+_ESTIMATES = 4
+"""Costs that have a line each where there is no terminal."""
+_BAR, _WITH_BAR = 20, 70
+"""Characters of a bar, and of a terminal that has room for it."""
+_REFRESHES = 4
+"""A second: drawing takes CPU time of the machine that is measured."""
 
 
 class Shown:
@@ -25,11 +36,14 @@ class Shown:
     def __init__(self, bar: "Bar | None") -> None:
         self._bar = bar
         self._task = bar.add_task("starting", total=None, count="", left="") if bar else None
+        self._live: Live | None = None
         self._begun = False
         self._ended = 0
         self._total = 0
         self._last_line = 0.0
+        self._last_estimate = -_LINE_EVERY_S
         self._told_of_time = False
+        self._estimates: Sequence[Estimate] = ()
 
     def say(self, text: str) -> None:
         """One line about what happens now."""
@@ -101,10 +115,38 @@ class Shown:
             markup=False,
         )
 
+    def time_known(self, trial_s: float, blocks: int, left_s: float) -> None:
+        """Tell how long a run of the program takes, and by when there is a verdict."""
+        from weighbridge.report.text.formatting import quantity
+
+        for_ = "a verdict" if blocks >= MIN_BLOCKS_VERDICT else plural(blocks, "block")
+        err().print(f"one run takes {quantity(trial_s, 's')}: about {clock(left_s)} for {for_}", markup=False)
+
+    def costs_estimated(self, blocks: int, estimates: Sequence[Estimate]) -> None:
+        """Show what costs are so far: in place on a terminal, now and then as a line elsewhere."""
+        self._estimates = estimates
+        now = time.monotonic()
+        if self._bar is None and now - self._last_estimate >= _LINE_EVERY_S:
+            self._last_estimate = now
+            for each in estimates[:_ESTIMATES]:
+                line = f"after {blocks} blocks: {each.cell} in {each.environment} costs {_cost(each)}"
+                err().print(line, markup=False)
+
+    def attach(self, live: "Live") -> None:
+        """Be shown by ``live`` until `close`."""
+        self._live = live
+
+    def rendered(self) -> "RenderableType":
+        """Return what is shown now: how far the run is, and a line for each cost so far."""
+        from rich.console import Group
+
+        bar = self._bar.get_renderable() if self._bar is not None else ""
+        return Group(bar, estimates_table(self._estimates, err().width, err().height - 4)) if self._estimates else bar
+
     def close(self) -> None:
         """Take the bar away: what is printed next is a result."""
-        if self._bar is not None:
-            self._bar.stop()
+        if self._live is not None:
+            self._live.stop()
 
     def _advance(self) -> None:
         if self._bar is not None and self._task is not None:
@@ -127,12 +169,64 @@ def _where(trial: Trial) -> str:
     return f"{cell_label(trial.workload, trial.level)} in {trial.environment}"
 
 
+def estimates_table(estimates: Sequence[Estimate], width: int, height: int) -> "Table":
+    """Return a line for each cost so far, as many as ``height`` has room for; the least precise come first then.
+
+    A bar is full when the interval is as narrow as it is to become.
+    """
+    from rich.table import Table
+    from rich.text import Text
+
+    lines = max(2, height)
+    shown = sorted(estimates, key=_reached)[: lines - 1] if len(estimates) > lines else estimates
+    several = len({each.cell for each in estimates}) > 1
+    table = Table.grid(padding=(0, 2))
+    table.add_column(no_wrap=True, overflow="ellipsis")
+    for each in shown:
+        name = f"{each.environment}, {each.cell}" if several else each.environment
+        cells = [Text(printable(name)), Text(_cost(each))]
+        if each.target is not None and width >= _WITH_BAR:
+            share = min(1.0, each.target / max(each.cost.half_width, 1e-9))
+            full = int(_BAR * share)
+            style = "green" if share == 1.0 else "yellow"
+            cells.append(Text("━" * full, style).append("─" * (_BAR - full), "bright_black"))
+        if each.target is not None:
+            words = _width(each) if width >= _WITH_BAR else _width(each).partition(" of ")[0]
+            cells.append(Text(words, "green" if _reached(each) else ""))
+        table.add_row(*cells)
+    if len(shown) < len(estimates):
+        table.add_row(Text(f"and {len(estimates) - len(shown)} more", "dim"))
+    return table
+
+
+def _reached(estimate: Estimate) -> bool:
+    return estimate.target is not None and estimate.cost.half_width <= estimate.target
+
+
+def _width(estimate: Estimate) -> str:
+    """``±4.5% of ±2%``."""
+    half_width = estimate.cost.half_width
+    width = f"±{half_width:.1%}" if half_width < 10 else "no width yet"
+    return width if estimate.target is None else f"{width} of ±{100 * estimate.target:g}%"
+
+
+def _cost(estimate: Estimate) -> str:
+    """``1.2 % [-3.1, 5.6]``, positive is worse."""
+    from weighbridge.report.text.formatting import difference_interval, percent_interval
+
+    cost = estimate.cost
+    if cost.scale == "ratio":
+        return percent_interval(cost.worsening)
+    return difference_interval(cost.worsening, estimate.unit)
+
+
 @contextmanager
 def show() -> Iterator[Shown]:
     """The progress of one run, on standard error."""
     if not err().is_terminal:
         yield Shown(None)
         return
+    from rich.live import Live
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
     from rich.table import Column
 
@@ -141,5 +235,8 @@ def show() -> Iterator[Shown]:
         BarColumn(bar_width=10), TextColumn("{task.fields[count]}"), TimeElapsedColumn(),
         TextColumn("{task.fields[left]}"), TextColumn("{task.description}", markup=False, table_column=rest),
     )  # fmt: skip
-    with Progress(*columns, console=err(), transient=True, expand=True) as bar:
-        yield Shown(bar)
+    shown = Shown(Progress(*columns, console=err(), expand=True))
+    live = Live(get_renderable=shown.rendered, console=err(), transient=True, refresh_per_second=_REFRESHES)
+    with live:
+        shown.attach(live)
+        yield shown

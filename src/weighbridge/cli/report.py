@@ -7,14 +7,15 @@ from typing import TYPE_CHECKING
 import typer
 
 from weighbridge.cli.gate import checked
-from weighbridge.cli.output import JsonFlag, examples, fail, out, print_json
+from weighbridge.cli.output import WRONG_COMMAND_LINE, JsonFlag, examples, fail, out, print_json
 from weighbridge.errors import LimitExceeded, LimitUndecided
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
     from weighbridge.analysis.gate import Finding
-    from weighbridge.analysis.results import Analysis
+    from weighbridge.analysis.results import Analysis, MetricReport
+    from weighbridge.store.run import RunStore
 
 PREFIX, TABLE = "--fail-if ", "--table "
 
@@ -28,12 +29,19 @@ def register(app: typer.Typer) -> None:
             "weighbridge report RUN --all",
             "weighbridge report RUN --table '*.tcp.throughput'",
             "weighbridge report RUN --json",
+            'weighbridge report RUN --markdown >> "$GITHUB_STEP_SUMMARY"',
+            "weighbridge report RUN --svg > costs.svg",
             "weighbridge report RUN --fail-if 'bridge.tcp.throughput > 35%'",
         )
     )
     def report(
         run: Path = typer.Argument(help="A run directory."),
         as_json: bool = JsonFlag,
+        as_markdown: bool = typer.Option(
+            False, "--markdown", help="Print Markdown on standard output, and nothing else there."
+        ),
+        as_latex: bool = typer.Option(False, "--latex", help="Likewise the headline costs as a LaTeX table."),
+        as_svg: bool = typer.Option(False, "--svg", help="Likewise a chart of them."),
         everything: bool = typer.Option(
             False, "--all", help="Show every table, step, curve, network path and remark too."
         ),
@@ -55,20 +63,19 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Show the verdicts of a run and write its page anew, from what is stored.
 
-        Without --html and --json that is report.html in the run, and replication.html too where the run has one.
+        Where nothing else is asked for that is report.html in the run, and replication.html where the run has one.
         """
         from weighbridge.analysis.analyse import analyse
         from weighbridge.analysis.gate import judge
         from weighbridge.analysis.requirement import LIMIT, parse_requirement, reports_named
-        from weighbridge.cli.replicate import PAGE, write_beside
         from weighbridge.cli.runs import run_directory
-        from weighbridge.errors import WeighbridgeError
         from weighbridge.model.text import printable
         from weighbridge.report.export.json import report_json
         from weighbridge.report.text.gate import limit_sentence
         from weighbridge.store.run import RunStore
 
         gc.set_threshold(100_000)  # what a run has is needed to the end: looking for waste took a tenth of the time
+        asked = _one_of({"json": as_json, "markdown": as_markdown, "latex": as_latex, "svg": as_svg})
         limits = checked(lambda: [parse_requirement(each, LIMIT) for each in fail_if], PREFIX)  # before a run is read
         run = run_directory(run)
         with RunStore(run) as store:
@@ -84,29 +91,59 @@ def register(app: typer.Typer) -> None:
                 print_json(document)
                 _answer(findings, analysis)
                 return
-            from weighbridge.replication.words import print_replication
-            from weighbridge.report.html import write_html
-            from weighbridge.report.terminal import print_report
+            if asked is not None:
+                from weighbridge.report import documents
 
-            at = page or run / "report.html"
-            pages, refused, beside = [f"report: {at}"], "", None
-            try:
-                write_html(store, at, analysis)
-                if page is None and (run / PAGE).exists():
-                    beside, beside_page = write_beside(store, analysis)
-                    pages.append(f"published and measured: {beside_page}")
-            except PermissionError as error:
-                refused = f"{error.filename}: {error.strerror}: no page was written; --html FILE puts it elsewhere"
-            pages = [] if refused else pages
-            print_report(analysis, out(), everything=everything, tables=shown, run=str(run), pages=pages)
-            if everything and beside is not None:
-                print_replication(beside, out())
-        if refused:
-            fail(refused, WeighbridgeError.exit_code)
+                print(getattr(documents, f"run_{asked}")(analysis), end="", flush=True)
+                _answer(findings, analysis)
+                return
+            _show(store, analysis, run, page, shown, everything=everything)
         for finding in findings:
             if finding.outcome == "kept":
                 out().print(printable(limit_sentence(finding, analysis)), markup=False, soft_wrap=True)
         _answer(findings, analysis)
+
+
+def _one_of(formats: "Mapping[str, bool]") -> str | None:
+    """The one format that is asked for, if any: several end the command."""
+    asked = [name for name, is_asked in formats.items() if is_asked]
+    if len(asked) > 1:
+        named = " and ".join(f"--{each}" for each in asked)
+        fail(f"{named} want standard output for themselves: choose one of them", WRONG_COMMAND_LINE)
+    return asked[0] if asked else None
+
+
+def _show(
+    store: "RunStore",
+    analysis: "Analysis",
+    run: Path,
+    page: Path | None,
+    tables: "Sequence[MetricReport]",
+    *,
+    everything: bool,
+) -> None:
+    """Write the pages of a run, and print its verdicts."""
+    from weighbridge.cli.replicate import PAGE, write_beside
+    from weighbridge.errors import WeighbridgeError
+    from weighbridge.replication.words import print_replication
+    from weighbridge.report.html import write_html
+    from weighbridge.report.terminal import print_report
+
+    at = page or run / "report.html"
+    pages, refused, beside = [f"report: {at}"], "", None
+    try:
+        write_html(store, at, analysis)
+        if page is None and (run / PAGE).exists():
+            beside, beside_page = write_beside(store, analysis)
+            pages.append(f"published and measured: {beside_page}")
+    except PermissionError as error:
+        refused = f"{error.filename}: {error.strerror}: no page was written; --html FILE puts it elsewhere"
+        pages = []
+    print_report(analysis, out(), everything=everything, tables=tables, run=str(run), pages=pages)
+    if everything and beside is not None:
+        print_replication(beside, out())
+    if refused:
+        fail(refused, WeighbridgeError.exit_code)
 
 
 def _answer(findings: "Sequence[Finding]", analysis: "Analysis") -> None:

@@ -28,12 +28,14 @@ from weighbridge.model.facts import CpuIdle
 
 if TYPE_CHECKING:
     from weighbridge.model.study import Study
+    from weighbridge.runner.session import ShortTime
     from weighbridge.study.weighed import Earlier, Weighed
 
 _HANDED_ON = ("PATH", "HOME", "LANG", "LC_ALL", "TZ")
 """The variables of the user's that a program on this machine gets without being asked for."""
 _VARIABLE = r"[A-Za-z_][A-Za-z0-9_]*"
 _PARAMETER = r"[A-Za-z][A-Za-z0-9_]*"
+_LABEL = r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}"
 _STUDY = "weigh"
 """What messages about the study that is made call it."""
 _LINE = re.compile(rf"^{_STUDY}:\d+: ", re.MULTILINE)
@@ -72,7 +74,7 @@ def register(app: typer.Typer) -> None:
             "-- redis-benchmark -h {address} -p {port} -n 20000 -t set -q",
             "weighbridge weigh --metric 'rps=json:$.summary.rps,higher,1/s' -- ./load",
             "weighbridge weigh --compose compose.yaml --service shop -- oha -n 20000 http://{address}:{port}/",
-            "weighbridge weigh --against ./old-benchmark --in native -- ./my-benchmark",
+            "weighbridge weigh --against ./old-benchmark --label before=glibc,after=musl -- ./my-benchmark",
             "weighbridge weigh --image shop:1.5 --against shop:1.4 -- --self-test",
             "weighbridge weigh --save mine.yaml -- ./my-benchmark",
         ),
@@ -122,6 +124,9 @@ def register(app: typer.Typer) -> None:
             help="Compare it with an older one in the same environment, and not with itself natively: a command "
             "(with --server: a server), or with --image another image.",
         ),
+        label: str | None = typer.Option(
+            None, "--label", metavar="before=A,after=B", help="With --against: what the two are called."
+        ),
         parameters: list[str] = typer.Option(
             [], "--parameter", "-L", metavar="NAME=A,B,...", help="Values that {NAME} stands for, each weighed."
         ),
@@ -161,7 +166,9 @@ def register(app: typer.Typer) -> None:
         cpus: float | None = typer.Option(None, "--cpus", help="CPUs that it may use, everywhere."),
         memory: str | None = typer.Option(None, "--memory", help="Memory that it may use, everywhere: 512MiB."),
         target: str = typer.Option("2%", "--target", help="How precise the answer is to be."),
-        within: str = typer.Option("2min", "--within", help="The time that it may take."),
+        within: str | None = typer.Option(
+            None, "--within", help="The time that it may take. Default: 2min, or as much as a first verdict takes."
+        ),
         blocks: int | None = typer.Option(None, "--blocks", min=1, max=1000, help="So many blocks instead."),
         directory: Path | None = typer.Option(
             None, "--out", help="The run directory. Default: a new one there, see above."
@@ -205,6 +212,10 @@ def register(app: typer.Typer) -> None:
                 command = [*entry_point, *command]
             else:
                 where["server"] = _server_behind(entry_point, server)
+        if label is not None:
+            where["labels"] = _labels(label, against)
+        if server is not None and ready is None:
+            _require_port(server, against if image is None else None)
         _require_text(*command, server, against, *parameters, *env, *beside.values())
         if not shell and save is None:
             of_this_machine = [command, *(() if apart else (server, *beside.values()))]
@@ -224,17 +235,24 @@ def register(app: typer.Typer) -> None:
             further={name: value for name, value in further.items() if value is not None},
             resources={name: value for name, value in (("cpus", cpus), ("memory", memory)) if value is not None},
             target=target,
-            within=within,
+            within=within or "2min",
             blocks=blocks,
             cpu_idle=cpu_idle,
         )
         if save is None:
             require_alone(beside_others=beside_others)
-        _weigh(weighed, directory, save, export_json, rehearsal=rehearsal)
+        short_time: ShortTime = "extend" if within is None else "keep" if rehearsal else "refuse"
+        _weigh(weighed, directory, save, export_json, short_time, rehearsal=rehearsal)
 
 
 def _weigh(
-    weighed: "Weighed", directory: Path | None, save: Path | None, export: Path | None, *, rehearsal: bool
+    weighed: "Weighed",
+    directory: Path | None,
+    save: Path | None,
+    export: Path | None,
+    short_time: "ShortTime",
+    *,
+    rehearsal: bool,
 ) -> None:
     from weighbridge.study.weighed import study_text
 
@@ -243,10 +261,12 @@ def _weigh(
         write_new(save, text)
         out().print(f"{save} written. Next: weighbridge plan {save}", markup=False, soft_wrap=True)
         return
-    _run(study, directory, export, rehearsal=rehearsal)
+    _run(study, directory, export, short_time, rehearsal=rehearsal)
 
 
-def _run(study: "Study", directory: Path | None, export: Path | None, *, rehearsal: bool) -> None:
+def _run(
+    study: "Study", directory: Path | None, export: Path | None, short_time: "ShortTime", *, rehearsal: bool
+) -> None:
     """Run it as `weighbridge run` does, and write what is asked for beside the report."""
     from weighbridge.cli.approval import announce
     from weighbridge.cli.progress import show
@@ -258,7 +278,7 @@ def _run(study: "Study", directory: Path | None, export: Path | None, *, rehears
     from weighbridge.store.run import RunStore
 
     directory = directory or _runs() / new_directory(study).name
-    announce(study, directory, rehearsal=rehearsal)
+    announce(study, directory, rehearsal=rehearsal, timed=False)
     with interruptible(), show() as progress, continuable(directory, *continuing("run", directory, yes=True)):
 
         def after(store: RunStore) -> None:
@@ -269,7 +289,7 @@ def _run(study: "Study", directory: Path | None, export: Path | None, *, rehears
                 export.write_text(json.dumps(report_json(store, analysis), indent=2, ensure_ascii=False))
                 err().print(f"JSON: {export}", markup=False)
 
-        run_study(study, directory, progress, after)
+        run_study(study, directory, progress, after, short_time=short_time)
 
 
 def _userland(image: str | None, env: Sequence[str]) -> Mapping[str, Any]:
@@ -336,6 +356,32 @@ def _metric(option: str) -> tuple[str, Mapping[str, Any]]:
         message = "say NAME=json:PATH,higher|lower,UNIT or NAME=regex:PATTERN,higher|lower,UNIT"
         fail(f"--metric {shlex.quote(option)}: {message}", WRONG_COMMAND_LINE)
     return name, {how: parts[0], "better": parts[1], "unit": parts[2]}
+
+
+def _labels(option: str, against: str | None) -> tuple[str, str]:
+    """``before=glibc,after=musl``: the names of the two programs that are compared."""
+    if against is None:
+        fail("--label names what --against compares: there is nothing else to name", WRONG_COMMAND_LINE)
+    pairs = dict(each.split("=", 1) for each in option.split(",") if "=" in each)
+    before, after = pairs.get("before", ""), pairs.get("after", "")
+    if (
+        {*pairs} != {"before", "after"}
+        or before == after
+        or not all(re.fullmatch(_LABEL, each) for each in (before, after))
+    ):
+        fail(
+            f"--label {shlex.quote(option)}: say before=A,after=B, two names of letters and digits",
+            WRONG_COMMAND_LINE,
+        )
+    return before, after
+
+
+def _require_port(*servers: str | None) -> None:
+    """End with a sentence where a server's words do not tell it its port."""
+    for server in servers:
+        if server is not None and "{port}" not in server:
+            message = "it is not told its port: write {port} where that belongs, or --ready PORT if it has only one"
+            fail(f"--server {shlex.quote(server)}: {message}", WRONG_COMMAND_LINE)
 
 
 def _server_behind(entry_point: Sequence[str], server: str) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.trial import Trial, TrialRecord
-from weighbridge.runner.precision import OutOfReach, Standing
+from weighbridge.runner.precision import Estimate, OutOfReach, Standing
 from weighbridge.runner.session import Progress
 
 
@@ -43,3 +43,13 @@ class ProgressFanout:
         """Others take so much of the machine that the precision asked for is out of reach."""
         for each in self._listeners:
             each.others_noticed(out_of_reach)
+
+    def time_known(self, trial_s: float, blocks: int, left_s: float) -> None:
+        """It is known how long a trial takes."""
+        for each in self._listeners:
+            each.time_known(trial_s, blocks, left_s)
+
+    def costs_estimated(self, blocks: int, estimates: Sequence[Estimate]) -> None:
+        """Costs were estimated."""
+        for each in self._listeners:
+            each.costs_estimated(blocks, estimates)

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.measurement import Measurement, Outcome
 from weighbridge.model.trial import Trial, TrialRecord
-from weighbridge.runner.precision import OutOfReach, Standing
+from weighbridge.runner.precision import Estimate, OutOfReach, Standing
 
 Where = tuple[str, str, str]
 """A workload, its level as people read it (``clients=50``; empty where nothing is swept) and an environment."""
@@ -110,3 +110,9 @@ class Live:
 
     def others_noticed(self, out_of_reach: OutOfReach) -> None:
         """No figure of others is served here: the machine's own exporters have them."""
+
+    def time_known(self, trial_s: float, blocks: int, left_s: float) -> None:
+        """Every trial's time is served, and what is left."""
+
+    def costs_estimated(self, blocks: int, estimates: Sequence[Estimate]) -> None:
+        """Whoever watches figures compares them: costs are the report's."""

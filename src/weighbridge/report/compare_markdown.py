@@ -1,9 +1,9 @@
 """Runs compared as Markdown, for an issue or the summary of a CI job."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from weighbridge.analysis.between_runs import MetricChanges, RunPair, RunsCompared
-from weighbridge.report.markdown import escaped
+from weighbridge.report.markdown import escaped, markdown_table
 from weighbridge.report.text.between_runs import (
     HOW_TO_READ,
     change_amount,
@@ -55,7 +55,7 @@ def _pair(pair: RunPair, first: str, second: str, *, all_metrics: bool) -> Itera
             "change [95 %]",
             "verdict",
         )
-        yield from _table(heads, [cells for metric in shown for cells in _rows(metric)])
+        yield from markdown_table(heads, [cells for metric in shown for cells in _rows(metric)])
     yield ""
     if why := why_no_own_values(pair.no_own_values):
         yield escaped(why)
@@ -69,7 +69,7 @@ def _pair(pair: RunPair, first: str, second: str, *, all_metrics: bool) -> Itera
         yield from ("### Absolute rates (nothing interleaves them: no verdicts)", "")
         if pair.on_purpose:
             yield from (f"Changed on purpose: {escaped(on_purpose_words(pair))}", "")
-        yield from _table(("metric", "environment", f"median {first}", f"median {second}", "change"), rows)
+        yield from markdown_table(("metric", "environment", f"median {first}", f"median {second}", "change"), rows)
 
 
 def _changed(metric: MetricChanges) -> bool:
@@ -85,9 +85,3 @@ def _rows(metric: MetricChanges) -> Iterator[tuple[str, ...]]:
             cost_text(row.after, metric.after.unit), change_amount(row, unit),
             change_verdict(row) + (f"; {reason}" if reason else ""),
         )  # fmt: skip
-
-
-def _table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
-    yield f"| {' | '.join(escaped(each) for each in heads)} |"
-    yield f"|{' --- |' * len(heads)}"
-    yield from (f"| {' | '.join(escaped(each) for each in row)} |" for row in rows)

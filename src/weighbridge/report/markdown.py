@@ -6,6 +6,7 @@ reader sees.
 """
 
 import re
+from collections.abc import Iterator, Sequence
 
 from weighbridge.model.text import one_line
 
@@ -24,3 +25,10 @@ def escaped(text: str) -> str:
     parts = _FOLLOWED.sub("\0", _BARE.sub("\0", one_line(text).replace("\0", "")))
     marked = _MARKER.sub(r"\g<0>" "\\\\", _SPECIAL.sub(r"\\\g<0>", parts))
     return marked.replace("\0", _PART)
+
+
+def markdown_table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Return the lines of a table, whose cells are escaped."""
+    yield f"| {' | '.join(escaped(each) for each in heads)} |"
+    yield f"|{' --- |' * len(heads)}"
+    yield from (f"| {' | '.join(escaped(each) for each in row)} |" for row in rows)

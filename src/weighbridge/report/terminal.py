@@ -265,6 +265,7 @@ def _largest(cells: Sequence[tuple[MatrixRow, MatrixCosts]], shown: int) -> Part
         return cell.shown_as != "different", -max(map(abs, costs), default=0.0)
 
     listed = Table.grid(padding=(0, 2))
+    listed.add_column(overflow="fold")
     for row, cell in sorted(cells, key=lambda each: size(each[1]))[:shown]:
         words = styled(large(row, cell), STYLES.get(cell.shown_as, "dim"))
         listed.add_row(styled(f"{display_name(cell.environment)}, {row.title}"), words)

@@ -1,11 +1,15 @@
 """Several runs in the terminal: what changed between them, then a table per metric; and the runs of a folder."""
 
+import shlex
 from collections.abc import Iterator, Sequence
 
 from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
 
-from weighbridge.analysis.between_runs import MetricChanges, RunPair, RunsCompared
+from weighbridge.analysis.between_runs import ChangeRow, MetricChanges, RunPair, RunsCompared
 from weighbridge.analysis.history import History, PastRun
+from weighbridge.report.screen import print_screen
 from weighbridge.report.terminal_layout import (
     STYLES,
     SplitTable,
@@ -17,6 +21,8 @@ from weighbridge.report.terminal_layout import (
 )
 from weighbridge.report.text.between_runs import (
     HOW_TO_READ,
+    NOTHING_CHANGED,
+    brief_pair_answer,
     change_amount,
     change_sentence,
     change_verdict,
@@ -38,7 +44,7 @@ from weighbridge.report.text.between_runs import (
 )
 from weighbridge.report.text.conditions import date_words
 from weighbridge.report.text.environments import display_name, names_of, names_of_runs, use_display_names
-from weighbridge.report.text.metric_names import metric_name, metric_title
+from weighbridge.report.text.metric_names import metric_title
 from weighbridge.report.text.trust import trust_sentence
 from weighbridge.report.text.verdicts import cost_text
 
@@ -48,28 +54,96 @@ PEOPLE_COMPARE = "whether two of them differ: weighbridge compare RUN RUN"
 # -- runs compared ---------------------------------------------------------------------------------
 
 
-def print_compared(comparison: RunsCompared, console: Console, *, all_metrics: bool = False) -> None:
-    """Print runs that were compared to `console`; `all_metrics`: a table of every metric, not only of headlines."""
+def print_compared(
+    comparison: RunsCompared,
+    console: Console,
+    *,
+    all_metrics: bool = False,
+    runs: Sequence[str] = ("RUN", "RUN"),
+    pages: Sequence[str] = (),
+) -> None:
+    """Print runs that were compared to `console`: a screen, or with `all_metrics` a table of every metric.
+
+    `runs`: the run directories, as the last lines name them. `pages`: lines that say where its page is.
+    """
     keep_no_break_spaces()
     with use_display_names(names_of_runs(comparison)):
-        for part in _compared(comparison, console.width, all_metrics=all_metrics):
+        if not all_metrics:
+            _print_screen(comparison, console, runs, pages)
+            return
+        for part in _compared(comparison, console.width):
             console.print(part)
+        for line in pages:
+            console.print(styled(line), soft_wrap=True)
 
 
-def _compared(comparison: RunsCompared, width: int, *, all_metrics: bool) -> Iterator[RenderableType]:
+def _print_screen(comparison: RunsCompared, console: Console, runs: Sequence[str], pages: Sequence[str]) -> None:
+    head = [styled(run_words(run_letter(number), run)) for number, run in enumerate(comparison.runs)]
+    remarks: list[RenderableType] = []
+    for number, run in enumerate(comparison.runs):
+        head[number].truncate(console.width, overflow="ellipsis")
+        if run.analysis.trust.trusted is False:
+            remarks.append(indented(f"{run_letter(number)}: {trust_sentence(run.analysis)}", "bold red"))
+    several, changes = len(comparison.pairs) > 1, []
+    for number, pair in enumerate(comparison.pairs, 1):
+        first, second = run_letter(0), run_letter(number)
+        head.append(styled(brief_pair_answer(pair, first, second), "bold"))
+        changes += [
+            (f"{second}: " if several else "", metric, row)
+            for metric in pair.headlines
+            for row in metric.rows
+            if not row.aa
+        ]
+        if sentence := disturbance_sentence(pair, first, second):
+            remarks.append(indented(sentence, "bold yellow"))
+        baseline = pair.first.analysis.baseline
+        remarks += [
+            indented(change_sentence(metric, row, first, second, baseline), STYLES["different"])
+            for metric in pair.metrics
+            for row in metric.rows
+            if not metric.headline and shown_as(row) == "different"
+        ]
+        lines = [*fact_lines(pair.facts), *map(setting_words, pair.settings), *only_lines(pair.only, first, second)]
+        remarks += [indented(f"changed in {second}: {line}", "yellow") for line in lines if line != NOTHING_CHANGED]
+
+    def foot(hidden: int) -> list[Text]:
+        more = f"{hidden} more remark{'' if hidden == 1 else 's'}, " if hidden else ""
+        command = styled(f"weighbridge compare {shlex.join(runs)} --all", "dim")
+        heading = styled(f"{more}all tables: ", "dim")
+        one_line = heading.cell_len + command.cell_len <= console.width
+        return [*([heading.append(command)] if one_line else [heading, command]), *map(styled, pages)]
+
+    print_screen(console, head, _change_lists(changes), remarks, foot)
+
+
+def _change_lists(changes: Sequence[tuple[str, MetricChanges, ChangeRow]]) -> Iterator[Sequence[RenderableType]]:
+    """Give a table of the changes, those that are different first, with fewer and fewer of them."""
+    order = ("different", "inconclusive", "equivalent")
+    kinds = [order.index(kind) if (kind := shown_as(row)) in order else len(order) for _, _, row in changes]
+    ordered = [each for _, each in sorted(zip(kinds, changes, strict=True), key=lambda each: each[0])]
+    for shown in range(len(ordered), 0, -1):
+        listed = Table.grid(padding=(0, 2))
+        listed.add_column(overflow="fold")
+        for which, metric, row in ordered[:shown]:
+            name = f"{which}{display_name(row.environment)}, {metric_title(metric.before)}"
+            amount = change_amount(row, metric.before.unit)
+            listed.add_row(styled(name), styled(amount), verdict_text(change_verdict(row), shown_as(row)))
+        rest = len(ordered) - shown
+        yield [Text(), listed, *([indented(f"and {rest} more", "dim")] if rest else []), Text()]
+    yield []
+
+
+def _compared(comparison: RunsCompared, width: int) -> Iterator[RenderableType]:
     for number, run in enumerate(comparison.runs):
         yield styled(run_words(run_letter(number), run))
         if run.analysis.trust.trusted is False:
             yield indented(trust_sentence(run.analysis), "bold red")
     for number, pair in enumerate(comparison.pairs, 1):
-        yield from _pair(pair, run_letter(0), run_letter(number), width, all_metrics=all_metrics)
+        yield from _pair(pair, run_letter(0), run_letter(number), width)
     yield styled(f"\n{HOW_TO_READ}", "dim")
-    if not all_metrics and any(not each.headline for pair in comparison.pairs for each in pair.metrics):
-        yield styled("every metric has its table with --all", "dim")
 
 
-def _pair(pair: RunPair, first: str, second: str, width: int, *, all_metrics: bool) -> Iterator[RenderableType]:
-    baseline = pair.first.analysis.baseline
+def _pair(pair: RunPair, first: str, second: str, width: int) -> Iterator[RenderableType]:
     yield styled(f"\n{pair_answer(pair, first, second)}", "bold")
     if sentence := disturbance_sentence(pair, first, second):
         yield styled(sentence, "bold yellow")
@@ -80,16 +154,14 @@ def _pair(pair: RunPair, first: str, second: str, width: int, *, all_metrics: bo
         yield styled("the study is not the same", "bold")
         yield from (indented(setting_words(each), "yellow") for each in pair.settings)
     yield from (indented(line, "yellow") for line in only_lines(pair.only, first, second))
-    for metric in pair.metrics if all_metrics else pair.headlines:
+    for metric in pair.metrics:
         if metric.rows:
             yield styled(f"\n{metric_title(metric.before)} ({metric.before.better} is better)", "bold")
             yield _changes_table(metric, first, second, width)
             yield from (indented(line, "dim") for line in _beside(metric))
-    if not all_metrics:
-        yield from _others(pair, first, second, baseline)
     if why := why_no_own_values(pair.no_own_values):
         yield styled(f"\n{why}", "yellow")
-    elif rates := _own_values(pair, first, second, all_metrics=all_metrics):
+    elif rates := _own_values(pair, first, second):
         beside = f" (changed on purpose: {on_purpose_words(pair)})" if pair.on_purpose else ""
         head = f"absolute rates{beside}, which no block protects from what changed in between: no verdicts"
         yield styled(f"\n{head}", "bold")
@@ -119,24 +191,10 @@ def _beside(metric: MetricChanges) -> Iterator[str]:
         yield f"noise floor of both runs together: {floor_words(change, unit)}"
 
 
-def _others(pair: RunPair, first: str, second: str, baseline: str) -> Iterator[RenderableType]:
-    """The metrics without a table: what changed in a sentence each, and how many did not."""
-    rows = [(m, row) for m in pair.metrics if not m.headline for row in m.rows if not row.aa]
-    different = [each for each in rows if shown_as(each[1]) == "different"]
-    if rows:
-        yield styled("\nother metrics and resource use", "bold")
-        for metric, row in different:
-            yield indented(change_sentence(metric, row, first, second, baseline), STYLES.get("different", ""))
-        same = [metric_name(m.before) for m, row in rows if shown_as(row) == "equivalent"]
-        yield indented(
-            f"{len(different)} changed, {len(same)} equivalent, {len(rows) - len(different) - len(same)} not decided"
-        )
-
-
-def _own_values(pair: RunPair, first: str, second: str, *, all_metrics: bool) -> RenderableType | None:
+def _own_values(pair: RunPair, first: str, second: str) -> RenderableType | None:
     rows = [
         [metric_title(metric.before), display_name(own.environment), *own_values_words(metric, own)]
-        for metric in (pair.metrics if all_metrics else pair.headlines)
+        for metric in pair.metrics
         for own in metric.own
     ]
     heads = ["metric", "environment", f"median {first}", f"median {second}", "change, blocks alone"]

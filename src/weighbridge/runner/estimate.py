@@ -1,7 +1,7 @@
 """How long a study takes."""
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from statistics import mean, median
 
 from weighbridge import registry
@@ -67,10 +67,11 @@ def _trial_s(arm: Arm, cell: Cell) -> tuple[float, float]:
 
 
 class TimeLeft:
-    """How long the trials that are left take: the plan's figure at first, more and more what was seen."""
+    """How long the trials that are left take: the plan's figure until a workload has run, then what was seen."""
 
     def __init__(self, study: Study, trial_s: Callable[[Cell], float | None] = lambda cell: None) -> None:
         """``trial_s``: the seconds of a trial, where they are known beforehand."""
+        self._seen_s: dict[tuple[str, Level], list[float]] = {}
         self._durations_s: dict[TimedBy, list[float]] = {
             (cell.workload, cell.level, arm.name): [trial_s(cell) or mean(_trial_s(arm, cell))]
             for arm in study.arms
@@ -80,10 +81,24 @@ class TimeLeft:
     def note(self, trial: Trial, seconds: float) -> None:
         """Note how long a trial took, without the opening of sites before the first."""
         self._durations_s[trial.workload, trial.level, trial.environment].append(seconds)
+        self._seen_s.setdefault((trial.workload, trial.level), []).append(seconds)
 
     def left_s(self, remaining: Mapping[TimedBy, int]) -> float:
-        """Seconds that so many trials of each take. Of each the median: what is made once for all takes part once."""
-        return sum(count * median(self._durations_s[each]) for each, count in remaining.items())
+        """Seconds that so many trials of each take. Of each the median: what is made once for all takes part once.
+
+        An environment in which a workload has not run takes as long as the others in which it has.
+        """
+        return sum(count * self._trial_s(each) for each, count in remaining.items())
+
+    def first_s(self, cells: Iterable[tuple[str, Level]]) -> float | None:
+        """Seconds of a trial of these workloads and levels together; None while one of them has not run."""
+        seen = [self._seen_s.get(each) for each in cells]
+        return sum(mean(each) for each in seen if each) if all(seen) else None
+
+    def _trial_s(self, timed: TimedBy) -> float:
+        workload, level, _ = timed
+        own_s, seen_s = self._durations_s[timed], self._seen_s.get((workload, level))
+        return median(own_s[1:] or seen_s or own_s)
 
 
 def meter_hz(study: Study) -> float:

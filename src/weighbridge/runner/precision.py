@@ -30,6 +30,9 @@ from weighbridge.store.extensions import RunExtension, apply_extensions, extensi
 from weighbridge.store.reader import ALLOTMENTS
 from weighbridge.store.run import RunStore, Value
 
+FIRST_ESTIMATE = 3
+"""Blocks after which a cost is shown while a run goes on: of two, an interval says nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:
@@ -52,6 +55,20 @@ class Standing:
         if self.reached or self.predicted_blocks is None or self.predicted_blocks <= later:
             return None
         return math.expm1(math.log1p(self.width) * math.sqrt(self.blocks / later))
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """What an environment has cost so far in a workload's headline metric, and how precise it is to become.
+
+    ``target`` is the relative half-width that ends its measuring; None where there is none.
+    """
+
+    cell: str
+    environment: str
+    unit: str
+    cost: Cost
+    target: float | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +165,17 @@ class Precision:
                         self._left.add((*_key(cell), arm))
         self._come_back(blocks)
         return standings
+
+    def estimates(self) -> list[Estimate]:
+        """Return what there is of each comparison's cost so far: of at least `FIRST_ESTIMATE` blocks."""
+        values, estimates = self.store.values(), []
+        for cell in self.study.cells:
+            metric = registry.workloads()[cell.kind].metrics(cell.options)[0]
+            for arm in self.study.arms_of(cell):
+                cost = self._cost(cell, arm.name, values) if self._compared(arm) else None
+                if cost is not None and cost.blocks >= FIRST_ESTIMATE:
+                    estimates.append(Estimate(cell.label, arm.name, metric.unit, cost, self.repetitions.target))
+        return estimates
 
     def out_of_reach(self, blocks: int, last: int) -> OutOfReach | None:
         """Return what is out of reach, as others take so much, of a run of ``last`` blocks after ``blocks`` of them.

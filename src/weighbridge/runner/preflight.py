@@ -70,9 +70,13 @@ def require_userland(spec: UserlandSpec, source: SourceOptions | None = None) ->
         raise Unavailable(f"{problem.detail}: {problem.remedy}")
 
 
-def warnings(study: Study) -> list[str]:
-    """What a study asks for that has no effect on this machine, and a time in which its fewest blocks do not fit."""
-    notes = [*_limits_without_effect(study), *_limits_that_a_user_cannot_set(study), *_too_short(study)]
+def warnings(study: Study, *, timed: bool = True) -> list[str]:
+    """What a study asks for that has no effect on this machine, and a time in which its fewest blocks do not fit.
+
+    That is not known of a study that is not ``timed``.
+    """
+    too_short = _too_short(study) if timed else []
+    notes = [*_limits_without_effect(study), *_limits_that_a_user_cannot_set(study), *too_short]
     if (inside := _own_container()) is not None:
         notes.append(": ".join(text for text in (inside.detail, inside.remedy) if text))
     return notes

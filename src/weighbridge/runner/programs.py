@@ -50,7 +50,10 @@ READY_S = 20.0
 """How long a server may take to listen."""
 AFTER_SERVER_S = 2.0
 """How long a client may go on once its server has died."""
-_TOO_MUCH = f"{{}} printed more than {OUTPUT_LIMIT >> 20} MiB, which is the limit"
+_TOO_MUCH = (
+    f"{{}} printed more than {OUTPUT_LIMIT >> 20} MiB, which is the limit: "
+    "have it print less, or write to a file (in a shell: > /dev/null)"
+)
 _WATCH_S = 0.25
 _SAID_S = 0.05
 """Between two looks at what a server has printed, in seconds."""

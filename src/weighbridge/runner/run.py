@@ -30,7 +30,7 @@ from weighbridge.runner.known_noise import calibration_facts
 from weighbridge.runner.pollers import CannotPoll, Pollers, lacking, wants_polling
 from weighbridge.runner.preflight import hosts_readiness, leave_out, missing_cpus, ready, unmet
 from weighbridge.runner.room import lacking_room
-from weighbridge.runner.session import BlockExtender, Progress, Session
+from weighbridge.runner.session import BlockExtender, Progress, Session, ShortTime
 from weighbridge.runner.signals import shield
 from weighbridge.runner.storage import storage_readiness, storage_server_readiness
 from weighbridge.runner.userlands import PROGRAMS, ensure_userlands, measured_programs, userland_facts
@@ -148,11 +148,14 @@ def run_study(
     after: Callable[[RunStore], None],
     blocks: int | None = None,
     extender: BlockExtender | None = None,
+    *,
+    short_time: ShortTime = "keep",
 ) -> None:
     """Run a study into a directory, or continue the run that is in it.
 
     ``study`` may be None to continue; ``blocks`` then changes how many blocks the run has in all; ``extender`` may
-    ask for more when they are done. ``after`` is called with the store at the end, also when the run failed or was
+    ask for more when they are done. ``short_time``: what is done where the study's time is too short for a verdict;
+    StudyError where that refuses it. ``after`` is called with the store at the end, also when the run failed or was
     interrupted, so that a report shows what there is.
     """
     with RunStore(directory, writable=True) as store:
@@ -170,7 +173,7 @@ def run_study(
                     progress.say(note)
                 refused.pop_all()
             try:
-                _session(study, store, run_id, folder, cache, progress, extender)
+                _session(study, store, run_id, folder, cache, progress, extender, short_time=short_time)
             finally:
                 with shield(), ExitStack() as ending:  # last one first, and each whatever becomes of the others
                     ending.callback(_tell, after, store)
@@ -288,6 +291,8 @@ def _session(
     cache: Path,
     progress: Progress,
     extender: BlockExtender | None,
+    *,
+    short_time: ShortTime,
 ) -> None:
     _raise_open_files()
     userlands = ensure_userlands(study, cache, progress.say)
@@ -310,7 +315,10 @@ def _session(
         for scope, scope_facts in about.items():
             store.add_facts(scope, scope_facts)
         store.add_facts(PROGRAMS, programs)
-        session = Session(study, store, run, userlands, progress, volatile_facts, pollers=pollers, extender=extender)
+        session = Session(
+            study, store, run, userlands, progress, volatile_facts, pollers=pollers, extender=extender,
+            short_time=short_time,
+        )  # fmt: skip
         add_series = Watched(study.file.prometheus).completed if study.file.prometheus else session.completed
         noted: set[str] = set()
 

@@ -6,10 +6,10 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
-from typing import Protocol
+from typing import Literal, Protocol
 
 from weighbridge import registry
-from weighbridge.errors import EnvironmentLost, TrialsFailed
+from weighbridge.errors import EnvironmentLost, StudyError, TrialsFailed
 from weighbridge.meters.machines import IdleLevels
 from weighbridge.meters.opened import meters
 from weighbridge.model import isolation
@@ -21,15 +21,16 @@ from weighbridge.model.study import Cell, Study
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.model.userland import Userlands
 from weighbridge.runner.continuity import layers_of_run
-from weighbridge.runner.estimate import TimedBy, TimeLeft, meter_hz
+from weighbridge.runner.estimate import TimedBy, TimeLeft, clock, meter_hz
 from weighbridge.runner.lengths import PILOT, Lengths
 from weighbridge.runner.notes import note_sites
 from weighbridge.runner.pollers import Pollers
-from weighbridge.runner.precision import Allotments, OutOfReach, Precision, Standing
+from weighbridge.runner.precision import Allotments, Estimate, OutOfReach, Precision, Standing
 from weighbridge.runner.preflight import left_out_line
 from weighbridge.runner.signals import shield
 from weighbridge.runner.sites import Sites
 from weighbridge.runner.trial import run_trial
+from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.extensions import extend
 from weighbridge.store.reader import LEFT_OUT, TIME_IS_OVER
 from weighbridge.store.run import METERS_HZ, RunStore
@@ -132,6 +133,12 @@ class Progress(Protocol):
     def others_noticed(self, out_of_reach: OutOfReach) -> None:
         """Others take so much of the machine that the precision asked for is out of reach; told once."""
 
+    def time_known(self, trial_s: float, blocks: int, left_s: float) -> None:
+        """A trial takes ``trial_s`` seconds, all up to the first look, after ``blocks``, ``left_s``; told once."""
+
+    def costs_estimated(self, blocks: int, estimates: Sequence[Estimate]) -> None:
+        """After ``blocks`` blocks costs were estimated; at most every `ESTIMATE_EVERY_S` seconds."""
+
 
 @dataclass(frozen=True, slots=True)
 class BlockExtender:
@@ -149,6 +156,10 @@ class BlockExtender:
         return blocks is not None
 
 
+ESTIMATE_EVERY_S = 0.4
+"""Seconds between two estimates that are shown: to read all values takes CPU time of the machine that is measured."""
+ShortTime = Literal["keep", "refuse", "extend"]
+"""The time is kept whatever it gives; the run ends with an error; or the first look is waited for."""
 REPEATS = 2
 """How often a block with a failed trial is run again, before the precision is looked at."""
 
@@ -170,12 +181,16 @@ class Session:
     """What keeps this machine's idle CPUs from halting."""
     extender: BlockExtender | None = None
     """Asks for more blocks once all looks are done."""
+    short_time: ShortTime = "keep"
+    """What is done where the first trials show that the study's time is too short for a verdict."""
     _finished: dict[Trial, Outcome] = field(default_factory=dict)
     _planned_arms: dict[int, dict[tuple[str, Level], list[str]]] = field(default_factory=dict)
     _blocks: int = 0
     _sites: Sites | None = None
     _opening_s: float = 0.0
     _others_noticed: bool = False
+    _time_told: bool = False
+    _estimated_at: float = -math.inf
     _idle: IdleLevels = field(default_factory=lambda: IdleLevels({}))
     _stack: ExitStack = field(default_factory=ExitStack)
     _precision: Precision = field(init=False)
@@ -272,8 +287,11 @@ class Session:
                 self._blocks += 1
                 self._run_all(self._block(self._blocks))
                 self._look_at_idle_machines()
+                self._estimate_costs()
                 self._notice_others(ends)
-                if (late := time.monotonic() > ends + self._opening_s) or time.monotonic() > over:
+                late = time.monotonic() > ends + self._opening_s
+                late &= self.short_time != "extend" or self._blocks >= self._precision.looks[0]
+                if late or time.monotonic() > over:
                     self.progress.say("the time is over")
                     self._repeat()
                     if late:
@@ -316,6 +334,35 @@ class Session:
             self._sites.rest()
             self._idle.look()
 
+    def _estimate_costs(self) -> None:
+        """Tell what costs are so far, unless that was told just now."""
+        if time.monotonic() - self._estimated_at >= ESTIMATE_EVERY_S:
+            if estimates := self._precision.estimates():
+                self.progress.costs_estimated(self._blocks, estimates)
+            self._estimated_at = time.monotonic()
+
+    def _tell_time(self, now: Sequence[Trial]) -> None:
+        """Tell, once, how long a trial takes, and how long the blocks up to the first look.
+
+        Raises StudyError where the study's time is too short for a verdict, and that refuses it.
+        """
+        first_s = self._time.first_s(_key(cell) for cell in self.study.cells)
+        if self._time_told or first_s is None or not self._blocks:
+            return
+        self._time_told = True
+        first_look, left_s = self._precision.looks[0], self._time.left_s(self._remaining(now))
+        self.progress.time_known(first_s / len(self.study.cells), first_look, left_s)
+        limit_s = self._precision.repetitions.limit_s
+        if limit_s is None or self.short_time != "refuse" or self._blocks > 1:
+            return
+        block = Counter((*_key(cell), arm) for cell in self.study.cells for arm in self._arms(cell))
+        needed_s = MIN_BLOCKS_VERDICT * self._time.left_s(block)
+        if needed_s > limit_s:
+            raise StudyError(
+                f"a verdict needs {MIN_BLOCKS_VERDICT} blocks of {block.total()} runs, which take {clock(needed_s)}: "
+                f"more than 'within' gives ({clock(limit_s)})"
+            )
+
     def _notice_others(self, ends: float) -> None:
         """Tell, once, that others take so much that the run will not be precise enough when the time ``ends``."""
         if self._others_noticed:
@@ -354,6 +401,7 @@ class Session:
                 self._finished[trial] = record.outcome
             self._time.note(trial, time.monotonic() - started_at)
             self.progress.trial_finished(record)
+            self._tell_time(trials[place + 1 :])
             if record.outcome is Outcome.ENVIRONMENT_LOST:
                 raise EnvironmentLost(
                     f"{trial.environment} was lost during {trial.workload}: {record.message}. "

@@ -63,6 +63,8 @@ class Weighed:
     inside: Sequence[str] = ()
     earlier: Earlier | None = None
     """What it is compared with in the one environment that is in ``inside``; None: with itself natively."""
+    labels: tuple[str, str] = (BEFORE, AFTER)
+    """What the two that are compared so are called: the earlier one first."""
     shell: bool = False
     parameters: Mapping[str, Sequence[str]] = field(default_factory=dict)
     metrics: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
@@ -81,7 +83,13 @@ def study_text(weighed: Weighed) -> str:
     """Return the study as YAML. Raises StudyError for what nothing can be weighed in."""
     environments = _environments(weighed) if weighed.earlier is None else _two(weighed, weighed.earlier)
     command = " ".join(each if each and not set(each) & _QUOTED else shlex.quote(each) for each in weighed.command)
-    question = "What does isolation cost" if weighed.earlier is None else "What does this cost against the one before"
+    question = "What does isolation cost"
+    if weighed.earlier is not None:
+        before, after = weighed.labels
+        question = f"What does {after} cost against {before}"
+    if weighed.server is not None:
+        words = weighed.server if isinstance(weighed.server, str) else shlex.join(weighed.server)
+        question, command = f"{question}, of the server", words
     study: dict[str, Any] = {
         "study": _name(weighed),
         "question": plain(f"{question}: {command}", _QUESTION),
@@ -94,7 +102,7 @@ def study_text(weighed: Weighed) -> str:
         "workloads": {_COMMAND: _workload(weighed)},
         "repetitions": _repetitions(weighed),
         "cpu_idle": weighed.cpu_idle,
-        "ladder": _ladder(environments),
+        "ladder": _ladder(environments) if weighed.earlier is None else [],
     }
     remark = f"# {plain(weighed.remark)}\n" if weighed.remark else ""
     return remark + written({key: value for key, value in study.items() if value not in ({}, [])})
@@ -152,7 +160,7 @@ def _two(weighed: Weighed, earlier: Earlier) -> dict[str, dict[str, Any]]:
         **({} if earlier.userland is None else {"userland": dict(earlier.userland)}),
         **({"workloads": {_COMMAND: own}} if own else {}),
     }
-    return {BEFORE: before, AFTER: dict(choices[names[0]])}
+    return dict(zip(weighed.labels, (before, dict(choices[names[0]])), strict=True))
 
 
 class _Braces:
@@ -202,5 +210,5 @@ def _repetitions(weighed: Weighed) -> dict[str, Any]:
 
 
 def _ladder(environments: Mapping[str, Any]) -> list[str]:
-    rungs = [name for name in _LADDER if name in environments and BEFORE not in environments]
+    rungs = [name for name in _LADDER if name in environments]
     return [the_host().kind, *rungs] if len(rungs) > 1 else []

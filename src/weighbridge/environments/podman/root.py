@@ -18,7 +18,7 @@ def unmet(needs: Needs, *, rootless: bool) -> Readiness | None:
     if not needs.of_this_machine or (rootless and os.geteuid() != 0):
         return None
     why = "podman's containers have this machine's own programs where a user runs them alone (rootless: true)"
-    return Readiness(False, why, "use docker, or an image (--image)")
+    return Readiness(False, why, "give --image, or use docker")
 
 
 def root_words(stack: ExitStack, podman: Podman, request: SiteRequest, others: Collection[str] = ()) -> list[str]:

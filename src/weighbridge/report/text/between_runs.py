@@ -158,6 +158,21 @@ def pair_answer(pair: RunPair, first: str, second: str) -> str:
     return f"{count}{': ' if len(different) == 1 else ', the largest: '}{largest_words}{end}."
 
 
+def brief_pair_answer(pair: RunPair, first: str, second: str) -> str:
+    """Return the same in about twenty words: how many costs changed, and the largest change without its interval."""
+    rows = [
+        (metric, row) for metric in pair.headlines for row in metric.rows if row.change and not (row.aa or row.few)
+    ]
+    different = [each for each in rows if each[1].verdict == "different"]
+    if not different:
+        return pair_answer(pair, first, second)
+    metric, row = max(different, key=lambda each: abs(_size(each[1])))
+    amount, word = change_effect(metric, row)
+    what = f"{display_name(row.environment)} {metric_phrase(metric.before)} is {amount.partition(' [')[0]} {word}"
+    count = f"{len(different)} of {len(rows)} costs changed from {first} to {second}"
+    return f"{count}{': ' if len(different) == 1 else ', the largest: '}{what}."
+
+
 def own_values_words(metric: MetricChanges, own: OwnValues) -> tuple[str, str, str]:
     """Return an environment's own values in both runs and the shift between them, positive is worse."""
     before, after = (quantity(each, metric.before.unit, value_unit_of(metric)) for each in (own.before, own.after))

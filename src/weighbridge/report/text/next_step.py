@@ -6,6 +6,7 @@ from weighbridge.analysis.remarks import TargetMissed
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.report.text.formatting import margin
 from weighbridge.report.text.verdicts import duration_text
+from weighbridge.statistics.precision import MOST_BLOCKS
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK
 
 
@@ -41,9 +42,9 @@ def next_blocks(analysis: Analysis) -> NextBlocks | None:
         if isinstance(remark, TargetMissed) and remark.predicted_blocks is not None
     ]
     needed = undecided or imprecise
-    if not needed:
+    blocks = max((each for _, _, each in needed), default=MOST_BLOCKS + 1)
+    if blocks > MOST_BLOCKS:
         return None
-    blocks = max(each for _, _, each in needed)
     end = "settle what is undecided" if undecided else f"reach {margin(analysis.target or 0.0)}"
     return NextBlocks(blocks, f"next: about {blocks} blocks{_more(analysis, needed)} {end}")
 

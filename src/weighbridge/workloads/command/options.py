@@ -207,6 +207,12 @@ class CommandOptions(Options):
                 problem = str(error)
             if problem:
                 raise ValueError(f"{key}: {problem}")
+        if (
+            self.server is not None
+            and self.port is None
+            and "port" not in Template(self.server, self.shell).placeholders()
+        ):
+            raise ValueError("server: it is told no port: write {port} in its words, or 'port' where it has only one")
         if unused := [name for name in self.parameters if name not in used]:
             raise ValueError(
                 f"parameters: '{unused[0]}' stands in no command: write {{{unused[0]}}} where it belongs"
