@@ -23,7 +23,7 @@ def finished(tmp_path):
 def test_the_pages_of_a_finished_run_are_written_again(weighbridge, finished):
     said = weighbridge("replicate", "--report", finished)
     assert said.code == 0
-    assert "Table 8: one-way latency" in said.out and "published comparisons" in said.out
+    assert "45 published comparisons" in said.out
     assert (finished / "report.html").is_file() and (finished / "replication.html").is_file()
 
 

@@ -26,7 +26,7 @@ environments:
   native: {{kind: native}}
   bridge: {{kind: docker, workloads: {{own: {{client: [./other, "{{port}}"]}}}}}}
 workloads:
-  own: {{kind: command, server: [./serve, "{{listen}}"], client: [./own, "{{size}}"],
+  own: {{kind: command, server: [./serve, "{{listen}}", "{{port}}"], client: [./own, "{{size}}"],
         parameters: {{size: [small, large]}}, files: {{/tmp/tool: {tool}, /tmp/notes: {notes}}}}}
   boot: {{kind: boot}}
 repetitions: {{blocks: 1}}

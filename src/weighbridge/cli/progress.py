@@ -13,7 +13,6 @@ from weighbridge.model.text import printable
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.runner.estimate import clock
 from weighbridge.runner.precision import Estimate, OutOfReach, Standing
-from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -118,8 +117,9 @@ class Shown:
     def time_known(self, trial_s: float, blocks: int, left_s: float) -> None:
         """Tell how long a run of the program takes, and by when there is a verdict."""
         from weighbridge.report.text.formatting import quantity
+        from weighbridge.runner.preflight import can_decide
 
-        for_ = "a verdict" if blocks >= MIN_BLOCKS_VERDICT else plural(blocks, "block")
+        for_ = "a verdict" if can_decide(blocks) else plural(blocks, "block")
         err().print(f"one run takes {quantity(trial_s, 's')}: about {clock(left_s)} for {for_}", markup=False)
 
     def costs_estimated(self, blocks: int, estimates: Sequence[Estimate]) -> None:

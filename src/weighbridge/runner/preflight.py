@@ -82,11 +82,16 @@ def warnings(study: Study, *, timed: bool = True) -> list[str]:
     return notes
 
 
+def can_decide(blocks: int) -> bool:
+    """Return whether so many blocks can give a verdict."""
+    return blocks >= MIN_BLOCKS_VERDICT
+
+
 def too_few_blocks(study: Study) -> str:
     """Why the study is refused as its blocks can give no verdict; "" where they can, or where it is a rehearsal."""
     repetitions = study.file.repetitions
     most = repetitions.blocks or repetitions.max
-    if study.file.rehearsal or most >= MIN_BLOCKS_VERDICT:
+    if study.file.rehearsal or can_decide(most):
         return ""
     blocks = "1 block" if most == 1 else f"{most} blocks"
     return (

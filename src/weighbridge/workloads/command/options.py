@@ -210,7 +210,7 @@ class CommandOptions(Options):
         if (
             self.server is not None
             and self.port is None
-            and "port" not in Template(self.server, self.shell).placeholders()
+            and not {"port", "data_port"} & {*Template(self.server, self.shell).placeholders()}
         ):
             raise ValueError("server: it is told no port: write {port} in its words, or 'port' where it has only one")
         if unused := [name for name in self.parameters if name not in used]:
