@@ -22,9 +22,14 @@ _ENTER = """set -e; root=$1; shift
 mount -t proc proc "$root/proc"; mount --rbind /dev "$root/dev"; mount --rbind /sys "$root/sys"
 exec chroot "$root" env -i HOME=/root LANG=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"
 """
-INSTALLED = ("usr/bin/weighbridge", "usr/lib/weighbridge", "usr/share/man/man1/weighbridge.1.gz",
-             "usr/share/bash-completion/completions/weighbridge", "usr/share/zsh/vendor-completions/_weighbridge",
-             "usr/share/fish/vendor_completions.d/weighbridge.fish", "usr/share/doc/weighbridge/copyright")  # fmt: skip
+INSTALLED = (
+    "usr/bin/weighbridge",
+    "usr/lib/weighbridge",
+    *(f"usr/share/{name}" for name in ("man/man1/weighbridge.1.gz", "doc/weighbridge/copyright")),
+    "usr/share/bash-completion/completions/weighbridge",
+    "usr/share/zsh/vendor-completions/_weighbridge",
+    "usr/share/fish/vendor_completions.d/weighbridge.fish",
+)
 
 Enter = Callable[..., "subprocess.CompletedProcess[str]"]
 
