@@ -31,4 +31,4 @@ def test_it_has_every_command_and_exit_code():
 @pytest.mark.skipif(shutil.which("groff") is None, reason="needs groff")
 def test_it_is_shown_without_a_warning():
     shown = must("groff", "-man", "-Tutf8", "-ww", "-P-cbou", man_page.PAGE)
-    assert "weighbridge weigh" in shown and "weighbridge gate runs/mine --budget" in shown
+    assert "weighbridge weigh [OPTIONS]" in shown and "weighbridge weigh -- python3 fib.py\n" in shown

@@ -85,6 +85,7 @@ class TestBuilt:
         with tarfile.open(source) as packed:
             packed.extractall(tmp_path / "elsewhere", filter="data")
         (folder,) = (tmp_path / "elsewhere").iterdir()
+        (folder / "PKG-INFO").unlink()  # what the archive has beside the checkout
         epoch = os.environ.get("SOURCE_DATE_EPOCH") or must("git", "log", "-1", "--format=%ct", cwd=ROOT).strip()
         variables = {**os.environ, "SOURCE_DATE_EPOCH": epoch, "TZ": "Asia/Kathmandu", "WEIGHBRIDGE_WHEEL": MACHINE}
         build = [sys.executable, "-m", "build", "--no-isolation", "--outdir", tmp_path / "again", folder]
@@ -104,7 +105,7 @@ class TestBuilt:
         version, launcher = must(program, "--version", env=env).splitlines()
         assert version.startswith("weighbridge ") and launcher.split()[:2] == ["launcher", digest]
         weigh = (program, "weigh", "--in", "netns", "--blocks", "1", "--cpu-idle", "halt", "--out", tmp_path / "run")
-        told = run(*weigh, "--export-json", tmp_path / "run.json", "--", "true", cwd=home, env=env)
+        told = run(*weigh, "--export-json", tmp_path / "run.json", "--", "true", cwd=tmp_path, env=env)
         assert told.returncode == 0, told.stderr
         assert "building" not in told.stderr
         report = json.loads((tmp_path / "run.json").read_text())
