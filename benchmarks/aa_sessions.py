@@ -5,9 +5,10 @@ same one under another name, of which nothing may be called different. Every "di
 headlines may have one in at most 5 % of the sessions. Exits with 1 where there are more than 5 % allow by chance
 (the 95th percentile of a binomial). What else the machine does meanwhile belongs to it. Needs root.
 
-At the end, for each workload's headline, the mean of (estimate / its standard error)^2 with its own standard error: 1
-where blocks average out all that there is, and more where two sites of the same differ for a whole session. An
-estimate of n blocks has Student's t, whose square is (n - 1) / (n - 3) in the mean: that is divided out.
+At the end, for each workload's headline and its CPU time per unit of work, the mean of (estimate / its standard
+error)^2 with its own standard error: 1 where blocks average out all that there is, and more where two sites of the
+same differ for a whole session. An estimate of n blocks has Student's t, whose square is (n - 1) / (n - 3) in the
+mean: that is divided out.
 
     .venv/bin/python benchmarks/aa_sessions.py --sessions 60 --seconds 20
 """
@@ -34,6 +35,9 @@ from weighbridge.study.source import parse
 LEAST_BLOCKS = 10
 """Of fewer blocks the square of Student's t varies too much to say anything."""
 
+HEADLINE, CPU_TIME = "headline", "CPU time"
+"""What two sites of the same may differ by."""
+
 STUDY = """
 study: aa-sessions
 question: Is the same called different?
@@ -56,12 +60,13 @@ seed: {seed}
 
 @dataclass(frozen=True)
 class Session:
-    """One session: blocks, the headlines called different, those of other metrics, and the inflation by workload."""
+    """One session: blocks, the headlines called different, those of other metrics, and the inflation of each."""
 
     blocks: int
     headlines: list[str]
     others: list[str]
-    inflation: dict[str, float]
+    inflation: dict[tuple[str, str], float]
+    """By kind (`HEADLINE`, `CPU_TIME`) and workload, of CPU time with its metric."""
 
 
 def inflation(row: Comparison) -> float | None:
@@ -86,9 +91,17 @@ def one_session(seconds: int, seed: int, folder: Path) -> Session:
             if row.verdict == "different"
         ]
         blocks = max(row.cost.blocks for row in analysis.compared if row.cost is not None)
+        names = {
+            **{(HEADLINE, report.workload): report for report in analysis.headlines},
+            **{
+                (CPU_TIME, f"{report.workload} {report.metric}"): report
+                for report in analysis.metrics
+                if report.metric.startswith(("cpu_client_per_", "cpu_server_per_"))
+            },
+        }
         squares = {
-            report.workload: value
-            for report in analysis.headlines
+            name: value
+            for name, report in names.items()
             for row in report.comparisons
             if (value := inflation(row)) is not None
         }
@@ -97,16 +110,16 @@ def one_session(seconds: int, seed: int, folder: Path) -> Session:
 
 
 def inflation_lines(sessions: Sequence[Session]) -> list[str]:
-    """Give the mean inflation of each workload, and of all, with its standard error."""
-    by_workload: dict[str, list[float]] = {}
+    """Give the mean inflation of each workload, and of all of a kind, with its standard error."""
+    by_name: dict[str, list[float]] = {}
     for session in sessions:
-        for workload, value in session.inflation.items():
-            by_workload.setdefault(workload, []).append(value)
-    by_workload["all"] = [value for values in by_workload.values() for value in values]
+        for (kind, workload), value in session.inflation.items():
+            for name in (f"{kind}, {workload}", f"{kind}, all"):
+                by_name.setdefault(name, []).append(value)
     return [
-        f"(estimate / standard error)^2, {workload}: {fmean(values):.2f} ± "
-        f"{stdev(values) / math.sqrt(len(values)):.2f} ({len(values)} sessions)"
-        for workload, values in by_workload.items()
+        f"(estimate / standard error)^2, {name}: {fmean(values):.2f} ± "
+        f"{stdev(values) / math.sqrt(len(values)):.2f} ({len(values)} comparisons)"
+        for name, values in sorted(by_name.items(), key=lambda each: each[0].endswith(", all"))
         if len(values) > 1
     ]
 

@@ -70,7 +70,8 @@ workloads:
   cpu:     {kind: sysbench-cpu, duration: 1s}
   memory:  {kind: sysbench-memory, duration: 1s}
   nginx:   {kind: nginx-wrk, connections: 20, worker_processes: 1, threads: 1, duration: 1s, warm_up: 0s}
-  mysql: {kind: mysql-oltp, threads: 4, tables: 1, table_size: 10000, durability: written, duration: 1s, warm_up: 0s}
+  mysql:   {kind: mysql-oltp, threads: 4, tables: 1, table_size: 10000, duration: 1s, warm_up: 0s}
+  nosync: {kind: mysql-oltp, threads: 4, tables: 1, table_size: 10000, durability: written, duration: 1s, warm_up: 0s}
   boot:    {kind: boot}
 repetitions: {target: 2%, $way: ${seconds}s, min: $enough, max: 1000}
 cpu_idle: auto
@@ -218,11 +219,13 @@ def main() -> int:
     parser.add_argument("--seconds", type=int, default=1800, help="that each run may take at most")
     parser.add_argument("--rounds", type=int, default=3, help="how often each way is run")
     parser.add_argument("--only", action="append", default=[], metavar="WORKLOAD", help="can be repeated")
+    parser.add_argument("--way", action="append", choices=WAYS, help="of running it; both where none is named")
     given = parser.parse_args()
-    runs: dict[str, dict[str, list[Comparison]]] = defaultdict(lambda: {way: [] for way in WAYS})
+    ways = [way for way in WAYS if way in (given.way or WAYS)]
+    runs: dict[str, dict[str, list[Comparison]]] = defaultdict(lambda: {way: [] for way in ways})
     noises = []
     for number in range(given.rounds):
-        for way in list(WAYS)[:: 1 if number % 2 else -1]:
+        for way in ways[:: 1 if number % 2 else -1]:
             by_workload, noise = measured(way, given.seconds, number, given.only)
             noises.append(noise)
             for workload, comparison in by_workload.items():

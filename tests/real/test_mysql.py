@@ -53,6 +53,24 @@ def _said_by_server(run: Path, row: dict[str, object]) -> bytes:
     return file.read_bytes()
 
 
+def test_a_copy_is_on_the_disk_by_one_sync_of_its_file_system(tmp_path: Path):
+    """File by file it took as long as a short trial."""
+    template, copy, synced = tmp_path / "template", tmp_path / "copy", tmp_path / "synced"
+    (template / "sbtest").mkdir(parents=True)
+    for number in range(3):
+        (template / "sbtest" / f"{number}.ibd").write_bytes(bytes([number]))
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/sync").write_text(f'#!/bin/sh\nls "$2/sbtest" | tr "\\n" " " >>{synced}\necho "$@" >>{synced}\n')
+    (tmp_path / "bin/sync").chmod(0o755)
+    copy.mkdir()
+    (copy / "left by a trial").touch()
+    shell, *arguments = PLUGIN.restore(PLUGIN.options(), Endpoint("127.0.0.1", "127.0.0.1", 15000)).argv[:-2]
+    argv = ("env", f"PATH={tmp_path / 'bin'}:/usr/bin:/bin", shell, *arguments, str(template), str(copy))
+    assert run_command(Command(argv, deadline_s=10)).returncode == 0
+    assert synced.read_text().splitlines() == [f"0.ibd 1.ibd 2.ibd --file-system {copy}"]
+    assert [path.name for path in copy.iterdir()] == ["sbtest"]
+
+
 def test_a_full_disk(machine: Machine, userland: Userland):
     """No data are made, and none are left: the next trial would try again."""
     with open_run("fulldisk") as run:

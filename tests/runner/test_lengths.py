@@ -308,7 +308,7 @@ def test_rates_of_a_pilot_that_are_nearly_alike_give_one_amount():
 
 
 def test_what_noise_of_the_pilot_alone_may_tell_apart_works_equally_much(world: World, tmp_path: Path):
-    """Rates of two native sites beside other work; no trial is shorter than is sound for its program."""
+    """Rates of two native sites, as they were beside other work. No trial is shorter than is sound."""
     by_place = {"native": b"638", "native-again": b"638", "one": b"1788", "two": b"638"}
     world.act = lambda site, command: (
         Act(stdout=by_place[site.place]) if command.argv[0] == "solo" else usual(site, command)

@@ -30,7 +30,7 @@ ALIKE = 5.0
 
 A trial's CPU time has the program's start in it. Of two amounts that noise of the pilot told apart it would be
 another share on each side, in every block, and so a cost of the same against the same: -38 % (t = -19) of netperf's
-client with 64 and 179 transactions. Beside work for all CPUs the rates of two native sites differed by up to 2.8.
+client with 64 and 179 transactions. Beside work for all CPUs the rates of two native sites differed by up to 3.3.
 """
 _WORTH_IT = 0.8
 """A length that is not below this share of what was asked for changes nothing."""

@@ -36,8 +36,11 @@ STOP = signal.SIGVTALRM
 _OWN = files("weighbridge.workloads.mysql_oltp")
 MY_CNF = (_OWN / "my.cnf").read_bytes()
 _PREPARE = (_OWN / "prepare.sh").read_bytes()
-_RESTORE = 'set -e; rm -rf "$2"; cp -r --reflink=never --sparse=never "$1" "$2"; find "$2" -type f -exec sync -d {} +'
-"""Synced, or the kernel would write the copy to the disk while it is measured."""
+_RESTORE = 'set -e; rm -rf "$2"; cp -r --reflink=never --sparse=never "$1" "$2"; sync --file-system "$2"'
+"""Synced, or the kernel would write the copy to the disk while it is measured.
+
+Whole, as a trial is only as short as this is: of 160 MiB in 200 files 0.2 s, and 1.2 s file by file.
+"""
 _PRIVATE = (
     *("127.%", "10.%", "192.168.%", "169.254.%", "198.18.%", "198.19.%"),
     *(f"172.{second}.%" for second in range(16, 32)),

@@ -71,6 +71,6 @@ kill -TERM "$server"
 wait "$server"
 server=
 cp /tmp/weighbridge-mysql.version "$work/weighbridge.version" 2>>"$log"
-find "$work" -type f -exec sync -d {} + 2>>"$log"
+sync --file-system "$work" 2>>"$log"
 mv "$work" "$template" 2>>"$log"
 trap - EXIT
