@@ -109,6 +109,7 @@ def test_where_the_server_is_goes_into_both():
     [
         {},
         {"server": "a"},
+        {"server": "a", "client": "b {address}:{port}"},
         {"run": "a"} | PAIR,
         {"run": ""},
         {"run": []},
