@@ -44,7 +44,7 @@ from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.study import Study
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.model.workload import Endpoint
-from weighbridge.runner.precision import OutOfReach, Standing
+from weighbridge.runner.precision import Estimate, OutOfReach, Standing
 from weighbridge.runner.run import run_study
 from weighbridge.runner.userlands import userland_of
 from weighbridge.statistics import Interval, has_median_interval, median_interval
@@ -114,6 +114,12 @@ class Clock:
 
     def others_noticed(self, out_of_reach: OutOfReach) -> None:
         """Others take part of the machine: the minima are what to read then."""
+
+    def time_known(self, trial_s: float, blocks: int, left_s: float) -> None:
+        """How long it takes is what is measured here."""
+
+    def costs_estimated(self, blocks: int, estimates: Sequence[Estimate]) -> None:
+        """A cost of isolation is not what is measured here."""
 
     def _close(self) -> None:
         if self._current is not None and self._measured_s is not None:  # not the first one, which opens the sites

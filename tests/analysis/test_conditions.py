@@ -34,6 +34,7 @@ from weighbridge.report.text.conditions import (
 )
 from weighbridge.report.text.metric_names import metric_words, titled
 from weighbridge.report.text.remarks import coded_text, remark_text
+from weighbridge.store.run import RunStore
 from weighbridge.store.study_text import file_of_text
 
 SIZES = {"native/udp": "1468 B", "overlay/udp": "1418 B", "native/rr": "1468 B", "overlay/rr": "1468 B (probed)"}
@@ -325,3 +326,24 @@ def test_a_check_that_does_not_add_up_is_not_shown(changed: dict[str, object]):
     ((key, kept),) = power_cut_facts([cut(Promise.FSYNC, "synchronous", 3)]).items()
     assert len(power_cuts([(SCOPE, key, kept, 1.0)], ["host"])) == 1
     assert power_cuts([(SCOPE, key, json.dumps(json.loads(kept) | changed), 1.0)], ["host"]) == ()
+
+
+@pytest.mark.parametrize(
+    ("milliseconds", "networked", "flag", "named"),
+    [
+        (41.0, '["tcp"]', FlagCode.NO_BOTTLENECK, {"native"}),
+        (33.0, '["tcp"]', FlagCode.NO_BOTTLENECK, {"bridge"}),
+        (20.0, '["tcp"]', FlagCode.NO_BOTTLENECK, set()),
+        (41.0, '["tcp"]', FlagCode.CPUS, set()),
+        (41.0, "[]", FlagCode.NO_BOTTLENECK, set()),
+    ],
+)
+def test_a_latency_at_the_time_of_a_delayed_acknowledgement_is_named(run, milliseconds, networked, flag, named):
+    slow = Workload("tcp", [(LATENCY, milliseconds, 0.001)])
+    flags = {(block, arm): (Flag(flag),) for block in range(1, 11) for arm in ("native", "bridge", "native-again")}
+    store = run(costs={"bridge": 1.25}, workloads=[slow], flags=flags, outputs=False)
+    with RunStore(store.directory, writable=True) as writable:
+        writable.set_info("networked", networked)
+    (report,) = [each for each in analyse(RunStore(store.directory)).metrics if each.metric == LATENCY.name]
+    (row,) = [each for each in report.comparisons if not each.aa]
+    assert {each.environment for each in row.remarks if each.code == "delayed-ack"} == named

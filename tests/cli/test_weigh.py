@@ -258,6 +258,8 @@ def test_what_it_is_weighed_in_is_the_first_that_can_be_had(
     lacking["podman"] = "podman lacks newuidmap"
     assert _environments(tmp_path, *image, "--", "true") == ["native", "netns"]
     lacking["netns"] = "this user may not make network namespaces"
+    assert _environments(tmp_path, "--", "true") == ["native", "bubblewrap"]
+    lacking["bubblewrap"] = "bwrap is not installed"
     assert _environments(tmp_path, "--", "true") == ["native", "docker"], "its own refusal says what to do"
 
 
@@ -283,3 +285,7 @@ def test_a_server_of_a_users_is_weighed_on_a_bridge_alone(
     assert _environments(tmp_path, *words) == ["native", "netns", "bridge"]
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert _environments(tmp_path, *words) == ["native", "bridge"]
+    lacking["docker"] = "no Docker engine answers this user"
+    assert _environments(tmp_path, *words) == ["native", "bubblewrap"]
+    monkeypatch.setattr(os, "geteuid", lambda: 0)
+    assert _environments(tmp_path, *words) == ["native", "netns"]

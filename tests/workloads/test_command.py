@@ -128,6 +128,7 @@ def test_where_the_server_is_goes_into_both():
         {"run": "a", "files": {"/etc/passwd": "/etc/hostname"}},
         {"run": "a", "files": {"/tmp/../etc/x": "/etc/hostname"}},
         {"run": "a", "files": {"/tmp/x": "/nonexistent"}},
+        {"server": "a", "client": "b {address}:{port}"},
     ],
 )  # fmt: skip
 def test_what_cannot_be_is_refused_in_one_sentence(given: dict[str, Any]):

@@ -39,6 +39,7 @@ from weighbridge.model.flag import BOTTLENECKS, Flag, FlagCode, FlagKind
 from weighbridge.model.host import InterruptTime
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.measurement import SITES_CPU, is_difference_itself
+from weighbridge.model.quantity import TIME_UNITS
 from weighbridge.model.stored_study import StoredFile
 from weighbridge.statistics import Interval, cost_percent, next_look
 from weighbridge.statistics.verdicts import ALPHA, excludes_no_cost, failing, proves_nothing, within_noise
@@ -744,6 +745,33 @@ class Outliers(AboutEnvironment):
 def _outliers(values: ArmValues) -> Iterator[Remark]:
     if outliers := values.trends.flags.outliers:
         yield Outliers(values.environment, len(outliers), len(values.values))
+
+
+HELD_BACK_S = (0.0395, 0.0455)
+"""A latency between these may be that of an acknowledgement which Linux has held back: for 40 ms at the least, beside
+what the network takes (TCP_DELACK_MIN in include/net/tcp.h, a 25th of a second)."""
+
+
+@dataclass(frozen=True, slots=True)
+class DelayedAck(AboutEnvironment):
+    """A latency in seconds that stands at the time for which Linux holds acknowledgements back, with CPUs idle."""
+
+    code = "delayed-ack"
+    seconds: float
+
+
+@about_comparison
+def _delayed_ack(comparison: ComparisonInRun) -> Iterator[Remark]:
+    report, context = comparison.report, comparison.context
+    unit_s = TIME_UNITS.get(report.unit)
+    if unit_s is None or report.resource_use or not context.paths.needed(report.workload):
+        return
+    values = zip(comparison.sides, (report.baseline_value, comparison.row.value), strict=True)
+    for environment, value in values:
+        limits = [each for each in context.limits.get((report.workload, report.level, environment), ()) if each]
+        idle = sum(each.code == FlagCode.NO_BOTTLENECK for each in limits)
+        if value is not None and HELD_BACK_S[0] <= value * unit_s <= HELD_BACK_S[1] and 2 * idle > len(limits):
+            yield DelayedAck(environment, value * unit_s)
 
 
 @dataclass(frozen=True, slots=True)

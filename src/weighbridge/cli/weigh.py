@@ -87,8 +87,9 @@ def register(app: typer.Typer) -> None:
             metavar="NAME,...",
             autocompletion=complete_environments,
             help="What it is weighed in: a kind of environment (doctor lists them), or of Docker host, none, bridge, "
-            "published, gvisor, or podman-rootless. Default: docker, else podman-rootless, else netns; with "
-            "--server: netns,bridge, without root bridge; with --against: native, bridge of a server or an image.",
+            "published, gvisor, or podman-rootless. Default: docker, else podman-rootless, netns or bubblewrap; with "
+            "--server: netns,bridge, or what of it can be had, else bubblewrap; with --against: native, bridge of a "
+            "server or an image.",
         ),
         server: str | None = typer.Option(
             None, "--server", metavar="COMMAND", help="A server, which is inside; the program is its client, outside."
@@ -379,7 +380,7 @@ def _labels(option: str, against: str | None) -> tuple[str, str]:
 def _require_port(*servers: str | None) -> None:
     """End with a sentence where a server's words do not tell it its port."""
     for server in servers:
-        if server is not None and "{port}" not in server:
+        if server is not None and not any(place in server for place in ("{port}", "{data_port}")):
             message = "it is not told its port: write {port} where that belongs, or --ready PORT if it has only one"
             fail(f"--server {shlex.quote(server)}: {message}", WRONG_COMMAND_LINE)
 
@@ -527,8 +528,10 @@ def _lacking(name: str, userland: Mapping[str, Any], *, server: bool) -> str:
 
 
 def _tell(names: Sequence[str], reasons: Mapping[str, str]) -> None:
+    from weighbridge.study.weighed import WITHOUT_ENGINE
+
     why = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
-    shows = "" if {*names} - {"netns"} else f"; {_ENGINE_SHOWS}"
+    shows = f"; {_ENGINE_SHOWS}" if {*names} <= WITHOUT_ENGINE else ""
     err().print(f"note: weighed in {', '.join(names)} ({why}){shows}", markup=False, soft_wrap=True)
 
 

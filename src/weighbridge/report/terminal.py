@@ -10,7 +10,7 @@ from rich.text import Text
 
 from weighbridge.analysis.latency import PERCENTS, LatencyReport
 from weighbridge.analysis.paths import path_tables
-from weighbridge.analysis.remarks import FewReadings
+from weighbridge.analysis.remarks import DelayedAck, FewReadings
 from weighbridge.analysis.results import Analysis, MetricReport
 from weighbridge.model.flag import FlagKind
 from weighbridge.report.screen import print_screen
@@ -209,7 +209,9 @@ def _remarks(analysis: Analysis) -> Parts:
         yield indented(HIDDEN, STYLES["hidden"])
     unmeasured = [label for label in analysis.labels if analysis.trials and not analysis.of(label)]
     yield from _lines([unmeasured_text(analysis, label) for label in unmeasured], "yellow")
-    yield from _lines([remark_text(each) for each in analysis.confounders], "yellow")
+    remarks = (each for report in analysis.headlines for row in report.comparisons for each in row.remarks)
+    delayed = dict.fromkeys(remark_text(each) for each in remarks if isinstance(each, DelayedAck))
+    yield from _lines([*delayed, *map(remark_text, analysis.confounders)], "yellow")
     doubts = (partly_exploratory_sentence(analysis), flagged_sentence(analysis), place_sentence(analysis))
     yield from _lines([*filter(None, doubts)], "yellow")
     yield from _lines(session_lines(analysis), "yellow")

@@ -11,9 +11,11 @@ from weighbridge.model.facts import CpuIdle
 from weighbridge.registry import the_host, weighed_in
 from weighbridge.study.source import nearest, plain, written
 
-USUAL = (("docker",), ("podman-rootless",), ("netns",))
+USUAL = (("docker",), ("podman-rootless",), ("netns",), ("bubblewrap",))
 """What a program is weighed in where nobody says, by the names of ``--in``: the first of these that can be had."""
-USUAL_OF_SERVERS = (("netns", "bridge"), ("bridge",))
+USUAL_OF_SERVERS = (("netns", "bridge"), ("bridge",), ("netns",), ("bubblewrap",))
+WITHOUT_ENGINE = frozenset({"netns", "bubblewrap"})
+"""Those of them that need no container engine, and do not show what one adds."""
 _LADDER = ("netns", "bridge", "published")
 """Each adds one step to the one before: out of the loopback interface, Docker's bridge, a published port."""
 _OF_A_SERVER = ("address", "port", "data_port", "listen")

@@ -152,6 +152,15 @@ def _(remark: remarks.Outliers) -> str:
     return f"{display_name(remark.environment)}: {remark.outliers} of {remark.runs} runs {are} (kept)"
 
 
+@words(remarks.DelayedAck, "a latency stands at the time for which Linux holds acknowledgements back, with CPUs idle")
+def _(remark: remarks.DelayedAck) -> str:
+    name, milliseconds = display_name(remark.environment), plain(1000 * remark.seconds)
+    return (
+        f"{name}: {milliseconds} ms with idle CPUs looks like a delayed acknowledgement (40 ms): one side waits for "
+        "the other's, which TCP_NODELAY avoids"
+    )
+
+
 @words(remarks.Drift, "values rise or fall in the order in which they ran (Kendall's tau, p < 0.01)")
 def _(remark: remarks.Drift) -> str:
     way = "up" if remark.tau > 0 else "down"

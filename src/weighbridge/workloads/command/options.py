@@ -60,6 +60,10 @@ _LocalFile = Annotated[str, AfterValidator(_readable), ABSOLUTE]
 _Package = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9+.-]{1,99}$")]
 
 
+def _told_a_port(server: Template) -> bool:
+    return not {"port", "data_port"}.isdisjoint(server.placeholders())
+
+
 def _as_ready(value: object) -> object:
     return {} if value == "port" else value
 
@@ -207,11 +211,7 @@ class CommandOptions(Options):
                 problem = str(error)
             if problem:
                 raise ValueError(f"{key}: {problem}")
-        if (
-            self.server is not None
-            and self.port is None
-            and not {"port", "data_port"} & {*Template(self.server, self.shell).placeholders()}
-        ):
+        if self.server is not None and self.port is None and not _told_a_port(Template(self.server, self.shell)):
             raise ValueError("server: it is told no port: write {port} in its words, or 'port' where it has only one")
         if unused := [name for name in self.parameters if name not in used]:
             raise ValueError(
