@@ -12,7 +12,7 @@ UNREAD = {"script", "style", "svg"}
 class VisibleText(HTMLParser):
     """The lines of a page, and what each of its charts says beside its marks: of each group, the first trial.
 
-    Without the part ``reading``, which is the same on every page, unless it is asked for.
+    Without the part ``reading`` and what waits for the script, which are the same on every page, unless asked for.
     """
 
     def __init__(self, page: str, *, reading: bool = False) -> None:
@@ -49,7 +49,9 @@ class VisibleText(HTMLParser):
         if given.get("class") == "trial":
             first, self._first_trial = self._first_trial, False
             return not first
-        return given.get("id") == "reading" and not self._reading
+        if given.get("class") == "permalink":
+            return True
+        return (given.get("id") == "reading" or "hidden" in given) and not self._reading
 
     def handle_endtag(self, tag: str) -> None:
         if self._unread and tag == self._unread[-1]:

@@ -18,9 +18,24 @@ def metric_id(analysis: Analysis, label: str, number: int = 0) -> str:
     return f"{workload_id(analysis, label)}m{number}"
 
 
+def resource_id(analysis: Analysis, label: str, number: int) -> str:
+    """Return the id of a metric of resource use of a workload and level, by its number among them."""
+    return f"{workload_id(analysis, label)}r{number}"
+
+
+def comparison_id(analysis: Analysis, metric: str, environment: str) -> str:
+    """Return the id of one environment's comparison on a metric, by the metric's id."""
+    return f"{metric}e{analysis.environments.index(environment)}"
+
+
 def levels_id(workload: str) -> str:
     """Return the id of the table of a workload's levels."""
     return f"levels-{workload}"
+
+
+def ladder_id(number: int) -> str:
+    """Return the id of a ladder's steps on one metric, by its number."""
+    return f"ladder{number}"
 
 
 def load_id(number: int) -> str:

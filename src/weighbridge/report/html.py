@@ -29,6 +29,7 @@ from weighbridge.report.text.answer import answer
 from weighbridge.report.text.conditions import condition_lines, left_out_lines, session_lines
 from weighbridge.report.text.curves import broke_sentences
 from weighbridge.report.text.environments import display_name, names_of, use_display_names
+from weighbridge.report.text.matrix import WORDS
 from weighbridge.report.text.paths import INTRODUCTION
 from weighbridge.report.text.remarks import CODES
 from weighbridge.report.text.steps import LADDER_INTRODUCTION, ladder_sentences
@@ -79,6 +80,9 @@ class RunPage(Page):
     conditions: Sequence[str]
     sentences: Sequence[tuple[str, str]]
     overview: ChartPlace
+    undecided: str = WORDS["inconclusive"]
+    facets: Mapping[str, Sequence[tuple[str, str]]]
+    """What a reader may filter by: each value with the name that is shown."""
 
     curves: Sequence[CurveSection]
     levels: Sequence[LevelTable]
@@ -141,6 +145,7 @@ def _run_page(store: RunStore, analysis: Analysis, path: Path) -> RunPage:
         conditions=condition_lines(analysis),
         sentences=verdict_sentences(analysis),
         overview=page.place(charts.overview(analysis), static_px=FULL_PX),
+        facets=_facets(analysis),
         curves=curve_sections(analysis, page),
         levels=level_tables(analysis),
         ladders=ladder_articles(analysis, page, kinds),
@@ -156,6 +161,19 @@ def _run_page(store: RunStore, analysis: Analysis, path: Path) -> RunPage:
         info=_info(store),
         remark_codes=CODES,
     )
+
+
+def _facets(analysis: Analysis) -> dict[str, list[tuple[str, str]]]:
+    """What there is to filter by: no facet of which there is but one value."""
+    rows = [row for report in analysis.metrics for row in report.comparisons]
+    compared = {row.environment for row in rows}
+    verdicts = dict.fromkeys(row.shown_as for row in rows if not row.aa)
+    facets = {
+        "environment": [(name, display_name(name)) for name in analysis.environments if name in compared],
+        "workload": [(name, name) for name in dict.fromkeys(report.workload for report in analysis.metrics)],
+        "verdict": [(verdict, WORDS.get(verdict, verdict)) for verdict in verdicts],
+    }
+    return {facet: options for facet, options in facets.items() if len(options) > 1}
 
 
 def _banner(analysis: Analysis) -> str:

@@ -81,7 +81,7 @@ def waterfall(analysis: Analysis, ladder: Ladder) -> Chart | None:
     noise = layer(table, "rect", style, y=y, x=quiet, x2={"field": "loud"})
     strength = quantitative("strength", scale=None)
     bars = layer(table, "bar", y=y, x=x, x2={"field": "end"}, color=colour, opacity=strength, tooltip=tooltip)
-    whiskers = layer(table, "rule", {"strokeWidth": 2, "color": "#4b5563"}, y=y, **interval(axes[0]))
+    whiskers = layer(table, "rule", {"strokeWidth": 2, "color": BASELINE}, y=y, **interval(axes[0]))
     style = {"thickness": 2.5, "size": 18}
     ends_ = layer(table, "tick", style, y=y, x=axes[0].encoding("end"), color=colour, tooltip=tooltip)
     joined = canvas.rows([each for each in rows if each["against"] in labels])

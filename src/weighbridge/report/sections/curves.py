@@ -61,7 +61,8 @@ class CurveArticle:
     better: str
     chart: ChartPlace
     caption: str
-    environments: Sequence[str]
+    environments: Sequence[tuple[str, str]]
+    """The baseline first, each with the name that is shown."""
     rows: Sequence[CurveLine]
     curve_costs: Sequence[CurveLine]
 
@@ -71,6 +72,7 @@ class CurveSection:
     """One rising load: the curve of its headline, and those of its other metrics."""
 
     id: str
+    workload: str
     name: str
     title: str
     load: str
@@ -90,6 +92,7 @@ def curve_sections(analysis: Analysis, page: PageCharts) -> list[CurveSection]:
         sections.append(
             CurveSection(
                 id=load_id(number),
+                workload=sweep.workload,
                 name=sweep.title,
                 title=curve_title(sweep),
                 load=load_words(sweep.load),
@@ -110,7 +113,7 @@ def _article(analysis: Analysis, page: PageCharts, sweep: LoadSweep, metric: Met
         better=metric.better,
         chart=page.place(charts.load_curve(analysis, sweep, metric)),
         caption=charts.curve_caption(analysis, sweep, metric),
-        environments=[display_name(name) for name in (analysis.baseline, *arms)],
+        environments=[(name, display_name(name)) for name in (analysis.baseline, *arms)],
         rows=[_level(analysis, sweep, metric, level, arms) for level in sweep.levels],
         curve_costs=[*_peaks(analysis, sweep, metric, arms), *_curve_costs(sweep, metric, arms)],
     )
@@ -121,7 +124,8 @@ def _empty(analysis: Analysis, sweep: LoadSweep) -> CurveArticle:
     nothing = MetricCurve("", "", "higher", (), ())
     arms = [name for name in analysis.environments if name in sweep.broke and name != analysis.baseline]
     rows = [_level(analysis, sweep, nothing, level, arms) for level in sweep.levels]
-    return CurveArticle("", "", NO_CHART, "", [display_name(name) for name in (analysis.baseline, *arms)], rows, ())
+    names = [(name, display_name(name)) for name in (analysis.baseline, *arms)]
+    return CurveArticle("", "", NO_CHART, "", names, rows, ())
 
 
 # -- a row for each level --------------------------------------------------------------------------

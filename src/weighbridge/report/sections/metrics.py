@@ -11,7 +11,15 @@ from weighbridge.analysis.results import Analysis, Comparison, LadderStep, Metri
 from weighbridge.analysis.usage import UsagePanels
 from weighbridge.model.flag import FlagKind
 from weighbridge.report import charts
-from weighbridge.report.anchors import levels_id, metric_id, trials_id, workload_id
+from weighbridge.report.anchors import (
+    comparison_id,
+    ladder_id,
+    levels_id,
+    metric_id,
+    resource_id,
+    trials_id,
+    workload_id,
+)
 from weighbridge.report.page import HALF_PX, ChartPlace, PageCharts
 from weighbridge.report.text.conditions import durability_of
 from weighbridge.report.text.environments import display_name
@@ -39,6 +47,10 @@ class CostLine:
     """One environment's cost on one metric in words, with the figures beside it."""
 
     row: Comparison
+    id: str
+    """Of the row, for links to this comparison."""
+    size: str
+    """The cost as a number to sort by, positive is worse; empty where there is none."""
     cost: str
     median: str
     verdict: str
@@ -56,7 +68,9 @@ class CostLine:
     """Of the ladder."""
 
 
-def _row(analysis: Analysis, report: MetricReport, row: Comparison, step: LadderStep | None = None) -> CostLine:
+def _row(
+    analysis: Analysis, report: MetricReport, row: Comparison, metric: str, step: LadderStep | None = None
+) -> CostLine:
     has_trials = any(t.environment == row.environment for t in analysis.trials_of.get(report.label, ()))
     shown, by = value_unit(report), difference_unit_of(report.comparisons, report.unit)
     values = analysis.block_values(report, row.environment) if row.few else ()
@@ -68,6 +82,8 @@ def _row(analysis: Analysis, report: MetricReport, row: Comparison, step: Ladder
     slow = row.slow
     return CostLine(
         row=row,
+        id=comparison_id(analysis, metric, row.environment),
+        size=f"{row.cost.worsening.estimate:.4g}" if row.cost and not row.few else "",
         cost=quantities(values, report.unit, shown_in=shown) if values else cost_text(row, report.unit, by),
         median=quantity(row.value, report.unit, shown),
         verdict=comparison_verdict(row),
@@ -89,6 +105,7 @@ class MetricTable:
     """A metric as a table alone."""
 
     report: MetricReport
+    id: str
     name: str
     baseline: str
     """The baseline's value and the noise floor; of few blocks every value."""
@@ -106,7 +123,6 @@ class MetricTable:
 class MetricArticle(MetricTable):
     """A metric with its charts."""
 
-    id: str
     forest: ChartPlace
     caption: str
     runs: ChartPlace
@@ -122,7 +138,7 @@ class _ShownRemarks:
     kinds: Collection[FlagKind]
 
 
-def _table(analysis: Analysis, report: MetricReport, shown_remarks: _ShownRemarks) -> MetricTable:
+def _table(analysis: Analysis, metric: str, report: MetricReport, shown_remarks: _ShownRemarks) -> MetricTable:
     if any(row.few for row in report.comparisons):
         values = analysis.block_values(report, analysis.baseline)
         baseline = f"{display_name(analysis.baseline)} {quantities(values, report.unit, shown_in=value_unit(report))}"
@@ -130,11 +146,12 @@ def _table(analysis: Analysis, report: MetricReport, shown_remarks: _ShownRemark
         baseline = baseline_sentence(report, analysis.baseline)
     return MetricTable(
         report=report,
+        id=metric,
         name=metric_name(report),
         baseline=baseline,
         baseline_link=trials_id(analysis, report.label, analysis.baseline),
         remarks=remark_lines(report, shown_remarks.lines, shown_remarks.without, shown_remarks.kinds),
-        rows=[_row(analysis, report, row) for row in report.comparisons],
+        rows=[_row(analysis, report, row, metric) for row in report.comparisons],
     )
 
 
@@ -147,11 +164,10 @@ def _article(
     *,
     folded: bool,
 ) -> MetricArticle:
-    table = _table(analysis, report, shown_remarks)
+    table = _table(analysis, metric_id(analysis, report.label, number), report, shown_remarks)
     visible = not folded and (report.headline or table.differs)
     return MetricArticle(
-        table.report, table.name, table.baseline, table.baseline_link, table.remarks, table.rows,
-        id=metric_id(analysis, report.label, number),
+        table.report, table.id, table.name, table.baseline, table.baseline_link, table.remarks, table.rows,
         forest=page.place(charts.forest(analysis, report), static_px=HALF_PX if visible else 0),
         caption=charts.caption(analysis, report),
         runs=page.place(charts.runs(analysis, report)),
@@ -247,6 +263,7 @@ class WorkloadSection:
     """One workload at one level."""
 
     id: str
+    workload: str
     label: str
     durability: str
     articles: Sequence[MetricArticle]
@@ -279,9 +296,14 @@ def workload_sections(
         shown_remarks = _ShownRemarks(set(), without, kinds)
         own = [each for each in analysis.of(label) if not each.resource_use]
         articles = [_article(analysis, page, n, report, shown_remarks, folded=folded) for n, report in enumerate(own)]
-        resources = [_table(analysis, each, shown_remarks) for each in analysis.of(label) if each.resource_use]
+        used_resources = [each for each in analysis.of(label) if each.resource_use]
+        resources = [
+            _table(analysis, resource_id(analysis, label, n), each, shown_remarks)
+            for n, each in enumerate(used_resources)
+        ]
         yield WorkloadSection(
             id=workload_id(analysis, label),
+            workload=next((trial.workload for trial in analysis.trials_of.get(label, ())), ""),
             label=label,
             durability=durability_of(analysis, label),
             articles=[each for number, each in enumerate(articles) if not number or each.differs],
@@ -316,7 +338,8 @@ class LevelTable:
     id: str
     workload: str
     metric: str
-    environments: Sequence[str]
+    environments: Sequence[tuple[str, str]]
+    """Each with the name that is shown."""
     rows: Sequence[LevelRow]
 
 
@@ -337,11 +360,11 @@ def level_tables(analysis: Analysis) -> list[LevelTable]:
                 level=report.level.label or report.label,
                 id=workload_id(analysis, report.label) if report.label in analysis.labels else "",
                 baseline=quantity(report.baseline_value, report.unit, shown),
-                cells=[_row(analysis, report, row) for row in report.comparisons],
+                cells=[_row(analysis, report, row, metric_id(analysis, report.label)) for row in report.comparisons],
             )
             for report in reports
         ]
-        names = [display_name(row.environment) for row in reports[0].comparisons]
+        names = [(row.environment, display_name(row.environment)) for row in reports[0].comparisons]
         tables.append(LevelTable(levels_id(workload), workload, metric_name(reports[0]), names, rows))
     return tables
 
@@ -370,7 +393,7 @@ def ladder_articles(analysis: Analysis, page: PageCharts, kinds: Collection[Flag
             LadderArticle(
                 report=ladder.report,
                 unfolded=unfolded,
-                steps=[_row(analysis, steps_alone, step.row, step) for step in ladder.steps],
+                steps=[_row(analysis, steps_alone, step.row, ladder_id(number), step) for step in ladder.steps],
                 remarks=remark_lines(steps_alone, set(), {"exploratory"}, kinds),
                 chart=drawn,
                 caption=charts.ladder_caption(analysis, ladder),

@@ -63,6 +63,7 @@ class UseSection:
     """One workload's resource use, by level and over time."""
 
     id: str
+    workload: str
     title: str
     load: str
     table: UseTable
@@ -78,6 +79,7 @@ def overtime_sections(store: RunStore, analysis: Analysis, page: PageCharts) -> 
     return [
         UseSection(
             id=f"use{number}",
+            workload=use.group.workload,
             title=use.group.title,
             load=use.group.load or "level",
             table=_table(analysis, use),

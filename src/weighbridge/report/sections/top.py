@@ -23,6 +23,9 @@ NO_BREAK = "\u00a0"
 class MatrixCell:
     """One environment in one workload: a word or figure, what stands below it, the classes of its style."""
 
+    environment: str
+    verdict: str
+    """Empty where it was not measured."""
     large: str
     small: str
     style: str
@@ -35,8 +38,11 @@ class MatrixLine:
     """One workload in the matrix, with the id of what tells more."""
 
     title: str
+    workload: str
     native: str
     link: str
+    size: str
+    """Its largest cost in percent, to sort by; empty where there is none."""
     cells: Sequence[MatrixCell]
 
 
@@ -44,7 +50,8 @@ class MatrixLine:
 class MatrixSection:
     """Environments by workload; no rows where there is nothing to compare."""
 
-    environments: Sequence[str]
+    environments: Sequence[tuple[str, str]]
+    """Each with the name that is shown."""
     rows: Sequence[MatrixLine]
     many: bool
 
@@ -52,28 +59,45 @@ class MatrixSection:
 def matrix_section(analysis: Analysis) -> MatrixSection:
     """Return the matrix; with many environments its cells are narrow."""
     cost_matrix = matrix(analysis)
-    many = len(cost_matrix.environments) > MOST_WIDE
+    names = cost_matrix.environments
+    many = len(names) > MOST_WIDE
     rows = [
         MatrixLine(
             title=row.title,
+            workload=row.reports[0].workload,
             native=native(analysis, row),
             link=_link(analysis, row),
-            cells=[_narrow(analysis, cell) if many else cell for cell in (_cell(row, each) for each in row.cells)],
+            size=_size(row),
+            cells=[
+                _narrow(analysis, cell) if many else cell
+                for cell in (_cell(row, name, each) for name, each in zip(names, row.cells, strict=True))
+            ],
         )
-        for row in (cost_matrix.rows if cost_matrix.environments else ())
+        for row in (cost_matrix.rows if names else ())
     ]
-    return MatrixSection([display_name(name) for name in cost_matrix.environments], rows, many)
+    return MatrixSection([(name, display_name(name)) for name in names], rows, many)
 
 
-def _cell(row: MatrixRow, cell: MatrixCosts | None) -> MatrixCell:
+def _size(row: MatrixRow) -> str:
+    costs = [
+        compared.cost.percent.estimate
+        for cell in row.cells
+        for _, compared in (cell.rows if cell else ())
+        if compared.cost is not None and compared.cost.percent is not None and not compared.few
+    ]
+    return f"{max(costs):.4g}" if costs else ""
+
+
+def _cell(row: MatrixRow, environment: str, cell: MatrixCosts | None) -> MatrixCell:
     style = ""
     if cell is not None:
         effects = [effect(*each) for each in cell.different]
         gain = bool(effects) and not any(each is not None and each.worse for each in effects)
         style = f"{cell.shown_as} gain" if gain else cell.shown_as
     return MatrixCell(
-        large(row, cell), small(row, cell), style, cost_with_interval(row, cell) if cell else "not measured here"
-    )
+        environment, cell.shown_as if cell else "",
+        large(row, cell), small(row, cell), style, cost_with_interval(row, cell) if cell else "not measured here",
+    )  # fmt: skip
 
 
 def _narrow(analysis: Analysis, cell: MatrixCell) -> MatrixCell:

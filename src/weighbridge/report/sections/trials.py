@@ -141,7 +141,10 @@ class TrialGroup:
     """The trials of one environment in one workload and level."""
 
     id: str
+    workload: str
     label: str
+    name: str
+    """Of the environment, as the study has it; `environment` is how it is shown."""
     environment: str
     count: int
     trials: str
@@ -168,7 +171,9 @@ def trial_groups(analysis: Analysis, processes: Mapping[int, Sequence[TrialProce
     return [
         TrialGroup(
             id=trials_id(analysis, *place),
+            workload=places[place][0].workload,
             label=place[0],
+            name=place[1],
             environment=display_name(place[1]),
             count=len(places[place]),
             trials=" ".join(str(trial.id) for trial in places[place]),
