@@ -483,6 +483,7 @@ class Stalls(Remark):
 
     code = "stalls"
     mean_percent: Interval
+    typical_percent: Interval
 
 
 @about_comparison
@@ -492,7 +493,7 @@ def _stalls(comparison: ComparisonInRun) -> Iterator[Remark]:
     if cost is None or cost.exploratory or cost.disagreement is None or tolerance is None:
         return
     if cost.disagreement > tolerance and not cost.arithmetic.low <= cost.typical <= cost.arithmetic.high:
-        yield Stalls(cost_percent(cost.arithmetic, cost.better))
+        yield Stalls(cost_percent(cost.arithmetic, cost.better), cost.worsening)
 
 
 # -- about what was measured under which conditions ------------------------------------------------
@@ -1082,12 +1083,14 @@ class Emulated(Remark):
     """These environments were measured under emulation: what they cost is the cost of the emulators in ``layers``.
 
     ``baseline`` is its name where it is one of them, else empty: every cost is then one of an emulator.
+    ``everywhere``: they are all environments.
     """
 
     code = "emulated"
     environments: tuple[str, ...]
     layers: tuple[str, ...]
     baseline: str = ""
+    everywhere: bool = False
 
 
 @on_top
@@ -1095,7 +1098,9 @@ def _emulated(context: Context) -> Iterator[Remark]:
     emulated = {name: each for name, each in context.isolation.items() if each.emulated}
     if emulated:
         layers = dict.fromkeys(name for each in emulated.values() for name in emulators(each))
-        yield Emulated(tuple(emulated), tuple(layers), context.baseline if context.baseline in emulated else "")
+        baseline = context.baseline if context.baseline in emulated else ""
+        everywhere = {*context.plan.environments} <= {*emulated}
+        yield Emulated(tuple(emulated), tuple(layers), baseline, everywhere)
 
 
 @on_top

@@ -48,7 +48,7 @@ def register(app: typer.Typer) -> None:
     def init(
         file: Path = typer.Argument(Path("study.yaml"), help="The file to write."),
         of: str | None = typer.Option(
-            None, "--from", metavar="STUDY", help="Copy this bundled study, with its comments."
+            None, "--from", metavar="STUDY", help="Copy this bundled study."
         ),
     ) -> None:
         """Write a commented study file to start from."""
@@ -72,5 +72,5 @@ def _copied(study: str) -> str:
     studies = bundled()
     if study not in studies:
         hint = nearest(study, studies)
-        raise StudyError(f"there is no bundled study '{plain(study)}'{hint}; bundled: {', '.join(studies)}")
+        raise StudyError(f"no bundled study '{plain(study)}'{hint}; bundled: {', '.join(studies)}")
     return studies[study]

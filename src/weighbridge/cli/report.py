@@ -35,27 +35,27 @@ def register(app: typer.Typer) -> None:
         run: Path = typer.Argument(help="A run directory."),
         as_json: bool = JsonFlag,
         everything: bool = typer.Option(
-            False, "--all", help="Show every table, step, curve, network path and remark too."
+            False, "--all", help="Show everything: tables, steps, curves, network paths, remarks."
         ),
         tables: list[str] = typer.Option(
             [],
             "--table",
             metavar="COMPARISON",
-            help="Show the table of a comparison too: ENVIRONMENT.WORKLOAD.METRIC, with * for any part. Repeatable.",
+            help="Also show the table of ENVIRONMENT.WORKLOAD.METRIC, with * for any part. Repeatable.",
         ),
         page: Path | None = typer.Option(
-            None, "--html", help="Where the page goes; nothing in the run is written then."
+            None, "--html", help="Write the page here instead of into the run."
         ),
         fail_if: list[str] = typer.Option(
             [],
             "--fail-if",
             metavar="LIMIT",
-            help="End with an exit code of its own where a cost is above a limit. Can be repeated.",
+            help="Exit with a code of its own if a cost exceeds this limit. Repeatable.",
         ),
     ) -> None:
-        """Show the verdicts of a run and write its page anew, from what is stored.
+        """Show a run's verdicts and rewrite its page.
 
-        Without --html and --json that is report.html in the run, and replication.html too where the run has one.
+        The page is report.html in the run, plus replication.html for a replication.
         """
         from weighbridge.analysis.analyse import analyse
         from weighbridge.analysis.gate import judge
@@ -94,7 +94,7 @@ def register(app: typer.Typer) -> None:
                 if page is None and (run / PAGE).exists():
                     pages.append(f"published and measured: {write_beside(store, analysis)[1]}")
             except PermissionError as error:
-                refused = f"{error.filename}: {error.strerror}: no page was written; --html FILE puts it elsewhere"
+                refused = f"{error.filename}: {error.strerror}: no page written; use --html FILE"
             print_report(analysis, out(), everything=everything, tables=shown, run=str(run))
         if refused:
             fail(refused, WeighbridgeError.exit_code)
