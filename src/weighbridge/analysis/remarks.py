@@ -250,13 +250,14 @@ def _emulated_cost(comparison: ComparisonInRun) -> Iterator[Remark]:
 class Nested(Remark):
     """These environments were measured on a host that is a guest itself, in ``layers``, the outermost first.
 
-    ``environments`` is empty beside a comparison whose sides both were on it.
+    ``environments`` is empty beside a comparison whose sides both were on it. ``everywhere``: they are all.
     """
 
     code = "nested"
     environments: tuple[str, ...]
     host: str
     layers: tuple[str, ...]
+    everywhere: bool = False
 
 
 @about_comparison
@@ -1109,7 +1110,10 @@ def _nested_environments(context: Context) -> Iterator[Remark]:
     for name, isolation in context.isolation.items():
         for host in _nested(isolation):
             hosts.setdefault(host, {})[name] = None
-    yield from (replace(host, environments=tuple(names)) for host, names in hosts.items())
+    every = {*context.plan.environments}
+    yield from (
+        replace(host, environments=tuple(names), everywhere=every <= {*names}) for host, names in hosts.items()
+    )
 
 
 UNVERIFIED = "unverified"

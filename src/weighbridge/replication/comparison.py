@@ -37,7 +37,7 @@ Direction = Literal[
 ]
 DIRECTIONS: dict[Direction, str] = {
     "agrees": "both differ with the same sign, or both are equivalent",
-    "disagrees": "they differ with opposite signs, or only one is equivalent",
+    "disagrees": "they differ with opposite signs, or one differs and the other is equivalent",
     "measured inconclusive": "the run proves neither",
     "published inconclusive": "the published spread proves neither",
     "hidden": "both sides of the run hit the same limit, which hides a difference",
@@ -393,7 +393,7 @@ def _why_impossible(study: Published, analysis: Analysis, environment: str) -> s
 def _why_not_measured(study: Published, analysis: Analysis, environment: str) -> str:
     """Why a run does not measure an environment; empty where it does."""
     impossible = _why_impossible(study, analysis, environment)
-    return impossible or ("" if environment in analysis.environments else f"{environment} not in this run")
+    return impossible or ("" if environment in analysis.environments else f"{environment} is not in this run")
 
 
 def _why_no_comparison(

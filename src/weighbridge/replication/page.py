@@ -207,9 +207,7 @@ def _limits_of(cost: Cost) -> tuple[float, float, float]:
     return (cost.typical, cost.low, cost.high) if cost.blocks > 1 else (cost.typical,) * 3
 
 
-def _point(
-    name: str, source: str, numbers: tuple[float, float, float], text: str, direction: str
-) -> dict[str, Any]:
+def _point(name: str, source: str, numbers: tuple[float, float, float], text: str, direction: str) -> dict[str, Any]:
     value, low, high = numbers
     return {"environment": name, "source": source, "value": value, "low": low, "high": high, "shown": text,
             "direction": direction}  # fmt: skip

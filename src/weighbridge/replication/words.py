@@ -272,7 +272,10 @@ def _measured_setup(setup: Setup, store: RunStore, analysis: Analysis, options: 
 
 
 def print_replication(replication: Replication, console: "Console") -> None:
-    """Print the table of directions to `console`, below the run's own report, which has the notices; "outside": the published figure lies outside the interval."""
+    """Print the table of directions to `console`, below the run's own report, which has the notices.
+
+    "outside": the published figure lies outside the interval.
+    """
     from rich.text import Text
 
     console.print(Text(f"\nbeside the published study: {replication.study.source}", style="bold"))

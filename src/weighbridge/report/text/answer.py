@@ -13,7 +13,6 @@ from weighbridge.model.study import CLIENT
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import margin
 from weighbridge.report.text.matrix import MatrixCosts, matrix
-from weighbridge.report.text.metric_names import metric_phrase
 from weighbridge.report.text.paths import place_words
 from weighbridge.report.text.summary import nothing_sentence, over_levels
 from weighbridge.report.text.verdicts import Effect, effect
@@ -128,12 +127,10 @@ def _steps(analysis: Analysis, named: Sequence[HeadlineComparison]) -> str:
         if not shown:
             return "no single step is significant"
         step, one = max(shown, key=lambda pair: abs(_log(pair[0].row)))
-        which = f"is {display_name(step.row.environment)}'s step ({one.short})"
-        largest = each is named[0]
-        of = "it" if largest else f"the {each.effect.short} with {place_words(analysis.paths.place(each.place))}"
-        of = of if largest or each.place else f"the {each.effect.short} of {metric_phrase(each.report)}"
-        most = abs(_log(step.row)) > abs(_log(each.row)) / 2
-        return f"{'most' if most else 'part'} of {of} {which}"
+        share = "most" if abs(_log(step.row)) > abs(_log(each.row)) / 2 else "part"
+        place = f" ({place_words(analysis.paths.place(each.place))})" if each.place else ""
+        of = "it" if each is named[0] else f"the {each.effect.short} in {over_levels(each.report)}{place}"
+        return f"{share} of {of} is {display_name(step.row.environment)} ({one.short})"
     return ""
 
 

@@ -41,8 +41,8 @@ WHY_NO_CHANGE = {
 """What stands where a change would."""
 HOW_TO_READ = (
     "A change is the second run's cost ratio divided by the first's; positive is worse. The runs' blocks are"
-    " independent, so its interval is wider than either cost's. Verdicts allow for differences between sessions and for"
-    " both noise floors."
+    " independent, so its interval is wider than either cost's. Verdicts allow for differences between sessions and"
+    " for both noise floors."
 )
 
 
@@ -234,9 +234,7 @@ def disturbance_sentence(pair: RunPair, first: str, second: str) -> str:
     if disturbed_alike(pair.first, pair.second):
         return ""
     one, other = (others_words(run.analysis) for run in (pair.first, pair.second))
-    return (
-        f"Other load on the machine differed ({first}: {one}; {second}: {other}), so no cost is called different."
-    )
+    return f"Other load on the machine differed ({first}: {one}; {second}: {other}), so no cost is called different."
 
 
 def on_purpose_words(pair: RunPair) -> str:

@@ -179,10 +179,9 @@ def _blocks(blocks: Sequence[int]) -> str:
 
 
 def left_out_lines(analysis: Analysis) -> list[str]:
-    """Return a line for each environment that could not be opened: why, what helps, and with what the next step is compared."""
+    """Return a line for each skipped environment: why, what helps, and what its next step is compared with."""
     return [
-        f"{display_name(each.environment)} was skipped ({each.reason})"
-        f"{_of_ladder(analysis, each.environment)}"
+        f"{display_name(each.environment)} was skipped ({each.reason}){_of_ladder(analysis, each.environment)}"
         for each in analysis.left_out
     ]
 

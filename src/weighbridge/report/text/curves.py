@@ -145,9 +145,7 @@ def curve_sentences(sweep: LoadSweep, baseline: str) -> list[str]:
             doubt = peak_doubt(sweep.load, peak, next_broke(sweep, name, peak))
             parts.append(f"peak {peak_words(sweep.load, peak, metric.unit)}{f' ({doubt})' if doubt else ''}")
         if name in curve_costs and curve_costs[name].peak_cost is not None:
-            parts.append(
-                f"the peak costs {peak_cost_words(curve_costs[name])} against {display_name(baseline)}'s"
-            )
+            parts.append(f"the peak costs {peak_cost_words(curve_costs[name])} against {display_name(baseline)}'s")
         if name in sweep.errors:
             parts.append(errors_words(sweep.load, sweep.errors[name]))
         if name in sweep.broke:

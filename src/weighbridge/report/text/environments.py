@@ -39,14 +39,14 @@ def use_display_names(names: Mapping[str, str]) -> Iterator[None]:
 
 
 def names_of(analysis: Analysis) -> dict[str, str]:
-    """Return the names for people of the environments that were measured in hypervisors; none where all share them."""
+    """Return the names for people of environments that were measured in hypervisors; none where all share them."""
     if common_layers(analysis):
         return {}
     return {name: environment_name(name, each) for name, each in analysis.isolation.items()}
 
 
 def common_layers(analysis: Analysis) -> str:
-    """Return the hypervisors in which every environment was measured: ``inside QEMU, TCG: emulated``; else nothing."""
+    """Return the hypervisors that all environments were measured in: ``inside QEMU, TCG: emulated``; else nothing."""
     words = {layers_of_environment(name, analysis) for name in analysis.environments}
     return words.pop().strip("()") if len(words) == 1 else ""
 
@@ -54,7 +54,9 @@ def common_layers(analysis: Analysis) -> str:
 def names_of_runs(comparison: RunsCompared) -> dict[str, str]:
     """Return the same of several runs; an environment in other hypervisors has both in its name."""
     layers: dict[str, dict[str, None]] = {}
-    if len({common_layers(run.analysis) for run in comparison.runs}) == 1 and common_layers(comparison.runs[0].analysis):
+    if len({common_layers(run.analysis) for run in comparison.runs}) == 1 and common_layers(
+        comparison.runs[0].analysis
+    ):
         return {}
     for run in comparison.runs:
         for name, each in run.analysis.isolation.items():

@@ -31,9 +31,7 @@ def _why(choice: BlockChoice) -> str:
 def picture_caption(picture: Picture) -> str:
     """Return the caption of a picture: which block it is, and how to read it."""
     sentences = [f"Block {picture.block} ({_why(picture.choice)}) in running order"]
-    sentences.append(
-        "each band is a trial in its environment's colour, its level above; click it for the raw output"
-    )
+    sentences.append("each band is a trial in its environment's colour, its level above; click it for the raw output")
     if any(span.cut for span in picture.spans):
         sentences.append(f"dashed: time without {picture.group.title} is cut out")
     if any(not span.trial.ok for span in picture.spans):

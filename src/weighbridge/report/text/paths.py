@@ -42,9 +42,7 @@ def place_words(place: ClientPlace) -> str:
 
 def difference_words(difference: PathDifference) -> str:
     """Return in what two paths differ: ``MTU 1450, MSS 1398; native: loopback, MSS 65483``."""
-    return (
-        f"{_path_words(difference.here)}; {display_name(difference.baseline)}: {_path_words(difference.there)}"
-    )
+    return f"{_path_words(difference.here)}; {display_name(difference.baseline)}: {_path_words(difference.there)}"
 
 
 def _path_words(path: PathFigures) -> str:

@@ -214,9 +214,7 @@ def _(remark: remarks.FewReadings) -> str:
     return f"{begin}: raise meters: {{hz: {remark.wanted_hz}}}"
 
 
-@words(
-    remarks.Unresolved, "memory per site is zero or less in some trials: below what this meter resolves"
-)
+@words(remarks.Unresolved, "memory per site is zero or less in some trials: below what this meter resolves")
 def _(remark: remarks.Unresolved) -> str:
     return (
         f"{display_name(remark.environment)}: memory per site is zero or less in {remark.count} of {remark.trials} "
@@ -248,9 +246,7 @@ def _(remark: remarks.Capped) -> str:
     return f"{display_name(remark.environment)} was limited by {where}: the cost would be {then} without it"
 
 
-@words(
-    remarks.Fragments, "one side's datagrams are fragmented: that is part of the cost"
-)
+@words(remarks.Fragments, "one side's datagrams are fragmented: that is part of the cost")
 def _(remark: remarks.Fragments) -> str:
     sizes = f"{remark.size} B each, {remark.in_one_piece} B fit its path"
     return f"datagrams of {display_name(remark.environment)} are fragmented: {sizes}"
@@ -362,9 +358,8 @@ def _(remark: remarks.Emulated) -> str:
         return f"Everything was measured under emulation ({layers}): no cost here is what real hardware would show"
     begin = f"{join_names(remark.environments)}: measured under emulation ({layers})"
     if remark.baseline:
-        return (
-            f"{begin}: {display_name(remark.baseline)} is the baseline, so no cost here is what real hardware would show"
-        )
+        baseline = display_name(remark.baseline)
+        return f"{begin}: {baseline} is the baseline, so no cost here is what real hardware would show"
     return f"{begin}: their costs are the emulator's, and say nothing about a hypervisor with hardware support"
 
 
@@ -384,6 +379,8 @@ def _(remark: remarks.Unverified) -> str:
 
 @words(remarks.Nested, "measured on a host that is itself a guest: costs apply inside that machine")
 def _(remark: remarks.Nested) -> str:
+    if remark.everywhere:
+        return f"Everything was measured on host {remark.host}, itself a guest: costs apply inside that machine"
     where = f"host {remark.host}, which is itself inside {' inside '.join(reversed(remark.layers))}"
     who = f"{join_names(remark.environments)}: " if remark.environments else "both were "
     return f"{who}measured on {where}: costs apply inside that machine"

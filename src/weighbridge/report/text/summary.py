@@ -62,18 +62,22 @@ def count(blocks: int) -> str:
 def change(report: MetricReport, row: Comparison, baseline: str) -> str:
     """Give what an environment does to a metric: ``costs 27.4 % [25.9, 28.8] of tcp throughput against native``.
 
-    What is not proven has no direction: ``costs 0.1 % [-4.9, 5.0] in tcp throughput against native``.
+    What is not proven has no direction: ``may cost 0.1 % [-4.9, 5.0] in tcp throughput against native``.
     """
     row_effect, what, baseline = effect(report, row), metric_phrase(report), display_name(baseline)
     if row_effect is None:
         return f"has {TOO_FEW_BLOCKS if row.few else 'no complete block'} for {what}"
     if row.verdict != "different" and not row.proven:
-        return f"costs {cost_text(row, report.unit)} in {what} against {baseline}"
+        return f"may cost {cost_text(row, report.unit)} in {what} against {baseline}"
     percent = row.cost is not None and row.cost.scale == "ratio"
     if percent and row_effect.worse and report.better == "higher":
         return f"costs {row_effect.amount} of {what} against {baseline}"
     if row_effect.times and row_effect.worse:
-        return f"takes {row_effect.amount} {row_effect.relation} as {baseline} in {what}" if row_effect.word == "slower" else f"is {row_effect.amount} {row_effect.relation} as {baseline} in {what}"
+        return (
+            f"takes {row_effect.amount} {row_effect.relation} as {baseline} in {what}"
+            if row_effect.word == "slower"
+            else f"is {row_effect.amount} {row_effect.relation} as {baseline} in {what}"
+        )
     if row_effect.word == "higher" and row_effect.worse:
         return f"adds {row_effect.amount} to {what} against {baseline}"
     return f"is {row_effect.amount} {row_effect.word} than {baseline} in {what}"
@@ -128,7 +132,10 @@ def verdict_sentences(analysis: Analysis) -> list[tuple[str, str]]:
     for environment in few if not analysis.few else ():
         count = f"{few[environment]} comparison{'' if few[environment] == 1 else 's'}"
         sentences.append(
-            ("few", f"{display_name(environment)}: {count} with fewer than {MIN_BLOCKS_VERDICT} blocks, too few for a verdict")
+            (
+                "few",
+                f"{display_name(environment)}: {count} with fewer than {MIN_BLOCKS_VERDICT} blocks: no verdict",
+            )
         )
     return sentences
 
@@ -247,7 +254,8 @@ def others_text(analysis: Analysis) -> str:
     rows = [row for report in analysis.metrics if not report.headline for row in report.comparisons if not row.aa]
     costs = [row for row in rows if row.cost is not None and not row.few]
     different = sum(row.shown_as == "different" for row in costs)
-    return f"{different} of {len(costs)} costs in other metrics differ; " if costs else ""
+    verb = "differs" if different == 1 else "differ"
+    return f"{different} of {len(costs)} costs in other metrics {verb}; " if costs else ""
 
 
 def unmeasured_text(analysis: Analysis, label: str) -> str:

@@ -37,9 +37,7 @@ def _share(short: str, long: str) -> Words:
 
 _LIMIT_IN = "by its CPU limit for {} % of the time (flagged above 5 %)"
 WORDS: dict[str, Words] = {
-    FlagCode.LOAD: Words(
-        "load {}", "the machine's load was {} at the start (flagged above 2 per CPU)", "load"
-    ),
+    FlagCode.LOAD: Words("load {}", "the machine's load was {} at the start (flagged above 2 per CPU)", "load"),
     FlagCode.OTHER_WORK: Words(
         "{} CPUs busy outside the sites",
         f"other processes, the engine or the kernel used {{}} CPUs (flagged above {FOREIGN:g})",
@@ -63,8 +61,8 @@ WORDS: dict[str, Words] = {
     ),
     FlagCode.GENERATOR_RESTED: _share(
         "generator idle",
-        "the load generator was idle for {} % of its time, connecting: resource use is below what the load takes (flagged"
-        " above 20 %)",
+        "the load generator was idle for {} % of its time, connecting: resource use is below what the load takes"
+        " (flagged above 20 %)",
     ),
     FlagCode.GENERATOR_TOOK: Words(
         "generator took {} CPUs, more than the server",
@@ -97,8 +95,8 @@ WORDS: dict[str, Words] = {
     FlagCode.NO_BOTTLENECK: Words("no bottleneck known", "no bottleneck is known"),
     FlagCode.CLOCKS: _share(
         "clock apart",
-        "the {where}'s clock and this machine's disagree by {} % on its duration: a wrong clock, or a machine too busy"
-        " (flagged above 1 %)",
+        "the {where}'s clock and this machine's disagree by {} % on its duration: a wrong clock, or a machine too"
+        " busy (flagged above 1 %)",
     ),
     FlagCode.NO_READINGS: Words("no readings", "the meters of {where} gave no readings"),
 }

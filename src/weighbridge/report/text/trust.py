@@ -18,7 +18,6 @@ from weighbridge.report.text.formatting import (
     plain,
 )
 from weighbridge.report.text.metric_names import metric_phrase, metric_title
-from weighbridge.report.text.summary import count
 from weighbridge.statistics.precision import MOST_BLOCKS
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
 
@@ -48,7 +47,7 @@ def trust_sentence(analysis: Analysis) -> str:
 
     Empty where there are too few blocks to ask, and nobody took anything.
     """
-    return " ".join(filter(None, (_control_sentence(analysis), place_sentence(analysis))))
+    return " ".join(filter(None, (control_sentence(analysis), place_sentence(analysis))))
 
 
 def place_sentence(analysis: Analysis, shown: int = 3) -> str:
@@ -71,7 +70,8 @@ def _per_place(analysis: Analysis, effect: PlaceEffect) -> str:
     return f"{plain(effect.per_place, 2)}{SPACE}{unit} per place"
 
 
-def _control_sentence(analysis: Analysis) -> str:
+def control_sentence(analysis: Analysis) -> str:
+    """Give whether the session can be trusted, what others took, and the noise floor; empty where nobody asked."""
     trust, equivalence = analysis.trust, analysis.equivalence
     disturbed = f"Disturbed: {_disturbed(analysis)}" if hindered(analysis) else ""
     if trust.trusted is False:
@@ -104,7 +104,7 @@ def _floor(trust: Trust) -> str:
 
 
 def _could_miss(analysis: Analysis) -> str:
-    """Say how large a cost a run may have missed: the typical and the largest of its undecided headlines; or nothing."""
+    """Say how large a cost a run may have missed: the median and the largest of its undecided headlines."""
     missed = [
         (row.visible.cost, report)
         for report in analysis.headlines
@@ -136,10 +136,11 @@ def _reason(analysis: Analysis, shown: int = 3) -> str:
     trust, baseline = analysis.trust, display_name(analysis.baseline)
     titles = [metric_phrase(each) for each in trust.shifted]
     others = f" and {len(titles) - shown} more" if len(titles) > shown else ""
+    shifted = f"{', '.join(titles[:shown])}{others}"
     return {
-        TrustReason.NO_AA_ARM: f"this study measures {baseline} only once (no A/A arm), so its noise floor is unknown",
+        TrustReason.NO_AA_ARM: f"{baseline} was measured only once (no A/A arm), so the noise floor is unknown",
         TrustReason.FEW_BLOCKS: f"{baseline} was measured twice in fewer than {MIN_BLOCKS_VERDICT} blocks",
-        TrustReason.SHIFTED: f"{baseline} measured twice disagrees in {', '.join(titles[:shown])}{others}",
+        TrustReason.SHIFTED: f"{baseline} measured twice disagrees with itself in {shifted}",
         TrustReason.HOLDS: f"{baseline} measured twice agrees",
     }[trust.reason]
 

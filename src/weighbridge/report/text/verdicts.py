@@ -23,8 +23,8 @@ from weighbridge.report.text.formatting import (
 from weighbridge.statistics import Interval
 
 HIDDEN = (
-    "hidden: both sides hit the same limit, so their results are equal whatever the environment costs; a rate limit of"
-    " a testbed cable or of netns caps the rate and adds no delay"
+    "hidden: both sides hit the same limit, so their results are equal whatever the environment costs; a rate limit"
+    " of a testbed cable or of netns caps the rate and adds no delay"
 )
 """What the verdict means."""
 
@@ -91,10 +91,10 @@ def open_text(report: MetricReport, row: Comparison) -> str:
     words = f"could miss costs below {size}"
     if visible.blocks is None or visible.seconds is None:
         return words
-    return f"{words}; about {visible.blocks} blocks ({_time(visible.seconds)} more) would settle it"
+    return f"{words}; about {visible.blocks} blocks ({duration_text(visible.seconds)} more) would settle it"
 
 
-def _time(seconds: float) -> str:
+def duration_text(seconds: float) -> str:
     """A time in large figures: ``40 s``, ``3 min``, ``5 h``."""
     for length_s, unit in ((3600, "h"), (60, "min")):
         if seconds >= 2 * length_s:
