@@ -20,9 +20,7 @@ def register(app: typer.Typer) -> None:
     @app.command(epilog=examples("weighbridge clean", "weighbridge clean --check", "weighbridge clean --run DIR"))
     def clean(
         check: bool = typer.Option(False, "--check", help="Only list leftovers; exit with 1 if there are any."),
-        run: str | None = typer.Option(
-            None, "--run", metavar="DIR|ID", help="Only this run: its directory or id."
-        ),
+        run: str | None = typer.Option(None, "--run", metavar="DIR|ID", help="Only this run: its directory or id."),
         as_json: bool = JsonFlag,
     ) -> None:
         """Remove what interrupted or killed runs left on this machine.
@@ -38,7 +36,9 @@ def register(app: typer.Typer) -> None:
         inventory = cleaning.find(only) if check else cleaning.clean(only)
         left = inventory.left
         if only is not None and only in inventory.alive and not check:
-            raise Leftovers(f"run {only} is still running ({inventory.alive[only]}): stop it, and it cleans up itself")
+            raise Leftovers(
+                f"run {only} is still running ({inventory.alive[only]}): stop it, and it cleans up itself"
+            )
         for alive, folder in inventory.alive.items():
             err().print(f"run {alive} is still running ({folder}): not listed", markup=False, soft_wrap=True)
         for each in inventory.foreign:

@@ -26,17 +26,13 @@ def register(app: typer.Typer) -> None:
         )
     )
     def compare(
-        runs: list[Path] = typer.Argument(
-            help="Two or more run directories; each is compared with the first."
-        ),
+        runs: list[Path] = typer.Argument(help="Two or more run directories; each is compared with the first."),
         as_json: bool = JsonFlag,
         as_markdown: bool = typer.Option(
             False, "--markdown", help="Print Markdown to standard output, and nothing else."
         ),
         page: Path | None = typer.Option(None, "--html", help="Write a page with all runs in every chart."),
-        all_metrics: bool = typer.Option(
-            False, "--all", help="Show every metric's table, not only the first."
-        ),
+        all_metrics: bool = typer.Option(False, "--all", help="Show every metric's table, not only the first."),
         margin: str | None = typer.Option(
             None, "--margin", help="Changes within this margin are equivalent, such as 3%. Default: the study's."
         ),

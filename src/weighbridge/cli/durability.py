@@ -24,9 +24,7 @@ def register(app: typer.Typer) -> None:
 
     @app.command(epilog=examples(*_EXAMPLES))
     def durability(
-        study: str | None = typer.Argument(
-            None, help="A bundled study or a study file; not needed with --out."
-        ),
+        study: str | None = typer.Argument(None, help="A bundled study or a study file; not needed with --out."),
         directory: Path | None = typer.Option(
             None, "--out", metavar="RUN", help="A run directory; its reports show the result."
         ),
@@ -40,8 +38,8 @@ def register(app: typer.Typer) -> None:
     ) -> None:
         """Cut the power while a study's environments write: which acknowledged records survive?
 
-        For each environment with its data on a guest host: a new guest writes, is killed, restarts, and is checked for
-        every record it acknowledged. Its disk loses unflushed data. Needs nbdkit.
+        For each environment with its data on a guest host: a new guest writes, is killed, restarts, and is checked
+        for every record it acknowledged. Its disk loses unflushed data. Needs nbdkit.
         """
         from weighbridge.cli.approval import confirm_continued, confirm_named
         from weighbridge.cli.progress import show
@@ -91,9 +89,7 @@ def _study(named: str | None, profile: str | None, directory: Path | None) -> "S
     with RunStore(directory) as store:
         of_run = study_of(store)
     if loaded is not None and (place := first_difference(of_run, loaded)):
-        raise RunDirectoryError(
-            f"{directory} holds a run whose {place} is another than the study's: leave the study out to check that"
-        )
+        raise RunDirectoryError(f"{directory} holds a run with another {place}: omit the study to check that")
     return of_run
 
 

@@ -236,9 +236,7 @@ def _questions(budgets: Sequence[str], against: Path | None, margin: str | None)
         message = "give a budget: --budget 'ENVIRONMENT.WORKLOAD.METRIC<=35%', or --against RUN --margin 3%"
         fail(message, WRONG_COMMAND_LINE)
     if margin is not None and against is None:
-        fail(
-            "--margin needs the earlier run: --against RUN", WRONG_COMMAND_LINE
-        )
+        fail("--margin needs the earlier run: --against RUN", WRONG_COMMAND_LINE)
     if against is not None and margin is None:
         fail("--against needs a margin, such as --margin 3%", WRONG_COMMAND_LINE)
     required = checked(lambda: tuple(parse_requirement(each, BUDGET) for each in budgets))
@@ -302,9 +300,7 @@ def _keep_first_look(
     if keeps:
         _keep_look(store, spending, still_open, None)
     else:
-        message = (
-            f"{store.directory} is not writable, so this look is not stored. A later gate on a longer copy"
-        )
+        message = f"{store.directory} is not writable, so this look is not stored. A later gate on a longer copy"
         err().print(f"note: {message} will not count it, and may err more often", markup=False)
 
 

@@ -28,9 +28,7 @@ def register(app: typer.Typer) -> None:
     )
     def kit(
         study: str = typer.Argument(help="A bundled study or a study file."),
-        folder: Path | None = typer.Option(
-            None, "--out", help="Output folder, empty or new. [default: kit-STUDY]"
-        ),
+        folder: Path | None = typer.Option(None, "--out", help="Output folder, empty or new. [default: kit-STUDY]"),
         profile: str | None = typer.Option(
             None,
             "--profile",

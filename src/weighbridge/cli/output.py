@@ -19,9 +19,7 @@ if TYPE_CHECKING:
     from rich.segment import Segment
 
 JsonFlag = typer.Option(False, "--json", help="Print JSON to standard output, and nothing else.")
-ProfileOption = typer.Option(
-    None, "--profile", help="A profile of the study; default: the study itself."
-)
+ProfileOption = typer.Option(None, "--profile", help="A profile of the study; default: the study itself.")
 BesideOthersOption = typer.Option(
     False,
     "--beside-others",

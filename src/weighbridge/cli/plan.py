@@ -126,14 +126,10 @@ def register(app: typer.Typer) -> None:
     def plan(
         study: str = typer.Argument(help="A bundled study or a study file."),
         profile: str | None = ProfileOption,
-        blocks: int | None = typer.Option(
-            None, min=1, max=1000, help="This many blocks instead of the study's."
-        ),
+        blocks: int | None = typer.Option(None, min=1, max=1000, help="This many blocks instead of the study's."),
         rehearsal: bool = RehearsalOption,
         as_json: bool = JsonFlag,
-        trials: bool = typer.Option(
-            False, "--trials", help="Also list every trial, in running order."
-        ),
+        trials: bool = typer.Option(False, "--trials", help="Also list every trial, in running order."),
     ) -> None:
         """Show what a study will run and how long it takes, with --trials also in which order. Runs nothing.
 
@@ -279,8 +275,8 @@ def set_up_line(study: "Study") -> str:
     if not started:
         return "plus set-up the first time"
     return (
-        f"plus set-up at every run: {' and '.join(started)} start, with further hosts and engines for environments that "
-        "change a host (minutes if emulated)"
+        f"plus set-up at every run: {' and '.join(started)} start, with further hosts and engines for environments "
+        "that change a host (minutes if emulated)"
     )
 
 
@@ -334,9 +330,7 @@ def _print(planned: PlanDocument, hosts: str, set_up: str, with_trials: bool) ->
         )
     out().print(f"{rule}, in random order (seed {planned['seed']})")
     if short := dict.fromkeys(cell["label"].partition(" (")[0] for cell in planned["workloads"] if cell["short"]):
-        out().print(
-            f"an uncounted pilot block sets the trial length of {escape(', '.join(short))}"
-        )
+        out().print(f"an uncounted pilot block sets the trial length of {escape(', '.join(short))}")
     times = planned["seconds"]
     out().print(f"time: {clock(times['from'])} to {clock(times['to'])}, {escape(set_up)}")
     out().print(f"idle CPUs: {planned['cpu_idle']} (cpu_idle)")

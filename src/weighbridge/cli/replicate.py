@@ -48,9 +48,7 @@ def register(app: typer.Typer) -> None:
         directory: Path | None = typer.Option(
             None, "--out", help="The run directory, new or with an interrupted run to continue."
         ),
-        report: Path | None = typer.Option(
-            None, "--report", help="Rewrite the pages of this run; run nothing."
-        ),
+        report: Path | None = typer.Option(None, "--report", help="Rewrite the pages of this run; run nothing."),
         metrics: str | None = MetricsOption,
         yes: bool = typer.Option(False, "--yes", "-y", help="Start without asking."),
         beside_others: bool = BesideOthersOption,
@@ -64,16 +62,14 @@ def register(app: typer.Typer) -> None:
 
         if report is not None:
             if (study, profile, link, directory, metrics) != (None,) * 5:
-                fail(
-                    "--report takes no other option than --json", WRONG_COMMAND_LINE
-                )
+                fail("--report takes no other option than --json", WRONG_COMMAND_LINE)
             with RunStore(run_directory(report)) as store:
                 _show(store, as_json=as_json)
             return
         if study is None and directory is None:
             from weighbridge.replication.published import available
 
-            message = f"name a study ({', '.join(available())}), a run to continue with --out DIR, or a run to report with --report DIR"
+            message = f"name a study ({', '.join(available())}), or --out DIR to continue a run, or --report DIR"
             fail(message, WRONG_COMMAND_LINE)
         if study is None and (profile, link) != (None, None):
             fail("--profile and --link need a study; a continued run has its own", WRONG_COMMAND_LINE)

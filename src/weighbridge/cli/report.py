@@ -43,9 +43,7 @@ def register(app: typer.Typer) -> None:
             metavar="COMPARISON",
             help="Also show the table of ENVIRONMENT.WORKLOAD.METRIC, with * for any part. Repeatable.",
         ),
-        page: Path | None = typer.Option(
-            None, "--html", help="Write the page here instead of into the run."
-        ),
+        page: Path | None = typer.Option(None, "--html", help="Write the page here instead of into the run."),
         fail_if: list[str] = typer.Option(
             [],
             "--fail-if",

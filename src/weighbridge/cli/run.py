@@ -37,8 +37,7 @@ def register(app: typer.Typer) -> None:
         directory: Path | None = typer.Option(
             None,
             "--out",
-            help="The run directory, new or with an interrupted run to continue. Default: "
-            "./runs/STUDY-DATE.",
+            help="The run directory, new or with an interrupted run to continue. Default: ./runs/STUDY-DATE.",
         ),
         profile: str | None = ProfileOption,
         blocks: int | None = typer.Option(
@@ -51,9 +50,7 @@ def register(app: typer.Typer) -> None:
         yes: bool = typer.Option(False, "--yes", "-y", help="Start without asking."),
         beside_others: bool = BesideOthersOption,
         rehearsal: bool = RehearsalOption,
-        strict: bool = typer.Option(
-            False, "--strict", help="Exit with 10 if the run is untrusted (A/A arm)."
-        ),
+        strict: bool = typer.Option(False, "--strict", help="Exit with 10 if the run is untrusted (A/A arm)."),
     ) -> None:
         """Run a study, save every trial as it ends, and write the report.
 

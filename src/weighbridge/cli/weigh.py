@@ -36,9 +36,7 @@ _PARAMETER = r"[A-Za-z][A-Za-z0-9_]*"
 _STUDY = "weigh"
 """What messages about the study that is made call it."""
 _LINE = re.compile(rf"^{_STUDY}:\d+: ", re.MULTILINE)
-_ENGINE_SHOWS = (
-    "a container engine would also show the cost of its bridge, NAT and seccomp filter"
-)
+_ENGINE_SHOWS = "a container engine would also show the cost of its bridge, NAT and seccomp filter"
 
 
 class ProgramLast(TyperCommand):
@@ -132,21 +130,15 @@ def register(app: typer.Typer) -> None:
         adapter: str | None = typer.Option(
             None, "--adapter", help="Its output format: hyperfine, oha, wrk, vegeta, k6, go-bench, jmh, ..."
         ),
-        prepare: str | None = typer.Option(
-            None, "--prepare", "-p", help="Run before each run, not measured."
-        ),
+        prepare: str | None = typer.Option(None, "--prepare", "-p", help="Run before each run, not measured."),
         setup: str | None = typer.Option(
             None, "--setup", "-s", help="Run once per environment, before the first run."
         ),
         cleanup: str | None = typer.Option(
             None, "--cleanup", "-c", help="Run once per environment, after the last run."
         ),
-        check: str | None = typer.Option(
-            None, "--check", help="Run after each run; if it fails, the run failed."
-        ),
-        warm_up: bool = typer.Option(
-            False, "--warmup", "-w", help="Run it once, uncounted, before each run."
-        ),
+        check: str | None = typer.Option(None, "--check", help="Run after each run; if it fails, the run failed."),
+        warm_up: bool = typer.Option(False, "--warmup", "-w", help="Run it once, uncounted, before each run."),
         shell: bool = typer.Option(False, "--shell", help="Pass the program to sh as one line."),
         env: list[str] = typer.Option(
             [],
@@ -161,14 +153,14 @@ def register(app: typer.Typer) -> None:
         target: str = typer.Option("2%", "--target", help="Target precision of the answer."),
         within: str = typer.Option("2min", "--within", help="Time limit of the whole measurement."),
         blocks: int | None = typer.Option(None, "--blocks", min=1, max=1000, help="Run this many blocks instead."),
-        directory: Path | None = typer.Option(
-            None, "--out", help="The run directory. Default: a new one."
-        ),
+        directory: Path | None = typer.Option(None, "--out", help="The run directory. Default: a new one."),
         cpu_idle: CpuIdle = typer.Option(
             "auto", "--cpu-idle", help="Let idle CPUs halt or poll; auto: poll on a virtual machine (as root)."
         ),
         save: Path | None = typer.Option(None, "--save", help="Write a study file and run nothing."),
-        export_json: Path | None = typer.Option(None, "--export-json", help="Also write the JSON of 'report --json'."),
+        export_json: Path | None = typer.Option(
+            None, "--export-json", help="Also write the JSON of 'report --json'."
+        ),
         beside_others: bool = BesideOthersOption,
         rehearsal: bool = RehearsalOption,
         yes: bool = typer.Option(False, "--yes", "-y", help="As of run; weigh never asks.", hidden=True),
@@ -176,7 +168,7 @@ def register(app: typer.Typer) -> None:
         """Weigh your own program: what does isolation cost it?
 
         It runs natively and isolated in turns, from the same files: this machine's, or an image's. What it writes to
-        the current folder and /tmp stays in memory and is discarded. Runs are kept in ~/.local/share/weighbridge/runs.
+        the current folder and /tmp stays in memory and is discarded. Runs go to ~/.local/share/weighbridge/runs.
         """
         from weighbridge.runner.living import require_alone
         from weighbridge.study.weighed import Weighed
@@ -188,7 +180,10 @@ def register(app: typer.Typer) -> None:
         apart = compose is not None or (image is not None and server is not None)
         where: dict[str, Any] = {"server": server, "port": ready}
         if compose is not None and against is not None:
-            fail("--against does not work with --compose: save two studies with --save, run both, and compare the runs", WRONG_COMMAND_LINE)
+            fail(
+                "--against does not work with --compose: save two studies (--save), run both, and compare the runs",
+                WRONG_COMMAND_LINE,
+            )
         if compose is not None:
             where = _weighed_service(composed)
         else:
@@ -497,7 +492,7 @@ def _checked_study(make_text: Callable[[], str]) -> tuple[str, "Study"]:
 
 
 def _require_text(*words: str | None) -> None:
-    """End with a sentence where a word is no text: a run keeps them, and a report shows them."""
+    """End with a sentence where a word is not text: a run keeps them, and a report shows them."""
     for word in words:
         try:
             (word or "").encode()
