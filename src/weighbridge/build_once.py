@@ -15,7 +15,7 @@ from weighbridge.errors import DiskFull, Unavailable, UserlandError
 KINDS = ("userlands", "jars", "programs", "kernels", "ramdisks", "disks", "media", "systems")
 """The folders of the cache that hold such things, each under its key."""
 _BUILDING = ".building-"
-_ELSEWHERE = "put that right, or set WEIGHBRIDGE_CACHE to another folder"
+_ELSEWHERE = "fix that, or set WEIGHBRIDGE_CACHE to another folder"
 Built = TypeVar("Built")
 
 
@@ -111,7 +111,7 @@ def _locked(folder: Path, key: str, what: str, say: Callable[[str], None]) -> It
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say(f"waiting for another run that is building {what}")
+            say(f"waiting for another run to finish building {what}")
             fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 

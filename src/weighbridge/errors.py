@@ -36,7 +36,7 @@ class UserlandError(WeighbridgeError):
     def too_slow(cls, what: str, deadline_s: float) -> "UserlandError":
         """The failure of what builds, a program or a compilation, that was ended at its deadline."""
         return cls(
-            f"{what} did not end within {deadline_s / 60:.0f} minutes: run it again when this machine has less to do"
+            f"{what} did not end within {deadline_s / 60:.0f} minutes: try again when this machine is less busy"
         )
 
 
@@ -55,7 +55,7 @@ class DiskFull(WeighbridgeError):
     @classmethod
     def of(cls, where: object) -> "DiskFull":
         """The failure for a run directory, with the one sentence that a user needs."""
-        return cls(f"no space left in {where}: every finished trial is kept; make room and continue the run")
+        return cls(f"no space left in {where}: finished trials are kept; make room and continue the run")
 
 
 class EnvironmentLost(WeighbridgeError):

@@ -56,7 +56,7 @@ def _loaded(where: str, load: Callable[[], object]) -> object:
     try:
         return load()
     except Exception as error:
-        message = f"{where} cannot be loaded ({type(error).__name__}: {error}): mend it or uninstall it"
+        message = f"{where} cannot be loaded ({type(error).__name__}: {error}): fix or uninstall it"
         raise RegistryError(message) from error
 
 

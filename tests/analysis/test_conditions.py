@@ -46,7 +46,7 @@ def sizes(found=None):
 
 def test_other_packet_sizes_are_a_confounder(run):
     (only,) = confounders(sizes(), "native", ["native", "overlay"])
-    assert coded_text(only) == "packet-size: overlay: packets of 1418 B, but 1468 B in native (udp)"
+    assert coded_text(only) == "packet-size: overlay: packets of 1418 B, 1468 B in native (udp)"
     store = run(costs={"overlay": 1.3}, facts={"packet sizes": {"native/tcp": "1468 B", "overlay/tcp": "1418 B"}})
     page = page_of(store)
     assert "Nothing is known to differ" not in page.text and "packets of 1418 B, but 1468 B in native" in page.text

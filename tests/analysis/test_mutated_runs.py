@@ -159,7 +159,7 @@ def _is_used_or_told(command: str, ended: Result) -> None:
         assert len(str(error).splitlines()) == 1
     assert "\x1b" not in ended.output and "\r" not in ended.output, command
     if command.endswith("--json") and ended.exit_code == 0:
-        json.loads(ended.stdout, parse_constant=lambda name: pytest.fail(f"{command}: {name} is no JSON"))
+        json.loads(ended.stdout, parse_constant=lambda name: pytest.fail(f"{command}: {name} is not JSON"))
 
 
 def _tried(examples: int) -> settings:

@@ -48,8 +48,8 @@ def _link(program: Path) -> None:
     ("change", "told"),
     [
         (lambda program: program.unlink(), "there is no "),
-        (lambda program: (program.unlink(), program.mkdir()), "is no program that can be started"),
-        (lambda program: program.chmod(0o644), "is no program that can be started"),
+        (lambda program: (program.unlink(), program.mkdir()), "is not an executable program"),
+        (lambda program: program.chmod(0o644), "is not an executable program"),
         (lambda program: program.chmod(0o757), "engine/dockerd may be written to by others"),
         (lambda program: program.parent.chmod(0o775), "engine may be written to by others"),
         (lambda program: program.with_name("runc").chmod(0o777), "engine/runc may be written to by others"),

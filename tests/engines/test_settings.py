@@ -76,7 +76,7 @@ def test_the_kernel_is_asked_in_a_namespace_that_is_thrown_away(
 
 
 def test_who_may_not_look_does_not_blame_the_kernel(monkeypatch: pytest.MonkeyPatch):
-    refusal = ("this user may not make user namespaces: user.max_user_namespaces is 0", "as root: sysctl -w ...")
+    refusal = ("this user cannot create user namespaces: user.max_user_namespaces is 0", "as root: sysctl -w ...")
     monkeypatch.setattr(networks, "run", lambda command: Completed(command.argv, 1, b"", b"unshare: no", 0.01))
     monkeypatch.setattr(user_namespaces, "refusal", lambda: refusal)
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
@@ -87,6 +87,6 @@ def test_who_may_not_look_does_not_blame_the_kernel(monkeypatch: pytest.MonkeyPa
             if options.network not in ("macvlan", "ipvlan", "overlay"):
                 continue
             ready = registry.environments()["docker"].readiness(options)
-            assert ready == Readiness(True, *refusal, caveat="whether the kernel has what it takes is not known")
+            assert ready == Readiness(True, *refusal, caveat="whether the kernel supports it is unknown")
     finally:
         networks.lacking.cache_clear()

@@ -56,14 +56,15 @@ WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
         HERE, {**MACVLAN, **IN_SUBNET, "addresses": {"server": "10.0.1.2"}}, "server: 10.0.1.2 is no address of the",
     ),
     "broadcast address": (
-        HERE, {**MACVLAN, **IN_SUBNET, "gateway": "10.0.0.255"}, "gateway: 10.0.0.255 is no address of the subnet",
+        HERE, {**MACVLAN, **IN_SUBNET, "gateway": "10.0.0.255"},
+        "gateway: 10.0.0.255 is not an address in the subnet",
     ),
     "the same address": (
         HERE, {**MACVLAN, "subnet": "10.0.0.0/24", "addresses": {"server": "10.0.0.2", "client": "10.0.0.2"}},
         "gateway and addresses must differ",
     ),
     "subnet without addresses": (BETWEEN, {**MACVLAN, "subnet": "10.0.0.0/24"}, "'subnet' needs the addresses of bo"),
-    "no network": (HERE, {"network": "none"}, "network: none cannot carry a workload that needs a network"),
+    "no network": (HERE, {"network": "none"}, "network: none does not work for a workload that needs a network"),
     "overlay, client outside": (SERVER, {"network": "overlay"}, "network: overlay reaches containers only: put both"),
     "macvlan, client outside": (SERVER, MACVLAN, "macvlan cannot be reached from its own host: put both roles insid"),
     "an engine on a host of its own, client outside": (

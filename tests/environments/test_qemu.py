@@ -32,11 +32,11 @@ def test_root_has_every_network(as_user):
 
 def test_a_bridge_takes_root(as_user):
     as_user(65534)
-    assert state() == Readiness(False, "only root may make bridges and taps", "run as root, or set network: user")
+    assert state() == Readiness(False, "only root can create bridges and taps", "run as root, or set network: user")
     for network in ("user", "none"):
         found = state(network=network)
         assert found.ready and found.caveat == "emulated" and "network: bridge" not in found.detail
-        assert found.detail.endswith("only root may make its disk where that is not in the cache yet")
+        assert found.detail.endswith("only root can create its disk where that is not in the cache yet")
     assert "network: bridge takes root" in qemu.PLUGIN.readiness().detail
 
 

@@ -181,7 +181,9 @@ def test_networks_that_cannot_carry_what_is_asked(kind: str):
     network, apart = Needs(network=True), Needs(network=True, apart=True, hosts=traits("testbed"))
     assert problems(kind, network) == problems(kind, network, network="host") == []
     assert problems(kind, Needs(), network="none") == []
-    assert problems(kind, network, network="none") == ["network: none cannot carry a workload that needs a network"]
+    assert problems(kind, network, network="none") == [
+        "network: none does not work for a workload that needs a network"
+    ]
     (problem,) = problems(kind, apart)
     assert_sentence(problem)
     assert problems(kind, apart, attach="interface") == problems(kind, apart, network="host") == []

@@ -55,7 +55,7 @@ WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
     "host-only from afar": (BETWEEN, {"network": "host-only"}, "cannot be reached from another host"),
     "internal from outside": (HERE, {"network": "internal"}, "put the client inside, too"),
     "nat of both": (INSIDE, {"network": "nat"}, "put the client outside of it"),
-    "called back": (CALLS, {"network": "nat"}, "a workload needs both ways"),
+    "called back": (CALLS, {"network": "nat"}, "this workload needs both directions"),
     "by ssh": (SSH, {"network": "nat"}, "its disk is made on this machine"),
 }
 

@@ -55,8 +55,8 @@ def test_no_device(tmp_path: Path):
 @pytest.mark.parametrize(
     ("number", "user", "detail", "remedy"),
     [
-        (errno.EACCES, 1000, "this user may not open", "run as root"),
-        (errno.EPERM, 0, "this user may not open", "let this container have the device"),
+        (errno.EACCES, 1000, "this user cannot open", "run as root"),
+        (errno.EPERM, 0, "this user cannot open", "let this container have the device"),
         (errno.ENODEV, 0, "nothing is behind", "use a machine with hardware virtualisation"),
     ],
 )

@@ -45,7 +45,7 @@ def test_what_is_missing_is_named_in_the_words_of_the_distribution(os_release, c
 def test_what_a_distribution_does_not_have_is_said_so():
     wanted = ["dockerd", "mmdebstrap", "systemd-nspawn"]
     assert install(wanted, distribution_of(ARCH)) == "pacman -S docker systemd; install mmdebstrap from the AUR"
-    none = "install mmdebstrap by hand: this distribution has no package of it"
+    none = "install mmdebstrap by hand: this distribution has no package for it"
     assert install(wanted, distribution_of(TUMBLEWEED)) == f"zypper install docker systemd-container; {none}"
     assert install(["VBoxManage"], distribution_of(FEDORA)) == "install VirtualBox from RPM Fusion"
 

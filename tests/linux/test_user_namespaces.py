@@ -67,7 +67,7 @@ def test_the_setting_that_closes_them_is_named_with_its_command(
     machine(monkeypatch, tmp_path, said, **settings)
     found = refusal()
     assert found is not None
-    assert found[0] == f"this user may not make user namespaces: {why}"
+    assert found[0] == f"this user cannot create user namespaces: {why}"
     assert found[1].startswith(f"as root: sysctl -w {remedy}")
 
 

@@ -71,7 +71,7 @@ class Weighbridge:
 
 @contextmanager
 def unchanged(machine: Guest) -> Iterator[None]:
-    """Fail where the machine afterwards is not what it was before: groups, mounts, rules, links, files, processes."""
+    """Fail where the machine afterwards has changed before: groups, mounts, rules, links, files, processes."""
     before = snapshot(machine)
     yield
     difference = {}

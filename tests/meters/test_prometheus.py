@@ -460,7 +460,7 @@ def test_an_answer_that_is_cut_short_is_no_answer(line: Line):
     ("error", "words"),
     [(ConnectionRefusedError(111, "Connection refused"), "(Connection refused)"),
      (TimeoutError("timed out"), "(nothing within 2 s)"),
-     (http.client.BadStatusLine("x"), "(what it says is no HTTP)"),
+     (http.client.BadStatusLine("x"), "(it does not answer in HTTP)"),
      (http.client.RemoteDisconnected("Remote end closed connection without response"), "(Remote end closed"),
      (UnicodeError("label too long"), "(label too long)")],
 )  # fmt: skip

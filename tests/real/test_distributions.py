@@ -204,7 +204,7 @@ def rows(home: Path, *before: str, python: str) -> dict[str, dict[str, str]]:
 def test_closed_user_namespaces_are_named_with_their_setting(home: Path):
     told = rows(home, sys.executable, "-c", CLOSE, python="/usr/bin/python3")
     why, remedy = (
-        "this user may not make user namespaces: user.max_user_namespaces is 0",
+        "this user cannot create user namespaces: user.max_user_namespaces is 0",
         "sysctl -w user.max_user",
     )
     assert told["native"]["detail"] == why and remedy in told["native"]["remedy"]

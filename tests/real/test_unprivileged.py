@@ -136,7 +136,7 @@ def test_docker_needs_root_or_an_engine(machine: Machine, user: Path, tmp_path: 
     study = user / "study.yaml"
     shutil.copy(write_study(tmp_path, environments=environments, workloads=("cpu: {kind: sysbench-cpu}",)), study)
     done = as_user(user, "run", study, "--out", user / "run", "--yes")
-    done.must_fail(4, "none", "only root may start a private one")
+    done.must_fail(4, "none", "only root can start a private one")
     assert not (user / "run").exists()
 
 

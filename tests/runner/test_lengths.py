@@ -220,7 +220,7 @@ def test_bounds(asked_s: float, shortest_s: float, beside_s: float):
 
 def test_a_length_in_words():
     each = TrialLength(workload="redis", level='{"clients": "50"}', asked_s=0.374, chosen_s=0.131, beside_s=0.1309)
-    assert length_text(each) == "redis (clients=50): 0.13 s in place of 0.37 s, with 0.13 s beside it"
+    assert length_text(each) == "redis (clients=50): 0.13 s instead of 0.37 s, plus 0.13 s of overhead"
 
 
 def test_what_the_time_allows():

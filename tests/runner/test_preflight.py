@@ -71,7 +71,8 @@ def test_limits_of_one_environment_are_looked_at_too(monkeypatch: pytest.MonkeyP
             "{cpus: 1, pin: {client: '0', server: '1'}}",
             [
                 "resources: pin: no limit in effect in n, n-again: systemd delegates no cpuset to this user: "
-                "as root give 'Delegate=cpu cpuset io memory pids' to user@.service (systemctl edit), and log in anew"
+                "as root, add 'Delegate=cpu cpuset io memory pids' to user@.service (systemctl edit), and log in "
+                "again"
             ],
         ),
         (0, "w", "{cpus: 1}", []),
@@ -116,7 +117,7 @@ def test_hosts_that_cannot_be_had_are_told_before_the_run(monkeypatch: pytest.Mo
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(preflight, "which", lambda _: None)  # nobody is to install what is of no use then
     assert refused(START + TCP + HOSTS.replace("MEMORY", "512MiB")) == [
-        f"a.yaml:6: host {name}: only root may make guest hosts: run as root" for name in "ba"
+        f"a.yaml:6: host {name}: only root can create guest hosts: run as root" for name in "ba"
     ]
 
 

@@ -71,7 +71,7 @@ def test_a_server_s_page_cache_is_outside_of_a_limit_of_memory(limits: Limits, o
     """With such a limit more of what is read comes from memory than without a server."""
     facts = storage_facts([Mount("volume", "x", cached_by="the server")], site("nfs4"), limits)
     assert [value for key, value in facts.items() if key.startswith("not honoured")] == (
-        ["the server keeps files in one without a limit"] if outside else []
+        ["the server keeps files in memory without a limit"] if outside else []
     )
 
 

@@ -163,8 +163,8 @@ MISTAKES = {
     "a seed that Python does not print": ("seed: 7", f"seed: 0x{'f' * 9000}", "seed", "at most"),
     "a negative one": ("seed: 7", f"seed: -0x{'f' * 9000}", "seed", "a very long number"),
     "a question that is empty": ("What does it cost?", "''", "question", "at least 1 character"),
-    "a duplicate key": ("seed: 7", "seed: 7\nbaseline: x", "'baseline'", "stands twice (lines 5 and 16)"),
-    "a key twice on a line": ("clients: 20", "clients: 20, clients: 3", "'clients'", "stands twice (on this line)"),
+    "a duplicate key": ("seed: 7", "seed: 7\nbaseline: x", "'baseline'", "appears twice (lines 5 and 16)"),
+    "a key twice on a line": ("clients: 20", "clients: 20, clients: 3", "'clients'", "appears twice (on this line)"),
     "no truth": (BRIDGE, "{kind: docker, publish: yes please}", "publish", "true or false, not 'yes please'"),
     "no number to sweep": ("clients: 20", "clients: many", "clients", "a whole number, or a list to sweep: [10, 50]"),
     "no number where nothing is swept": ("seed: 7", "seed: x", "seed", "seed: a whole number, not 'x'"),
@@ -181,7 +181,7 @@ MISTAKES = {
         "inside: [server]",
         "cpu_idle: poll\nhosts: {a: {kind: ssh, destination: b}}",
         "cpu_idle",
-        "host 'a' is another machine, whose CPUs halt",
+        "host 'a' is another machine, where CPUs halt",
     ),
     "a host of ssh to nowhere": ("inside: [server]", "hosts: {a: {kind: ssh}}", "destination", "missing"),
     "an option for ssh": (
@@ -233,7 +233,7 @@ MISTAKES = {
         "inside: [server]",
         "ladder: [native, bridge, native]",
         "'native'",
-        "stands twice",
+        "appears twice",
     ),
     "a step of a sweep": (
         f"bridge: {BRIDGE}\n",

@@ -142,7 +142,7 @@ def test_what_cannot_be_is_refused_in_one_sentence(given: dict[str, Any]):
         ({"json": "$.a", "regex": "(a)"}, "a metric is found by 'json: PATH' or by 'regex: EXPRESSION', one of both"),
         ({"regex": "a"}, "'a' has 0 groups: put parentheses around the number, and nothing else"),
         ({"regex": "(a)(b)"}, "'(a)(b)' has 2 groups: put parentheses around the number, and nothing else"),
-        ({"regex": "("}, "'(' is no regular expression: missing ), unterminated subpattern at position 0"),
+        ({"regex": "("}, "'(' is not a regular expression: missing ), unterminated subpattern at position 0"),
     ],
 )
 def test_a_metric_that_cannot_be_found_is_refused(metric: dict[str, Any], told: str):
@@ -151,7 +151,7 @@ def test_a_metric_that_cannot_be_found_is_refused(metric: dict[str, Any], told: 
 
 def test_a_path_that_is_none_is_refused():
     told = problem(run="a", metrics={"rps": RPS | {"json": "$.a["}})
-    assert told.startswith("'$.a[' is no JSONPath (RFC 9535): ")
+    assert told.startswith("'$.a[' is not a JSONPath (RFC 9535): ")
 
 
 def test_time_is_the_headline_unless_the_output_has_one():
@@ -188,8 +188,8 @@ def test_metrics_are_read_from_the_stream_that_is_named():
         (RPS, b'{"rps": "12"}', 'metric m: $.rps in standard output is "12", not a number'),
         (RPS, b'{"rps": true}', "metric m: $.rps in standard output is true, not a number"),
         (RPS, b'{"rps": null}', "metric m: $.rps in standard output is null, not a number"),
-        (RPS, b'{"rps": NaN}', "metric m: $.rps in standard output is nan, which nothing that is measured is"),
-        (RPS, b'{"rps": 1e999}', "metric m: $.rps in standard output is inf, which nothing that is measured is"),
+        (RPS, b'{"rps": NaN}', "metric m: $.rps in standard output is nan, which no measurement can be"),
+        (RPS, b'{"rps": 1e999}', "metric m: $.rps in standard output is inf, which no measurement can be"),
         (
             RPS | {"json": "$[*].rps"}, b'[{"rps": 1}, {"rps": 2}]',
             "metric m: $[*].rps finds 2 values in standard output, and one is needed",
@@ -204,7 +204,7 @@ def test_metrics_are_read_from_the_stream_that_is_named():
         ({"regex": "= (.*)"}, b"a = nan", "metric m: /= (.*)/ in standard output gives 'nan', not a number"),
         (
             {"regex": "= (.*)"}, b"a = 9e999",
-            "metric m: /= (.*)/ in standard output is inf, which nothing that is measured is",
+            "metric m: /= (.*)/ in standard output is inf, which no measurement can be",
         ),
     ],
 )  # fmt: skip

@@ -131,7 +131,7 @@ def test_why_fio_failed():
         ({"depth": 2}, "with engine psync a job has one request at a time"),
         ({"depth": 2, "engine": "libaio"}, "through the page cache libaio has one request at a time"),
         ({"mode": "read", "fsync": 1}, "mode read, which writes nothing"),
-        ({"mode": "randread", "read_share": 30}, "read_share does nothing with mode randread"),
+        ({"mode": "randread", "read_share": 30}, "read_share has no effect with mode randread"),
         ({"mode": "randread", "extra_flags": "dsync"}, "mode randread, which writes nothing"),
         (
             {"direct": True, "block_size": "1000B", "file_size": "1MB"},

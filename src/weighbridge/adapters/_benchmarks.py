@@ -19,7 +19,7 @@ def _distinct(names: tuple[str, ...]) -> tuple[str, ...]:
     safe_names = [safe_name(name) for name in names]
     if twice := named_twice(safe_names):
         one, other = [name for name, safe in zip(names, safe_names, strict=True) if safe == twice][:2]
-        raise ValueError(f"'{one:.60}' and '{other:.60}' would both be the metric '{twice}': take one of them")
+        raise ValueError(f"'{one:.60}' and '{other:.60}' would both become the metric '{twice}': choose one")
     return names
 
 
@@ -53,12 +53,10 @@ class BenchmarkOptions(AdapterOptions):
             ", ..." if len(values) > _SHOWN else ""
         )
         if not values:
-            raise Unparseable(f"{what} has no benchmark at all")
+            raise Unparseable(f"{what} has no benchmarks")
         if not self.benchmarks:
             if len(values) > 1:
-                raise Unparseable(
-                    f"{what} has {len(values)} benchmarks: name those that are wanted (benchmarks: [{available}])"
-                )
+                raise Unparseable(f"{what} has {len(values)} benchmarks: name some (benchmarks: [{available}])")
             return (Measurement(self.only, next(iter(values.values()))),)
         missing = [name for name in self.benchmarks if name not in values]
         if missing:
@@ -72,7 +70,5 @@ def add(values: dict[str, float], name: object, value: float, what: str) -> None
     if not isinstance(name, str) or not name:
         raise Unparseable(f"{what} has a benchmark without a name")
     if name in values:
-        raise Unparseable(
-            f"{what} has two benchmarks of the name '{one_line(name, 60)}', and cannot say which is meant"
-        )
+        raise Unparseable(f"{what} has two benchmarks named '{one_line(name, 60)}'")
     values[name] = value

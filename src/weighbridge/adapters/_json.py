@@ -10,7 +10,7 @@ from weighbridge.model.text import one_line
 def read_document(stdout: bytes, what: str, usage: str) -> Any:
     """Return the document that is the whole standard output. Unparseable says what was there, and how to get one.
 
-    A key that stands twice in one object is refused: nobody can say which of its values is meant.
+    A key that appears twice in one object is refused: nobody can say which of its values is meant.
     """
     text = stdout.decode(errors="replace")
     if not text.strip():
@@ -19,14 +19,14 @@ def read_document(stdout: bytes, what: str, usage: str) -> Any:
         return json.loads(text, object_pairs_hook=_each_once)
     except (ValueError, RecursionError) as error:
         reason = "it nests too deeply" if isinstance(error, RecursionError) else str(error)
-        raise Unparseable(f"{what} printed no JSON ({reason}): run it as '{usage}'") from None
+        raise Unparseable(f"{what} did not print JSON ({reason}): run it as '{usage}'") from None
 
 
 def _each_once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members: dict[str, Any] = {}
     for key, value in pairs:
         if key in members:
-            raise ValueError(f"'{one_line(key, 60)}' stands twice in one object")
+            raise ValueError(f"'{one_line(key, 60)}' appears twice in one object")
         members[key] = value
     return members
 
@@ -59,5 +59,5 @@ def number(document: Any, what: str, *keys: str, scale: float = 1.0) -> float:
     except OverflowError:
         scaled = float("inf")
     if not is_plausible(scaled):
-        raise Unparseable(f"'{'.'.join(keys)}' of {what} is {scaled}, which nothing that is measured is")
+        raise Unparseable(f"'{'.'.join(keys)}' of {what} is {scaled}, which no measurement can be")
     return scaled

@@ -50,13 +50,13 @@ class BmfOptions(BenchmarkOptions):
     @model_validator(mode="after")
     def _unit_is_known(self) -> "BmfOptions":
         if self.measure is None and (self.unit or self.better):
-            raise ValueError("'unit' and 'better' are of a measure: name it too (measure: NAME)")
+            raise ValueError("'unit' and 'better' need a measure (measure: NAME)")
         if self.measure is not None and _slug(self.measure) not in _BUILT_IN:
             safe_name(self.measure)
             if self.unit is None or self.better is None:
                 raise ValueError(
-                    f"what the measure '{self.measure:.60}' is in is not known (known: {', '.join(_BUILT_IN)}): "
-                    "say its 'unit', and which is 'better': higher or lower"
+                    f"what the measure '{self.measure:.60}' has an unknown unit (known: {', '.join(_BUILT_IN)}): "
+                    "give its 'unit' and 'better': higher or lower"
                 )
         return self
 
@@ -93,14 +93,12 @@ class BmfOptions(BenchmarkOptions):
         keys = [*dict.fromkeys(key for measures in selected for key in measures)]
         available = ", ".join(one_line(key, 60) for key in keys[:_SHOWN]) + (", ..." if len(keys) > _SHOWN else "")
         if not keys:
-            raise Unparseable(f"the {_OF} has a benchmark, and no measure of it")
+            raise Unparseable(f"the {_OF} has a benchmark without a measure")
         if self.measure is None:
             if len(keys) > 1:
                 raise Unparseable(f"the {_OF} has {len(keys)} measures: name one of them (measure: {available})")
             if _slug(keys[0]) != _UNTOLD:
-                raise Unparseable(
-                    f"the {_OF} has no latency, which is read unless told otherwise: measure: {available}"
-                )
+                raise Unparseable(f"the {_OF} has no latency, the default: choose another measure: {available}")
             return keys[0]
         same = [key for key in keys if _slug(key) == _slug(self.measure)]
         measure = self.measure if self.measure in keys or len(same) != 1 else same[0]
@@ -116,7 +114,7 @@ class BmfOptions(BenchmarkOptions):
         benchmark = f"the benchmark '{one_line(name, 60)}'"
         value = number(measure_document, benchmark, "value")
         if value < 0 and _slug(self.measure or _UNTOLD) in _BUILT_IN:
-            raise Unparseable(f"{self.only.name} of {benchmark} is {value:g}, and cannot be below zero")
+            raise Unparseable(f"{self.only.name} of {benchmark} is {value:g}, but cannot be negative")
         return value
 
 

@@ -23,13 +23,13 @@ class HyperfineOptions(BenchmarkOptions):
         return Metric("mean_time", "s", "lower")
 
     def read(self, stdout: bytes, stderr: bytes) -> tuple[Measurement, ...]:
-        """The mean of each command's runs. A run that ended with another code than 0 is no measurement."""
+        """The mean of each command's runs. A run that failed with a nonzero exit code is no measurement."""
         values: dict[str, float] = {}
         for result in entries(read_document(stdout, _WHAT, _USAGE), "results", _WHAT):
             codes = at(result, "exit_codes")
             if isinstance(codes, list) and any(code != 0 for code in codes):
                 raise ProgramFailed(
-                    f"hyperfine: a run of '{one_line(at(result, 'command'), 60)}' ended with another code than 0"
+                    f"hyperfine: a run of '{one_line(at(result, 'command'), 60)}' failed with a nonzero exit code"
                 )
             add(values, at(result, "command"), number(result, _WHAT, "mean"), _WHAT)
         return self.chosen(values, "hyperfine's output")

@@ -38,7 +38,7 @@ class JmhOptions(BenchmarkOptions):
         """The score of each benchmark in this mode."""
         document = read_document(stdout, _WHAT, _USAGE)
         if not isinstance(document, list):
-            raise Unparseable(f"the JSON of JMH is no list: run it as '{_USAGE}'")
+            raise Unparseable(f"the JSON of JMH is not a list: run it as '{_USAGE}'")
         values: dict[str, float] = {}
         modes = [mode for each in document if (mode := at(each, "mode")) is not None]
         for each in document:

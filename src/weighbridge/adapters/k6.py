@@ -28,7 +28,7 @@ class K6Options(AdapterOptions):
         failed = number(document, _WHAT, "metrics", "http_req_failed", "value")
         if failed >= 1:
             count = at(document, "metrics", "http_reqs", "count")
-            raise ProgramFailed(f"k6: none of its {one_line(count, 20)} requests succeeded")
+            raise ProgramFailed(f"k6: none of {one_line(count, 20)} requests succeeded")
         latencies = (
             Measurement(LATENCIES[key], number(document, _WHAT, "metrics", "http_req_duration", name))
             for key, name in _READ.items()

@@ -29,7 +29,7 @@ class OhaOptions(AdapterOptions):
         success = number(document, _WHAT, "summary", "successRate")
         errors = at(document, "errorDistribution")
         if success == 0 or at(document, "summary", "average") is None:
-            reason = next(iter(errors)) if isinstance(errors, dict) and errors else "no reason is told"
+            reason = next(iter(errors)) if isinstance(errors, dict) and errors else "no reason given"
             raise ProgramFailed(f"oha: no request was answered: {one_line(reason, 200)}")
         return (
             Measurement(REQUESTS, number(document, _WHAT, "summary", "requestsPerSec")),

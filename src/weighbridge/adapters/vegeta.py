@@ -29,7 +29,7 @@ class VegetaOptions(AdapterOptions):
         success = number(document, _WHAT, "success")
         if success == 0:
             errors = at(document, "errors")
-            reason = errors[0] if isinstance(errors, list) and errors else "no reason is told"
+            reason = errors[0] if isinstance(errors, list) and errors else "no reason given"
             raise ProgramFailed(f"vegeta: no request succeeded: {one_line(reason, 200)}")
         latencies = (
             Measurement(LATENCIES[key], number(document, _WHAT, "latencies", name, scale=_MS))

@@ -361,7 +361,7 @@ def _key(report: MetricReport) -> tuple[str, Level, str]:
 
 def _context(run: ComparedRun) -> Context:
     if run.analysis.context is None:
-        raise ValueError(f"The analysis of {run.name} is for people's eyes: make it anew.")
+        raise ValueError(f"The analysis of {run.name} has no data: analyse the run again.")
     return run.analysis.context
 
 

@@ -187,7 +187,7 @@ def require_changed(name: str, changes: Sequence[Sequence[FactChange]], runs: Se
     if len(values) == 1:
         raise FactNotChangedError(f"'{name}' is the same in these runs ({next(iter(values))})")
     if values:
-        raise FactNotChangedError(f"'{name}' differs from run to run by itself, and is not compared")
+        raise FactNotChangedError(f"'{name}' differs between any two runs, so it is not compared")
     changed = dict.fromkeys(change.fact for pair in changes for change in pair)
     near = get_close_matches(_names_of(name)[1], changed, 1)
     hint = f"did you mean '{near[0]}'?" if near else f"changed: {', '.join(changed)}" if changed else "none changed"
@@ -364,19 +364,18 @@ def require_one_question(first: ComparedRun, second: ComparedRun) -> None:
     names = f"'{first.name}' and '{second.name}'"
     if one.baseline != other.baseline:
         raise OtherQuestionError(
-            f"{names} ask different questions: the baseline of one is '{one.baseline}', of the other "
-            f"'{other.baseline}', and a cost against one says nothing of a cost against the other"
+            f"{names} have different baselines: one has the baseline '{one.baseline}', the other '{other.baseline}'"
         )
     kinds = [run.environments[run.analysis.baseline].kind for run in (first, second)]
     if kinds[0] != kinds[1]:
         raise OtherQuestionError(
-            f"{names} ask different questions: the baseline '{one.baseline}' of one is of kind {kinds[0]}, "
-            f"of the other of kind {kinds[1]}"
+            f"{names} ask different questions: the baseline '{one.baseline}' is of kind {kinds[0]} in one and "
+            f"{kinds[1]} in the other"
         )
     if not {*first.environments} & {*second.environments} - {one.baseline}:
-        raise OtherQuestionError(f"{names} have no environment in common beside the baseline '{one.baseline}'")
+        raise OtherQuestionError(f"{names} share no environment besides the baseline '{one.baseline}'")
     if not first.cells.keys() & second.cells.keys():
-        raise OtherQuestionError(f"{names} have no workload in common")
+        raise OtherQuestionError(f"{names} share no workload")
 
 
 def changed_settings(first: ComparedRun, second: ComparedRun) -> tuple[SettingChange, ...]:

@@ -33,9 +33,7 @@ def judge_changes(
     require_one_question(against, now)
     changes = tuple(_test_change(margin, sides, (against, now), spending, looks) for sides in _common(now, against))
     if not changes:
-        raise OtherQuestionError(
-            f"'{against.name}' and '{now.name}' have no headline metric in common that is a ratio"
-        )
+        raise OtherQuestionError(f"'{against.name}' and '{now.name}' share no headline metric that is a ratio")
     return changes
 
 

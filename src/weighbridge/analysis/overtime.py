@@ -60,7 +60,7 @@ class TrialSpan:
 
 
 StepCurve = tuple[tuple[float, ...], tuple[float, ...]]
-"""Where each step begins, in the picture's seconds, and its value; the last step's value stands twice, at its end."""
+"""Where each step begins, in the picture's seconds, and its value; the last value appears twice, at its end."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -249,13 +249,14 @@ def _emulated_cost(comparison: ComparisonInRun) -> Iterator[Remark]:
 class Nested(Remark):
     """These environments were measured on a host that is a guest itself, in ``layers``, the outermost first.
 
-    ``environments`` is empty beside a comparison whose sides both were on it.
+    ``environments`` is empty beside a comparison whose sides both were on it. ``everywhere``: they are all.
     """
 
     code = "nested"
     environments: tuple[str, ...]
     host: str
     layers: tuple[str, ...]
+    everywhere: bool = False
 
 
 @about_comparison
@@ -482,6 +483,7 @@ class Stalls(Remark):
 
     code = "stalls"
     mean_percent: Interval
+    typical_percent: Interval
 
 
 @about_comparison
@@ -491,7 +493,7 @@ def _stalls(comparison: ComparisonInRun) -> Iterator[Remark]:
     if cost is None or cost.exploratory or cost.disagreement is None or tolerance is None:
         return
     if cost.disagreement > tolerance and not cost.arithmetic.low <= cost.typical <= cost.arithmetic.high:
-        yield Stalls(cost_percent(cost.arithmetic, cost.better))
+        yield Stalls(cost_percent(cost.arithmetic, cost.better), cost.worsening)
 
 
 # -- about what was measured under which conditions ------------------------------------------------
@@ -1108,12 +1110,14 @@ class Emulated(Remark):
     """These environments were measured under emulation: what they cost is the cost of the emulators in ``layers``.
 
     ``baseline`` is its name where it is one of them, else empty: every cost is then one of an emulator.
+    ``everywhere``: they are all environments.
     """
 
     code = "emulated"
     environments: tuple[str, ...]
     layers: tuple[str, ...]
     baseline: str = ""
+    everywhere: bool = False
 
 
 @on_top
@@ -1121,7 +1125,9 @@ def _emulated(context: Context) -> Iterator[Remark]:
     emulated = {name: each for name, each in context.isolation.items() if each.emulated}
     if emulated:
         layers = dict.fromkeys(name for each in emulated.values() for name in emulators(each))
-        yield Emulated(tuple(emulated), tuple(layers), context.baseline if context.baseline in emulated else "")
+        baseline = context.baseline if context.baseline in emulated else ""
+        everywhere = {*context.plan.environments} <= {*emulated}
+        yield Emulated(tuple(emulated), tuple(layers), baseline, everywhere)
 
 
 @on_top
@@ -1130,7 +1136,10 @@ def _nested_environments(context: Context) -> Iterator[Remark]:
     for name, isolation in context.isolation.items():
         for host in _nested(isolation):
             hosts.setdefault(host, {})[name] = None
-    yield from (replace(host, environments=tuple(names)) for host, names in hosts.items())
+    every = {*context.plan.environments}
+    yield from (
+        replace(host, environments=tuple(names), everywhere=every <= {*names}) for host, names in hosts.items()
+    )
 
 
 UNVERIFIED = "unverified"

@@ -58,7 +58,7 @@ LIMIT = Spelling(
     {">": False, ">=": True},
     "ENVIRONMENT.WORKLOAD.METRIC > NUMBER, like 'bridge.tcp.throughput > 35%'",
 )
-MARGIN = Spelling("margin", {"<=": False}, "a percentage that is not negative, like '3%'", about="change")
+MARGIN = Spelling("margin", {"<=": False}, "a percentage of 0 or more, like '3%'", about="change")
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +165,7 @@ def reports_named(pattern: str, analysis: Analysis) -> tuple[MetricReport, ...]:
     reports = tuple(each for each in analysis.metrics if id(each) in named)
     if not reports:
         every = [each.name for each, _ in _candidates(EVERY, analysis) if each.report is not None]
-        raise RequirementError(f"'{pattern}' matches nothing that was measured{_nearest(pattern, every)}")
+        raise RequirementError(f"'{pattern}' matches nothing measured{_nearest(pattern, every)}")
     return reports
 
 
@@ -244,7 +244,7 @@ def _unknown(reading: tuple[str, str, str], analysis: Analysis) -> list[str]:
     environment, workload, metric = reading
     problems = []
     if environment == analysis.baseline:
-        problems.append(f"'{environment}' is the baseline, with which the others are compared")
+        problems.append(f"'{environment}' is the baseline")
     elif environment != EVERY and environment not in analysis.environments:
         others = [name for name in analysis.environments if name != analysis.baseline]
         problems.append(f"there is no environment '{environment}'{_nearest(environment, others)}")
@@ -286,7 +286,7 @@ def _matching(requirement: Requirement, pattern: str, analysis: Analysis) -> tup
     matches = [target for target, names in _candidates(pattern, analysis) if _matches(pattern, names)]
     if not matches:
         nearest = _nearest_pattern(requirement, pattern, analysis)
-        raise RequirementError(f"'{requirement.text}' matches nothing that was measured{nearest}")
+        raise RequirementError(f"'{requirement.text}' matches nothing measured{nearest}")
     right = [target for target in matches if _in_its_unit(requirement, target)]
     if not right and (report := matches[0].report) is not None:
         bound_in_unit(requirement, report)  # raises what is wrong

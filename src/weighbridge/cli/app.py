@@ -30,7 +30,7 @@ from weighbridge.errors import DiskFull, Interrupted, WeighbridgeError
 
 app = typer.Typer(
     name="weighbridge",
-    help="What does isolation cost? The same programs natively and isolated, compared so that the answer holds.\n\n"
+    help="Measure what isolation costs: run the same programs natively and isolated, and compare.\n\n"
     "Start with: weighbridge weigh -- ./prog",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -74,7 +74,7 @@ def _options(
         callback=_tell_version,
     ),
 ) -> None:
-    """What holds for every command."""
+    """Options of every command."""
 
 
 def _with_advice(sentence: str, ended: WeighbridgeError | Interrupted) -> str:
@@ -85,13 +85,13 @@ def main() -> None:
     """Run the command line and exit with its code."""
     take_any_character()
     if sys.platform != "linux":
-        fail("Weighbridge measures Linux isolation (control groups, namespaces, engines): it runs on Linux only", 4)
+        fail("Weighbridge measures Linux isolation (cgroups, namespaces, engines), so it needs Linux", 4)
     try:
         app(standalone_mode=True)
     except WeighbridgeError as error:
         fail(_with_advice(str(error), error), error.exit_code)
     except Interrupted as interrupted:
-        fail(_with_advice("interrupted: every finished trial is kept", interrupted), interrupted.exit_code)
+        fail(_with_advice("interrupted; finished trials are kept", interrupted), interrupted.exit_code)
     except BrokenPipeError:
         reader_gone()
     except OSError as error:  # a report, a page or a table that cannot be written

@@ -66,19 +66,19 @@ def decides_sentence(size: "Decidable") -> str:
     blocks = plural(size.blocks, "block")
     if size.verdicts == "none":
         first = f"{size.fewest_blocks} give a first one, {size.reliable_blocks} a reliable one"
-        return f"{blocks}: a verdict is impossible ({first})"
+        return f"{blocks}: too few for a verdict ({first})"
     if size.comparisons == 0:
-        return f"{blocks}: nothing is compared with the baseline"
+        return f"{blocks}: nothing to compare with the baseline"
     which = f"{blocks} or more" if size.most_blocks > size.blocks else blocks
     if size.verdicts == "exploratory":
-        which += f", whose verdicts are exploratory ({size.reliable_blocks} are needed)"
+        which += f", exploratory ({size.reliable_blocks} are needed)"
     if size.visible:
         sizes = ", ".join(f"{kind} {plain(100 * cost, 2)} %" for kind, cost in size.visible.items())
-        return f"{which}: the smallest detectable costs (80 % power) are {sizes} (doctor --noise, {size.measured})"
+        return f"{which}: can detect costs from {sizes} (80 % power; doctor --noise, {size.measured})"
     deviations = plain(size.visible_deviations, 2)
     return (
-        f"{which}: the smallest detectable cost (80 % power) is {deviations} times the block-to-block standard "
-        "deviation ('weighbridge doctor --noise' tells it in percent for this machine)"
+        f"{which}: can detect costs from {deviations} standard deviations between blocks (80 % power; 'weighbridge "
+        "doctor --noise' gives percent for this machine)"
     )
 
 
@@ -148,5 +148,5 @@ def _person_there() -> bool:
 
 
 def _needs_yes(why: str, first: str) -> NoReturn:
-    message = f"{why}, and nobody is at a terminal to confirm it: a study is code; {first}, then add --yes"
+    message = f"{why}, and there is no terminal to confirm it: a study is code; {first}, then add --yes"
     fail(message, WRONG_COMMAND_LINE)

@@ -18,14 +18,13 @@ def register(app: typer.Typer) -> None:
 
     @app.command(epilog=examples("weighbridge calibrate", "weighbridge calibrate --out calibration/today --json"))
     def calibrate(
-        directory: Path | None = typer.Option(None, "--out", help="Where the runs and calibration.json go."),
+        directory: Path | None = typer.Option(None, "--out", help="Folder for the runs and calibration.json."),
         beside_others: bool = BesideOthersOption,
         as_json: bool = JsonFlag,
     ) -> None:
-        """Put known costs on this machine and read them back: how far can its numbers be trusted?
+        """Inject known costs and measure them: how accurate is this machine?
 
-        CPU time and link rate are cut by 0, 2, 5, 10 and 25 %. The result is kept, and later runs on this machine
-        carry it in their reports.
+        CPU time and link rate are cut by 0, 2, 5, 10 and 25 %. Reports of later runs on this machine show the result.
         """
         from weighbridge.analysis.calibration import summary
         from weighbridge.cli.progress import show
@@ -59,7 +58,7 @@ def register(app: typer.Typer) -> None:
             print_json(calibration)
         else:
             _print(calibration)
-            out().print(f"kept for later reports; also in {directory / 'calibration.json'}", markup=False)
+            out().print(f"saved for later reports, and in {directory / 'calibration.json'}", markup=False)
 
 
 def _print(calibration: dict[str, Any]) -> None:
@@ -74,4 +73,4 @@ def _print(calibration: dict[str, Any]) -> None:
     out().print(f"{calibration['inside']} of {len(calibration['readings'])} true costs are inside their interval")
     for what, spans in calibration["smallest_visible"].items():
         costs = ", ".join(f"{cost * 100:.2f} % in {span}" for span, cost in spans.items())
-        out().print(f"smallest cost that one comparison of {what} shows: {costs}")
+        out().print(f"smallest detectable cost of {what}: {costs}")

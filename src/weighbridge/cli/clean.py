@@ -8,8 +8,8 @@ from weighbridge.cli.output import JsonFlag, err, examples, out, plural, print_j
 from weighbridge.runner.trust import Fault
 
 _FAULTS = {
-    Fault.OWNER: "belongs to another user than its name says",
-    Fault.KIND: "is no folder or regular file",
+    Fault.OWNER: "belongs to a different user than its name says",
+    Fault.KIND: "is neither a folder nor a regular file",
     Fault.UNREADABLE: "cannot be read",
 }
 
@@ -19,15 +19,13 @@ def register(app: typer.Typer) -> None:
 
     @app.command(epilog=examples("weighbridge clean", "weighbridge clean --check", "weighbridge clean --run DIR"))
     def clean(
-        check: bool = typer.Option(False, "--check", help="Only list what is left; exit with 1 where anything is."),
-        run: str | None = typer.Option(
-            None, "--run", metavar="DIR|ID", help="Of this run alone: its run directory, or its id."
-        ),
+        check: bool = typer.Option(False, "--check", help="Only list leftovers; exit with 1 if there are any."),
+        run: str | None = typer.Option(None, "--run", metavar="DIR|ID", help="Only this run: its directory or id."),
         as_json: bool = JsonFlag,
     ) -> None:
-        """Remove everything that interrupted or killed runs left on this machine.
+        """Remove what interrupted or killed runs left on this machine.
 
-        What a living run uses, run directories and cached userlands stay.
+        Running measurements, run directories and cached userlands are kept.
         """
         from dataclasses import asdict
 
@@ -38,9 +36,11 @@ def register(app: typer.Typer) -> None:
         inventory = cleaning.find(only) if check else cleaning.clean(only)
         left = inventory.left
         if only is not None and only in inventory.alive and not check:
-            raise Leftovers(f"run {only} is alive ({inventory.alive[only]}): end it first, and it removes its own")
+            raise Leftovers(
+                f"run {only} is still running ({inventory.alive[only]}): stop it, and it cleans up itself"
+            )
         for alive, folder in inventory.alive.items():
-            err().print(f"run {alive} is alive ({folder}): what it uses is not listed", markup=False, soft_wrap=True)
+            err().print(f"run {alive} is still running ({folder}): not listed", markup=False, soft_wrap=True)
         for each in inventory.foreign:
             err().print(f"ignored: {each.path} {_FAULTS[each.fault]}", markup=False, soft_wrap=True)
         for failure in inventory.failures:
@@ -55,15 +55,15 @@ def register(app: typer.Typer) -> None:
                 out().print(f"{leftover.kind} {leftover.name}{whose}", markup=False, soft_wrap=True)
         if left and check:
             command = "weighbridge clean" if only is None else f"weighbridge clean --run {only}"
-            raise Leftovers(f"{plural(len(left), 'thing')} left: {command} removes what is left")
+            raise Leftovers(f"{plural(len(left), 'leftover')}: remove with '{command}'")
         if left:
-            raise Leftovers(f"{plural(len(left), 'thing')} could not be removed")
+            raise Leftovers(f"{plural(len(left), 'leftover')} could not be removed")
         if inventory.failures:
-            what = "looked for" if check else "done"
-            raise Leftovers(f"not everything could be {what}: put that right, and call 'weighbridge clean' again")
+            what = "checked" if check else "cleaned"
+            raise Leftovers(f"not everything could be {what}: fix the above and run 'weighbridge clean' again")
         if not as_json:
-            of_it = f" of run {only}" if only else ""
-            out().print(f"nothing {'else ' * bool(inventory.alive or inventory.foreign)}is left{of_it}")
+            of_run = f" of run {only}" if only else ""
+            out().print(f"nothing {'else ' * bool(inventory.alive or inventory.foreign)}is left{of_run}")
 
 
 def _run_id(named: str) -> str:
@@ -76,9 +76,9 @@ def _run_id(named: str) -> str:
     if not Path(named).exists():
         if is_run_id(named):
             return named
-        raise RunDirectoryError(f"{named} is neither a run directory nor the id of a run (12 hexadecimal digits)")
+        raise RunDirectoryError(f"{named} is neither a run directory nor a run id (12 hexadecimal digits)")
     with RunStore(run_directory(Path(named))) as store:
         run_id = store.info().get("run_id", "")
     if not is_run_id(run_id):
-        raise RunDirectoryError(f"{named} holds no run yet: there is nothing to clean")
+        raise RunDirectoryError(f"{named} holds no run: nothing to clean")
     return run_id

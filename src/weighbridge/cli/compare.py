@@ -26,41 +26,37 @@ def register(app: typer.Typer) -> None:
         )
     )
     def compare(
-        runs: list[Path] = typer.Argument(
-            help="Two or more run directories of one question; each is compared with the first."
-        ),
+        runs: list[Path] = typer.Argument(help="Two or more run directories; each is compared with the first."),
         as_json: bool = JsonFlag,
         as_markdown: bool = typer.Option(
-            False, "--markdown", help="Print Markdown on standard output, and nothing else there."
+            False, "--markdown", help="Print Markdown to standard output, and nothing else."
         ),
         page: Path | None = typer.Option(None, "--html", help="Write a page with all runs in every chart."),
-        all_metrics: bool = typer.Option(
-            False, "--all", help="Show a table of every metric, not of the first alone."
-        ),
+        all_metrics: bool = typer.Option(False, "--all", help="Show every metric's table, not only the first."),
         margin: str | None = typer.Option(
-            None, "--margin", help="Within which a change counts as none, such as 3%; without it, the studies'."
+            None, "--margin", help="Changes within this margin are equivalent, such as 3%. Default: the study's."
         ),
         allowance: str = typer.Option(
-            "1%", "--allowance", help="By how much a cost may differ between two sessions of the same."
+            "1%", "--allowance", help="How much a cost may differ between two identical sessions."
         ),
         changed: list[str] = typer.Option(
             [],
             "--changed",
             metavar="FACT",
-            help="A fact that was changed on purpose, such as sysctl:vm.swappiness: absolute rates are compared all "
-            "the same. Can be repeated.",
+            help="A fact changed on purpose, such as sysctl:vm.swappiness: absolute rates are still compared. "
+            "Repeatable.",
         ),
     ) -> None:
-        """Put runs of one question side by side: what changed between them, and by what each cost did."""
+        """Compare runs of one study: what changed, and how much each cost changed."""
         from weighbridge.report.compare_markdown import compare_markdown
         from weighbridge.report.export.compare_json import compare_json
         from weighbridge.report.terminal_between import print_compared
 
         if as_json and as_markdown:
-            fail("--json and --markdown both want standard output: choose one of them", WRONG_COMMAND_LINE)
+            fail("--json and --markdown both use standard output: choose one", WRONG_COMMAND_LINE)
         within = None if margin is None else percent("--margin", margin)
         if within == 0:
-            fail("--margin 0% would never be met: name how large a change may be, such as 3%", WRONG_COMMAND_LINE)
+            fail("--margin 0% can never be met: give a margin such as 3%", WRONG_COMMAND_LINE)
         comparison = compared(runs, percent("--allowance", allowance), within, changed)
         if page is not None:
             from weighbridge.report.between_pages import write_comparison
@@ -86,11 +82,11 @@ def compared(runs: "list[Path]", allowance: float, margin: float | None, on_purp
     from weighbridge.errors import RunDirectoryError
 
     if len(runs) < 2:
-        fail(f"name two runs or more to compare: there is only {runs[0]}", WRONG_COMMAND_LINE)
+        fail(f"name at least two runs; {runs[0]} is only one", WRONG_COMMAND_LINE)
     places = [run_directory(each) for each in runs]
     for number, each in enumerate(places):
         if each.resolve() in [other.resolve() for other in places[:number]]:
-            fail(f"{each} is named twice: a run does not differ from itself", WRONG_COMMAND_LINE)
+            fail(f"{each} is named twice", WRONG_COMMAND_LINE)
     read = [_read(each, str(name)) for each, name in zip(places, runs, strict=True)]
     try:
         return compare_runs(*read, allowance=allowance, margin=margin, on_purpose=on_purpose)
@@ -107,7 +103,7 @@ def percent(option: str, text: str) -> float:
     with contextlib.suppress(ValueError):
         if (percentage := parse_percent(text)) < 100:
             return percentage / 100
-    fail(f"{option} '{text}' is no percentage below 100 %: write it like {option} 3%", WRONG_COMMAND_LINE)
+    fail(f"{option} '{text}' is not a percentage below 100 %: write {option} 3%", WRONG_COMMAND_LINE)
 
 
 def _read(directory: Path, name: str) -> "ComparedRun":
@@ -118,5 +114,5 @@ def _read(directory: Path, name: str) -> "ComparedRun":
     with RunStore(directory) as store:
         run = read_run(store, name)
     if not run.analysis.metrics:
-        raise RunDirectoryError(f"{directory} has no measurement: no trial of it has finished, or all have failed")
+        raise RunDirectoryError(f"{directory} has no measurements: no trial succeeded")
     return run

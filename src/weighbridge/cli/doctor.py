@@ -12,7 +12,7 @@ from weighbridge.cli.output import BesideOthersOption, JsonFlag, examples, out, 
 if TYPE_CHECKING:
     from weighbridge.analysis.noise import MachineNoise
 
-UNVERIFIED = "unverified on real hardware"
+UNVERIFIED = "never tested on real hardware"
 NOISE_STUDY = "noise"
 OFTEN_PER_S = 100.0
 """Interrupts that are told: at 5 us each, one in 2000 of a CPU's time."""
@@ -24,12 +24,12 @@ def register(app: typer.Typer) -> None:
     @app.command(epilog=examples("weighbridge doctor", "weighbridge doctor --noise"))
     def doctor(
         noisy: bool = typer.Option(
-            False, "--noise", help="Measure for a minute how far runs of the same program differ here, and why."
+            False, "--noise", help="Measure this machine's noise for a minute, and find its causes."
         ),
         beside_others: bool = BesideOthersOption,
         as_json: bool = JsonFlag,
     ) -> None:
-        """Say what this machine can measure, and what to install for the rest; or how noisy it is."""
+        """Check what this machine can measure and what is missing; or how noisy it is."""
         if noisy:
             from weighbridge.runner.living import require_alone
 
@@ -47,7 +47,7 @@ def register(app: typer.Typer) -> None:
             row["name"]: row["unverified"] for rows in sections.values() for row in rows if row["unverified"]
         }
         _print(UNVERIFIED, [("", f"{name}: {why}") for name, why in unverified.items()])
-        _print("what makes the rest ready", [(f"[{number}]", remedy) for number, remedy in enumerate(remedies, 1)])
+        _print("to install", [(f"[{number}]", remedy) for number, remedy in enumerate(remedies, 1)])
 
 
 def rows_of(section: Sequence[Mapping[str, Any]], remedies: list[str]) -> list[tuple[str, str]]:
@@ -190,10 +190,10 @@ def _print_noise(noise: "MachineNoise") -> None:
         table.add_row(f"{row.workload} ({row.kind})", f"{plain(100 * row.variation, 2)} %", *times)
     out().print(table)
     out().print(
-        "\nbetween runs: standard deviation of the ratio of two runs of the same program, one after the other. "
-        "The times are those of one comparison of two native environments whose runs are as noisy.\n",
+        "\nbetween runs: standard deviation of the ratio of two successive runs of the same program. "
+        "Times are for one comparison of two native environments with this noise.\n",
         markup=False,
     )
     for line in cause_lines(noise):
         out().print(line, markup=False)
-    out().print("kept for weighbridge plan", markup=False)
+    out().print("saved for weighbridge plan", markup=False)

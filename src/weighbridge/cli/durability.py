@@ -26,25 +26,23 @@ def register(app: typer.Typer) -> None:
     @app.command(epilog=examples(*_EXAMPLES))
     def durability(
         study: str | None = typer.Argument(
-            None,
-            help="A bundled study's name or the path of a study file; that of the run with --out alone.",
-            autocompletion=complete_study,
+            None, help="A bundled study or a study file; not needed with --out.", autocompletion=complete_study
         ),
         directory: Path | None = typer.Option(
-            None, "--out", metavar="RUN", help="A run directory: its reports show what was found."
+            None, "--out", metavar="RUN", help="A run directory; its reports show the result."
         ),
         profile: str | None = ProfileOption,
         promise: list[Promise] = typer.Option(
-            list(Promise), help="How a record is written before it is acknowledged; may be repeated. Default: all."
+            list(Promise), help="How a record is written before it is acknowledged. Repeatable; default: all."
         ),
-        seconds: float = typer.Option(3.0, min=0.5, max=600.0, help="How long records are written before the cut."),
+        seconds: float = typer.Option(3.0, min=0.5, max=600.0, help="Seconds of writing before the power cut."),
         as_json: bool = JsonFlag,
-        yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask before starting."),
+        yes: bool = typer.Option(False, "--yes", "-y", help="Start without asking."),
     ) -> None:
-        """Cut the power while a study's environments write to their storage: which acknowledged records are kept?
+        """Cut the power while a study's environments write: which acknowledged records survive?
 
-        For each environment whose data are on a host of kind guest, that guest is made anew and killed, and what it
-        acknowledged is looked for after it has started again. Its disk loses what was not flushed. Needs nbdkit.
+        For each environment with its data on a guest host: a new guest writes, is killed, restarts, and is checked
+        for every record it acknowledged. Its disk loses unflushed data. Needs nbdkit.
         """
         from weighbridge.cli.approval import confirm_continued, confirm_named
         from weighbridge.cli.progress import show
@@ -55,9 +53,9 @@ def register(app: typer.Typer) -> None:
         from weighbridge.store.run import RunStore
 
         if study is None and directory is None:
-            fail("name a study (weighbridge studies lists them), or --out DIR of a run of it", WRONG_COMMAND_LINE)
+            fail("name a study (see 'weighbridge studies'), or a run with --out DIR", WRONG_COMMAND_LINE)
         if study is None and profile is not None:
-            fail("--profile needs a study: a run keeps its own", WRONG_COMMAND_LINE)
+            fail("--profile needs a study; a run has its own", WRONG_COMMAND_LINE)
         directory = directory and run_directory(directory)
         loaded = _study(study, profile, directory)
         if study is not None:
@@ -94,9 +92,7 @@ def _study(named: str | None, profile: str | None, directory: Path | None) -> "S
     with RunStore(directory) as store:
         of_run = study_of(store)
     if loaded is not None and (place := first_difference(of_run, loaded)):
-        raise RunDirectoryError(
-            f"{directory} holds a run whose {place} is another than the study's: leave the study out to check that"
-        )
+        raise RunDirectoryError(f"{directory} holds a run with another {place}: omit the study to check that")
     return of_run
 
 
@@ -122,4 +118,4 @@ def _print(result: "Durability") -> None:
     out().print(table)
     out().print(HOW_CHECKED, markup=False)
     for missing in result.unchecked:
-        out().print(f"{missing.environment} was not checked: {missing.why}", markup=False)
+        out().print(f"{missing.environment} not checked: {missing.why}", markup=False)

@@ -14,17 +14,17 @@ def register(app: typer.Typer) -> None:
     def export(
         run: Path = typer.Argument(help="A run directory."),
         csv: Path | None = typer.Option(
-            None, "--csv", help="The folder for measurements.csv, costs.csv and programs.csv."
+            None, "--csv", help="Folder for measurements.csv, costs.csv and programs.csv."
         ),
     ) -> None:
-        """Write a run's measurements, costs and use of CPU time as tables for other programs."""
+        """Export a run's measurements, costs and CPU times as CSV."""
         from weighbridge.analysis.analyse import analyse
         from weighbridge.cli.runs import run_directory
         from weighbridge.report.export.csv import write_csv, write_programs
         from weighbridge.store.run import RunStore
 
         if csv is None:
-            fail("say what to export: --csv FOLDER", WRONG_COMMAND_LINE)
+            fail("give an output: --csv FOLDER", WRONG_COMMAND_LINE)
         with RunStore(run_directory(run)) as store:
             analysis = analyse(store)
             for path in (*write_csv(store, csv, analysis), write_programs(store, csv, analysis)):

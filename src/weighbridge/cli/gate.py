@@ -73,34 +73,34 @@ def register(app: typer.Typer) -> None:
             [],
             "--budget",
             metavar="BUDGET",
-            help="What a cost may be: ENVIRONMENT.WORKLOAD.METRIC<=35%; * is any part of it. Can be repeated.",
+            help="A cost limit: ENVIRONMENT.WORKLOAD.METRIC<=35%, with * for any part. Repeatable.",
         ),
         against: Path | None = typer.Option(
-            None, "--against", help="An earlier run: no headline cost may have become worse by more than --margin."
+            None, "--against", help="An earlier run; no headline cost may have risen by more than --margin."
         ),
         margin: str | None = typer.Option(None, "--margin", metavar="PERCENT", help="For --against, like 3%."),
         extend: str | None = typer.Option(
             None,
             "--extend",
             metavar="TIME",
-            help="Where it is undecided, run more blocks of that run for so long (10min) at most.",
+            help="If undecided, run more blocks for at most this long (10min).",
         ),
-        yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask before more blocks are run."),
+        yes: bool = typer.Option(False, "--yes", "-y", help="Run more blocks without asking."),
         beside_others: bool = BesideOthersOption,
         junit: Path | None = typer.Option(None, "--junit", help="Write a JUnit report."),
-        markdown: Path | None = typer.Option(None, "--markdown", help="Append a summary in Markdown to this file."),
+        markdown: Path | None = typer.Option(None, "--markdown", help="Append a Markdown summary to this file."),
         annotations: Annotations | None = typer.Option(
             None,
             "--annotations",
-            help="github: print workflow commands, too; gitlab: print a code quality report, and nothing else.",
+            help="github: also print workflow commands; gitlab: print only a code quality report.",
         ),
-        bmf: Path | None = typer.Option(None, "--bmf", help="Write the run's costs in Bencher's metric format."),
+        bmf: Path | None = typer.Option(None, "--bmf", help="Write the costs in Bencher Metric Format."),
         as_json: bool = JsonFlag,
     ) -> None:
-        """Hold the costs of a run against budgets: passed (exit code 0), failed (11), undecided (12), untrusted (10).
+        """Check a run's costs against budgets: passed (exit code 0), failed (11), undecided (12), untrusted (10).
 
-        A cost passes where its whole interval is within the budget, and fails where all of it is above; in between it
-        is undecided.
+        A cost passes if its whole interval is within the budget, fails if all of it is above, and is undecided in
+        between.
         """
         from weighbridge.cli.runs import run_directory
         from weighbridge.store.run import RunStore
@@ -144,7 +144,7 @@ def _end(judged: "JudgedRun", refused: list[str]) -> None:
     if (end := ends.get(judged.gate.answer)) is not None:
         raise end(judged.answer)
     if refused:
-        raise WeighbridgeError(f"{judged.answer} But not everything that was asked for could be written")
+        raise WeighbridgeError(f"{judged.answer} But some output could not be written")
 
 
 @dataclass(frozen=True, slots=True)
@@ -217,7 +217,7 @@ class Questions:
             return JudgedRun(gate, analysis, None, spending)
         now, against, margin = read_run(store), self.against, self.margin
         if now.analysis.run_id == against.analysis.run_id:
-            fail(f"--against: {against.name} is the run that is judged: name an earlier one", WRONG_COMMAND_LINE)
+            fail(f"--against: {against.name} is the judged run itself: name an earlier one", WRONG_COMMAND_LINE)
         plan = against.analysis.context.plan if against.analysis.context else None
         looks = max(looks_beside(store), plan.looks if plan else 1)
         changes = checked(lambda: judge_changes(margin, now, against, spending, looks))
@@ -233,14 +233,12 @@ def _questions(budgets: Sequence[str], against: Path | None, margin: str | None)
     from weighbridge.store.run import RunStore
 
     if not budgets and against is None and margin is None:
-        message = "say what costs may be: --budget 'ENVIRONMENT.WORKLOAD.METRIC<=35%', or --against RUN --margin 3%"
+        message = "give a budget: --budget 'ENVIRONMENT.WORKLOAD.METRIC<=35%', or --against RUN --margin 3%"
         fail(message, WRONG_COMMAND_LINE)
     if margin is not None and against is None:
-        fail(
-            "--margin is by what costs may have become worse: name the earlier run, --against RUN", WRONG_COMMAND_LINE
-        )
+        fail("--margin needs the earlier run: --against RUN", WRONG_COMMAND_LINE)
     if against is not None and margin is None:
-        fail("--against needs a margin: by what costs may have become worse, like --margin 3%", WRONG_COMMAND_LINE)
+        fail("--against needs a margin, such as --margin 3%", WRONG_COMMAND_LINE)
     required = checked(lambda: tuple(parse_requirement(each, BUDGET) for each in budgets))
     if against is None or margin is None:
         return Questions(required)
@@ -302,10 +300,8 @@ def _keep_first_look(
     if keeps:
         _keep_look(store, spending, still_open, None)
     else:
-        message = (
-            f"{store.directory} cannot be written to: this look is not kept with the run. A gate of a longer copy"
-        )
-        err().print(f"note: {message} would not know of it, and could err more often", markup=False)
+        message = f"{store.directory} is not writable, so this look is not stored. A later gate on a longer copy"
+        err().print(f"note: {message} will not count it, and may err more often", markup=False)
 
 
 def _extend(
@@ -321,15 +317,15 @@ def _extend(
     from weighbridge.runner.signals import interruptible
 
     if judged.plan is None or not judged.plan.goes_on:
-        err().print("not even one more block fits into the time of --extend", markup=False)
+        err().print("no block fits into the time of --extend", markup=False)
         return None
     try:
         confirm_continued(run, yes=yes)
     except (typer.Abort, KeyboardInterrupt):
-        err().print("no more blocks are run", markup=False)
+        err().print("running no more blocks", markup=False)
         return None
     looks = ", ".join(map(str, judged.plan.looks[1:]))
-    err().print(f"undecided: more blocks are run; it is looked again after {looks} blocks", markup=False)
+    err().print(f"undecided: running more blocks; next look after {looks} blocks", markup=False)
     extension = GateExtender(questions, limit_s, judged.plan)
     extender = BlockExtender(limit_s, extension.total_blocks)
     try:
@@ -419,10 +415,10 @@ class Outputs:
     def require_possible(self) -> None:
         """End the command, before anything is measured, where two outputs have one place or a folder is missing."""
         if self.as_json and self.annotations is not None:
-            fail("--json and --annotations are both for standard output: choose one", WRONG_COMMAND_LINE)
+            fail("--json and --annotations both use standard output: choose one", WRONG_COMMAND_LINE)
         paths = [path for path in (self.junit, self.markdown, self.bmf) if path is not None]
         if len({path.absolute() for path in paths}) < len(paths):
-            fail("--junit, --markdown and --bmf need a file each", WRONG_COMMAND_LINE)
+            fail("--junit, --markdown and --bmf need different files", WRONG_COMMAND_LINE)
         for path in paths:
             why = (
                 "is a folder: name a file in it" if path.is_dir()

@@ -18,13 +18,13 @@ def register(app: typer.Typer) -> None:
         )
     )
     def history(
-        directory: Path = typer.Argument(metavar="DIR", help="A folder of runs, perhaps in folders of their own."),
+        directory: Path = typer.Argument(metavar="DIR", help="A folder with runs, or with folders of runs."),
         as_json: bool = JsonFlag,
         page: Path | None = typer.Option(None, "--html", help="Write a page with each headline cost over time."),
     ) -> None:
-        """Show the runs of a folder, oldest first: their costs, and which facts changed in between.
+        """List the runs in a folder, oldest first: their costs, and what changed in between.
 
-        What cannot be read is skipped with a line on standard error.
+        Unreadable runs are skipped, with a line on standard error.
         """
         from weighbridge.analysis.history import history as read_history
         from weighbridge.errors import RunDirectoryError
@@ -33,13 +33,13 @@ def register(app: typer.Typer) -> None:
         from weighbridge.report.text.between_runs import why_skipped
 
         if not directory.is_dir():
-            what = "is no folder" if directory.exists() else "does not exist"
-            raise RunDirectoryError(f"{directory} {what}: name a folder that has run directories in it")
+            what = "is not a folder" if directory.exists() else "does not exist"
+            raise RunDirectoryError(f"{directory} {what}: name a folder with run directories")
         folder = read_history(directory)
         for each in folder.skipped:
             err().print(f"skipped {each.name}: {why_skipped(each)}", markup=False)
         if not folder.runs:
-            raise RunDirectoryError(f"{directory} has no run that can be read, neither itself nor in its folders")
+            raise RunDirectoryError(f"{directory} has no readable run")
         if page is not None:
             from weighbridge.report.between_pages import write_history
 

@@ -47,9 +47,7 @@ def register(app: typer.Typer) -> None:
     @app.command(epilog=examples("weighbridge init my-study.yaml", "weighbridge init --from first-look mine.yaml"))
     def init(
         file: Path = typer.Argument(Path("study.yaml"), help="The file to write."),
-        of: str | None = typer.Option(
-            None, "--from", metavar="STUDY", help="Copy this bundled study, with its comments."
-        ),
+        of: str | None = typer.Option(None, "--from", metavar="STUDY", help="Copy this bundled study."),
     ) -> None:
         """Write a commented study file to start from."""
         text = _template(file) if of is None else _copied(of)
@@ -72,5 +70,5 @@ def _copied(study: str) -> str:
     studies = bundled()
     if study not in studies:
         hint = nearest(study, studies)
-        raise StudyError(f"there is no bundled study '{plain(study)}'{hint}; bundled: {', '.join(studies)}")
+        raise StudyError(f"no bundled study '{plain(study)}'{hint}; bundled: {', '.join(studies)}")
     return studies[study]

@@ -28,20 +28,15 @@ def register(app: typer.Typer) -> None:
         )
     )
     def kit(
-        study: str = typer.Argument(
-            help="A bundled study's name or the path of a study file.", autocompletion=complete_study
-        ),
-        folder: Path | None = typer.Option(
-            None, "--out", help="The folder to write; it must be empty or not exist yet. [default: kit-STUDY]"
-        ),
+        study: str = typer.Argument(help="A bundled study or a study file.", autocompletion=complete_study),
+        folder: Path | None = typer.Option(None, "--out", help="Output folder, empty or new. [default: kit-STUDY]"),
         profile: str | None = typer.Option(
             None,
             "--profile",
-            help="One of the study's profiles, or 'standard': the study as it stands. Without it, its profile "
-            "'published' where it has one.",
+            help="A profile of the study, or 'standard': the study itself. Default: 'published' if it exists.",
         ),
     ) -> None:
-        """Write a folder with which a study is run by hand, without Weighbridge: Dockerfile, compose files, ..."""
+        """Write a folder to run a study by hand, without Weighbridge: Dockerfile, Compose files, ..."""
         from weighbridge.kit.kit import kit as files_of
         from weighbridge.replication.published import parameters_of
         from weighbridge.runner.compose_file import load_study
@@ -59,7 +54,7 @@ def write(files: "Mapping[str, KitFile]", folder: Path) -> None:
     """Write the files of a kit. Raises WeighbridgeError where the folder has something in it already."""
     try:
         if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-            raise WeighbridgeError(f"{folder} exists already and is not empty: name another folder with --out")
+            raise WeighbridgeError(f"{folder} is not empty: choose another folder with --out")
         for path, file in files.items():
             place = folder / path
             place.parent.mkdir(parents=True, exist_ok=True)

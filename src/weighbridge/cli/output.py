@@ -18,21 +18,19 @@ if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType
     from rich.segment import Segment
 
-JsonFlag = typer.Option(False, "--json", help="Print JSON on standard output, and nothing else there.")
-ProfileOption = typer.Option(
-    None, "--profile", help="One of the study's profiles; without it, the study as it stands."
-)
+JsonFlag = typer.Option(False, "--json", help="Print JSON to standard output, and nothing else.")
+ProfileOption = typer.Option(None, "--profile", help="A profile of the study; default: the study itself.")
 BesideOthersOption = typer.Option(
     False,
     "--beside-others",
     envvar="WEIGHBRIDGE_BESIDE_OTHERS",
-    help="Measure although another run does on this machine; the reports of both say so.",
+    help="Measure while another run measures on this machine; both reports say so.",
 )
 RehearsalOption = typer.Option(
     False,
     "--rehearsal",
     envvar="WEIGHBRIDGE_REHEARSAL",
-    help="Run it although its blocks are too few for any verdict.",
+    help="Run it even though it has too few blocks for a verdict.",
 )
 WRONG_COMMAND_LINE = 2
 READER_GONE = 141

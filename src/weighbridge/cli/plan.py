@@ -125,18 +125,12 @@ def register(app: typer.Typer) -> None:
 
     @app.command(epilog=examples("weighbridge plan first-look"))
     def plan(
-        study: str = typer.Argument(
-            help="A bundled study's name or the path of a study file.", autocompletion=complete_study
-        ),
+        study: str = typer.Argument(help="A bundled study or a study file.", autocompletion=complete_study),
         profile: str | None = ProfileOption,
-        blocks: int | None = typer.Option(
-            None, min=1, max=1000, help="So many blocks instead of the study's own repetitions."
-        ),
+        blocks: int | None = typer.Option(None, min=1, max=1000, help="This many blocks instead of the study's."),
         rehearsal: bool = RehearsalOption,
         as_json: bool = JsonFlag,
-        trials: bool = typer.Option(
-            False, "--trials", help="Also list every trial in the order in which it will run."
-        ),
+        trials: bool = typer.Option(False, "--trials", help="Also list every trial, in running order."),
     ) -> None:
         """Show what a study will run and how long it takes, with --trials also in which order. Runs nothing.
 
@@ -198,7 +192,7 @@ def describe(study: "Study", *, rehearsal: bool = False) -> PlanDocument:
     blocks, most_blocks = repetitions.blocks or repetitions.min, repetitions.blocks or repetitions.max
     spec = userland_of(study)
     problem = next(userland_problems(study), None)
-    lacking = [f"the userland cannot be built here: {problem.detail}: {problem.remedy}"] if problem else []
+    lacking = [f"cannot build the userland here: {problem.detail}: {problem.remedy}"] if problem else []
     openable = {name: problem if problem and state.ready else state for name, state in ready.items()}
     notes = [f"{what} is {UNVERIFIED}: {why}" for what, why in unverified.items()] + _caveats(ready)
     least, most = seconds(study)
@@ -272,7 +266,7 @@ def hosts_line(study: "Study") -> str:
     inside = " and ".join(layout["inside"])
     unknown = not all(host.traits.here and not host.traits.own_kernel for host in hosts.values())
     return f"hosts: {places}; inside the environments: {inside}" + (
-        "; what the hosts lack is found when they are reached, at the run" if unknown else ""
+        "; the run checks what the hosts lack" if unknown else ""
     )
 
 
@@ -280,10 +274,10 @@ def set_up_line(study: "Study") -> str:
     """What the times of the trials leave out; machines of ours start at every run."""
     started = [name for name, host in study.file.hosts.items() if host.traits.here and host.traits.own_kernel]
     if not started:
-        return "and set-up the first time"
+        return "plus set-up the first time"
     return (
-        f"and set-up at every run: {' and '.join(started)} start, and more hosts like them and engines for "
-        "environments that change a host, which takes minutes where they are emulated"
+        f"plus set-up at every run: {' and '.join(started)} start, with further hosts and engines for environments "
+        "that change a host (minutes if emulated)"
     )
 
 
@@ -304,10 +298,10 @@ def _print(planned: PlanDocument, hosts: str, set_up: str, with_trials: bool) ->
     out().print(f"[bold]{escape(planned['study'])}[/bold]: {escape(planned['question'])}\n")
     table = Table("environment", "kind", "ready", box=None, pad_edge=False)
     for arm in planned["environments"]:
-        note = f" ({arm['aa_of']} a second time: shows the noise)" if arm["aa_of"] else ""
+        note = f" ({arm['aa_of']} measured twice, shows the noise)" if arm["aa_of"] else ""
         note += " (baseline)" if arm["name"] == planned["baseline"] else ""
         good = ", ".join(text for text in ("yes", arm["caveat"], arm["unverified"] and UNVERIFIED) if text)
-        state = good if arm["ready"] else f"left out: {arm['why']}; {arm['remedy']}" if arm["optional"] else "no"
+        state = good if arm["ready"] else f"skipped: {arm['why']}; {arm['remedy']}" if arm["optional"] else "no"
         table.add_row(escape(arm["name"] + note), arm["kind"], escape(state))
     out().print(table)
     if hosts:
@@ -325,7 +319,7 @@ def _print(planned: PlanDocument, hosts: str, set_up: str, with_trials: bool) ->
     if planned["target"] is not None and planned["within_s"] is not None:
         target, within = f"±{planned['target'] * 100:g} %", clock(planned["within_s"])
         least = f"at least {plural(fewest, 'block')}"
-        rule = f"{each}, {least}, until every headline is within {target} or {within} are over"
+        rule = f"{each}, {least}, until every headline reaches {target} or {within} have passed"
     elif planned["target"] is None:
         rule = f"{plural(fewest, 'block')} x {each} = {plural(fewest * in_block, 'trial')}"
     else:
@@ -333,19 +327,17 @@ def _print(planned: PlanDocument, hosts: str, set_up: str, with_trials: bool) ->
         budget = f" (budget {clock(planned['budget_s'])})" if planned["budget_s"] is not None else ""
         trials = " to ".join(str(blocks * in_block) for blocks in sorted({fewest, most}))
         rule = (
-            f"{each}, {count}, until every headline is within ±{planned['target'] * 100:g} %{budget}: {trials} trials"
+            f"{each}, {count}, until every headline reaches ±{planned['target'] * 100:g} %{budget}: {trials} trials"
         )
     out().print(f"{rule}, in random order (seed {planned['seed']})")
     if short := dict.fromkeys(cell["label"].partition(" (")[0] for cell in planned["workloads"] if cell["short"]):
-        out().print(
-            f"a pilot block, which is not counted, chooses how long trials are of: {escape(', '.join(short))}"
-        )
+        out().print(f"an uncounted pilot block sets the trial length of {escape(', '.join(short))}")
     times = planned["seconds"]
     out().print(f"time: {clock(times['from'])} to {clock(times['to'])}, {escape(set_up)}")
     out().print(f"idle CPUs: {planned['cpu_idle']} (cpu_idle)")
-    out().print(f"what it can decide: {planned['decides']['sentence']}", markup=False, soft_wrap=True)
+    out().print(f"precision: {planned['decides']['sentence']}", markup=False, soft_wrap=True)
     for why in planned["refusals"]:
-        out().print(f"weighbridge run will refuse this: {why}", markup=False, soft_wrap=True)
+        out().print(f"weighbridge run will refuse: {why}", markup=False, soft_wrap=True)
     brought = (
         Brought(Brings(each["what"]), each["place"], each["value"], tuple(each["lines"]))
         for each in planned["brings"]

@@ -86,11 +86,11 @@ class Shown:
         if not standings:
             return
         reached, widest = sum(each.reached for each in standings), max(standings, key=lambda each: each.width)
-        sentence = f"after {blocks} blocks: {reached} of {plural(len(standings), 'open comparison')} precise enough"
+        sentence = f"after {blocks} blocks: {reached} of {plural(len(standings), 'open comparison')} at the target"
         if not widest.reached:
             width = f"±{widest.width:.1%}" if widest.width < 10 else "no width yet"  # also infinite
             prediction = f", about {widest.predicted_blocks} blocks needed" if widest.predicted_blocks else ""
-            sentence += f"; the widest: {widest.cell} in {widest.environment}, {width}{prediction}"
+            sentence += f"; widest: {widest.cell} in {widest.environment}, {width}{prediction}"
         err().print(sentence, markup=False)
         late: dict[str, list[float]] = {}
         for each in standings:
@@ -99,7 +99,7 @@ class Shown:
         if late and not self._told_of_time:
             self._told_of_time = True
             expectations = ", ".join(f"{cell} {_span(widths)}" for cell, widths in late.items())
-            err().print(f"the time is not enough for the target everywhere; expect {expectations}", markup=False)
+            err().print(f"not every workload will reach the target in the time; expect {expectations}", markup=False)
 
     def others_noticed(self, out_of_reach: OutOfReach) -> None:
         """Tell that others take so much that the precision asked for is out of reach, and what would help."""
@@ -109,8 +109,8 @@ class Shown:
         number = f"{len(out_of_reach.expected)} of {plural(out_of_reach.comparisons, 'comparison')}"
         helps = what_helps(out_of_reach.disturbance, polled=out_of_reach.polled, beside=out_of_reach.beside)
         err().print(
-            f"after {out_of_reach.blocks} blocks: {took}: ±{100 * out_of_reach.target:g}% is out of reach in "
-            f"{number}, expect {_span(out_of_reach.expected)}. {helps}",
+            f"after {out_of_reach.blocks} blocks: {took}; {number} will miss ±{100 * out_of_reach.target:g}%, "
+            f"expect {_span(out_of_reach.expected)}. {helps}",
             markup=False,
         )
 

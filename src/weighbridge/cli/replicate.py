@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from weighbridge.store.run import RunStore
 
 PAGE = "replication.html"
-LinkOption = typer.Option(None, "--link", help="The rate of every testbed host's cable, such as 100mbit.")
+LinkOption = typer.Option(None, "--link", help="Rate of every testbed cable, such as 100mbit.")
 
 
 def register(app: typer.Typer) -> None:
@@ -43,43 +43,39 @@ def register(app: typer.Typer) -> None:
     def replicate(
         study: str | None = typer.Argument(
             None,
-            help="A bundled study with published figures; not needed to continue a run or to report one.",
+            help="A bundled study with published figures; not needed with --out or --report.",
             autocompletion=complete_study,
         ),
         profile: str | None = ProfileOption,
         link: str | None = LinkOption,
         directory: Path | None = typer.Option(
-            None, "--out", help="The run directory: made, or continued where it holds an interrupted run."
+            None, "--out", help="The run directory, new or with an interrupted run to continue."
         ),
-        report: Path | None = typer.Option(
-            None, "--report", help="A run directory: write its pages again, without running anything."
-        ),
+        report: Path | None = typer.Option(None, "--report", help="Rewrite the pages of this run; run nothing."),
         metrics: str | None = MetricsOption,
-        yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask before starting."),
+        yes: bool = typer.Option(False, "--yes", "-y", help="Start without asking."),
         beside_others: bool = BesideOthersOption,
         rehearsal: bool = RehearsalOption,
         as_json: bool = JsonFlag,
     ) -> None:
-        """Run a published study on your machines, and put the published figures beside the measured ones."""
+        """Run a published study on your machines and compare with its published figures."""
         from weighbridge.cli.runs import run_directory
         from weighbridge.runner.living import require_alone
         from weighbridge.store.run import RunStore
 
         if report is not None:
             if (study, profile, link, directory, metrics) != (None,) * 5:
-                fail(
-                    "--report writes the pages of a run again: it takes nothing else than --json", WRONG_COMMAND_LINE
-                )
+                fail("--report takes no other option than --json", WRONG_COMMAND_LINE)
             with RunStore(run_directory(report)) as store:
                 _show(store, as_json=as_json)
             return
         if study is None and directory is None:
             from weighbridge.replication.published import available
 
-            message = f"name a study ({', '.join(available())}), or --out DIR of a run to continue, or --report DIR"
+            message = f"name a study ({', '.join(available())}), or --out DIR to continue a run, or --report DIR"
             fail(message, WRONG_COMMAND_LINE)
         if study is None and (profile, link) != (None, None):
-            fail("--profile and --link need a study: a run that is continued keeps its own", WRONG_COMMAND_LINE)
+            fail("--profile and --link need a study; a continued run has its own", WRONG_COMMAND_LINE)
         at = address(metrics)
         require_alone(beside_others=beside_others)
         _run(study, profile, link, directory, at, yes=yes, as_json=as_json, rehearsal=rehearsal)

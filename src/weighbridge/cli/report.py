@@ -43,27 +43,25 @@ def register(app: typer.Typer) -> None:
         as_latex: bool = typer.Option(False, "--latex", help="Likewise the headline costs as a LaTeX table."),
         as_svg: bool = typer.Option(False, "--svg", help="Likewise a chart of them."),
         everything: bool = typer.Option(
-            False, "--all", help="Show every table, step, curve, network path and remark too."
+            False, "--all", help="Show everything: tables, steps, curves, network paths, remarks."
         ),
         tables: list[str] = typer.Option(
             [],
             "--table",
             metavar="COMPARISON",
-            help="Show the table of a comparison too: ENVIRONMENT.WORKLOAD.METRIC, with * for any part. Repeatable.",
+            help="Also show the table of ENVIRONMENT.WORKLOAD.METRIC, with * for any part. Repeatable.",
         ),
-        page: Path | None = typer.Option(
-            None, "--html", help="Where the page goes; nothing in the run is written then."
-        ),
+        page: Path | None = typer.Option(None, "--html", help="Write the page here instead of into the run."),
         fail_if: list[str] = typer.Option(
             [],
             "--fail-if",
             metavar="LIMIT",
-            help="End with an exit code of its own where a cost is above a limit. Can be repeated.",
+            help="Exit with a code of its own if a cost exceeds this limit. Repeatable.",
         ),
     ) -> None:
-        """Show the verdicts of a run and write its page anew, from what is stored.
+        """Show a run's verdicts and rewrite its page.
 
-        Where nothing else is asked for that is report.html in the run, and replication.html where the run has one.
+        The page is report.html in the run, plus replication.html for a replication.
         """
         from weighbridge.analysis.analyse import analyse
         from weighbridge.analysis.gate import judge

@@ -34,33 +34,30 @@ def register(app: typer.Typer) -> None:
     def run(
         study: str | None = typer.Argument(
             None,
-            help="A bundled study's name or the path of a study file; not needed to continue a run with --out.",
+            help="A bundled study or a study file; not needed to continue a run with --out.",
             autocompletion=complete_study,
         ),
         directory: Path | None = typer.Option(
             None,
             "--out",
-            help="The run directory: made, or continued where it holds an interrupted run. Default: "
-            "./runs/STUDY-DATE.",
+            help="The run directory, new or with an interrupted run to continue. Default: ./runs/STUDY-DATE.",
         ),
         profile: str | None = ProfileOption,
         blocks: int | None = typer.Option(
             None,
             min=1,
             max=1000,
-            help="So many blocks instead of the study's own repetitions; with --out alone, in all of that run.",
+            help="Run this many blocks instead of the study's; with only --out, in that run in total.",
         ),
         metrics: str | None = MetricsOption,
-        yes: bool = typer.Option(False, "--yes", "-y", help="Do not ask before starting."),
+        yes: bool = typer.Option(False, "--yes", "-y", help="Start without asking."),
         beside_others: bool = BesideOthersOption,
         rehearsal: bool = RehearsalOption,
-        strict: bool = typer.Option(
-            False, "--strict", help="Exit with 10 where the A/A arm makes the run untrusted."
-        ),
+        strict: bool = typer.Option(False, "--strict", help="Exit with 10 if the run is untrusted (A/A arm)."),
     ) -> None:
-        """Run a study for real, save every trial as it ends, and write the report.
+        """Run a study, save every trial as it ends, and write the report.
 
-        Ctrl-C stops it cleanly, and the command that continues it is printed.
+        Ctrl-C stops it cleanly and prints the command to continue.
         """
         from weighbridge.cli.approval import confirm, confirm_continued
         from weighbridge.cli.progress import show
@@ -73,10 +70,10 @@ def register(app: typer.Typer) -> None:
         from weighbridge.study.loader import with_blocks
 
         if study is None and directory is None:
-            message = "name a study to run (weighbridge studies lists them), or --out DIR of a run to continue"
+            message = "name a study (see 'weighbridge studies'), or a run to continue with --out DIR"
             fail(message, WRONG_COMMAND_LINE)
         if study is None and profile is not None:
-            fail("--profile needs a study: a run that is continued keeps its own", WRONG_COMMAND_LINE)
+            fail("--profile needs a study; a continued run has its own", WRONG_COMMAND_LINE)
         at = address(metrics)
         loaded = load_study(study, profile) if study is not None else None
         if loaded is not None and blocks is not None:
@@ -102,7 +99,7 @@ def register(app: typer.Typer) -> None:
 
             run_study(loaded, directory, told_of_it, after, blocks if loaded is None else None)
         if strict and not all(trusted):
-            raise Untrusted("the A/A arm shows a cost where there is none: do not rely on this session's numbers")
+            raise Untrusted("untrusted: the baseline measured twice disagrees with itself; do not rely on this run")
 
 
 def new_directory(study: "Study") -> Path:
@@ -132,7 +129,7 @@ def report_run(store: "RunStore", progress: "Shown") -> "Analysis | None":
 
     for scope, place, why, _ in store.facts():
         if scope == CLEANUP:
-            err().print(f"note: {place}: the cleanup failed: {why}; all that was measured is kept", markup=False)
+            err().print(f"note: {place}: cleanup failed: {why}; all measurements are kept", markup=False)
     page = store.directory / "report.html"
     analysis = analyse(store)
     write_html(store, page, analysis)

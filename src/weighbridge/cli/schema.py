@@ -26,10 +26,10 @@ def register(app: typer.Typer) -> None:
     @app.command(epilog=examples("weighbridge schema > study.schema.json", "weighbridge schema report"))
     def schema(
         document: Document = typer.Argument(
-            Document.STUDY, help="Study files, or what the command of this name prints with --json."
+            Document.STUDY, help="Study files, or the --json output of this command."
         ),
     ) -> None:
-        """Print the JSON Schema of study files, for your editor, or of the JSON that a command prints."""
+        """Print the JSON Schema of study files (for your editor) or of a command's JSON."""
         print_json(schema_of(document))
 
 

@@ -16,7 +16,7 @@ def register(app: typer.Typer) -> None:
 
     @app.command(epilog=examples("weighbridge studies", "weighbridge init --from first-look mine.yaml"))
     def studies(as_json: bool = JsonFlag) -> None:
-        """List the bundled studies, with their profiles."""
+        """List the bundled studies and their profiles."""
         listed = describe()
         if as_json:
             print_json(listed)

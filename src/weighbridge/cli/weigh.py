@@ -39,9 +39,7 @@ _LABEL = r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}"
 _STUDY = "weigh"
 """What messages about the study that is made call it."""
 _LINE = re.compile(rf"^{_STUDY}:\d+: ", re.MULTILINE)
-_ENGINE_SHOWS = (
-    "a container engine would also show the cost of its bridge, address translation and system call filter"
-)
+_ENGINE_SHOWS = "a container engine would also show the cost of its bridge, NAT and seccomp filter"
 
 
 class ProgramLast(TyperCommand):
@@ -56,7 +54,7 @@ class ProgramLast(TyperCommand):
         if words[program - 1 : program] != ["--"]:
             for option in (word.partition("=")[0] for word in words[program + 1 :]):
                 if option in options:
-                    fail(f"put {option} before the program, or write -- before {words[program]}", WRONG_COMMAND_LINE)
+                    fail(f"put {option} before the program, or -- before {words[program]}", WRONG_COMMAND_LINE)
         return rest
 
 
@@ -80,19 +78,19 @@ def register(app: typer.Typer) -> None:
         ),
     )
     def weigh(
-        command: list[str] = typer.Argument(help="The program with its arguments, behind --."),
+        command: list[str] = typer.Argument(help="The program and its arguments, after --."),
         inside: list[str] = typer.Option(
             [],
             "--in",
             metavar="NAME,...",
             autocompletion=complete_environments,
-            help="What it is weighed in: a kind of environment (doctor lists them), or of Docker host, none, bridge, "
-            "published, gvisor, or podman-rootless. Default: docker, else podman-rootless, netns or bubblewrap; with "
-            "--server: netns,bridge, or what of it can be had, else bubblewrap; with --against: native, bridge of a "
-            "server or an image.",
+            help="Environments to weigh it in: any kind that doctor lists; Docker's host, none, bridge, published or "
+            "gvisor; podman-rootless. Default: docker, else podman-rootless, netns or bubblewrap; with --server: "
+            "netns,bridge or what is there of them, else bubblewrap; with --against: native, or bridge for a server "
+            "or an image.",
         ),
         server: str | None = typer.Option(
-            None, "--server", metavar="COMMAND", help="A server, which is inside; the program is its client, outside."
+            None, "--server", metavar="COMMAND", help="A server to isolate; the program is its client, outside."
         ),
         ready: int | None = typer.Option(
             None,
@@ -100,94 +98,87 @@ def register(app: typer.Typer) -> None:
             metavar="PORT",
             min=1,
             max=65534,
-            help="The port of a server that cannot be told one: it is ready there.",
+            help="The server's fixed port; it is ready once it listens there.",
         ),
         compose: Path | None = typer.Option(
-            None, "--compose", help="A Compose file: one service of it is the server, the others stay beside it."
+            None, "--compose", help="A Compose file; one service is the server, the others run beside it."
         ),
-        service: str | None = typer.Option(None, "--service", help="The service of it that is weighed."),
+        service: str | None = typer.Option(None, "--service", help="The Compose service to weigh."),
         without: list[str] = typer.Option(
-            [], "--without", metavar="KEY,...", help="What of the Compose file is not honoured, and left out."
+            [], "--without", metavar="KEY,...", help="Unsupported keys of the Compose file to ignore."
         ),
         saved: list[str] = typer.Option(
-            [], "--saved", metavar="IMAGE=FILE", help="An image of it that is in a file of docker save."
+            [], "--saved", metavar="IMAGE=FILE", help="An image of the Compose file, from a docker save file."
         ),
         image: str | None = typer.Option(
             None,
             "--image",
-            help="Weigh it in this image, of your engine or saved in a file; natively in a chroot of its files. "
-            "With --server that is the server's, and its client is of this machine.",
+            help="Weigh it in this image, from your engine or a docker save file; natively in a chroot of its files. "
+            "With --server: the server's image; the client is this machine's.",
         ),
         against: str | None = typer.Option(
             None,
             "--against",
             metavar="COMMAND|IMAGE",
-            help="Compare it with an older one in the same environment, and not with itself natively: a command "
-            "(with --server: a server), or with --image another image.",
+            help="Compare with an older version in the same environment instead of with native: a command (with "
+            "--server: a server), or with --image another image.",
         ),
         label: str | None = typer.Option(
             None, "--label", metavar="before=A,after=B", help="With --against: what the two are called."
         ),
         parameters: list[str] = typer.Option(
-            [], "--parameter", "-L", metavar="NAME=A,B,...", help="Values that {NAME} stands for, each weighed."
+            [], "--parameter", "-L", metavar="NAME=A,B,...", help="Values for {NAME}; each is weighed."
         ),
         metrics: list[str] = typer.Option(
             [],
             "--metric",
             metavar="NAME=json:PATH,higher|lower,UNIT",
-            help="A figure that it prints, by JSONPath or by regex:PATTERN with a group. The first is the headline.",
+            help="A figure it prints: JSONPath, or regex:PATTERN with a group. The first is the headline.",
         ),
         adapter: str | None = typer.Option(
-            None, "--adapter", help="Whose output it prints: hyperfine, oha, wrk, vegeta, k6, go-bench, jmh, ..."
+            None, "--adapter", help="Its output format: hyperfine, oha, wrk, vegeta, k6, go-bench, jmh, ..."
         ),
-        prepare: str | None = typer.Option(
-            None, "--prepare", "-p", help="Run before each counted run, not measured."
-        ),
+        prepare: str | None = typer.Option(None, "--prepare", "-p", help="Run before each run, not measured."),
         setup: str | None = typer.Option(
-            None, "--setup", "-s", help="Run once in each environment, before the first."
+            None, "--setup", "-s", help="Run once per environment, before the first run."
         ),
         cleanup: str | None = typer.Option(
-            None, "--cleanup", "-c", help="Run once in each environment, after the last."
+            None, "--cleanup", "-c", help="Run once per environment, after the last run."
         ),
-        check: str | None = typer.Option(
-            None, "--check", help="Run after each; where it fails the run is a failed one."
-        ),
-        warm_up: bool = typer.Option(
-            False, "--warmup", "-w", help="Run it once, uncounted, before each counted run."
-        ),
-        shell: bool = typer.Option(False, "--shell", help="Have sh read the program's words as one line."),
+        check: str | None = typer.Option(None, "--check", help="Run after each run; if it fails, the run failed."),
+        warm_up: bool = typer.Option(False, "--warmup", "-w", help="Run it once, uncounted, before each run."),
+        shell: bool = typer.Option(False, "--shell", help="Pass the program to sh as one line."),
         env: list[str] = typer.Option(
             [],
             "--env",
             "-e",
             metavar="NAME[=VALUE]",
-            help="A variable for it, kept in the run; PATH, HOME and the locale it has.",
+            help="An environment variable for it, stored with the run. PATH, HOME and locale are set.",
         ),
-        deadline: str | None = typer.Option(None, "--deadline", help="The longest that it may run. Default: 5min."),
-        cpus: float | None = typer.Option(None, "--cpus", help="CPUs that it may use, everywhere."),
-        memory: str | None = typer.Option(None, "--memory", help="Memory that it may use, everywhere: 512MiB."),
-        target: str = typer.Option("2%", "--target", help="How precise the answer is to be."),
+        deadline: str | None = typer.Option(None, "--deadline", help="Time limit of one run. Default: 5min."),
+        cpus: float | None = typer.Option(None, "--cpus", help="CPU limit, in every environment."),
+        memory: str | None = typer.Option(None, "--memory", help="Memory limit, in every environment: 512MiB."),
+        target: str = typer.Option("2%", "--target", help="Target precision of the answer."),
         within: str | None = typer.Option(
-            None, "--within", help="The time that it may take. Default: 2min, or as much as a first verdict takes."
+            None, "--within", help="Time limit of the measurement. Default: 2min, or longer for a first verdict."
         ),
-        blocks: int | None = typer.Option(None, "--blocks", min=1, max=1000, help="So many blocks instead."),
-        directory: Path | None = typer.Option(
-            None, "--out", help="The run directory. Default: a new one there, see above."
-        ),
+        blocks: int | None = typer.Option(None, "--blocks", min=1, max=1000, help="Run this many blocks instead."),
+        directory: Path | None = typer.Option(None, "--out", help="The run directory. Default: a new one."),
         cpu_idle: CpuIdle = typer.Option(
-            "auto", "--cpu-idle", help="Idle CPUs halt, or poll; auto: they poll on a virtual machine (as root)."
+            "auto", "--cpu-idle", help="Let idle CPUs halt or poll; auto: poll on a virtual machine (as root)."
         ),
-        save: Path | None = typer.Option(None, "--save", help="Write it as a study file, and run nothing."),
-        export_json: Path | None = typer.Option(None, "--export-json", help="Write what 'report --json' gives, too."),
+        save: Path | None = typer.Option(None, "--save", help="Write a study file and run nothing."),
+        export_json: Path | None = typer.Option(
+            None, "--export-json", help="Also write the JSON of 'report --json'."
+        ),
         beside_others: bool = BesideOthersOption,
         rehearsal: bool = RehearsalOption,
         yes: bool = typer.Option(False, "--yes", "-y", help="As of run; weigh never asks.", hidden=True),
     ) -> None:
         """Weigh your own program: what does isolation cost it?
 
-        It runs natively and isolated in turns, from the same files: this machine's own, or an image's. What it writes
-        in the folder where you are, and to /tmp, stays in memory and is gone afterwards. Runs are kept in
-        ~/.local/share/weighbridge/runs.
+        It runs natively and isolated in turns, from the same files: this machine's, or an image's. What it writes to
+        the current folder and /tmp stays in memory and is discarded. Runs go to ~/.local/share/weighbridge/runs.
         """
         from weighbridge.runner.living import require_alone
         from weighbridge.study.weighed import Weighed
@@ -199,7 +190,10 @@ def register(app: typer.Typer) -> None:
         apart = compose is not None or (image is not None and server is not None)
         where: dict[str, Any] = {"server": server, "port": ready}
         if compose is not None and against is not None:
-            fail("--against: with --compose save the study twice, and compare two runs", WRONG_COMMAND_LINE)
+            fail(
+                "--against does not work with --compose: save two studies (--save), run both, and compare the runs",
+                WRONG_COMMAND_LINE,
+            )
         if compose is not None:
             where = _weighed_service(composed)
         else:
@@ -300,7 +294,7 @@ def _userland(image: str | None, env: Sequence[str]) -> Mapping[str, Any]:
     if image is None:
         return _this_machine(env)
     if env:
-        fail("--env is for programs of this machine: those of an image have its variables", WRONG_COMMAND_LINE)
+        fail("--env is for programs of this machine; an image has its own variables", WRONG_COMMAND_LINE)
     return image_userland(image)
 
 
@@ -314,7 +308,7 @@ def _entry_point(userland: Mapping[str, Any]) -> tuple[str, ...]:
     try:
         options = source.options.model_validate(userland)
     except ValidationError:
-        fail(f"there is no file {userland['image']!r}, and no image can have that name", WRONG_COMMAND_LINE)
+        fail(f"{userland['image']!r} is neither a file nor a valid image name", WRONG_COMMAND_LINE)
     return source.entry_point(options)
 
 
@@ -334,9 +328,9 @@ def _variables(env: Sequence[str]) -> dict[str, str]:
     for each in env:
         name, equals, value = each.partition("=")
         if not re.fullmatch(_VARIABLE, name):
-            fail(f"--env {shlex.quote(each)}: a variable is NAME or NAME=VALUE", WRONG_COMMAND_LINE)
+            fail(f"--env {shlex.quote(each)}: write NAME or NAME=VALUE", WRONG_COMMAND_LINE)
         if not equals and name not in os.environ:
-            fail(f"--env {name}: there is no variable of this name: say {name}=VALUE", WRONG_COMMAND_LINE)
+            fail(f"--env {name}: no such variable; write {name}=VALUE", WRONG_COMMAND_LINE)
         variables[name] = value if equals else os.environ[name]
     return variables
 
@@ -344,7 +338,7 @@ def _variables(env: Sequence[str]) -> dict[str, str]:
 def _parameter(option: str) -> tuple[str, list[str]]:
     name, equals, values = option.partition("=")
     if not (re.fullmatch(_PARAMETER, name) and equals and values):
-        fail(f"--parameter {shlex.quote(option)}: say NAME=A,B,...", WRONG_COMMAND_LINE)
+        fail(f"--parameter {shlex.quote(option)}: write NAME=A,B,...", WRONG_COMMAND_LINE)
     return name, values.split(",")
 
 
@@ -471,7 +465,7 @@ def _weighed_service(flags: ComposeFlags) -> dict[str, Any]:
     if weighed.remark:
         err().print(weighed.remark, markup=False, soft_wrap=True)
     if weighed.port is None:
-        fail(f"compose: {flags.service} has not one port: say where it listens: --ready PORT", WRONG_COMMAND_LINE)
+        fail(f"compose: {flags.service} does not have exactly one port: add --ready PORT", WRONG_COMMAND_LINE)
     return {
         "server": weighed.server,
         "server_env": weighed.environment,
@@ -485,7 +479,7 @@ def _weighed_service(flags: ComposeFlags) -> dict[str, Any]:
 def _saved(option: str) -> tuple[str, str]:
     image, equals, file = option.rpartition("=")
     if not (image and equals and file):
-        fail(f"--saved {option}: say IMAGE=FILE", WRONG_COMMAND_LINE)
+        fail(f"--saved {option}: write IMAGE=FILE", WRONG_COMMAND_LINE)
     return image, file
 
 
@@ -518,7 +512,7 @@ def _lacking(name: str, userland: Mapping[str, Any], *, server: bool) -> str:
     plugin = registry.environments()[options.pop("kind")]
     of_this_machine = not registry.userlands()[userland["kind"]].packed
     if of_this_machine and not plugin.shares_root:
-        return "its containers cannot have this machine's own programs (an image they can: --image)"
+        return "its containers cannot run this machine's programs; give --image"
     inside = plugin.options.model_validate(options)
     state = ready(plugin, inside)
     if not state.ready:
@@ -549,12 +543,12 @@ def _checked_study(make_text: Callable[[], str]) -> tuple[str, "Study"]:
 
 
 def _require_text(*words: str | None) -> None:
-    """End with a sentence where a word is no text: a run keeps them, and a report shows them."""
+    """End with a sentence where a word is not text: a run keeps them, and a report shows them."""
     for word in words:
         try:
             (word or "").encode()
         except UnicodeEncodeError:
-            fail(f"{word!a} is not UTF-8, as what a run keeps has to be", WRONG_COMMAND_LINE)
+            fail(f"{word!a} is not UTF-8, which a run needs", WRONG_COMMAND_LINE)
 
 
 def _require_programs(commands: Sequence[Sequence[str] | str | None], env: Mapping[str, Any]) -> None:
@@ -568,9 +562,9 @@ def _require_programs(commands: Sequence[Sequence[str] | str | None], env: Mappi
             continue
         name = words[0]
         if "/" in name and not Path(name).exists():
-            fail(f"there is no program {name}", WRONG_COMMAND_LINE)
+            fail(f"{name}: no such program", WRONG_COMMAND_LINE)
         if "/" in name and not os.access(name, os.X_OK):
-            fail(f"{name} may not be executed: chmod +x, or name its interpreter before it", WRONG_COMMAND_LINE)
+            fail(f"{name} is not executable: chmod +x, or put its interpreter before it", WRONG_COMMAND_LINE)
         if "/" not in name and shutil.which(name, path=str(env.get("PATH", os.defpath))) is None:
-            hint = f": say ./{name}" if Path(name).exists() else ""
-            fail(f"there is no program {name} in PATH{hint}", WRONG_COMMAND_LINE)
+            hint = f"; try ./{name}" if Path(name).exists() else ""
+            fail(f"{name}: not found in PATH{hint}", WRONG_COMMAND_LINE)

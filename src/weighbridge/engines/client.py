@@ -96,10 +96,10 @@ def readiness() -> Readiness:
     if shutil.which("dockerd", path=path) is None:
         return Readiness(False, "no Docker engine is installed", install_here(["dockerd"]))
     if os.geteuid() != 0:
-        remedy = "run as root, or ask for membership in the group 'docker'"
-        return Readiness(False, "no Docker engine answers this user, and only root may start a private one", remedy)
+        remedy = "run as root, or join the group 'docker'"
+        return Readiness(False, "no Docker engine answers this user, and only root can start a private one", remedy)
     if shutil.which("iptables", path=path) is None:
-        why = "iptables, without which dockerd does not start, is not installed"
+        why = "iptables is not installed, and dockerd needs it"
         return Readiness(False, why, install_here(["iptables"]))
     return Readiness(True, "a private dockerd is started for the run")
 

@@ -100,12 +100,12 @@ def _image(engine: Engine, name: str, companion: Companion) -> Any:
 
 
 def _missing(engine: Engine, name: str, companion: Companion) -> str:
-    what = f"companion {name}: the Docker engine has no image {companion.image}, and none is pulled"
+    what = f"companion {name}: the Docker engine has no image {companion.image}, and Weighbridge pulls none"
     if companion.saved is not None:
         return f"{what}: docker load -i {companion.saved}"
     if engine.private:
         ways = f"(saved: FILE of docker save; weigh: --saved {companion.image}=FILE)"
-        return f"{what}: name an archive of it {ways}, or start your own engine, which has it"
+        return f"{what}: name its archive {ways}, or start your own engine with it"
     return f"{what}: docker pull {companion.image}"
 
 

@@ -232,13 +232,13 @@ def must_be_there(engine: Engine, container: Any) -> None:
     state = container.attrs["State"]
     if not state["Running"]:
         code, why = state["ExitCode"], state["Error"] or "no message"
-        raise Unavailable(f"its container ended with code {code} at once: {why}")
+        raise Unavailable(f"its container ended with code {code} immediately: {why}")
     command = words.rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace")
     state_of_it = f"is '{command[:_SAID]}'" if command else "is not there"
     raise Unavailable(
         "the Docker engine that answers is on another machine, or this one is too busy to start a container within a "
-        f"second: process {pid}, which it calls the container's, {state_of_it}: name an engine of this machine in "
-        "DOCKER_HOST, or that machine as a host of kind ssh"
+        f"second: process {pid}, which it calls the container's, {state_of_it}: set DOCKER_HOST to an engine on this "
+        "machine, or use that machine as an ssh host"
     )
 
 
@@ -246,7 +246,7 @@ def why_lost(engine: Engine, container: Any, attached: Attached) -> Callable[[],
     """Return a function that tells why a container's launcher was lost. It raises EnvironmentLost with the engine."""
 
     def why() -> str:
-        with engine_errors("looking for a container that was lost"):
+        with engine_errors("looking for a lost container"):
             state = engine.client.api.inspect_container(container.id)["State"]
         stderr = attached.errors.decode(errors="replace").strip()
         return (

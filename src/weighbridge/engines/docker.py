@@ -137,9 +137,7 @@ class Engine:
         own = f"weighbridge-{self._run.id}-{name}"
         volume = self.client.volumes.create(own, driver_opts=dict(options or {}), labels=self.labels)
         if (volume.attrs.get("Labels") or {}).get(LABEL) != self._run.id:
-            raise Unavailable(
-                f"the engine has a volume {own} already, which is not this run's: remove it, or rename it"
-            )
+            raise Unavailable(f"the engine already has a volume {own} from elsewhere: remove or rename it")
         try:
             yield str(volume.name)
         finally:

@@ -33,8 +33,7 @@ def find() -> str:
             return path
     if refused:
         raise Unavailable(
-            f"its Docker engine may not be used by this user ({refused}): "
-            "set 'sudo: true', or ask for membership in the group 'docker'"
+            f"its Docker engine refuses this user ({refused}): set 'sudo: true', or join the group 'docker'"
         )
     raise Unavailable("no Docker engine answers there: install dockerd with the package manager there, or start it")
 

@@ -72,7 +72,7 @@ def _name(thing: Mapping[str, Any]) -> str:
 class EngineContents(Leavings):
     """What a run has in the engine at this machine's socket."""
 
-    label = "what the Docker engine has of runs"
+    label = "what runs left in the Docker engine"
     portable = True
 
     def _engine(self) -> AbstractContextManager[Ask | None]:

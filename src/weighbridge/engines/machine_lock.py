@@ -48,7 +48,7 @@ def _wait_for(folder: int, say: Callable[[str], None]) -> None:
     try:
         fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        say("waiting for another run to end: it has a private engine, and two would disturb each other")
+        say("waiting for another run to end: two private engines would disturb each other")
         fcntl.flock(folder, fcntl.LOCK_EX)
 
 

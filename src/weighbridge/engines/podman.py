@@ -120,7 +120,7 @@ class Podman:
         argv = (*self._home.prefix, "tee", f"{NETWORKS}/{network['name']}.json")
         completed = self.host.run(Command(argv, _ASK_S, stdin=text))
         if completed.returncode != 0:
-            raise Unavailable(f"podman's network cannot be given a name: {completed.last_words}")
+            raise Unavailable(f"podman's network cannot be named: {completed.last_words}")
 
     def _mtu(self) -> str:
         return self.host.read(f"/sys/class/net/{self.host.interface}/mtu").decode().strip()

@@ -109,7 +109,7 @@ def home_of_root(run: RunContext, host: Host, group: Group, data: Path, *, rootl
         except TimeoutError:
             answer = []
         if answer[:1] != ["ready"]:
-            raise Unavailable(f"podman cannot have mounts of its own: {process.stop().last_words}")
+            raise Unavailable(f"podman cannot get its own mounts: {process.stop().last_words}")
         become = ("setpriv", "--reuid", str(account), "--regid", str(account), "--clear-groups") if rootless else ()
         enter = ("nsenter", f"--mount=/proc/{answer[1]}/ns/mnt", "--", *become)
         variables = {

@@ -147,7 +147,7 @@ _COVERED = (Path("/run"), Path("/proc"), Path("/sys"), *HOST_FOLDERS.values())
 """The folders that are others for an engine of ours than for this machine."""
 BESIDE_ANOTHER = Readiness(
     False,
-    f"{PROGRAM}: an engine answers on this machine already, beside which no other one is started",
+    f"{PROGRAM}: an engine already runs on this machine, and no second one is started",
     "use hosts of kind testbed, or stop that engine",
 )
 
@@ -158,11 +158,11 @@ def program_readiness(named: str) -> Readiness:
     try:
         wrong = next(_faults(file), None)
     except OSError as error:
-        wrong = (f"{error.filename or named} cannot be looked at ({error.strerror})", "see who may read it")
+        wrong = (f"{error.filename or named} is not accessible ({error.strerror})", "check its permissions")
     if wrong is not None:
         return Readiness(False, f"{PROGRAM}: {wrong[0]}", wrong[1])
     if os.geteuid() != 0:
-        return Readiness(False, f"{PROGRAM}: only root may start an engine of its own", "run as root")
+        return Readiness(False, f"{PROGRAM}: only root can start a private engine", "run as root")
     return Readiness(True, f"{named} is started for the run")
 
 
@@ -172,12 +172,12 @@ def _faults(file: Path) -> Iterator[tuple[str, str]]:
         yield f"there is no {file}", f"name the {PROGRAM} of another Docker engine"
         return
     if not file.is_file() or not os.access(file, os.X_OK):
-        yield f"{file} is no program that can be started", f"name the {PROGRAM} of another Docker engine"
+        yield f"{file} is not an executable program", f"name the {PROGRAM} of another Docker engine"
         return
     programs = [file, *(beside for name in BESIDE if (beside := file.with_name(name)).exists())]
     ways = (way for program in programs for way in (program, program.resolve()))
     for path in dict.fromkeys(path for way in ways for path in way.parents):
         if path in _COVERED:
-            yield f"an engine of ours has other files in {path} than this machine", f"put {file.name} elsewhere"
+            yield f"a private engine has different files in {path} than this machine", f"put {file.name} elsewhere"
     for program in programs:
         yield from changeable_by_others(program)

@@ -149,7 +149,7 @@ class Swarm:
                 if len(ended) >= _TASKS or time.monotonic() > deadline:
                     within = "" if len(ended) >= _TASKS else f" in {_HELD_S:.0f} s"
                     raise Unavailable(
-                        f"host {engine.host.name}: its engine has not made the overlay network{within}{why}"
+                        f"host {engine.host.name}: its engine did not create the overlay network{within}{why}"
                     )
                 time.sleep(_LOOK_S)
             yield

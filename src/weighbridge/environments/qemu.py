@@ -70,7 +70,7 @@ class QemuOptions(EnvironmentOptions):
         str,
         Field(pattern=r"^linux-image-[a-z0-9][a-z0-9.+-]{0,80}$", description="The Debian package of its kernel"),
     ] = kernel.PACKAGE
-    pin: Annotated[Literal["vcpus"] | None, Field(description="What has a CPU of its own, each")] = None
+    pin: Annotated[Literal["vcpus"] | None, Field(description="What gets its own CPU, each")] = None
 
 
 class Qemu(Environment):
@@ -92,11 +92,13 @@ class Qemu(Environment):
         problems += memory_problems(needs)
         problems += network_problems(options, needs, hosts="testbed hosts", otherwise=", or network: user")
         if needs.network and options.network == "user" and "client" in needs.inside:
-            problems.append("network: user takes connections from outside only: put the client outside of it")
+            problems.append("network: user only takes connections from outside: put the client outside")
         if needs.server_calls_client and options.network == "user":
-            problems.append("a forwarded port carries connections to the server only; a workload needs both ways")
+            problems.append(
+                "a forwarded port carries connections to the server only; this workload needs both directions"
+            )
         if options.disk == "ide" and not HOST.has_ide:
-            problems.append(f"machines of {HOST.name} have no IDE: say disk: virtio")
+            problems.append(f"machines of {HOST.name} have no IDE: use disk: virtio")
         if options.nic == "vhost" and options.network != "bridge":
             problems.append("'nic: vhost' needs network: bridge")
         return problems
@@ -111,9 +113,9 @@ class Qemu(Environment):
         if os.geteuid() == 0:
             return accelerated
         if options is not None and options.network == "bridge":
-            return Readiness(False, "only root may make bridges and taps", "run as root, or set network: user")
+            return Readiness(False, "only root can create bridges and taps", "run as root, or set network: user")
         for_root = ("network: bridge takes root",) if options is None else ()
-        details = (accelerated.detail, *for_root, "only root may make its disk where that is not in the cache yet")
+        details = (accelerated.detail, *for_root, "only root can create its disk where that is not in the cache yet")
         return replace(accelerated, detail="; ".join(text for text in details if text))
 
     def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
@@ -176,7 +178,7 @@ def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Qemu
     )
     if lacking := [driver for driver in machine.modules() if driver in guest_kernel.lacking]:
         raise Unavailable(
-            f"kernel: {options.kernel} {guest_kernel.version} has no driver {lacking[0]}: name another kernel"
+            f"kernel: {options.kernel} {guest_kernel.version} has no driver {lacking[0]}: choose another kernel"
         )
     notes = {
         "qemu": run.share(f"version of QEMU on {host.name}", lambda: nullcontext(_version(host))),
@@ -200,7 +202,7 @@ def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Qemu
 
 def _pinned(request: SiteRequest, group: Group | None, cpus: list[int]) -> dict[str, str]:
     if group is None:
-        return {"not honoured: pin: vcpus": "there is no control group that tells the hypervisor's threads"}
+        return {"not honoured: pin: vcpus": "no control group shows the hypervisor's threads"}
     vcpus.pin(request.host, group, cpus)
     return {"virtual CPUs": vcpus.words(cpus)}
 

@@ -57,7 +57,7 @@ def no_kvm(device: Path = Path(DEVICE), cpuinfo: Path = Path("/proc/cpuinfo")) -
         return Readiness(False, f"there is no {device}", _ELSEWHERE)
     except PermissionError:
         root = os.geteuid() == 0
-        return Readiness(False, f"this user may not open {device}", _NOT_EVEN_ROOT if root else "run as root")
+        return Readiness(False, f"this user cannot open {device}", _NOT_EVEN_ROOT if root else "run as root")
     except OSError as error:
         if error.errno in (errno.ENODEV, errno.ENXIO):
             return Readiness(False, f"nothing is behind {device}", _ELSEWHERE)

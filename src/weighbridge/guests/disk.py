@@ -27,7 +27,7 @@ def ensure(userland: Userland, cache: Path, say: Callable[[str], None]) -> Path:
 
     def make(work: Path) -> None:
         if os.geteuid() != 0:
-            raise Unavailable("only root may make a disk whose files belong to whom they belong in the userland")
+            raise Unavailable("only root can create a disk that keeps the userland's file owners")
         make_disk(work / NAME, size_of(userland.root), userland.root)
 
     return build_once.ensure_file(file, "the disk of guests", say, make)
@@ -37,7 +37,7 @@ def place_on(host: Host, image: Path) -> str:
     """Return the path of a disk's file on a host, brought there at first use. Unavailable where that cannot be."""
     place = host.capabilities.guest_disk
     if place is None:
-        raise Unavailable(f"the disk of a guest cannot be brought to host {host.name}: use local or guest hosts")
+        raise Unavailable(f"a guest's disk cannot be copied to host {host.name}: use local or guest hosts")
     return place(image)
 
 

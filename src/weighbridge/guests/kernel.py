@@ -135,11 +135,11 @@ def uncompressed(image: bytes) -> bytes:
     try:
         kernel = archive.decompress(payload)
     except (lzma.LZMAError, zlib.error) as error:
-        raise ValueError(f"it cannot be uncompressed: {error}") from error
+        raise ValueError(f"it cannot be decompressed: {error}") from error
     if not archive.eof:
         raise ValueError("it is not whole")
     if not kernel.startswith(b"\x7fELF"):
-        raise ValueError("what was compressed is no ELF file")
+        raise ValueError("what was compressed is not an ELF file")
     return kernel
 
 
@@ -147,7 +147,7 @@ def _gunzipped(image: bytes) -> bytes:
     try:
         return zlib.decompress(image, 31)
     except zlib.error as error:
-        raise ValueError(f"it cannot be uncompressed: {error}") from error
+        raise ValueError(f"it cannot be decompressed: {error}") from error
 
 
 def order_of(dependencies: str, driver: str) -> tuple[str, ...]:

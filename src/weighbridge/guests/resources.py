@@ -36,8 +36,8 @@ def own_cpus(limits: Limits, host: Host, *, behind_server: bool = False) -> list
     first = vcpu_count if behind_server and not limits.cpuset else 0
     if first + vcpu_count > len(cpus):
         raise Unavailable(
-            f"pin: vcpus puts each of {first + vcpu_count} virtual CPUs on a CPU of its own; host {host.name} has "
-            f"{len(cpus)} for them ({', '.join(map(str, cpus))}): ask for fewer (resources: cpus), or leave 'pin' out"
+            f"pin: vcpus puts each of {first + vcpu_count} virtual CPUs on its own CPU; host {host.name} has "
+            f"{len(cpus)} for them ({', '.join(map(str, cpus))}): use fewer (resources: cpus), or remove 'pin'"
         )
     return cpus[first : first + vcpu_count]
 

@@ -68,7 +68,7 @@ def ensure(cache: Path, boot: str, say: Callable[[str], None], name: Name = "deb
 
     def make(work: Path) -> None:
         if os.geteuid() != 0:
-            raise Unavailable("only root may make a disk whose files belong to whom they belong in the system")
+            raise Unavailable("only root can create a disk that keeps the system's file owners")
         _build(work, boot, name)
 
     return build_once.ensure(

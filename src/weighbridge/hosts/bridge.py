@@ -87,8 +87,8 @@ class Bridge:
             return
         if completed.returncode not in (0, 127):
             raise Unavailable(
-                f"host {self.host.name}: its packet filter may drop what passes between two ports of a bridge, "
-                f"and cannot be told to let it pass: iptables: {completed.last_words}"
+                f"host {self.host.name}: its packet filter may drop traffic between two bridge ports, "
+                f"and no rule to accept it can be added: iptables: {completed.last_words}"
             )
 
     @property
@@ -140,7 +140,7 @@ def bridge_over(run: RunContext, host: DisposableHost) -> Bridge:
 @contextmanager
 def _own(run: RunContext, host: Host) -> Iterator[Bridge]:
     if not host.root:
-        raise Unavailable("only root may make a network bridge: run as root")
+        raise Unavailable("only root can create a network bridge: run as root")
     name, third = f"{link_prefix(run.id)}b0", _free_network(run, host)
     if (number := _file(host, f"/sys/class/net/{name}/ifindex")) is not None:
         raise Unavailable(

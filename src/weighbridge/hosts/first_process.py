@@ -21,5 +21,5 @@ def first_process(host: Host, of: Group | int, name: str) -> int:
     pids = host.run(Command(("sh", "-c", _FIRST_PROCESS, "first", where), 20)).text.split()
     if len(pids) != 1:
         within = "below its program" if isinstance(of, int) else "in its control group"
-        raise Unavailable(f"{name}: its first process cannot be told from {len(pids)} {within}")
+        raise Unavailable(f"{name}: its first process cannot be identified among {len(pids)} {within}")
     return int(pids[0])

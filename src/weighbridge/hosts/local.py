@@ -32,7 +32,7 @@ class SinglePurpose:
         """Take the host for ``purpose``. Raises Unavailable where another one has it."""
         if self._purpose not in ("", purpose):
             raise Unavailable(
-                f"{self._whose} cannot be changed for '{self._purpose}' and for '{purpose}' in one study: "
+                f"{self._whose} cannot be changed for both '{self._purpose}' and '{purpose}' in one study: "
                 "use hosts of kind testbed, or a study for each"
             )
         self._purpose = purpose

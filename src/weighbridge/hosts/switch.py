@@ -111,7 +111,7 @@ class Switch:
     def create(cls, run: RunContext) -> Iterator["Switch"]:
         """A switch without hosts. Unavailable where this machine cannot make one."""
         if not (local := LocalHost(run.id)).root:
-            raise Unavailable("only root may make testbed hosts: run as root")
+            raise Unavailable("only root can create testbed hosts: run as root")
         started = local.start(Command(("unshare", "--net", "sh", "-c", _SWITCH)), hold=True)
         holder = await_ready(started, "the switch of the testbed cannot be made")
         try:

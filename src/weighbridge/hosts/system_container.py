@@ -91,7 +91,7 @@ class SystemContainer(Environment):
     def readiness(self, options: Any | None = None) -> Readiness:
         """Ready for root, where control groups are mounted."""
         if output(("unshare", "--net", "--mount", "--pid", "--fork", "true")) is None:
-            return Readiness(False, "only root may make system containers", "run as root")
+            return Readiness(False, "only root can create system containers", "run as root")
         if not version():
             return Readiness(False, "no control groups are mounted at /sys/fs/cgroup", "mount them there")
         return Readiness(True)
@@ -103,7 +103,7 @@ class SystemContainer(Environment):
             request = replace(request, host=request.host.dedicated_host("ports"))
         host = request.host
         if not host.root:
-            raise Unavailable("only root may make system containers: run as root")
+            raise Unavailable("only root can create system containers: run as root")
         with ExitStack() as stack:
             container = _container(stack, options, request)
             bridge = bridge_for(request, attached=bool(options.attach)) if options.network == "bridge" else None

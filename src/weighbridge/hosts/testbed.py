@@ -219,7 +219,7 @@ def testbed_host(name: str, options: TestbedOptions, run: RunContext) -> Iterato
     if init is None:
         raise Unavailable(": ".join(no_init()))
     if options.cpus and (lacking := sorted({*cpus_in(options.cpus)} - {*cpus.cpus_online()})):
-        raise Unavailable(f"host {name} is to have CPU {lacking[0]}, but this machine has only {cpus.cpus_online()}")
+        raise Unavailable(f"host {name} needs CPU {lacking[0]}, but this machine only has {cpus.cpus_online()}")
     switch: Switch = run.share("switch", lambda: Switch.create(run))
     with ExitStack() as stack:
         group = Cgroup(f"{run.id}/host-{name}").create()

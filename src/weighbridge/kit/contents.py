@@ -103,12 +103,10 @@ def contents(study: Study) -> Contents:
     folders = _Folders()
     for number, arm in enumerate(study.arms, 1):
         if arm.aa_of:
-            left_out.append(
-                OmittedPart(arm.name, f"{arm.aa_of} a second time: it tells something in random blocks only")
-            )
+            left_out.append(OmittedPart(arm.name, f"{arm.aa_of} a second time: it is only useful in random blocks"))
             continue
         if arm.userland is not None:
-            left_out.append(OmittedPart(arm.name, "it has a userland of its own, and a kit has one image"))
+            left_out.append(OmittedPart(arm.name, "it has its own userland, and a kit has one image"))
             continue
         kit_environment = _environment(
             study, arm, [cell for cell in cells if arm in study.arms_of(cell)], ports, number

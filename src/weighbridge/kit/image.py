@@ -16,7 +16,7 @@ def image_files(recipe: Recipe) -> dict[str, bytes]:
     words = (recipe.base, *recipe.components, *recipe.packages, *of_builds)
     for word in words:
         if not _WORD.fullmatch(word):
-            raise StudyError(f"'{word:.60}' is no name of an image or a package, as a Dockerfile has them")
+            raise StudyError(f"'{word:.60}' is not a valid image or package name")
     stages = [
         {
             "name": each.name, "packages": each.packages, "product": each.product, "place": each.place,

@@ -240,5 +240,5 @@ def _differs(kit_contents: Contents) -> Iterator[str]:
         for each in kit_contents.environments
         for cell in each.cells
     ):
-        yield "a check has what the program printed, but in a container of its own: not what it left in /tmp"
-    yield "resource use is not metered: run sar, or docker stats, beside it"
+        yield "a check sees what the program printed, but runs in its own container, without its /tmp"
+    yield "resource use is not metered: run sar or docker stats alongside"

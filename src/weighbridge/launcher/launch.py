@@ -73,7 +73,7 @@ class Launcher:
             raise Unavailable(f"{name} cannot be made: {what}: {os.strerror(frames.errno_of(greeting.frame))}")
         version, self.pid, self.open_files = frames.hello(greeting.frame)
         if version != frames.VERSION:
-            raise Unavailable(f"{name}: its launcher is of another version ({version})")
+            raise Unavailable(f"{name}: its launcher has another version ({version})")
 
     def __enter__(self) -> Self:
         return self

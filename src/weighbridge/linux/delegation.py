@@ -38,7 +38,7 @@ def lacking(mount: Path = MOUNT) -> str:
     if own is not None and _has_for_itself(own):
         return ""
     if not _bus().exists():
-        return f"no systemd of this user answers: {_bus()} is missing: install dbus-user-session and log in anew"
+        return f"no systemd of this user answers: {_bus()} is missing: install dbus-user-session and log in again"
     return "" if shutil.which("busctl") else "busctl, which asks systemd for a group, is not installed"
 
 

@@ -78,7 +78,7 @@ class Process:
             if error.filename not in (None, command.argv[0]):
                 why = f"{error.strerror}: {error.filename}"
                 raise Unavailable(f"the program '{command.argv[0]}' cannot be started: {why}") from error
-            raise Unavailable(f"the program '{command.argv[0]}' may not be run by this user") from error
+            raise Unavailable(f"the program '{command.argv[0]}' is not executable for this user") from error
         finally:
             if not isinstance(stdin, int):
                 stdin.close()

@@ -52,7 +52,7 @@ SETTINGS = (
 
 
 def refusal(program: str = "") -> tuple[str, str] | None:
-    """Return why this user may not make user namespaces, by the setting that closes them, and what opens them.
+    """Return why this user cannot create user namespaces, by the setting that closes them, and what opens them.
 
     None where one was made. With ``program`` it is asked for that one, which a profile of AppArmor may let through.
     """
@@ -67,10 +67,10 @@ def refusal(program: str = "") -> tuple[str, str] | None:
             continue
         if setting.by_profile and program and (_PROFILES / program).exists():
             return None
-        why = f"this user may not make user namespaces: {setting.name} is {setting.closed}"
+        why = f"this user cannot create user namespaces: {setting.name} is {setting.closed}"
         return why, f"as root: sysctl -w {setting.name}={setting.opened} (for good: in /etc/sysctl.d); or run as root"
     return (
-        f"this user may not make user namespaces ({completed.last_words})",
+        f"this user cannot create user namespaces ({completed.last_words})",
         "run as root, or outside of this container",
     )
 

@@ -123,8 +123,8 @@ def _last_readings(moment: Snapshot) -> Iterator[Metric]:
 def _precision(moment: Snapshot) -> Iterator[Metric]:
     yield _gauge("precision_blocks", "Blocks after which the precision was last looked at", value=moment.looked_after)
     width = _gauge("precision_ratio", "Half-width of a comparison's interval (0.02 is 2 percent)", COMPARED)
-    reached = _gauge("precision_reached", "Whether a comparison is as precise as the study wants", COMPARED)
-    blocks = _gauge("precision_predicted_blocks", "Blocks that a comparison will need, as far as is known", COMPARED)
+    reached = _gauge("precision_reached", "Whether a comparison has reached the target precision", COMPARED)
+    blocks = _gauge("precision_predicted_blocks", "Blocks that a comparison will need, if known", COMPARED)
     for (cell, environment), each in moment.standings.items():
         at = (cell, *_named(environment, moment))
         if math.isfinite(each.width):

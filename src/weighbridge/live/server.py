@@ -61,7 +61,7 @@ def _say_nothing(*_: object) -> None:
 
 def _why(error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
-        return "another program has that port; choose another one, or 0 for any free one"
+        return "the port is in use; choose another, or 0 for any free port"
     if error.errno == errno.EACCES:
         return "that port is for root; choose one above 1023, or 0 for any free one"
     return str(error.strerror or error)

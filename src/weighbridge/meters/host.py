@@ -59,7 +59,7 @@ def stat(text: str, ticks: int = _TICKS) -> dict[str, float]:
     """
     lines, kinds = text.splitlines(), counters.cpu_ticks(text)
     if "steal" not in kinds:
-        raise ValueError("this is no /proc/stat")
+        raise ValueError("this is not /proc/stat")
     readings = {
         "busy_s": sum(kinds[kind] for kind in _BUSY_KINDS) / ticks,
         "irq_s": kinds["irq"] / ticks,

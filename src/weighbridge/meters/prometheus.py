@@ -58,7 +58,7 @@ class Watched:
                 return [note for name in self.options.queries for note in self._query(ask, name)]
         except MeterFailed as failure:
             problem = f"Prometheus at {self.options.url}: {failure}"
-            raise Unavailable(f"{problem}; put that right, or take 'prometheus' out of the study") from failure
+            raise Unavailable(f"{problem}; fix that, or take 'prometheus' out of the study") from failure
 
     def _same_time(self, ask: Ask) -> None:
         """Raise MeterFailed where the server's clock, whose time its samples carry, differs from this machine's."""
@@ -115,7 +115,7 @@ class Watched:
         nonempty = [each for each in series[:MOST_SERIES] if each.values]
         flags = [_flag(f"no samples of {name} {gap}") for gap in _missing(nonempty, span)]
         if len(series) > MOST_SERIES:
-            flags.append(_flag(f"{len(series)} series of {name}, of which {MOST_SERIES} are kept"))
+            flags.append(_flag(f"{len(series)} series of {name}; only {MOST_SERIES} are kept"))
         return [_series(name, query.unit, each, span.start) for each in nonempty], flags
 
 

@@ -81,7 +81,7 @@ def reason(error: Exception) -> str:
     if isinstance(error, TimeoutError):
         return f"nothing within {ANSWER_S:g} s"
     if isinstance(error, http.client.HTTPException) and not isinstance(error, OSError):
-        return "what it says is no HTTP"
+        return "it does not answer in HTTP"
     return str(getattr(error, "strerror", None) or error).strip(".") or type(error).__name__
 
 

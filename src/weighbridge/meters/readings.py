@@ -37,7 +37,7 @@ def unpack(line: bytes) -> Readings:
         }
         readings = Readings(at, texts, int(answer["ticks"]), int(answer["page"]), float(answer["cpu_s"]))
     except _MISSHAPEN as error:
-        raise MeterFailed(f"its answer is no set of readings ({type(error).__name__})") from error
+        raise MeterFailed(f"its answer is not a set of readings ({type(error).__name__})") from error
     if readings.ticks <= 0 or any(len(column) != len(at) for column in texts.values()):
-        raise MeterFailed("its answer is no set of readings (of different lengths)")
+        raise MeterFailed("its answer is not a set of readings (of different lengths)")
     return readings

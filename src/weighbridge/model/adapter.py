@@ -46,7 +46,7 @@ def safe_name(text: str) -> str:
     """
     name = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:_LONGEST].rstrip("_")
     if not name:
-        raise ValueError(f"no name of a metric can be made of '{text:.60}': it has no plain letter and no digit")
+        raise ValueError(f"no metric name can be made from '{text:.60}': it has no ASCII letter or digit")
     return name if name[0].isalpha() else f"n_{name}"[:_LONGEST]
 
 

@@ -18,7 +18,7 @@ _Words = tuple[str, ...]
 
 def _inside(path: str) -> str:
     if not path.startswith("/"):
-        raise ValueError(f"'{path:.60}' is no absolute path in the container")
+        raise ValueError(f"'{path:.60}' is not an absolute path in the container")
     return path
 
 
@@ -51,14 +51,14 @@ class Companion(Options):
         Brings.FILE,
     ] = None
     entrypoint: Annotated[
-        _Words | None, Field(min_length=1, description="In place of the image's own"), Brings.COMMAND
+        _Words | None, Field(min_length=1, description="Replaces the image's own"), Brings.COMMAND
     ] = None
-    command: Annotated[_Words | None, Field(description="In place of the image's own"), Brings.COMMAND] = None
+    command: Annotated[_Words | None, Field(description="Replaces the image's own"), Brings.COMMAND] = None
     environment: Annotated[dict[str, str], Field(description="Variables, over those of the image")] = Field(
         default_factory=dict
     )
-    user: Annotated[str | None, Field(min_length=1, description="In place of the image's own")] = None
-    working_dir: Annotated[_Inside | None, Field(description="In place of the image's own")] = None
+    user: Annotated[str | None, Field(min_length=1, description="Replaces the image's own")] = None
+    working_dir: Annotated[_Inside | None, Field(description="Replaces the image's own")] = None
     volumes: Annotated[dict[_Inside, Name], Field(description="Where it has which volume of the run")] = Field(
         default_factory=dict
     )
@@ -66,9 +66,9 @@ class Companion(Options):
         default_factory=dict, description="Files and folders of this machine by their path in it, read-only"
     )
     tmpfs: Annotated[tuple[_Inside, ...], Field(description="Folders that are in memory")] = ()
-    read_only: Annotated[StrictBool, Field(description="Its root folder cannot be written to")] = False
+    read_only: Annotated[StrictBool, Field(description="Its root folder is read-only")] = False
     init: Annotated[StrictBool, Field(description="With the engine's own first process (tini)")] = False
-    healthcheck: Annotated[Healthcheck | None, Field(description="Tells that it is ready")] = None
+    healthcheck: Annotated[Healthcheck | None, Field(description="Shows that it is ready")] = None
     port: Annotated[Port | None, Field(description="It is ready once it listens on this port (TCP)")] = None
     deadline: Annotated[Duration, Field(gt=0, le=3600, description="Within which it must be ready")] = 60.0
     after: Annotated[tuple[Name, ...], Field(description="Companions that are ready before it starts")] = ()
@@ -82,12 +82,12 @@ class Companion(Options):
 
 
 def in_order(companions: Mapping[str, Companion]) -> tuple[str, ...]:
-    """Return their names so that each comes after those that it waits for. ValueError: they wait for one another."""
+    """Return their names so that each comes after those that it waits for. ValueError: they wait for each other."""
     sorter = TopologicalSorter({name: companion.after for name, companion in companions.items()})
     try:
         return tuple(sorter.static_order())
     except CycleError as error:
-        raise ValueError(f"{', '.join(error.args[1][1:])} wait for one another") from None
+        raise ValueError(f"{', '.join(error.args[1][1:])} wait for each other") from None
 
 
 OF_THE_SERVICE = ("kind", "run", "server", "server_env", "port", "shell")
@@ -101,9 +101,9 @@ def _as_options(value: object) -> object:
     if not isinstance(value, Mapping):
         value = {"client": value}
     if not all(isinstance(key, str) for key in value):
-        raise ValueError("a key of it is no text")
+        raise ValueError("one of its keys is not text")
     if wrong := [key for key in OF_THE_SERVICE if key in value]:
-        raise ValueError(f"'{wrong[0]}' is the service's own, or of no service: leave it out")
+        raise ValueError(f"'{wrong[0]}' is the service's own, or of no service: remove it")
     client = value.get("client")
     if client is None or not (client.strip() if isinstance(client, str) else client):
         raise ValueError("it is empty: its command line is missing ('client', or the load itself)")
@@ -123,9 +123,9 @@ class ComposedService(Options):
     saved: Annotated[
         dict[str, _File], Field(description="Images that are in a file of docker save, by their names")
     ] = Field(default_factory=dict)
-    image: Annotated[
-        str | None, Field(description="In place of the measured service's own: a name, or such a file")
-    ] = None
+    image: Annotated[str | None, Field(description="Replaces the measured service's own: a name, or such a file")] = (
+        None
+    )
     port: Annotated[Port | None, Field(description="Where the service listens, if it has not one port")] = None
 
 

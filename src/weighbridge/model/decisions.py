@@ -72,11 +72,10 @@ def chosen_length(asked_s: float, shortest_s: float, beside_s: float, warm_up: f
 
 
 def length_text(length: TrialLength) -> str:
-    """As people read it: ``tcp (clients=2): 0.3 s in place of 1 s, with 0.04 s beside it``."""
+    """As people read it: ``tcp (clients=2): 0.3 s instead of 1 s, plus 0.04 s of overhead``."""
     label = cell_label(length.workload, length.level)
-    return (
-        f"{label}: {length.chosen_s:.2g} s in place of {length.asked_s:.2g} s, with {length.beside_s:.2g} s beside it"
-    )
+    lasts = f"{length.chosen_s:.2g} s instead of {length.asked_s:.2g} s"
+    return f"{label}: {lasts}, plus {length.beside_s:.2g} s of overhead"
 
 
 _LENGTHS = TypeAdapter(tuple[TrialLength, ...])

@@ -39,7 +39,7 @@ class Plugin(ABC):
     Which package has one is known to `weighbridge.linux.packages`, for each distribution.
     """
     root_makes: ClassVar[str] = ""
-    """What only root may make of it ("guest hosts"); empty: it works for every user, or `readiness` knows for whom.
+    """What only root can create of it ("guest hosts"); empty: it works for every user, or `readiness` knows for whom.
 
     Told before its programs that are not installed: nobody is to install what is of no use then.
     """

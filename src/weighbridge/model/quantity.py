@@ -22,7 +22,7 @@ def parse_quantity(value: object, units: dict[str, Any], what: str) -> float:
     """A number with a unit as a float in the base unit; ValueError names the units that are understood."""
     unit_names = ", ".join(units)
     if isinstance(value, bool) or not isinstance(value, str | int | float):
-        raise ValueError(f"{what} is written as a number with a unit ({unit_names})")
+        raise ValueError(f"{what} needs a number with a unit ({unit_names})")
     if not isinstance(value, str):
         raise ValueError(f"{value} has no unit: {what} is written like {value}{_USUAL[what]} ({unit_names})")
     match = _NUMBER.fullmatch(value)
@@ -43,7 +43,7 @@ def parse_percent(text: str) -> float:
     """Give a percentage that is not negative, in percent: 3.0 of "3%". ValueError where it is none, or too large."""
     match = _NUMBER.fullmatch(text)
     if match is None or match[2] != "%" or float(match[1]) > 100 * LARGEST["a share"]:
-        raise ValueError(f"'{text:.60}' is no percentage")
+        raise ValueError(f"'{text:.60}' is not a percentage")
     return float(match[1])
 
 

@@ -66,14 +66,14 @@ class Repetitions(Options):
     @model_validator(mode="after")
     def _one_rule(self) -> "Repetitions":
         if self.within is not None and (self.blocks is not None or self.target is None):
-            raise ValueError("within needs a target beside it, and no blocks: {target: 2%, within: 10min}")
+            raise ValueError("within needs a target, and no blocks: {target: 2%, within: 10min}")
         if self.within is not None and self.budget is not None:
             raise ValueError(
                 "take within or budget, not both: with within trials are made short, with budget they are not"
             )
         if (self.blocks is None) == (self.target is None):
             hint = "one of the two" if self.blocks is None else "not both"
-            raise ValueError(f"say either how many blocks (blocks: 10) or how precise (target: 2%), {hint}")
+            raise ValueError(f"give either blocks (blocks: 10) or a target (target: 2%), {hint}")
         if self.min > self.max:
             raise ValueError(f"min ({self.min}) is more than max ({self.max})")
         return self
@@ -122,7 +122,7 @@ class Prometheus(Options):
     ] = 1.0
 
 
-_FORM = "a step is written NAME, or {NAME: BASE} where it adds to another one than the step before it"
+_FORM = "write a step as NAME, or {NAME: BASE} if it adds to another than the previous step"
 
 
 class Rung(NamedTuple):
@@ -312,14 +312,12 @@ class StudyFile(Options):
     ] = Field(default_factory=dict)
     compose: Annotated[
         ComposeOptions | None,
-        Field(
-            description="A Compose file's service and its load: a workload, userlands and companions are made of it"
-        ),
+        Field(description="A Compose file's service and its load, as a workload with userlands and companions"),
     ] = None
     """Of a file alone: `weighbridge.study.compose_key` puts in its place what it stands for."""
     resources: Resources = Resources()
     baseline: Annotated[Name, Field(description="The environment that the others are compared with")]
-    aa: Annotated[bool, Field(description="Measure the baseline a second time, as the A/A arm")] = True
+    aa: Annotated[bool, Field(description="Measure the baseline twice (A/A arm)")] = True
     environments: dict[Name, dict[str, Any]] = Field(min_length=1, description="What is compared, by name")
     workloads: dict[Name, dict[str, Any]] = Field(min_length=1, description="What is measured in each, by name")
     repetitions: Repetitions = Repetitions(blocks=10)
@@ -334,7 +332,7 @@ class StudyFile(Options):
         Field(description="Idle CPUs of this machine halt, or poll; auto: they poll where a hypervisor has them"),
     ] = "halt"
     prometheus: Annotated[
-        Prometheus | None, Field(description="A Prometheus server whose series are kept with each trial")
+        Prometheus | None, Field(description="A Prometheus server; its series are stored with each trial")
     ] = None
     ladder: Annotated[
         tuple[Rung, ...],

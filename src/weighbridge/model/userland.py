@@ -69,7 +69,7 @@ class Userland:
         if self.tar is None:
             raise Unavailable(
                 "the userland is this machine's own root file system, which other machines, guests and most engines "
-                "cannot have: use another source of userlands, or an environment here that has it, as native does"
+                "cannot use: choose another userland, or an environment on this machine such as native"
             )
         return self.tar
 

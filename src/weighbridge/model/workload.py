@@ -261,7 +261,7 @@ class Workload(Plugin):
         return 1
 
     def jq(self, options: Any) -> str:
-        """The program of jq(1) that gives its first metric from the measured role's output; "" where that is no JSON.
+        """The program of jq(1) that gives its first metric from the measured role's output; "" where it is not JSON.
 
         For those who run it by hand: ``weighbridge kit`` writes it down.
         """

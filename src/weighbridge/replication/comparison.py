@@ -22,7 +22,7 @@ from weighbridge.model.level import level_label
 from weighbridge.replication import proof
 from weighbridge.replication.proof import PublishedPair, PublishedRow, PublishedSpread
 from weighbridge.replication.published import Compared, Measured, PairTable, Published, SpreadTable
-from weighbridge.report.text.environments import environment_name
+from weighbridge.report.text.environments import names_of
 from weighbridge.report.text.metric_names import metric_words
 from weighbridge.report.text.verdicts import broke_count
 from weighbridge.statistics import Contrast, verdicts
@@ -36,11 +36,11 @@ Direction = Literal[
     "agrees", "disagrees", "measured inconclusive", "published inconclusive", "hidden", "not measured"
 ]
 DIRECTIONS: dict[Direction, str] = {
-    "agrees": "both are different with the same sign, or both are equivalent",
-    "disagrees": "both are different with opposite signs, or one is different and the other equivalent",
-    "measured inconclusive": "the run proves neither a difference nor equivalence",
-    "published inconclusive": "the published figures prove neither by their own spread",
-    "hidden": "both sides of the run met the same limit, which hides a difference: no agreement, no disagreement",
+    "agrees": "both differ with the same sign, or both are equivalent",
+    "disagrees": "they differ with opposite signs, or one differs and the other is equivalent",
+    "measured inconclusive": "the run proves neither",
+    "published inconclusive": "the published spread proves neither",
+    "hidden": "both sides of the run hit the same limit, which hides a difference",
     "not measured": "the run has no such comparison",
 }
 """The verdicts on a published comparison, and what each means."""
@@ -138,6 +138,12 @@ class Replication:
         return {name: {each: number[each] for each in OUTCOMES} for name, number in counts.items()}
 
     @property
+    def all_emulated(self) -> bool:
+        """Whether every measured comparison has a side that was emulated."""
+        measured = [row for row in self.rows if row.measured is not None]
+        return bool(measured) and all(row.emulated for row in measured)
+
+    @property
     def summary(self) -> list[tuple[str, str]]:
         """A line for each environment: ``agrees 3, disagrees 1, inconclusive 2, not measured 4``."""
         return [
@@ -151,7 +157,7 @@ class Replication:
 
 
 def _name(analysis: Analysis, environment: str) -> str:
-    return environment_name(environment, analysis.isolation.get(environment, NO_HYPERVISOR))
+    return names_of(analysis).get(environment, environment)
 
 
 @dataclass(frozen=True, slots=True)
@@ -385,7 +391,7 @@ def _why_impossible(study: Published, analysis: Analysis, environment: str) -> s
     if environment in study.no_environment:
         return f"{environment}: {study.no_environment[environment]}"
     left_out = next((each for each in analysis.left_out if each.environment == environment), None)
-    return f"{environment} was left out, as it could not be opened: {left_out.reason}" if left_out else ""
+    return f"{environment} was skipped ({left_out.reason})" if left_out else ""
 
 
 def _why_not_measured(study: Published, analysis: Analysis, environment: str) -> str:
@@ -408,7 +414,7 @@ def _why_no_comparison(
     reports = [each for each in analysis.metrics if each.workload == target.workload]
     why = next(filter(None, (_why_not_measured(study, analysis, name) for name in both)), "")
     if not why and not reports:
-        why = f"the workload {target.workload} has no finished trial in this run"
+        why = f"no finished trial of {target.workload}"
     elif not why and report is None:
         has_metric = any(each.metric == target.metric for each in reports)
         why = "this level is not in the run"

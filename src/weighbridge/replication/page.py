@@ -40,6 +40,7 @@ from weighbridge.report.text.environments import names_of, use_display_names
 from weighbridge.report.text.formatting import plain, quantity, shared_unit, unit_as
 from weighbridge.report.text.summary import exploratory_sentence
 from weighbridge.report.text.trust import trust_sentence
+from weighbridge.report.text.verdicts import verdict_word
 from weighbridge.statistics import Cost
 from weighbridge.store.run import RunStore
 
@@ -125,9 +126,9 @@ def write_replication(replication: Replication, store: RunStore, path: Path) -> 
             TableSection(
                 id=f"t{number}",
                 table=table,
-                chart=charts.place(chart(table), static_px=HALF_PX),
-                rows=_rows(table, parted(table)[0]),
-                absent=_rows(table, parted(table)[1]),
+                chart=charts.place(chart(table, everywhere=replication.all_emulated), static_px=HALF_PX),
+                rows=_rows(table, parted(table)[0], everywhere=replication.all_emulated),
+                absent=_rows(table, parted(table)[1], everywhere=replication.all_emulated),
                 better=better_words(replication.study, table.source),
             )
             for number, table in enumerate(replication.tables, 1)
@@ -148,7 +149,7 @@ def write_replication(replication: Replication, store: RunStore, path: Path) -> 
         return write_page(page, path, store.directory)
 
 
-def _rows(table: ComparedTable, rows: Sequence[ComparedRow]) -> list[RowCells]:
+def _rows(table: ComparedTable, rows: Sequence[ComparedRow], *, everywhere: bool) -> list[RowCells]:
     unit = table.source.shown_unit
     return [
         RowCells(
@@ -159,10 +160,10 @@ def _rows(table: ComparedTable, rows: Sequence[ComparedRow]) -> list[RowCells]:
             proof=row.published.proof,
             measured=measured_text(row),
             medians=_medians(row, unit),
-            verdict=row.measured.verdict if row.measured else "",
+            verdict=verdict_word(row.measured.verdict) if row.measured else "",
             blocks=str(row.measured.blocks) if row.measured else "–",
             apart="published figure outside" if row.apart else "",
-            words=direction_words(row),
+            words=direction_words(row, everywhere=everywhere),
             style=CLASSES.get(row.verdict, "soft"),
         )
         for row in rows
@@ -184,7 +185,7 @@ def _medians(row: ComparedRow, shown: str) -> str:
 # -- the chart of a table --------------------------------------------------------------------------
 
 
-def _points(table: ComparedTable) -> list[dict[str, Any]]:
+def _points(table: ComparedTable, *, everywhere: bool) -> list[dict[str, Any]]:
     """Return both comparisons of every row for the chart, on the table's own scale; differences in one unit."""
     scale, points = table.source.scale, []
     alone = len({row.published.environment for row in table.rows}) == 1  # then its level is enough
@@ -194,9 +195,10 @@ def _points(table: ComparedTable) -> list[dict[str, Any]]:
         low, high = (numbers.low, numbers.high) if numbers else (own.effect, own.effect)
         level = level_label(row.published.level)
         name = level if alone and level else row.name
-        points.append(_point(row, name, "published", (own.effect, low, high), published_text(own)))
+        shown = direction_words(row, everywhere=everywhere)
+        points.append(_point(name, "published", (own.effect, low, high), published_text(own), shown))
         if cost is not None and cost.scale == scale and (scale == "ratio" or row.unit == table.source.shown_unit):
-            points.append(_point(row, name, "measured", _limits_of(cost), measured_text(row)))
+            points.append(_point(name, "measured", _limits_of(cost), measured_text(row), shown))
     return [point for point in points if scale == "difference" or point["value"] > 0]
 
 
@@ -205,20 +207,18 @@ def _limits_of(cost: Cost) -> tuple[float, float, float]:
     return (cost.typical, cost.low, cost.high) if cost.blocks > 1 else (cost.typical,) * 3
 
 
-def _point(
-    row: ComparedRow, name: str, source: str, numbers: tuple[float, float, float], text: str
-) -> dict[str, Any]:
+def _point(name: str, source: str, numbers: tuple[float, float, float], text: str, direction: str) -> dict[str, Any]:
     value, low, high = numbers
     return {"environment": name, "source": source, "value": value, "low": low, "high": high, "shown": text,
-            "direction": direction_words(row)}  # fmt: skip
+            "direction": direction}  # fmt: skip
 
 
-def chart(table: ComparedTable) -> Chart | None:
+def chart(table: ComparedTable, *, everywhere: bool = False) -> Chart | None:
     """Published and measured comparisons of a table with their intervals; None where nothing can be drawn.
 
     Very wide intervals run out of the chart.
     """
-    points = _points(table)
+    points = _points(table, everywhere=everywhere)
     if not points:
         return None
     ratio = table.source.scale == "ratio"

@@ -30,7 +30,6 @@ from weighbridge.report.text.formatting import (
     unit_as,
 )
 from weighbridge.report.text.metric_names import metric_words
-from weighbridge.report.text.remarks import remark_text
 from weighbridge.report.text.verdicts import comparison_verdict, cost_text
 from weighbridge.statistics import Interval
 from weighbridge.statistics.parametric import TTest
@@ -41,7 +40,7 @@ if TYPE_CHECKING:
 
 FARTHEST_RATIO = 100.0
 """A ratio's limit beyond it is written as lying there: few blocks reach to 10^7."""
-NOT_IN_SIZE = "emulated: not comparable in size"
+NOT_IN_SIZE = "emulated"
 STYLES = {"agrees": "green", "disagrees": "bold red"}
 _SMALL = 0.001
 
@@ -54,20 +53,20 @@ def outcome_sentence(replication: Replication) -> str:
         counts = Counter(row.verdict for table in replication.pairs for row in table.rows)
         agreements = ", ".join(f"{agreement} {number}" for agreement, number in counts.items())
         return (
-            f"{counts.total()} published differences, significant where p < {SIGNIFICANT:g}; "
-            f"the measured ones agree in: {agreements}."
+            f"{counts.total()} published differences; agreement with the measured ones in significance "
+            f"(p < {SIGNIFICANT:g}): {agreements}."
         )
     directions = ", ".join(f"{direction} {number}" for direction, number in replication.counts.items() if number)
     measured = [row for row in replication.rows if row.measured is not None]
     apart = sum(row.apart for row in replication.rows)
     emulated = sum(row.emulated for row in measured)
     compared = len(measured) - emulated
-    size = f" In size, {apart} of {compared} published figures lie outside of the measured interval."
+    size = f" {apart} of {compared} published sizes lie outside the measured interval."
     size = size if compared else ""
     if emulated:
-        size += f" {emulated} measured under emulation: not comparable in size with figures of hardware."
+        size += f" Sizes measured under emulation ({emulated}) are not comparable."
     with_ = "" if any(row.published.against for row in replication.rows) else f" with {replication.study.baseline}"
-    return f"{len(replication.rows)} published comparisons{with_}; rows by direction: {directions}.{size}"
+    return f"{len(replication.rows)} published comparisons{with_}: {directions}.{size}"
 
 
 def brief_outcome(replication: Replication) -> str:
@@ -83,17 +82,18 @@ def brief_outcome(replication: Replication) -> str:
     return f"{counts.total()} {what}: {', '.join(f'{name} {number}' for name, number in counts.items() if number)}."
 
 
-def direction_words(row: ComparedRow) -> str:
-    """The direction of a comparison, with what weakens it."""
+def direction_words(row: ComparedRow, *, everywhere: bool = False) -> str:
+    """The direction of a comparison, with what weakens it; ``everywhere``: all are emulated, which is said on top."""
+    emulated = row.emulated and not everywhere
     weak = []
     if row.measured is not None and row.measured.hidden is not None:
         verdict = comparison_verdict(row.measured)
-        return f"{verdict} ({NOT_IN_SIZE})" if row.emulated else verdict
+        return f"{verdict} ({NOT_IN_SIZE})" if emulated else verdict
     if row.measured is not None and row.measured.exploratory:
         weak.append("exploratory")
     if row.verdict in ("agrees", "disagrees") and row.published.proof == "sign only":
         weak.append("sign only")
-    if row.measured is not None and row.emulated:
+    if row.measured is not None and emulated:
         weak.append(NOT_IN_SIZE)
     return f"{row.verdict} ({', '.join(weak)})" if weak else row.verdict
 
@@ -271,7 +271,7 @@ def _measured_setup(setup: Setup, store: RunStore, analysis: Analysis, options: 
         return setup.said
     if setup.blocks:
         most = max((row.blocks for report in analysis.metrics for row in report.comparisons), default=0)
-        return f"{most} {'block' if most == 1 else 'blocks'}, each environment once in every block, in random order"
+        return f"{most} {'block' if most == 1 else 'blocks'} of every environment once, in random order"
     if setup.option:
         workload, option = setup.option.split(".")
         value = options.get(workload, {}).get(option)
@@ -280,7 +280,7 @@ def _measured_setup(setup: Setup, store: RunStore, analysis: Analysis, options: 
     facts = [(name, value) for key in setup.facts for _, name, value, _ in store.facts() if name == key]
     several = len(setup.facts) > 1  # then a value alone does not say of what it is
     fact_texts = [f"{name} {value}" if several else value for name, value in facts]
-    return "; ".join(dict.fromkeys(fact_texts)) or "not known"
+    return "; ".join(dict.fromkeys(fact_texts)) or "unknown"
 
 
 # -- the terminal ----------------------------------------------------------------------------------
@@ -318,17 +318,17 @@ def _outcome_tables(replication: Replication) -> "Iterator[Sequence[RenderableTy
 
 
 def print_replication(replication: Replication, console: "Console") -> None:
-    """Print the table of directions to `console`; "outside": the published figure lies outside of the interval."""
+    """Print the table of directions to `console`, below the run's own report, which has the notices.
+
+    "outside": the published figure lies outside the interval.
+    """
     from rich.text import Text
 
     console.print(Text(f"\nbeside the published study: {replication.study.source}", style="bold"))
-    with use_display_names(names_of(replication.analysis)):
-        for remark in replication.analysis.notices:
-            console.print(Text(f"  {printable(remark_text(remark))}", style="yellow"))
     for name, counts in replication.summary:
         console.print(Text(f"  {replication.name(name)}: {counts}"))
     for compared in replication.tables:
-        _print_comparisons(replication.study, compared, console)
+        _print_comparisons(replication, compared, console)
     for pairs in replication.pairs:
         print_pairs(pairs, console)
     for spreads in replication.spreads:
@@ -344,7 +344,8 @@ def parted(table: ComparedTable) -> tuple[list[ComparedRow], list[ComparedRow]]:
     return measured, [row for row in table.rows if row.measured is None]
 
 
-def _print_comparisons(study: Published, table: ComparedTable, console: "Console") -> None:
+def _print_comparisons(replication: Replication, table: ComparedTable, console: "Console") -> None:
+    study, everywhere = replication.study, replication.all_emulated
     source, (shown, folded) = table.source, parted(table)
     title = f"{source.title} ({comparison_words(study, source)}; {better_words(study, source)})"
     if all(row.measured is None for row in shown):
@@ -352,7 +353,7 @@ def _print_comparisons(study: Published, table: ComparedTable, console: "Console
         return
     lines = [
         (row.name, published_text(row.published), f"{measured_text(row)}{' outside' if row.apart else ''}",
-         direction_words(row))
+         direction_words(row, everywhere=everywhere))
         for row in shown
     ]  # fmt: skip
     styles = [STYLES.get(row.verdict, "dim") for row in shown]

@@ -26,7 +26,7 @@ from weighbridge.report.terminal_layout import (
     table,
     verdict_text,
 )
-from weighbridge.report.text.answer import answer, brief_answer
+from weighbridge.report.text.answer import answer
 from weighbridge.report.text.conditions import (
     condition_lines,
     durability_of,
@@ -98,7 +98,7 @@ def print_report(
                 part for each in tables for part in _metric(analysis, each, out.width, remark_lines(each, set()))
             ]
             print_run_screen(
-                analysis, out, brief_answer(analysis), bodies(analysis, out.width), run, pages, further=further
+                analysis, out, answer(analysis), bodies(analysis, out.width), run, pages, further=further
             )
 
 

@@ -48,7 +48,7 @@ from weighbridge.report.text.metric_names import metric_title
 from weighbridge.report.text.trust import trust_sentence
 from weighbridge.report.text.verdicts import cost_text
 
-PEOPLE_COMPARE = "whether two of them differ: weighbridge compare RUN RUN"
+PEOPLE_COMPARE = "to test whether two runs differ: weighbridge compare RUN RUN"
 
 
 # -- runs compared ---------------------------------------------------------------------------------
@@ -151,7 +151,7 @@ def _pair(pair: RunPair, first: str, second: str, width: int) -> Iterator[Render
     for line in fact_lines(pair.facts):
         yield indented(line, "yellow" if pair.facts else "")
     if pair.settings:
-        yield styled("the study is not the same", "bold")
+        yield styled("the study changed", "bold")
         yield from (indented(setting_words(each), "yellow") for each in pair.settings)
     yield from (indented(line, "yellow") for line in only_lines(pair.only, first, second))
     for metric in pair.metrics:
@@ -163,7 +163,7 @@ def _pair(pair: RunPair, first: str, second: str, width: int) -> Iterator[Render
         yield styled(f"\n{why}", "yellow")
     elif rates := _own_values(pair, first, second):
         beside = f" (changed on purpose: {on_purpose_words(pair)})" if pair.on_purpose else ""
-        head = f"absolute rates{beside}, which no block protects from what changed in between: no verdicts"
+        head = f"absolute rates{beside}, without verdicts (runs were not interleaved)"
         yield styled(f"\n{head}", "bold")
         yield rates
 
@@ -188,7 +188,7 @@ def _beside(metric: MetricChanges) -> Iterator[str]:
             yield f"{display_name(row.environment)}: {reason}"
     change = next((row.change for row in metric.rows if row.change is not None and not row.aa), None)
     if change is not None and change.floor is not None:
-        yield f"noise floor of both runs together: {floor_words(change, unit)}"
+        yield f"noise floor of both runs: {floor_words(change, unit)}"
 
 
 def _own_values(pair: RunPair, first: str, second: str) -> RenderableType | None:
@@ -197,7 +197,7 @@ def _own_values(pair: RunPair, first: str, second: str) -> RenderableType | None
         for metric in pair.metrics
         for own in metric.own
     ]
-    heads = ["metric", "environment", f"median {first}", f"median {second}", "change, blocks alone"]
+    heads = ["metric", "environment", f"median {first}", f"median {second}", "change"]
     return SplitTable(heads, rows) if rows else None
 
 

@@ -92,7 +92,7 @@ def _listed(only: str | None, kinds: Iterable[Leavings]) -> tuple[list[Leftover]
         for cache in _caches(run).keys() - {cache_folder()}:
             elsewhere.setdefault(cache, set()).add(run)
     for kind in kinds:
-        with noting_failure(failures, f"{kind.label} cannot be looked for"):
+        with noting_failure(failures, f"{kind.label} cannot be checked"):
             leftovers += [leftover for leftover in kind.find(_folders()) if _is_ours(kind, leftover.run)]
             for cache, users in elsewhere.items():
                 leftovers += [leftover for leftover in kind.find(_folders(cache)) if leftover.run in users]

@@ -42,7 +42,7 @@ def require_same(
     if rebuilt := [name for name, value in began.items() if programs.get(name, value) != value]:
         changed.append(f"{', '.join(rebuilt[:5])} is not the file that it was")
     if missing := [name for name in began if name not in programs]:
-        changed.append(f"{', '.join(missing[:5])} is no longer there")
+        changed.append(f"{', '.join(missing[:5])} is gone")
     _refuse(store, changed)
 
 
@@ -60,7 +60,7 @@ def require_same_layers(store: RunStore, layers: Mapping[str, str]) -> None:
 def require_same_companions(store: RunStore, images: Mapping[str, str]) -> None:
     """Raise RunDirectoryError where a companion has another image, or other files, than when the run began."""
     other = _different(_first(store)[COMPANIONS], images)
-    _refuse(store, [f"companion {name} is not what it was" for name in other[:5]])
+    _refuse(store, [f"companion {name} has changed" for name in other[:5]])
 
 
 def _first(store: RunStore) -> Mapping[str, dict[str, str]]:
@@ -92,8 +92,8 @@ def _names(stored: str | None) -> str:
 def _refuse(store: RunStore, changed: Sequence[str]) -> None:
     if changed:
         raise RunDirectoryError(
-            f"{store.directory} was begun under other conditions: {'; '.join(changed)}. "
-            "Their numbers must not be mixed: start a new run with another --out"
+            f"{store.directory} began under other conditions: {'; '.join(changed)}. "
+            "Start a new run with another --out"
         )
 
 

@@ -113,7 +113,7 @@ def cut_and_read_back(
 
 
 def host_of(site: Site, mounts: list[Mount]) -> Host:
-    """The host on whose disk a site's data are. Raises Unavailable where they cannot be looked for."""
+    """The host on whose disk a site's data are. Raises Unavailable where they cannot be checked."""
     servers = {host.name: host for mount in mounts for host in mount.servers}
     if len(servers) > 1:
         raise Unavailable(f"its data are on several hosts: {', '.join(servers)}")
@@ -127,7 +127,7 @@ def host_of(site: Site, mounts: list[Mount]) -> Host:
 def power_of(host: Host) -> Power:
     """The power of a host. Raises Unavailable where it cannot be cut."""
     if (power := host.capabilities.power) is None:
-        raise Unavailable(f"its data are on host {host.name}, whose power cannot be cut: use a host of kind guest")
+        raise Unavailable(f"its data are on host {host.name}, which cannot be powered off: use a guest host")
     return power
 
 
@@ -150,7 +150,7 @@ def _content(host: Host, file: str) -> bytes:
     if completed.returncode == _ABSENT:
         return b""
     if completed.returncode != 0:
-        raise EnvironmentLost(f"host {host.name}: what was written cannot be read: {completed.last_words}")
+        raise EnvironmentLost(f"host {host.name}: the written data cannot be read: {completed.last_words}")
     return gzip.decompress(completed.stdout)
 
 
@@ -289,8 +289,8 @@ def checkable(study: Study) -> Study:
     if not any(volatile.values()):
         names = ", ".join(sorted(placed))
         raise Unavailable(
-            f"the power of host {names} cannot be cut: it is this machine's, or that of others; place the server, or "
-            "the storage, on a host of kind guest"
+            f"host {names} cannot be powered off: it is this machine, or shared; put the server or the storage on a "
+            "guest host"
         )
     hosts = {name: volatile.get(name) or options for name, options in study.file.hosts.items()}
     placement = Placement(server=study.server_host, client=study.server_host, storage=study.file.placement.storage)
@@ -387,7 +387,7 @@ def _checked(
     host, environment = hosts[study.server_host], registry.environments()[arm.kind]
     storage = site_storage(environment, arm.options, study, _ROLE, hosts)
     if storage is None:
-        raise Unavailable("it has no storage: say 'storage:' in it, or use a workload that keeps data")
+        raise Unavailable("it has no storage: add 'storage:', or use a workload that keeps data")
     request = SiteRequest(
         run, host, f"0-{arm.name}", _ROLE, userland, limits_of(study.resources_of(arm.name), _ROLE, host),
         environment=arm.name, storage=storage, shm_size=arm.shm_size, sysctls=arm.sysctls,

@@ -95,8 +95,8 @@ def too_few_blocks(study: Study) -> str:
         return ""
     blocks = "1 block" if most == 1 else f"{most} blocks"
     return (
-        f"repetitions: {blocks} can give no verdict, which takes {MIN_BLOCKS_VERDICT} at least: ask for more, or say "
-        "that this is a rehearsal ('rehearsal: true' in the study, or --rehearsal)"
+        f"repetitions: {blocks} give no verdict, which needs at least {MIN_BLOCKS_VERDICT}: use more, or mark the "
+        "study a rehearsal ('rehearsal: true' in the study, or --rehearsal)"
     )
 
 
@@ -120,8 +120,8 @@ def _limits_that_a_user_cannot_set(study: Study) -> list[str]:
     controllers = " ".join(_CONTROLLERS[name] for name in missing)
     return [
         f"resources: {', '.join(missing)}: no limit in effect in {', '.join(grouped)}: systemd delegates no "
-        f"{controllers} to this user: as root give 'Delegate=cpu cpuset io memory pids' to user@.service "
-        "(systemctl edit), and log in anew"
+        f"{controllers} to this user: as root, add 'Delegate=cpu cpuset io memory pids' to user@.service "
+        "(systemctl edit), and log in again"
     ]
 
 
@@ -155,7 +155,7 @@ def missing_cpus(study: Study) -> list[str]:
     """The CPUs that a study names and that this machine lacks: without them it cannot be run here."""
     online = cpus_online()
     return [
-        f"{what}: CPU {lacking[0]} is not on this machine: name some of {', '.join(map(str, online))}"
+        f"{what}: CPU {lacking[0]} is not on this machine: choose from {', '.join(map(str, online))}"
         for what, cpus in _pinned(study)
         if (lacking := sorted({*cpus_in(cpus)} - {*online}))
     ]
@@ -253,9 +253,7 @@ def _disk(cache: Path) -> Readiness:
     """Whether userlands and images can be stored: the disk has room, and this user may write to the cache."""
     existing = _existing(cache)
     if not os.access(existing, os.W_OK | os.X_OK):
-        return Readiness(
-            False, f"this user may not write to {existing}", "set WEIGHBRIDGE_CACHE to a folder of yours"
-        )
+        return Readiness(False, f"this user cannot write to {existing}", "set WEIGHBRIDGE_CACHE to a folder of yours")
     free = shutil.disk_usage(existing).free
     if free <= _LEAST_FREE:
         detail = f"{free / 2**30:.1f} GiB free at {cache}"
@@ -276,7 +274,7 @@ def lacking_here(plugin: Plugin) -> Readiness | None:
         names = " or ".join(plugin.architectures)
         return Readiness(False, f"it is for {names} alone, and this machine is {architecture}", f"use one of {names}")
     if plugin.root_makes and os.geteuid() != 0:
-        return Readiness(False, f"only root may make {plugin.root_makes}", "run as root")
+        return Readiness(False, f"only root can create {plugin.root_makes}", "run as root")
     missing = [name for name in plugin.programs if which(name) is None]
     if not missing:
         return None
@@ -369,4 +367,4 @@ def leave_out(study: Study, store: RunStore, readiness: ReadinessOf, say: Callab
 
 def left_out_line(left_out: LeftOut) -> str:
     """One line for the progress: ``podman is left out: podman is not installed; apt-get install podman``."""
-    return f"{left_out.environment} is left out: {left_out.reason}"
+    return f"{left_out.environment} is skipped: {left_out.reason}"

@@ -310,7 +310,7 @@ class Programs:
             if found_memory_full(left):
                 with suppress(EnvironmentLost):
                     size = room_of(sites.get(role, sites[self.stage.measured]), SHARED) or "an unknown amount"
-                    return f"; so ends a program whose {SHARED} is full: its site's holds {size} (shm_size)"
+                    return f"; {SHARED} may be full: it holds {size} (shm_size)"
         return ""
 
     def records(self) -> Iterator[RoleRecord]:

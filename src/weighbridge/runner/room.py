@@ -69,9 +69,9 @@ def _lacking_memory(study: Study, arm: Arm, options: StorageOptions, size: int) 
     """Why the bytes that all sites of an environment write have no room in memory; None where they have."""
     limit, one = study.resources_of(arm.name).memory, written(study, arm, sites=False).size
     if limit is not None and one > limit:
-        return f"{_WRITE} about {mib(one)} to memory, of which a site may have {mib(limit)}: {_HELP}"
+        return f"{_WRITE} about {mib(one)} to memory, but a site is limited to {mib(limit)}: {_HELP}"
     if not _data_host(study, options).traits.own_kernel and size > (memory := _memory_here()):
-        return f"{_WRITE} about {mib(size)} to memory, of which this machine has {mib(memory)} free: {_HELP}"
+        return f"{_WRITE} about {mib(size)} to memory, but this machine has {mib(memory)} free: {_HELP}"
     return None
 
 

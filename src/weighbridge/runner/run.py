@@ -80,7 +80,7 @@ def readiness_of(study: Study) -> Mapping[str, Readiness]:
     for arm in study.arms:
         if elsewhere:
             served = storage_server_readiness(study, arm)
-            later = Readiness(True, "what its hosts lack is found when they are started")
+            later = Readiness(True, "its hosts are checked when they start")
             readiness[arm.name] = later if served.ready else served
             continue
         states = (
@@ -205,9 +205,7 @@ def _tell(after: Callable[[RunStore], None], store: RunStore) -> None:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DiskFull.of(store.directory) from error
-        message = (
-            f"the report in {store.directory} cannot be written ({error.strerror}): every finished trial is kept"
-        )
+        message = f"the report in {store.directory} cannot be written ({error.strerror}): finished trials are kept"
         raise RunDirectoryError(message) from error
 
 
@@ -215,20 +213,19 @@ def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress,
     info = store.info()
     if "study_text" not in info:
         if study is None:
-            raise RunDirectoryError(f"{store.directory} holds no run yet: name the study that is to be run")
+            raise RunDirectoryError(f"{store.directory} holds no run: name a study to run")
         made_by = {"run_id": secrets.token_hex(6), "version": metadata.version("weighbridge")}
         store.begin(study, {**made_by, **_about_workloads(study)})
         return study
     frozen = study_of(store)
     if study is not None and study.text != frozen.text:
         raise RunDirectoryError(
-            f"{store.directory} holds a run of another study, another version of it or another number of blocks: "
-            "choose a new --out, or leave the study out to continue that run (--blocks: to so many blocks in all)"
+            f"{store.directory} holds a run of another study, study version or number of blocks: choose a new "
+            "--out, or omit the study to continue that run (--blocks: its total)"
         )
     if study is not None and (place := first_difference(frozen, study)):
         raise RunDirectoryError(  # what was approved is the study, and what is run is what the run has kept
-            f"{store.directory} holds a run whose {place} is another than the study's: "
-            "leave the study out to continue that run"
+            f"{store.directory} holds a run with another {place}: omit the study to continue that run"
         )
     if blocks is not None:
         extend(store, frozen.file.repetitions, blocks)
@@ -308,7 +305,7 @@ def _session(
         programs = measured_programs(study, userlands)
         require_same(store, facts, about, programs)
         if timed_by and launcher_unknown(store):
-            progress.say("it is not known which launcher timed this run so far: times of short programs may differ")
+            progress.say("an unknown launcher timed this run so far: times of short programs may differ")
         store.begin_session({key: value for key, value in facts.items() if value})
         store.add_facts("before", before)
         store.add_facts("calibration", calibration_facts())

@@ -42,7 +42,7 @@ def _make_base() -> Path:
     except (NotTrusted, FileExistsError) as error:
         wrong = error.foreign.path if isinstance(error, NotTrusted) else path
         raise Unavailable(
-            f"the state of runs cannot be kept in {path}: {wrong} is no folder, or others own it or can write to it. "
+            f"the state of runs cannot be kept in {path}: {wrong} is not a folder, or others own or can write to it. "
             f"{_REMEDY}"
         ) from error
     except OSError as error:
@@ -99,7 +99,7 @@ def claim(run_id: str, cache: Path, directory: Path | None = None) -> Iterator[P
 def _in_use(run_id: str) -> str:
     with contextlib.suppress(OSError, NotTrusted), opened(base(), (run_id, "lock"), os.geteuid()) as lock:
         if os.pread(lock, 64, 0) == b"clean":
-            return f"'weighbridge clean' is removing what the run {run_id} left: run again when it has ended"
+            return f"'weighbridge clean' is cleaning up after run {run_id}: try again once it has finished"
     return f"the run {run_id} is being continued by another process: wait for it"
 
 

@@ -266,7 +266,7 @@ class Session:
         limit_s = self._precision.repetitions.limit_s
         over_before = limit_s is not None and TIME_IS_OVER in self.store.info()
         if over_before and self.extender is None:
-            self.progress.say("the run has ended, as its time is over; for more of it: --blocks")
+            self.progress.say("the run has used its time; for more: --blocks")
             return
         self._opening_s = 0.0
         ends = math.inf if limit_s is None else time.monotonic() + limit_s - self.store.spent_s()
@@ -320,7 +320,7 @@ class Session:
     def _choose_lengths(self) -> None:
         """Run the pilot block, and choose by it how long the trials of all others are."""
         self._planned_arms[PILOT] = {_key(cell): self._arms(cell) for cell in self._lengths.cells}
-        self.progress.say("a pilot block, which is not counted, tells how long trials are to be")
+        self.progress.say("an uncounted pilot block sets the trial length")
         self._run_all(self._block(PILOT))
         del self._planned_arms[PILOT]
         for each in self._lengths.choose():

@@ -391,7 +391,7 @@ class Sites:
 def _not_in_force(asked: Mapping[str, str], facts: Mapping[str, str]) -> dict[str, str]:
     """What was asked for of a site and is otherwise in force, as facts; "" asks for nothing particular."""
     return {
-        f"not honoured: {what}": f"'{value}' was asked for, and '{facts[what]}' is in force"
+        f"not honoured: {what}": f"'{value}' was requested, but '{facts[what]}' is in effect"
         for what, value in asked.items()
         if value and facts.get(what, value) != value
     }

@@ -90,7 +90,7 @@ def storage_facts(mounts: Sequence[Mount], site: Site, limits: Limits) -> dict[s
     facts = {f"storage: {name}": value for mount in mounts for name, value in mount.facts.items()}
     beside = [mount.cached_by for mount in mounts if mount.cached_by]
     if beside and limits.memory is not None:
-        facts["not honoured: memory limit of the page cache"] = f"{beside[0]} keeps files in one without a limit"
+        facts["not honoured: memory limit of the page cache"] = f"{beside[0]} keeps files in memory without a limit"
     with suppress(OSError):
         if words := mounted(site):
             facts["storage: mounted"] = " ".join(words)

@@ -258,7 +258,7 @@ def _sample(values: Sequence[float]) -> Floats:
             f"A change needs at least {MIN_BLOCKS_INTERVAL} blocks of both runs, but one has {sample.size}."
         )
     if not np.isfinite(sample).all():
-        raise ValueError("Every value must be finite: a missing or failed measurement cannot be compared.")
+        raise ValueError("Every value must be finite: missing measurements cannot be compared.")
     return sample
 
 

@@ -155,9 +155,9 @@ class Contrast:
         if len(arms) != len(self.arms) or any(arm.ndim != 1 or arm.shape != arms[0].shape for arm in arms):
             raise ValueError(_unequal(values))
         if not arms[0].size:
-            raise ValueError("There is no block to compare.")
+            raise ValueError("No block to compare.")
         if not all(np.isfinite(arm).all() for arm in arms):
-            raise ValueError("Every value must be finite: a missing or failed measurement cannot be compared.")
+            raise ValueError("Every value must be finite: missing measurements cannot be compared.")
         return arms
 
     def _ratio_of_means(self, arms: Sequence[Floats], level: float) -> Interval:

@@ -152,9 +152,11 @@ class Histogram:
             data = base64.b64decode(text)
             cookie, length = _ENVELOPE.unpack_from(data)
         except (TypeError, binascii.Error, struct.error) as error:
-            raise ValueError(f"it is no HDR histogram in base64 ({error})") from error
+            raise ValueError(f"it is not an HDR histogram in base64 ({error})") from error
         if cookie & ~_WORD_BITS != _ENVELOPE_COOKIE or length != len(data) - _ENVELOPE.size:
-            raise ValueError(f"it is no compressed HDR histogram of version 2 (cookie {cookie:#x}, {length} bytes)")
+            raise ValueError(
+                f"it is not a compressed HDR histogram of version 2 (cookie {cookie:#x}, {length} bytes)"
+            )
         return cls._unpacked(data[_ENVELOPE.size :])
 
     @classmethod
@@ -164,7 +166,7 @@ class Histogram:
             header = unpacker.decompress(packed, _HEADER.size)
             cookie, _, _, figures, lowest, highest, _ = _HEADER.unpack(header)
             if cookie & ~_WORD_BITS != _HEADER_COOKIE:
-                raise ValueError(f"its compressed part is no HDR histogram of version 2 (cookie {cookie:#x})")
+                raise ValueError(f"its compressed part is not an HDR histogram of version 2 (cookie {cookie:#x})")
             histogram = cls(lowest, highest, figures)
             most = len(histogram._counts) * _LONGEST_COUNT
             encoded = unpacker.decompress(unpacker.unconsumed_tail, most + 1)
@@ -266,7 +268,7 @@ def merge_histograms(histograms: Sequence[Histogram]) -> Histogram:
     Raises ValueError where there is none.
     """
     if not len(histograms):
-        raise ValueError("There is no histogram to merge.")
+        raise ValueError("No histogram to merge.")
     merged = Histogram(
         min(each.lowest for each in histograms),
         max(each.highest for each in histograms),

@@ -51,7 +51,9 @@ def planned_looks(minimum: int = LOOKS[0], maximum: int = LOOKS[-1]) -> tuple[in
     Raises ValueError where the minimum is below 2 or above the maximum.
     """
     if not 2 <= minimum <= maximum:
-        raise ValueError(f"Blocks must be at least 2, and at most the maximum: {minimum} to {maximum} is no range.")
+        raise ValueError(
+            f"Blocks must be at least 2, and at most the maximum: {minimum} to {maximum} is not a range."
+        )
     looks = list(LOOKS)
     while looks[-1] < maximum:
         looks.append(round(looks[-1] * GROWTH))

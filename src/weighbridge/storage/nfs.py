@@ -117,7 +117,7 @@ def run_or_unavailable(host: Host, what: str, *argv: str, deadline_s: float = _L
     completed = host.run(Command(argv, deadline_s))
     if completed.returncode != 0:
         why = f"no answer within {deadline_s:g} s" if completed.timed_out else completed.last_words
-        raise Unavailable(f"host {host.name}: {what} cannot be had: {why}")
+        raise Unavailable(f"host {host.name}: {what} is unavailable: {why}")
     return completed.text
 
 
@@ -144,7 +144,7 @@ def _services(host: Host) -> Iterator[None]:
     if host.capabilities.disposable is None:
         raise Unavailable(f"host {host.name}: {_LEFT}: {REMEDY}")
     if not host.root:
-        raise Unavailable(f"host {host.name}: only root may mount NFS")
+        raise Unavailable(f"host {host.name}: only root can mount NFS")
     if lacking := run_or_unavailable(host, "NFS", "sh", "-c", _MISSING, "missing", *_PROGRAMS).split():
         raise Unavailable(f"host {host.name} has no {' and no '.join(lacking)}: {install_on(host, lacking)}")
     run_or_unavailable(host, "NFS", "sh", "-c", _MODULES, "modules", "nfs", "nfsv3", "nfsv4")
@@ -158,9 +158,7 @@ def _services(host: Host) -> Iterator[None]:
 def _server(run: RunContext, host: Host) -> Iterator[NfsServer]:
     run_or_unavailable(host, "an NFS server", "modprobe", "nfsd")
     if run_or_unavailable(host, "an NFS server", "sh", "-c", _UNUSED).strip() != "0":
-        raise Unavailable(
-            f"host {host.name} has an NFS server already, which stays as it is: place 'storage' on another host"
-        )
+        raise Unavailable(f"host {host.name} already has an NFS server: put 'storage' on another host")
     with ExitStack() as stack:
         stack.callback(host.start(Command(("nfsdcld", "-F"))).stop)
         stack.callback(take_back, run, host, "an NFS server", "rpc.nfsd", "0")
@@ -200,7 +198,7 @@ class NfsOptions(StorageOptions):
         When, Field(description="When the server answers that data is on its disk: once it is, or before")
     ] = "sync"
     mount: Annotated[
-        When, Field(description="Whether the client sends each write at once, or keeps it until it is synced")
+        When, Field(description="Whether the client sends each write immediately, or keeps it until it is synced")
     ] = "async"
     version: Annotated[
         Literal["3", "4.0", "4.2"], BeforeValidator(str), Field(description="The version of the protocol")

@@ -49,7 +49,7 @@ class Tmpfs(Storage):
         if os.geteuid() == 0:
             return Readiness(True)
         return Readiness(
-            True, "for other sites only root may mount it", caveat="in containers, where an engine answers"
+            True, "for other sites only root can mount it", caveat="in containers, where an engine answers"
         )
 
     @contextmanager

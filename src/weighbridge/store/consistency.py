@@ -16,7 +16,7 @@ def require_consistent(store: RunStore) -> None:
     cells = {(workload, level) for workload, level, *_ in store.cells()}
     baseline = store.info().get("baseline", "")
     if baseline not in environments:
-        raise _damage_error(store, f"the baseline '{baseline}' is none of its environments")
+        raise _damage_error(store, f"the baseline '{baseline}' is not one of its environments")
     for name, _, _, aa_of in store.environments():
         if aa_of not in (None, baseline) or aa_of == name:
             raise _damage_error(store, f"the A/A arm repeats '{aa_of}', which is not the baseline")
@@ -54,7 +54,7 @@ def _keys(store: RunStore) -> dict[str, Any]:
     try:
         keys |= {key: json.loads(info[key]) for key in ("seed", "equivalence") if key in info}
     except ValueError:
-        raise _damage_error(store, "its seed or equivalence is no number") from None
+        raise _damage_error(store, "its seed or equivalence is not a number") from None
     return keys | {"repetitions": json.loads(info.get("repetitions", "{}")), "ladder": rungs_written(store.ladder())}
 
 

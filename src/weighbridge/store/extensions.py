@@ -42,7 +42,7 @@ def extensions(info: Mapping[str, str]) -> tuple[RunExtension, ...]:
     try:
         return _EXTENSIONS.validate_json(info.get(_KEY, "[]"))
     except ValueError:
-        raise RunDirectoryError("the run is damaged: what changed its number of blocks cannot be read") from None
+        raise RunDirectoryError("the run is damaged: the changes of its number of blocks cannot be read") from None
 
 
 def apply_extensions(repetitions: Repetitions, changes: tuple[RunExtension, ...]) -> Repetitions:

@@ -51,7 +51,7 @@ class RunStore(RunReader):
             super().__init__(directory, file)
             bring_up_to_date(self._db, str(directory), create=writable)
             if not writable and not self.info():
-                raise RunDirectoryError(f"{directory} holds no run yet: it ended before its first trial")
+                raise RunDirectoryError(f"{directory} has no data: the run ended before its first trial")
             undo.pop_all()
 
     def _take_lock(self) -> None:
@@ -61,7 +61,7 @@ class RunStore(RunReader):
         except BlockingIOError:
             self._let_go()
             raise RunDirectoryError(
-                f"another 'weighbridge run' is writing to {self.directory}: wait for it or choose another --out"
+                f"another 'weighbridge run' writes to {self.directory}: wait for it, or choose another --out"
             ) from None
 
     def close(self) -> None:

@@ -39,7 +39,7 @@ class Unhonoured(StudyError):
     """Keys (SERVICE.KEY) that cannot be honoured, and that nobody left out."""
 
     def __init__(self, keys: Sequence[str]) -> None:
-        self.listed = f"compose: this of the file cannot be honoured: {', '.join(keys)}; to weigh without it: "
+        self.listed = f"compose: unsupported in the file: {', '.join(keys)}; to ignore it: "
         self.shortly = tuple(dict.fromkeys(each.partition(".")[2] for each in keys))
         super().__init__(f"{self.listed}without: [{', '.join(self.shortly)}]")
 
@@ -129,7 +129,7 @@ def _read(text: str) -> Mapping[str, Any]:
 
 def _mapping(value: Any, what: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping) or not all(isinstance(key, str) for key in value):
-        raise StudyError(f"compose: {plain(what, 60)} is no mapping of names")
+        raise StudyError(f"compose: {plain(what, 60)} is not a mapping of names")
     return value
 
 
@@ -214,7 +214,7 @@ def _port(service: Mapping[str, Any], name: str) -> int | None:
     if len(numbers) != 1:
         return None
     if not (only := numbers.pop()).isdigit():
-        raise StudyError(f"compose: {name}: the port {plain(only, 60)} is no number of TCP")
+        raise StudyError(f"compose: {name}: the port {plain(only, 60)} is not a TCP port")
     return int(only)
 
 

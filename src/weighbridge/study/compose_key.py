@@ -80,15 +80,13 @@ def expanded(source: Source, normalised: Normalised | None) -> tuple[Source, str
     try:
         service = service_of(options, normalised)
         if service.port is None:
-            raise NoSuch(
-                "service", f"{plain(options.service, 60)} has not one port: say where it listens: port: NUMBER"
-            )
+            raise NoSuch("service", f"{plain(options.service, 60)} does not have exactly one port: add port: NUMBER")
     except StudyError as error:
         raise StudyError(f"{source.where((KEY, getattr(error, 'key', 'file')))}: {error}") from None
     except Unavailable as error:
         raise Unavailable(f"{source.where((KEY, 'file'))}: {error}") from None
     conflicting = [name for name in _entries(source, "companions") if name in (*service.companions, options.service)]
-    problem = "is a service of the Compose file: take another name"
+    problem = "is a service of the Compose file: choose another name"
     _refuse(source, [(("companions", name), f"'{plain(name, 60)}' {problem}") for name in conflicting])
     return _expanded(source, options, service), options.file
 
@@ -102,9 +100,7 @@ def _compose_options(source: Source) -> ComposeOptions:
     problems: list[tuple[Place, str]] = []
     key = validated(_Key, {KEY: source.data[KEY]}, (), problems)
     if "userland" in source.data:
-        problem = (
-            "userland: it is the image of the Compose file's service: leave it out, or say compose: {image: ...}"
-        )
+        problem = "userland: the Compose service already has an image: remove it, or write compose: {image: ...}"
         problems.append((("userland",), problem))
     if key is not None and key.compose.service in _entries(source, "workloads"):
         name = plain(key.compose.service, 60)

@@ -22,7 +22,7 @@ def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Itera
         yield ("baseline",), f"baseline '{file.baseline}' is swept: the baseline is one environment"
     elif any(arm.optional for arm in arms if arm.name == file.baseline):
         place = "environments", file.baseline, "optional"
-        yield place, f"{file.baseline} is the baseline: it cannot be left out, so it is not optional"
+        yield place, f"{file.baseline} is the baseline, so it cannot be optional"
     if file.aa and file.baseline + AA_SUFFIX in names:
         yield ("environments", file.baseline + AA_SUFFIX), f"'{file.baseline + AA_SUFFIX}' is the A/A arm's own name"
     yield from _misplaced(file)
@@ -39,8 +39,8 @@ def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Itera
         yield ("meters", "hz"), f"hz: sysstat reads at most once a second, not {file.meters.hz:g} times"
     away = [name for name, host in file.hosts.items() if not host.traits.here]
     if file.cpu_idle == "poll" and away:
-        why = f"host '{away[0]}' is another machine, whose CPUs halt"
-        yield ("cpu_idle",), f"cpu_idle: the idle CPUs of this machine alone can poll, and {why}: leave it out"
+        why = f"host '{away[0]}' is another machine, where CPUs halt"
+        yield ("cpu_idle",), f"cpu_idle: only idle CPUs of this machine can poll, and {why}: remove it"
     yield from _out_of_range(file, arms)
 
 
@@ -102,7 +102,7 @@ def _not_taken(arm: Arm) -> Iterator[str]:
     for setting, value in settings.items():
         if value and setting not in every[arm.kind].takes:
             fits = ", ".join(kind for kind, environment in every.items() if setting in environment.takes)
-            yield f"{setting}: sites of kind {arm.kind} cannot be given any; these can: {fits}"
+            yield f"{setting}: not supported by {arm.kind}; supported by: {fits}"
 
 
 def _unmountable(arm: Arm, cells: list[Cell]) -> Iterator[str]:
@@ -137,13 +137,13 @@ def _missteps(ladder: Sequence[Rung], names: Sequence[str]) -> Iterator[tuple[Pl
             else:
                 yield place, f"ladder: there is no environment '{name}'{nearest(name, names)}"
         elif name in above:
-            yield place, f"ladder: '{name}' stands twice: an environment adds one step to one other"
+            yield place, f"ladder: '{name}' appears twice: an environment adds one step to one other"
         elif base == name:
-            yield place, f"ladder: '{name}' adds to itself: name another environment that stands above it"
+            yield place, f"ladder: '{name}' adds to itself: name an environment listed above it"
         elif base is not None and base not in above:
             below = any(base == rung.name for rung in ladder[number:])
             why = (
-                "stands below it: list it above" if below else f"is not in the ladder above it{nearest(base, above)}"
+                "is listed below it: move it up" if below else f"is not in the ladder above it{nearest(base, above)}"
             )
             yield place, f"ladder: '{name}' adds to '{base}', which {why}"
         above.append(name)
@@ -170,7 +170,7 @@ def _unreachable(file: StudyFile) -> Iterator[tuple[Place, str]]:
             continue
         one, other = file.hosts[client], file.hosts[server]
         if not one.traits.reaches(other.traits):
-            text = f"placement: {client} and {server} do not reach one another"
+            text = f"placement: {client} and {server} cannot reach each other"
             yield ("placement",), f"{text}: hosts of kind {one.kind} and of kind {other.kind} share no network"
         elif one.traits.this_machine and other.traits.this_machine:
             yield ("placement",), f"placement: {client} and {server} are both this machine: give them one name"
@@ -196,7 +196,7 @@ def _lonely(file: StudyFile) -> Iterator[tuple[Place, str]]:
     server = file.placement.server or next(iter(file.hosts))
     for host in dict.fromkeys((server, *file.placement.clients)) if file.companions else ():
         if host in file.hosts and not file.hosts[host].traits.this_machine:
-            why = f"are containers on this machine, and host '{host}' is another one: use a host of kind local"
+            why = f"are containers on this machine, but host '{host}' is another machine: use a local host"
             yield ("companions",), f"companions: they {why}"
 
 
@@ -229,7 +229,7 @@ def _other_roles(arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, st
             own, usual = (workload.roles(each) for each in (options, cell.options))
             if own != usual:
                 difference = f"{cell.workload} has the roles {', '.join(own)} here and {', '.join(usual)} elsewhere"
-                yield place, f"{arm.name}: {difference}: write a workload of its own"
+                yield place, f"{arm.name}: {difference}: give it its own workload"
                 break
 
 

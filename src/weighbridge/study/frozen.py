@@ -62,7 +62,7 @@ def first_difference(stored: Study, named: Study) -> str | None:
 def _problems(study: Study) -> Iterator[str]:
     names = [arm.name for arm in study.arms]
     if study.file.baseline not in names:
-        yield f"its baseline '{study.file.baseline}' is none of its environments"
+        yield f"its baseline '{study.file.baseline}' is not one of its environments"
     elif lost := {cell.client for cell in study.cells} - {"", *study.file.hosts}:
         yield f"there is no host '{min(lost)}'"
     else:
@@ -99,7 +99,7 @@ def _cell(cell: StoredCell) -> Cell:
 
 def _options(plugins: Mapping[str, Plugin], kind: str, values: Mapping[str, Any], what: str) -> Options:
     if kind not in plugins:
-        raise _Unusable(f"{what}: the kind '{kind}' is not known here (known: {', '.join(plugins)})")
+        raise _Unusable(f"{what}: the kind '{kind}' is unknown here (known: {', '.join(plugins)})")
     return _validated(plugins[kind].options, values, what)
 
 

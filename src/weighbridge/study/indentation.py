@@ -18,7 +18,7 @@ def wrong_indentation(text: str, problem: str, line: int, column: int) -> str | 
         return None
     others = ", ".join(f"line {number} with {count}" for count, number in above.items())
     blanks = "1 blank" if indent == 1 else f"{indent} blanks"
-    return f"wrong indentation: this line begins with {blanks}, {others}: indent it like the line it belongs beside"
+    return f"wrong indentation: this line begins with {blanks}, {others}: indent it like its neighbours"
 
 
 def _indents_above(lines: list[str]) -> dict[int, int]:

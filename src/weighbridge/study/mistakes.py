@@ -74,11 +74,11 @@ def sentence(model: type[BaseModel], data: Any, item: Any, place: Place, locatio
             rule = _NAME_RULE if is_name else "this is not how it is written"
             text = f"'{plain(item['input'], 60)}'{'' if is_key else f' in {key}'}: {rule}"
         case "string_type" if item["loc"][-1] == "[key]":
-            text = f"the name {plain(item['input'], 60)} is no text: {_NAME_RULE}"
+            text = f"the name {plain(item['input'], 60)} is not text: {_NAME_RULE}"
         case "model_type" if key == "repetitions" and isinstance(value, int) and not isinstance(value, bool):
             text = f"repetitions: write {{blocks: {written}}}"
         case "dict_type" | "model_type":
-            instead = "below it, indented further than it" if value is None else f"here, not '{written}'"
+            instead = "below it, indented further" if value is None else f"here, not '{written}'"
             text = f"{key}: 'key: value' pairs are expected {instead}"
         case _:
             text = start + (_expected(item, value, quoted, sweepable=bool(place)) or _as_pydantic_says(item, written))

@@ -81,7 +81,7 @@ def _crowded(arms: Sequence[Arm], cells: Sequence[Cell]) -> Iterator[tuple[Place
             yield place, f"sites: {cell.kind} does not run alone in a site; take a workload that does, or 1"
             return
         if workload.in_phases:
-            problem = "measures one thing after another, several sites each at times of their own: nothing adds up"
+            problem = "measures several sites one after another, so totals have no meaning"
             yield place, f"sites: {cell.kind} {problem}"
             return
         for arm in arms:

@@ -110,7 +110,7 @@ def _linked(source: Source, link: str) -> Source:
     data = copy.deepcopy(source.data)
     hosts = list(_linkable_hosts(data))
     if not hosts:
-        problem = f"--link: {plain(data.get('study'), 60)} has no testbed hosts, whose link it sets"
+        problem = f"--link: {plain(data.get('study'), 60)} has no testbed hosts to set it for"
         raise StudyError(problem)
     for host in hosts:
         host["link"] = link

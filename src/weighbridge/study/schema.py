@@ -79,7 +79,7 @@ _OWN: dict[str, dict[str, Any]] = {
         "optional": {
             "type": "boolean",
             "default": False,
-            "description": "Where it cannot be opened it is left out, and the run says so; else the run is refused",
+            "description": "Skip it if it cannot be opened; otherwise the run is refused",
         },
         "resources": {
             "anyOf": [{"$ref": f"#/$defs/{Resources.__name__}"}, {"type": "null"}],

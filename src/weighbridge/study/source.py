@@ -97,7 +97,7 @@ def _text(path: Path) -> str:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)  # a device or a pipe has no size
         if len(data) > LARGEST:
-            raise StudyError(f"{path} does not end within {LARGEST // 2**10} KiB: it is no study file")
+            raise StudyError(f"{path} does not end within {LARGEST // 2**10} KiB: it is not a study file")
         text = data.decode()
     except FileNotFoundError:
         raise StudyError(f"there is no file {path}") from None
@@ -154,7 +154,7 @@ def written(data: Any) -> str:
 
 
 def _twice(top: Any, name: str, error: Any) -> str:
-    """Which key stands twice, and on which lines."""
+    """Which key appears twice, and on which lines."""
     key, line = re.search(r'duplicate key "(.*?)" with', str(error.problem), re.DOTALL), error.problem_mark.line
     waiting, visited = [top], set()
     while waiting:
@@ -171,9 +171,9 @@ def _twice(top: Any, name: str, error: Any) -> str:
                 if first.id == "scalar" and first.value == second.value:
                     lines = f"lines {first.start_mark.line + 1} and {line + 1}"
                     where = lines if first.start_mark.line != line else "on this line"
-                    return f"{name}:{line + 1}: '{plain(second.value, 60)}' stands twice ({where})"
+                    return f"{name}:{line + 1}: '{plain(second.value, 60)}' appears twice ({where})"
     repeated_key = f"'{plain(key[1], 60)}'" if key else "a key"
-    return f"{name}:{line + 1}: {repeated_key} stands twice"
+    return f"{name}:{line + 1}: {repeated_key} appears twice"
 
 
 def _excess(top: Any) -> tuple[int, str] | None:

@@ -139,7 +139,7 @@ def _environments(weighed: Weighed) -> dict[str, dict[str, Any]]:
             hint = nearest(name, choices) or f"; known: {', '.join(choices)}"
             raise StudyError(f"--in: there is no '{plain(name, 60)}'{hint}")
     if {*names} == {host}:
-        raise StudyError(f"--in {host}: it is weighed natively in any case: say in what besides, or --against what")
+        raise StudyError(f"--in {host}: native is always measured: name another environment, or use --against")
     return {name: dict(choices[name]) for name in (host, *names)}
 
 
@@ -148,7 +148,7 @@ def _two(weighed: Weighed, earlier: Earlier) -> dict[str, dict[str, Any]]:
     usual = "bridge" if weighed.server is not None or earlier.userland is not None else the_host().kind
     names = [*dict.fromkeys(weighed.inside or (usual,))]
     if len(names) != 1:
-        raise StudyError(f"--against: two programs are compared in one environment: say one of {', '.join(names)}")
+        raise StudyError(f"--against: --against compares in one environment: choose one of {', '.join(names)}")
     choices = weighed_in()
     if names[0] not in choices:
         raise StudyError(f"--in: there is no '{plain(names[0], 60)}'{nearest(names[0], choices)}")

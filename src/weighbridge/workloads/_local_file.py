@@ -40,7 +40,7 @@ def _why_unusable(file: os.stat_result) -> str | None:
     if not stat.S_ISREG(file.st_mode):
         return "is no file"
     if not file.st_mode & stat.S_IROTH:
-        return "may not be read by everybody, and would be served to everybody: chmod o+r, or take another one"
+        return "is not world-readable, but would be served to everyone: chmod o+r, or use another file"
     if not 0 < file.st_size <= LARGEST:
         return f"has {file.st_size} bytes: 1 byte to {LARGEST // 2**20} MiB can be served"
     return None

@@ -28,7 +28,7 @@ def resolved(size: PacketBytes, at: Endpoint) -> int:
     if size != "mtu":
         return size
     if at.udp_payload is None:
-        raise ProgramFailed("the largest UDP payload of this path is not known, so there is no size for 'mtu'")
+        raise ProgramFailed("the largest UDP payload of this path is unknown, so 'mtu' has no size")
     return at.udp_payload
 
 

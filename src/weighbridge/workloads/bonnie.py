@@ -124,7 +124,7 @@ class Bonnie(Workload):
         figures = {metric: _figure(fields[at], metric) for at, metric in columns.items()}
         measurements = tuple(Measurement(metric, value) for metric, value in figures.items() if value is not None)
         if not measurements:
-            raise Unparseable("each part took less than half a second, of which bonnie++ tells nothing: say more")
+            raise Unparseable("each part took less than half a second, too short for bonnie++: use more")
         return TrialResult(measurements)
 
 

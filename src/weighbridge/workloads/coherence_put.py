@@ -103,10 +103,10 @@ class CoherencePut(Workload):
             )
         if histogram.count != objects or not options.duration <= seconds < math.inf:
             raise Unparseable(
-                f"the put client tells of {objects} objects in {seconds:g} s, its histogram {histogram.count}"
+                f"the put client reports {objects} objects in {seconds:g} s, its histogram {histogram.count}"
             )
         if not (objects and 0 < mean <= histogram.maximum):
-            raise Unparseable(f"the put client tells of a mean latency of {mean:g} ns, which cannot be")
+            raise Unparseable(f"the put client reports an impossible mean latency of {mean:g} ns")
         measurements = (
             Measurement(RATE, objects / seconds),
             Measurement(OBJECTS, objects),
@@ -146,9 +146,9 @@ def _report(client: Completed) -> dict[str, Any]:
     try:
         report = json.loads(client.text)
     except (ValueError, RecursionError) as error:
-        raise Unparseable(f"the put client's output is no JSON ({error})") from error
+        raise Unparseable(f"the put client's output is not JSON ({error})") from error
     if not isinstance(report, dict):
-        raise Unparseable("the put client's output is no JSON object")
+        raise Unparseable("the put client's output is not a JSON object")
     return report
 
 

@@ -121,23 +121,23 @@ def _check_xz(options: CompressOptions, printed: str) -> None:
     """Its last line has the sizes: ``FILE: 2761.5 KiB / 8192.0 KiB = 0.337, 1.1 MiB/s, 0:06``."""
     match = _XZ_END.search(printed)
     if match is None or not printed.endswith("\n"):
-        raise Unparseable("xz has not told the sizes at the end of its work")
+        raise Unparseable("xz did not report its sizes")
     size, unit = float(match[1]), _UNITS[match[2]]
     if abs(size * unit - options.size) > 0.051 * unit:
-        raise Unparseable(f"xz tells of a file of {match[1]} {match[2]}, which is not the corpus")
+        raise Unparseable(f"xz reports a file of {match[1]} {match[2]}, which is not the corpus")
 
 
 def _check_pbzip2(options: CompressOptions, printed: str) -> None:
     """It tells the sizes where it compresses, else that its test was passed; its wall clock in the end."""
     if _PBZIP2_END.search(printed) is None:
-        raise Unparseable("pbzip2 has not told the end of its work")
+        raise Unparseable("pbzip2 did not report its end")
     if options.direction == "decompress":
         if "\n        Test: OK\n" not in printed:
-            raise Unparseable("pbzip2 has not told that its test was passed")
+            raise Unparseable("pbzip2 did not report a passed test")
         return
     sizes = _PBZIP2_SIZES.search(printed)
     if sizes is None or int(sizes[1]) != options.size:
-        raise Unparseable("pbzip2 tells of a file that is not the corpus, or of none")
+        raise Unparseable("pbzip2 reports another file than the corpus, or none")
 
 
 PLUGIN = Compress()

@@ -102,7 +102,7 @@ class Dd(Workload):
         except ValueError:
             size, seconds = 0, 0.0
         if size != options.file_size or seconds <= 0:
-            raise Unparseable(f"dd's last line does not tell how long {options.file_size} bytes took")
+            raise Unparseable(f"dd's last line does not report the time for {options.file_size} bytes")
         return TrialResult((Measurement(THROUGHPUT, size / 2**20 / seconds),), work_s=seconds)
 
 

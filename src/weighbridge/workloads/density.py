@@ -81,7 +81,7 @@ class Density(Workload):
         if len(opened.openings) != options.sites and not opened.stopped:
             raise Unparseable(f"{len(opened.openings)} sites were opened, not {options.sites}")
         if len(opened.openings) < 2:
-            raise ProgramFailed("only one site was opened: the machine has too little memory available for more")
+            raise ProgramFailed("only one site was opened: too little memory available")
         charged = [each.group_bytes / _MIB for each in opened.openings if each.group_bytes is not None]
         measured = [Measurement(MEMORY_PER_SITE, memory_per_site(opened) / _MIB)]
         if len(charged) == len(opened.openings):

@@ -43,7 +43,7 @@ class FioOptions(Options):
     ] = "randrw"
     file_size: Annotated[Size, Field(ge=512, le=2**44, description="Of all jobs' files together")] = 2**30
     block_size: Annotated[Size, Field(ge=512, le=2**30, description="What a request reads or writes")] = 2**12
-    jobs: Annotated[int, Field(ge=1, le=1024, description="Processes, each with a file of its own")] = 1
+    jobs: Annotated[int, Field(ge=1, le=1024, description="Processes, each with its own file")] = 1
     engine: Annotated[Literal["psync", "libaio", "io_uring"], Field(description="How requests are made")] = "psync"
     depth: Annotated[int, Field(ge=1, le=4096, description="Requests of each job at a time")] = 1
     direct: Annotated[bool, Field(description="Past the page cache (O_DIRECT)")] = False
@@ -83,15 +83,15 @@ class FioOptions(Options):
                 f"each of {self.jobs} jobs"
             )
         if self.depth > 1 and self.engine == "psync":
-            raise ValueError("depth: with engine psync a job has one request at a time; say libaio or io_uring")
+            raise ValueError("depth: with engine psync a job has one request at a time; use libaio or io_uring")
         if self.depth > 1 and self.engine == "libaio" and not self.direct:
-            raise ValueError("depth: through the page cache libaio has one request at a time; say direct: true")
+            raise ValueError("depth: through the page cache libaio has one request at a time; use direct: true")
         if self.direct and self.block_size % _SECTOR:
             raise ValueError(f"direct needs a block_size of a multiple of {_SECTOR} bytes")
         if not self.writes and (self.fsync != "never" or self.extra_flags != "none"):
             raise ValueError(f"neither fsync nor extra_flags do anything with mode {self.mode}, which writes nothing")
         if self.read_share != _HALF and not (self.reads and self.writes):
-            raise ValueError(f"read_share does nothing with mode {self.mode}: leave it out")
+            raise ValueError(f"read_share has no effect with mode {self.mode}: remove it")
         if self.sync_mode == "fdatasync" and self.fsync == "never":
             raise ValueError("sync_mode: fdatasync contradicts fsync: never")
         return self

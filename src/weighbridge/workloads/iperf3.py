@@ -49,7 +49,7 @@ class Iperf3Options(Options):
     protocol: Annotated[Literal["tcp", "udp"], Field(description="What carries the data")] = "tcp"
     duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
     amount: Annotated[
-        Size | None, Field(ge=1, le=2**50, description="Bytes to send in place of a time, in about the duration")
+        Size | None, Field(ge=1, le=2**50, description="Bytes to send instead of a time, in about the duration")
     ] = None
     omit: Annotated[WholeSeconds, Field(ge=0, le=60, description="Warm-up before it that iperf3 leaves out")] = 0.0
     bitrate: Annotated[Bitrate | None, Field(description="What each stream sends at most; udp needs it")] = None

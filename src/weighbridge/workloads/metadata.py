@@ -33,7 +33,7 @@ class MetadataOptions(Options):
     file_size: Annotated[
         Size, Field(ge=1, le=2**30, description="Of the files of stat and delete; new ones are empty")
     ] = 4096
-    jobs: Annotated[int, Field(ge=1, le=1024, description="Processes, each with files of its own")] = 1
+    jobs: Annotated[int, Field(ge=1, le=1024, description="Processes, each with its own files")] = 1
 
 
 class Metadata(Workload):

@@ -163,7 +163,7 @@ def _longest_s(seconds: float) -> int:
 def _must_have_been_interrupted(options: NginxWrkOptions, line: Mapping[str, float]) -> None:
     """Raise ProgramFailed where wrk's threads may have ended when they were told to, and its clock did not."""
     if not options.duration.is_integer() and line["duration_us"] >= 1e6 * _longest_s(options.duration):
-        raise ProgramFailed(f"wrk was told to end after {options.duration:g} s, and ran on")
+        raise ProgramFailed(f"wrk should have ended after {options.duration:g} s, but ran on")
 
 
 def _line(client: Completed) -> dict[str, float]:

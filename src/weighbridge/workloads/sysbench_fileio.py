@@ -241,7 +241,7 @@ class SysbenchFileio(Workload):
     """
 
     kind = "sysbench-fileio"
-    summary = "reads and writes of files, with fsyncs: what a file system and what is below it do"
+    summary = "file reads and writes with fsync: the file system and what is below it"
     options = SysbenchFileioOptions
     packages = ("sysbench",)
 

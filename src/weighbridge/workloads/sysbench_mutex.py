@@ -22,9 +22,7 @@ class SysbenchMutexOptions(Options):
     """What a study file may say about a sysbench mutex workload. It has no duration: the work is fixed."""
 
     threads: Annotated[int, Field(ge=1, le=1024, description="Worker threads")] = 4
-    mutexes: Annotated[int, Field(ge=1, le=10**6, description="Mutexes, of which each lock takes one by chance")] = (
-        4096
-    )
+    mutexes: Annotated[int, Field(ge=1, le=10**6, description="Mutexes; each lock takes a random one")] = 4096
     locks: Annotated[int, Field(ge=1, le=10**8, description="How many locks each thread takes")] = 1_000_000
     loops: Annotated[int, Field(ge=1, le=10**8, description="Turns of an empty loop before each lock")] = 100
 
@@ -32,7 +30,7 @@ class SysbenchMutexOptions(Options):
 class SysbenchMutex(Workload):
     """Locks that are mostly free, in user space: a control, as `sysbench-cpu` is one. CPU-bound.
 
-    With few mutexes threads wait for one another, in futexes. The defaults take more locks and fewer turns
+    With few mutexes threads wait for each other, in futexes. The defaults take more locks and fewer turns
     of the loop than sysbench's own (50 000 and 10 000), with which nearly all of the time is the loop's.
     """
 

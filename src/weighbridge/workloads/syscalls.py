@@ -42,7 +42,7 @@ class Syscalls(Workload):
     """
 
     kind = "syscalls"
-    summary = "rates of elementary system calls: the cost of entering the kernel, or what is in its place"
+    summary = "rates of elementary system calls: the cost of entering the kernel, or its replacement"
     options = SyscallsOptions
     packages = ()
     c = "syscalls"

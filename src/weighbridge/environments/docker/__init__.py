@@ -82,7 +82,7 @@ def notes_of(options: Any, request: SiteRequest, engine: Engine) -> dict[str, st
         notes |= gvisor.facts(engine, options.network)
     proxied = options.publish_on == "loopback" and options.userland_proxy
     if options.publish and (options.publish_by == "proxy" or proxied):
-        notes["not honoured: limits of docker-proxy"] = "it carries this environment's traffic outside of all limits"
+        notes["not honoured: limits of docker-proxy"] = "it carries this environment's traffic outside all limits"
     if request.storage is not None:
         notes["storage"] = f"{DATA} on {request.storage.kind}"
     return notes
@@ -185,9 +185,9 @@ class Docker(Environment):
         features = [*kernel_networks, *(["encrypted"] if options.encrypted else [])]
         for feature in features:
             if why := lacking(feature):
-                return Readiness(False, why, "use a kernel that has the feature, or leave this environment out")
+                return Readiness(False, why, "use a kernel that has the feature, or remove this environment")
         if features and (why_not := not_looked()) is not None:
-            return Readiness(True, *why_not, caveat="whether the kernel has what it takes is not known")
+            return Readiness(True, *why_not, caveat="whether the kernel supports it is unknown")
         return ready
 
     def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:

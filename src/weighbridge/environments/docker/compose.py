@@ -70,13 +70,13 @@ def _why_not(options: Any, request: ByHandRequest) -> str:
 def _obstacles(options: Any, request: ByHandRequest) -> Iterator[str]:
     apart = request.network and not {"server", "client"} <= request.inside
     if request.network and options.network == "none":
-        yield "network: none carries nothing between two roles"
+        yield "network: none has no connection between two roles"
     if apart and options.network in (*ON_PARENT, "overlay"):
-        yield f"network: {options.network} is not reached from its own machine, where the kit has the other role"
+        yield f"network: {options.network} cannot be reached from its own machine, where the kit runs the other role"
     if options.publish and "server" not in request.inside:
         yield "only the ports of a server are published, and this study's is outside"
     if options.publish and options.publish_on == "loopback" and "client" in request.inside:
-        yield "a port that is published on the loopback interface is not reached from another container"
+        yield "a port published on loopback cannot be reached from another container"
     if options.publish_by == "proxy":
         yield "docker-proxy carries all connections only of an engine without iptables, which Weighbridge starts"
     if options.publish and not options.userland_proxy:

@@ -31,7 +31,7 @@ def problems(options: Any, needs: Needs) -> Iterator[str]:
         least, limit = mib(gvisor.LEAST_MEMORY), mib(memory)
         yield f"gVisor needs at least {least} of memory, but the limit is {limit}: raise it (resources: memory)"
     if options.runtime == "runsc" and needs.sysctls:
-        yield "sysctls: gVisor's kernel has settings of its own: leave them out, or use another runtime"
+        yield "sysctls: gVisor's kernel has its own settings: remove them, or use another runtime"
     yield from sysctl_problems(needs, own_network=options.network != "host")
     yield from _addresses(options)
     away = [kind for kind, host in needs.holding.items() if not host.here or host.own_kernel]
@@ -103,7 +103,7 @@ def _addresses(options: Any) -> Iterator[str]:
     named = {"gateway": options.gateway, **options.addresses}
     for name, address in named.items():
         if address and not _is_in(address, subnet):
-            yield f"{name}: {address} is no address of the subnet {subnet}"
+            yield f"{name}: {address} is not an address in the subnet {subnet}"
     addresses = [address for address in named.values() if address]
     if len(set(addresses)) < len(addresses):
         yield "gateway and addresses must differ: nobody would notice that two have the same"

@@ -285,7 +285,7 @@ def _notes(options: PodmanOptions, request: SiteRequest) -> dict[str, str]:
     labels = selinux.facts(_labels(request.host))
     notes: dict[str, str] = {"network": options.joined, **labels}
     if options.joined in IN_USER_SPACE:
-        why = "it carries this environment's traffic outside of all limits"
+        why = "it carries this environment's traffic outside all limits"
         notes[f"not honoured: limits of {options.joined}"] = why
     if request.storage is not None:
         notes["storage"] = f"{DATA} on {request.storage.kind}"

@@ -47,7 +47,7 @@ def _out_of_reach(options: Any, needs: Needs) -> Iterator[str]:
     if needs.apart and network == "bridge" and not options.publish:
         yield "a bridge cannot be reached from another host: publish: true"
     if needs.apart and network == "pasta":
-        yield "network: pasta is measured with its client on the same host: none from another one reached it here"
+        yield "network: pasta works only with its client on the same host"
     if needs.apart and options.publish_on == "loopback":
         yield LOOPBACK_IS_HERE
     if needs.server_calls_client and (options.publish or network in IN_USER_SPACE):

@@ -35,7 +35,7 @@ def readiness(options: Any | None) -> Readiness:
     root = os.geteuid() == 0
     rootless = options.rootless if options is not None else not root
     if not root and not rootless:
-        return Readiness(False, "only root may start podman's rootful containers", "run as root, or rootless: true")
+        return Readiness(False, "only root can start podman's rootful containers", "run as root, or rootless: true")
     programs = [runtime()]
     if rootless:
         programs += ["newuidmap", "newgidmap"]
@@ -65,7 +65,7 @@ def _rootless(root: bool, network: str) -> Readiness | None:
         if not _TUN.exists():
             return Readiness(False, f"{network} needs {_TUN}, which this machine lacks", "modprobe tun")
         if not root and not os.access(_TUN, os.R_OK | os.W_OK):
-            return Readiness(False, f"{network} needs {_TUN}, which this user may not open", f"chmod 666 {_TUN}")
+            return Readiness(False, f"{network} needs {_TUN}, which this user cannot open", f"chmod 666 {_TUN}")
     return None
 
 

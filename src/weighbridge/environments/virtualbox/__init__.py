@@ -80,9 +80,11 @@ class Virtualbox(Environment):
         if needs.network and options.network == "internal" and not both:
             problems.append("network: internal joins machines alone: put the client inside, too")
         if needs.network and options.network == "nat" and both:
-            problems.append("network: nat takes connections from outside only: put the client outside of it")
+            problems.append("network: nat only takes connections from outside: put the client outside")
         if needs.server_calls_client and options.network == "nat":
-            problems.append("a forwarded port carries connections to the server only; a workload needs both ways")
+            problems.append(
+                "a forwarded port carries connections to the server only; this workload needs both directions"
+            )
         return problems
 
     def readiness(self, options: Any | None = None) -> Readiness:

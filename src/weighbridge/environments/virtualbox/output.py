@@ -28,7 +28,7 @@ def pairs(text: str) -> Mapping[str, str]:
 def state(text: str) -> str:
     """Return a machine's state: "running", "poweroff", "aborted". Raises ValueError where the text has none."""
     if not (machine_state := pairs(text).get("VMState")):
-        raise ValueError("VBoxManage did not tell the state of the machine")
+        raise ValueError("VBoxManage did not report the machine's state")
     return machine_state
 
 
@@ -36,7 +36,7 @@ def version(text: str) -> tuple[int, int, int]:
     """Return the version in what ``--version`` prints (``7.2.22_Debianr175245``). Raises ValueError where none is."""
     match = _VERSION.search(text)
     if match is None:
-        raise ValueError("VBoxManage did not tell its version")
+        raise ValueError("VBoxManage did not report its version")
     return int(match[1]), int(match[2]), int(match[3])
 
 
@@ -44,5 +44,5 @@ def made_link(text: str) -> str:
     """Return the link that ``hostonlyif create`` has made. Raises ValueError where its output names none."""
     match = _MADE.search(text)
     if match is None:
-        raise ValueError("VBoxManage did not tell which link it has made")
+        raise ValueError("VBoxManage did not report its new link")
     return match[1]

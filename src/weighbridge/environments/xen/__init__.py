@@ -216,8 +216,8 @@ def _domain(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Domai
         "network": options.network,
         "kernel package": guest_kernel.version,
         "metered": "the domain's virtual CPUs; not what its drivers cost the host's own domain",
-        "not metered: CPU time of all who worked": "the kernel of its host counts nothing of a domain, so that there "
-        "is no cost in CPU time",
+        "not metered: CPU time of all who worked": "the kernel of its host does not account for domains, so there is "
+        "no CPU cost",
     }
     if domain.interface is not None and not domain.interface.offloads:
         notes["offloads"] = "off; what arrives the domain's own kernel may merge (GRO)"
@@ -261,7 +261,7 @@ def _launcher(domain: Domain, request: SiteRequest) -> Iterator[Launcher]:
     def why() -> str:
         ended = process.wait(_TOGETHER_S) or (is_ending(_listed(host), domain.name) and process.wait(_END_S))
         reason = reason_of(process.stop().stderr)
-        silent = f"does not answer, {time.monotonic() - started_at:.0f} s after it was to be made"
+        silent = f"does not answer, {time.monotonic() - started_at:.0f} s after its start"
         return f"its domain {'ended' if ended else silent}{f': {reason}' if reason else ''}"
 
     try:

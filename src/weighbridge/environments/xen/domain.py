@@ -118,7 +118,7 @@ class Domain:
 
 def _quoted(value: str) -> str:
     if any(each in value for each in "\"'\\\n"):
-        raise Unavailable(f"xl cannot be told of {value!r}, which has quotes: move it (WEIGHBRIDGE_CACHE)")
+        raise Unavailable(f"xl cannot handle the quotes in {value!r}: move it (WEIGHBRIDGE_CACHE)")
     return f'"{value}"'
 
 

@@ -89,7 +89,7 @@ class Receiver:
                 self._tar.write(rest)
                 self._tar.close()
             if self._sum.hexdigest() != self._digest:
-                raise UserlandError("the userland that arrived is not the one that was sent: its digest differs")
+                raise UserlandError("the userland arrived damaged: its digest differs")
             self._unpack()
             target = root_of(self._digest)
             target.parent.parent.mkdir(parents=True, exist_ok=True)

@@ -192,7 +192,7 @@ class GuestHost(AgentHost):
             "kernel command line": common_facts["kernel command line"].partition(" -- ")[
                 0
             ],  # the rest is to its first process
-            "kind": "guest: a QEMU guest on this machine, with a kernel of its own",
+            "kind": "guest: a QEMU guest on this machine, with its own kernel",
             "accelerator": machine.accelerator,
             "virtual CPUs": vcpus.words(cpus_of(options))
             if options.pin
@@ -233,7 +233,7 @@ def guest_host(name: str, options: GuestOptions, run: RunContext) -> Iterator[Gu
     """Start a guest as a host, and end it with everything in it. Unavailable where it does not come up."""
     run.say(f"starting host {name}, a QEMU guest")
     if options.cpus and (lacking := sorted({*cpus_in(options.cpus)} - {*cpus.cpus_online()})):
-        raise Unavailable(f"host {name} is to have CPU {lacking[0]}, but this machine has only {cpus.cpus_online()}")
+        raise Unavailable(f"host {name} needs CPU {lacking[0]}, but this machine only has {cpus.cpus_online()}")
     switch: Switch = run.share("switch", lambda: Switch.create(run))
     address, _ = switch.next_host()
     with ExitStack() as stack:

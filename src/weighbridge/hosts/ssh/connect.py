@@ -93,7 +93,7 @@ class Connection:
         )
         completed = run(Command((*ask, "--", self._destination), 20, _ENGLISH))
         if completed.returncode != 0:
-            raise Unavailable(f"host {self.name}: a socket of it cannot be forwarded: {completed.last_words}")
+            raise Unavailable(f"host {self.name}: a socket cannot be forwarded: {completed.last_words}")
         return local_socket
 
     def close(self) -> None:

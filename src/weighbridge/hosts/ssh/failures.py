@@ -8,7 +8,7 @@ _THERE: tuple[tuple[str, str], ...] = (
     (r"sudo: .*(?:password is required|terminal is required|no askpass)",
      "sudo asks for a password there: allow this user python3 without one (NOPASSWD in /etc/sudoers.d)"),
     (r"is not in the sudoers|may not run sudo|not allowed to execute",
-     "this user may not use sudo there: allow it python3 without a password (NOPASSWD in /etc/sudoers.d)"),
+     "this user cannot use sudo there: allow python3 without a password (NOPASSWD in /etc/sudoers.d)"),
     (r"python3.*(?:not found|No such file)|not found.*python3",
      "python3 is not installed there: install it with the package manager there (3.9 or newer)"),
     (r"sudo\W+(?:No such file|(?:command )?not found)",
@@ -19,15 +19,15 @@ _THERE: tuple[tuple[str, str], ...] = (
 )  # fmt: skip
 _TABLE: tuple[tuple[str, str], ...] = (
     (r"Could not resolve hostname ([^:]+):",
-     "the name {0} is not known: check 'destination', or give it a HostName in the ssh configuration"),
+     "the name {0} is unknown: check 'destination', or give it a HostName in the ssh configuration"),
     (r"(ssh-keygen -f .+)$",
-     "its host key is not the one in known_hosts: if the machine was set up anew, forget the old key with: {0}; "
+     "its host key is not the one in known_hosts: if the machine was reinstalled, remove the old key with: {0}; "
      "if not, somebody may be in between"),
     (r"REMOTE HOST IDENTIFICATION HAS CHANGED|[Hh]ost key for .* has changed",
-     "its host key is not the one in known_hosts: if the machine was set up anew, forget the old key with "
-     "'ssh-keygen -R HOST'; if not, somebody may be in between"),
+     "its host key is not the one in known_hosts: if the machine was reinstalled, remove the old key with "
+     "'ssh-keygen -R HOST'; otherwise someone may be intercepting"),
     (r"[Hh]ost key verification failed|host key is known for",
-     "its host key is not known yet: log in once with ssh and accept it"),
+     "its host key is unknown: log in once with ssh to accept it"),
     (r"Permission denied \(([^)]*)\)",
      "it accepts none of this user's keys (it offers {0}): add the public key to authorized_keys there, "
      "or name the right one as IdentityFile in the ssh configuration"),

@@ -29,20 +29,20 @@ from weighbridge.report.text.formatting import (
 )
 from weighbridge.report.text.metric_names import metric_phrase, value_unit
 from weighbridge.report.text.trust import others_words
-from weighbridge.report.text.verdicts import cost_text, direction_word, size_of
+from weighbridge.report.text.verdicts import cost_text, direction_word, size_of, verdict_word
 from weighbridge.statistics import Interval
 from weighbridge.statistics.between import CostShift
 from weighbridge.statistics.verdicts import ALPHA
 
 WHY_NO_CHANGE = {
     NoChange.NO_COST: "not measured in both", NoChange.BROKE: "broke", NoChange.FEW: TOO_FEW,
-    NoChange.UNIT: "measured in other units",
+    NoChange.UNIT: "measured in different units",
 }  # fmt: skip
 """What stands where a change would."""
 HOW_TO_READ = (
-    "A change is the cost ratio of the second run by that of the first: positive is worse. Blocks of two runs are"
-    " independent, so its interval is wider than those of the two costs. No block holds what differs between two"
-    " sessions; verdicts allow for it, and for the noise floors of both runs."
+    "A change is the second run's cost ratio divided by the first's; positive is worse. The runs' blocks are"
+    " independent, so its interval is wider than either cost's. Verdicts allow for differences between sessions and"
+    " for both noise floors."
 )
 
 
@@ -62,7 +62,8 @@ def change_verdict(row: ChangeRow) -> str:
     if row.few:
         return TOO_FEW
     exploratory = row.change is not None and row.change.exploratory and row.verdict != "hidden"
-    return f"{row.verdict} (exploratory)" if exploratory else row.verdict
+    verdict = verdict_word(row.verdict)
+    return f"{verdict} (exploratory)" if exploratory else verdict
 
 
 def shown_as(row: ChangeRow) -> str:
@@ -86,7 +87,7 @@ def change_sentence(metric: MetricChanges, row: ChangeRow, first: str, second: s
         where = " and ".join(
             letter for letter, side in ((first, row.before), (second, row.after)) if side.verdict == "hidden"
         )
-        return f"{what}: hidden, as both sides met the same limit in {where}"
+        return f"{what}: hidden; both sides hit the same limit in {where}"
     verdict = change_verdict(row)
     if row.verdict == "equivalent" and row.change.margin is not None:
         amount = _amount(row.change.worsening, row.change, metric.before.unit)
@@ -116,15 +117,15 @@ def why_inconclusive(row: ChangeRow, unit: str) -> str:
     if change is None or row.aa or row.verdict != "inconclusive":
         return ""
     if row.untrusted:
-        return "one of the runs is not trusted"
+        return "one of the runs is untrusted"
     nothing = 1.0 if change.scale == "ratio" else 0.0
     if change.low <= nothing <= change.high:
         return ""
     reasons = (
-        (row.disturbed, "others did not take as much of the machine in one run as in the other"),
-        (not change.excludes_no_change, f"two sessions of the same may differ by {margin(change.allowance)}"),
-        (change.within_noise, f"within the noise floors of both runs together ({floor_words(change, unit)})"),
-        (row.adjusted_p is not None and row.adjusted_p > ALPHA, "not after the correction for many comparisons"),
+        (row.disturbed, "other load on the machine differed between the runs"),
+        (not change.excludes_no_change, f"two identical runs may differ by {margin(change.allowance)}"),
+        (change.within_noise, f"within both runs' noise floors ({floor_words(change, unit)})"),
+        (row.adjusted_p is not None and row.adjusted_p > ALPHA, "not significant after Holm's correction"),
     )
     return next((words for holds, words in reasons if holds), "")
 
@@ -132,7 +133,7 @@ def why_inconclusive(row: ChangeRow, unit: str) -> str:
 def floor_words(change: CostShift, unit: str) -> str:
     """Return both runs' noise floors together: ``±1.9 %``, or in the metric's unit."""
     if change.floor is None:
-        return "not known"
+        return "unknown"
     if change.scale == "ratio":
         return share(change.floor)
     return f"±{quantity(change.floor, difference_unit(unit))}"
@@ -147,9 +148,9 @@ def pair_answer(pair: RunPair, first: str, second: str) -> str:
     different = [each for each in decided if each[1].verdict == "different"]
     same = sum(row.verdict == "equivalent" for _, row in decided)
     open_ = len(decided) - len(different) - same
-    rest = ", ".join(filter(None, [f"{same} equivalent" if same else "", f"{open_} not decided" if open_ else ""]))
+    rest = ", ".join(filter(None, [f"{same} equivalent" if same else "", f"{open_} undecided" if open_ else ""]))
     if not different:
-        return f"No cost of the headline metrics is shown to have changed from {first} to {second}: {rest}."
+        return f"No headline cost changed significantly from {first} to {second}: {rest}."
     largest = max(different, key=lambda each: abs(_size(each[1])))
     amount, word = change_effect(*largest)
     largest_words = f"{display_name(largest[1].environment)} {metric_phrase(largest[0].before)} is {amount} {word}"
@@ -213,8 +214,8 @@ LONGEST = 160
 """Letters of a value that are shown."""
 NAMED = 4
 """Facts that are named in short."""
-NOT_KNOWN = "not known"
-NOTHING_CHANGED = "no fact of the machine, the engine, the paths or the programs has changed"
+NOT_KNOWN = "unknown"
+NOTHING_CHANGED = "machine, engine, network paths and programs are unchanged"
 
 
 def run_letter(number: int) -> str:
@@ -244,14 +245,11 @@ def trust_words(run: ComparedRun) -> str:
 
 
 def disturbance_sentence(pair: RunPair, first: str, second: str) -> str:
-    """Return that others did not take as much of the machine in both runs, and what follows; empty where they did."""
+    """Return that other load differed between two runs, and what follows; empty where it did not."""
     if disturbed_alike(pair.first, pair.second):
         return ""
     one, other = (others_words(run.analysis) for run in (pair.first, pair.second))
-    return (
-        f"Others did not take as much of the machine in {first} as in {second} ({first}: {one}; {second}: {other}):"
-        " no cost is called different, as it may differ with that."
-    )
+    return f"Other load on the machine differed ({first}: {one}; {second}: {other}), so no cost is called different."
 
 
 def on_purpose_words(pair: RunPair) -> str:
@@ -281,7 +279,7 @@ def fact_words(change: FactChange) -> str:
     if name == "version" and change.kind is FactKind.WEIGHBRIDGE:
         name = "Weighbridge"
     if change.kind is FactKind.LAUNCHER:
-        return "launcher: another, so that times of short programs may differ"
+        return "launcher: changed, so times of short programs may differ"
     if change.kind is FactKind.PROGRAM:
         name = f"measured program {name}"
     if change.kind is FactKind.MITIGATIONS:
@@ -319,10 +317,10 @@ def why_no_own_values(reasons: Sequence[WhyNoOwnValues]) -> str:
         names = ", ".join(each.about)
         many = len(each.about) > 1
         clauses.append({
-            WhyNot.MACHINE: f"facts of the machine are not the same ({names})",
-            WhyNot.UNTRUSTED: f"{names} {'are' if many else 'is'} not trusted",
-            WhyNot.DISTURBED: f"others did not take as much of the machine in {' as in '.join(each.about)}",
-            WhyNot.NOT_KNOWN: f"{names} {'have' if many else 'has'} no A/A arm that says whether to trust it",
+            WhyNot.MACHINE: f"the machine changed ({names})",
+            WhyNot.UNTRUSTED: f"{names} {'are' if many else 'is'} untrusted",
+            WhyNot.DISTURBED: f"other load differed in {' and '.join(each.about)}",
+            WhyNot.NOT_KNOWN: f"{names} {'have' if many else 'has'} no A/A arm",
         }[each.reason])  # fmt: skip
     return f"Absolute rates are not compared: {'; '.join(clauses)}." if clauses else ""
 
@@ -375,4 +373,4 @@ def cost_words(report: MetricReport, row: Comparison) -> str:
 
 def why_skipped(skipped: Skipped) -> str:
     """Return why a folder was skipped."""
-    return skipped.why or "there is no run in it"
+    return skipped.why or "no run in it"

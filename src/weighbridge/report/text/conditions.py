@@ -7,28 +7,25 @@ from weighbridge.analysis.conditions import READABLE, Durabilities
 from weighbridge.analysis.curves import LoadSweep
 from weighbridge.analysis.results import Analysis
 from weighbridge.analysis.sessions import RunSession, SessionDifference
-from weighbridge.model.decisions import length_text
 from weighbridge.model.power_cut import PowerCut, Promise, Verdict
 from weighbridge.model.study import nearest_base
 from weighbridge.report.text.environments import display_name, join_names
+from weighbridge.report.text.formatting import margin
 
-NOT_THIS_PATH = "the calibration of this machine is for one host without cables, not for this path"
-NOT_POLLED = "the calibration of this machine is for idle CPUs that halt, not for this run's"
+NOT_THIS_PATH = "this machine's calibration is for one host without cables, not for this path"
+NOT_POLLED = "this machine's calibration is for idle CPUs that halt; here they polled"
 POLLED = (
-    "idle CPUs of this machine polled and did not halt, in every environment (cpu_idle): programs that "
-    "wait for each other are faster than on CPUs that halt, and what waking a CPU adds to a cost is not in it"
-)
-
-TIME_SHARED = (
-    "the time was not enough for the target everywhere: blocks went to where a second narrows the intervals most, so "
-    "that workloads with long trials have fewer"
+    "idle CPUs polled instead of halting, in every environment (cpu_idle): programs that wait for each other ran "
+    "faster than usual, and costs leave out CPU wake-ups"
 )
 
 
 def condition_lines(analysis: Analysis) -> list[str]:
     """Return a line for each condition, none where there is nothing to say."""
     lines = [*power_cut_lines(analysis), *([POLLED] if analysis.polled else []), *_lengths(analysis)]
-    lines += [TIME_SHARED] if analysis.time_shared else []
+    if analysis.time_shared:
+        target = "its target" if analysis.target is None else margin(analysis.target)
+        lines.append(f"not every workload reached {target} in the time; slow ones got fewer blocks")
     calibration = analysis.calibration
     if calibration is None:
         return lines
@@ -40,12 +37,11 @@ def condition_lines(analysis: Analysis) -> list[str]:
 
 
 def _lengths(analysis: Analysis) -> list[str]:
-    lengths = "; ".join(map(length_text, analysis.lengths))
-    return (
-        [f"how long each trial worked was chosen by a pilot block, which is not counted: {lengths}"]
-        if lengths
-        else []
-    )
+    lengths = sorted(each.chosen_s for each in analysis.lengths)
+    if not lengths:
+        return []
+    ends = dict.fromkeys(f"{each:.2g}" for each in (lengths[0], lengths[-1]))
+    return [f"trials were shortened to {' to '.join(ends)} s to fit more of them into the time"]
 
 
 # -- durability ------------------------------------------------------------------------------------
@@ -65,8 +61,8 @@ PROMISES = {
 }
 """What was done before a record was acknowledged."""
 HOW_CHECKED = (
-    "each disk had a write cache that loses at the cut what was not flushed; a record counts as acknowledged if that "
-    "was known before the cut"
+    "each disk had a write cache that lost its unflushed data at the cut; a record counts as acknowledged if the "
+    "acknowledgement arrived before the cut"
 )
 
 
@@ -86,15 +82,15 @@ def power_cut_verdict(cut: PowerCut) -> str:
     if cut.verdict is Verdict.OVERCLAIMED:
         return f"claims {cut.claimed}, {lost}"
     if cut.promise is Promise.WRITE:
-        return f"{lost}, as nothing was synced"
+        return f"{lost}; nothing was synced"
     return f"{lost}, as claimed ({cut.claimed})"
 
 
 def power_cut_lines(analysis: Analysis) -> list[str]:
     """Return a line for each check by power cut of the run."""
     return [
-        f"records acknowledged in {display_name(cut.environment)} ({cut.storage}, {how_kept(cut)}), "
-        f"after a power cut: {power_cut_verdict(cut)}"
+        f"acknowledged records after a power cut in {display_name(cut.environment)} "
+        f"({cut.storage}, {how_kept(cut)}): {power_cut_verdict(cut)}"
         for cut in analysis.power_cuts
     ]
 
@@ -136,12 +132,12 @@ def session_lines(analysis: Analysis) -> list[str]:
         f"{_blocks(each.blocks)} in session {number} ({started(each)})"
         for number, each in enumerate(sessions.sessions, 1)
     )
-    lines = [f"measured in {len(sessions.sessions)} sessions, between which this machine may have changed: {listed}"]
+    lines = [f"measured in {len(sessions.sessions)} sessions; this machine may have changed in between: {listed}"]
     if sessions.mixed:
         one = len(sessions.mixed) == 1
         lines.append(
-            f"{_blocks(sessions.mixed)} {'was' if one else 'were'} begun in one session and finished in another: "
-            f"{'its' if one else 'their'} costs compare values of both"
+            f"{_blocks(sessions.mixed)} {'spans' if one else 'span'} two sessions: "
+            f"{'its' if one else 'their'} costs compare values from both"
         )
     return [*lines, *map(_difference, sessions.differences)]
 
@@ -161,9 +157,9 @@ def date_words(at: float) -> str:
 
 def _difference(each: SessionDifference) -> str:
     where = f" in {join_names(each.environments)}" if each.environments else ""
-    values = [value or "not known" for value in each.values]
+    values = [value or "unknown" for value in each.values]
     then = f": {', then '.join(values)}" if max(map(len, values)) <= READABLE else ""
-    return f"{each.fact}{where} is not the same in all sessions{then}"
+    return f"{each.fact}{where} changed between sessions{then}"
 
 
 def _blocks(blocks: Sequence[int]) -> str:
@@ -183,25 +179,24 @@ def _blocks(blocks: Sequence[int]) -> str:
 
 
 def left_out_lines(analysis: Analysis) -> list[str]:
-    """Return a line for each environment that could not be opened: why, what helps, what becomes of its step."""
+    """Return a line for each skipped environment: why, what helps, and what its next step is compared with."""
     return [
-        f"{display_name(each.environment)} ({each.kind}) was left out, as it could not be opened: {each.reason}"
-        f"{_of_ladder(analysis, each.environment)}"
+        f"{display_name(each.environment)} was skipped ({each.reason}){_of_ladder(analysis, each.environment)}"
         for each in analysis.left_out
     ]
 
 
 def _of_ladder(analysis: Analysis, name: str) -> str:
-    """The words about a ladder's steps from or to an environment that was left out; empty where it is no rung."""
+    """With what a ladder's steps from a skipped environment are compared instead; empty where it is no rung."""
     rungs = analysis.rungs
     if name not in (rung.name for rung in rungs):
         return ""
     above = [rung.name for rung in rungs if rung.base == name and rung.name in analysis.environments]
     linked = [(each, nearest_base(rungs, each, analysis.environments)) for each in above]
     steps = [
-        f"{display_name(each)} is compared with {display_name(base)}"
+        f"{display_name(each)} is compared with {display_name(base)} instead"
         if base
-        else f"{display_name(each)} adds to nothing"
+        else f"{display_name(each)} has nothing to be compared with in the ladder"
         for each, base in linked
     ]
-    return f" (its step of the ladder falls away{''.join(f'; {each}' for each in steps)})"
+    return "".join(f"; {each}" for each in steps)

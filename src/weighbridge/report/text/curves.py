@@ -101,12 +101,12 @@ def peak_doubt(load: str, peak: CurvePeak, above: Breakage | None = None) -> str
     if peak.of:
         blocks = f"{peak.of} {'block' if peak.of == 1 else 'blocks'}"
         highest_words = f"highest in {peak.highest} of {blocks}{', else' if peak.others else ''}"
-        highest_words = highest_words if peak.highest else f"in none of {blocks}, which were highest"
+        highest_words = highest_words if peak.highest else f"highest in none of {blocks}; they peaked"
         parts.append(highest_words + (f" at {_levels(load, peak.others)}" if peak.others else ""))
     if peak.edge == "lowest":
         parts.append("lowest level tested; the peak may be lower")
     elif peak.edge and above is not None:
-        parts.append(f"highest level within its capacity{'' if above.always else ' in most trials'}")
+        parts.append(f"highest level within capacity{'' if above.always else ' in most trials'}")
     elif peak.edge:
         parts.append("highest level with values; the peak may be higher")
     return "; ".join(parts)
@@ -145,9 +145,7 @@ def curve_sentences(sweep: LoadSweep, baseline: str) -> list[str]:
             doubt = peak_doubt(sweep.load, peak, next_broke(sweep, name, peak))
             parts.append(f"peak {peak_words(sweep.load, peak, metric.unit)}{f' ({doubt})' if doubt else ''}")
         if name in curve_costs and curve_costs[name].peak_cost is not None:
-            parts.append(
-                f"the peak costs {peak_cost_words(curve_costs[name])} against the peak of {display_name(baseline)}"
-            )
+            parts.append(f"the peak costs {peak_cost_words(curve_costs[name])} against {display_name(baseline)}'s")
         if name in sweep.errors:
             parts.append(errors_words(sweep.load, sweep.errors[name]))
         if name in sweep.broke:

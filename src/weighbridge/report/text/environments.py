@@ -1,6 +1,7 @@
 """What environments are called: the only place where a name is made that people read.
 
-An environment that was measured in hypervisors is never named without them. Whoever writes a name for people calls
+An environment that was measured in hypervisors is never named without them, unless every environment was in the same
+ones: a notice on top then says so once (`common_layers`). Whoever writes a name for people calls
 `display_name`, inside of `use_display_names` round the whole report, as one chooses the language of a text. An
 analysis has the names of the study throughout, and machines get these, with the layers beside them.
 """
@@ -38,13 +39,25 @@ def use_display_names(names: Mapping[str, str]) -> Iterator[None]:
 
 
 def names_of(analysis: Analysis) -> dict[str, str]:
-    """Return the names for people of the environments that were measured in hypervisors."""
+    """Return the names for people of environments that were measured in hypervisors; none where all share them."""
+    if common_layers(analysis):
+        return {}
     return {name: environment_name(name, each) for name, each in analysis.isolation.items()}
+
+
+def common_layers(analysis: Analysis) -> str:
+    """Return the hypervisors that all environments were measured in: ``inside QEMU, TCG: emulated``; else nothing."""
+    words = {layers_of_environment(name, analysis) for name in analysis.environments}
+    return words.pop().strip("()") if len(words) == 1 else ""
 
 
 def names_of_runs(comparison: RunsCompared) -> dict[str, str]:
     """Return the same of several runs; an environment in other hypervisors has both in its name."""
     layers: dict[str, dict[str, None]] = {}
+    if len({common_layers(run.analysis) for run in comparison.runs}) == 1 and common_layers(
+        comparison.runs[0].analysis
+    ):
+        return {}
     for run in comparison.runs:
         for name, each in run.analysis.isolation.items():
             layers.setdefault(name, {})[environment_name("", each)] = None

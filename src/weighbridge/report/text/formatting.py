@@ -8,7 +8,7 @@ from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.statistics import Cost, Interval
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 
-TOO_FEW = "too few to say"
+TOO_FEW = "too few blocks"
 """What is said of fewer than `MIN_BLOCKS_VERDICT` instead of a cost."""
 
 SPACE = "\u00a0"
@@ -216,9 +216,9 @@ def cost_of(cost: Cost | None) -> str:
 
 
 def share(fraction: float | None) -> str:
-    """Give a fraction as ``±1.1 %``, far out as ``>9 999 %``; ``not known`` where there is none."""
+    """Give a fraction as ``±1.1 %``, far out as ``>9 999 %``; ``unknown`` where there is none."""
     if fraction is None:
-        return "not known"
+        return "unknown"
     percent = 100 * fraction
     if FARTHEST < percent < math.inf:
         return f"{_limit(percent, 0)}{SPACE}%"
@@ -231,7 +231,7 @@ def noise_text(noise: tuple[float, float] | None, unit: str = "%") -> str:
     Those of a difference are in `unit`, a metric's; words where they would read ±0.00 %, or are not known.
     """
     if noise is None:
-        return "not known"
+        return "unknown"
     if unit != "%":
         return f"±{quantity(noise[1], unit)}" if noise[1] else "below the metric's resolution"
     if max(map(abs, noise)) < LEAST_NOISE:
@@ -239,6 +239,14 @@ def noise_text(noise: tuple[float, float] | None, unit: str = "%") -> str:
     places = 2 if noise[1] - noise[0] < 0.2 else 1 if noise[1] - noise[0] < 200 else 0
     low, high = (_limit(each, places) for each in noise)
     return f"±{high}{SPACE}%" if low == f"-{high}" else f"{low} to {high}{SPACE}%"
+
+
+def noise_size(noise: tuple[float, float] | None, unit: str = "%") -> str:
+    """Give the larger of the two limits of a noise floor, without a sign: ``17.7 %``."""
+    if noise is None:
+        return noise_text(None)
+    size = max(map(abs, noise))
+    return noise_text((-size, size), unit).removeprefix("±").removeprefix("-")
 
 
 def margin(fraction: float) -> str:

@@ -20,15 +20,15 @@ _WHY: dict[Reason, str] = {
     "no-cost": "no complete block",
     "broke": "trials broke under their load",
     "hidden": "a bottleneck hides the cost",
-    "no-ratio": "a value was zero, so there is no percentage",
-    "noise": "no larger than the noise floor",
+    "no-ratio": "a value was zero: no percentage",
+    "noise": "within the noise floor",
     "failed": "more than one trial in ten failed or broke",
-    "untrusted": "the A/A arm makes the session untrusted",
-    "path": "the network path is not known",
-    "durability": "it keeps less of what it acknowledges after a power cut",
-    "other-unit": "its unit or its better direction is another in the earlier run",
-    "disturbed": "others did not take as much of the machine in the earlier run as in this one",
-    "spent": "earlier gates of this run have spent all of the error: measure a new run",
+    "untrusted": "the run is untrusted (A/A arm)",
+    "path": "the network path is unknown",
+    "durability": "it is less durable in a power cut",
+    "other-unit": "its unit or better direction differs in the earlier run",
+    "disturbed": "other load on the machine differed between the runs",
+    "spent": "earlier gates used up this run's error budget: measure a new run",
 }
 """Why it cannot be told whether a cost is above its bound, whatever that is called."""
 _WHY_BY_WORD: dict[str, dict[Reason, str]] = {
@@ -37,13 +37,13 @@ _WHY_BY_WORD: dict[str, dict[Reason, str]] = {
         "above": "over its budget",
         "within": "within its budget",
         "interval": "the budget is inside the interval",
-        "many": "over its budget by its own interval, but not among so many comparisons",
+        "many": "over its budget alone, but not significant among so many comparisons",
     },
     "margin": {
         "above": "worse than the margin",
         "within": "no worse than the margin",
         "interval": "the margin is inside the interval",
-        "many": "worse than the margin by its own interval, but not among so many comparisons",
+        "many": "worse than the margin alone, but not significant among so many comparisons",
     },
 }
 """As `_WHY`, by how a requirement is spelled."""
@@ -102,7 +102,7 @@ def limit_sentence(finding: Finding, analysis: Analysis) -> str:
     text = f"{_name(finding, analysis)}: {cost}limit {_bound(finding)}"
     if finding.outcome != "undecided":
         return f"limit {finding.outcome}: {text}"
-    return f"cannot tell: {text}, {_why(finding)}"
+    return f"undecided: {text}, {_why(finding)}"
 
 
 def _name(finding: Finding, analysis: Analysis) -> str:
@@ -137,7 +137,7 @@ def disturbance_sentence(now: Analysis, earlier: Analysis) -> str:
     """Return what others took of the machine in both runs; empty where they took nothing in either."""
     if not now.disturbance.taken and not earlier.disturbance.taken:
         return ""
-    return f"disturbance: in the earlier run {others_words(earlier)}; in this one {others_words(now)}"
+    return f"other load: earlier run {others_words(earlier)}; this run {others_words(now)}"
 
 
 def gate_answer(gate: Gate) -> str:
@@ -148,7 +148,7 @@ def gate_answer(gate: Gate) -> str:
     total = len(gate.findings)
     looks = f", after {gate.looks} looks" if gate.looks > 1 else ""
     if gate.answer == "untrusted":
-        return "Gate untrusted: the A/A arm of a session shows a cost where there is none, which tells nothing."
+        return "Gate untrusted: the baseline measured twice disagrees with itself, so no cost can be judged."
     if gate.answer == "passed":
         what = "comparison is" if total == 1 else "comparisons are all"
         return f"Gate passed: {total} {what} within budget{looks}."

@@ -103,7 +103,7 @@ def _cell(analysis: Analysis, reports: Sequence[MetricReport], environment: str)
 
 
 WORDS = {
-    "inconclusive": "cannot tell yet",
+    "inconclusive": "undecided",
     "few": TOO_FEW,
     "none": "no complete block",
 }
@@ -184,7 +184,7 @@ def cost_with_interval(row: MatrixRow, cell: MatrixCosts) -> str:
     return f"cost {cost_text(compared, report.unit)}"
 
 
-WHY = {Unproven.code: "session not trusted", NotAfterHolm.code: "not after Holm"}
+WHY = {Unproven.code: "run untrusted", NotAfterHolm.code: "not significant (Holm)"}
 """Why an interval without zero decides nothing, by the code of its remark."""
 
 

@@ -10,10 +10,9 @@ from weighbridge.report.text.metric_names import column_head
 
 TITLE = "What changes on the path"
 INTRODUCTION = (
-    "A probe sent data before the first trial: here are the interfaces, and the rules of packet filters, whose"
-    " counters rose. Three things do not show in counters: a bridge between two of its own ports (it counts what the"
-    " host itself sends through it), what is inside an overlay network, and rules of nftables without a counter. The"
-    " figures beside them are medians of the trials; CPU is what the whole machine used beyond its idle level."
+    "A probe sent data before the first trial; the table lists the interfaces and packet-filter rules whose counters"
+    " rose. Counters miss three things: a bridge between two of its own ports, the inside of an overlay network, and"
+    " nftables rules without a counter. Figures are medians over the trials; CPU is the whole machine's, above idle."
 )
 HEADS = ("environment", "interfaces", "MTU / MSS", "translation", "routers", "rules matched")
 """Of the columns about the path. Rules: of the hosts' packet filters."""
@@ -42,14 +41,12 @@ def place_words(place: ClientPlace) -> str:
 
 
 def difference_words(difference: PathDifference) -> str:
-    """Return in what two paths differ: ``MTU 1450, MSS 1398, but loopback, MSS 65483 in native``."""
-    return (
-        f"{_path_words(difference.here)}, but {_path_words(difference.there)} in {display_name(difference.baseline)}"
-    )
+    """Return in what two paths differ: ``MTU 1450, MSS 1398; native: loopback, MSS 65483``."""
+    return f"{_path_words(difference.here)}; {display_name(difference.baseline)}: {_path_words(difference.there)}"
 
 
 def _path_words(path: PathFigures) -> str:
-    where = "loopback" if path.loopback else f"MTU {path.mtu or 'not known'}"
+    where = "loopback" if path.loopback else f"MTU {path.mtu or 'unknown'}"
     mss = "MSS to the proxy" if isinstance(path, ProxiedFigures) else "MSS"
     sizes = f"{where}, {mss} {path.mss}" if path.mss else where
     return f"{sizes}, no segmentation offload" if path.segmentation is False else sizes
@@ -65,7 +62,7 @@ def interfaces(path: NetworkPath) -> str:
     hosts = [place for place in by_place if place.startswith("host ")]
     named = {place: "host" if len(hosts) == 1 else place.removeprefix("host ") for place in hosts}
     kinds_by_place = "; ".join(f"{named.get(place, place)}: {', '.join(kinds)}" for place, kinds in by_place.items())
-    return f"{kinds_by_place} (not told apart from others' traffic)" if path.uncertain else kinds_by_place
+    return f"{kinds_by_place} (mixed with other traffic)" if path.uncertain else kinds_by_place
 
 
 def figure_heads(table: PathTable) -> list[str]:
@@ -108,4 +105,4 @@ def _rules(path: NetworkPath) -> str:
         return "–"
     chains = dict.fromkeys(hook.split()[-1] for hook in path.hooks)
     crossed = f"{path.rules} ({', '.join(chains)})" if chains else str(path.rules)
-    return f"{crossed}; {path.unseen_rules} have no counter" if path.unseen_rules else crossed
+    return f"{crossed}; {path.unseen_rules} without a counter" if path.unseen_rules else crossed

@@ -45,94 +45,97 @@ def words(kind: type[Kind], meaning: str = "") -> Callable[[Sentence[Kind]], Sen
 
 @words(remarks.AAArm, "the row is the baseline measured a second time")
 def _(remark: remarks.AAArm) -> str:
-    return f"this is {display_name(remark.baseline)} itself, measured a second time"
+    return f"this is {display_name(remark.baseline)} measured a second time"
 
 
-@words(remarks.NoBlocks, "no block has a value of both sides, so there is no cost")
+@words(remarks.NoBlocks, "no block measured both sides: no cost")
 def _(_: remarks.NoBlocks) -> str:
-    return "no block has a value of both sides, so there is no cost"
+    return "no block measured both sides, so there is no cost"
 
 
-@words(remarks.OneBlock, "a single block: no interval can be given")
+@words(remarks.OneBlock, "one block: no interval")
 def _(_: remarks.OneBlock) -> str:
-    return "one block gives no interval: run more"
+    return "one block gives no interval; run more"
 
 
-@words(remarks.Exploratory, "fewer than ten blocks: the interval leans on normality")
+@words(remarks.Exploratory, "fewer than ten blocks: the interval assumes a normal distribution")
 def _(remark: remarks.Exploratory) -> str:
-    return f"{remark.blocks} blocks: exploratory below ten"
+    return f"exploratory: {remark.blocks} blocks, fewer than ten"
 
 
-@words(remarks.Incomplete, "fewer blocks than were planned or tried")
+@words(remarks.Incomplete, "fewer complete blocks than planned or tried")
 def _(remark: remarks.Incomplete) -> str:
     return f"{remark.blocks} of {remark.planned} blocks are complete"
 
 
 @words(
     remarks.Extended,
-    "the number of blocks was changed after looking: intervals and p-values are those of a further look",
+    "the number of blocks was changed after looking at the results: more false alarms than 5 %",
 )
 def _(remark: remarks.Extended) -> str:
-    how = "extended" if remark.blocks > remark.planned else "cut"
+    how = "extended" if remark.blocks > remark.planned else "shortened"
     at = " and ".join(map(str, remark.looked_after))
     text = f"{how} from {remark.planned} to {remark.blocks} blocks after looking at {at}"
-    return f"{text}: after such looks more than 5 % of the verdicts are false alarms (about 7 % after one)"
+    return f"{text}: more than 5 % of such verdicts are false alarms (about 7 % after one look)"
 
 
 # -- about its cost --------------------------------------------------------------------------------
 
 
-@words(remarks.TargetMissed, "the precision that the study asked for was not reached")
+@words(remarks.TargetMissed, "the study's target precision was not reached")
 def _(remark: remarks.TargetMissed) -> str:
     predicted = remark.predicted_blocks
-    needed = f"; about {predicted} blocks would be needed" if predicted else ""
+    needed = f"; it needs about {predicted} blocks" if predicted else ""
     width = share(remark.half_width) if math.isfinite(remark.half_width) else "no relative width"
     return f"target {share(remark.target)} not reached: {width} after {remark.blocks} blocks{needed}"
 
 
 @words(
     remarks.AsDifference,
-    "the cost is a difference in the unit: a count, a share, beyond a baseline, or a value was zero",
+    "the cost is a difference, not a percentage: a count, a share, or a value was zero",
 )
 def _(remark: remarks.AsDifference) -> str:
     return f"the cost is a difference: {difference_interval(remark.difference, remark.unit)}"
 
 
-@words(remarks.NotAfterHolm, "the interval excludes no cost, but not after correction for the number of comparisons")
+@words(remarks.NotAfterHolm, "the interval excludes zero, but the cost is not significant after Holm's correction")
 def _(remark: remarks.NotAfterHolm) -> str:
     return f"not significant after Holm's correction (p = {plain(remark.adjusted_p, 2)})"
 
 
 @words(
     remarks.Unproven,
-    "the A/A arm shows a cost where there is none: of its kind of metric this session proves no cost",
+    "the A/A arm differs from the baseline, so this run proves no cost in metrics of this kind",
 )
 def _(remark: remarks.Unproven) -> str:
-    return "proven by nothing: this session's control shows a cost where there is none"
+    return "not proven: the baseline measured twice disagrees with itself"
 
 
 @words(
     remarks.WithinNoise,
-    "resource use, or a cost of fewer than ten blocks, that is no larger than the A/A arm shows: never different",
+    "no larger than the noise floor: never different (resource use, and fewer than ten blocks)",
 )
 def _(remark: remarks.WithinNoise) -> str:
     has_floor = remark.low is not None and remark.high is not None
     floor = f" of {noise_text((remark.low or 0.0, remark.high or 0.0))}" if has_floor else ""
-    return f"no larger than this metric's noise floor{floor}"
+    return f"within this metric's noise floor{floor}"
 
 
 @words(
     remarks.Identical,
-    "every block says the same, but so few blocks may do so by chance: neither different nor equivalent",
+    "all blocks agree, but so few may agree by chance: undecided",
 )
 def _(remark: remarks.Identical) -> str:
-    return f"all {remark.blocks} blocks say the same: too few to rule out chance"
+    return f"all {remark.blocks} blocks agree, but that few may agree by chance"
 
 
-@words(remarks.Stalls, "the arithmetic cost's interval excludes the typical cost: a few runs are far from the others")
+@words(remarks.Stalls, "a few slow or fast runs pull the average away from the typical cost")
 def _(remark: remarks.Stalls) -> str:
-    mean = percent_interval(remark.mean_percent)
-    return f"the mean cost is {mean}, far from the typical one: a few runs stall or spring ahead"
+    mean, typical = remark.mean_percent, remark.typical_percent
+    what = "slow runs raise" if mean.estimate > typical.estimate else "runs lower"
+    return (
+        f"a few {what} the average cost to {percent_interval(mean)}; a typical run pays {percent_interval(typical)}"
+    )
 
 
 # -- about the values and trials of one environment ------------------------------------------------
@@ -140,13 +143,13 @@ def _(remark: remarks.Stalls) -> str:
 
 @words(
     remarks.Selected,
-    "more than one of ten trials failed: the cost is that of the runs that succeeded, never equivalent",
+    "more than one trial in ten failed: the cost covers successful runs only, and is never equivalent",
 )
 def _(remark: remarks.Selected) -> str:
-    return f"{display_name(remark.environment)}: the cost is that of the runs that succeeded"
+    return f"{display_name(remark.environment)}: the cost covers successful runs only"
 
 
-@words(remarks.Outliers, "values further than 5 * 1.4826 MAD from the median (kept); from eight values on")
+@words(remarks.Outliers, "values more than 5 * 1.4826 MAD from the median, kept; looked for from eight values on")
 def _(remark: remarks.Outliers) -> str:
     are = "is an outlier" if remark.outliers == 1 else "are outliers"
     return f"{display_name(remark.environment)}: {remark.outliers} of {remark.runs} runs {are} (kept)"
@@ -161,42 +164,42 @@ def _(remark: remarks.DelayedAck) -> str:
     )
 
 
-@words(remarks.Drift, "values rise or fall in the order in which they ran (Kendall's tau, p < 0.01)")
+@words(remarks.Drift, "values rise or fall over the run (Kendall's tau, p < 0.01)")
 def _(remark: remarks.Drift) -> str:
     way = "up" if remark.tau > 0 else "down"
-    return f"{display_name(remark.environment)} drifts {way} during the session (tau {remark.tau:+.2f})"
+    return f"{display_name(remark.environment)} drifts {way} during the run (tau {remark.tau:+.2f})"
 
 
-@words(remarks.Autocorrelation, "successive values resemble one another (rank von Neumann ratio, p < 0.01)")
+@words(remarks.Autocorrelation, "successive values are correlated (rank von Neumann ratio, p < 0.01)")
 def _(remark: remarks.Autocorrelation) -> str:
-    return f"{display_name(remark.environment)}: successive runs resemble one another"
+    return f"{display_name(remark.environment)}: successive runs are correlated"
 
 
 @words(
     remarks.BrokeUnderLoad,
-    "the load was more than the server bears: a result, never equivalent; the cost is that of other blocks",
+    "the load exceeded the server's capacity: a result, never equivalent; the cost covers the other blocks",
 )
 def _(remark: remarks.BrokeUnderLoad) -> str:
     broke, begin = remark.broke, f"{display_name(remark.environment)}:"
     if broke.always:
         return f"{begin} broke in every trial ({broke.trials}): {broke.reason}"
     text = f"measured in {broke.measured} of {broke.measured + broke.lost} blocks; broke in {broke.lost}"
-    return f"{begin} {text} ({broke.reason}): the cost is that of the others"
+    return f"{begin} {text} ({broke.reason}): the cost covers the measured blocks"
 
 
-@words(remarks.FailedTrials, "trials that gave no measurement")
+@words(remarks.FailedTrials, "trials without a measurement")
 def _(remark: remarks.FailedTrials) -> str:
     how = ", ".join(f"{count} {outcome}" for outcome, count in remark.outcomes)
     failed = sum(count for _, count in remark.outcomes)
     return f"{display_name(remark.environment)}: {failed} of {remark.trials} trials failed ({how})"
 
 
-@words(remarks.ProgramErrors, "trials whose program reported errors beside its result")
+@words(remarks.ProgramErrors, "trials whose program also reported errors")
 def _(remark: remarks.ProgramErrors) -> str:
     return _flagged(remark)
 
 
-@words(remarks.FlaggedTrials, "trials that were flagged when they ran (steal, throttling, pressure, saturation)")
+@words(remarks.FlaggedTrials, "trials flagged while they ran (steal, throttled, pressure, saturation)")
 def _flagged(remark: remarks.FlaggedTrials) -> str:
     text = flag_kind_text(remark.flag, remark.figures)
     return f"{display_name(remark.environment)}: {text} in {remark.count} of {remark.trials} trials"
@@ -207,39 +210,36 @@ def _flagged(remark: remarks.FlaggedTrials) -> str:
 
 @words(
     remarks.FewReadings,
-    "the trials are so short that the meters read only a few times in each: means and peaks are chance",
+    "trials too short for the meters: a few readings each, so peaks may be missed",
 )
 def _(remark: remarks.FewReadings) -> str:
     count = remark.readings
     read = f"about {count} reading{'' if count == 1 else 's'}" if count else "hardly one reading"
     if remark.chosen:
-        return f"meters at {remark.hz:g} Hz had {read} in each trial, which were made short: a peak may be missed"
-    begin = f"trials are too short for meters at {remark.hz:g} Hz ({read} in each)"
+        return f"shortened trials: {read} each at {remark.hz:g} Hz, so a peak may be missed"
+    begin = f"trials are too short for meters at {remark.hz:g} Hz ({read} each)"
     if remark.wanted_hz is None:
         return f"{begin}: a peak may be missed"
     return f"{begin}: raise meters: {{hz: {remark.wanted_hz}}}"
 
 
-@words(
-    remarks.Unresolved, "memory per site is zero or less in some trials: less than the machine's own memory varies"
-)
+@words(remarks.Unresolved, "memory per site is zero or less in some trials: below what this meter resolves")
 def _(remark: remarks.Unresolved) -> str:
     return (
         f"{display_name(remark.environment)}: memory per site is zero or less in {remark.count} of {remark.trials} "
-        "trials: it is the growth of the whole machine's used memory, and values around zero are below what that can "
-        "resolve"
+        "trials, below what the growth of the machine's used memory resolves"
     )
 
 
-@words(remarks.OtherPacketSize, "measured with other packet sizes than the baseline: part of the cost may be theirs")
+@words(remarks.OtherPacketSize, "packet sizes differ from the baseline's: part of the cost may come from that")
 def _(remark: remarks.OtherPacketSize) -> str:
-    return f"measured with other packet sizes: {remark.size} against {remark.baseline_size}"
+    return f"packets of {remark.size}; the baseline's are {remark.baseline_size}"
 
 
 @words(remarks.PacketSizes)
 def _(remark: remarks.PacketSizes) -> str:
     sizes = (
-        f"packets of {each.size}, but {each.baseline_size} in {display_name(remark.baseline)} ({', '.join(labels)})"
+        f"packets of {each.size}, {each.baseline_size} in {display_name(remark.baseline)} ({', '.join(labels)})"
         for each, labels in remark.sizes
     )
     return f"{display_name(remark.environment)}: {'; '.join(sizes)}"
@@ -247,25 +247,23 @@ def _(remark: remarks.PacketSizes) -> str:
 
 @words(
     remarks.Capped,
-    "a limit, such as a full cable, held one of the two sides back and not the other: part of the cost",
+    "a limit, such as a full cable, held back only one side: it is part of the cost",
 )
 def _(remark: remarks.Capped) -> str:
     where = f"{LIMITS[FlagCode(remark.limit)]} in {remark.trials} of {remark.of} trials"
     then = "larger" if remark.of_baseline else "smaller"
-    return f"{display_name(remark.environment)} was limited by {where}: without that the cost would be {then}"
+    return f"{display_name(remark.environment)} was limited by {where}: the cost would be {then} without it"
 
 
-@words(
-    remarks.Fragments, "one side's datagrams are larger than its path carries in one piece: that is part of the cost"
-)
+@words(remarks.Fragments, "one side's datagrams are fragmented: that is part of the cost")
 def _(remark: remarks.Fragments) -> str:
-    sizes = f"{remark.size} B, of which its path carries {remark.in_one_piece} B at once"
-    return f"each datagram of {display_name(remark.environment)} goes in pieces: {sizes}"
+    sizes = f"{remark.size} B each, {remark.in_one_piece} B fit its path"
+    return f"datagrams of {display_name(remark.environment)} are fragmented: {sizes}"
 
 
 @words(
     remarks.OtherPath,
-    "its network path differs from the baseline's besides the isolation: part of the cost may be the path's",
+    "its network path differs from the baseline's in more than isolation: part of the cost may be the path's",
 )
 def _(remark: remarks.OtherPath) -> str:
     text = difference_words(remark.difference)
@@ -277,30 +275,30 @@ def _(remark: remarks.OtherPath) -> str:
 
 @words(remarks.PathsUnrecorded)
 def _(_: remarks.PathsUnrecorded) -> str:
-    return "the network paths were not recorded: whether they differ between the environments is not known"
+    return "network paths were not recorded, so they may differ between environments"
 
 
-@words(remarks.NoPath, "the network path of one of the two is not known: never different, never equivalent")
+@words(remarks.NoPath, "a network path is unknown: never different, never equivalent")
 def _(_: remarks.NoPath) -> str:
-    return "the network path of one of the two is not known: no verdict"
+    return "no verdict: a network path is unknown"
 
 
 @words(
     remarks.InterruptTimeApart,
-    "a site's own CPU time leaves out the network stack's interrupts here: read cpu_all_per_*",
+    "a site's own CPU time leaves out the network stack's interrupts here; read cpu_all_per_*",
 )
 def _(remark: remarks.InterruptTimeApart) -> str:
     where = "not in this figure" if remark.sure else "perhaps not in this figure"
-    return f"the network stack's interrupt time is {where}: read the CPU of all of the machine"
+    return f"the network stack's interrupt time is {where}; read the CPU of the whole machine"
 
 
 @words(
     remarks.OtherDurability,
-    "it keeps less, or more, of what it acknowledged than the baseline does: never equivalent",
+    "its durability differs from the baseline's: never equivalent",
 )
 def _(remark: remarks.OtherDurability) -> str:
     mine, other = (each or "unknown" for each in (remark.durability, remark.baseline_durability))
-    text = f"durability {mine}, but {other} in {display_name(remark.baseline)}"
+    text = f"durability {mine}, {other} in {display_name(remark.baseline)}"
     return f"{display_name(remark.environment)}: {text} ({', '.join(remark.labels)})" if remark.environment else text
 
 
@@ -309,7 +307,7 @@ def _(remark: remarks.OtherDurability) -> str:
 
 @words(
     remarks.HostsDiffer,
-    "something besides the isolation differs: versions, limits that could not be honoured, what is not metered",
+    "something besides isolation differs: versions, limits not applied, quantities not metered",
 )
 def _(remark: remarks.HostsDiffer) -> str:
     return f"hosts: {_host_difference(remark.difference) if remark.difference else remark.sentence}"
@@ -323,15 +321,15 @@ def _host_difference(difference: HostDifference) -> str:
         return f"{difference.fact} differs: {values}"
     if difference.kind == "beside":
         runs = ", ".join(f"{run} ({directory})" if directory else run for run, directory in difference.values)
-        return f"this machine was shared with another run, each of them noise for the other (--beside-others): {runs}"
-    return "those made on this machine share its CPUs: a packet's arrival is partly worked off on its sender's CPU"
+        return f"another run shared this machine, and each disturbed the other (--beside-others): {runs}"
+    return "all share this machine's CPUs, so a sender's CPU also handles arriving packets"
 
 
 @words(remarks.NotHonoured)
 def _(remark: remarks.NotHonoured) -> str:
     whole = remark.why.startswith(remark.limit)  # as older runs have it
     why = remark.why if whole else f"{remark.limit}: {remark.why}"
-    return f"{display_name(remark.environment)}: not honoured: {why}"
+    return f"{display_name(remark.environment)}: limit not applied: {why}"
 
 
 @words(remarks.NotMetered)
@@ -341,14 +339,14 @@ def _(remark: remarks.NotMetered) -> str:
 
 @words(remarks.OtherValue)
 def _(remark: remarks.OtherValue) -> str:
-    how = f"{remark.value or 'none'}, but {remark.baseline_value or 'none'} in {display_name(remark.baseline)}"
-    how = how if remark.value or remark.baseline_value else f"not the same as in {display_name(remark.baseline)}"
+    how = f"{remark.value or 'none'}, {remark.baseline_value or 'none'} in {display_name(remark.baseline)}"
+    how = how if remark.value or remark.baseline_value else f"differs from {display_name(remark.baseline)}"
     return f"{display_name(remark.environment)}: {remark.fact}: {how}"
 
 
 @words(remarks.OwnOptions)
 def _(remark: remarks.OwnOptions) -> str:
-    return f"{display_name(remark.environment)}: options of its own in {', '.join(map(_options, remark.workloads))}"
+    return f"{display_name(remark.environment)}: own options in {', '.join(map(_options, remark.workloads))}"
 
 
 def _options(own: tuple[str, Sequence[tuple[str, str]]]) -> str:
@@ -361,45 +359,45 @@ def _options(own: tuple[str, Sequence[tuple[str, str]]]) -> str:
 
 @words(
     remarks.Emulated,
-    "measured under emulation: the cost is the emulator's, or of emulated against emulated: not real hardware's",
+    "measured under emulation: the cost is the emulator's, not real hardware's",
 )
 def _(remark: remarks.Emulated) -> str:
-    begin = f"{join_names(remark.environments)}: measured under emulation ({', '.join(remark.layers)})"
+    layers = ", ".join(remark.layers)
+    if remark.everywhere:
+        return f"Everything was measured under emulation ({layers}): no cost here is what real hardware would show"
+    begin = f"{join_names(remark.environments)}: measured under emulation ({layers})"
     if remark.baseline:
-        return (
-            f"{begin}: as {display_name(remark.baseline)} is the baseline, each cost is the emulator's or compares "
-            "emulated with emulated, and is not what real hardware would show"
-        )
-    return (
-        f"{begin}: what they cost is the emulator's on this machine, and says nothing of a hypervisor with hardware "
-        "support"
-    )
+        baseline = display_name(remark.baseline)
+        return f"{begin}: {baseline} is the baseline, so no cost here is what real hardware would show"
+    return f"{begin}: their costs are the emulator's, and say nothing about a hypervisor with hardware support"
 
 
 @words(remarks.EmulatedCost)
 def _(remark: remarks.EmulatedCost) -> str:
     layers = ", ".join(remark.layers)
     if remark.both:
-        return f"both sides were measured under emulation ({layers}): the cost is not what real hardware would show"
-    return f"{display_name(remark.environment)}: measured under emulation ({layers}): the cost is the emulator's"
+        return f"both sides were emulated ({layers}): real hardware would show another cost"
+    return f"{display_name(remark.environment)} was emulated ({layers}): the cost is the emulator's"
 
 
-@words(remarks.Unverified, "an environment or a host of a kind that was never seen to work on real hardware")
+@words(remarks.Unverified, "this kind of environment or host was never tested on real hardware")
 def _(remark: remarks.Unverified) -> str:
     who = display_name(remark.environment) or f"host {remark.host}"
-    return f"{who}: unverified on real hardware: {remark.what}"
+    return f"{who}: never tested on real hardware: {remark.what}"
 
 
-@words(remarks.Nested, "measured on a host that is itself a guest: the cost is one inside of that machine")
+@words(remarks.Nested, "measured on a host that is itself a guest: costs apply inside that machine")
 def _(remark: remarks.Nested) -> str:
+    if remark.everywhere:
+        return f"Everything was measured on host {remark.host}, itself a guest: costs apply inside that machine"
     where = f"host {remark.host}, which is itself inside {' inside '.join(reversed(remark.layers))}"
     who = f"{join_names(remark.environments)}: " if remark.environments else "both were "
-    return f"{who}measured on {where}: costs are those inside of that machine"
+    return f"{who}measured on {where}: costs apply inside that machine"
 
 
-@words(remarks.GuestTicks, "CPU time as an emulated host counts it, which may hold time in which it was not let run")
+@words(remarks.GuestTicks, "CPU time as an emulated host counts it: it may include time the host was not running")
 def _(remark: remarks.GuestTicks) -> str:
     return (
-        f"{display_name(remark.environment)}: its CPU time is what the kernel of host {remark.host} counted, "
-        "which its emulator tells of no steal: time in which this machine did not let it run may be in it"
+        f"{display_name(remark.environment)}: its CPU time is what host {remark.host}'s kernel counted; that host is "
+        "emulated and sees no steal, so the time may be too high"
     )

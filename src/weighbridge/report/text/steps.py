@@ -8,9 +8,8 @@ from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.summary import sentence, swept
 
 LADDER_INTRODUCTION = (
-    "Each step is compared with the one that it adds to inside the same blocks: its cost is measured, never the"
-    " difference of two costs. The steps of all metrics are a family of their own in the correction for many"
-    " comparisons (Holm)."
+    "Each step is compared with the environment below it, in the same blocks: its cost is measured, not a difference"
+    " of two costs. Holm's correction treats the steps of all metrics as one family."
 )
 MOST_SENTENCES = 40
 """Steps of which every one is told in a sentence."""
@@ -61,5 +60,5 @@ def ladder_sentences(analysis: Analysis) -> list[tuple[str, str]]:
     others = len(sentences) - len(different)
     return [
         *different,
-        *([("", f"the tables of the page have {others} more steps, none different")] if others else []),
+        *([("", f"{others} more steps are in the tables, none different")] if others else []),
     ]

@@ -49,9 +49,9 @@ def nothing_sentence(analysis: Analysis) -> str:
     """Say that nothing was measured, of a run without any measurement."""
     trials = len(analysis.trials)
     if not trials:
-        return "No trial has finished: there is nothing to compare yet."
-    without = "The one trial" if trials == 1 else f"None of the {trials} trials"
-    return f"{without} gave {'no' if trials == 1 else 'a'} measurement: there is nothing to compare."
+        return "No trial has finished yet."
+    every = {1: "The only trial", 2: "Both trials"}.get(trials, f"All {trials} trials")
+    return f"{every} failed: there is nothing to compare."
 
 
 def count(blocks: int) -> str:
@@ -62,18 +62,22 @@ def count(blocks: int) -> str:
 def change(report: MetricReport, row: Comparison, baseline: str) -> str:
     """Give what an environment does to a metric: ``costs 27.4 % [25.9, 28.8] of tcp throughput against native``.
 
-    What is not proven has no direction: ``has a cost of 0.1 % [-4.9, 5.0] in tcp throughput against native``.
+    What is not proven has no direction: ``may cost 0.1 % [-4.9, 5.0] in tcp throughput against native``.
     """
     row_effect, what, baseline = effect(report, row), metric_phrase(report), display_name(baseline)
     if row_effect is None:
-        return f"has {TOO_FEW_BLOCKS if row.few else 'no complete block'} for {what} against {baseline}"
+        return f"has {TOO_FEW_BLOCKS if row.few else 'no complete block'} for {what}"
     if row.verdict != "different" and not row.proven:
-        return f"has a cost of {cost_text(row, report.unit)} in {what} against {baseline}"
+        return f"may cost {cost_text(row, report.unit)} in {what} against {baseline}"
     percent = row.cost is not None and row.cost.scale == "ratio"
     if percent and row_effect.worse and report.better == "higher":
         return f"costs {row_effect.amount} of {what} against {baseline}"
     if row_effect.times and row_effect.worse:
-        return f"takes {what} to {row_effect.amount} that of {baseline}"
+        return (
+            f"takes {row_effect.amount} {row_effect.relation} as {baseline} in {what}"
+            if row_effect.word == "slower"
+            else f"is {row_effect.amount} {row_effect.relation} as {baseline} in {what}"
+        )
     if row_effect.word == "higher" and row_effect.worse:
         return f"adds {row_effect.amount} to {what} against {baseline}"
     return f"is {row_effect.amount} {row_effect.word} than {baseline} in {what}"
@@ -104,7 +108,7 @@ def verdict_sentences(analysis: Analysis) -> list[tuple[str, str]]:
     """
     sentences: list[tuple[str, str]] = []
     if analysis.native_only:
-        return [("nothing", f"only {display_name(analysis.baseline)} was measured: there is nothing to compare")]
+        return [("nothing", f"only {display_name(analysis.baseline)} was measured")]
     rows = [(report, row) for report in analysis.headlines for row in report.comparisons if not (row.aa or row.few)]
     many = swept(analysis)
     different = [each for each in rows if each[1].verdict == "different"]
@@ -128,7 +132,10 @@ def verdict_sentences(analysis: Analysis) -> list[tuple[str, str]]:
     for environment in few if not analysis.few else ():
         count = f"{few[environment]} comparison{'' if few[environment] == 1 else 's'}"
         sentences.append(
-            ("few", f"{display_name(environment)}: fewer than {MIN_BLOCKS_VERDICT} blocks in {count}, too few to say")
+            (
+                "few",
+                f"{display_name(environment)}: {count} with fewer than {MIN_BLOCKS_VERDICT} blocks: no verdict",
+            )
         )
     return sentences
 
@@ -210,12 +217,11 @@ def exploratory_sentence(analysis: Analysis) -> str:
     low, high = (pick(row.blocks for row in compared) for pick in (min, max))
     blocks = count(high) if low == high else f"{low} to {high} blocks"
     if analysis.few:
-        few = "is too few" if blocks == "1 block" else "are too few"
         return (
-            f"Quick test: {blocks} {few} for a verdict; drift during the session was not tested. "
-            f"{MIN_BLOCKS_VERDICT} give a first verdict, {MIN_BLOCKS_SIGNED_RANK} a reliable one."
+            f"Quick test of {blocks}: {MIN_BLOCKS_VERDICT} give a first verdict, {MIN_BLOCKS_SIGNED_RANK} a reliable "
+            "one. Drift was not tested."
         )
-    return f"Only {blocks}: every verdict here is exploratory ({MIN_BLOCKS_SIGNED_RANK} are needed)"
+    return f"Every verdict is exploratory: {blocks}, {MIN_BLOCKS_SIGNED_RANK} are needed."
 
 
 def partly_exploratory_sentence(analysis: Analysis) -> str:
@@ -225,7 +231,7 @@ def partly_exploratory_sentence(analysis: Analysis) -> str:
     if analysis.exploratory or not counts:
         return ""
     listed = ", ".join(f"{display_name(name)} ({number})" for name, number in counts.items())
-    return f"exploratory, below {MIN_BLOCKS_SIGNED_RANK} complete blocks: costs of {listed}"
+    return f"exploratory (fewer than {MIN_BLOCKS_SIGNED_RANK} complete blocks): {listed}"
 
 
 def baseline_sentence(report: MetricReport, baseline: str) -> str:
@@ -254,7 +260,7 @@ def others_text(analysis: Analysis) -> str:
 def unmeasured_text(analysis: Analysis, label: str) -> str:
     """Give why a workload and level has no measurement."""
     broke = reason(trial for trial in analysis.trials if trial.label == label and trial.broke)
-    return f"{label}: {f'every trial broke: {broke}' if broke else 'no trial has finished'}"
+    return f"{label}: {f'every trial broke: {broke}' if broke else 'no trial finished'}"
 
 
 def failure_lines(analysis: Analysis, shown: int = 3) -> list[str]:

@@ -35,11 +35,9 @@ def _share(short: str, long: str) -> Words:
     return Words(f"{short} {{}} %", long, "share", 100.0)
 
 
-_LIMIT_IN = "by its CPU limit in {} % of the time (flagged above 5 %)"
+_LIMIT_IN = "by its CPU limit for {} % of the time (flagged above 5 %)"
 WORDS: dict[str, Words] = {
-    FlagCode.LOAD: Words(
-        "load {}", "the machine's load was {} when they began (flagged above 2 for each CPU)", "load"
-    ),
+    FlagCode.LOAD: Words("load {}", "the machine's load was {} at the start (flagged above 2 per CPU)", "load"),
     FlagCode.OTHER_WORK: Words(
         "{} CPUs busy outside the sites",
         f"other processes, the engine or the kernel used {{}} CPUs (flagged above {FOREIGN:g})",
@@ -47,58 +45,58 @@ WORDS: dict[str, Words] = {
     ),
     FlagCode.STEAL: _share("steal", "the hypervisor took {} % of the CPU time (steal; flagged above 1 %)"),
     FlagCode.MEMORY_PRESSURE: _share(
-        "memory pressure", "programs waited for memory in {} % of the time (flagged above 5 %)"
+        "memory pressure", "programs waited for memory for {} % of the time (flagged above 5 %)"
     ),
-    FlagCode.IO_PRESSURE: _share("io pressure", "programs waited for disks in {} % of the time (flagged above 5 %)"),
+    FlagCode.IO_PRESSURE: _share("io pressure", "programs waited for disks for {} % of the time (flagged above 5 %)"),
     FlagCode.THROTTLED: _share("throttled", f"was throttled {_LIMIT_IN}"),
     FlagCode.PROMETHEUS: Words(
         "prometheus",
-        "Prometheus had no samples, or not all, of what the study asks for (each trial's line says what)",
+        "Prometheus lacked some of the requested samples (each trial's line says which)",
     ),
     FlagCode.GENERATOR_LATE: _share(
-        "generator late", "the load generator sent {} % of the requests late by itself (flagged above 1 %)"
+        "generator late", "the load generator sent {} % of the requests late (flagged above 1 %)"
     ),
     FlagCode.CONNECTION_WAIT: _share(
         "waited for a connection", "{} % of the requests waited for a free connection (flagged above 1 %)"
     ),
     FlagCode.GENERATOR_RESTED: _share(
-        "generator rested",
-        "the load generator rested in {} % of its time, while it connected: what was used in it is less than what the"
-        " load takes (flagged above 20 %)",
+        "generator idle",
+        "the load generator was idle for {} % of its time, connecting: resource use is below what the load takes"
+        " (flagged above 20 %)",
     ),
     FlagCode.GENERATOR_TOOK: Words(
         "generator took {} CPUs, more than the server",
-        "CPUs were full, and the load generator took more of them than the server: {} CPUs",
+        "CPUs were full, and the load generator took more than the server: {} CPUs",
         "client",
     ),
     FlagCode.GENERATOR_SATURATED: Words(
-        "generator saturated", "limited by the load generator (its CPU was saturated or throttled)"
+        "generator saturated", "limited by the load generator (CPU saturated or throttled)"
     ),
     FlagCode.SEARCH_GENERATOR: Words(
         "search ended by the generator",
-        "the generator, not the server, missed the objective above the rate that was found",
+        "above this rate the generator, not the server, missed the objective",
     ),
     FlagCode.SEARCH_CONNECTIONS: Words(
-        "search ended by its connections", "all connections were in use where the objective was missed"
+        "search ended by its connections", "all connections were in use when the objective was missed"
     ),
     FlagCode.SEARCH_TO: Words("search ended by search_to", "no rate up to search_to missed the objective"),
-    FlagCode.PROGRAM_ERRORS: Words("{} errors", "the program reported {} errors beside its result", "count"),
+    FlagCode.PROGRAM_ERRORS: Words("{} errors", "the program also reported {} errors", "count"),
     FlagCode.READ_AGAIN: Words(
         "read {} times over",
-        "what is read was read {} times over: but for the first time from the page cache, as far as that holds it",
+        "the data was read {} times over, after the first time mostly from the page cache",
         "times",
     ),
     FlagCode.CABLE: _share("limited by the cable", "the cable carried {} % of its rate"),
-    FlagCode.ASKED_RATE: _share("limited by the asked rate", "{} % of the rate that was asked for was reached"),
+    FlagCode.ASKED_RATE: _share("limited by the requested rate", "reached {} % of the requested rate"),
     FlagCode.GENERATOR: _share("limited by the generator", "the load generator used {} % of its CPU"),
-    FlagCode.CPU_QUOTA: _share("limited by the CPU quota", "was held back by its CPU quota in {} % of the time"),
-    FlagCode.CPUS: _share("limited by the CPUs", "{} % of the CPUs were used"),
-    FlagCode.DISK: _share("limited by the disk", "programs waited for disks in {} % of the time"),
+    FlagCode.CPU_QUOTA: _share("limited by the CPU quota", "throttled by its CPU quota for {} % of the time"),
+    FlagCode.CPUS: _share("limited by the CPUs", "{} % of the CPUs were busy"),
+    FlagCode.DISK: _share("limited by the disk", "programs waited for disks for {} % of the time"),
     FlagCode.NO_BOTTLENECK: Words("no bottleneck known", "no bottleneck is known"),
     FlagCode.CLOCKS: _share(
         "clock apart",
-        "the time of the {where} by its site's clock is {} % apart from that by this machine's: its clock is wrong,"
-        " or this machine was too busy to hear of its end (flagged above 1 %)",
+        "the {where}'s clock and this machine's disagree by {} % on its duration: a wrong clock, or a machine too"
+        " busy (flagged above 1 %)",
     ),
     FlagCode.NO_READINGS: Words("no readings", "the meters of {where} gave no readings"),
 }

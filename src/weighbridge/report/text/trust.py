@@ -1,6 +1,7 @@
 """Whether a session can be trusted, and how precise it is, in words."""
 
 import math
+import statistics
 
 from weighbridge.analysis.remarks import HostsDiffer, TargetMissed
 from weighbridge.analysis.results import Analysis, Trust, TrustReason
@@ -8,14 +9,20 @@ from weighbridge.analysis.trends import PlaceEffect
 from weighbridge.model.disturbance import Disturbance, Taken
 from weighbridge.model.flag import FlagCode
 from weighbridge.report.text.environments import display_name
-from weighbridge.report.text.formatting import LEAST_NOISE, SPACE, margin, noise_text, percent_short, plain
-from weighbridge.report.text.metric_names import metric_title
-from weighbridge.report.text.summary import count
+from weighbridge.report.text.formatting import (
+    LEAST_NOISE,
+    SPACE,
+    margin,
+    noise_size,
+    percent_short,
+    plain,
+)
+from weighbridge.report.text.metric_names import metric_phrase, metric_title
 from weighbridge.statistics.precision import MOST_BLOCKS
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
 
-NOISE = "each table has its own: what this machine invents"
-"""What a noise floor means."""
+MUCH_LARGER = 1.5
+"""How many times the typical cost that may be missed the largest is, from which it is said too."""
 
 
 def imprecise(analysis: Analysis) -> bool:
@@ -51,68 +58,90 @@ def place_sentence(analysis: Analysis, shown: int = 3) -> str:
         return ""
     others = f" and {len(effects) - shown} more" if len(effects) > shown else ""
     return (
-        f"A trial's place in its block changes {', '.join(effects[:shown])}{others}: trials affect those after them. "
-        "As the order is random, that biases no cost, but makes intervals wider."
+        f"Trials affect later trials in their block: {', '.join(effects[:shown])}{others}. "
+        "Random order keeps this from biasing costs, but it widens intervals."
     )
 
 
 def _per_place(analysis: Analysis, effect: PlaceEffect) -> str:
     if effect.logs:
-        return f"{plain(100 * math.expm1(effect.per_place), 2)}{SPACE}% from one place to the next"
+        return f"{plain(100 * math.expm1(effect.per_place), 2)}{SPACE}% per place"
     unit = next(each.unit for each in analysis.metrics if (each.workload, each.level, each.metric) == effect.key)
-    return f"{plain(effect.per_place, 2)}{SPACE}{unit} from one place to the next"
+    return f"{plain(effect.per_place, 2)}{SPACE}{unit} per place"
 
 
 def control_sentence(analysis: Analysis) -> str:
     """Give whether the session can be trusted, what others took, and the noise floor; empty where nobody asked."""
     trust, equivalence = analysis.trust, analysis.equivalence
-    disturbed = _disturbed(analysis) if hindered(analysis) else ""
-    floor, largest = trust.noise_floor, ""
-    if floor is not None and trust.largest_noise_in is not None and (trust.largest_noise or 0.0) > floor:
-        most = trust.largest_noise_in
-        largest = f", largest {noise_text(most.noise)} in {metric_title(most)}"
-    floor_shown = floor is not None and 100 * floor >= LEAST_NOISE
-    floor_words = (
-        f"typical noise floor {noise_text(trust.noise)}{largest}{f' ({NOISE})' if floor_shown or largest else ''}"
-    )
+    disturbed = f"Disturbed: {_disturbed(analysis)}" if hindered(analysis) else ""
     if trust.trusted is False:
-        floor_sentence = f" T{floor_words[1:]}." if floor is not None else ""
-        others = f" {_capital(disturbed)}" if disturbed else ""
-        return f"UNTRUSTED: {_reason(trust)}. Do not rely on the costs of this session.{others}{floor_sentence}"
+        floor = f"{_floor(trust)}." if trust.noise_floor is not None else ""
+        doubt = "Do not rely on the costs of this run."
+        return " ".join(filter(None, (f"UNTRUSTED: {_reason(analysis)}. {doubt}", disturbed, floor)))
     if analysis.few or trust.trusted is None:
-        checked = "" if analysis.few else f"Not checked: {_reason(trust)}."
-        return " ".join(filter(None, (_capital(disturbed), checked)))
+        checked = "" if analysis.few else f"Not checked: {_reason(analysis)}."
+        return " ".join(filter(None, (disturbed, checked)))
     baseline = display_name(analysis.baseline)
-    control = f"the {baseline}-against-{baseline} control passed{_finds(trust)}"
-    beside = "" if equivalence is None else f"; the margin is {margin(equivalence)}"
+    control = f"Check passed: {baseline} measured twice agrees"
+    missed = _could_miss(analysis)
     if disturbed:
-        return f"Not precise: {disturbed} T{control[1:]}; {floor_words}{beside if _noisy(analysis) else ''}."
-    if not imprecise(analysis):
-        words = disturbance_words(analysis.disturbance, baseline) if analysis.disturbance.heavy else ""
-        return f"Trusted: {control}; {floor_words}{f', although {words}' if words else ''}."
-    if floor_shown and (equivalence is None or (floor or 0.0) > equivalence):
-        return f"Not precise: {floor_words}{beside}. T{control[1:]}. {_advice(analysis)}"
-    limit = f"{count(trust.blocks)} are too few to be sure of that ({MIN_BLOCKS_SIGNED_RANK} are needed)"
-    return f"Not precise: {control}, but {limit}; {floor_words}."
+        return " ".join(filter(None, (disturbed, f"{control}. {_floor(trust)}.", missed)))
+    if trust.blocks < MIN_BLOCKS_SIGNED_RANK:
+        return " ".join(filter(None, (f"{control}, as far as so few blocks can tell. {_floor(trust)}.", missed)))
+    if _noisy(analysis) and equivalence is not None:
+        return f"{control}. {missed or f'{_floor(trust)}.'} {_advice(analysis)}"
+    words = disturbance_words(analysis.disturbance, baseline) if analysis.disturbance.heavy else ""
+    although = f" {_capital(words)}." if words else ""
+    return " ".join(filter(None, (f"{control}. {_floor(trust)}.{although}", missed)))
 
 
-def _finds(trust: Trust) -> str:
-    """The size of shift that the control finds: without it that it passed says nothing."""
-    if trust.visible_shift is None or 100 * trust.visible_shift < LEAST_NOISE:
+def _floor(trust: Trust) -> str:
+    """``Noise floor 1.7 % (up to 2.2 % in web requests/s)``: the typical one, and the largest of a headline."""
+    largest, most = "", trust.largest_noise_in
+    if trust.noise_floor is not None and most is not None and (trust.largest_noise or 0.0) > trust.noise_floor:
+        largest = f" (up to {noise_size(most.noise)} in {metric_phrase(most)})"
+    return f"Noise floor {noise_size(trust.noise)}{largest}"
+
+
+def _could_miss(analysis: Analysis) -> str:
+    """Say how large a cost a run may have missed: the median and the largest of its undecided headlines."""
+    missed = [
+        (row.visible.cost, report)
+        for report in analysis.headlines
+        for row in report.comparisons
+        if row.visible is not None and row.cost is not None and row.cost.scale == "ratio"
+        if row.shown_as == "inconclusive"
+    ]
+    if not missed:
+        return ""
+    typical = statistics.median_low(cost for cost, _ in missed)
+    most, report = max(missed, key=lambda each: each[0])
+    largest = f" ({percent_short(most)} in {metric_phrase(report)})" if most > MUCH_LARGER * typical else ""
+    return f"This run could miss costs below about {percent_short(typical)}{largest}."
+
+
+def control_power(analysis: Analysis) -> str:
+    """Say which shift the control finds: without it that it passed says nothing; empty where it did not pass."""
+    trust = analysis.trust
+    if trust.trusted is not True or analysis.few or trust.visible_shift is None:
+        return ""
+    if 100 * trust.visible_shift < LEAST_NOISE:
         return ""
     shift = percent_short(100 * trust.visible_shift)
-    return f" (it would have shown a shift of {shift} or more in the median headline in four sessions of five)"
+    return f"the check catches a shift of {shift} in the median headline in four of five runs"
 
 
-def _reason(trust: Trust, shown: int = 3) -> str:
+def _reason(analysis: Analysis, shown: int = 3) -> str:
     """Why a session is not trusted, or could not be checked."""
-    titles = [metric_title(each) for each in trust.shifted]
+    trust, baseline = analysis.trust, display_name(analysis.baseline)
+    titles = [metric_phrase(each) for each in trust.shifted]
     others = f" and {len(titles) - shown} more" if len(titles) > shown else ""
+    shifted = f"{', '.join(titles[:shown])}{others}"
     return {
-        TrustReason.NO_AA_ARM: "this study has no A/A arm, so its noise floor is not known",
-        TrustReason.FEW_BLOCKS: f"the A/A arm has fewer than {MIN_BLOCKS_VERDICT} blocks",
-        TrustReason.SHIFTED: f"the A/A arm shows a cost where there is none: {', '.join(titles[:shown])}{others}",
-        TrustReason.HOLDS: "A/A arm holds",
+        TrustReason.NO_AA_ARM: f"{baseline} was measured only once (no A/A arm), so the noise floor is unknown",
+        TrustReason.FEW_BLOCKS: f"{baseline} was measured twice in fewer than {MIN_BLOCKS_VERDICT} blocks",
+        TrustReason.SHIFTED: f"{baseline} measured twice disagrees with itself in {shifted}",
+        TrustReason.HOLDS: f"{baseline} measured twice agrees",
     }[trust.reason]
 
 
@@ -123,8 +152,8 @@ def _advice(analysis: Analysis) -> str:
         return "More blocks would help."
     needed = trust.blocks * (math.log1p(trust.noise_floor) / math.log1p(equivalence)) ** 2
     if needed > MOST_BLOCKS:
-        return "No number of blocks would bring it within the margin: the same runs differ too much."
-    return f"About {math.ceil(needed)} blocks in all would bring it within the margin."
+        return f"No number of blocks gives a noise floor of {margin(equivalence)} here."
+    return f"A noise floor of {margin(equivalence)} needs about {math.ceil(needed)} blocks."
 
 
 # -- others on the machine -------------------------------------------------------------------------
@@ -151,7 +180,7 @@ def _missed(analysis: Analysis) -> str:
     missed = sum(any(isinstance(each, TargetMissed) for each in row.remarks) for row in rows)
     if analysis.target is None or not missed:
         return ""
-    return f", and {margin(analysis.target)} was out of reach in {missed} of {_plural(len(rows), 'comparison')}"
+    return f", and {missed} of {_plural(len(rows), 'comparison')} missed {margin(analysis.target)}"
 
 
 def others_words(analysis: Analysis) -> str:
@@ -163,7 +192,7 @@ def others_words(analysis: Analysis) -> str:
 def disturbance_words(disturbance: Disturbance, baseline: str) -> str:
     """Return what others took, which is something: ``other processes took 1.8 CPUs in 20 of 20 trials of native``."""
     parts = [f"{_taken(each)} in {each.flagged}" for each in disturbance.taken]
-    of = f" of {_plural(disturbance.trials, 'trial')} of {baseline}"
+    of = f" of {disturbance.trials} {baseline} trial{'' if disturbance.trials == 1 else 's'}"
     return " and ".join([f"{parts[0]}{of}", *parts[1:]])
 
 
@@ -179,13 +208,13 @@ def what_helps(disturbance: Disturbance, *, polled: bool, beside: bool) -> str:
     """Return what would help against others; ``beside``: another run of Weighbridge is one of them."""
     others = disturbance.took(FlagCode.OTHER_WORK)
     ways = [
-        *(["waiting for their end"] if others else []),
-        "a quieter hour",
-        *(["CPUs that they leave alone (resources: pin)"] if others else []),
-        *([] if polled or not disturbance.took(FlagCode.STEAL) else ["idle CPUs that poll (cpu_idle)"]),
-        *(["a run without --beside-others, which starts beside no other"] if beside else []),
+        *(["wait until they end"] if others else []),
+        "pick a quieter hour",
+        *(["pin to other CPUs (resources: pin)"] if others else []),
+        *([] if polled or not disturbance.took(FlagCode.STEAL) else ["let idle CPUs poll (cpu_idle)"]),
+        *(["run without --beside-others"] if beside else []),
     ]
-    return f"What would help: {' or '.join(filter(None, (', '.join(ways[:-1]), ways[-1])))}."
+    return f"{_capital(' or '.join(filter(None, (', '.join(ways[:-1]), ways[-1]))))}."
 
 
 def _plural(number: int, thing: str) -> str:

@@ -23,14 +23,14 @@ from weighbridge.report.text.formatting import (
 from weighbridge.statistics import Interval
 
 HIDDEN = (
-    "hidden: both sides met the same limit, which gives both the same result whatever the environment costs; the rate"
-    " limit of a testbed's cable or of netns caps the rate and adds no delay"
+    "hidden: both sides hit the same limit, so their results are equal whatever the environment costs; a rate limit"
+    " of a testbed cable or of netns caps the rate and adds no delay"
 )
 """What the verdict means."""
 
 LIMITS = {
     FlagCode.CABLE: "the cable",
-    FlagCode.ASKED_RATE: "the rate that was asked for",
+    FlagCode.ASKED_RATE: "the requested rate",
     FlagCode.GENERATOR: "the load generator",
 }
 """What limits a trial so that its environment does not decide the result."""
@@ -68,13 +68,18 @@ def _verdict(row: Comparison) -> str:
     if row.hidden:
         return f"hidden: {bottleneck_words(row.hidden)}"
     small = f", small {'cost' if row.cost.worsening.estimate >= 0 else 'gain'} proven" if row.proven else ""
-    return f"{row.verdict}{small}{' (exploratory)' if row.exploratory else ''}"
+    return f"{verdict_word(row.verdict)}{small}{' (exploratory)' if row.exploratory else ''}"
+
+
+def verdict_word(verdict: str) -> str:
+    """Return a verdict as people read it: ``undecided`` for "inconclusive", the others as they are."""
+    return "undecided" if verdict == "inconclusive" else verdict
 
 
 def open_text(report: MetricReport, row: Comparison) -> str:
-    """Return what an undecided comparison would have shown, and what would settle it; empty of all others.
+    """Return how large a cost an undecided comparison may miss, and what would settle it; empty for all others.
 
-    ``a cost of 4.2 % would have shown; about 38 blocks (3 min more) would settle it``.
+    ``could miss costs below 4.2 %; about 38 blocks (3 min more) would settle it``.
     """
     visible = row.visible
     if visible is None or row.cost is None or row.verdict != "inconclusive":
@@ -83,7 +88,7 @@ def open_text(report: MetricReport, row: Comparison) -> str:
         size = percent_short(visible.cost)
     else:
         size = quantity(visible.cost, difference_unit(report.unit))
-    words = f"a cost of {size} would have shown"
+    words = f"could miss costs below {size}"
     if visible.blocks is None or visible.seconds is None:
         return words
     return f"{words}; about {visible.blocks} blocks ({duration_text(visible.seconds)} more) would settle it"

@@ -29,7 +29,7 @@ class _Names:
     emptied: frozenset[str]
 
     def hides(self, name: str, *, folder: bool) -> bool:
-        """Whether what a layer below it has at ``name`` is no longer there. Two folders of one name are merged."""
+        """Whether what a layer below it has at ``name`` is gone. Two folders of one name are merged."""
         if name in self.files or name in self.removed or (name in self.folders and not folder):
             return True
         return any(

@@ -48,7 +48,7 @@ NOT_FOUND, NOT_STARTED = 127, 126
 
 
 def failure_of(completed: Completed, *, shell: bool) -> str:
-    """Return one sentence about a program that ended with another code than 0; with its last words."""
+    """Return one sentence about a program that failed with a nonzero exit code; with its last words."""
     if completed.returncode == NOT_FOUND and shell:
         match = _NOT_FOUND.search(_end(completed.stderr))
         if match:
@@ -73,8 +73,7 @@ _ANY_THREADS = 1024
 """Of a program of which it is not known how many it has: it is the limit once all its CPUs are busy."""
 _SERVER_BEYOND_S = 60.0
 _FORKED_AWAY = (
-    "it ended while processes that it had started went on, of which nothing is measured: have it stay in the "
-    "foreground, and wait for them"
+    "it ended while its child processes still ran, unmeasured: keep it in the foreground, and wait for them"
 )
 
 
@@ -88,7 +87,7 @@ class OwnCommand(Workload):
     """
 
     kind = "command"
-    summary = "a program of the study's own, alone or as the client of a server: its time, its use, its output"
+    summary = "your own program, alone or as a server's client: time, resource use, output"
     options = CommandOptions
     packages = ()
     has_data_port = True

@@ -27,7 +27,7 @@ def _is_path(text: str) -> str:
         _path(text)
     except jsonpath.JSONPathError as error:
         why = str(error).splitlines()[0] if text.startswith("$") else "it begins with $, as $.summary.rps"
-        raise ValueError(f"'{text:.60}' is no JSONPath (RFC 9535): {why:.120}") from None
+        raise ValueError(f"'{text:.60}' is not a JSONPath (RFC 9535): {why:.120}") from None
     return text
 
 
@@ -36,7 +36,7 @@ def _is_regex(text: str) -> str:
         groups = re.compile(text, re.MULTILINE).groups
         _regex(text)
     except (re.error, bounded.error, OverflowError, RecursionError) as error:
-        raise ValueError(f"'{text:.60}' is no regular expression: {error}") from None
+        raise ValueError(f"'{text:.60}' is not a regular expression: {error}") from None
     if groups != 1:
         raise ValueError(f"'{text:.60}' has {groups} groups: put parentheses around the number, and nothing else")
     return text
@@ -162,7 +162,7 @@ def _only(values: list[Any], what: str, where: str) -> Any:
     if not values:
         raise Unparseable(f"{what} finds nothing in {where}")
     if len(values) > 1:
-        raise Unparseable(f"{what} finds {len(values)} values in {where}, and one is needed")
+        raise Unparseable(f"{what} finds {len(values)} values in {where}, but needs exactly one")
     return values[0]
 
 
@@ -172,5 +172,5 @@ def _finite(value: float, what: str) -> float:
     except OverflowError:
         number = math.inf
     if not is_plausible(number):
-        raise Unparseable(f"{what} is {number}, which nothing that is measured is")
+        raise Unparseable(f"{what} is {number}, which no measurement can be")
     return number

@@ -72,7 +72,7 @@ def _is_line(text: str) -> str:
     try:
         re.compile(text)
     except (re.error, OverflowError, RecursionError) as error:
-        raise ValueError(f"'{text:.60}' is no regular expression: {error}") from None
+        raise ValueError(f"'{text:.60}' is not a regular expression: {error}") from None
     return text
 
 
@@ -94,7 +94,7 @@ class ReadyOptions(Options):
 
     line: Annotated[
         Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_is_line)] | None,
-        Field(description="A regular expression of which it has printed a line, to either output"),
+        Field(description="Ready once it prints a line that matches this regular expression"),
     ] = None
 
 
@@ -108,7 +108,7 @@ class CommandOptions(Options):
     ] = None
     server: Annotated[
         _Words | None,
-        Field(description="In place of run: the server, which listens at {listen}, {port}"),
+        Field(description="Instead of run: the server, which listens at {listen}, {port}"),
         Brings.COMMAND,
     ] = None
     server_env: Annotated[dict[_VariableName, _Value], Brings.ARGUMENT] = Field(
@@ -140,7 +140,7 @@ class CommandOptions(Options):
     ] = None
     check: Annotated[
         _Words | None,
-        Field(description="Run after each trial, with what was printed as its input; a code other than 0: it failed"),
+        Field(description="Run after each trial, with its output as input; a nonzero code fails the trial"),
         Brings.COMMAND,
     ] = None
     warm_up: Annotated[StrictBool, Field(description="Run the measured command once before, and forget it")] = False
@@ -187,11 +187,11 @@ class CommandOptions(Options):
             lacks = "'run', or 'server' and 'client'" if self.server is self.client else "both 'server' and 'client'"
             raise ValueError(f"a command needs {lacks}")
         if self.run is not None and self.ready.line is not None:
-            raise ValueError("ready: 'run' is no server, whose line could tell that it is ready: leave it out")
+            raise ValueError("ready: 'run' is not a server: remove it")
         if self.server is None and self.port is not None:
-            raise ValueError("'port' is where a server listens, and there is none: leave it out")
+            raise ValueError("'port' needs a server: remove it")
         if self.server is None and self.server_env:
-            raise ValueError("'server_env' is of a server, and there is none: leave it out")
+            raise ValueError("'server_env' needs a server: remove it")
         if "\0" in "".join(self.server_env.values()):
             raise ValueError("server_env: a value has a zero byte, which no program can be given")
         return self
@@ -200,7 +200,7 @@ class CommandOptions(Options):
     def _words_are_known(self) -> "CommandOptions":
         for name in self.parameters:
             if name in OF_A_SERVER or name in type(self).model_fields:
-                raise ValueError(f"parameters: '{name}' has a meaning already: take another name")
+                raise ValueError(f"parameters: '{name}' is already taken: choose another name")
         allowed = (*(OF_A_SERVER if self.server is not None else ()), *self.parameters)
         used: set[str] = set()
         for key, template in self.templates():
@@ -214,9 +214,7 @@ class CommandOptions(Options):
         if self.server is not None and self.port is None and not _told_a_port(Template(self.server, self.shell)):
             raise ValueError("server: it is told no port: write {port} in its words, or 'port' where it has only one")
         if unused := [name for name in self.parameters if name not in used]:
-            raise ValueError(
-                f"parameters: '{unused[0]}' stands in no command: write {{{unused[0]}}} where it belongs"
-            )
+            raise ValueError(f"parameters: '{unused[0]}' is in no command: write {{{unused[0]}}} where it belongs")
         return self
 
     @model_validator(mode="after")
@@ -225,11 +223,11 @@ class CommandOptions(Options):
         if twice := named_twice(names):
             built_in = any(twice == metric.name for metric in BUILT_IN)
             why = "it is measured of every command" if built_in else "two metrics have this name"
-            raise ValueError(f"metrics: '{twice}': {why}: take another name")
+            raise ValueError(f"metrics: '{twice}': {why}: choose another name")
         if use := [
             name for name in names if is_resource_use(name) and name not in {each.name for each in OF_PROGRAM}
         ]:
-            raise ValueError(f"metrics: '{use[0]}' is what Weighbridge's own meters call one: take another name")
+            raise ValueError(f"metrics: '{use[0]}' is a name of Weighbridge's own meters: choose another name")
         if self.expects >= self.deadline:
             raise ValueError("expects: the command is ended at its deadline: let it be shorter than that")
         return self

@@ -37,9 +37,7 @@ class Template:
         except ValueError as error:
             problem = str(error)
             if problem in ("No closing quotation", "No escaped character"):
-                problem = (
-                    f"its words cannot be told apart ({problem.lower()}): quote them as in a shell, or write a list"
-                )
+                problem = f"its words cannot be split ({problem.lower()}): quote them as in a shell, or write a list"
             raise ValueError(problem) from None
 
     def placeholders(self) -> Iterator[str]:
@@ -76,7 +74,7 @@ def _check(words: tuple[str, ...]) -> tuple[str, ...]:
     if not words or not words[0].strip():
         raise ValueError("it names no program")
     if any("\0" in word for word in words):
-        raise ValueError("a word of it has a zero byte, which no program can be given")
+        raise ValueError("one of its words has a zero byte")
     return words
 
 

@@ -74,7 +74,7 @@ class MysqlOltpOptions(Options):
     ] = True
     buffer_pool: Annotated[Size, Field(ge=8 * 2**20, le=2**40, description="InnoDB's cache of the tables")] = 2**27
     durability: Annotated[
-        Literal["synced", "written", "buffered"], Field(description="Where a commit is when it is told to be done")
+        Literal["synced", "written", "buffered"], Field(description="Where a commit is when it is acknowledged")
     ] = "synced"
 
 
@@ -177,7 +177,7 @@ class MysqlOltp(Workload):
         return options.duration + 0.2 + options.threads * statements / 5000
 
     def length(self, options: MysqlOltpOptions) -> Length:
-        """By its transactions, of which each thread has some: the first ones wait for one another."""
+        """By its transactions, of which each thread has some: the first ones wait for each other."""
         return Length(_SHORTEST_S, "count", lambda measured: measured[TRANSACTIONS.name], _EACH * options.threads)
 
     def parse(self, options: MysqlOltpOptions, completed: Mapping[str, Completed]) -> TrialResult:

@@ -55,7 +55,7 @@ _LIMITS = {
     1037: "the server is out of memory",
     1038: "the server is out of memory",
     1041: "the server is out of memory",
-    1135: "the server cannot make another thread",
+    1135: "the server cannot create another thread",
     1461: "too many prepared statements",
     2002: "the server does not answer",
     2003: "the server does not answer",

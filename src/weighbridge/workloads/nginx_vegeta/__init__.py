@@ -31,10 +31,10 @@ class NginxVegetaOptions(NginxOptions):
     ] = None
     objective: Annotated[
         Duration | None,
-        Field(gt=0, le=60, description="In place of a rate: the latency that the highest rate that is found meets"),
+        Field(gt=0, le=60, description="Instead of a rate: find the highest rate that meets this latency"),
     ] = None
     percentile: Annotated[
-        Share, Field(ge=0.5, le=0.9999, description="The share of all requests that have to meet the objective")
+        Share, Field(ge=0.5, le=0.9999, description="The share of requests that must meet the objective")
     ] = 0.99
     search_from: Annotated[int, Field(ge=1, le=1_000_000, description="The first rate that is tried")] = 200
     search_to: Annotated[int, Field(ge=1, le=1_000_000, description="The highest rate that is tried")] = 100_000
@@ -66,12 +66,12 @@ class NginxVegetaOptions(NginxOptions):
         if self.rate is not None:
             raise ValueError("a rate and an objective exclude each other: with an objective the rate is found")
         if self.objective > self.timeout:
-            raise ValueError("the objective is longer than the timeout: what is given up cannot meet it")
+            raise ValueError("the objective is longer than the timeout: timed-out requests cannot meet it")
         if self.search_from > self.search_to:
             raise ValueError("search_from is higher than search_to")
         if self.search_from * self.duration * (1 - self.percentile) < 1 - 1e-9:
             fewest = ceil(1 / (1 - self.percentile) / self.duration - 1e-9)
-            raise ValueError(f"too few requests to tell the percentile: begin with search_from: {fewest} at least")
+            raise ValueError(f"too few requests for the percentile: use search_from: {fewest} or more")
         return self
 
     @property
@@ -82,7 +82,7 @@ class NginxVegetaOptions(NginxOptions):
 
 
 class NginxVegeta(Workload):
-    """An open loop, as users are: they do not wait for one another. Latency is from the planned send.
+    """An open loop, as users are: they do not wait for each other. Latency is from the planned send.
 
     The generator is a program of our own on vegeta's library (``weighbridge/golang/vegeta``): vegeta itself counts
     from when a request was really sent, which hides the time that it waited for a connection or for the generator.

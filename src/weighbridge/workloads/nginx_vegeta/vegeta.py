@@ -56,7 +56,7 @@ def search(client: Completed, objective_s: float, share: float, server_limit: st
         raise Unparseable(f"the search's result does not follow from its {len(attacks)} attacks")
     other_share = abs(_number(result, "share") - share) > 1e-6
     if other_share or abs(_number(result, "objective_ns") - objective_s * 1e9) > 1e3:
-        raise Unparseable("the search's result is about another objective")
+        raise Unparseable("the search's result has another objective")
     if not rate:
         _none_met(attacks, objective_s, share, server_limit)
     ended_by = _LIMITS[result["limit"]]
@@ -107,9 +107,9 @@ def _must_have_kept_its_rate(figures: dict[str, Any]) -> None:
         late = f", half of them over {half} ms late" if half != "0" else ""
         late += f", the last {last} ms{'' if late else ' late'}" if last != "0" else ""
         raise ProgramFailed(
-            f"the generator could not keep {_plain(figures['rate'])} requests/s by itself: it sent "
+            f"the generator could not keep {_plain(figures['rate'])} requests/s: it sent "
             f"{figures['sent']:.0f} of {figures['planned']:.0f}{late}; "
-            "ask for a lower rate, or give the client more CPU"
+            "use a lower rate, or give the client more CPU"
         )
 
 
@@ -159,7 +159,7 @@ def _attack(figures: dict[str, Any]) -> dict[str, Any]:
     waited = figures["answered"] + failed["timeout"] + failed["unsent"]
     early = figures.get("met") is False
     if not all(figures[key] > 0 for key in ("rate", "planned", "seconds")) or figures["sent"] > figures["planned"]:
-        raise Unparseable("the generator's line tells of an attack that was none")
+        raise Unparseable("the generator's line reports an attack without requests")
     if waited != figures["counted"] or (ended != figures["planned"] and not (early and ended == figures["sent"])):
         raise Unparseable(f"the generator's counts do not add up: {ended:.0f} of {figures['planned']:.0f} requests")
     p50, p95, p99, most = (figures[f"{key}_ns"] for key in ("p50", "p95", "p99", "max"))
@@ -187,7 +187,7 @@ def _object(line: str, what: str) -> dict[str, Any]:
         # as floats: a whole number of four hundred digits is none that can be counted with
         read = json.loads(line, parse_int=float)
     except (ValueError, RecursionError) as error:
-        raise Unparseable(f"the generator's line is no JSON: '{line[:80]}'") from error
+        raise Unparseable(f"the generator's line is not JSON: '{line[:80]}'") from error
     document = read.get(what) if isinstance(read, dict) else None
     if not isinstance(document, dict):
         raise Unparseable(f"the generator's line is not about {'an attack' if what == 'attack' else 'a search'}")

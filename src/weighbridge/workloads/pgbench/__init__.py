@@ -66,7 +66,7 @@ class PgbenchOptions(Options):
     max_connections: Annotated[int, Field(ge=10, le=10_000, description="The server's own limit")] = 1500
     shared_buffers: Annotated[Size, Field(ge=2**20, le=2**40, description="The server's cache of the tables")] = 2**27
     durability: Annotated[
-        Literal["synced", "buffered", "unsafe"], Field(description="Where a commit is when it is told to be done")
+        Literal["synced", "buffered", "unsafe"], Field(description="Where a commit is when it is acknowledged")
     ] = "synced"
 
 

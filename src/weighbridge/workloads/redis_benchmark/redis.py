@@ -32,7 +32,7 @@ class RedisServerOptions(Options):
     appendonly: Annotated[
         Literal["no", "always", "everysec", "never"],
         BeforeValidator(_word),
-        Field(description="Whether it logs each write to disk, and when it has it written there (appendfsync)"),
+        Field(description="Whether and when each write is logged to disk (appendfsync)"),
     ] = "no"
     maxclients: Annotated[
         int, Field(ge=1, le=10**6, description="Clients that it accepts, as far as its open files allow")

@@ -54,7 +54,7 @@ class Uts(Environment):
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
         host, run = request.host, request.run
         if not host.root:
-            raise Unavailable("only root may make a UTS namespace: run as root")
+            raise Unavailable("only root can create a UTS namespace: run as root")
         with ExitStack() as stack:
             group = host.group(request.name)
             stack.callback(group.remove)
