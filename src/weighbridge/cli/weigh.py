@@ -158,6 +158,9 @@ def register(app: typer.Typer) -> None:
         deadline: str | None = typer.Option(None, "--deadline", help="The longest that it may run. Default: 5min."),
         cpus: float | None = typer.Option(None, "--cpus", help="CPUs that it may use, everywhere."),
         memory: str | None = typer.Option(None, "--memory", help="Memory that it may use, everywhere: 512MiB."),
+        shm_size: str | None = typer.Option(
+            None, "--shm-size", metavar="SIZE", help="What /dev/shm holds, everywhere: 1GiB."
+        ),
         target: str = typer.Option("2%", "--target", help="How precise the answer is to be."),
         within: str = typer.Option("2min", "--within", help="The time that it may take."),
         blocks: int | None = typer.Option(None, "--blocks", min=1, max=1000, help="So many blocks instead."),
@@ -221,6 +224,7 @@ def register(app: typer.Typer) -> None:
             beside={name: text for name, text in beside.items() if text is not None},
             further={name: value for name, value in further.items() if value is not None},
             resources={name: value for name, value in (("cpus", cpus), ("memory", memory)) if value is not None},
+            shm_size=shm_size,
             target=target,
             within=within,
             blocks=blocks,
@@ -430,6 +434,7 @@ def _weighed_service(flags: ComposeFlags) -> dict[str, Any]:
         "userland": weighed.userland,
         "companions": weighed.companions,
         "remark": weighed.remark,
+        "settings": weighed.settings,
     }
 
 
@@ -494,7 +499,8 @@ def _checked_study(make_text: Callable[[], str]) -> tuple[str, "Study"]:
         text = make_text()
         return text, check(parse(text, _STUDY)).model_copy(update={"lines": {}})
     except StudyError as error:
-        fail(_LINE.sub("", str(error)), WRONG_COMMAND_LINE)
+        problems = dict.fromkeys(_LINE.sub("", str(error)).splitlines())  # of several environments once
+        fail("\n".join(problems), WRONG_COMMAND_LINE)
 
 
 def _require_text(*words: str | None) -> None:
