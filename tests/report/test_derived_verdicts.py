@@ -184,11 +184,11 @@ def limited_alike(document, row):
     hiding = {"cable", "generator"} | ({"asked-rate"} if row["unit"].endswith("/s") else set())
     limits = []
     for environment in (row.get("against", document["baseline"]), row["environment"]):
-        trials = next((
-            each["trials"] for each in document["bottlenecks"]
+        trials, of = next((
+            (each["trials"], each["of"]) for each in document["bottlenecks"]
             if (each["environment"], each["workload"], each["level"]) == (environment, row["workload"], row["level"])
-        ), {})  # fmt: skip
-        limits.append({kind for kind in hiding if 2 * trials.get(kind, 0) > sum(trials.values())})
+        ), ({}, 0))  # fmt: skip
+        limits.append({kind for kind in hiding if 2 * trials.get(kind, 0) > of})
     return bool(limits[0] & limits[1]) and not row["resource_use"]
 
 

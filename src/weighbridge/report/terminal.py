@@ -50,6 +50,7 @@ from weighbridge.report.text.summary import (
     others_text,
     partly_exploratory_sentence,
     remark_lines,
+    undecided_lines,
     unmeasured_text,
     verdict_sentences,
 )
@@ -115,6 +116,7 @@ def _head(analysis: Analysis, width: int) -> Parts:
     if analysis.native_only:
         yield from _lines([f"{row.title}: {native(analysis, row)}" for row in matrix(analysis).rows])
     yield from matrix_tables(analysis, width)
+    yield from _lines(undecided_lines(analysis), "dim")
     trusted, sentence = analysis.trust.trusted, trust_sentence(analysis)
     if sentence:
         good = "yellow" if not trusted or imprecise(analysis) else "green"
@@ -145,12 +147,12 @@ def _doubts(analysis: Analysis) -> Parts:
 def _details(analysis: Analysis, flag_sentences: Sequence[str]) -> Parts:
     """Give conditions, paths, every headline comparison and step in a sentence, and the curves."""
     yield from _lines(condition_lines(analysis))
-    yield from path_parts(analysis)
     yield from _lines([remark_text(each) for each in analysis.confounders], "yellow")
     yield from _lines(flag_sentences, "yellow")
     yield from _lines(disagreements(analysis), "bold magenta")
     if not analysis.native_only:
         yield from _verdicts(verdict_sentences(analysis))
+    yield from path_parts(analysis)  # with heads of their own: what comes behind must have one, too
     if steps := ladder_sentences(analysis):
         yield styled("\nstep by step", "bold")
         yield indented(LADDER_INTRODUCTION, "dim")
