@@ -46,7 +46,7 @@ from weighbridge.statistics import (
     decision_looks,
     flags,
     holm,
-    limit_p_value,
+    limit_p_values,
     look_shares,
     merge_histograms,
     next_look,
@@ -426,7 +426,10 @@ def one_gate_of_many(kind: str, rng: np.random.Generator) -> Outcome:
     costs = [compare(*sides, better="higher") for sides in at_margin]
     above = [place_interval(cost.worsening, 100 * MARGIN, strict=False)[0] == "exceeded" for cost in costs]
     p_values = holm(
-        [limit_p_value(sides, cost, 100 * MARGIN, 1) for sides, cost in zip(at_margin, costs, strict=True)]
+        [
+            limit_p_values(sides, cost, 100 * MARGIN, 1).among(len(costs), 0.05)
+            for sides, cost in zip(at_margin, costs, strict=True)
+        ]
     )
     fails = any(one and p <= 0.05 for one, p in zip(above, p_values, strict=True))
     rest = [compare(values[0].tolist(), arm.tolist(), better="higher") for arm in values[2:]]

@@ -91,7 +91,7 @@ class Clock:
         self._close()
         print(text, file=sys.stderr)
 
-    def trial_started(self, trial: Trial, done: int, total: int, left_s: float) -> None:
+    def trial_started(self, trial: Trial, done: int, total: int, left_s: float, *, at_most: bool = False) -> None:
         """A trial ends where the next one begins."""
         block = self._current.block if self._current else 0
         self._close()

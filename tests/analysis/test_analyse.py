@@ -121,6 +121,29 @@ def test_good_sessions_are_rarely_called_untrusted(run):
     assert verdicts.count(False) == 0
 
 
+def test_headlines_without_a_control_are_named_beside_the_trust(run):
+    """The largest number of blocks of the A/A arm had spoken for all headlines."""
+    both = [TCP, Workload("udp", [(REQUESTS, 1000, 0.01)])]
+    store = run(costs={"host": 1.0}, workloads=both, absent={("udp", "native-again")})
+    trust = analyse(store).trust
+    assert trust.trusted is True and [each.label for each in trust.unchecked] == ["udp"]
+    assert_sentence(trust_sentence(analyse(store)))
+    assert report_json(store)["unchecked"] == [{"workload": "udp", "metric": "requests", "level": {}}]
+    whole = run(costs={"host": 1.0}, workloads=both)
+    assert analyse(whole).trust.unchecked == () and report_json(whole)["unchecked"] == []
+    assert "Without a control" not in trust_sentence(analyse(whole))
+
+
+def test_the_shift_that_the_check_finds_is_that_of_the_noisiest_headline(run):
+    """It was the median's: a promise that the check does not keep in the other headlines."""
+    noisy = [Workload(f"w{n}", [(REQUESTS, 1000, 0.01 * 4**n)]) for n in range(3)]
+    analysis = analyse(run(costs={"host": 1.0}, workloads=noisy, blocks=20))
+    worst = analysis.headlines[2].aa
+    expected = math.expm1(visible_effect(worst.standard_error, 20, 0.01 / 3))
+    assert analysis.trust.visible_shift == pytest.approx(expected) and analysis.trust.visible_shifts == 3
+    assert "in any of 3 headlines" in trust_sentence(analysis)
+
+
 def test_without_an_aa_arm_the_floor_is_not_known(run):
     analysis = analyse(run(costs={"host": 1.0}, aa=False))
     assert analysis.trust.trusted is None and analysis.trust.noise_floor is None
@@ -268,7 +291,9 @@ def test_a_session_that_sees_nothing_small_is_not_precise(run):
     text = trust_sentence(noisy).replace("\u00a0", " ")
     assert text.startswith("Not precise: typical noise floor -7.3 to 6.8 % (")
     assert "the margin is ±3 %. The native-against-native control passed (it would have shown a shift of " in text
-    assert text.endswith(" in four sessions of five). About 58 blocks in all would bring it within the margin.")
+    assert text.endswith(
+        " in four sessions of five). About 58 blocks in all would bring the noise floor within the margin."
+    )
 
 
 def flagged(analysis, *flags, every=1, environments=("native", "native-again", "host", "bridge")):

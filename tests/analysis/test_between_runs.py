@@ -256,13 +256,33 @@ def test_what_differs_with_the_disturbance_is_not_called_different(run):
                        ["pairs"][0]["costs"])  # fmt: skip
 
 
+def test_what_was_disturbed_in_an_environments_trials_alone_is_not_called_different(run):
+    """`compare` had looked at the baseline's trials, and called the run undisturbed."""
+    flags = {(block, "bridge"): OTHERS for block in range(1, 16)}
+    changed = {"costs": {"bridge": 2.0, "host": 2.0}, "flags": flags}
+    pair = pair_of(run, {"costs": {"bridge": 1.2, "host": 1.2}}, changed)
+    row = pair.row(*KEY)
+    assert row.disturbed and row.verdict == "inconclusive"
+    assert pair.row(*KEY[:3], "host").verdict == "different", "nobody disturbed these"
+    assert_sentence(disturbance_sentence(pair, "A", "B"))
+    assert run_words("B", pair.second).endswith(" 1.4\u00a0CPUs in 15 of 15 trials of bridge)")
+    assert [each.reason for each in pair.no_own_values] == [WhyNot.DISTURBED]
+    document = compare_json(RunsCompared(pair.first, (pair,)))
+    assert document["pairs"][0]["disturbed_alike"] is False
+    after = document["runs"][1]["disturbance"]
+    assert after["disturbed"] == 0 and [*after["environments"]] == ["bridge"]
+    assert after["environments"]["bridge"]["disturbed"] == 15
+
+
 def test_runs_that_are_disturbed_alike_are_compared(run):
     pair = pair_of(run, {"flags": disturbed()}, {"costs": {"bridge": 2.0}, "flags": disturbed()})
     assert pair.row(*KEY).verdict == "different" and pair.no_own_values == ()
     assert disturbance_sentence(pair, "A", "B") == ""
     document = compare_json(RunsCompared(pair.first, (pair,)))
     assert document["pairs"][0]["disturbed_alike"] is True
-    assert document["runs"][0]["disturbance"] == {
+    disturbance = document["runs"][0]["disturbance"]
+    assert [*disturbance.pop("environments")] == ["native", "bridge"]
+    assert disturbance == {
         "trials": 30, "disturbed": 30,
         "taken": [{"code": "other-work", "host": "here", "flagged": 30, "low": 1.4, "high": 1.4,
                    "mean": pytest.approx(1.4)}],

@@ -152,7 +152,7 @@ def test_every_output_says_so(run, tmp_path):
         "by": "cable", "share": 0.99, "rate": 100e6, "unit": "bit/s", "trials": 20, "of": 20,
     }  # fmt: skip
     assert {step["verdict"] for step in document["ladder"]} == {"hidden"}
-    row = {"environment": "bridge", "workload": "tcp", "level": {}, "trials": {"cable": 10}}
+    row = {"environment": "bridge", "workload": "tcp", "level": {}, "trials": {"cable": 10}, "of": 10}
     assert {**row, "layers": [], "emulated": False} in document["bottlenecks"]
     assert json.loads(json.dumps(document)) == document
     _, csv = write_csv(store, tmp_path / "csv")

@@ -226,6 +226,34 @@ def test_without_other_comparisons_the_interval_alone_decides(run):
     assert gate(store, "bridge.tcp.throughput<=5%", *many).answer == "failed", "what is far above, fails"
 
 
+STEADY = [Workload("tcp", [(THROUGHPUT, 8.66e9, 0.0)])]
+
+
+def test_a_cost_of_few_blocks_within_the_noise_fails_no_gate(run):
+    """A report had called it undecided, and a gate failed by it."""
+    restless = {(block, "native-again"): 1.06 if block % 2 else 0.95 for block in range(1, 9)}
+    store = run(costs={"bridge": 1.04}, workloads=TCP_ALONE, blocks=8, slowed=restless)
+    analysis = analyse(store)
+    (row,) = [each for each in analysis.metrics[0].comparisons if each.environment == "bridge"]
+    assert analysis.trust.trusted and row.cost.worsening.low > 0 and row.verdict == "inconclusive"
+    assert answer(store, "bridge.tcp.throughput > 0%") == ("undecided", "noise")
+    made = gate(store, "bridge.tcp.throughput<=0%", spending=Spending(now=1.0))
+    assert made.answer == "undecided" and outcomes(made)["bridge.tcp.throughput"] == ("undecided", "noise")
+    assert made.open == (BRIDGE,)
+
+
+def test_few_blocks_without_a_control_fail_a_gate_by_the_exact_test_alone(run):
+    """Student's interval excludes it; of the 64 flips of signs four are as far out."""
+    costs = {(block, "bridge"): 1.10 for block in range(1, 6)} | {(6, "bridge"): 0.999}
+    store = run(costs={"bridge": 1.0}, workloads=STEADY, blocks=6, slowed=costs, aa=False)
+    (row,) = analyse(store).metrics[0].comparisons
+    assert row.cost.worsening.low > 0 and row.adjusted_p == pytest.approx(4 / 64) and row.verdict == "inconclusive"
+    made = gate(store, "bridge.tcp.throughput<=0%", spending=Spending(now=1.0))
+    assert made.answer == "undecided" and made.open == (BRIDGE,)
+    certain = run(costs={"bridge": 1.10}, workloads=STEADY, blocks=6, slowed={(6, "bridge"): 0.95}, aa=False)
+    assert gate(certain, "bridge.tcp.throughput<=0%", spending=Spending(now=1.0)).answer == "failed"
+
+
 def test_passing_needs_no_correction(run):
     store = run(costs={"bridge": 1.25, "host": 1.0}, workloads=TCP_ALONE, blocks=10)
     cost = next(row.cost for row in analyse(store).metrics[0].comparisons if row.environment == "bridge").worsening

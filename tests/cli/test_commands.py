@@ -213,6 +213,32 @@ def test_the_plan_for_people(weighbridge: Weighbridge):
     assert "and set-up the first time" in said.out
 
 
+def test_the_plan_shows_limits_where_environments_have_not_the_same(weighbridge: Weighbridge, tmp_path: Path):
+    study = tmp_path / "half.yaml"
+    study.write_text(HALF)
+    said = weighbridge("plan", study)
+    rows = [line for line in said.out.splitlines() if line.startswith(("environment", "native", "half"))]
+    assert ["limits" in rows[0], "1 CPU" in rows[1], "0.5 CPUs, 512 MiB, /dev/shm 64 MiB" in rows[2]] == [True] * 3
+    planned = json.loads(weighbridge("plan", study, "--json").out)["environments"]
+    assert planned[0]["resources"] == {"cpus": 1.0, "cpu_period": 0.1} and planned[0]["shm_size"] is None
+    assert planned[1]["resources"]["memory"] == 2**29 and planned[1]["shm_size"] == 2**26
+    assert "limits" not in weighbridge("plan", "first-look").out.partition("workloads:")[0]
+
+
+HALF = """\
+study: limited
+question: What does half a CPU cost?
+resources: {cpus: 1}
+baseline: native
+environments:
+  native: {kind: native}
+  half: {kind: native, resources: {cpus: 0.5, memory: 512MiB}, shm_size: 64MiB}
+workloads:
+  cpu: {kind: sysbench-cpu, duration: 1s}
+repetitions: {blocks: 10}
+"""
+
+
 def test_the_plan_tells_that_guest_hosts_are_set_up_at_every_run(weighbridge: Weighbridge):
     said = weighbridge("plan", "docker-networks", "--profile", "guest-hosts")
     assert "and set-up at every run: a and b start" in " ".join(said.out.split())
@@ -527,6 +553,19 @@ def test_repeated_blocks_never_show_more_trials_than_planned(terminal: bool, mon
     if not terminal:
         told = [line.split(" trials")[0] for line in screen.file.getvalue().splitlines()]
         assert told == ["0 of 2", "1 of 2", "2 of 3", "3 of 4"]
+
+
+def test_the_time_that_a_run_may_take_is_not_called_what_is_left(monkeypatch: pytest.MonkeyPatch):
+    screen = Console(file=io.StringIO(), width=120, highlight=False)
+    monkeypatch.setattr(progress, "err", lambda: screen)
+    monkeypatch.setattr(progress, "_LINE_EVERY_S", -1.0)
+    with progress.show() as shown:
+        shown.trial_started(Trial(1, 0, "redis", Level(), "bridge"), 3, 40, 75.0, at_most=True)
+        shown.trial_started(Trial(2, 0, "redis", Level(), "bridge"), 4, 40, 60.0)
+    assert screen.file.getvalue().splitlines() == [
+        "3 of 40 trials up to the next look done, at most 75 s left; block 1: redis in bridge",
+        "4 of 40 trials done, 60 s left; block 2: redis in bridge",
+    ]
 
 
 def test_the_bar_ends_before_the_report_begins(monkeypatch: pytest.MonkeyPatch):

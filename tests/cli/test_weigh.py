@@ -46,6 +46,14 @@ def test_an_option_behind_the_program_is_not_taken_for_the_programs_own(words: l
     assert len(done.output.splitlines()) == 1
 
 
+def test_what_dev_shm_holds_can_be_said(tmp_path: Path):
+    assert {arm.shm_size for arm in saved(tmp_path, "--shm-size", "256MiB", "--in", "docker", "--", "true").arms} == {
+        2**28
+    }
+    done = CliRunner().invoke(app, ["weigh", "--save", str(tmp_path / "a.yaml"), "--shm-size", "2", "--", "true"])
+    assert done.exit_code == 2 and "shm_size" in done.output and len(done.output.splitlines()) == 1
+
+
 def test_idle_cpus_poll_or_halt_as_it_is_asked(tmp_path: Path):
     assert saved(tmp_path, "--", "true").file.cpu_idle == "auto"
     assert saved(tmp_path, "--cpu-idle", "halt", "--", "true").file.cpu_idle == "halt"

@@ -1,6 +1,7 @@
 """The agent and our end of the connection to it, joined by a socket pair: no process is started."""
 
 import contextlib
+import errno
 import hashlib
 import os
 import queue
@@ -10,6 +11,7 @@ import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +21,7 @@ from weighbridge.engines import engine_socket as engine
 from weighbridge.errors import EnvironmentLost, Unavailable, UserlandError
 from weighbridge.facts.differences import about_hosts
 from weighbridge.hosts import ssh
-from weighbridge.hosts.agent import operations, userlands
+from weighbridge.hosts.agent import frames, operations, userlands
 from weighbridge.hosts.agent.main import Agent, Wire
 from weighbridge.hosts.agent.sweep import Owner, sweep
 from weighbridge.hosts.kinds.ssh import SshOptions
@@ -28,7 +30,7 @@ from weighbridge.hosts.remote.processes import RemoteSocket
 from weighbridge.hosts.remote.start import clock_offset, start_agent
 from weighbridge.linux.leavings import DataFolders, processes_of
 from weighbridge.linux.process import mounted_by
-from weighbridge.model.leavings import DeadRun
+from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
 
 WHOSE = Owner("0123456789ab", "far", False)
 
@@ -96,6 +98,39 @@ def test_a_folder_for_data_is_made_there_and_is_gone_afterwards(
     with host.data_folder(unused, "1-native-server"):
         sweep(WHOSE, None, [DataFolders()])  # as at the agent's end
         assert not (tmp_path / "data").exists()
+
+
+class Stuck(Leavings):
+    """What cannot be removed."""
+
+    label = "what is stuck"
+    told_by_host = True
+
+    def find(self, folders: RunFolders) -> list[Leftover]:
+        return []
+
+    def remove(self, run: DeadRun) -> None:
+        raise OSError(errno.EBUSY, "Device or resource busy")
+
+
+def test_what_could_not_be_removed_over_there_is_told_here(
+    far: tuple[Channel, socket.socket], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    """The agent had dropped what its sweep gave, and its host looked clean."""
+    monkeypatch.setattr(userlands, "folder", lambda: tmp_path / "userlands")
+    failures = sweep(WHOSE, None, [Stuck(), DataFolders()])
+    assert failures == ["what is stuck cannot be removed: [Errno 16] Device or resource busy"]
+    channel, end = far
+    heard: list[str] = []
+    monkeypatch.setattr(
+        ssh, "Connection", lambda *_: SimpleNamespace(open=lambda *_: (channel, {}), close=lambda: None)
+    )
+    monkeypatch.setattr(ssh, "SshHost", lambda *_: None)
+    run = SimpleNamespace(id=WHOSE.run, state=tmp_path, say=heard.append)
+    with ssh.ssh_host("far", SshOptions(kind="ssh", destination="far"), run):  # type: ignore[arg-type]
+        end.sendall(frames.pack({"failures": failures}))  # as at the agent's end
+        end.shutdown(socket.SHUT_WR)
+    assert heard == [f"host far: {failures[0]}"]
 
 
 def test_many_threads_get_their_own_answers(far: tuple[Channel, socket.socket], tmp_path: Path):

@@ -82,6 +82,8 @@ class Recipe:
     """Environments that could not be opened: arms of the study without a trial."""
     absent: set[tuple[str, str]] = field(default_factory=set)
     """Workload and environment that are not measured together."""
+    notes: dict[str, str] = field(default_factory=dict)
+    """Workload -> an option of it that changes what it does."""
     options: dict[str, dict[str, object]] = field(default_factory=dict)
     """Options of an environment, beside its note."""
     histograms: dict[str, float] = field(default_factory=dict)
@@ -114,7 +116,10 @@ def _study(recipe: Recipe) -> Study:
         equivalence=0.03,
         seed=1,
     )
-    cells = [Cell(workload=w.name, kind="made-up", level=w.level, options=AnyOptions()) for w in recipe.workloads]
+    cells = [
+        Cell(workload=w.name, kind="made-up", level=w.level, options=AnyOptions(note=recipe.notes.get(w.name, "")))
+        for w in recipe.workloads
+    ]
     return Study(text=f"study: {recipe.study}\n", file=file, arms=tuple(recipe.arms()), cells=tuple(cells))
 
 

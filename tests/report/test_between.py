@@ -260,6 +260,24 @@ def test_costs_of_another_study_are_in_a_table_of_their_own(run):
     assert numbers == [["1", "3"], ["2"]]
 
 
+def test_two_commands_under_one_name_are_no_history_of_one_program(run):
+    """`sh -c 'pack a'` and `sh -c 'sort b'` were both the program of weigh-sh."""
+    programs = ("pack a", "sort b", "pack a")
+    stores = [
+        run(costs={"bridge": 1.2}, study="weigh-sh", question=each, notes={"tcp": each}, seed=number)
+        for number, each in enumerate(programs)
+    ]
+    found = history(stores[0].directory.parent)
+    assert [each.series for each in found.runs] == [1, 2, 1]
+    assert [[number for number, *_ in each.points] for each in series_of(found)] == [[1, 3], [2]]
+    assert [each["series"] for each in history_json(found)["runs"]] == [1, 2, 1]
+    file = io.StringIO()
+    print_history(found, Console(file=file, width=160, highlight=False))
+    _, first, second = re.split(r"headline costs \[95.%\] of ", file.getvalue())
+    assert first.startswith("weigh-sh (pack a) against native")
+    assert second.startswith("weigh-sh (sort b) against native")
+
+
 def test_history_as_document_and_page(folder, tmp_path):
     found = history(folder)
     document = history_json(found)

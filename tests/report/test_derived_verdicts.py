@@ -166,7 +166,8 @@ def claim(document, row, adjusted_p):
         return "inconclusive" if codes & {"selected", "broke", "durability", "no-path"} else "equivalent"
     if not excludes_none(interval(document, row)) or adjusted_p > 0.05:
         return "inconclusive"
-    negligible = little_memory(row) or ((row["resource_use"] or row["blocks"] < 10) and within_noise(row))
+    guarded = row["resource_use"] or row["blocks"] < 10 or document["disturbed"]
+    negligible = little_memory(row) or (guarded and within_noise(row))
     return "negligible" if negligible or "no-path" in codes else "different"
 
 
@@ -184,11 +185,11 @@ def limited_alike(document, row):
     hiding = {"cable", "generator"} | ({"asked-rate"} if row["unit"].endswith("/s") else set())
     limits = []
     for environment in (row.get("against", document["baseline"]), row["environment"]):
-        trials = next((
-            each["trials"] for each in document["bottlenecks"]
+        trials, of = next((
+            (each["trials"], each["of"]) for each in document["bottlenecks"]
             if (each["environment"], each["workload"], each["level"]) == (environment, row["workload"], row["level"])
-        ), {})  # fmt: skip
-        limits.append({kind for kind in hiding if 2 * trials.get(kind, 0) > sum(trials.values())})
+        ), ({}, 0))  # fmt: skip
+        limits.append({kind for kind in hiding if 2 * trials.get(kind, 0) > of})
     return bool(limits[0] & limits[1]) and not row["resource_use"]
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from csv_rows import csv_rows
+from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.report.export.csv import write_csv
 from weighbridge.report.export.document import VERSION
@@ -32,7 +33,8 @@ def test_the_document_has_the_promised_shape(run):
     assert list(document) == ["version", "study", "run", "question", "baseline", "aa_arm", "equivalence", "looks",
                               "families", "date", "kernel", "engine", "versions", "hosts",
                               "paths", "noise_floor", "noise_low", "noise_high", "trusted", "trust_reason", "shifted",
-                              "visible_shift", "place_effects", "sessions", "mixed_blocks", "environments",
+                              "unchecked", "visible_shift", "place_effects", "sessions", "mixed_blocks",
+                              "environments",
                               "notices", "confounders", "costs", "ladder", "remarks",
                               "percentiles", "curves", "bottlenecks", "broke", "left_out",
                               "trial_lengths", "time_shared", "programs", "power_cuts"]  # fmt: skip
@@ -111,7 +113,10 @@ def test_where_the_numbers_come_from(run, tmp_path):
     path = {"hops": 1, "mtu": 1500}
     facts = {
         "host": {"kernel": "Linux 6.1", "version of runc": "runc 1.1.5", "load": "0.1"},
-        "userland packages": {"iperf3": "3.12"},
+        "userland": {"digest": "5" * 64},
+        "userland packages": {"iperf3": "3.12", "libc6": "2.36"},
+        "userland packages measured": {"iperf3": "3.12"},
+        "userland of bridge": {"digest": "6" * 64},
         "bridge/server": {"docker": "20.10 (private)"},
         "bridge/client": {"docker": "20.10 (private)"},
         "native/server": {"user": "root"},
@@ -126,7 +131,10 @@ def test_where_the_numbers_come_from(run, tmp_path):
     assert abs(created.timestamp() - float(store.info()["created"])) <= 1
     assert document["kernel"] == "Linux 6.1" and document["engine"] == {"bridge": "docker 20.10 (private)"}
     assert document["versions"] == {
-        "weighbridge": "0.1.0", "host": {"runc": "runc 1.1.5"}, "userland": {"iperf3": "3.12"}
+        "weighbridge": "0.1.0", "host": {"runc": "runc 1.1.5"}, "userlands": {
+            "userland": {"digest": "5" * 64, "packages": 2, "measured": {"iperf3": "3.12"}},
+            "userland of bridge": {"digest": "6" * 64, "packages": 0, "measured": {}},
+        },
     }  # fmt: skip
     assert document["hosts"] == {"a": {"kernel": "Linux 6.2"}}
     assert document["paths"] == {"bridge": path, "native": {"mss": None}, "odd": "{"}
@@ -141,7 +149,25 @@ def test_what_an_older_run_does_not_say(run):
     document = report_json(run(costs={"bridge": 1.2}))
     assert document["kernel"] is None
     assert document["engine"] == document["hosts"] == document["paths"] == {}
-    assert document["versions"]["host"] == document["versions"]["userland"] == {}
+    assert document["versions"]["host"] == document["versions"]["userlands"] == {}
+
+
+def test_thousands_of_packages_are_no_part_of_the_document(run):
+    """They were two fifths of it."""
+    packages = {f"package-{number}": f"1.{number}" for number in range(3000)}
+    facts = {"userland": {"digest": "5" * 64}, "userland packages": packages}
+    without, with_them = (
+        len(json.dumps(report_json(run(costs={"bridge": 1.2}, facts=each)))) for each in ({}, facts)
+    )
+    assert with_them - without < 200
+
+
+def test_a_bottleneck_is_said_of_how_many_trials(run):
+    """Those of which none is known had been left out of the count."""
+    cable = Flag(FlagCode.CABLE, figures={"share": 0.99, "rate": 100e6})
+    document = report_json(run(costs={"bridge": 1.2}, flags={(block, "bridge"): (cable,) for block in (1, 2)}))
+    (bridge,) = [each for each in document["bottlenecks"] if each["environment"] == "bridge"]
+    assert (bridge["trials"], bridge["of"]) == ({"cable": 2}, 10)
 
 
 def test_exploratory_verdicts_are_the_same_words_for_machines(run):

@@ -13,6 +13,10 @@ from weighbridge.report.text.answer import answer
 from weighbridge.report.text.environments import names_of, use_display_names
 from weighbridge.report.text.matrix import MatrixCosts, MatrixRow, large, matrix
 from weighbridge.report.text.next_step import next_blocks
+from weighbridge.report.text.paths import TITLE
+from weighbridge.report.text.remarks import remark_text
+from weighbridge.report.text.summary import undecided_lines
+from weighbridge.report.text.verdicts import open_text
 
 from .made_up_runs import LOSS, REQUESTS, TCP, Workload
 
@@ -98,6 +102,19 @@ def test_no_line_ends_inside_a_number(run, width: int):
     assert not [line for line in lines if re.search("[0-9]\u00a0 *$|^ *\u00a0", line)]
 
 
+@pytest.mark.parametrize("width", range(60, 122, 6))
+@pytest.mark.parametrize("environments", [6, 7])
+def test_no_line_ends_before_the_unit_of_a_margin(run, width: int, environments: int):
+    names = ("docker-host", "netns", "docker-bridge", "published-port", "docker-macvlan", "gvisor", "podman-rootless")
+    costs = {name: 1.0 if number % 2 else 1.02 for number, name in enumerate(names[:environments])}
+    level = (("connections", "1000"),)
+    both = [Workload("tcp", [(REQUESTS, 1000, 0.004)]), Workload("web-requests", [(REQUESTS, 5e4, 0.03)], level)]
+    file = io.StringIO()
+    print_report(analyse(run(costs=costs, workloads=both)), Console(file=file, width=width, highlight=False))
+    assert "within ±3\u00a0%" in file.getvalue()
+    assert not [line for line in file.getvalue().splitlines() if re.search("±[0-9.]+( {2,}| *$)", line)]
+
+
 @pytest.mark.parametrize("pattern", ["bridge.tcp.p99 latency", "*.p99 latency", "*.tcp.p99*"])
 def test_the_table_that_is_asked_for_alone(run, pattern: str):
     analysis, file = analyse(run(costs={"bridge": 1.25})), io.StringIO()
@@ -117,3 +134,35 @@ def test_failures_of_the_same_kind_share_a_line(run):
     failing = {(block, "host"): Outcome.UNPARSEABLE for block in (1, 2)}
     text = shown(run(costs={"host": 1.0}, blocks=6, failing=failing), width=200, whole=False)
     assert "2 of 18 trials failed" in text and "host, tcp: 2 × unparseable" in text
+
+
+@pytest.mark.parametrize("whole", [False, True])
+def test_beside_what_is_undecided_stands_what_would_have_shown_and_what_would_settle_it(run, whole):
+    noisy = [Workload("tcp", [(REQUESTS, 1000, 0.1)]), Workload("udp", [(REQUESTS, 1000, 0.001)])]
+    store = run(costs={"host": 1.02, "bridge": 1.0}, workloads=noisy, blocks=12)
+    text = " ".join(shown(store, whole=whole).split())
+    rows = [(report, row) for report in analyse(store).headlines for row in report.comparisons if not row.aa]
+    undecided = [(report, row) for report, row in rows if row.verdict == "inconclusive"]
+    assert len(undecided) == 2
+    for report, row in undecided:
+        assert (sentence := open_text(report, row).replace("\u00a0", " "))
+        assert text.count(f"{row.environment}, {report.label} requests/s: {sentence}") == 1
+        assert f"about {row.visible.blocks} blocks" in sentence
+
+
+def test_what_differs_beside_the_isolation_is_not_under_the_head_of_the_paths(finished_run):
+    """Confounders had followed the table of a path's figures, as if they were of it."""
+    text = shown(finished_run("docker-networks").store, width=200)
+    confounders = [remark_text(each) for each in finished_run("docker-networks").analysis.confounders]
+    places = [text.index(each.replace("\u00a0", " ")[:100]) for each in confounders]
+    assert places and max(places) < text.index(TITLE)
+
+
+def test_a_workload_with_many_levels_has_one_line_of_what_is_undecided(run):
+    levels = [Workload("web", [(REQUESTS, 1000, 0.05)], (("connections", str(n)),)) for n in range(1, 6)]
+    analysis = analyse(run(costs={"bridge": 1.0}, workloads=levels, blocks=12))
+    (line,) = undecided_lines(analysis)
+    rows = [row for report in analysis.headlines for row in report.comparisons if not row.aa]
+    (worst,) = [each for each in rows if each.visible.cost == max(row.visible.cost for row in rows)]
+    assert f"{worst.visible.cost:.1f}\u00a0%" in line or f"{worst.visible.cost:.0f}\u00a0%" in line
+    assert "at 5 of 5 levels" in line

@@ -11,7 +11,7 @@ from weighbridge.model.command import ProcessDefaults
 from weighbridge.model.options import Brings
 from weighbridge.model.stored_study import StoredStudy, study_json
 from weighbridge.model.userland import Userland, Userlands
-from weighbridge.runner.userlands import ensure_userlands, measured_programs, userland_facts
+from weighbridge.runner.userlands import ensure_userlands, measured_packages, measured_programs, userland_facts
 from weighbridge.study.brings import brought_by
 from weighbridge.study.frozen import first_difference, thaw
 from weighbridge.study.loader import check
@@ -57,6 +57,27 @@ def test_each_role_level_and_environment_has_its_words_and_files_that_are_progra
     found = measured_programs(check(parse(text, "own.yaml")), elsewhere)
     assert found["./serve"] == hashlib.sha256(b"work/serve").hexdigest()
     assert found["./own (client)"] == hashlib.sha256(b"elsewhere").hexdigest()
+
+
+def test_of_a_userland_s_packages_those_of_the_measured_programs_are_named(tmp_path: Path):
+    files = {
+        "usr/bin/own": "#!/bin/sh\n", "usr/bin/dash": "\x7fELF",
+        "var/lib/dpkg/info/own-tools.list": "/.\n/usr/bin/own\n", "var/lib/dpkg/info/dash:amd64.list": "/bin/dash\n",
+        "var/lib/dpkg/info/other.list": "/usr/bin/owner\n",
+    }  # fmt: skip
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(text)
+    (tmp_path / "bin").symlink_to("usr/bin")
+    (tmp_path / "usr/bin/sh").symlink_to("dash")
+    versions = {"own-tools": "1.2", "dash": "0.5", "other": "3"}
+    study = check(parse(OWN.replace("[/app]", "[own, /usr/bin/owner]"), "own.yaml"))
+    userland = Userland("0" * 64, tmp_path, tmp_path / "root.tar", versions)
+    found = measured_packages(study, Userlands(userland))
+    assert found == {"userland packages measured": {"own-tools": "1.2", "dash": "0.5"}}
+    assert measured_packages(study, Userlands(Userland("0" * 64, tmp_path / "none", None, {}))) == {
+        "userland packages measured": {}
+    }
 
 
 def test_an_environment_with_a_userland_of_its_own_has_programs_of_its_own(tmp_path: Path):

@@ -391,6 +391,7 @@ class Told:
     records: list[TrialRecord] = field(default_factory=list)
     counts: list[tuple[int, int]] = field(default_factory=list)
     left: list[float] = field(default_factory=list)
+    at_most: list[bool] = field(default_factory=list)
     at_begin: Callable[[Trial], None] = lambda _: None
     layers: Mapping[str, object] | None = None
     noticed: list[tuple[int, object]] = field(default_factory=list)
@@ -405,10 +406,11 @@ class Told:
     def layers_known(self, layers: Mapping[str, object]) -> None:
         self.layers = layers
 
-    def trial_started(self, trial: Trial, finished: int, total: int, left_s: float) -> None:
+    def trial_started(self, trial: Trial, finished: int, total: int, left_s: float, *, at_most: bool = False) -> None:
         self.begun.append(trial)
         self.counts.append((finished, total))
         self.left.append(left_s)
+        self.at_most.append(at_most)
         self.at_begin(trial)
 
     def trial_finished(self, record: TrialRecord) -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sentences import raises_sentence
 from weighbridge.model.decisions import GateLook
-from weighbridge.statistics import compare, decision_looks, limit_p_value, look_shares
+from weighbridge.statistics import compare, decision_looks, limit_p_values, look_shares
 from weighbridge.statistics.between import change
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.statistics.sequential import LEAST_SHARE, MOST_LOOKS, SPENT, margin_p_value
@@ -69,17 +69,23 @@ def test_a_cost_is_tested_against_its_limit(better, ratio):
     values = sides(ratio)
     cost = compare(*values, better=better)
     size = cost.worsening.estimate
-    assert limit_p_value(values, cost, size - 5, 1) < 1e-4
-    assert 0.3 < limit_p_value(values, cost, size - 0.05, 1) < 1
-    assert limit_p_value(values, cost, size + 5, 1) == 1.0, "it is not above"
-    assert limit_p_value(values, cost, size - 1, 2) == pytest.approx(limit_p_value(values, cost, size - 1, 1) / 0.7)
+    far = limit_p_values(values, cost, size - 5, 1)
+    assert far.by_t < 1e-4 and far.exact == far.smallest == 2**-11, "each block is above it"
+    near = limit_p_values(values, cost, size - 0.05, 1)
+    assert 0.3 < near.by_t < 1 and 0.3 < near.exact < 1
+    beyond = limit_p_values(values, cost, size + 5, 1)
+    assert (beyond.exact, beyond.by_t) == (1.0, 1.0), "it is not above"
+    once, of_looks = (limit_p_values(values, cost, size - 1, looks) for looks in (1, 2))
+    assert of_looks.by_t == pytest.approx(once.by_t / 0.7) and of_looks.exact == pytest.approx(once.exact / 0.7)
 
 
 def test_limits_that_no_ratio_reaches():
     values = sides(0.01)
-    assert limit_p_value(values, compare(*values, better="higher"), 100.0, 1) == 1.0
+    none = limit_p_values(values, compare(*values, better="higher"), 100.0, 1)
+    assert (none.exact, none.by_t) == (1.0, 1.0)
     values = sides(0.5)
-    assert limit_p_value(values, compare(*values, better="lower"), -120.0, 1) == 0.0
+    certain = limit_p_values(values, compare(*values, better="lower"), -120.0, 1)
+    assert (certain.exact, certain.by_t) == (0.0, 0.0)
 
 
 @pytest.mark.parametrize(("better", "limit"), [("lower", 2.0), ("higher", -8.0)])
@@ -87,8 +93,8 @@ def test_differences_are_tested_in_their_unit(better, limit):
     base = [1.0, 2.0, 1.5, 1.2, 1.8, 1.1]
     values = base, [each + 5 + 0.1 * place for place, each in enumerate(base)]
     cost = compare(*values, better=better, scale="difference")
-    assert limit_p_value(values, cost, limit, 1) < 0.001
-    assert limit_p_value(values, cost, 9.0, 1) == 1.0
+    assert limit_p_values(values, cost, limit, 1).by_t < 0.001
+    assert limit_p_values(values, cost, 9.0, 1).by_t == 1.0
 
 
 def test_a_change_is_tested_against_its_margin_beyond_the_allowance():

@@ -20,7 +20,7 @@ def test_every_key_that_cannot_be_honoured_is_listed():
     with pytest.raises(StudyError) as error:
         composed(TEXT, "shop")
     listed = str(error.value).partition("honoured: ")[2].partition(";")[0].split(", ")
-    assert {*listed} == {"shop.deploy", "redis.volumes", "redis.restart", "db.networks", "db.sysctls"}
+    assert {*listed} == {"shop.deploy", "redis.volumes", "redis.restart", "db.networks"}
 
 
 def test_the_measured_service_and_its_companions():
@@ -41,6 +41,25 @@ def test_the_measured_service_and_its_companions():
     assert db.healthcheck is not None and db.healthcheck.start_period == 90
     assert db.after == ("redis",)
     assert in_order({"db": db, "redis": redis}) == ("redis", "db")
+
+
+@pytest.mark.parametrize(
+    ("written", "size"), [("'67108864'", 2**26), ("64m", 2**26), ("64MB", 2**26), ("1g", 2**30), ("8192k", 2**23)]
+)
+def test_what_a_service_is_set_to_is_honoured(written: str, size: int):
+    """Both were refused, although a study can say them."""
+    setting = f"    shm_size: {written}\n    sysctls:\n    - net.core.somaxconn=1024\n"
+    text = TEXT.replace("    image: shop:1.4\n", f"    image: shop:1.4\n{setting}")
+    found = composed(text, "shop", ("deploy", "redis.volumes", "restart", "networks"))
+    assert found.settings == {"shm_size": f"{size}B", "sysctls": {"net.core.somaxconn": "1024"}}
+    assert Companion.model_validate(found.companions["db"]).sysctls == {"net.core.somaxconn": "1024"}
+    left_out = composed(text, "shop", WITHOUT)
+    assert [*left_out.settings] == ["shm_size"] and left_out.without["shop"] == ("deploy", "sysctls")
+
+
+def test_a_size_that_is_none_is_told():
+    with raises_sentence(StudyError):
+        composed(TEXT.replace("    image: shop:1.4\n", "    image: shop:1.4\n    shm_size: much\n"), "shop", WITHOUT)
 
 
 @pytest.mark.parametrize(

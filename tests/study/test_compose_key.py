@@ -107,6 +107,25 @@ def test_what_a_run_keeps_needs_neither_the_file_nor_its_reader(reader: Reader, 
     assert study.text.startswith("# From ") and "redis.volumes" in study.text.splitlines()[1]
 
 
+SET = "    shm_size: '268435456'\n    sysctls:\n      net.core.somaxconn: '1024'\n"
+
+
+def test_environments_have_of_the_services_settings_what_they_can_be_given(reader: Reader):
+    reader.text = reader.text.replace("    image: shop:1.4\n", f"    image: shop:1.4\n{SET}")
+    own = STUDY.replace("networks, sysctls]", "networks]").replace(
+        "network: bridge}", "network: bridge}\n  small: {kind: docker, network: bridge, shm_size: 1MiB}"
+    )
+    arms = {arm.name: arm for arm in loaded(reader, own).arms}
+    assert {name: arm.shm_size for name, arm in arms.items()} == {
+        "native": 2**28, "bridge": 2**28, "small": 2**20, "native-again": 2**28,
+    }  # fmt: skip
+    assert arms["native"].sysctls == {} and arms["bridge"].sysctls == {"net.core.somaxconn": "1024"}
+    assert loaded(reader).arms[1].sysctls == {}, "the study does without"
+    nowhere = own.replace("kind: docker, network: bridge", "kind: netns").replace("shm_size: 1MiB", "shm_size: 2MiB")
+    with raises_sentence(StudyError):
+        loaded(reader, nowhere)
+
+
 def test_another_compose_file_is_another_study(reader: Reader):
     before = loaded(reader)
     reader.text = reader.text.replace("'8000'", "'8001'").replace("target: 8000", "target: 8001")

@@ -287,6 +287,13 @@ def test_the_line_is_that_of_the_key_itself():
     ]
 
 
+@pytest.mark.parametrize("wrong", ["{kind: dokcer}", "{kind: docker, netwrk: bridge}", "{network: bridge}"])
+def test_a_step_that_is_mistaken_itself_has_one_mistake(wrong: str):
+    """A second one had said that there is no such environment."""
+    text = changed("inside: [server]", "ladder: [native, bridge]").replace(BRIDGE, wrong)
+    assert [line for line, _ in told(text)] == [line_of(text, f"bridge: {wrong}")]
+
+
 def test_the_line_of_a_wrong_step_is_its_own():
     text = changed("inside: [server]", "ladder:\n- native\n- bridge: nativ\n- 7")
     assert [line for line, _ in told(text)] == [line_of(text, "- 7")]

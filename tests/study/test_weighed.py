@@ -59,6 +59,25 @@ def test_parameters_are_swept_and_limits_hold_everywhere():
     assert study.file.resources.cpus == 1.0 and study.file.repetitions.blocks == 5
 
 
+def test_what_dev_shm_holds_is_said_of_every_environment():
+    arms = made("true", inside=["docker", "netns"], shm_size="1GiB").arms
+    assert {arm.shm_size for arm in arms} == {2**30}
+    with raises_sentence(StudyError):
+        made("true", inside=["bubblewrap"], shm_size="1GiB")
+
+
+@pytest.mark.parametrize(
+    ("words", "name"),
+    [
+        (("sh", "-c", "pack a | wc"), "weigh-sh-pack-a"), (("sh", "-c", "sort b"), "weigh-sh-sort-b"),
+        (("python3", "fib.py", "30"), "weigh-python3-fib.py"), (("sh", "-c"), "weigh-sh"),
+    ],
+)  # fmt: skip
+def test_the_name_of_a_shell_s_program_says_what_it_runs(words: tuple[str, ...], name: str):
+    """Every `sh -c` was weigh-sh, and so one program of `history`."""
+    assert made(*words).file.study == name
+
+
 def test_a_shell_reads_the_words_as_one_line():
     [cell] = made("sort x", "|", "uniq > y", shell=True).cells
     command = registry.workloads()["command"].command("solo", cell.options, None)  # type: ignore[arg-type]

@@ -48,6 +48,7 @@ from weighbridge.analysis.results import Analysis, MetricReport
 from weighbridge.analysis.sessions import sessions
 from weighbridge.analysis.trends import place_effects
 from weighbridge.analysis.trial_row import TrialRow
+from weighbridge.model.disturbance import disturbance_of
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import is_resource_use
@@ -77,7 +78,9 @@ def analyse(store: RunStore) -> Analysis:
     durability = durabilities(facts)
     paths = paths_of(facts, info)
     limits = _limits(trials)
-    reports, checks, p_values = _metric_reports(values, plan, labels)
+    baselines = {plan.baseline, plan.aa_arm}
+    disturbance = disturbance_of(trial.flags for trial in trials if trial.ok and trial.environment in baselines)
+    reports, checks, p_values = _metric_reports(values, plan, labels, disturbed=disturbance.heavy)
     shifted = shifted_controls(checks)
     context = Context(
         plan=plan,
@@ -157,7 +160,7 @@ def _limits(trials: Sequence[TrialRow]) -> dict[tuple[str, Level, str], list[Fla
 
 
 def _metric_reports(
-    values: Mapping[Key, Sequence[Value]], plan: Plan, labels: Mapping[tuple[str, Level], str]
+    values: Mapping[Key, Sequence[Value]], plan: Plan, labels: Mapping[tuple[str, Level], str], *, disturbed: bool
 ) -> tuple[list[MetricReport], list[ControlCheck], list[PValues | None]]:
     """Give the reports before Holm, the A/A checks, and the p-values of every comparison in their order."""
     reports: list[MetricReport] = []
@@ -178,7 +181,7 @@ def _metric_reports(
             workload, level, labels.get((workload, level), workload), metric, metric_values[0].unit,
             cast(Better, metric_values[0].better), headline, median(baseline_values) if baseline_values else None,
             verdicts.noise_floor(aa) if aa is not None and aa.blocks >= MIN_BLOCKS_VERDICT else None,
-            tuple(each for each, _ in compared),
+            tuple(each for each, _ in compared), disturbed,
         )  # fmt: skip
         reports.append(report)
         p_values.extend(None if each.aa else p for each, p in compared)

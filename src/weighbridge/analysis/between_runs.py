@@ -152,9 +152,16 @@ class OwnValues:
     blocks: tuple[int, int]
 
 
-def disturbed_alike(first: ComparedRun, second: ComparedRun) -> bool:
-    """Whether others took about as much of the machine in both runs: else what differs may differ with that."""
-    return first.analysis.disturbance.alike(second.analysis.disturbance)
+def disturbed_alike(first: ComparedRun, second: ComparedRun, environment: str | None = None) -> bool:
+    """Whether others took about as much of the machine in both runs: else what differs may differ with that.
+
+    In the trials of the baseline, and in those of an environment: of every one that both have where none is named.
+    """
+    one, other = first.analysis, second.analysis
+    names = first.environments if environment is None else (one.baseline, environment)
+    return all(
+        one.disturbance_in(name).alike(other.disturbance_in(name)) for name in names if name in second.environments
+    )
 
 
 def why_no_own_values(
@@ -399,12 +406,14 @@ def _after_holm(
     rows = [row for each in metrics for row in each.rows]
     p_values = [row.change.p_value if row.change is not None and not row.aa else None for row in rows]
     adjusted = iter(after_holm([family_of(each.before) for each in metrics for _ in each.rows], p_values))
-    disturbed = not disturbed_alike(*runs)  # it looks at every trial
+    names = dict.fromkeys(row.environment for row in rows)
+    disturbed = {name: not disturbed_alike(*runs, name) for name in names}  # it looks at every trial
     return [
         replace(
             each,
             rows=tuple(
-                _judge_row(each, row, next(adjusted), failing, runs, disturbed=disturbed) for row in each.rows
+                _judge_row(each, row, next(adjusted), failing, runs, disturbed=disturbed[row.environment])
+                for row in each.rows
             ),
         )
         for each in metrics

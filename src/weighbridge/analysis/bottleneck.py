@@ -76,11 +76,15 @@ def limit_of_most(side: Sequence[Flag | None], unit: str) -> tuple[FlagCode, int
     return None
 
 
-def counts(limits: Sequence[Flag | None]) -> Mapping[str, int]:
+@dataclass(frozen=True, slots=True)
+class LimitCounts:
+    """In how many ``of`` some good trials each kind of bottleneck was reached; in some nothing may be known of it."""
+
+    by_kind: Mapping[str, int]
+    of: int
+
+
+def counts(limits: Sequence[Flag | None]) -> LimitCounts:
     """Return in how many of some trials each kind of bottleneck was reached."""
-    by_kind: dict[str, int] = {}
-    for flag in limits:
-        if flag is not None:
-            kind = flag.code.removeprefix("bottleneck-")
-            by_kind[kind] = by_kind.get(kind, 0) + 1
-    return by_kind
+    kinds = (flag.code.removeprefix("bottleneck-") for flag in limits if flag is not None)
+    return LimitCounts(Counter(kinds), len(limits))

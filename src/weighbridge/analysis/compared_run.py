@@ -17,7 +17,7 @@ from weighbridge.analysis.results import Analysis
 from weighbridge.model.facts import IDLE_CPUS, NetworkPath, idle_code
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.level import Level
-from weighbridge.model.userland import own_userland_scope
+from weighbridge.model.userland import CLIENTS_SCOPE, USUAL_SCOPE, own_userland_scope, packages_scope
 from weighbridge.store.run import RunStore, Value
 
 SETTINGS_APART = frozenset({
@@ -299,8 +299,8 @@ def _of_packages(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange
     """Packages of other versions; where there are none, a userland whose digest differs."""
     sides = [_by_scope(run) for run in (first, second)]
     own = [own_userland_scope(name) for name in first.environments]
-    for scope in ("userland", "client userland", *own):
-        before, after = (each.get(f"{scope} packages", {}) for each in sides)
+    for scope in (USUAL_SCOPE, CLIENTS_SCOPE, *own):
+        before, after = (each.get(packages_scope(scope), {}) for each in sides)
         changed = _differing_facts(before, after) if before and after else []
         package_changes = [FactChange(FactKind.PACKAGES, *each) for each in changed]
         yield from package_changes

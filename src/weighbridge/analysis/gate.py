@@ -1,8 +1,8 @@
 """Whether costs keep what is required of them: kept, exceeded, or not to be told from this run.
 
 A cost is known as its interval. Only where the whole interval is on one side of the bound is there an answer. What
-takes a verdict from a comparison (a bottleneck that hides the cost, resource use within the noise floor, too many
-failed trials, an untrusted session) takes the answer too.
+takes a verdict from a comparison (a bottleneck that hides the cost, resource use or few blocks within the noise
+floor, too many failed trials, an untrusted session) takes the answer too.
 
 `judge` asks each comparison by its own 95 % interval, as a report does. `judge_gate` gives one answer for a run. It
 passes where every comparison is within its budget, each by its own interval. That needs no correction: to pass
@@ -30,13 +30,14 @@ from weighbridge.statistics import (
     Cost,
     Interval,
     compare,
-    limit_p_value,
+    limit_p_values,
     looks_share,
     verdicts,
     visible_effect,
 )
 from weighbridge.statistics.contrast import Paired
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
+from weighbridge.statistics.verdicts import PValues
 from weighbridge.store.blocks import arm_values
 from weighbridge.store.run import RunStore, Value
 
@@ -77,8 +78,8 @@ class Finding:
     """That of the interval of ``cost``, as a fraction; None without a cost."""
 
 
-TestedFinding = tuple[Finding, float | None]
-"""A finding, and its p-value of "not above the bound" with what it may spend of the error (None: without a cost)."""
+TestedFinding = tuple[Finding, PValues | float | None]
+"""A finding, and its p-values of "not above the bound" with what it may spend of the error (None: without a cost)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,9 +213,8 @@ def _judge_cost(requirement: Requirement, target: Target, analysis: Analysis, co
     outcome: Outcome = "undecided"
     reason: Reason = "no-ratio"
     if row.cost.scale == "ratio" or requirement.unit != "%":
-        aa = report.aa.cost if report.resource_use and report.aa is not None and not row.aa else None
-        in_noise = verdicts.within_noise(row.cost, aa)
-        outcome, reason = rule(requirement, cost.worsening, bound, [(report, row, analysis)], in_noise=in_noise)
+        sides = [(report, row, analysis)]
+        outcome, reason = rule(requirement, cost.worsening, bound, sides, in_noise=report.within_noise(row))
     unit = "%" if cost.scale == "ratio" else difference_unit(report.unit)
     return Finding(requirement, target, outcome, reason, cost.worsening, unit, row.blocks, cost.confidence)
 
@@ -228,15 +228,16 @@ def _test_cost(budget: Requirement, target: Target, costs: "_Costs", spending: S
         reason: Reason = "blocks" if row.blocks < MIN_BLOCKS_VERDICT else "spent"
         return Finding(budget, target, "undecided", reason, blocks=row.blocks), None
     cost, sides = costs.at(report, target.environment, share)
-    p_value = limit_p_value(sides, cost, bound_in_unit(budget, report), costs.looks)
-    return _judge_cost(budget, target, costs.analysis, cost), min(1.0, p_value / share)
+    guarded = report.aa is not None and not row.aa
+    p_values = limit_p_values(sides, cost, bound_in_unit(budget, report), costs.looks, guarded=guarded)
+    return _judge_cost(budget, target, costs.analysis, cost), p_values.spending(share)
 
 
 def _among_many(finding: Finding, adjusted: float | None, family: int) -> Finding:
-    """A finding after Holm: among several comparisons one that is above by its own interval may be so by chance."""
-    if finding.outcome != "exceeded" or family < 2 or adjusted is None or adjusted <= verdicts.ALPHA:
+    """A finding after Holm: what is above by its own interval may be so by chance, in few blocks or among several."""
+    if finding.outcome != "exceeded" or adjusted is None or adjusted <= verdicts.ALPHA:
         return finding
-    return replace(finding, outcome="undecided", reason="many")
+    return replace(finding, outcome="undecided", reason="many" if family > 1 else "interval")
 
 
 def _answer(findings: Sequence[Finding]) -> Answer:

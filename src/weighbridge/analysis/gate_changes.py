@@ -88,7 +88,7 @@ def _test_change(margin: Requirement, sides: _Sides, runs: Runs, spending: Spend
     interval = change.worsening_with_allowance
     in_runs = [(sides.report, side, run.analysis) for run, side in zip(runs, both, strict=True)]
     outcome, reason = rule(margin, interval, margin.bound, in_runs, in_noise=change.within_noise)
-    if outcome == "exceeded" and not disturbed_alike(*runs):
+    if outcome == "exceeded" and not disturbed_alike(*runs, target.environment):
         outcome, reason = "undecided", "disturbed"
     p_value = margin_p_value(changed_cost.first, changed_cost.second, change, margin.bound, looks)
     finding = Finding(margin, target, outcome, reason, interval, "%", min(change.blocks), change.confidence)

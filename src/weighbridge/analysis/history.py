@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from weighbridge.analysis.compared_run import ComparedRun, FactChange, changed_facts, read_run
+from weighbridge.analysis.compared_run import ComparedRun, FactChange, Part, changed_facts, changed_settings, read_run
 from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.errors import RunDirectoryError
 from weighbridge.store.run import DATABASE, RunStore
@@ -20,10 +20,14 @@ class Skipped:
 
 @dataclass(frozen=True, slots=True)
 class PastRun:
-    """One run of the folder. ``changed``: what is not as in the run of the same study before it."""
+    """One run of the folder. ``changed``: what is not as in the run before it of the same ``series``.
+
+    That is a number from 1: runs of one study and baseline, whose workloads do the same.
+    """
 
     run: ComparedRun
     changed: tuple[FactChange, ...]
+    series: int = 1
 
     @property
     def blocks(self) -> int:
@@ -66,14 +70,25 @@ def history(folder: Path, progress: Callable[[str], None] = lambda _: None) -> H
             skipped.append(Skipped(name, str(why)))
         except (ValueError, KeyError, TypeError) as why:  # a value that no run of ours has
             skipped.append(Skipped(name, type(why).__name__))
-    before: dict[tuple[str, str], ComparedRun] = {}
+    last: dict[int, ComparedRun] = {}
     runs = []
     for run in sorted(read, key=lambda each: (each.created, each.name)):
-        question = run.analysis.study, run.analysis.baseline
-        previous = before.get(question)
-        runs.append(PastRun(run, changed_facts(previous, run) if previous is not None else ()))
-        before[question] = run
+        series = next((number for number, other in last.items() if _same_programs(other, run)), len(last) + 1)
+        previous = last.get(series)
+        runs.append(PastRun(run, changed_facts(previous, run) if previous is not None else (), series))
+        last[series] = run
     return History(folder, tuple(runs), tuple(skipped))
+
+
+def _same_programs(one: ComparedRun, other: ComparedRun) -> bool:
+    """Whether two runs are of one study and baseline, and the workloads that both have do the same.
+
+    Two commands of `weigh` may make studies of one name.
+    """
+    question, others = ((run.analysis.study, run.analysis.baseline) for run in (one, other))
+    if question != others or not one.cells.keys() & other.cells.keys():
+        return False
+    return not any(each.part is Part.WORKLOAD for each in changed_settings(one, other))
 
 
 def _places(folder: Path) -> tuple[list[Path], list[Path]]:

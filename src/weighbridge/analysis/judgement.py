@@ -52,7 +52,7 @@ def judged(
     never = unproven or never_equivalent(context, report, row.environment, failing)
     unknown = context.paths.missing(report.workload, report.level, context.baseline, row.environment)
     nothing = row.cost is not None and (
-        unproven or negligible(report.metric, row.cost.typical) or verdicts.within_noise(row.cost, report.guard(row))
+        unproven or negligible(report.metric, row.cost.typical) or report.within_noise(row)
     )
     limit = _hiding_limit(context, report, row.environment)
     verdict = verdicts.verdict(
@@ -157,11 +157,11 @@ def with_visible_cost(report: MetricReport, row: Comparison, level: float | None
 
     ``level`` is what `holm_levels` gives. Nothing is said of fewer blocks than a verdict needs among so many
     comparisons, nor where all blocks are the same: such a cost has no spread to go by. Nor where nothing can be
-    *different*, without both paths or in a session that proves nothing, and of resource use, which the noise floor
-    keeps from that, too.
+    *different*, without both paths or in a session that proves nothing, and of resource use and beside others, where
+    the noise floor keeps from that, too.
     """
     cost, error = row.cost, row.standard_error
-    if cost is None or row.few or row.aa or level is None or not error or report.resource_use:
+    if cost is None or row.few or row.aa or level is None or not error or report.resource_use or report.disturbed:
         return row
     never = context.paths.missing(report.workload, report.level, context.baseline, row.environment)
     fewest = verdicts.fewest_blocks(level, context.plan.looks)
@@ -233,8 +233,12 @@ def session_trust(
     ranked = sorted(floors, key=lambda each: each[0])
     middle, middle_in = ranked[len(ranked) // 2] if ranked else (None, None)
     largest, largest_in = max(floors, key=lambda each: each[0]) if floors else (None, None)
-    blocks = max((each.aa.blocks for each in metrics if each.headline and each.aa), default=0)
     usable = [each for each in checks if each.enough]
+    blocks = min((each.cost.blocks for each in usable if each.report.headline), default=0)
+    with_cost = (
+        each for each in metrics if each.headline and any(row.cost and not row.aa for row in each.comparisons)
+    )
+    unchecked = tuple(each for each in with_cost if each.aa is None or each.aa.blocks < MIN_BLOCKS_VERDICT)
     if aa_arm is None:
         trusted, reason = None, TrustReason.NO_AA_ARM
     elif not usable:
@@ -242,22 +246,24 @@ def session_trust(
     else:
         trusted, reason = not shifted, TrustReason.SHIFTED if shifted else TrustReason.HOLDS
     hidden = {(each.workload, each.level) for each in metrics if each.headline and each.aa and each.aa.hidden}
-    visible = _visible_shift([each for each in usable if each.report.headline], hidden, looks)
-    noise = middle_in.noise if middle_in is not None else None
-    return Trust(trusted, reason, middle, noise, largest, largest_in, blocks, shifted, visible_shift=visible)
+    visible = _visible_shifts([each for each in usable if each.report.headline], hidden, looks)
+    return Trust(
+        trusted, reason, middle, middle_in, largest, largest_in, blocks, unchecked, shifted,
+        visible_shift=max(visible, default=None), visible_shifts=len(visible),
+    )  # fmt: skip
 
 
-def _visible_shift(
+def _visible_shifts(
     headlines: Sequence[ControlCheck], hidden: Collection[tuple[str, Level]], looks: int
-) -> float | None:
-    """The size of shift of a headline that the check finds in four sessions of five: the median, as a fraction.
+) -> list[float]:
+    """The sizes of shift, as fractions, that the check finds in four sessions of five, of each headline.
 
-    Of an even number the larger one in the middle. Without the workloads and levels whose A/A arm is ``hidden``, as
-    behind a limit there is no shift to see, and those whose blocks are too few for a check among so many.
+    Without the workloads and levels whose A/A arm is ``hidden``, as behind a limit there is no shift to see, and
+    those of too few blocks for a check among so many.
     """
     level = DISTRUST / max(1, len(headlines)) * looks_share(looks)
     fewest = verdicts.fewest_blocks(DISTRUST / max(1, len(headlines)), looks)
-    shifts = [
+    return [
         math.expm1(min(700.0, visible_effect(each.standard_error, each.cost.blocks, level)))
         for each in headlines
         if each.standard_error
@@ -265,4 +271,3 @@ def _visible_shift(
         and each.cost.scale == "ratio"
         and (each.report.workload, each.report.level) not in hidden
     ]
-    return sorted(shifts)[len(shifts) // 2] if shifts else None

@@ -42,7 +42,7 @@ from weighbridge.model.measurement import SITES_CPU, is_difference_itself
 from weighbridge.model.quantity import TIME_UNITS
 from weighbridge.model.stored_study import StoredFile
 from weighbridge.statistics import Interval, cost_percent, next_look
-from weighbridge.statistics.verdicts import ALPHA, excludes_no_cost, failing, proves_nothing, within_noise
+from weighbridge.statistics.verdicts import ALPHA, excludes_no_cost, failing, proves_nothing
 
 Subject = TypeVar("Subject")
 Rule = Callable[[Subject], Iterable[Remark]]
@@ -466,7 +466,7 @@ class WithinNoise(AboutCost):
 @about_comparison
 def _within_noise(comparison: ComparisonInRun) -> Iterator[Remark]:
     report, row = comparison.report, comparison.row
-    if row.cost is not None and _undecided_beside_no_cost(row) and within_noise(row.cost, report.guard(row)):
+    if _undecided_beside_no_cost(row) and report.within_noise(row):
         low, high = report.noise if report.noise and report.noise_floor is not None else (None, None)
         yield WithinNoise(report.noise_floor, low, high)
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar, NamedTuple
 
-from weighbridge.analysis.bottleneck import Bottleneck
+from weighbridge.analysis.bottleneck import Bottleneck, LimitCounts
 from weighbridge.analysis.conditions import Calibration, Durabilities, Isolation, PowerCuts
 from weighbridge.analysis.context import Context
 from weighbridge.analysis.curves import LoadSweep
@@ -23,7 +23,7 @@ from weighbridge.model.measurement import is_resource_use
 from weighbridge.model.study import Rung
 from weighbridge.statistics import Better, Cost, SlowRuns, Verdict
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
-from weighbridge.statistics.verdicts import noise_range
+from weighbridge.statistics.verdicts import noise_range, within_noise
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,16 +152,23 @@ class MetricReport:
     """The smallest cost that stands out of the noise, as a fraction; see `weighbridge.statistics.verdicts`."""
     comparisons: tuple[Comparison, ...]
     """In the study's order; the A/A arm is last."""
+    disturbed: bool = False
+    """Whether others took CPU time in more than half of the baseline's trials in this run."""
 
     @property
     def aa(self) -> Comparison | None:
         """The A/A arm's comparison."""
         return next((each for each in self.comparisons if each.aa), None)
 
-    def guard(self, row: Comparison) -> Cost | None:
-        """The A/A arm's cost where one has to lie beyond it to be different: of resource use, and of few blocks."""
+    def within_noise(self, row: Comparison) -> bool:
+        """Whether a cost counts for noise: no larger than the A/A arm's, of resource use, few blocks, beside others.
+
+        What others take comes in episodes of many trials, against which the order of trials is no help in few blocks.
+        """
         few = row.blocks < MIN_BLOCKS_SIGNED_RANK
-        return self.aa.cost if (self.resource_use or few) and self.aa is not None and not row.aa else None
+        if row.cost is None or row.aa or self.aa is None or not (self.resource_use or few or self.disturbed):
+            return False
+        return within_noise(row.cost, self.aa.cost)
 
     @property
     def noise(self) -> tuple[float, float] | None:
@@ -220,22 +227,31 @@ class Trust:
     """Median of the headline metrics' noise floors, as a fraction: 0.5 is a ratio between 1 / 1.5 and 1.5.
 
     Of an even number the larger one in the middle."""
-    noise: tuple[float, float] | None
-    """The costs in percent that may be noise in the metric of that noise floor."""
+    noise_floor_in: MetricReport | None
+    """The metric that has it."""
     largest_noise: float | None
     """Largest of the headline metrics' noise floors, as a fraction."""
     largest_noise_in: MetricReport | None
     """The metric that has it."""
     blocks: int = 0
-    """Number of blocks of the A/A arm on the headline metrics, the largest."""
+    """Number of blocks of the A/A arm on the headline metrics that are checked, the smallest."""
+    unchecked: tuple[MetricReport, ...] = ()
+    """The headline metrics without a control: the A/A arm has fewer blocks of them than any verdict needs."""
     shifted: tuple[MetricReport, ...] = ()
     """The metrics in which the A/A arm shows a cost."""
     visible_shift: float | None = None
-    """The shift of a headline that the check finds in four sessions of five, as a fraction; the median headline's.
+    """The shift of a headline that the check finds in four sessions of five, as a fraction; the largest one.
 
     Of those whose A/A arm is not hidden, as the noise floor is."""
+    visible_shifts: int = 0
+    """Of how many headlines such a shift is known."""
     places: tuple[PlaceEffect, ...] = ()
     """The metrics in which a trial's place in its block changes its value."""
+
+    @property
+    def noise(self) -> tuple[float, float] | None:
+        """The costs in percent that may be noise in the metric of that noise floor."""
+        return self.noise_floor_in.noise if self.noise_floor_in is not None else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,8 +288,8 @@ class Analysis:
     """The workloads that name their load, with at least three levels of it."""
     broken: Mapping[tuple[str, Level, str], Breakage] = field(default_factory=dict)
     """Where trials broke under their load: workload, level, environment."""
-    bottlenecks: Mapping[tuple[str, Level, str], Mapping[str, int]] = field(default_factory=dict)
-    """How many good trials had which bottleneck: workload, level, environment -> kind -> trials."""
+    bottlenecks: Mapping[tuple[str, Level, str], LimitCounts] = field(default_factory=dict)
+    """How many good trials had which bottleneck, by workload, level and environment."""
     durability: Mapping[str, Durabilities] = field(default_factory=dict)
     """By label what a power cut leaves of what the workload's server has acknowledged."""
     power_cuts: PowerCuts = ()
@@ -315,8 +331,22 @@ class Analysis:
     @property
     def disturbance(self) -> Disturbance:
         """What others took of the CPU time in the good trials of the baseline and its A/A arm."""
-        arms = {self.baseline, self.aa_arm}
+        return self.disturbance_in(self.baseline)
+
+    def disturbance_in(self, environment: str) -> Disturbance:
+        """Return what others took in an environment's good trials; in those of the A/A arm, too, of the baseline's.
+
+        What the environment's own engine or proxy uses outside of its sites counts as taken by others.
+        """
+        arms = {environment, self.aa_arm if environment == self.baseline else environment}
         return disturbance_of(trial.flags for trial in self.trials if trial.ok and trial.environment in arms)
+
+    @property
+    def disturbances(self) -> Mapping[str, Disturbance]:
+        """What others took in the trials of each environment in which they took anything, as `disturbance_in`."""
+        names = [name for name in self.environments if name != self.aa_arm]
+        by_name = {name: self.disturbance_in(name) for name in names}
+        return {name: disturbance for name, disturbance in by_name.items() if disturbance.taken}
 
     @property
     def headlines(self) -> tuple[MetricReport, ...]:

@@ -19,14 +19,14 @@ from weighbridge.model.level import level_label
 
 if TYPE_CHECKING:
     from weighbridge.model.plugin import Readiness
-    from weighbridge.model.study import Study
+    from weighbridge.model.study import Arm, Study
 
 VERSION: Final = 1
 """Of the document of ``plan --json``."""
 
 
 class PlannedEnvironment(TypedDict):
-    """One environment, and whether it can be opened here. What is not ready and ``optional`` is left out."""
+    """One environment, its limits, and whether it can be opened here. An optional one that is not is left out."""
 
     name: str
     kind: str
@@ -37,6 +37,9 @@ class PlannedEnvironment(TypedDict):
     remedy: str
     caveat: str
     unverified: str
+    resources: dict[str, Any]
+    shm_size: int | None
+    sysctls: dict[str, str]
 
 
 class PlannedHosts(TypedDict):
@@ -206,7 +209,8 @@ def describe(study: "Study", *, rehearsal: bool = False) -> PlanDocument:
             {"name": arm.name, "kind": arm.kind, "aa_of": arm.aa_of, "optional": arm.optional,
              "ready": openable[arm.name].ready, "why": openable[arm.name].detail,
              "remedy": openable[arm.name].remedy, "caveat": openable[arm.name].caveat,
-             "unverified": unverified.get(arm.name, "")}
+             "unverified": unverified.get(arm.name, ""), "resources": _resources(declared, arm),
+             "shm_size": arm.shm_size, "sysctls": dict(arm.sysctls)}
             for arm in declared.arms
         ],
         "refusals": [*(why for why in of_study if why), *refusals(study, ready), *lacking],
@@ -238,6 +242,30 @@ def describe(study: "Study", *, rehearsal: bool = False) -> PlanDocument:
         ],
         "warnings": [*warnings(study), *notes],
     }  # fmt: skip
+
+
+def _resources(study: "Study", arm: "Arm") -> dict[str, Any]:
+    """The limits of an environment's sites, in base units, by the keys of ``resources``; {} without any."""
+    resources = study.file.resources if arm.resources is None else arm.resources
+    limits = resources.model_dump(mode="json", exclude_none=True)
+    return limits if "cpus" in limits else {key: each for key, each in limits.items() if key != "cpu_period"}
+
+
+def limits_words(arm: PlannedEnvironment) -> str:
+    """An environment's limits: ``0.5 CPUs, 1024 MiB, /dev/shm 64 MiB, net.core.somaxconn=4096``; ``none``."""
+    from weighbridge.model.facts import SHARED
+
+    limits = arm["resources"]
+    pin = limits.get("pin")
+    places = ", ".join(f"{role} {cpus}" for role, cpus in pin.items()) if isinstance(pin, dict) else pin
+    words = [
+        *([f"{limits['cpus']:g} CPU{'' if limits['cpus'] == 1 else 's'}"] if "cpus" in limits else []),
+        *([f"{limits['memory'] >> 20} MiB"] if "memory" in limits else []),
+        *([f"pinned: {places}"] if pin else []),
+        *([f"{SHARED} {arm['shm_size'] >> 20} MiB"] if arm["shm_size"] is not None else []),
+        *(f"{name}={value}" for name, value in arm["sysctls"].items()),
+    ]
+    return ", ".join(words) or "none"
 
 
 def hosts_of(study: "Study") -> PlannedHosts:
@@ -296,13 +324,16 @@ def _print(planned: PlanDocument, hosts: str, set_up: str, with_trials: bool) ->
     from weighbridge.study.brings import Brought
 
     out().print(f"[bold]{escape(planned['study'])}[/bold]: {escape(planned['question'])}\n")
-    table = Table("environment", "kind", "ready", box=None, pad_edge=False)
+    limits = {arm["name"]: limits_words(arm) for arm in planned["environments"]}
+    apart = len({*limits.values()}) > 1
+    table = Table("environment", "kind", *(["limits"] if apart else []), "ready", box=None, pad_edge=False)
     for arm in planned["environments"]:
         note = f" ({arm['aa_of']} measured twice, shows the noise)" if arm["aa_of"] else ""
         note += " (baseline)" if arm["name"] == planned["baseline"] else ""
         good = ", ".join(text for text in ("yes", arm["caveat"], arm["unverified"] and UNVERIFIED) if text)
         state = good if arm["ready"] else f"skipped: {arm['why']}; {arm['remedy']}" if arm["optional"] else "no"
-        table.add_row(escape(arm["name"] + note), arm["kind"], escape(state))
+        own = [escape(limits[arm["name"]])] if apart else []
+        table.add_row(escape(arm["name"] + note), arm["kind"], *own, escape(state))
     out().print(table)
     if hosts:
         out().print(f"\n{escape(hosts)}")

@@ -54,8 +54,8 @@ class Shown:
     def layers_known(self, layers: Mapping[str, tuple[SiteLayers, ...]]) -> None:
         """No figure is shown here that hypervisors would have to stand beside."""
 
-    def trial_started(self, trial: Trial, finished: int, total: int, left_s: float) -> None:
-        """Show what runs now, how far the session is and how long it still takes.
+    def trial_started(self, trial: Trial, finished: int, total: int, left_s: float, *, at_most: bool = False) -> None:
+        """Show what runs now, how far the session is and how long it still takes, or may take.
 
         Repeated blocks may make more trials than were planned: then this one is the last that is known of.
         """
@@ -63,14 +63,15 @@ class Shown:
         now = time.monotonic()
         first, self._begun = not self._begun, True
         self._ended, self._total = finished, total
-        left = f"{clock(left_s)} left"
+        left = f"{'at most ' if at_most else ''}{clock(left_s)} left"
+        done = f"{finished} of {total} trials {'up to the next look ' if at_most else ''}done"
         text = f"{_block(trial)}: {_where(trial)}"
         if self._bar is not None and self._task is not None:
             self._advance()
             self._bar.update(self._task, description=text, left=left)
         elif now - self._last_line > _LINE_EVERY_S or first:
             self._last_line = now
-            err().print(f"{finished} of {total} trials done, {left}; {text}", markup=False)
+            err().print(f"{done}, {left}; {text}", markup=False)
 
     def trial_finished(self, record: TrialRecord) -> None:
         """Count a trial, and tell of one that failed, or broke under its load."""

@@ -158,6 +158,9 @@ def register(app: typer.Typer) -> None:
         deadline: str | None = typer.Option(None, "--deadline", help="Time limit of one run. Default: 5min."),
         cpus: float | None = typer.Option(None, "--cpus", help="CPU limit, in every environment."),
         memory: str | None = typer.Option(None, "--memory", help="Memory limit, in every environment: 512MiB."),
+        shm_size: str | None = typer.Option(
+            None, "--shm-size", metavar="SIZE", help="Size of /dev/shm, in every environment: 1GiB."
+        ),
         target: str = typer.Option("2%", "--target", help="Target precision of the answer."),
         within: str | None = typer.Option(
             None, "--within", help="Time limit of the measurement. Default: 2min, or longer for a first verdict."
@@ -229,6 +232,7 @@ def register(app: typer.Typer) -> None:
             beside={name: text for name, text in beside.items() if text is not None},
             further={name: value for name, value in further.items() if value is not None},
             resources={name: value for name, value in (("cpus", cpus), ("memory", memory)) if value is not None},
+            shm_size=shm_size,
             target=target,
             within=within or "2min",
             blocks=blocks,
@@ -473,6 +477,7 @@ def _weighed_service(flags: ComposeFlags) -> dict[str, Any]:
         "userland": weighed.userland,
         "companions": weighed.companions,
         "remark": weighed.remark,
+        "settings": weighed.settings,
     }
 
 
@@ -539,7 +544,8 @@ def _checked_study(make_text: Callable[[], str]) -> tuple[str, "Study"]:
         text = make_text()
         return text, check(parse(text, _STUDY)).model_copy(update={"lines": {}})
     except StudyError as error:
-        fail(_LINE.sub("", str(error)), WRONG_COMMAND_LINE)
+        problems = dict.fromkeys(_LINE.sub("", str(error)).splitlines())  # of several environments once
+        fail("\n".join(problems), WRONG_COMMAND_LINE)
 
 
 def _require_text(*words: str | None) -> None:

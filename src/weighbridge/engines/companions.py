@@ -124,6 +124,8 @@ def _start(run: RunContext, engine: Engine, network: str, name: str, companion: 
             working_dir=companion.working_dir,
             volumes=volumes,
             tmpfs=dict.fromkeys(companion.tmpfs, ""),
+            shm_size=companion.shm_size,
+            sysctls=dict(companion.sysctls),
             read_only=companion.read_only,
             security_opt=selinux.security_options(engine.host.read, files_of_host=bool(companion.files)),
             init=companion.init or None,

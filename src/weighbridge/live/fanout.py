@@ -24,10 +24,10 @@ class ProgressFanout:
         for each in self._listeners:
             each.layers_known(layers)
 
-    def trial_started(self, trial: Trial, finished: int, total: int, left_s: float) -> None:
+    def trial_started(self, trial: Trial, finished: int, total: int, left_s: float, *, at_most: bool = False) -> None:
         """A trial begins."""
         for each in self._listeners:
-            each.trial_started(trial, finished, total, left_s)
+            each.trial_started(trial, finished, total, left_s, at_most=at_most)
 
     def trial_finished(self, record: TrialRecord) -> None:
         """A trial ended and is saved."""

@@ -77,7 +77,7 @@ class Live:
             self._copied = None
             self._moment = replace(self._moment, layers=dict(layers))
 
-    def trial_started(self, trial: Trial, finished: int, total: int, left_s: float) -> None:
+    def trial_started(self, trial: Trial, finished: int, total: int, left_s: float, *, at_most: bool = False) -> None:
         """Note which trial runs, and how many there are."""
         with self._lock:
             self._copied = None

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, Field, StrictBool, WithJsonSchema, model_validator
 
 from weighbridge.model.options import ABSOLUTE, Brings, Name, Options
-from weighbridge.model.quantity import Duration
+from weighbridge.model.quantity import Duration, Size
 
 Port = Annotated[int, Field(ge=1, le=65535)]
 _Words = tuple[str, ...]
@@ -66,6 +66,10 @@ class Companion(Options):
         default_factory=dict, description="Files and folders of this machine by their path in it, read-only"
     )
     tmpfs: Annotated[tuple[_Inside, ...], Field(description="Folders that are in memory")] = ()
+    shm_size: Annotated[Size | None, Field(ge=2**20, description="What its /dev/shm holds")] = None
+    sysctls: Annotated[dict[str, str], Field(description="Settings of the kernel that it has of its own")] = Field(
+        default_factory=dict
+    )
     read_only: Annotated[StrictBool, Field(description="Its root folder is read-only")] = False
     init: Annotated[StrictBool, Field(description="With the engine's own first process (tini)")] = False
     healthcheck: Annotated[Healthcheck | None, Field(description="Shows that it is ready")] = None

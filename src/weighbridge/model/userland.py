@@ -74,9 +74,30 @@ class Userland:
         return self.tar
 
 
+USUAL_SCOPE, CLIENTS_SCOPE = "userland", "client userland"
+"""The scopes of the facts of the userlands that most environments have, and clients outside of them."""
+_OWN, _PACKAGES, _MEASURED = "userland of ", " packages", " packages measured"
+
+
 def own_userland_scope(environment: str) -> str:
     """The scope of the facts of a userland that an environment has to itself."""
-    return f"userland of {environment}"
+    return f"{_OWN}{environment}"
+
+
+def packages_scope(userland: str) -> str:
+    """The scope of the facts of all packages of a userland, whose own scope is given: name -> version."""
+    return f"{userland}{_PACKAGES}"
+
+
+def measured_packages_scope(userland: str) -> str:
+    """The scope of the facts of those of its packages that have the programs which are measured."""
+    return f"{userland}{_MEASURED}"
+
+
+def is_userland_scope(scope: str) -> bool:
+    """Whether a scope is that of a userland itself, and not of its packages."""
+    named = scope in (USUAL_SCOPE, CLIENTS_SCOPE) or scope.startswith(_OWN)
+    return named and not scope.endswith((_PACKAGES, _MEASURED))
 
 
 @dataclass(frozen=True, slots=True)

@@ -54,6 +54,7 @@ from weighbridge.report.text.summary import (
     others_text,
     partly_exploratory_sentence,
     remark_lines,
+    undecided_lines,
     unmeasured_text,
     verdict_sentences,
 )
@@ -178,6 +179,7 @@ def _head(analysis: Analysis, width: int) -> Parts:
     if not analysis.metrics:
         return
     yield from next(bodies(analysis, width))
+    yield from _lines(undecided_lines(analysis), "dim")
     if sentence := trust_sentence(analysis):
         yield styled(sentence, _trust_style(analysis))
     yield from (styled(remark_text(each), "bold yellow") for each in analysis.notices)
@@ -220,12 +222,12 @@ def _remarks(analysis: Analysis) -> Parts:
 def _details(analysis: Analysis, flag_sentences: Sequence[str]) -> Parts:
     """Give conditions, paths, every headline comparison and step in a sentence, and the curves."""
     yield from _lines(condition_lines(analysis))
-    yield from path_parts(analysis)
     yield from _lines([remark_text(each) for each in analysis.confounders], "yellow")
     yield from _lines(flag_sentences, "yellow")
     yield from _lines(disagreements(analysis), "bold magenta")
     if not analysis.native_only:
         yield from _verdicts(verdict_sentences(analysis))
+    yield from path_parts(analysis)  # with heads of their own: what comes behind must have one, too
     if steps := ladder_sentences(analysis):
         yield styled("\nstep by step", "bold")
         yield indented(LADDER_INTRODUCTION, "dim")

@@ -36,6 +36,7 @@ from weighbridge.report.text.between_runs import (
     pair_answer,
     run_letter,
     run_words,
+    series_names,
     setting_words,
     shown_as,
     trust_words,
@@ -222,11 +223,12 @@ def _history(run_history: History) -> Iterator[RenderableType]:
         for number, past in enumerate(run_history.runs, 1)
     ]  # fmt: skip
     yield SplitTable(heads, rows)
-    studies = _by_question(run_history)
-    for question, runs in studies.items():
+    by_series, series_name = _by_series(run_history), series_names(run_history)
+    for series, runs in by_series.items():
         names, costs = _costs(runs)
         if names:
-            of = f" of {question[0]} against {question[1]}" if len(studies) > 1 else ""
+            against = runs[0][1].run.analysis.baseline
+            of = f" of {series_name[series]} against {against}" if len(by_series) > 1 else ""
             yield styled(f"headline costs [95 %]{of}, by run", "bold")
             yield SplitTable(["#", *names], costs)
     for number, past in enumerate(run_history.runs, 1):
@@ -235,12 +237,11 @@ def _history(run_history: History) -> Iterator[RenderableType]:
     yield styled(PEOPLE_COMPARE, "dim")
 
 
-def _by_question(run_history: History) -> dict[tuple[str, str], list[tuple[int, PastRun]]]:
-    """The runs with their numbers, by study and baseline: costs of others are no series."""
-    grouped: dict[tuple[str, str], list[tuple[int, PastRun]]] = {}
+def _by_series(run_history: History) -> dict[int, list[tuple[int, PastRun]]]:
+    """The runs with their numbers, by series."""
+    grouped: dict[int, list[tuple[int, PastRun]]] = {}
     for number, past in enumerate(run_history.runs, 1):
-        question = past.run.analysis.study, past.run.analysis.baseline
-        grouped.setdefault(question, []).append((number, past))
+        grouped.setdefault(past.series, []).append((number, past))
     return grouped
 
 

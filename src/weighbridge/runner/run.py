@@ -33,7 +33,13 @@ from weighbridge.runner.room import lacking_room
 from weighbridge.runner.session import BlockExtender, Progress, Session, ShortTime
 from weighbridge.runner.signals import shield
 from weighbridge.runner.storage import storage_readiness, storage_server_readiness
-from weighbridge.runner.userlands import PROGRAMS, ensure_userlands, measured_programs, userland_facts
+from weighbridge.runner.userlands import (
+    PROGRAMS,
+    ensure_userlands,
+    measured_packages,
+    measured_programs,
+    userland_facts,
+)
 from weighbridge.store.consistency import require_same_study
 from weighbridge.store.extensions import extend
 from weighbridge.store.run import RunStore
@@ -309,7 +315,7 @@ def _session(
         store.begin_session({key: value for key, value in facts.items() if value})
         store.add_facts("before", before)
         store.add_facts("calibration", calibration_facts())
-        for scope, scope_facts in about.items():
+        for scope, scope_facts in (about | measured_packages(study, userlands)).items():
             store.add_facts(scope, scope_facts)
         store.add_facts(PROGRAMS, programs)
         session = Session(

@@ -121,8 +121,11 @@ class Progress(Protocol):
     def layers_known(self, layers: Mapping[str, tuple[isolation.SiteLayers, ...]]) -> None:
         """Before the first trial: the environments that are in hypervisors, and in which."""
 
-    def trial_started(self, trial: Trial, finished: int, total: int, left_s: float) -> None:
-        """A trial begins; ``finished`` of ``total`` planned ones have ended; ``left_s`` seconds are left."""
+    def trial_started(self, trial: Trial, finished: int, total: int, left_s: float, *, at_most: bool = False) -> None:
+        """A trial begins; ``finished`` of ``total`` planned ones have ended; ``left_s`` seconds are left to the end.
+
+        ``at_most``: the run may be precise enough before; then ``total`` counts those up to the next look.
+        """
 
     def trial_finished(self, record: TrialRecord) -> None:
         """A trial ended and is saved."""
@@ -188,6 +191,8 @@ class Session:
     _blocks: int = 0
     _sites: Sites | None = None
     _opening_s: float = 0.0
+    _ends: float = math.inf
+    """When the time for the trials is over, without what the opening of sites took (time.monotonic)."""
     _others_noticed: bool = False
     _time_told: bool = False
     _estimated_at: float = -math.inf
@@ -270,13 +275,14 @@ class Session:
             return
         self._opening_s = 0.0
         ends = math.inf if limit_s is None else time.monotonic() + limit_s - self.store.spent_s()
+        self._ends = ends
         if self._lengths.to_be_chosen:
             self._choose_lengths()
         over = math.inf if self.extender is None else time.monotonic() + self.extender.limit_s
         goes_on = over_before or self._walk_to_precision(ends, over)
         while goes_on and self.extender and self.extender.extended(self.study, self.store):
             self._precision = Precision(self.study, self.store)
-            self._blocks, self._planned_arms = 0, {}
+            self._blocks, self._planned_arms, self._ends = 0, {}, over
             goes_on = self._walk_to_precision(math.inf, over)
 
     def _walk_to_precision(self, ends: float, over: float) -> bool:
@@ -369,8 +375,8 @@ class Session:
             return
         last, left_s = self._precision.looks[-1], ends + self._opening_s - time.monotonic()
         if left_s < math.inf:
-            block = Counter((*_key(cell), arm) for cell in self.study.cells for arm in self._arms(cell))
-            last = min(last, self._blocks + int(max(0.0, left_s) / max(1e-3, self._time.left_s(block))))
+            block_s = max(1e-3, self._time.left_s(self._one_block()))
+            last = min(last, self._blocks + int(max(0.0, left_s) / block_s))
         if (out_of_reach := self._precision.out_of_reach(self._blocks, last)) is not None:
             self._others_noticed = True
             self.progress.others_noticed(replace(out_of_reach, polled=self.pollers is not None))
@@ -390,8 +396,8 @@ class Session:
             where = trial.workload, trial.level
             if trial in self._finished or trial.environment in self._failures.given_up(*where):
                 continue
-            left_s = self._time.left_s(self._remaining(trials[place:]))
-            self.progress.trial_started(trial, len(self._finished), self._planned(), left_s)
+            left_s, at_most = self._left(trials[place:])
+            self.progress.trial_started(trial, len(self._finished), self._planned(), left_s, at_most=at_most)
             self._opened()  # not part of the first trial's time
             started_at = time.monotonic()
             record = self._run_one(trial)
@@ -435,6 +441,19 @@ class Session:
                 for arm in set(arms) - self._failures.given_up(workload, level).keys():
                     counts[workload, level, arm] += Trial(number, 0, workload, level, arm) not in self._finished
         return counts
+
+    def _left(self, now: Sequence[Trial]) -> tuple[float, bool]:
+        """The seconds to the run's end, no sooner than that of the trials ``now``; whether it may come before."""
+        left_s, last = self._time.left_s(self._remaining(now)), max(self._planned_arms)
+        further = self._precision.looks[-1] - last
+        if further > 0:
+            left_s += further * self._time.left_s(self._one_block())
+        block_s = self._time.left_s(Counter((trial.workload, trial.level, trial.environment) for trial in now))
+        return max(block_s, min(left_s, self._ends + self._opening_s - time.monotonic())), further > 0
+
+    def _one_block(self) -> Counter[TimedBy]:
+        """How many trials the next block has of each workload, level and environment."""
+        return Counter((*_key(cell), arm) for cell in self.study.cells for arm in self._arms(cell))
 
     def _planned(self) -> int:
         """How many trials there will be up to the next look."""

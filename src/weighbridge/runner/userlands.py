@@ -8,17 +8,28 @@ from pathlib import Path
 
 from weighbridge import registry
 from weighbridge.errors import Unavailable
+from weighbridge.model.command import Command
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.measurement import TrialFailure
 from weighbridge.model.options import Brings
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Study
-from weighbridge.model.userland import Userland, Userlands, UserlandSpec, own_userland_scope
+from weighbridge.model.userland import (
+    CLIENTS_SCOPE,
+    USUAL_SCOPE,
+    Userland,
+    Userlands,
+    UserlandSpec,
+    measured_packages_scope,
+    own_userland_scope,
+    packages_scope,
+)
 from weighbridge.model.workload import Endpoint, Workload
 from weighbridge.runner.preflight import userland_problem
 from weighbridge.study.brings import brought_by
 from weighbridge.userland.build import ensure
-from weighbridge.userland.programs import digest_of, digests
+from weighbridge.userland.products.root import packages_of
+from weighbridge.userland.programs import digest_of, digests, program_files
 
 
 def userland_of(study: Study) -> UserlandSpec:
@@ -71,11 +82,16 @@ def _known_by_contents(study: Study, userlands: Userlands) -> Userlands:
 def userland_facts(study: Study, userlands: Userlands) -> dict[str, Mapping[str, str]]:
     """Return the digests and the versions of packages, by the scope in which a run keeps them."""
     facts: dict[str, Mapping[str, str]] = {}
-    own = {own_userland_scope(arm.name): userlands.own.get(arm.name) for arm in study.arms if arm.aa_of is None}
-    for scope, userland in {"userland": userlands.usual, "client userland": userlands.clients, **own}.items():
-        if userland is not None:
-            facts |= {scope: {"digest": userland.digest}, f"{scope} packages": userland.versions}
+    for scope, userland in _by_scope(study, userlands).items():
+        facts |= {scope: {"digest": userland.digest}, packages_scope(scope): userland.versions}
     return facts
+
+
+def _by_scope(study: Study, userlands: Userlands) -> dict[str, Userland]:
+    """The userlands of a run by the scope in which it keeps their digests."""
+    own = {own_userland_scope(arm.name): userlands.own.get(arm.name) for arm in study.arms if arm.aa_of is None}
+    every = {USUAL_SCOPE: userlands.usual, CLIENTS_SCOPE: userlands.clients, **own}
+    return {scope: userland for scope, userland in every.items() if userland is not None}
 
 
 PROGRAMS = "programs"
@@ -92,27 +108,48 @@ def measured_programs(study: Study, userlands: Userlands) -> dict[str, str]:
     """
     digest_by_name: dict[str, str] = {}
     read: set[tuple[str, tuple[str, ...], str]] = set()
-    for workload, options, environment in _workloads(study):
-        for role in workload.roles(options):
-            inside = role == "solo" or role in study.file.inside
-            userland = userlands.of(role, environment if inside else OUTSIDE)
-            own = "client" if userland is userlands.clients else environment
-            note = "" if userland is userlands.usual else f" ({own})"
-            try:
-                command = userland.process.of(workload.command(role, options, _NOWHERE))
-                files = workload.files(role, options, _NOWHERE)
-            except TrialFailure:  # the trial tells it
-                continue
-            invocation = note, command.argv, command.cwd
-            if invocation not in read:
-                read.add(invocation)
-                digest_by_name |= {f"{word}{note}": digest for word, digest in digests(userland, command).items()}
-            digest_by_name |= {path: hashlib.sha256(data).hexdigest() for path, data in files.items()}
+    for userland, environment, command, files in _commands(study, userlands):
+        own = "client" if userland is userlands.clients else environment
+        note = "" if userland is userlands.usual else f" ({own})"
+        invocation = note, command.argv, command.cwd
+        if invocation not in read:
+            read.add(invocation)
+            digest_by_name |= {f"{word}{note}": digest for word, digest in digests(userland, command).items()}
+        digest_by_name |= {path: hashlib.sha256(data).hexdigest() for path, data in files.items()}
     for each in brought_by(study):
         if each.what is Brings.PROGRAM:
             with contextlib.suppress(OSError):  # its readiness tells it
                 digest_by_name[each.value] = digest_of(Path(each.value))
     return dict(sorted(digest_by_name.items()))
+
+
+def measured_packages(study: Study, userlands: Userlands) -> dict[str, Mapping[str, str]]:
+    """Return the packages of the measured programs, with their versions, by the scope in which a run keeps them.
+
+    A program that no package has, such as the user's own, is not among them.
+    """
+    files: dict[int, set[Path]] = {}
+    for userland, _, command, _ in _commands(study, userlands):
+        files.setdefault(id(userland), set()).update(program_files(userland, command))
+    return {
+        measured_packages_scope(scope): {
+            name: userland.versions[name]
+            for name in packages_of(userland.root, files.get(id(userland), ()))
+            if name in userland.versions
+        }
+        for scope, userland in _by_scope(study, userlands).items()
+    }
+
+
+def _commands(study: Study, userlands: Userlands) -> Iterator[tuple[Userland, str, Command, Mapping[str, bytes]]]:
+    """Each command of a study's roles, with its userland, the environment and the further files that it reads."""
+    for workload, options, environment in _workloads(study):
+        for role in workload.roles(options):
+            inside = role == "solo" or role in study.file.inside
+            userland = userlands.of(role, environment if inside else OUTSIDE)
+            with contextlib.suppress(TrialFailure):  # the trial tells it
+                command = userland.process.of(workload.command(role, options, _NOWHERE))
+                yield userland, environment, command, workload.files(role, options, _NOWHERE)
 
 
 def _workloads(study: Study) -> Iterator[tuple[Workload, object, str]]:

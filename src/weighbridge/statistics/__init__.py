@@ -39,7 +39,7 @@ from weighbridge.statistics.precision import (
     smallest_visible_cost,
     visible_effect,
 )
-from weighbridge.statistics.sequential import decision_looks, limit_p_value, look_shares
+from weighbridge.statistics.sequential import decision_looks, limit_p_values, look_shares
 from weighbridge.statistics.verdicts import holm
 
 __all__ = [
@@ -72,7 +72,7 @@ __all__ = [
     "flags",
     "has_median_interval",
     "holm",
-    "limit_p_value",
+    "limit_p_values",
     "look_shares",
     "looks_share",
     "median_interval",

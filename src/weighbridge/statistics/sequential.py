@@ -16,7 +16,7 @@ from weighbridge.statistics.contrast import OF_TWO, Paired, looks_share
 from weighbridge.statistics.cost import Cost
 from weighbridge.statistics.precision import GROWTH
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
-from weighbridge.statistics.verdicts import family_p_value
+from weighbridge.statistics.verdicts import PValues, p_values_of, smallest_p_value
 
 MOST_LOOKS = 5
 """Looks of one extension, its first and last one too."""
@@ -53,23 +53,23 @@ def look_shares(looks: Sequence[int], left: float = 1.0) -> tuple[float, ...]:
     return tuple(share if share >= LEAST_SHARE else 0.0 for share in shares)
 
 
-def limit_p_value(values: Paired, cost: Cost, limit: float, looks: int) -> float:
-    """Give the p-value of "the cost is not above ``limit``", by Student's t as `verdicts.family_p_value`.
+def limit_p_values(values: Paired, cost: Cost, limit: float, looks: int, *, guarded: bool = False) -> PValues:
+    """Give the p-values of "the cost is not above ``limit``", of which `PValues.among` says which one counts.
 
-    ``limit`` is in the unit of ``cost.worsening``: percent, or the metric's. It is two-sided, so that it stands
-    against the same 5 % as the interval; 1 where the cost is not above the limit.
+    ``limit`` is in the unit of ``cost.worsening``: percent, or the metric's; ``guarded`` as in `PValues`. They are
+    two-sided, so that they stand against the same 5 % as the interval; 1 where the cost is not above the limit.
     """
-    if not cost.worsening.estimate > limit:
-        return 1.0
-    baseline, other = values
+    smallest, (baseline, other) = smallest_p_value(cost.blocks, looks), values
     worse = 1.0 if cost.better == "lower" else -1.0
-    if cost.scale == "difference":
-        moved = [each - worse * limit for each in other]
-        return family_p_value(OF_TWO.effects((baseline, moved), cost.scale), looks)
     ratio = 1 + worse * limit / 100
-    if ratio <= 0:  # no ratio is as low: of a latency every cost is above the limit
-        return 0.0 if worse > 0 else 1.0
-    return family_p_value(OF_TWO.effects((baseline, [each / ratio for each in other]), cost.scale), looks)
+    if not cost.worsening.estimate > limit:
+        return PValues(cost.blocks, 1.0, smallest, 1.0, guarded)
+    if cost.scale == "ratio" and ratio <= 0:  # no ratio is as low: of a latency every cost is above the limit
+        certain = 0.0 if worse > 0 else 1.0
+        return PValues(cost.blocks, certain, smallest, certain, guarded)
+    moved = [each - worse * limit if cost.scale == "difference" else each / ratio for each in other]
+    at_limit = OF_TWO.cost((baseline, moved), better=cost.better, looks=looks, scale=cost.scale)
+    return p_values_of(OF_TWO.effects((baseline, moved), cost.scale), at_limit, looks, guarded=guarded)
 
 
 def margin_p_value(
@@ -78,7 +78,7 @@ def margin_p_value(
     """Give the p-value of "the cost became no worse than ``margin``" (percent), by Welch's t as `shift_p_value`.
 
     ``first`` and ``second`` are the log ratios of two runs' blocks, ``change`` what `between.change` makes of them.
-    The session allowance is given; two-sided, as `limit_p_value`; 1 where the change is no worse than the margin.
+    The session allowance is given; two-sided, as `limit_p_values`; 1 where the change is no worse than the margin.
     """
     ratio = 1 + margin / 100 * (1 if change.better == "lower" else -1)
     if ratio <= 0 or not change.worsening.estimate > margin:

@@ -37,7 +37,7 @@ between -50 and 33.3 %.
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import count
 
 from weighbridge.statistics.contrast import looks_share
@@ -87,7 +87,11 @@ class PValues:
         """Return the one that counts among so many comparisons, held to ``alpha`` after Holm."""
         one_sign = self.exact <= self.smallest * (1 + SAME)
         enough = self.blocks >= MIN_BLOCKS_SIGNED_RANK or self.guarded
-        return self.by_t if self.smallest * number > alpha and enough and one_sign else self.exact
+        return min(1.0, self.by_t if self.smallest * number > alpha and enough and one_sign else self.exact)
+
+    def spending(self, share: float) -> "PValues":
+        """Return those that stand against all of the error of what may spend this share of it."""
+        return replace(self, exact=self.exact / share, smallest=self.smallest / share, by_t=self.by_t / share)
 
 
 def p_values_of(effects: Sequence[float], cost: Cost, looks: int, *, guarded: bool = False) -> PValues:

@@ -4,6 +4,7 @@ What is read is the normalised file, as ``docker-compose config`` prints it: var
 are resolved there.
 """
 
+import re
 import shlex
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -15,11 +16,12 @@ from ruamel.yaml.error import YAMLError
 from weighbridge.errors import StudyError
 from weighbridge.study.source import nearest, plain
 
-_MEASURED = frozenset({"image", "command", "entrypoint", "environment", "depends_on", "ports", "expose"})
+_SETTINGS = ("shm_size", "sysctls")
+_MEASURED = frozenset({"image", "command", "entrypoint", "environment", "depends_on", "ports", "expose", *_SETTINGS})
 """What is honoured of the measured service; its host's port is what environments differ in."""
 _COMPANION = frozenset((
     "image", "command", "entrypoint", "environment", "depends_on", "expose", "healthcheck", "volumes", "tmpfs",
-    "user", "working_dir", "read_only", "init",
+    "user", "working_dir", "read_only", "init", *_SETTINGS,
 ))  # fmt: skip
 _CONDITIONS = ("service_started", "service_healthy")
 Normalised = Callable[[str], str]
@@ -54,6 +56,8 @@ class Composed:
     entrypoint: tuple[str, ...] | None
     environment: Mapping[str, str]
     port: int | None
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """What its container is set to, as an environment of a study says it: ``shm_size``, ``sysctls``."""
     companions: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     without: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
@@ -69,7 +73,14 @@ def composed(text: str, service: str, without: Collection[str] = ()) -> Composed
         raise NoSuch("service", f"there is no service '{plain(service, 60)}'{nearest(service, services)}")
     used = {name: _mapping(each, name) for name, each in services.items()}
     used = {name: each for name, each in used.items() if name == service or not each.get("profiles")}
-    lacking = {name: tuple(dict.fromkeys(_unhonoured(name, each, data, service))) for name, each in used.items()}
+    lacking = {
+        name: tuple(dict.fromkeys((*_unhonoured(name, each, data, service), *_done_without(name, each, without))))
+        for name, each in used.items()
+    }
+    used = {
+        name: {key: value for key, value in each.items() if not (key in _SETTINGS and key in lacking[name])}
+        for name, each in used.items()
+    }
     refused = [
         f"{name}.{key}"
         for name, keys in lacking.items()
@@ -85,6 +96,7 @@ def composed(text: str, service: str, without: Collection[str] = ()) -> Composed
         entrypoint=_words(mine.get("entrypoint"), f"{service}.entrypoint"),
         environment=_environment(mine, service),
         port=_port(mine, service),
+        settings=_settings(mine, service),
         companions={name: _companion(name, each, service) for name, each in used.items() if name != service},
         without={name: keys for name, keys in lacking.items() if keys},
     )
@@ -154,6 +166,11 @@ def _unhonoured(name: str, service: Mapping[str, Any], data: Mapping[str, Any], 
                 yield key
 
 
+def _done_without(name: str, service: Mapping[str, Any], without: Collection[str]) -> Iterator[str]:
+    """The settings that could be honoured, and that the study does without."""
+    yield from (key for key in _SETTINGS if service.get(key) and (key in without or f"{name}.{key}" in without))
+
+
 def _unhonoured_volumes(value: Any, data: Mapping[str, Any]) -> Iterator[str]:
     for volume in value:
         source, _, mode = _volume(volume)
@@ -218,6 +235,26 @@ def _port(service: Mapping[str, Any], name: str) -> int | None:
     return int(only)
 
 
+_BYTES = re.compile(r"([0-9]+)(?:([kmg])?b?)", re.IGNORECASE)
+_POWERS = {"": 0, "k": 1, "m": 2, "g": 3}
+
+
+def _settings(service: Mapping[str, Any], name: str) -> dict[str, Any]:
+    """``shm_size`` and ``sysctls`` as a study says them."""
+    settings: dict[str, Any] = {}
+    if (size := service.get("shm_size")) is not None:
+        match = _BYTES.fullmatch(str(size).strip())
+        if match is None:
+            raise StudyError(f"compose: {name}: shm_size: {plain(size, 60)} is no size")
+        settings["shm_size"] = f"{int(match[1]) * 1024 ** _POWERS[(match[2] or '').lower()]}B"
+    if sysctls := service.get("sysctls"):
+        if isinstance(sysctls, list):
+            sysctls = dict(str(each).partition("=")[::2] for each in sysctls)
+        by_name = _mapping(sysctls, f"{name}.sysctls")
+        settings["sysctls"] = {key: _plain_text(value) for key, value in by_name.items()}
+    return settings
+
+
 def _companion(name: str, service: Mapping[str, Any], measured: str) -> dict[str, Any]:
     waits = [each for each in service.get("depends_on") or () if each != measured]
     mounts = [_volume(each) for each in service.get("volumes") or ()]
@@ -236,6 +273,7 @@ def _companion(name: str, service: Mapping[str, Any], measured: str) -> dict[str
         "healthcheck": check,
         "port": _port(service, name) if check is None else None,
         "after": tuple(waits),
+        **_settings(service, name),
         **{key: service[key] for key in ("user", "working_dir", "read_only", "init") if key in service},
     }
     return {key: value for key, value in companion.items() if value not in (None, {}, ())}

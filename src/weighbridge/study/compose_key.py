@@ -4,8 +4,8 @@ It is put there before anything is checked, so that what a run keeps needs neith
 """
 
 import copy
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from weighbridge.model.options import Options
 from weighbridge.study.compose import Composed, Normalised, NoSuch, composed, server_words, with_saved
 from weighbridge.study.source import Place, Source, plain, written
 from weighbridge.study.validated import validated
-from weighbridge.study.weighed import literal, written_out
+from weighbridge.study.weighed import literal, settings_of, written_out
 
 KEY = "compose"
 
@@ -35,6 +35,8 @@ class Service:
     companions: Mapping[str, Mapping[str, Any]]
     remark: str
     """What of the file is left out, in one line."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """What its container is set to, as an environment of a study says it."""
 
 
 def service_of(options: ComposedService, normalised: Normalised) -> Service:
@@ -57,6 +59,7 @@ def service_of(options: ComposedService, normalised: Normalised) -> Service:
         port=options.port or parts.port,
         companions=parts.companions,
         remark=f"Left out of the Compose file: {', '.join(left_out)}" if left_out else "",
+        settings=parts.settings,
     )
 
 
@@ -88,7 +91,21 @@ def expanded(source: Source, normalised: Normalised | None) -> tuple[Source, str
     conflicting = [name for name in _entries(source, "companions") if name in (*service.companions, options.service)]
     problem = "is a service of the Compose file: choose another name"
     _refuse(source, [(("companions", name), f"'{plain(name, 60)}' {problem}") for name in conflicting])
+    kinds = [each.get("kind") for each in _entries(source, "environments").values() if isinstance(each, Mapping)]
+    _refuse(source, [((KEY, "file"), problem) for problem in unsettable(options.service, service.settings, kinds)])
     return _expanded(source, options, service), options.file
+
+
+def unsettable(service: str, settings: Mapping[str, Any], kinds: Iterable[object]) -> list[str]:
+    """Return a sentence for each of a service's settings that no environment of some kinds can be given."""
+    found = {name for kind in kinds for name in settings_of(settings, str(kind))}
+    every = registry.environments().items()
+    return [
+        f"{plain(service, 60)}.{name}: no environment of the study can be given it; these kinds can: "
+        f"{', '.join(kind for kind, plugin in every if name in plugin.takes)}; to weigh without it: without: [{name}]"
+        for name in settings
+        if name not in found
+    ]
 
 
 class _Key(Options):
@@ -142,6 +159,12 @@ def _expanded(source: Source, options: ComposeOptions, service: Service) -> Sour
     for name, value in (("userland", dict(service.userland)), ("client_userland", {"kind": "host"})):
         if name not in data:
             at = _insert(data, name, value, at, line)
+    for entry in _entries(source, "environments"):
+        written_entry = data["environments"][entry]
+        if isinstance(written_entry, CommentedMap):
+            for name, value in settings_of(service.settings, str(written_entry.get("kind"))).items():
+                if name not in written_entry:  # else the study says its own
+                    _insert(written_entry, name, written_out(value), len(written_entry), line)
     companions = {name: written_out(each) for name, each in service.companions.items()}
     workloads = {options.service: _workload(key, service)}
     for section, entries, its_line in (("companions", companions, line), ("workloads", workloads, of_load)):

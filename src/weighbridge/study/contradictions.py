@@ -1,6 +1,6 @@
 """What is wrong with a study although every key in it is right."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Sequence, Set
 
 from weighbridge import registry
 from weighbridge.model.companion import in_order
@@ -30,7 +30,7 @@ def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Itera
     yield from _unreachable(file)
     yield from _mixed(arms, cells)
     yield from _other_roles(arms, cells)
-    yield from _missteps(file.ladder, names)
+    yield from _missteps(file.ladder, names, {*file.environments} - {each.partition("[")[0] for each in names})
     yield from _lonely(file)
     if not unplaced and set(file.placement.named) <= set(file.hosts):
         for arm in arms:
@@ -126,12 +126,15 @@ def _misplaced(file: StudyFile) -> Iterator[tuple[Place, str]]:
         yield ("placement", "client"), "placement: a host is listed twice for the client"
 
 
-def _missteps(ladder: Sequence[Rung], names: Sequence[str]) -> Iterator[tuple[Place, str]]:
-    """Steps of a ladder that lead nowhere. Each adds to one above it, so that none adds to itself in a circle."""
+def _missteps(ladder: Sequence[Rung], names: Sequence[str], mistaken: Set[str]) -> Iterator[tuple[Place, str]]:
+    """Steps of a ladder that lead nowhere. Each adds to one above it, so that none adds to itself in a circle.
+
+    ``mistaken``: environments whose own mistakes are told already, and that are not among the ``names``.
+    """
     above: list[str] = []
     for number, (name, base) in enumerate(ladder):
         place: Place = ("ladder", number)
-        if name not in names:
+        if name not in names and name not in mistaken:
             if any(each.startswith(f"{name}[") for each in names):
                 yield place, f"ladder: '{name}' is swept: each step is one environment"
             else:

@@ -8,6 +8,7 @@ from typing import Any
 
 from weighbridge.errors import StudyError
 from weighbridge.model.facts import CpuIdle
+from weighbridge.registry import environments as environments_by_kind
 from weighbridge.registry import the_host, weighed_in
 from weighbridge.study.source import nearest, plain, written
 
@@ -21,6 +22,8 @@ _LADDER = ("netns", "bridge", "published")
 _OF_A_SERVER = ("address", "port", "data_port", "listen")
 _QUESTION = 200
 _LONGEST_NAME = 40
+_SCRIPT = "-c"
+"""What a shell, or an interpreter, has before the program itself."""
 _QUOTED = frozenset(" \t\n'\"\\")
 """What a word is quoted for where people read it."""
 
@@ -75,6 +78,10 @@ class Weighed:
     further: Mapping[str, Any] = field(default_factory=dict)
     """Further options of the workload `command`, as a study says them."""
     resources: Mapping[str, Any] = field(default_factory=dict)
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    """What a Compose file's service is set to: every environment has of it what it can be given."""
+    shm_size: str | None = None
+    """What /dev/shm holds in every environment; None: what each kind gives, or the settings."""
     target: str = "2%"
     within: str = "2min"
     blocks: int | None = None
@@ -84,6 +91,9 @@ class Weighed:
 def study_text(weighed: Weighed) -> str:
     """Return the study as YAML. Raises StudyError for what nothing can be weighed in."""
     environments = _environments(weighed) if weighed.earlier is None else _two(weighed, weighed.earlier)
+    own_size = {} if weighed.shm_size is None else {"shm_size": weighed.shm_size}
+    for entry in environments.values():
+        entry.update({**written_out(settings_of(weighed.settings, entry["kind"])), **own_size})
     command = " ".join(each if each and not set(each) & _QUOTED else shlex.quote(each) for each in weighed.command)
     question = "What does isolation cost"
     if weighed.earlier is not None:
@@ -110,11 +120,18 @@ def study_text(weighed: Weighed) -> str:
     return remark + written({key: value for key, value in study.items() if value not in ({}, [])})
 
 
+def settings_of(settings: Mapping[str, Any], kind: str) -> dict[str, Any]:
+    """Return those of a service's settings that sites of environments of a kind can be given; {} of no known kind."""
+    plugin = environments_by_kind().get(kind)
+    return {name: value for name, value in settings.items() if plugin is not None and name in plugin.takes}
+
+
 def _name(weighed: Weighed) -> str:
     """The study's name, made of the server's words where there is one, else the program's."""
     server = weighed.server or ()
     words = (server.split() if isinstance(server, str) else server) or " ".join(weighed.command).split()
-    names = [re.sub(r"[^A-Za-z0-9_.]+", "-", word.rpartition("/")[2]).strip("-.") for word in words[:2]]
+    words = [words[0], *words[2:4]] if words[1:2] == [_SCRIPT] else words[:2]
+    names = [re.sub(r"[^A-Za-z0-9_.]+", "-", word.rpartition("/")[2]).strip("-.") for word in words]
     parts = [name for name, word in zip(names, words, strict=False) if name and not word.startswith(("-", "{"))]
     return "-".join(("weigh", *parts))[:_LONGEST_NAME].rstrip("-.")
 

@@ -45,6 +45,19 @@ def digests(userland: Userland, command: Command) -> dict[str, str]:
     return digest_by_word
 
 
+def program_files(userland: Userland, command: Command) -> list[Path]:
+    """Return the program that a command starts, and the interpreter of a script, as files of the userland's root."""
+    paths: list[Path] = []
+    todo = [*command.argv[:1]]
+    for word in todo:
+        path = _file_of(userland, word, command, on_path=True)
+        if path is not None and path not in paths:
+            paths.append(path)
+            with contextlib.suppress(OSError):
+                todo += [word for word, on_path in _interpreter(path) if on_path]
+    return paths
+
+
 def _libraries(userland: Userland, path: Path, command: Command) -> list[str]:
     """The libraries that a program loads when it starts, as this machine's loader finds them (ldd(1)).
 

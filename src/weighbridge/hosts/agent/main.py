@@ -122,7 +122,9 @@ def main(arguments: list[str], leavings: Sequence[str], program: bytes) -> None:
     with contextlib.suppress(OSError, ValueError):
         agent.serve(sys.stdin.buffer)
     if watcher:
-        sweep(whose, agent.operations.membership, kinds)  # at once, so that it is done when the connection ends
+        failures = sweep(whose, agent.operations.membership, kinds)  # at once: done when the connection ends
+        if failures:
+            wire.send({"failures": failures})
         watcher.stop()
     os._exit(0)
 

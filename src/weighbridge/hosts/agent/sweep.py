@@ -15,7 +15,7 @@ from weighbridge.engines import engine_socket
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.agent.userlands import data_folder_of, remove_parts
 from weighbridge.model.host import SWARM_BRIDGE
-from weighbridge.model.leavings import DeadRun, Leavings, discard, group_of_host
+from weighbridge.model.leavings import DeadRun, Leavings, discard, group_of_host, noting_failure
 
 _REMOVE_S = 5.0
 _OTHERS_S = 6.0
@@ -105,21 +105,25 @@ class Owner:
         return Path(f"/run/weighbridge-{self.folder_name}")
 
 
-def sweep(whose: Owner, member: Membership | None, kinds: Sequence[Leavings]) -> None:
+def sweep(whose: Owner, member: Membership | None, kinds: Sequence[Leavings]) -> list[str]:
     """End and remove everything of the run here: what of each kind plug-ins make, and what the agent made itself.
 
-    That is the membership of a swarm, half-received userlands and sockets.
+    That is the membership of a swarm, half-received userlands and sockets. Returns a sentence for each step that
+    failed.
     """
     folder = whose.socket_folder / "data"
     with contextlib.suppress(Unavailable):  # a user without a cache: nothing was made there either
         folder = data_folder_of(whose.folder_name)
     root = os.geteuid() == 0  # its containers' processes may be of any user
     run = DeadRun(whose.run, whose.socket_folder, folder, whose.host if whose.shared else "", everybodys=root)
-    discard(run, kinds)
+    failures = discard(run, kinds)
     if member is not None:
-        end(member)
-    remove_parts(whose.folder_name)
+        with noting_failure(failures, "the engine's swarm cannot be left"):
+            end(member)
+    with noting_failure(failures, "half-received userlands cannot be removed"):
+        remove_parts(whose.folder_name)
     shutil.rmtree(whose.socket_folder, ignore_errors=True)
+    return failures
 
 
 def encode_membership(member: Membership | None) -> bytes:

@@ -14,6 +14,8 @@ ANSWER_S = 60.0
 """No answer for so long, in seconds: the host is lost."""
 ALIVE_S = 10.0
 """So often we say that we live; the agent ends after a longer silence."""
+END_S = 20.0
+"""So long, in seconds, the agent may take to end and remove everything."""
 _ERRORS = {error.__name__: error for error in (DiskFull, EnvironmentLost, Unavailable, UserlandError)}
 
 
@@ -42,6 +44,8 @@ class Channel:
         self._sending = threading.Lock()
         self._lost = ""
         self._closed = threading.Event()
+        self._ended = threading.Event()
+        self._failures: list[str] = []
         for work in (self._read, self._say_alive):
             threading.Thread(target=work, daemon=True, name=f"host {host}").start()
 
@@ -106,6 +110,11 @@ class Channel:
         with contextlib.suppress(OSError):
             self._connection.shutdown(socket.SHUT_WR)
 
+    def failures(self, timeout_s: float = END_S) -> list[str]:
+        """Wait for the agent's end, once the channel is closed; return what it could not end or remove there."""
+        self._ended.wait(timeout_s)
+        return [f"host {self._host}: {each}" for each in self._failures]
+
     def _send(self, fields: Mapping[str, Any], data: bytes = b"") -> None:
         try:
             with self._sending:
@@ -127,6 +136,9 @@ class Channel:
         with contextlib.suppress(OSError, ValueError):
             while (frame := frames.read(self._stream)) is not None:
                 fields, data = frame
+                if "failures" in fields:
+                    self._failures += fields["failures"]
+                    continue
                 if "ended" in fields:
                     end_callback = self._end_callbacks.pop(fields["ended"], None)
                     if end_callback:
@@ -143,6 +155,7 @@ class Channel:
                     reply.fields, reply.data = fields, data
                     reply.done.set()
         self.lose(self._why_it_ended())
+        self._ended.set()
         with self._sending, contextlib.suppress(OSError):  # nobody writes to a descriptor that is another's by then
             self._stream.close()
             self._connection.close()

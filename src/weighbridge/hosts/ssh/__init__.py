@@ -120,6 +120,11 @@ def _place(name: str, options: SshOptions, hello: Mapping[str, Any]) -> tuple[st
     return address, options.interface or next((i for i, a in interfaces.items() if a == address), "")
 
 
+def _tell_failures(channel: Channel, run: RunContext) -> None:
+    for each in channel.failures():
+        run.say(each)
+
+
 @contextmanager
 def ssh_host(name: str, options: SshOptions, run: RunContext) -> Iterator[SshHost]:
     """Connect to a host, and leave it as it was. Unavailable, in one sentence, where it cannot be used."""
@@ -127,5 +132,6 @@ def ssh_host(name: str, options: SshOptions, run: RunContext) -> Iterator[SshHos
     with contextlib.ExitStack() as stack:
         stack.callback(connection.close)
         channel, hello = connection.open(run.id, machine())
+        stack.callback(_tell_failures, channel, run)
         stack.callback(channel.close)
         yield SshHost(name, options, run, connection, hello, channel)

@@ -9,7 +9,7 @@ from typing import Any
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.agent import frames
 from weighbridge.hosts.kinds.ssh import SshOptions
-from weighbridge.hosts.remote.channel import Channel
+from weighbridge.hosts.remote.channel import END_S, Channel
 from weighbridge.hosts.remote.start import start_agent
 from weighbridge.hosts.ssh import failures
 from weighbridge.linux.process import Process, run
@@ -99,5 +99,5 @@ class Connection:
     def close(self) -> None:
         """Wait until the agent has ended everything and the connection is closed; end it where it takes too long."""
         if self._process is not None:
-            self._process.wait(20.0)
+            self._process.wait(END_S)
             self._process.stop()

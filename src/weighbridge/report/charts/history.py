@@ -21,7 +21,7 @@ from weighbridge.report.charts.base import (
     styles_in_turn,
 )
 from weighbridge.report.charts.costs import axis_numbers, cost_axis_title, cost_limits, kept_inside
-from weighbridge.report.text.between_runs import changes_in_short
+from weighbridge.report.text.between_runs import changes_in_short, series_names
 from weighbridge.report.text.conditions import date_words
 from weighbridge.report.text.environments import names_of
 from weighbridge.report.text.metric_names import difference_unit_of, metric_title
@@ -43,13 +43,16 @@ class CostSeries:
 
 
 def series_of(run_history: History) -> list[CostSeries]:
-    """Give each headline metric of each study, in the order in which they first appeared."""
-    by: dict[tuple[str, str, Level, str, str], list[tuple[int, MetricReport, Comparison]]] = {}
+    """Give each headline metric of each series of runs, in the order in which they first appeared."""
+    by: dict[tuple[int, str, Level, str, str], list[tuple[int, MetricReport, Comparison]]] = {}
     for number, past in enumerate(run_history.runs, 1):
         for report, row in past.costs:
-            key = past.run.analysis.study, report.workload, report.level, report.metric, report.unit
+            key = past.series, report.workload, report.level, report.metric, report.unit
             by.setdefault(key, []).append((number, report, row))
-    return [CostSeries(key[0], metric_title(points[0][1]), key[-1], tuple(points)) for key, points in by.items()]
+    names = series_names(run_history)
+    return [
+        CostSeries(names[key[0]], metric_title(points[0][1]), key[-1], tuple(points)) for key, points in by.items()
+    ]
 
 
 def environment_styles(run_history: History) -> dict[str, MarkStyle]:

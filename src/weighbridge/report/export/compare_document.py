@@ -177,11 +177,12 @@ class PastCost(Worsening):
 
 
 class PastRunRow(TypedDict):
-    """One run of a folder; ``changed`` are the facts that are not as in the run of the same study before it."""
+    """One run of a folder; ``changed`` are the facts that are not as in the run of the same ``series`` before it."""
 
     name: str
     run: str
     study: str
+    series: int
     date: str | None
     blocks: int
     trusted: bool | None

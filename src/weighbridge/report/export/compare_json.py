@@ -56,7 +56,7 @@ def _run(letter: str, run: ComparedRun) -> RunRow:
         "letter": letter, "name": run.name, "run": run.analysis.run_id, "study": run.analysis.study,
         "question": run.analysis.question, "date": date_of(run.created), "version": run.version,
         "trusted": run.analysis.trust.trusted, "noise_floor": run.analysis.trust.noise_floor,
-        "disturbance": disturbance_json(run.analysis.disturbance),
+        "disturbance": disturbance_json(run.analysis),
     }  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from typing_extensions import TypedDict
 
+from weighbridge.analysis.results import Analysis
 from weighbridge.model.disturbance import Disturbance
 from weighbridge.model.flag import FlagCode
 
@@ -20,16 +21,27 @@ class TakenRow(TypedDict):
     mean: float
 
 
-class DisturbanceRow(TypedDict):
-    """How many of the good ``trials`` of the baseline and its A/A arm others have disturbed, and what they took."""
+class TakenInTrials(TypedDict):
+    """How many of the good ``trials`` others have disturbed, and what they took."""
 
     trials: int
     disturbed: int
     taken: list[TakenRow]
 
 
-def disturbance_json(disturbance: Disturbance) -> DisturbanceRow:
-    """Return what others took; ``host`` is "here" of this machine."""
+class DisturbanceRow(TakenInTrials):
+    """That of the baseline with its A/A arm. ``environments``: that of each in which others took anything."""
+
+    environments: dict[str, TakenInTrials]
+
+
+def disturbance_json(analysis: Analysis) -> DisturbanceRow:
+    """Return what others took in a run; ``host`` is "here" of this machine."""
+    by_name = {name: _taken_in(each) for name, each in analysis.disturbances.items()}
+    return {**_taken_in(analysis.disturbance), "environments": by_name}
+
+
+def _taken_in(disturbance: Disturbance) -> TakenInTrials:
     taken: list[TakenRow] = [
         {"code": each.code, "host": each.host or "here", "flagged": each.flagged, "low": each.low, "high": each.high,
          "mean": each.mean}

@@ -14,7 +14,7 @@ from weighbridge.analysis.results import TrustReason
 from weighbridge.report.text.remarks import CODES
 from weighbridge.statistics import Better, Scale, Verdict
 
-VERSION: Final = 5
+VERSION: Final = 6
 """Of the document and of ``costs.csv``; `Report` says what changed in which."""
 
 
@@ -178,12 +178,13 @@ class CurveRow(Within):
 
 
 class Bottlenecks(Within):
-    """What limited the trials of one environment."""
+    """What limited the trials of one environment: how many of all its good ones each kind."""
 
     environment: str
     workload: str
     level: dict[str, str]
     trials: dict[str, int]
+    of: int
 
 
 class Broke(Within):
@@ -217,12 +218,20 @@ class LeftOutRow(TypedDict):
     remedy: str
 
 
+class UserlandRow(TypedDict):
+    """What tells a userland from another; ``measured``: the packages of measured programs, with their versions."""
+
+    digest: str | None
+    packages: int
+    measured: dict[str, str]
+
+
 class Versions(TypedDict):
-    """Of Weighbridge, of the host's programs and of the userland's packages."""
+    """Of Weighbridge and of the host's programs, and the userlands, by the scope of their facts."""
 
     weighbridge: str | None
     host: dict[str, str]
-    userland: dict[str, str]
+    userlands: dict[str, UserlandRow]
 
 
 class Provenance(TypedDict):
@@ -319,6 +328,8 @@ class MetricPlace(TypedDict):
 class Report(Provenance, Noise):
     """The document of ``weighbridge report RUN --json``.
 
+    Version 6: ``unchecked``, ``disturbed``; ``visible_shift`` is that of the noisiest headline, not of the median
+    one; ``of`` of ``bottlenecks``; ``userlands`` of ``versions`` in place of ``userland``: that listed every package.
     Version 5: it stands alone. ``question``, ``baseline``, ``aa_arm``, ``equivalence``, ``looks``, ``families``,
     ``trust_reason``, ``shifted``, ``confounders`` and ``notices``; each remark once, in ``remarks``, and in costs its
     places there, without ``flags``; beside costs ``aa``, ``headline``, ``family``, ``value``, ``scale``,
@@ -333,7 +344,7 @@ class Report(Provenance, Noise):
     is not against the row before.
     """
 
-    version: Literal[5]
+    version: Literal[6]
     study: str
     run: str
     question: str
@@ -346,6 +357,8 @@ class Report(Provenance, Noise):
     trusted: bool | None
     trust_reason: TrustReason
     shifted: list[MetricPlace]
+    unchecked: list[MetricPlace]
+    disturbed: bool
     visible_shift: float | None
     place_effects: list[PlaceEffectRow]
     sessions: list[SessionRow]

@@ -21,7 +21,8 @@ def history_json(run_history: History) -> HistoryDocument:
 def _run(past: PastRun) -> PastRunRow:
     analysis = past.run.analysis
     return {
-        "name": past.run.name, "run": analysis.run_id, "study": analysis.study, "date": date_of(past.run.created),
+        "name": past.run.name, "run": analysis.run_id, "study": analysis.study, "series": past.series,
+        "date": date_of(past.run.created),
         "blocks": past.blocks, "trusted": analysis.trust.trusted,
         "costs": [
             {

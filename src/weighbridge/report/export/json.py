@@ -176,6 +176,8 @@ def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
         "trusted": trust.trusted,
         "trust_reason": trust.reason,
         "shifted": [_metric_place(each) for each in trust.shifted],
+        "unchecked": [_metric_place(each) for each in trust.unchecked],
+        "disturbed": analysis.disturbance.heavy,
         "visible_shift": trust.visible_shift,
         "place_effects": place_effects_json(analysis),
         "sessions": [_session(analysis, number) for number in range(len(analysis.sessions.sessions))],
@@ -190,7 +192,7 @@ def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
         "curves": curves_json(analysis),
         "bottlenecks": [
             {"environment": name, **within_json(analysis, name), "workload": workload, "level": level.factors,
-             "trials": dict(each)}
+             "trials": dict(each.by_kind), "of": each.of}
             for (workload, level, name), each in analysis.bottlenecks.items()
         ],
         "broke": [

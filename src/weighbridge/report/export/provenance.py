@@ -1,12 +1,13 @@
 """Where a run's numbers come from, for machines: date, kernel, engines, programs, hosts and network paths."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
 from weighbridge.model.facts import HOST_DIFFERENCES
-from weighbridge.report.export.document import Provenance
+from weighbridge.model.userland import is_userland_scope, measured_packages_scope, packages_scope
+from weighbridge.report.export.document import Provenance, UserlandRow
 from weighbridge.store.run import RunStore
 
 PATH = "path"
@@ -32,7 +33,9 @@ def provenance(store: RunStore) -> Provenance:
         "versions": {
             "weighbridge": info.get("version"),
             "host": {key.removeprefix(_VERSION): host[key] for key in host if key.startswith(_VERSION)},
-            "userland": by_scope.get("userland packages", {}),
+            "userlands": {
+                scope: _userland(scope, by_scope) for scope in by_scope if is_userland_scope(scope)
+            },
         },
         "hosts": {
             scope.removeprefix(_HOST): facts for scope, facts in by_scope.items() if scope.startswith(_HOST)
@@ -40,6 +43,14 @@ def provenance(store: RunStore) -> Provenance:
         },
         "paths": {key: _parsed(value) for key, value in by_scope.get(PATH, {}).items()},
     }  # fmt: skip
+
+
+def _userland(scope: str, by_scope: Mapping[str, Mapping[str, str]]) -> UserlandRow:
+    return {
+        "digest": by_scope[scope].get("digest") or None,
+        "packages": len(by_scope.get(packages_scope(scope), {})),
+        "measured": dict(by_scope.get(measured_packages_scope(scope), {})),
+    }
 
 
 def date_of(created: str | float | None) -> str | None:

@@ -1,5 +1,6 @@
 """Several runs in words: by what costs changed, what is not the same in them, and the runs of a folder."""
 
+from collections import Counter
 from collections.abc import Sequence
 
 from weighbridge.analysis.between_runs import (
@@ -14,7 +15,7 @@ from weighbridge.analysis.between_runs import (
 )
 from weighbridge.analysis.compared_run import ComparedRun, FactChange, FactKind, OnlyIn, Part, SettingChange
 from weighbridge.analysis.comparisons import difference_unit
-from weighbridge.analysis.history import Skipped
+from weighbridge.analysis.history import History, Skipped
 from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.report.text.conditions import date_words
 from weighbridge.report.text.environments import display_name, join_names
@@ -239,6 +240,16 @@ def blocks_words(run: ComparedRun) -> str:
     return f"{low} block{'' if low == 1 else 's'}" if low == high else f"{low} to {high} blocks"
 
 
+def series_names(run_history: History) -> dict[int, str]:
+    """Return what each series of runs is called: by its study, and by its question where studies share a name."""
+    first = {past.series: past.run.analysis for past in reversed(run_history.runs)}
+    studies = Counter(analysis.study for analysis in first.values())
+    return {
+        series: analysis.study if studies[analysis.study] == 1 else f"{analysis.study} ({analysis.question})"
+        for series, analysis in sorted(first.items())
+    }
+
+
 def trust_words(run: ComparedRun) -> str:
     """Return what the A/A arm says of the session."""
     return {True: "trusted", False: "UNTRUSTED", None: "not checked"}[run.analysis.trust.trusted]
@@ -246,10 +257,16 @@ def trust_words(run: ComparedRun) -> str:
 
 def disturbance_sentence(pair: RunPair, first: str, second: str) -> str:
     """Return that other load differed between two runs, and what follows; empty where it did not."""
-    if disturbed_alike(pair.first, pair.second):
+    first_run, second_run = pair.first, pair.second
+    names = [name for name in first_run.environments if name in second_run.environments]
+    unlike = [name for name in names if not disturbed_alike(first_run, second_run, name)]
+    if not unlike:
         return ""
+    cost = "cost" if first_run.analysis.baseline in unlike else f"cost of {join_names(unlike)}"
     one, other = (others_words(run.analysis) for run in (pair.first, pair.second))
-    return f"Other load on the machine differed ({first}: {one}; {second}: {other}), so no cost is called different."
+    return (
+        f"Other load on the machine differed ({first}: {one}; {second}: {other}), so no {cost} is called different."
+    )
 
 
 def on_purpose_words(pair: RunPair) -> str:

@@ -135,7 +135,7 @@ def _why(finding: Finding) -> str:
 
 def disturbance_sentence(now: Analysis, earlier: Analysis) -> str:
     """Return what others took of the machine in both runs; empty where they took nothing in either."""
-    if not now.disturbance.taken and not earlier.disturbance.taken:
+    if not now.disturbances and not earlier.disturbances:
         return ""
     return f"other load: earlier run {others_words(earlier)}; this run {others_words(now)}"
 

@@ -154,6 +154,30 @@ def _hidden_sentences(analysis: Analysis, rows: Sequence[_Row], many: Collection
     return [("hidden", text) for text in (*sentences, *([HIDDEN] if sentences else []))]
 
 
+def undecided_lines(analysis: Analysis) -> list[str]:
+    """Give for each undecided headline cost what would have shown, and what would settle it.
+
+    ``docker, tcp throughput: a cost of 4.2 % would have shown; about 38 blocks (3 min more) would settle it``. Of a
+    workload with many levels one line an environment, about the level that takes the most.
+    """
+    many, lines = swept(analysis), []
+    by_arm: dict[tuple[str, str], list[_Row]] = {}
+    for report in analysis.headlines:
+        for row in (each for each in report.comparisons if open_text(report, each)):
+            if report.workload in many:
+                by_arm.setdefault((row.environment, report.workload), []).append((report, row))
+            else:
+                lines.append(f"{display_name(row.environment)}, {metric_phrase(report)}: {open_text(report, row)}")
+    for (environment, workload), mine in by_arm.items():
+        worst = max(mine, key=lambda each: each[1].visible.cost if each[1].visible is not None else 0.0)
+        where = metric_phrase(worst[0])
+        if len(mine) > 1:
+            undecided = f"undecided at {len(mine)} of {_levels(analysis, workload)} levels"
+            where = f"{over_levels(worst[0])} {undecided}; of {worst[0].label}"
+        lines.append(f"{display_name(environment)}, {where}: {open_text(*worst)}")
+    return lines
+
+
 def over_levels(report: MetricReport) -> str:
     """Give a metric's name without its level: ``web requests/s``."""
     name = metric_name(report)

@@ -47,7 +47,18 @@ def trust_sentence(analysis: Analysis) -> str:
 
     Empty where there are too few blocks to ask, and nobody took anything.
     """
-    return " ".join(filter(None, (control_sentence(analysis), place_sentence(analysis))))
+    parts = (control_sentence(analysis), unchecked_sentence(analysis.trust), place_sentence(analysis))
+    return " ".join(filter(None, parts))
+
+
+def unchecked_sentence(trust: Trust, shown: int = 3) -> str:
+    """Say which headlines have no control, where others have one; empty where all have, or none."""
+    titles = [metric_title(each) for each in trust.unchecked if trust.trusted is not None]
+    if not titles:
+        return ""
+    others = f" and {len(titles) - shown} more" if len(titles) > shown else ""
+    few = f"the A/A arm has fewer than {MIN_BLOCKS_VERDICT} blocks there"
+    return f"Not checked: {', '.join(titles[:shown])}{others} ({few})."
 
 
 def place_sentence(analysis: Analysis, shown: int = 3) -> str:
@@ -128,7 +139,9 @@ def control_power(analysis: Analysis) -> str:
     if 100 * trust.visible_shift < LEAST_NOISE:
         return ""
     shift = percent_short(100 * trust.visible_shift)
-    return f"the check catches a shift of {shift} in the median headline in four of five runs"
+    of = trust.visible_shifts
+    where = "" if of == 1 else f" in any of {of} headlines"
+    return f"the check catches a shift of {shift}{where} in four of five runs"
 
 
 def _reason(analysis: Analysis, shown: int = 3) -> str:
@@ -148,9 +161,10 @@ def _reason(analysis: Analysis, shown: int = 3) -> str:
 def _advice(analysis: Analysis) -> str:
     """Advise how to bring the noise floor within the margin: by as many blocks as that takes."""
     trust, equivalence = analysis.trust, analysis.equivalence
-    if trust.noise_floor is None or equivalence is None:
+    aa = trust.noise_floor_in.aa if trust.noise_floor_in is not None else None
+    if trust.noise_floor is None or aa is None or equivalence is None:
         return "More blocks would help."
-    needed = trust.blocks * (math.log1p(trust.noise_floor) / math.log1p(equivalence)) ** 2
+    needed = aa.blocks * (math.log1p(trust.noise_floor) / math.log1p(equivalence)) ** 2
     if needed > MOST_BLOCKS:
         return f"No number of blocks gives a noise floor of {margin(equivalence)} here."
     return f"A noise floor of {margin(equivalence)} needs about {math.ceil(needed)} blocks."
@@ -183,10 +197,12 @@ def _missed(analysis: Analysis) -> str:
     return f", and {missed} of {_plural(len(rows), 'comparison')} missed {margin(analysis.target)}"
 
 
-def others_words(analysis: Analysis) -> str:
-    """Return what others took in a run, as `disturbance_words` has it, or ``undisturbed``."""
-    disturbance = analysis.disturbance
-    return disturbance_words(disturbance, display_name(analysis.baseline)) if disturbance.taken else "undisturbed"
+def others_words(analysis: Analysis, shown: int = 2) -> str:
+    """Return what others took in each environment of a run, as `disturbance_words` has it, or ``undisturbed``."""
+    words = [disturbance_words(taken, display_name(name)) for name, taken in analysis.disturbances.items()]
+    more = len(words) - shown
+    named = [*words[:shown], *([f"more in {_plural(more, 'other environment')}"] if more > 0 else [])]
+    return ", and ".join(named) or "undisturbed"
 
 
 def disturbance_words(disturbance: Disturbance, baseline: str) -> str:

@@ -1,6 +1,8 @@
 """The root folder of a userland: what native sites enter."""
 
+import contextlib
 import os
+from collections.abc import Iterable
 from pathlib import Path
 
 from weighbridge.errors import UserlandError
@@ -37,6 +39,21 @@ def packages_in(root: Path) -> dict[str, str]:
         return versions_in((root / "var/lib/dpkg/status").read_text(errors="replace"))
     except OSError:
         return {}
+
+
+def packages_of(root: Path, files: Iterable[Path]) -> list[str]:
+    """Return the Debian packages that have some files below a root folder, by name; none where dpkg knows no files.
+
+    A package of before /bin, /sbin and /lib were links to folders of /usr has its files there by these names.
+    """
+    names = {f"/{file.relative_to(root)}" for file in files}
+    wanted = {name.encode() for each in names for name in (each, each.removeprefix("/usr"))}
+    packages = set()
+    for listed in (root / "var/lib/dpkg/info").glob("*.list") if wanted else ():
+        with contextlib.suppress(OSError):
+            if not wanted.isdisjoint(listed.read_bytes().split(b"\n")):
+                packages.add(listed.stem.partition(":")[0])
+    return sorted(packages)
 
 
 def versions_in(dpkg_status: str) -> dict[str, str]:
