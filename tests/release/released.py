@@ -44,7 +44,7 @@ def must(*argv: object, **options) -> str:
 
 
 def run(*argv: object, **options) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run([*map(str, argv)], capture_output=True, text=True, check=False, timeout=600, **options)
+    return subprocess.run([*map(str, argv)], capture_output=True, text=True, check=False, timeout=3000, **options)
 
 
 def path_of(folder: Path, *programs: str) -> Path:
