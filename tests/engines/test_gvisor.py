@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sentences import raises_sentence
+from sentences import assert_sentence, raises_sentence
 from weighbridge.engines import gvisor
 from weighbridge.errors import Unavailable
 
@@ -35,6 +35,30 @@ def test_never_on_the_host_s_network_without_it():
 def test_an_engine_that_does_not_know_it(runtimes: dict[str, Any]):
     with raises_sentence(Unavailable):
         gvisor.runtime(engine(**runtimes), "bridge")
+
+
+@pytest.mark.parametrize(
+    ("runtimes", "network", "lacks"),
+    [
+        (None, "bridge", False),
+        ({"runc": RUNC}, "bridge", True),
+        ({"sandboxed": OWN}, "bridge", False),
+        ({"sandboxed": OWN}, "host", True),
+        ({"shared": ON_HOST}, "host", False),
+    ],
+)
+def test_that_the_users_engine_lacks_it_is_known_before_a_run(
+    monkeypatch: pytest.MonkeyPatch, runtimes: dict[str, Any] | None, network: str, lacks: bool
+):
+    """Where none answers (None) one of ours is started, which has it."""
+    closed: list[bool] = []
+    client = SimpleNamespace(info=lambda: {"Runtimes": runtimes}, close=lambda: closed.append(True))
+    answering = None if runtimes is None else client
+    monkeypatch.setattr(gvisor, "client_from_environment", lambda: answering)
+    refusal = gvisor.refusal(network)
+    assert (refusal is not None) == lacks and len(closed) == (runtimes is not None)
+    if refusal is not None:
+        assert_sentence(f"{refusal.detail}: {refusal.remedy}")
 
 
 def test_the_facts_name_version_and_platform(monkeypatch: pytest.MonkeyPatch):

@@ -132,6 +132,15 @@ def test_an_interface_of_this_machine_must_be_there():
     assert unmet(SSH, "nosuch0") is None, "it may have that one"
 
 
+def test_what_the_users_engine_lacks_for_gvisor_refuses_it(monkeypatch: pytest.MonkeyPatch):
+    lacks = Readiness(False, "it has no runsc", "stop it")
+    monkeypatch.setattr(docker.gvisor, "refusal", lambda network: lacks if network == "host" else None)
+    own, host = (DOCKER.options(runtime="runsc", network=network) for network in ("bridge", "host"))
+    assert DOCKER.unmet(own, needs=HERE) is None and DOCKER.unmet(host, needs=HERE) == lacks
+    assert DOCKER.unmet(host, needs=BETWEEN) is None, "there it is in an engine of ours"
+    assert DOCKER.unmet(DOCKER.options(network="host"), needs=HERE) is None
+
+
 def test_no_engine_is_started_beside_one_of_the_user(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(docker, "answers", lambda: True)
     own = DOCKER.options.model_validate({"dockerd": "/opt/29/dockerd"})

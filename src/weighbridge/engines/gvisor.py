@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from weighbridge.engines.client import client_from_environment
 from weighbridge.errors import Unavailable
 from weighbridge.linux.network import bound_in, tables_of
 from weighbridge.linux.process import output
@@ -30,6 +31,7 @@ _HOST_NETWORK = "--network=host"
 """Without it runsc takes the addresses of every interface of its network namespace: the host's, on its network."""
 _MODULE = re.compile(rb"gvisor\.dev/gvisor\t(v[0-9][^\t\n]{1,60})[\t\n]")
 _LOOK_S = 0.002
+_STOP = "stop that engine, and one with it is started for the run"
 _PLATFORM = "systrap"
 """Runsc's default: it catches system calls with seccomp, and needs no device."""
 
@@ -49,20 +51,38 @@ def registration(is_there: Callable[[str], bool] = lambda path: True) -> dict[st
 
 def runtime(engine: "Engine", network: str) -> str:
     """The name of the runtime in an engine for a container on this network. Unavailable where it has none."""
-    host_network = network == "host"
-    for name, about in _runtimes(engine).items():
-        if Path(about.get("path") or "").name == PROGRAM and (_HOST_NETWORK in _arguments(about)) == host_network:
+    if (name := _registered(engine.client, network)) is None:
+        raise Unavailable(f"the Docker engine of host {engine.host.name} {_lacks(network)}: {_STOP}")
+    return name
+
+
+def refusal(network: str) -> Readiness | None:
+    """Return why the engine that answers has no gVisor for this network; None where it has, or none answers."""
+    if (client := client_from_environment()) is None:
+        return None
+    with contextlib.closing(client):
+        if _registered(client, network) is not None:
+            return None
+    return Readiness(False, f"the Docker engine that answers {_lacks(network)}", _STOP)
+
+
+def _registered(client: Any, network: str) -> str | None:
+    """Return the name of a client's engine for a runsc that is made for this network; None where it has none."""
+    for name, about in _runtimes(client).items():
+        for_host_network = _HOST_NETWORK in _arguments(about)
+        if Path(about.get("path") or "").name == PROGRAM and for_host_network == (network == "host"):
             return name
-    which = (
-        f"with {_HOST_NETWORK}, without which it would take away the host's addresses" if host_network else "as it is"
-    )
-    raise Unavailable(f"the Docker engine of host {engine.host.name} has not registered runsc {which} (dockerd's "
-                      "'runtimes'): stop that engine, and one with it is started for the run")  # fmt: skip
+    return None
+
+
+def _lacks(network: str) -> str:
+    which = f"with {_HOST_NETWORK}, without which it would take away the host's addresses"
+    return f"has not registered runsc {which if network == 'host' else 'as it is'} (dockerd's 'runtimes')"
 
 
 def facts(engine: "Engine", network: str) -> dict[str, str]:
     """Return gVisor's version and platform."""
-    about = _runtimes(engine)[runtime(engine, network)]
+    about = _runtimes(engine.client)[runtime(engine, network)]
     platform = [word.partition("=")[2] for word in _arguments(about) if word.startswith("--platform=")]
     return {
         "runtime": f"runsc {version(str(about['path']))}, platform {platform[-1] if platform else _PLATFORM}",
@@ -115,8 +135,8 @@ def listening_outside(host: Host, pid: int) -> Callable[..., bool]:
     return listening
 
 
-def _runtimes(engine: "Engine") -> dict[str, Any]:
-    return dict(engine.client.info().get("Runtimes") or {})
+def _runtimes(client: Any) -> dict[str, Any]:
+    return dict(client.info().get("Runtimes") or {})
 
 
 def _arguments(about: dict[str, Any]) -> list[str]:

@@ -191,15 +191,16 @@ class Docker(Environment):
         return ready
 
     def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
-        """Return what this machine lacks: the parent interface, or, for an own engine, the absence of another one."""
+        """Return what this machine lacks: the parent interface, gVisor in its engine, room for an engine of ours."""
         if not any(host.this_machine for host in needs.holding.values()):
             return None
         if options.dockerd is not None and answers():
             return BESIDE_ANOTHER
-        if needs.of_this_machine and (refusal := shared_root.refusal()) is not None:
+        refusal = shared_root.refusal() if needs.of_this_machine else None
+        if refusal is None and options.runtime == "runsc":
+            refusal = gvisor.refusal(options.network)
+        if refusal is not None or not options.parent:
             return refusal
-        if not options.parent:
-            return None
         if options.parent in (links := interfaces()):
             return None
         remedy = f"name one that it has: {', '.join(links)}"
