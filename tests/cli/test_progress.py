@@ -4,6 +4,7 @@ import io
 
 import pytest
 from rich.console import Console
+from rich.progress import Progress
 
 from sentences import assert_sentence
 from weighbridge.cli.progress import Shown, estimates_table
@@ -56,3 +57,13 @@ def test_without_a_terminal_the_first_costs_and_the_time_are_lines(capsys):
     for blocks in (3, 4):
         shown.costs_estimated(blocks, [estimate("bridge", 0.001)])
     assert_sentence(capsys.readouterr().err)
+
+
+def test_on_a_terminal_costs_stand_below_the_bar():
+    file = io.StringIO()
+    console = Console(file=file, width=80, force_terminal=True, color_system=None)
+    shown = Shown(Progress(console=console))
+    shown.costs_estimated(3, [estimate("near", 0.001)])
+    console.print(shown.rendered())
+    bar, cost = file.getvalue().splitlines()
+    assert "starting" in bar and cost.startswith("near") and "━" in cost
