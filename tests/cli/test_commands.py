@@ -563,7 +563,7 @@ def test_the_time_that_a_run_may_take_is_not_called_what_is_left(monkeypatch: py
         shown.trial_started(Trial(1, 0, "redis", Level(), "bridge"), 3, 40, 75.0, at_most=True)
         shown.trial_started(Trial(2, 0, "redis", Level(), "bridge"), 4, 40, 60.0)
     assert screen.file.getvalue().splitlines() == [
-        "3 of 40 trials up to the next look done, at most 75 s left; block 1: redis in bridge",
+        "3 of 40 trials done up to the next look, at most 75 s left; block 1: redis in bridge",
         "4 of 40 trials done, 60 s left; block 2: redis in bridge",
     ]
 

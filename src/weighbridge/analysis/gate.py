@@ -110,12 +110,15 @@ class Gate:
 def visible_excess(finding: Finding, gate: Gate, analysis: Analysis) -> float | None:
     """Return the smallest cost that would have been over its budget in four of five runs like this one, in ``unit``.
 
-    Of an undecided cost that more blocks may decide; Holm's correction as if all others were as undecided.
+    Of an undecided cost that more blocks may decide, but of resource use; Holm's correction as if all others were as
+    undecided.
     """
     row, report = finding.target.row, finding.target.report
     if finding.outcome != "undecided" or finding.reason not in MORE_BLOCKS or finding.requirement.about != "cost":
         return None
     if row is None or report is None or row.cost is None or not row.standard_error or gate.share <= 0:
+        return None
+    if report.resource_use:  # the noise floor keeps it from that, too
         return None
     looks = 1 if analysis.context is None else analysis.context.plan.looks
     level = verdicts.ALPHA * gate.share * looks_share(looks) / len(gate.findings)

@@ -64,7 +64,7 @@ class Shown:
         first, self._begun = not self._begun, True
         self._ended, self._total = finished, total
         left = f"{'at most ' if at_most else ''}{clock(left_s)} left"
-        done = f"{finished} of {total} trials {'up to the next look ' if at_most else ''}done"
+        done = f"{finished} of {total} trials done{' up to the next look' if at_most else ''}"
         text = f"{_block(trial)}: {_where(trial)}"
         if self._bar is not None and self._task is not None:
             self._advance()
