@@ -139,6 +139,13 @@ def test_what_the_users_engine_lacks_for_gvisor_refuses_it(monkeypatch: pytest.M
     assert DOCKER.unmet(own, needs=HERE) is None and DOCKER.unmet(host, needs=HERE) == lacks
     assert DOCKER.unmet(host, needs=BETWEEN) is None, "there it is in an engine of ours"
     assert DOCKER.unmet(DOCKER.options(network="host"), needs=HERE) is None
+    engine = Readiness(True, "the engine that answers")
+    monkeypatch.setattr(docker, "readiness", lambda: engine)
+    monkeypatch.setattr(docker.gvisor, "readiness", lambda: Readiness(True))
+    assert DOCKER.readiness(host) == Readiness(True, "it has no runsc", caveat="testbed hosts alone")
+    assert DOCKER.readiness(own) == engine
+    monkeypatch.setattr(docker.gvisor, "readiness", lambda: lacks)
+    assert DOCKER.readiness(own) == lacks
 
 
 def test_no_engine_is_started_beside_one_of_the_user(monkeypatch: pytest.MonkeyPatch):

@@ -14,8 +14,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from weighbridge.facts.connection import crossed_on_hosts
 from weighbridge.facts.nft_tables import is_loaded, tables_in
-from weighbridge.facts.packet_filter import count_nftables, crossed_on_hosts, crossed_rules, parse
+from weighbridge.facts.packet_filter import count_nftables, crossed_rules, parse
 
 DATA = Path(__file__).parent / "data"
 

@@ -7,7 +7,7 @@ silences between, to tell the interfaces that carried them from those that other
 
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -16,7 +16,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.facts import nft_tables, packet_filter
 from weighbridge.facts._probing import listens, probe_of
 from weighbridge.facts.carried import Carrier, Watch, carriers, unsure, untold_ends
-from weighbridge.facts.packet_filter import PacketFilter, crossed_on_hosts
+from weighbridge.facts.packet_filter import Met, PacketFilter, crossed_rules
 from weighbridge.model.command import Command, Transport, port_in_use
 from weighbridge.model.facts import Interface, InterfaceKind, NetworkPath, Translation
 from weighbridge.model.host import Host
@@ -101,6 +101,12 @@ def connection(server: Site, client: Site, at: Mapping[Role, Endpoint], transpor
         rules=None if crossed is None else sum(rule for _, rule in crossed),
         unseen_rules=sum(each.unseen for each in after if each is not None),
     )
+
+
+def crossed_on_hosts(before: Sequence[PacketFilter | None], after: Sequence[PacketFilter | None]) -> list[Met] | None:
+    """Return the rules that a probe crossed on all of its hosts; None where the filter of one is not known."""
+    crossed = [crossed_rules(earlier, later) for earlier, later in zip(before, after, strict=True)]
+    return None if None in crossed else [met for of_a_host in crossed for met in of_a_host or ()]
 
 
 def _send_again(watch: Watch, send: Callable[[int], object | None]) -> None:

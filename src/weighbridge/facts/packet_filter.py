@@ -9,7 +9,7 @@ of them cannot be read the filter is not known, and never taken for one without 
 
 import json
 import re
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -79,13 +79,6 @@ def crossed_rules(before: PacketFilter | None, after: PacketFilter | None) -> li
         return None
     risen = {key: packets - before.packets.get(key, 0) for key, packets in after.packets.items()}
     return [met for key, met in after.met.items() if risen[key] >= (1 if met[0].startswith("nat ") else _FILTERED)]
-
-
-def crossed_on_hosts(before: Sequence[PacketFilter | None], after: Sequence[PacketFilter | None]) -> list[Met] | None:
-    """Return the rules that a probe crossed on all of its hosts; None where the filter of one is not known."""
-    hosts = zip(before, after)  # noqa: B905 - Python 3.9 of an agent has no "strict"
-    crossed = [crossed_rules(earlier, later) for earlier, later in hosts]
-    return None if None in crossed else [met for of_a_host in crossed for met in of_a_host or ()]
 
 
 def _add_iptables(packet_filter: PacketFilter, saved: str) -> set[str]:

@@ -95,6 +95,14 @@ _Program = Annotated[
 ]
 
 
+def _with_gvisor(engine: Readiness, network: str) -> Readiness:
+    """Return whether gVisor is to be had where an engine is: on hosts with one of ours, where the user's has none."""
+    sandbox = gvisor.readiness()
+    if sandbox.ready and (refusal := gvisor.refusal(network)) is not None:
+        return replace(engine, caveat="testbed hosts alone", detail=refusal.detail)
+    return engine if sandbox.ready else sandbox
+
+
 class DockerOptions(EnvironmentOptions):
     """Which network, how clients reach the server, and what else may cost something.
 
@@ -179,8 +187,8 @@ class Docker(Environment):
         if options is None:
             refusal = shared_root.refusal()
             return ready if refusal is None else replace(ready, caveat="images alone", detail=refusal.detail)
-        if options.runtime == "runsc" and not (sandbox := gvisor.readiness()).ready:
-            return sandbox
+        if options.runtime == "runsc" and not (ready := _with_gvisor(ready, options.network)).ready:
+            return ready
         kernel_networks = [options.network] if options.network in ("macvlan", "ipvlan", "overlay") else []
         features = [*kernel_networks, *(["encrypted"] if options.encrypted else [])]
         for feature in features:
