@@ -180,7 +180,7 @@ def test_of_many_steps_the_differences_are_told_and_the_others_counted(run, monk
     others = len(everything) - len(different)
     assert ladder_sentences(analysis) == [
         *different,
-        ("", f"the tables of the page have {others} more steps, none different"),
+        ("", f"{others} more steps are in the tables, none different"),
     ]
 
 

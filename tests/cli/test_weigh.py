@@ -42,7 +42,7 @@ def test_an_option_behind_the_program_is_not_taken_for_the_programs_own(words: l
     done = CliRunner().invoke(app, ["weigh", "--save", str(tmp_path / "a.yaml"), "true", *words])
     assert done.exit_code == 2
     option = next(word for word in words if word.startswith("--")).partition("=")[0]
-    assert f"put {option} before the program, or write -- before true" in done.output
+    assert f"put {option} before the program, or -- before true" in done.output
     assert len(done.output.splitlines()) == 1
 
 
@@ -151,7 +151,7 @@ def test_a_service_of_a_compose_file_is_a_study(shop: Path):
         (["--compose", "shop.yml", "--service", "shop", "--ready", "0"], 2, "--ready"),
         (["--service", "shop"], 2, "say --compose FILE"),
         (["--compose", "shop.yml", "--service", "shop", "--server", "x"], 2, "--server: with --compose"),
-        (["--compose", "shop.yml", "--service", "shop", "--saved", "x"], 2, "say IMAGE=FILE"),
+        (["--compose", "shop.yml", "--service", "shop", "--saved", "x"], 2, "write IMAGE=FILE"),
     ],
 )
 def test_wrong_words_about_a_compose_file_are_told(shop: Path, words: list[str], code: int, says: str):
