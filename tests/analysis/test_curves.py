@@ -164,7 +164,7 @@ def test_a_peak_below_a_level_that_broke_everywhere_is_the_last_that_it_bears(ru
 
 
 def test_the_page_says_why_the_cost_of_the_peak_is_not_that_of_the_peaks(store):
-    assert "so it may differ from the ratio of the two peaks" in page_of(store).text
+    assert "so it may differ from the ratio of the highest medians" in page_of(store).text
 
 
 def test_errors_begin_where_some_block_has_them(analysis, run):

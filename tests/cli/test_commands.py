@@ -67,7 +67,7 @@ def test_help_names_every_command_and_where_to_start(weighbridge: Weighbridge):
     said = weighbridge("--help")
     assert said.code == 0
     assert all(command in said.out for command in COMMANDS)
-    assert "weighbridge doctor" in said.out
+    assert "weighbridge weigh" in said.out
 
 
 @pytest.mark.parametrize(
@@ -929,7 +929,7 @@ def test_the_plan_names_what_is_left_out(weighbridge: Weighbridge, monkeypatch: 
     monkeypatch.setattr(running, "readiness_of", without_docker)
     Path("s.yaml").write_text(OPTIONAL)
     said = " ".join(weighbridge("plan", "s.yaml").out.split())
-    assert "port docker left out: docker does not answer; start it" in said
+    assert "port docker skipped: docker does not answer; start it" in said
     assert "2 blocks x 1 workload x 3 environments = 6 trials" in said and "port: docker does not" not in said
     planned = json.loads(weighbridge("plan", "s.yaml", "--json").out)
     fits(Document.PLAN, planned)
@@ -947,7 +947,7 @@ def test_a_run_says_first_what_it_leaves_out(weighbridge: Weighbridge, ready: li
     monkeypatch.setattr(running, "readiness_of", without_docker)
     Path("s.yaml").write_text(OPTIONAL)
     said = weighbridge("run", "s.yaml", "--out", "there", "--yes")
-    assert said.code == 0 and "note: port is left out: docker does not answer; start it" in said.err
+    assert said.code == 0 and "note: port is skipped: docker does not answer; start it" in said.err
     assert "s: 3 environments x 1 workload" in said.err
     ((study, _),) = ready
     assert "port" in [arm.name for arm in study.arms]  # the run itself leaves it out, and keeps why
@@ -979,7 +979,7 @@ def test_nothing_but_the_baseline_is_no_study(weighbridge: Weighbridge, ready: l
     Path("s.yaml").write_text(OPTIONAL.replace("  inner: {kind: netns}\n", ""))
     assert "will refuse: nothing is left to compare with native" in weighbridge("plan", "s.yaml").out
     said = weighbridge("run", "s.yaml", "--out", "there", "--yes")
-    assert said.code == 4 and "nothing is left to compare with native: port is left out: docker does not" in said.err
+    assert said.code == 4 and "nothing is left to compare with native: port is skipped: docker does not" in said.err
     assert ready == []
 
 

@@ -112,7 +112,7 @@ def test_json_has_fractions_blocks_and_seconds(weighbridge: Weighbridge, measure
     decides = json.loads(weighbridge("plan", "isolation-tour", "--json").out)["decides"]
     visible = visible_effect(row["variation"] / 10**0.5, 10, 0.05 / decides["comparisons"])
     assert decides["visible"]["iperf3"] == pytest.approx(math.expm1(visible)), "plan knows of it"
-    assert decides["noise_measured"] and f"(doctor --noise, {decides['noise_measured']})" in decides["sentence"]
+    assert decides["noise_measured"] and f"doctor --noise, {decides['noise_measured']})" in decides["sentence"]
     for each in row["to"]:
         assert each["seconds"] == pytest.approx(2 * row["trial_s"] * each["blocks"])
 

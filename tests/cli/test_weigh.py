@@ -161,7 +161,7 @@ def test_wrong_words_about_a_compose_file_are_told(shop: Path, words: list[str],
 
 def test_what_is_not_honoured_refuses_the_file(shop: Path):
     done = CliRunner().invoke(app, ["weigh", "--compose", "shop.yml", "--service", "shop", "--", "true"])
-    assert str(done.exception).endswith("honoured: shop.deploy; to ignore it: --without deploy")
+    assert str(done.exception).endswith("unsupported in the file: shop.deploy; to ignore it: --without deploy")
 
 
 def test_against_is_an_older_program_server_or_image(shop: Path):
@@ -190,16 +190,16 @@ def test_against_is_an_older_program_server_or_image(shop: Path):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--", "./nothere"], "there is no program ./nothere"),
-        (["--", "no-such-program"], "no-such-program in PATH"),
-        (["--", "plain"], "say ./plain"),
-        (["--", "./plain"], "may not be executed"),
+        (["--", "./nothere"], "./nothere: no such program"),
+        (["--", "no-such-program"], "no-such-program: not found in PATH"),
+        (["--", "plain"], "try ./plain"),
+        (["--", "./plain"], "is not executable"),
         (["--setup", "no-such-set-up", "--", "true"], "no-such-set-up"),
         (["--server", "no-such-server {port}", "--", "true"], "no-such-server"),
         (["--in", "dokcer", "--", "true"], "'docker'"),
         (["--adapter", "hyperfin", "--", "true"], "'hyperfine'"),
         (["--", "true", "\udcff"], "not UTF-8"),
-        (["--image", "./shop.tar", "--", "x"], "there is no file './shop.tar'"),
+        (["--image", "./shop.tar", "--", "x"], "'./shop.tar' is neither a file"),
     ],
 )
 def test_what_is_wrong_with_a_command_line_is_told_as_such(words, says, tmp_path, monkeypatch, capsys):

@@ -143,7 +143,9 @@ def _steps(analysis: Analysis, named: Sequence[HeadlineComparison]) -> str:
         share = "most" if abs(_log(step.row)) > abs(_log(each.row)) / 2 else "part"
         place = f" ({place_words(analysis.paths.place(each.place))})" if each.place else ""
         of = "it" if each is named[0] else f"the {each.effect.short} in {over_levels(each.report)}{place}"
-        return f"{share} of {of} is {display_name(step.row.environment)} ({one.short})"
+        own = step.row.environment == each.row.environment
+        what = f"its step from {display_name(step.previous)}" if own else display_name(step.row.environment)
+        return f"{share} of {of} is {what} ({one.short})"
     return ""
 
 
