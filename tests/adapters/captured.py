@@ -170,7 +170,7 @@ BAD = [
         "jmh", "jmh.json", Unparseable, "JMH's output has no benchmark in mode avgt: it has thrpt (mode)",
         {"mode": "avgt"},
     ),
-    Bad("k6", "k6-refused.json", ProgramFailed, "k6: none of its 50 requests succeeded"),
+    Bad("k6", "k6-refused.json", ProgramFailed, "k6: none of 50 requests succeeded"),
     Bad("oha", "wrk.txt", Unparseable, "oha did not print JSON"),
     Bad("vegeta", "vegeta-refused.json", ProgramFailed, 'vegeta: no request succeeded: Get "http://127.0.0.1:18456/":'),
     Bad("vegeta", "vegeta.txt", Unparseable, "vegeta did not print JSON"),

@@ -166,7 +166,7 @@ def test_the_sentences_of_the_page_and_the_terminal(run):
     assert lines[2].startswith("step 3, overlay (network bridge → overlay): costs ")
     assert "of tcp throughput against bridge (12 blocks) - different" in lines[2]
     text, page = shown(store, width=240), page_of(store)
-    assert "step by step" in text and lines[2] in text and "a family of their own" in text
+    assert "step by step" in text and lines[2] in text and "as one family" in " ".join(text.split())
     assert lines[1] in page.text.replace("\u00a0", " ") and "the steps of 1 more metric" in page.text
     check_links(page, store.directory)
 
@@ -180,7 +180,7 @@ def test_of_many_steps_the_differences_are_told_and_the_others_counted(run, monk
     others = len(everything) - len(different)
     assert ladder_sentences(analysis) == [
         *different,
-        ("", f"the tables of the page have {others} more steps, none different"),
+        ("", f"{others} more steps are in the tables, none different"),
     ]
 
 

@@ -105,9 +105,9 @@ def shown(baseline, other, unit="s"):
 
 
 def test_below_six_blocks_there_is_no_cost():
-    assert shown([100.0], [127.0]) == shown([100.0] * 5, [126.0, 127.0, 128.0, 129.0, 127.0]) == "too few to say"
+    assert shown([100.0], [127.0]) == shown([100.0] * 5, [126.0, 127.0, 128.0, 129.0, 127.0]) == "too few blocks"
     assert shown([100.0] * 6, [126.0, 127.0, 127.0, 127.0, 127.0, 128.0]).startswith("27.0 % [")
-    assert shown([0.0] * 5, [1.0] * 5, "ms") == "too few to say"
+    assert shown([0.0] * 5, [1.0] * 5, "ms") == "too few blocks"
     assert shown([0.0] * 6, [1.0, 2.0, 1.5, 1.5, 1.4, 1.6], "ms").startswith("1.50 ms [")
 
 

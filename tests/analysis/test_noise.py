@@ -53,4 +53,4 @@ def test_what_disturbed_is_told_with_what_can_be_done(run):
     steal, governor, threads = cause_lines(found)
     assert steal.startswith("2 of 20 trials: the hypervisor took 10 to 20 % of the CPU time")
     assert "schedutil" in governor and "SMT" in threads
-    assert cause_lines(machine_noise(run(costs={}))) == ["nothing that is known disturbed these trials"]
+    assert cause_lines(machine_noise(run(costs={}))) == ["nothing known disturbed these trials"]

@@ -263,7 +263,7 @@ def test_long_blocks_are_drawn_in_longer_steps_and_stay_small(swept):
     (picture,) = pictures(store, analysis)
     assert picture.step_s > 1
     (shown,) = overtime_sections(store, analysis, charts)
-    assert f"the mean over at least {picture.step_s:g} s" in shown.time.caption.replace("\u00a0", " ")
+    assert f"a mean over at least {picture.step_s:g} s" in shown.time.caption.replace("\u00a0", " ")
     assert sum(len(spec) for spec in charts.definitions.values()) < 100_000
     (cpu, *_) = picture.panels
     at, values = cpu.curves[""][0]
@@ -291,7 +291,7 @@ def test_many_series_of_prometheus_are_not_all_drawn(swept, monkeypatch):
     store = swept(blocks=1)
     (first, _) = pictures(store, analyse(store))
     assert len(first.queries) == MOST_QUERIES and first.further == 3
-    assert "3 more series are kept with the run" in page_of(store).text
+    assert "The run keeps 3 more series" in page_of(store).text
 
 
 # -- the page --------------------------------------------------------------------------------------

@@ -44,7 +44,7 @@ def test_a_path_that_cannot_be_read_is_not_known(value: str):
 def test_leaving_the_loopback_interface_is_a_difference_and_translation_is_the_isolation():
     paths = known(native=LOOPBACK, bridge=BRIDGE, port=PORT)
     unlike = paths.difference("tcp", Level(), "bridge", "native")
-    assert difference_words(unlike) == "MTU 1500, MSS 1448, but loopback, MSS 65483 in native"
+    assert difference_words(unlike) == "MTU 1500, MSS 1448; native: loopback, MSS 65483"
     assert paths.difference("tcp", Level(), "port", "bridge") is None
     assert paths.difference("cpu", Level(), "bridge", "native") is None, "it needs no network"
 
@@ -199,12 +199,12 @@ def test_the_mss_of_a_proxied_path_is_that_of_the_connection_to_the_proxy():
     assert section.table.rows[1][2:4] == ["1500 / MSS to the proxy 50688", "by a proxy"]
     unlike = given.paths.difference("tcp", Level(), "user", "native")
     assert unlike is not None
-    assert difference_words(unlike) == "MTU 1500, MSS to the proxy 50688, but loopback, MSS 65483 in native"
+    assert difference_words(unlike) == "MTU 1500, MSS to the proxy 50688; native: loopback, MSS 65483"
 
 
 @pytest.mark.parametrize(
     ("rules", "unseen", "cell"),
-    [(3, 0, "3 (OUTPUT)"), (3, 18, "3 (OUTPUT); 18 have no counter"), (None, 0, "–")],
+    [(3, 0, "3 (OUTPUT)"), (3, 18, "3 (OUTPUT); 18 without a counter"), (None, 0, "–")],
 )
 def test_rules_that_cannot_be_seen_are_told_beside_those_that_were_crossed(rules: int | None, unseen: int, cell: str):
     path = PORT_PATH.model_copy(update={"rules": rules, "unseen_rules": unseen})

@@ -143,11 +143,11 @@ def test_other_packet_sizes_are_said_beside_the_comparison(run):
             for row in report.comparisons
         }
         assert told == {
-            "host": [], "native-again": [], "overlay": ["measured with other packet sizes: 1418 B against 1468 B"]
+            "host": [], "native-again": [], "overlay": ["packets of 1418 B; the baseline's are 1468 B"]
         }  # fmt: skip
     store = run(costs={"overlay": 1.3}, facts={"packet sizes": sizes})
     text = shown(store, width=200)
-    assert "different; measured with other packet sizes: 1418 B against 1468 B" in text
+    assert "different; packets of 1418 B; the baseline's are 1468 B" in text
 
 
 def test_datagrams_that_only_one_path_carries_whole_are_said_beside_the_comparison(run):
@@ -190,7 +190,7 @@ def test_differences_of_hosts_have_words():
     kernel, clock, shared = (remark_text(each) for each in confounders(facts, "native", ("native",)))
     assert kernel == "hosts: kernel differs: a 6.1, b 6.5"
     assert clock == "hosts: the clock of host b is -1.500 s off this machine's"
-    assert shared.startswith("hosts: those made on this machine share its CPUs: ")
+    assert shared.startswith("hosts: all share this machine's CPUs")
 
 
 def test_the_latest_difference_counts():
@@ -228,7 +228,7 @@ def test_a_run_without_readings_has_no_charts_of_them(run):
 def test_the_page_draws_them_in_folds(run):
     store = run(costs={"bridge": 1.5}, series=True, blocks=2)
     page = page_of(store)
-    assert "Of several network interfaces the busiest" in page.text and "not drawn: host a CPU, steal" in page.text
+    assert "Network: the busiest interface" in page.text and "not drawn: host a CPU, steal" in page.text
     specs = [json.loads(text) for attrs, text in page.scripts if attrs.get("type") == "application/json"]
     assert len(specs) == 4 + 15 + 1  # no costs of two blocks; the last: the time of a block
     assert (store.directory / "report.html").stat().st_size < 3_000_000

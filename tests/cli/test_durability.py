@@ -56,7 +56,7 @@ def test_a_table_says_what_was_kept_and_what_was_not_checked(weighbridge: Weighb
     assert (said.code, asked) == (0, [("first-look", [Promise.FSYNC], 1.5)])
     told = " ".join(said.out.split())
     assert "claims synchronous, lost 7 of 187 (first: 180; 1 torn)" in told
-    assert "b was not checked: its data are on a disk of a machine inside of its host" in told
+    assert "b not checked: its data are on a disk of a machine inside of its host" in told
     assert max(map(len, said.out.splitlines())) <= 100
 
 

@@ -209,7 +209,7 @@ def test_an_undecided_run_goes_on_until_it_is_decided(weighbridge, run, continue
     stand_in = continued(1.12)
     said = weighbridge("gate", run, "--budget", UNSURE, "--budget", "host.tcp.throughput<=20%", "--extend", "10min")
     assert said.code == 0, said
-    assert "more blocks are run" in said.err and "looks." in said.out
+    assert "running more blocks" in said.err and "looks." in said.out
     with RunStore(run) as store:
         looks = store.gate_looks()
         assert [look.until for look in looks] == [*stand_in.asked, None]

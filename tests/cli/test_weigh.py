@@ -42,7 +42,7 @@ def test_an_option_behind_the_program_is_not_taken_for_the_programs_own(words: l
     done = CliRunner().invoke(app, ["weigh", "--save", str(tmp_path / "a.yaml"), "true", *words])
     assert done.exit_code == 2
     option = next(word for word in words if word.startswith("--")).partition("=")[0]
-    assert f"put {option} before the program, or write -- before true" in done.output
+    assert f"put {option} before the program, or -- before true" in done.output
     assert len(done.output.splitlines()) == 1
 
 
@@ -172,7 +172,7 @@ def test_a_service_of_a_compose_file_is_a_study(shop: Path):
         (["--compose", "shop.yml", "--service", "shop", "--ready", "0"], 2, "--ready"),
         (["--service", "shop"], 2, "say --compose FILE"),
         (["--compose", "shop.yml", "--service", "shop", "--server", "x"], 2, "--server: with --compose"),
-        (["--compose", "shop.yml", "--service", "shop", "--saved", "x"], 2, "say IMAGE=FILE"),
+        (["--compose", "shop.yml", "--service", "shop", "--saved", "x"], 2, "write IMAGE=FILE"),
     ],
 )
 def test_wrong_words_about_a_compose_file_are_told(shop: Path, words: list[str], code: int, says: str):
@@ -182,7 +182,7 @@ def test_wrong_words_about_a_compose_file_are_told(shop: Path, words: list[str],
 
 def test_what_is_not_honoured_refuses_the_file(shop: Path):
     done = CliRunner().invoke(app, ["weigh", "--compose", "shop.yml", "--service", "shop", "--", "true"])
-    assert str(done.exception).endswith("honoured: shop.deploy; to ignore it: --without deploy")
+    assert str(done.exception).endswith("unsupported in the file: shop.deploy; to ignore it: --without deploy")
 
 
 def test_against_is_an_older_program_server_or_image(shop: Path):
@@ -213,10 +213,10 @@ def test_against_is_an_older_program_server_or_image(shop: Path):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--", "./nothere"], "there is no program ./nothere"),
-        (["--", "no-such-program"], "no-such-program in PATH"),
-        (["--", "plain"], "say ./plain"),
-        (["--", "./plain"], "may not be executed"),
+        (["--", "./nothere"], "./nothere: no such program"),
+        (["--", "no-such-program"], "no-such-program: not found in PATH"),
+        (["--", "plain"], "try ./plain"),
+        (["--", "./plain"], "is not executable"),
         (["--setup", "no-such-set-up", "--", "true"], "no-such-set-up"),
         (["--server", "no-such-server {port}", "--", "true"], "no-such-server"),
         (["--server", "env", "--", "true"], "write {port} where that belongs, or --ready PORT"),
@@ -227,7 +227,7 @@ def test_against_is_an_older_program_server_or_image(shop: Path):
         (["--in", "dokcer", "--", "true"], "'docker'"),
         (["--adapter", "hyperfin", "--", "true"], "'hyperfine'"),
         (["--", "true", "\udcff"], "not UTF-8"),
-        (["--image", "./shop.tar", "--", "x"], "there is no file './shop.tar'"),
+        (["--image", "./shop.tar", "--", "x"], "'./shop.tar' is neither a file"),
     ],
 )
 def test_what_is_wrong_with_a_command_line_is_told_as_such(words, says, tmp_path, monkeypatch, capsys):

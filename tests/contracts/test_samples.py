@@ -149,7 +149,7 @@ def test_what_is_unverified_on_real_hardware_is_said_everywhere(
         "", why, "", "nobody was nice",
     )  # fmt: skip
     shown = " ".join(CliRunner().invoke(app, ["doctor"]).stdout.split())
-    section = shown.partition("unverified on real hardware ")[2]
+    section = shown.partition("never tested on real hardware ")[2]
     assert f"emulator (hardware): {why}" in section and "nice: nobody was nice" in section
 
     monkeypatch.setattr("weighbridge.runner.preflight.userland_problem", lambda *_: None)

@@ -42,7 +42,7 @@ WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
     "slirp4netns of root": (HERE, {"network": "slirp4netns", "publish": True}, "add rootless: true, or use bridge"),
     "publish on host": (HERE, {"network": "host", "publish": True}, "'publish' needs network: bridge, slirp4net"),
     "loopback unpublished": (HERE, {"publish_on": "loopback"}, "'publish_on' needs network: bridge and publish"),
-    "none": (HERE, {"network": "none"}, "network: none cannot carry a workload"),
+    "none": (HERE, {"network": "none"}, "network: none does not work"),
     "rootless unpublished": (HERE, {"rootless": True}, "network: slirp4netns is reached by published ports only"),
     "pasta of both": (
         INSIDE, {"rootless": True, "network": "pasta", "publish": True}, "does not lead from one container to",
@@ -50,7 +50,7 @@ WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
     "bridge from afar": (BETWEEN, {}, "a bridge cannot be reached from another host: publish: true"),
     "loopback from afar": (BETWEEN, {"publish": True, "publish_on": "loopback"}, "cannot be reached from"),
     "pasta from afar": (
-        BETWEEN, {"rootless": True, "network": "pasta", "publish": True}, "pasta is measured with its client on",
+        BETWEEN, {"rootless": True, "network": "pasta", "publish": True}, "pasta works only with its client on",
     ),
     "by ssh": (SSH, {"publish": True}, "not on hosts of kind ssh"),
     "called back": (CALLS, {"publish": True}, "a published port carries connections to the server only"),

@@ -49,12 +49,12 @@ def options(**given: Any) -> Any:
 
 
 WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
-    "none": (HERE, {"network": "none"}, "network: none cannot carry a workload"),
+    "none": (HERE, {"network": "none"}, "network: none does not work"),
     "attached nat": (HERE, {"network": "nat", "attach": "interface"}, "'attach' needs network: bridge, not nat"),
     "bridge from afar": (BETWEEN, {}, "attach: interface, or network: nat"),
     "host-only from afar": (BETWEEN, {"network": "host-only"}, "cannot be reached from another host"),
     "internal from outside": (HERE, {"network": "internal"}, "put the client inside, too"),
-    "nat of both": (INSIDE, {"network": "nat"}, "put the client outside of it"),
+    "nat of both": (INSIDE, {"network": "nat"}, "put the client outside"),
     "called back": (CALLS, {"network": "nat"}, "this workload needs both directions"),
     "by ssh": (SSH, {"network": "nat"}, "its disk is made on this machine"),
 }

@@ -25,7 +25,7 @@ Host key verification failed.
 """
 SAID = {
     "root@127.0.0.1: Permission denied (publickey,password,keyboard-interactive).": "none of this user's keys",
-    CHANGED: 'forget the old key with: ssh-keygen -f "/home/me/.ssh/known_hosts" -R "[127.0.0.1]:20222";',
+    CHANGED: 'remove the old key with: ssh-keygen -f "/home/me/.ssh/known_hosts" -R "[127.0.0.1]:20222";',
     "No ED25519 host key is known for [127.0.0.1]:20222 and you have requested strict checking.\r\n"
     "Host key verification failed.\r\n": "log in once with ssh",
     "Host key verification failed.": "log in once with ssh",

@@ -328,7 +328,7 @@ def test_a_check_is_a_script_that_reads_what_was_printed():
         assert last_line(text_of(files, f"environments/{environment}/tcp/check.sh"))[-3:] == ["grep", "-q", "ok"]
         assert last_line(text_of(files, f"environments/{environment}/tcp/solo.sh"))[-1] == "</dev/null"
     assert not [path for path in files if path.endswith("/check.sh") and "/tcp/" not in path]
-    assert "a check has what the program printed" in text_of(files, "README.md")
+    assert "a check sees what the program printed" in text_of(files, "README.md")
 
 
 def test_a_cleanup_is_a_script_of_the_site_that_was_set_up():

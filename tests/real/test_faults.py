@@ -293,7 +293,7 @@ def test_two_runs_on_one_directory(machine: Machine, tmp_path: Path):
     study = write_study(tmp_path, workloads=("cpu: {kind: sysbench-cpu, duration: 1s}",), blocks=10)
     with going("run", study, "--out", run, "--yes", files=tmp_path) as going_on:
         going_on.await_that(lambda: len(trials(run)) >= 1)
-        weighbridge("run", study, "--out", run, "--yes").must_fail(6, "another 'weighbridge run' is writing")
+        weighbridge("run", study, "--out", run, "--yes").must_fail(6, "another 'weighbridge run' writes")
         done = going_on.end()
     assert done.code == 0, done
     assert [row["outcome"] for row in trials(run)] == ["ok"] * 10

@@ -132,7 +132,7 @@ def kill_at(moment, study: Path, run: Path, files: Path) -> list[Row]:
 def test_killed_then_cleaned(machine: Machine, study: Path, run: Path, tmp_path: Path, moment):
     kill_at(moment, study, run, tmp_path)
     listed = weighbridge("clean", "--check")
-    listed.must_fail(1, "things left: weighbridge clean removes what is left")
+    listed.must_fail(1, "leftovers: remove with 'weighbridge clean'")
     assert "state folder" in listed.stdout
     again = weighbridge("clean", "--check")
     assert again.code == 1, "--check only lists"
@@ -166,7 +166,7 @@ def test_clean_spares_a_living_run(machine: Machine, study: Path, run: Path, tmp
     with going("run", study, "--out", run, "--yes", files=tmp_path) as going_on:
         going_on.await_that(lambda: len(trials(run)) >= 1)
         checked = weighbridge("clean", "--check")
-        assert checked.code == 0 and "is alive" in checked.stderr
+        assert checked.code == 0 and "is still running" in checked.stderr
         assert weighbridge("clean").code == 0
         done = going_on.end()
     assert done.code == 0, done

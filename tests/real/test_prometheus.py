@@ -214,7 +214,7 @@ def test_it_is_refused_before_anything_is_opened(machine: Machine, prometheus: W
     refused.must_fail(4, f"Prometheus at http://127.0.0.1:{port}", "Connection refused")
     assert not run.exists()
     taken = prometheus.url.removeprefix("http://")
-    weighbridge("run", good, "--out", run, "--yes", "--metrics", taken).must_fail(4, "another program has that port")
+    weighbridge("run", good, "--out", run, "--yes", "--metrics", taken).must_fail(4, "the port is in use")
     assert not run.exists()
     machine.must_be_unchanged()
 

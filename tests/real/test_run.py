@@ -77,7 +77,7 @@ def test_every_workload_and_every_environment(machine: Machine, tmp_path: Path, 
     assert len(packages) == 1 and len(packages.pop()) == 64
     refused = {scope for scope, key in known if key.startswith("not honoured")}
     by_proxy = {"loopback/server"} if "loopback" in names else set()
-    assert refused == by_proxy, "docker-proxy carries its traffic outside of all limits"
+    assert refused == by_proxy, "docker-proxy carries its traffic outside all limits"
     _reports(run, tmp_path / "tables")
     checked = weighbridge("clean", "--check")
     assert (checked.code, checked.stdout) == (0, "nothing is left\n")

@@ -236,7 +236,7 @@ def unknown_name(far: Far) -> Path:
 WRONG: dict[str, tuple[Callable[[Far], Path], bool, str]] = {
     "wrong key": (wrong_key, False, "accepts none of this user's keys.*authorized_keys"),
     "changed host key": (changed_key, False, "not the one in known_hosts.*ssh-keygen -f"),
-    "unknown host key": (unknown_key, False, "not known yet: log in"),
+    "unknown host key": (unknown_key, False, "is unknown: log in"),
     "no server": (no_server, False, "no ssh server listens there"),
     "no such name": (unknown_name, False, "n.invalid is not known"),
     "sudo asks": (

@@ -8,7 +8,7 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.report.sections.top import matrix_section
-from weighbridge.report.text.answer import answer
+from weighbridge.report.text.answer import BRIEF_WORDS, answer, brief_answer
 from weighbridge.report.text.summary import verdict_sentences
 
 from .made_up_runs import LATENCY, REQUESTS, TCP, THROUGHPUT, Workload, rising_load
@@ -68,6 +68,13 @@ def test_what_costs_is_told_where_no_step_could_be_shown(run):
     text = said(run(costs=costs, ladder=["native", *costs], workloads=noisy))
     assert text.startswith("published costs 1") and "; no single step is significant. " in text
     assert text.endswith("2 of 3 comparisons differ, 1 is undecided.")
+
+
+def test_the_brief_answer_leaves_out_the_step_first(finished_run):
+    analysis = finished_run("first-look").analysis
+    whole, brief = answer(analysis), brief_answer(analysis)
+    assert len(brief.split()) <= BRIEF_WORDS < len(whole.split())
+    assert "step" in whole and "step" not in brief and brief.endswith("3 of 22 comparisons differ, 15 are undecided.")
 
 
 @pytest.mark.parametrize("recipe", ["rich", "rising load"])

@@ -72,7 +72,7 @@ def test_a_replication_row_says_it(run):
         published("docker-networks"),
     )
     rows = [row for row in replication_json(found)["rows"] if row["environment"] == "docker-bridge"]
-    said = "docker-bridge was skipped (docker does not answer; start it)"
+    said = "docker-bridge was skipped: docker does not answer; start it"
     assert rows and all(row["direction"] == "not measured" and row["why"] == said for row in rows)
 
 

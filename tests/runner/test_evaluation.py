@@ -39,8 +39,8 @@ def test_a_slow_clock_is_told_in_words():
     assert flag_text(flag) == "generator clock apart 10 %"
     kind = FlagKind(flag.code, flag.where, "")
     assert flag_kind_text(kind, figure_ranges([flag])) == (
-        "the time of the generator by its site's clock is 10 % apart from that by this machine's: its clock is "
-        "wrong, or this machine was too busy to hear of its end (flagged above 1 %)"
+        "the generator's clock and this machine's disagree by 10 % on its duration: a wrong clock, or a machine too "
+        "busy (flagged above 1 %)"
     )
 
 

@@ -245,7 +245,7 @@ def test_what_is_not_ready_is_not_measured_and_the_run_keeps_why(world: World, t
     world.environments["fake"].readiness = lambda options=None: next(ready)  # type: ignore[method-assign]
     told, counts = go(tmp_path, made, world)
     assert counts == {"native": 4, "one": 4, "native-again": 4}
-    assert "two is left out: podman is not installed; apt-get install podman" in told.lines
+    assert "two is skipped: podman is not installed; apt-get install podman" in told.lines
     expected = LeftOut(environment="two", kind="fake", why=INSTALL.detail, remedy=INSTALL.remedy)
     assert kept(tmp_path) == (expected,)
 
@@ -257,7 +257,7 @@ def test_what_refuses_as_it_is_opened_is_closed_and_left_out(world: World, tmp_p
     told, counts = go(tmp_path, made, world)
     assert counts == {"native": 4, "two": 4, "native-again": 4}
     assert [(each.environment, each.why) for each in kept(tmp_path)] == [("one", "no guest came up under KVM")]
-    assert "one is left out: no guest came up under KVM" in told.lines
+    assert "one is skipped: no guest came up under KVM" in told.lines
     assert world.left() == []
     assert len({site.name for site in world.sites}) == len(world.sites)
     assert not [place for place, _, _ in world.started if place == "one"]
@@ -271,7 +271,7 @@ def test_what_no_client_reaches_is_left_out_and_its_client_rests_again(world: Wo
     monkeypatch.setattr(routes, "REACHED_S", 0.0)
     _, counts = go(tmp_path, study(optional=["one"]), world)
     assert counts == {"native": 4, "two": 4, "native-again": 4}
-    assert "no connection from its client reaches its server" in kept(tmp_path)[0].why
+    assert "no connection from the client reaches the server" in kept(tmp_path)[0].why
     awake = [sites for _, _, sites in world.started]
     assert all(len(each) <= 2 for each in awake)  # those of one trial
 

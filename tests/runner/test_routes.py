@@ -55,4 +55,4 @@ def test_nobody_else_is_given_a_fixed_port_as_the_first_or_second_of_two():
 
 def test_who_is_unreached_is_told():
     told = str(unreached("native", "datagram", Endpoint("0.0.0.0", "10.0.0.2", 8000), 15))
-    assert told == "environment native: no datagram from its client reaches its server at 10.0.0.2 (tried for 15 s)"
+    assert told == "environment native: no datagram from the client reaches the server at 10.0.0.2 (tried for 15 s)"

@@ -785,5 +785,5 @@ def test_a_failure_that_is_that_of_a_full_shared_memory_names_it(
     monkeypatch.setattr(FakeSite, "read", lambda *_: TABLE)
     world.act = lambda *_: program
     record = measure(world, solo=True)
-    hint = "; so ends a program whose /dev/shm is full: its site's holds 64 MiB (shm_size)"
+    hint = "; /dev/shm may be full: it holds 64 MiB (shm_size)"
     assert record.outcome is Outcome.PROGRAM_FAILED and record.message.endswith(hint) == told, record.message

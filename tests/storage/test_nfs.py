@@ -169,7 +169,7 @@ def test_it_is_one_server_with_an_export_for_each_site(run: RunContext, host: Re
 @pytest.mark.parametrize(
     ("changed", "given", "why"),
     [
-        ({"threads": "8"}, {}, "host lab has an NFS server already, which stays as it is: "),
+        ({"threads": "8"}, {}, "host lab already has an NFS server: "),
         ({"exported": "rw,async"}, {}, "its NFS export is not 'sync' and 'rw', but "),
         ({"exported": "ro,sync"}, {}, "its NFS export is not 'sync' and 'rw', but "),
         ({"mounted": "vers=3,hard"}, {}, "its NFS mount is not 'vers=4.2', but "),

@@ -195,7 +195,7 @@ def test_an_image_in_a_file_is_asked_for_what_the_service_leaves_to_it(reader: R
         ("    adapter: wrk", "    server: /shop", "load:", "'server' is the service's own"),
         ("  file:", "  port: 0\n  file:", "port: 0", "at least 1"),
         ("  file:", "  image: ./no.tar\n  file:", "image:", "is neither a file nor the name of an image"),
-        ("baseline:", "userland: packages\nbaseline:", "userland:", "leave it out"),
+        ("baseline:", "userland: packages\nbaseline:", "userland:", "remove it"),
         ("baseline:", "workloads: {shop: {kind: boot}}\nbaseline:", "workloads:", "compose: {load: {...}}"),
         ("baseline:", "workloads: 3\nbaseline:", "workloads:", "pairs are expected"),
         ("baseline:", "companions: {db: {image: a}}\nbaseline:", "companions:", "a service of the Compose file"),

@@ -227,7 +227,7 @@ MISTAKES = {
         "'native'",
         "not in the ladder",
     ),
-    "a step below its base": ("inside: [server]", "ladder: [{bridge: native}, native]", "'bridge'", "list it above"),
+    "a step below its base": ("inside: [server]", "ladder: [{bridge: native}, native]", "'bridge'", "move it up"),
     "a step in a circle": ("inside: [server]", "ladder: [native, {bridge: bridge}]", "'bridge'", "adds to itself"),
     "a step that is listed twice": (
         "inside: [server]",

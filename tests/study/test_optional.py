@@ -54,7 +54,7 @@ def test_a_run_keeps_which_are_optional():
             "native: {kind: native, optional: true}",
             "s.yaml:6: native is the baseline",
         ),
-        ("native: {kind: native}", "native: {kind: native, optional: true}", "it cannot be left out"),
+        ("native: {kind: native}", "native: {kind: native, optional: true}", "it cannot be optional"),
         ("optional: true", "optional: perhaps", "optional"),
         ("optional: true", "optional: 1", "optional"),
         ("optional: true", "optionl: true", "did you mean 'optional'"),

@@ -192,12 +192,12 @@ def test_metrics_are_read_from_the_stream_that_is_named():
         (RPS, b'{"rps": 1e999}', "metric m: $.rps in standard output is inf, which no measurement can be"),
         (
             RPS | {"json": "$[*].rps"}, b'[{"rps": 1}, {"rps": 2}]',
-            "metric m: $[*].rps finds 2 values in standard output, and one is needed",
+            "metric m: $[*].rps finds 2 values in standard output, but needs exactly one",
         ),
         ({"regex": "= (.*)"}, b"a = b", "metric m: /= (.*)/ in standard output gives 'b', not a number"),
         (
             {"regex": "= (.*)"}, b"a = 1\nb = 2",
-            "metric m: /= (.*)/ finds 2 values in standard output, and one is needed",
+            "metric m: /= (.*)/ finds 2 values in standard output, but needs exactly one",
         ),
         ({"regex": "= (.*)"}, b"nothing", "metric m: /= (.*)/ finds nothing in standard output"),
         ({"regex": "= (x)?"}, b"a = ", "metric m: /= (x)?/ in standard output gives '', not a number"),

@@ -185,7 +185,7 @@ def test_the_report_has_words_for_the_flags():
     late, later = (Flag(LATE, figures={"share": share}) for share in (0.027, 0.1))
     waited = Flag(WAITED, figures={"share": 0.186})
     said = flag_kind_text(kind_of(late), figure_ranges([late, later]))
-    assert said == "the load generator sent 2.7 to 10 % of the requests late by itself (flagged above 1 %)"
+    assert said == "the load generator sent 2.7 to 10 % of the requests late (flagged above 1 %)"
     assert flag_kind_text(kind_of(waited), figure_ranges([waited])).startswith(
         "19 % of the requests waited for a free connection"
     )
@@ -250,8 +250,8 @@ def test_a_generator_that_is_behind_at_its_end_did_not_keep_its_rate():
     with pytest.raises(ProgramFailed) as caught:
         parse(KIND, AT_500 | {"rate": 1_000_000}, json.dumps({"attack": GOOD | FAST}).encode())
     assert str(caught.value) == (
-        "the generator could not keep 1000000 requests/s by itself: it sent 80421 of 1000000; "
-        "ask for a lower rate, or give the client more CPU"
+        "the generator could not keep 1000000 requests/s: it sent 80421 of 1000000; "
+        "use a lower rate, or give the client more CPU"
     )
     unsent = {"answered": 990, "errors": _errors(unsent=10)}
     with raises_sentence(ProgramFailed):

@@ -391,7 +391,7 @@ def _why_impossible(study: Published, analysis: Analysis, environment: str) -> s
     if environment in study.no_environment:
         return f"{environment}: {study.no_environment[environment]}"
     left_out = next((each for each in analysis.left_out if each.environment == environment), None)
-    return f"{environment} was skipped ({left_out.reason})" if left_out else ""
+    return f"{environment} was skipped: {left_out.reason}" if left_out else ""
 
 
 def _why_not_measured(study: Published, analysis: Analysis, environment: str) -> str:

@@ -17,6 +17,8 @@ from weighbridge.report.text.paths import place_words
 from weighbridge.report.text.summary import nothing_sentence, over_levels
 from weighbridge.report.text.verdicts import Effect, effect
 
+BRIEF_WORDS = 20
+"""Words of the answer where there is room for no more, as on a terminal."""
 NAMED = 2
 """Environments that are named as equivalent, rather than counted."""
 ORDER = ("different", "inconclusive", "equivalent", "broke", "hidden", "few", "none")
@@ -49,23 +51,34 @@ class HeadlineComparison:
 
 def answer(analysis: Analysis) -> str:
     """Return the answer to a study's question: the largest cost, its step of the ladder, and how many are decided."""
+    return _answers(analysis)[0]
+
+
+def brief_answer(analysis: Analysis) -> str:
+    """Return the same in about `BRIEF_WORDS` words: without the step where all is too long, then the cost alone."""
+    answers = _answers(analysis)
+    return next((each for each in answers if len(each.split()) <= BRIEF_WORDS), answers[-1])
+
+
+def _answers(analysis: Analysis) -> list[str]:
+    """Return the answer, and shorter ones."""
     if not analysis.metrics:
-        return nothing_sentence(analysis)
+        return [nothing_sentence(analysis)]
     baseline = display_name(analysis.baseline)
     if analysis.native_only:
-        return f"Only {baseline} was measured: there is nothing to compare."
+        return [f"Only {baseline} was measured: there is nothing to compare."]
     if analysis.few:
-        return "Too few blocks for a verdict: these are the measured values."
+        return ["Too few blocks for a verdict: these are the measured values."]
     comparisons = _baseline_comparisons(analysis)
     if not comparisons:
-        return f"No cost could be measured: no block has both {baseline} and another environment."
+        return [f"No cost could be measured: no block has both {baseline} and another environment."]
     cells = [cell for row in matrix(analysis).rows for cell in row.cells if cell is not None]
     named = _named(comparisons)
     if not named:
-        return _capital(_no_cost(analysis, cells))
-    steps = _steps(analysis, named)
-    first = f"{_largest(analysis, named)}{f'; {steps}' if steps else ''}"
-    return f"{first}{_rest(analysis, cells, named)}."
+        return [_capital(_no_cost(analysis, cells))]
+    cost, steps, rest = _largest(analysis, named), _steps(analysis, named), _rest(analysis, cells, named)
+    whole = f"{cost}{f'; {steps}' if steps else ''}{rest}."
+    return [whole, *([f"{cost}{rest}."] if steps else []), f"{cost}."]
 
 
 def _capital(text: str) -> str:
@@ -130,7 +143,9 @@ def _steps(analysis: Analysis, named: Sequence[HeadlineComparison]) -> str:
         share = "most" if abs(_log(step.row)) > abs(_log(each.row)) / 2 else "part"
         place = f" ({place_words(analysis.paths.place(each.place))})" if each.place else ""
         of = "it" if each is named[0] else f"the {each.effect.short} in {over_levels(each.report)}{place}"
-        return f"{share} of {of} is {display_name(step.row.environment)} ({one.short})"
+        own = step.row.environment == each.row.environment
+        what = f"its step from {display_name(step.previous)}" if own else display_name(step.row.environment)
+        return f"{share} of {of} is {what} ({one.short})"
     return ""
 
 

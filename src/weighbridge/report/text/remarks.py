@@ -239,7 +239,7 @@ def _(remark: remarks.OtherPacketSize) -> str:
 @words(remarks.PacketSizes)
 def _(remark: remarks.PacketSizes) -> str:
     sizes = (
-        f"packets of {each.size}, {each.baseline_size} in {display_name(remark.baseline)} ({', '.join(labels)})"
+        f"packets of {each.size}, but {each.baseline_size} in {display_name(remark.baseline)} ({', '.join(labels)})"
         for each, labels in remark.sizes
     )
     return f"{display_name(remark.environment)}: {'; '.join(sizes)}"
@@ -298,7 +298,7 @@ def _(remark: remarks.InterruptTimeApart) -> str:
 )
 def _(remark: remarks.OtherDurability) -> str:
     mine, other = (each or "unknown" for each in (remark.durability, remark.baseline_durability))
-    text = f"durability {mine}, {other} in {display_name(remark.baseline)}"
+    text = f"durability {mine}, but {other} in {display_name(remark.baseline)}"
     return f"{display_name(remark.environment)}: {text} ({', '.join(remark.labels)})" if remark.environment else text
 
 
@@ -339,7 +339,7 @@ def _(remark: remarks.NotMetered) -> str:
 
 @words(remarks.OtherValue)
 def _(remark: remarks.OtherValue) -> str:
-    how = f"{remark.value or 'none'}, {remark.baseline_value or 'none'} in {display_name(remark.baseline)}"
+    how = f"{remark.value or 'none'}, but {remark.baseline_value or 'none'} in {display_name(remark.baseline)}"
     how = how if remark.value or remark.baseline_value else f"differs from {display_name(remark.baseline)}"
     return f"{display_name(remark.environment)}: {remark.fact}: {how}"
 
