@@ -149,7 +149,7 @@ def kinds(section: str) -> str:
         }
         shared = () if section not in ("workloads", "environments") else own - {*plugin.options.model_fields}
         body = _keys(schema, without=("kind", *shared))
-        parts.append(f"({section}-{kind})=\n\n### {code(kind)}\n\n{_sentence(plugin.summary)}\n\n{body}")
+        parts.append(f"({section}-{kind})=\n\n### {code(kind)}\n\n{plugin.summary}\n\n{body}")
     return "\n\n".join(parts)
 
 
@@ -162,10 +162,7 @@ def shared_keys(section: str) -> str:
 
 def summaries(section: str) -> str:
     """The kinds of a section, a row each."""
-    rows = [
-        (f"[{code(kind)}](#{section}-{kind})", _sentence(plugin.summary))
-        for kind, plugin in _SECTIONS[section]().items()
-    ]
+    rows = [(f"[{code(kind)}](#{section}-{kind})", plugin.summary) for kind, plugin in _SECTIONS[section]().items()]
     return table(("kind", "what it is"), rows)
 
 
@@ -174,10 +171,6 @@ def _schema_of(section: str, kind: str, plugin: Plugin) -> Schema:
         (entries,) = study_schema()["properties"][section]["patternProperties"].values()
         return next(each for each in entries["oneOf"] if each["title"] == kind)
     return study_schema()["$defs"][plugin.options.__name__]
-
-
-def _sentence(text: str) -> str:
-    return text[:1].upper() + text[1:] + ("" if text.endswith(".") else ".")
 
 
 def description(option: Schema) -> str:
@@ -352,23 +345,52 @@ def prometheus() -> str:
 
 
 def studies() -> str:
-    """Every bundled study: what it asks, compares and runs, and its profiles."""
-    from weighbridge.replication.published import available, published
+    """Every bundled study: what it asks, compares and runs, how to run it, and what a kept run of it found."""
+    from weighbridge.replication.published import available
 
     parts = []
     for name, text in bundled().items():
         study = check(parse(text, name)).file
-        rows = [
-            ("environments", ", ".join(map(code, study.environments))),
-            (
-                "workloads",
-                ", ".join(f"{code(each)} ({code(options['kind'])})" for each, options in study.workloads.items()),
-            ),
-        ]
+        workloads = ", ".join(f"{code(each)} ({code(options['kind'])})" for each, options in study.workloads.items())
+        rows = [("environments", ", ".join(map(code, study.environments))), ("workloads", workloads)]
         rows += [("profiles", ", ".join(map(code, study.profiles)))] if study.profiles else []
-        rows += [("repeats", published(name).source)] if name in available() else []
-        parts.append(f"({name})=\n\n## {name}\n\n{study.question}\n\n{table(('', ''), rows)}")
+        rows += [("repeats", published_source(name))] if name in available() else []
+        command = f"weighbridge {'replicate' if name in available() else 'run'} {name}"
+        lines = [command, *([f"{command} --profile quick"] if "quick" in study.profiles else [])]
+        run = "```sh\n" + "\n".join(lines) + "\n```"
+        parts.append(f"({name})=\n\n## {name}\n\n{study.question}\n\n{table(('', ''), rows)}\n{run}\n\n{found(name)}")
     return "\n\n".join(parts)
+
+
+def found(study: str) -> str:
+    """Return the headline costs of the kept run of a study, where there is one."""
+    from kept_runs import is_kept, run_directory
+
+    if not is_kept(study):
+        return "No run of it is kept with the project."
+    from weighbridge.analysis.analyse import analyse
+    from weighbridge.report.export.json import report_json
+    from weighbridge.store.run import RunStore
+
+    with run_directory(study) as directory, RunStore(directory) as store:
+        document = report_json(store, analyse(store))
+    rows = [
+        (
+            f"{code(row['workload'])} {row['metric']}{_level(row['level'])}",
+            code(row["environment"]),
+            _cost(row),
+            str(row["verdict"]),
+        )
+        for row in document["costs"]
+        if row["headline"] and not row["aa"] and row["cost"] is not None
+    ]
+    heads = ("metric", "environment", f"cost against {code(document['baseline'])} [95 %]", "verdict")
+    link = f'<a href="../examples/{study}.html">The whole report</a>'
+    return f"Found here on {(document['date'] or '')[:10]} (positive is worse). {link}.\n\n{table(heads, rows)}"
+
+
+def _cost(row: Mapping[str, Any]) -> str:
+    return f"{row['cost']:.3g} {row['cost_unit']} [{row['cost_low']:.3g}, {row['cost_high']:.3g}]"
 
 
 def unverified() -> str:

@@ -35,6 +35,11 @@ ABOUT = {
 """The example reports, each with what it is."""
 
 
+def is_kept(name: str) -> bool:
+    """Return whether a run of this name is kept."""
+    return any((folder / f"{name}.sqlite.xz").exists() for folder in KEPT)
+
+
 def _archive(name: str) -> Path:
     return next(path for folder in KEPT if (path := folder / f"{name}.sqlite.xz").exists())
 
