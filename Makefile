@@ -1,6 +1,7 @@
 # make demo: set up and measure this machine (at most ten minutes). make test: set up and run the whole test suite.
 # make test-long: what takes hours (power cuts, networks between guests, whole machines); a line for each promise.
 # make test-machines: of that, the whole machines alone (TRY="--machines trixie --users docker").
+# make docs: the documentation as a site, in build/docs/index.html; it opens without a network.
 # make calibrate: put known costs on this machine and read them back.
 # make gvisor: build runsc, Docker's runtime of gVisor, for all users (as root; Go 1.21 or later, two minutes).
 # make dist: build and check a release in dist/: wheels, source archive, checksums, changelog; uploads nothing.
@@ -11,7 +12,7 @@
 # worker, would compile all modules anew: half of the time of collecting the tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-long test-machines check unit real side_by_side apart alone setup calibrate monitoring gvisor dist deb
+.PHONY: demo test test-long test-machines check unit real side_by_side apart alone setup calibrate monitoring gvisor dist deb docs
 
 demo:
 	@scripts/setup.sh
@@ -31,6 +32,7 @@ check: setup
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	nice -n 19 .venv/bin/mypy
+	nice -n 19 .venv/bin/sphinx-build -b dummy -W -n -q -d build/doctrees docs build/checked
 
 unit: setup
 	nice -n 19 .venv/bin/pytest -m "not real" -n 2
@@ -57,7 +59,7 @@ alone: setup
 
 # As root, with mmdebstrap, e2fsprogs and openssh-client; for arm64, with qemu-user-static and arch-test too. What is
 # built is kept in $MACHINES, or in the user's cache folder; outcomes go to tests/machines/results.jsonl, and from there
-# into the table of docs/reference.md.
+# into the table of docs/reference/machines.md.
 test-machines: setup
 	.venv/bin/pytest -m machines tests/machines -v --durations 0 $(TRY); ended=$$?; \
 	.venv/bin/python -m tests.machines.table; exit $$ended
@@ -66,6 +68,11 @@ test-machines: setup
 # what it tries with a few: hours where guests are emulated. The last lines say which promises were kept.
 test-long: setup
 	.venv/bin/pytest -m "long or promise or machines or hypothesis" -rs --durations 40
+
+# With example reports of the runs that are kept with the project.
+docs: setup
+	.venv/bin/sphinx-build -W -n -q -d build/doctrees docs build/docs
+	@echo build/docs/index.html
 
 # Known costs put on this machine and read back; a few minutes.
 calibrate:

@@ -1,18 +1,28 @@
-"""What the documents show must be true: their studies load, their example works, the repeated text is the same."""
+"""What the documents show must be true: their studies load, their commands run, their links lead somewhere."""
 
+import html
 import re
+import shlex
+import sys
 import tomllib
+from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
 from types import SimpleNamespace
+from typing import NamedTuple
 
 import pytest
+import typer.main
+from markdown_it import MarkdownIt
 
 from weighbridge import errors, registry, workloads
 from weighbridge.analysis import remarks
 from weighbridge.analysis.results import Remark
+from weighbridge.cli.app import app
 from weighbridge.cli.schema import Document, schema_of
 from weighbridge.linux.packages import TABLE, distributions
+from weighbridge.live.families import Families
+from weighbridge.live.snapshot import Snapshot
 from weighbridge.model.command import Completed
 from weighbridge.model.measurement import ProgramFailed, Unparseable
 from weighbridge.model.workload import Endpoint
@@ -22,7 +32,49 @@ from weighbridge.study.schema import json_schema
 from weighbridge.study.source import bundled, parse
 
 ROOT = Path(__file__).parents[1]
-STUDY = (ROOT / "docs/study.md").read_text()
+DOCS = ROOT / "docs"
+sys.path.insert(0, str(DOCS))
+import generated  # noqa: E402
+import kept_runs  # noqa: E402
+
+PAGES = sorted(path.relative_to(ROOT) for path in DOCS.rglob("*.md"))
+READ_ON_GITHUB = [Path("README.md"), Path("CONTRIBUTING.md"), Path("CHANGELOG.md"), Path("monitoring/README.md")]
+MARKDOWN = MarkdownIt("commonmark").enable("table")
+
+TRIES = {"studies", "schema", "init", "report", "compare", "history", "export", "kit", "gate"}
+"""Commands that are run here as they are written; of `weigh` the study is made, and of all others the words are read.
+
+What takes longer than a minute, or an engine, other tests run: tests/real.
+"""
+ASKS_AN_ENGINE = {"--image", "--compose", "--extend"}
+"""Options that need more than the files of a run: Docker, Docker Compose, the environments of the run."""
+
+
+class Shown(NamedTuple):
+    """A command line of a document."""
+
+    page: str
+    line: str
+
+    @property
+    def words(self) -> list[str]:
+        return shlex.split(self.line, comments=True)
+
+
+def lines_of(page: Path) -> Iterator[str]:
+    """Give the lines of a document's shell blocks, a continued one as one."""
+    for token in MARKDOWN.parse((ROOT / page).read_text()):
+        if token.type == "code_block" or (token.type == "fence" and token.info == "sh"):
+            yield from re.sub(r"\\\n\s*", "", token.content).splitlines()
+
+
+SHOWN = [
+    Shown(str(page), line.strip())
+    for page in (Path("README.md"), Path("CONTRIBUTING.md"), Path("monitoring/README.md"), *PAGES)
+    for line in lines_of(page)
+    if line.strip().startswith(("weighbridge ", "make ", ".venv/bin/weighbridge "))
+]
+BY_US = [each for each in SHOWN if each.words[0].endswith("weighbridge")]
 
 
 def blocks(document: str, language: str) -> list[str]:
@@ -36,57 +88,213 @@ def shown(text: str, first: str, last: str) -> bytes:
     return re.sub("^    ", "", found[0], flags=re.MULTILINE).encode() + b"\n"
 
 
-def in_code(text: str) -> set[str]:
-    """Every word in the code spans and code blocks of a document."""
-    return set(re.findall(r"[\w-]+", " ".join(re.findall(r"```.*?```|`[^`]+`", text, re.DOTALL))))
+def test_the_readme_is_short_and_narrow():
+    lines = (ROOT / "README.md").read_text().splitlines()
+    assert len(lines) <= 120
+    assert [line for line in lines if len(line) > 80] == []
 
 
-def keys_of(schema: dict) -> set[str]:
-    """Every key that a schema knows, at any depth."""
-    found = set(schema.get("properties", {}))
-    for inner in schema.values():
-        for each in inner if isinstance(inner, list) else [inner]:
-            if isinstance(each, dict):
-                found |= keys_of(each)
-        if isinstance(inner, dict):
-            found |= {key for each in inner.values() if isinstance(each, dict) for key in keys_of(each)}
-    return found
+def test_the_readme_counts_the_workloads():
+    (count,) = re.findall(r"\[(\d+) kinds\]", (ROOT / "README.md").read_text())
+    assert int(count) == len(registry.workloads()) - 1  # `command` is a program of one's own
 
 
-def test_every_key_of_the_schema_is_in_the_page_about_studies():
-    known = in_code(STUDY)
-    missing = keys_of(json_schema()) - known
-    assert not missing, f"docs/study.md must name these keys in code: {sorted(missing)}"
-    kinds = {*registry.workloads(), *registry.environments(), *registry.hosts(), *registry.storage(), *bundled()}
-    unnamed = sorted(kinds - known)
-    assert not unnamed, f"docs/study.md must name these kinds and studies in code: {unnamed}"
+def test_the_readme_names_what_weigh_takes():
+    text = (ROOT / "README.md").read_text()
+    named = {
+        name for row in re.findall(r"^\| (`.*?) \|", text, re.MULTILINE) for name in re.findall(r"`([\w-]+)`", row)
+    }
+    known = {
+        *registry.environments(),
+        *(name for each in registry.environments().values() for name in each.weighed_in()),
+    }
+    assert {*registry.environments()} <= named <= known | {"kind", "--in"}
 
 
-def test_every_option_is_told_where_its_kind_is():
-    hosts = {kind: plugin for kind, plugin in registry.hosts().items() if not plugin.options.traits.this_machine}
-    plugins = {**registry.environments(), **registry.workloads(), **registry.storage(), **hosts}
-    for kind, options in {kind: plugin.options for kind, plugin in plugins.items()}.items():
-        entry, section = rf"- `{kind}`.*?(?=^- |^\n|^#|\Z)", rf"### `{kind}`.*?(?=^##|\Z)"
-        own = re.findall(f"^(?:{entry}|{section})", STUDY, re.DOTALL | re.MULTILINE)  # a source has such a name, too
-        assert own, (
-            f"docs/study.md must have an entry '- `{kind}` - ' (workload, storage) or a section '### `{kind}`'"
+def test_the_readme_s_published_and_measured_figures_are_those_of_the_kept_run():
+    document, _ = generated._replication("docker-networks")
+    text = (ROOT / "README.md").read_text()
+    rows = re.findall(r"^\| [\w ,]+ \| ([\d.]+ \[.*?\]) \| ([\d.]+ \[.*?\]) \|$", text, re.MULTILINE)
+    wanted = [("Table 8", "docker-overlay"), ("Table 17", "docker-overlay-1468"), ("Table 9", "docker-overlay")]
+    for (published, measured), (title, environment) in zip(rows, wanted, strict=True):
+        (row,) = (
+            each
+            for each in document["rows"]
+            if each["table"].startswith(f"{title}:") and each["environment"] == environment
         )
-        missing = sorted({*options.model_fields} - {"kind"} - in_code("".join(own)))
-        assert not missing, f"docs/study.md must name these options of {kind} in code, at its entry: {missing}"
+        assert (published, measured) == (
+            generated.effect(row["published"], row),
+            generated.effect(row["measured"], row),
+        )
 
 
-def test_the_studies_in_the_page_about_studies_load_and_are_on_this_machine_or_between_two_hosts():
-    kinds = []
-    for text in blocks("docs/study.md", "yaml"):
-        file = check(parse(text, "docs/study.md")).file
+def letters(text: str) -> str:
+    return re.sub(r"\s", "", text)
+
+
+def test_the_picture_says_what_the_terminal_does(request: pytest.FixtureRequest):
+    picture = DOCS / "_static/weigh.svg"
+    if request.config.getoption("--update-golden"):
+        picture.write_text(kept_runs.terminal_picture(kept_runs.WEIGHED))
+    texts = re.findall(r"<text[^>]*>([^<]*)</text>", picture.read_text())
+    drawn = letters(html.unescape("".join(texts)))
+    assert drawn == letters(kept_runs.command_line(kept_runs.WEIGHED) + kept_runs.terminal_text(kept_runs.WEIGHED))
+    assert "http" not in re.sub(r'xmlns="[^"]*"', "", picture.read_text())  # it needs no network
+
+
+@pytest.mark.parametrize("each", SHOWN, ids=lambda each: f"{each.page}: {each.line}"[:100])
+def test_a_command_that_is_shown_exists_with_its_options(each: Shown):
+    if each.words[0] == "make":
+        targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+        assert {word for word in each.words[1:] if "=" not in word} <= {*targets}
+        return
+    group = typer.main.get_command(app)
+    name, *words = each.words[1:]
+    group.commands[name].make_context(name, words)  # UsageError names what is wrong
+
+
+def runs_here(each: Shown) -> bool:
+    name, *words = each.words[1:]
+    return (name in TRIES or name == "weigh") and not ASKS_AN_ENGINE & {*words}
+
+
+@pytest.fixture(scope="module")
+def kept() -> Iterator[dict[str, str]]:
+    """What stands for the runs that commands name: two small ones of one question, and one that budgets are about."""
+    with (
+        kept_runs.run_directory(kept_runs.SERVER) as run,
+        kept_runs.run_directory(kept_runs.SERVER_LATER) as older,
+        kept_runs.run_directory("first-look") as large,
+    ):
+        yield {"RUN": str(run), "run": str(run), "OLD-RUN": str(older), "runs": str(run.parent), "large": str(large)}
+
+
+@pytest.mark.parametrize(
+    "each", [each for each in BY_US if runs_here(each)], ids=lambda each: f"{each.page}: {each.line}"[:100]
+)
+def test_a_command_that_is_shown_runs(each: Shown, kept, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "my.yaml").unlink(missing_ok=True)
+    name, *words = each.words[1:]
+    names_costs = {"--budget", "--fail-if", "--table"} & {*words}
+    words = [kept["large"] if word == "RUN" and names_costs else kept.get(word, word) for word in words]
+    if name == "weigh" and "--save" not in words:
+        inside = ["--in", "netns,bridge"] if "--server" in words else []  # else an engine is asked for
+        words = ["--save", "made.yaml", *inside, *words]
+    try:
+        app([name, *words], standalone_mode=False)
+    except errors.WeighbridgeError as error:
+        assert name == "gate" or "--fail-if" in words, error
+        assert error.exit_code in (10, 11, 12)
+    if name == "weigh":
+        (file,) = tmp_path.glob("*.yaml")
+        assert check(parse(file.read_text(), file.name)).file.workloads
+
+
+@pytest.mark.parametrize("page", [*READ_ON_GITHUB, *PAGES], ids=str)
+def test_every_link_leads_to_a_file_and_a_heading(page: Path):
+    """Of pages that Sphinx does not read, and as a repository's own viewer reads the others."""
+    tokens = [child for token in MARKDOWN.parse((ROOT / page).read_text()) for child in token.children or ()]
+    for target in [
+        str(token.attrGet("href") or token.attrGet("src") or "")
+        for token in tokens
+        if token.type in ("link_open", "image")
+    ]:
+        if target.startswith("http"):
+            assert re.fullmatch(r"https?://[\w.-]+(:\d+)?(/\S*)?", target), target
+            continue
+        path, _, anchor = target.partition("#")
+        file = (ROOT / page).parent / path if path else ROOT / page
+        assert file.exists(), target
+        if anchor and path:
+            assert anchor in headings(generated.filled(file.read_text())), target
+        elif anchor:
+            assert anchor in headings(generated.filled(file.read_text())) | TARGETS, target
+
+
+def headings(text: str) -> set[str]:
+    """Return the anchors of a page: of its headings, as they are made of their words, and those that it names."""
+    titles = re.findall(r"^#+ (.*)$", re.sub(r"```.*?```", "", text, flags=re.DOTALL), re.MULTILINE)
+    slugs = {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
+    return slugs | {*re.findall(r"^\(([\w-]+)\)=$", text, re.MULTILINE)}
+
+
+NAMED = ("reference/commands.md", "reference/workloads.md", "reference/environments.md", "reference/hosts.md")
+TARGETS = {anchor for page in NAMED for anchor in headings(generated.filled((DOCS / page).read_text()))}
+"""What pages name for links from any other one."""
+
+
+def test_every_page_is_in_the_contents():
+    contents = re.findall(r"^[\w/-]+$", (DOCS / "index.md").read_text(), re.MULTILINE)
+    assert {f"docs/{name}.md" for name in contents} | {"docs/index.md"} == {*map(str, PAGES)}
+
+
+@pytest.mark.parametrize(
+    "page", [page for page in PAGES if page.name != "adding.md"], ids=str
+)  # of a kind of its own
+def test_the_studies_of_a_page_load(page: Path):
+    for text in blocks(str(page), "yaml"):
+        if not text.startswith("study:") or "\ncompose:" in text:  # Docker Compose reads that
+            continue
+        file = check(parse(text, str(page))).file
         assert len(set(file.placement.named)) == (2 if len(file.hosts) > 1 else 0)
-        kinds += {host.kind for host in file.hosts.values()}
-    assert set(kinds) >= {"guest", "local", "ssh", "testbed"}
 
 
-def test_the_readme_s_first_study_loads_and_is_between_two_hosts():
-    file = check(parse(blocks("README.md", "yaml")[0], "README.md")).file
-    assert sorted(set(file.placement.named)) == ["a", "b"]
+def test_every_key_says_what_it_is():
+    schemas = {"study": json_schema(), **json_schema()["$defs"]}
+    for section in ("workloads", "environments"):
+        for kind, plugin in getattr(registry, section)().items():
+            schemas[kind] = generated._schema_of(section, kind, plugin)
+    undescribed = [
+        (name, key)
+        for name, schema in schemas.items()
+        for key, option in schema.get("properties", {}).items()
+        if key != "kind" and not generated.description(option)
+    ]
+    assert undescribed == []
+
+
+def test_the_reference_has_every_kind_study_code_and_metric():
+    read = [*(DOCS / "reference").glob("*.md"), DOCS / "studies/index.md", DOCS / "howto/virtual-machines.md"]
+    pages = "".join(generated.filled(page.read_text()) for page in read)
+    kinds = {
+        *registry.workloads(),
+        *registry.environments(),
+        *registry.hosts(),
+        *registry.storage(),
+        *registry.adapters(),
+    }
+    assert {kind for kind in {*kinds, *registry.userlands(), *CODES} if f"`{kind}`" not in pages} == set()
+    assert {name for name in bundled() if f"## {name}" not in pages} == set()
+    families = {family.name for family in Families(lambda: Snapshot(0.0)).collect()}
+    metrics = generated.prometheus()
+    assert {name for name in families if f"`{name}" not in metrics} == set()
+    codes = {
+        value.exit_code
+        for value in vars(errors).values()
+        if isinstance(value, type) and issubclass(value, errors.WeighbridgeError)
+    }
+    assert codes <= {int(code) for code in re.findall(r"^\| (\d+) \|", generated.exit_codes(), re.MULTILINE)}
+    assert {name for name in typer.main.get_command(app).commands if f"## {name}\n" not in pages} == set()
+
+
+@pytest.mark.parametrize("document", [each for each in Document if each is not Document.STUDY])
+def test_the_reference_has_every_key_of_a_document(document: Document):
+    keys = {
+        key
+        for each in [schema_of(document), *schema_of(document)["$defs"].values()]
+        for key in each.get("properties", {})
+    }
+    page = generated.json_document(document)
+    assert {key for key in keys if f"| `{key}` |" not in page} == set()
+
+
+def test_the_reference_has_the_fields_of_every_remark():
+    known = [kind for kind in vars(remarks).values() if isinstance(kind, type) and issubclass(kind, Remark)]
+    table = generated.remark_codes()
+    for kind in (kind for kind in known if not kind.__subclasses__() and getattr(kind, "code", None) in CODES):
+        (row,) = re.findall(rf"^\| `{kind.code}` \|.*$", table, re.MULTILINE)
+        assert all(f"`{field.name}`" in row for field in fields(kind)), kind
 
 
 def test_the_setup_asks_for_programs_that_the_table_of_packages_knows():
@@ -97,12 +305,6 @@ def test_the_setup_asks_for_programs_that_the_table_of_packages_knows():
     assert {"dockerd", "tini", "libc.a", "systemd-nspawn"} < programs
     known = distributions(TABLE.read_text())["debian"].packages
     assert programs - {*known} == set()
-
-
-def test_the_readme_s_study_loads():
-    text = blocks("README.md", "yaml")[-1]
-    study = check(parse(text, "README.md"))
-    assert [cell.level for cell in study.cells] == [(("clients", "10"),), (("clients", "50"),)]
 
 
 def test_the_example_workload_measures_what_its_document_shows():
@@ -141,54 +343,3 @@ def test_the_example_entry_point_is_of_the_group_that_is_looked_for():
     ((group, entries),) = tomllib.loads(example)["project"]["entry-points"].items()
     assert group == workloads.__name__
     assert list(entries.values()) == ["redis_pong:PLUGIN"]
-
-
-@pytest.mark.parametrize("document", [each for each in Document if each is not Document.STUDY])
-def test_the_reference_has_every_key_of_a_document(document: Document):
-    whole = (ROOT / "docs/reference.md").read_text()
-    section = whole.split(f"### `{document} --json`\n")[1].split("\n### ")[0]
-    as_in_a_report = keys_of(schema_of(Document.REPORT)) if document is Document.REPLICATE else set()
-    assert keys_of(schema_of(document)) - in_code(section) - as_in_a_report == set()
-
-
-ABOUT_THE_RUN = {
-    remarks.Emulated, remarks.HostsDiffer, remarks.PacketSizes,
-    remarks.PathsUnrecorded, remarks.Unverified,
-}  # fmt: skip
-"""Remarks that are beside no comparison."""
-BASES = {Remark, remarks.AboutCost, remarks.AboutEnvironment, remarks.Confounder, remarks.PartOfCost}
-"""What classes of remarks have in common."""
-
-
-def test_the_reference_has_the_fields_of_every_remark():
-    known = {kind for kind in vars(remarks).values() if isinstance(kind, type) and issubclass(kind, Remark)}
-    ways: dict[str, list[str]] = {code: [] for code in CODES}
-    for kind in known - ABOUT_THE_RUN - BASES:
-        ways[kind.code].append(", ".join(f"`{each.name}`" for each in fields(kind)))
-    section = (ROOT / "docs/reference.md").read_text().split("### The fields of `remarks`\n")[1].split("\n### ")[0]
-    rows = re.findall(r"^\| `.*$", section, re.MULTILINE)
-    assert rows == [
-        f"| `{code}` | {'; or '.join(sorted(way))} |".replace("|  |", "| |") for code, way in ways.items()
-    ]
-
-
-def test_the_reference_says_what_is_unverified_on_real_hardware():
-    known = {**registry.environments(), **registry.hosts()}
-    expected = [f"- `{kind}`: {what}." for kind, plugin in known.items() if (what := plugin.unverified())]
-    for plugin in registry.environments().values():
-        rows = {name: plugin.unverified(options) for name, options in plugin.variants().items()}
-        expected += [f"- `{name}`: {what}." for name, what in rows.items() if what and what != plugin.unverified()]
-    section = (ROOT / "docs/reference.md").read_text().split("## Unverified on real hardware\n")[1].split("\n## ")[0]
-    listed = re.findall(r"^- .*$", section, re.MULTILINE)
-    wanted = "docs/reference.md, 'Unverified on real hardware', must list what the plug-ins' unverified() says"
-    assert listed == (expected or ["- None."]), wanted
-
-
-def test_the_reference_lists_every_exit_code():
-    listed = (ROOT / "docs/reference.md").read_text()
-    codes = {
-        value.exit_code
-        for value in vars(errors).values()
-        if isinstance(value, type) and issubclass(value, errors.WeighbridgeError)
-    }
-    assert codes <= {int(code) for code in re.findall(r"^\| (\d+) \|", listed, re.MULTILINE)}

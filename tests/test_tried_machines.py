@@ -1,4 +1,4 @@
-"""The table of machines in docs/reference.md names only what was tried, by tests that there are."""
+"""The table of machines in docs/reference/machines.md names only what was tried, by tests that there are."""
 
 import json
 import re

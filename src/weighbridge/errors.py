@@ -1,4 +1,4 @@
-"""Every failure that a user can meet: one class each, with its stable exit code (listed in docs/reference.md)."""
+"""Every failure that a user can meet: one class each, with its stable exit code (docs/reference/exit-codes.md)."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""Whole machines: each test is marked ``machines``, and its outcome is kept for the table in docs/reference.md."""
+"""Whole machines: each test is marked ``machines``, and its outcome is kept for docs/reference/machines.md."""
 
 import functools
 import json

@@ -1,4 +1,4 @@
-"""Who tries a machine, and which tests are rows of the table in docs/reference.md."""
+"""Who tries a machine, and which tests are rows of the table in docs/reference/machines.md."""
 
 from dataclasses import dataclass
 

@@ -1,4 +1,4 @@
-"""The table of docs/reference.md: what was tried on which machine, as whom, by which test, when.
+"""The table of docs/reference/machines.md: what was tried on which machine, as whom, by which test, when.
 
 `python -m tests.machines.table` writes it anew from results.jsonl, in which each run of `make test-machines` appends.
 """
@@ -9,7 +9,7 @@ from pathlib import Path
 from .rows import EACH_USER, MACHINES, NOT_TRIED, USERS, WHOLE_MACHINE
 
 HERE = Path(__file__).parent
-RESULTS, REFERENCE = HERE / "results.jsonl", HERE.parents[1] / "docs/reference.md"
+RESULTS, REFERENCE = HERE / "results.jsonl", HERE.parents[1] / "docs/reference/machines.md"
 BEGIN, END = "<!-- by python -m tests.machines.table -->\n", "<!-- end of the table -->\n"
 ROWS = {**EACH_USER, **WHOLE_MACHINE}
 

@@ -23,8 +23,12 @@ CACHE = Path.home() / ".cache/weighbridge/systems"
 SUITES = {"3.11": "bookworm", "3.13": "trixie", "3.14": "sid"}
 """Which of Debian's suites has a version."""
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
-NOT_NEEDED = {"build", "ruff", "mypy", "types-docker", "types-requests", "scipy-stubs", "playwright"}
-"""Tools of `make check` and `make dist`, and a browser."""
+NOT_NEEDED = {
+    "build", "ruff", "mypy", "types-docker", "types-requests", "scipy-stubs", "playwright", "sphinx", "myst-parser", "furo",
+}  # fmt: skip
+"""Tools of `make check`, `make docs` and `make dist`, and a browser."""
+BUILD = ("hatchling",)
+"""What our own package is built with."""
 _NOT_SIGNED_LATELY = '--aptopt=Acquire::Check-Valid-Until "false"'
 """A mirror may be a snapshot, whose list of packages has outlived its date."""
 _LEAN = tuple(f"--dpkgopt=path-exclude=/usr/share/{name}/*" for name in ("doc", "man", "locale", "info"))

@@ -276,7 +276,7 @@ def test_a_small_programs_peak_is_its_own(bare: Site):
     assert max(peaks) < MIB
 
 
-def test_programs_have_what_docs_study_md_says(site: Site, request: pytest.FixtureRequest):
+def test_programs_have_what_the_documentation_says(site: Site, request: pytest.FixtureRequest):
     """Whatever the shell is set to from which this was started; of /dev/shm the size in KiB, and that it is empty."""
     script = "umask; nice; df -k /dev/shm | tail -1 | awk '{print $2}'; ls -A /dev/shm | wc -l"
     machines = os.statvfs("/dev/shm")

@@ -1,4 +1,4 @@
-"""The table of docs/study.md about what surrounds a program: a native site beside the machine, /dev/shm in use."""
+"""What surrounds a program, as docs/reference/environments.md has it: a native site beside the machine."""
 
 import os
 import re
@@ -22,7 +22,7 @@ from weighbridge.userland.sources.host import PLUGIN, HostRootOptions
 from .conftest import open_run
 
 RUN = "50c1a1f00d12"
-DOCS = Path(__file__).parents[2] / "docs/study.md"
+DOCS = Path(__file__).parents[2] / "docs/reference/environments.md"
 MIB = 2**20
 _numbers = count()
 PROBES = {
@@ -52,7 +52,7 @@ PROBES = {
 
 def rows() -> dict[str, str]:
     """What the table says of a native site, by its first column."""
-    text = DOCS.read_text().partition("### What surrounds a program")[2].partition("\n### ")[0]
+    text = DOCS.read_text().partition("## What surrounds a program")[2].partition("\n## ")[0]
     cells = [line.strip("|").split(" | ") for line in text.splitlines() if line.startswith("| ")]
     return {re.sub(r"^`(/[^`]*)`$", r"\1", row[0].strip()): row[1] for row in cells[1:]}
 

@@ -1,6 +1,6 @@
 """The document of ``report --json`` stands alone: from it every verdict, and whether to trust, is derived again.
 
-This is the rule as docs/reference.md has it ("How a verdict follows from the document"), written a second time: none
+This is the rule as docs/reference/json.md has it ("How a verdict follows"), written a second time: none
 of the code that decides is called. Where the two disagree one of them is wrong, or the document lacks something.
 """
 

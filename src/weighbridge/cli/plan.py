@@ -1,6 +1,6 @@
 """`weighbridge plan`, and the types of its JSON document, of which the schema is made.
 
-docs/reference.md says what the keys mean.
+docs/reference/json.md says what the keys mean.
 """
 
 import math

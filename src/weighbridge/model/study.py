@@ -39,7 +39,7 @@ class Repetitions(Options):
     """
 
     blocks: Annotated[int, Field(ge=1, le=MOST_BLOCKS, description="A fixed number of blocks")] | None = None
-    target: Annotated[Share, Field(gt=0, lt=1, description="Half the width that every interval may have")] | None = (
+    target: Annotated[Share | None, Field(gt=0, lt=1, description="Half the width that every interval may have")] = (
         None
     )
     min: Annotated[int, Field(ge=2, description="The fewest blocks, with a target")] = 10

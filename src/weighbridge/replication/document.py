@@ -1,6 +1,6 @@
 """The document of ``replicate --json``: its types, of which its JSON Schema is made, and how one is made.
 
-docs/reference.md says what the keys mean.
+docs/reference/json.md says what the keys mean.
 """
 
 from typing import Final, Literal
@@ -150,7 +150,7 @@ class ReplicationDocument(TypedDict):
 
 
 def replication_json(replication: Replication) -> ReplicationDocument:
-    """Give the document of ``replicate --json``, as docs/reference.md describes it; infinite numbers are null."""
+    """Give the document of ``replicate --json``, as docs/reference/json.md has it; infinite numbers are null."""
     return {
         "version": VERSION, "study": replication.study.study, "source": replication.study.source,
         "run": replication.analysis.run_id, "trusted": replication.analysis.trust.trusted,

@@ -1,6 +1,6 @@
 """The types of ``compare --json`` and ``history --json``, of which their JSON Schemas are made.
 
-docs/reference.md says what the keys mean.
+docs/reference/json.md says what the keys mean.
 """
 
 from typing import Any, Final, Literal

@@ -1,6 +1,6 @@
 """The types of ``report --json``: mypy checks what is written by them, and its JSON Schema is made of them.
 
-docs/reference.md says what the keys mean.
+docs/reference/json.md says what the keys mean.
 """
 
 from typing import Annotated, Any, Final, Literal, NotRequired

@@ -77,7 +77,7 @@ class GateDocument(TypedDict):
 
 
 def gate_json(gate: Gate, analysis: Analysis, against: Analysis | None = None) -> GateDocument:
-    """Return the document of ``gate --json``, as docs/reference.md describes it; ``against``: the earlier run."""
+    """Return the document of ``gate --json``, as docs/reference/json.md has it; ``against``: the earlier run."""
     return {
         "version": VERSION,
         "study": analysis.study,

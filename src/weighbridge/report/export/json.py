@@ -139,7 +139,7 @@ class RemarkTable:
 
 
 def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
-    """Give the document of ``report --json``, as docs/reference.md describes it; infinite numbers are null."""
+    """Give the document of ``report --json``, as docs/reference/json.md describes it; infinite numbers are null."""
     analysis, origin = analysis or analyse(store), provenance(store)
     noise, trust, remarks = _noise(analysis.trust.noise), analysis.trust, RemarkTable()
     costs: list[CostRow] = [
