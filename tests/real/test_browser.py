@@ -214,7 +214,7 @@ def test_search_order_and_what_shows_nothing(browser: sync_api.Browser, rich_rep
     )
     page.locator("#find button").click()
     page.locator('#find [name="order"]').select_option("cost")
-    table = page.locator("article table").first.locator("tr[data-cost]")
+    table = page.locator("#workloads article table").first.locator("tr[data-cost]")
     costs = [
         float(each.get_attribute("data-cost")) for each in table.all() if each.get_attribute("data-verdict") != "aa"
     ]
