@@ -252,7 +252,7 @@ def _resources(study: "Study", arm: "Arm") -> dict[str, Any]:
 
 
 def limits_words(arm: PlannedEnvironment) -> str:
-    """An environment's limits: ``0.5 CPUs, 1024 MiB, /dev/shm 64 MiB, net.core.somaxconn=4096``; ``none``."""
+    """An environment's limits: ``0.5 CPUs, 1024 MiB, /dev/shm 64 MiB``; ``none, net.core.somaxconn=4096``."""
     from weighbridge.model.facts import SHARED
 
     limits = arm["resources"]
@@ -262,10 +262,12 @@ def limits_words(arm: PlannedEnvironment) -> str:
         *([f"{limits['cpus']:g} CPU{'' if limits['cpus'] == 1 else 's'}"] if "cpus" in limits else []),
         *([f"{limits['memory'] >> 20} MiB"] if "memory" in limits else []),
         *([f"pinned: {places}"] if pin else []),
+    ] or ["none"]
+    words += [
         *([f"{SHARED} {arm['shm_size'] >> 20} MiB"] if arm["shm_size"] is not None else []),
         *(f"{name}={value}" for name, value in arm["sysctls"].items()),
     ]
-    return ", ".join(words) or "none"
+    return ", ".join(words)
 
 
 def hosts_of(study: "Study") -> PlannedHosts:

@@ -173,7 +173,7 @@ def undecided_lines(analysis: Analysis) -> list[str]:
         where = metric_phrase(worst[0])
         if len(mine) > 1:
             undecided = f"undecided at {len(mine)} of {_levels(analysis, workload)} levels"
-            where = f"{over_levels(worst[0])} {undecided}; of {worst[0].label}"
+            where = f"{over_levels(worst[0])} {undecided}; at {worst[0].level.label}"
         lines.append(f"{display_name(environment)}, {where}: {open_text(*worst)}")
     return lines
 
