@@ -24,8 +24,9 @@ SUITES = {"3.11": "bookworm", "3.13": "trixie", "3.14": "sid"}
 """Which of Debian's suites has a version."""
 VERSIONS = ("3.11", "3.12", "3.13", "3.14")
 NOT_NEEDED = {
-    "build", "ruff", "mypy", "types-docker", "types-requests", "scipy-stubs", "playwright", "sphinx", "myst-parser", "furo",
-}  # fmt: skip
+    *("build", "ruff", "mypy", "types-docker", "types-requests", "scipy-stubs", "playwright"),
+    *("sphinx", "myst-parser", "furo"),
+}
 """Tools of `make check`, `make docs` and `make dist`, and a browser."""
 BUILD = ("hatchling",)
 """What our own package is built with."""
