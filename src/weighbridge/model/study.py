@@ -1,6 +1,5 @@
 """A study: its file as written, and as it is run, with every sweep expanded and every quantity in its base unit."""
 
-import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal, NamedTuple
@@ -15,7 +14,6 @@ from pydantic import (
     PlainSerializer,
     SerializeAsAny,
     ValidationError,
-    WithJsonSchema,
     model_validator,
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
@@ -221,30 +219,6 @@ class Resources(Options):
     def beneath(self, own: "Resources") -> "Resources":
         """Return these with what ``own`` says in their place: what it does not name stays, and null lifts a limit."""
         return self.model_copy(update={name: getattr(own, name) for name in own.model_fields_set})
-
-
-SYSCTL_PATTERN = r"^(net\.[a-zA-Z0-9_.-]{1,200}|fs\.mqueue\.[a-z_]{1,40}|kernel\.(msg|shm|sem)[a-z_]{0,40})$"
-"""Of the settings of the kernel that a site may have of its own: of its network, and of System V and POSIX IPC."""
-
-
-def _sysctl(name: str) -> str:
-    if not re.match(SYSCTL_PATTERN, name):
-        ours = "net.*, kernel.msg*, kernel.sem, kernel.shm* and fs.mqueue.*"
-        raise ValueError(f"it is the whole machine's, or none: sites can have {ours} of their own")
-    return name
-
-
-def _sysctl_value(value: object) -> object:
-    if isinstance(value, bool) or not isinstance(value, int | str) or not str(value).isprintable() or value == "":
-        raise ValueError("a number is expected, or text")
-    return str(value)
-
-
-Sysctl = Annotated[str, AfterValidator(_sysctl)]
-SysctlValue = Annotated[
-    str, BeforeValidator(_sysctl_value), WithJsonSchema({"type": ["integer", "string"], "minLength": 1})
-]
-"""A number or text, as the kernel takes it."""
 
 
 class Placement(Options):

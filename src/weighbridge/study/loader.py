@@ -11,7 +11,8 @@ from weighbridge.model.level import Level
 from weighbridge.model.options import Name, Options, by_kind
 from weighbridge.model.plugin import Plugin
 from weighbridge.model.quantity import Size
-from weighbridge.model.study import CLIENT, Arm, Cell, Resources, Study, StudyFile, Sysctl, SysctlValue
+from weighbridge.model.study import CLIENT, Arm, Cell, Resources, Study, StudyFile
+from weighbridge.model.sysctl import Sysctl, SysctlValue
 from weighbridge.model.userland_source import SourceOptions
 from weighbridge.study import of_workloads
 from weighbridge.study.compose import Normalised

@@ -12,7 +12,8 @@ from weighbridge.model.host_kind import HostOptions
 from weighbridge.model.plugin import Plugin
 from weighbridge.model.quantity import Size
 from weighbridge.model.storage import StorageOptions
-from weighbridge.model.study import SYSCTL_PATTERN, Resources, StudyFile, SysctlValue
+from weighbridge.model.study import Resources, StudyFile
+from weighbridge.model.sysctl import SYSCTL_PATTERN, SysctlValue
 from weighbridge.model.userland_source import SourceOptions
 from weighbridge.study.of_workloads import MOST_SITES
 from weighbridge.study.sweeps import holds_factors
