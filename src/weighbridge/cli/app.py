@@ -31,7 +31,7 @@ from weighbridge.errors import DiskFull, Interrupted, WeighbridgeError
 app = typer.Typer(
     name="weighbridge",
     help="What does isolation cost? The same programs natively and isolated, compared so that the answer holds.\n\n"
-    "Start with: weighbridge weigh -- ./prog",
+    "Start with: weighbridge weigh -- ./prog (what this machine can do: weighbridge doctor)",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
