@@ -87,8 +87,6 @@ def ready(monkeypatch: pytest.MonkeyPatch) -> list[tuple]:
     asked: list[tuple] = []
     monkeypatch.setattr(running, "require_ready", lambda _: None)
     monkeypatch.setattr(packages, "_which", lambda program: f"/usr/bin/{program}")
-    monkeypatch.setattr(
-        running, "run_study", lambda study, directory, *others, **further: asked.append((study, directory))
-    )
+    monkeypatch.setattr(running, "run_study", lambda study, directory, *_, **__: asked.append((study, directory)))
     monkeypatch.setattr(typer, "confirm", lambda *_, **__: pytest.fail("nobody is there to be asked"))
     return asked

@@ -67,7 +67,7 @@ def test_help_names_every_command_and_where_to_start(weighbridge: Weighbridge):
     said = weighbridge("--help")
     assert said.code == 0
     assert all(command in said.out for command in COMMANDS)
-    assert "weighbridge weigh" in said.out
+    assert "weighbridge weigh -- ./prog" in said.out and "weighbridge doctor" in said.out
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import pytest
 
 from report.made_up_runs import Recipe, Workload, make_run
 from weighbridge.model.measurement import Metric
+from weighbridge.report.screen import LINES
 
 from .command_line import one_sentence
 
@@ -23,7 +24,9 @@ def finished(tmp_path):
 def test_the_pages_of_a_finished_run_are_written_again(weighbridge, finished):
     said = weighbridge("replicate", "--report", finished)
     assert said.code == 0
-    assert "45 published comparisons" in said.out
+    assert "45 published comparisons: " in said.out and len(said.out.splitlines()) <= LINES
+    assert said.out.splitlines()[-1] == f"published and measured: {finished / 'replication.html'}"
+    assert "Table 8: one-way latency" in weighbridge("report", finished, "--all").out
     assert (finished / "report.html").is_file() and (finished / "replication.html").is_file()
 
 
