@@ -411,6 +411,20 @@ def weigh_text() -> str:
     return f"```text\n$ {command_line(WEIGHED)}\n{terminal_text(WEIGHED)}```\n"
 
 
+def replications() -> str:
+    """Every published study that can be repeated: its tables, or that no run of it is kept."""
+    from kept_runs import is_kept
+
+    from weighbridge.replication.published import available
+
+    return "\n\n".join(replicated(study) if is_kept(study) else _not_measured(study) for study in available())
+
+
+def _not_measured(study: str) -> str:
+    command = f"```sh\nweighbridge replicate {study} --profile quick\n```"
+    return f"## {study}\n\n{published_source(study)}\n\nNo run of it is kept, so no figures are here.\n\n{command}"
+
+
 def replicated(study: str) -> str:
     """The tables of a published study beside those of the kept run of it, and the machine that it ran on."""
     document, facts = _replication(study)
@@ -454,12 +468,9 @@ def _replication(study: str) -> tuple[Any, dict[str, str]]:
     with run_directory(study) as directory, RunStore(directory) as store:
         document = replication_json(replication(analyse(store), published(study)))
         about = provenance(store)
-    versions = about["versions"]["host"]
-    facts = {
-        "date": about["date"] or "",
-        "kernel": about["kernel"] or "",
-        **{name: versions[name] for name in ("dockerd",) if name in versions},
-    }
+        host = {key: value for scope, key, value, _ in store.facts() if scope == "host"}
+    named = ("CPU", "cores", "memory", "virtualisation", "operating system", "kernel", "version of dockerd")
+    facts = {"date": about["date"] or "", **{name: host[name] for name in named if name in host}}
     return document, facts
 
 
@@ -491,21 +502,16 @@ def _level(level: Mapping[str, str]) -> str:
 
 def examples() -> str:
     """The example reports, and the summary of a gate."""
-    from kept_runs import ABOUT, gate_summary
+    from kept_runs import GATE, about_examples, gate_summary
 
-    rows = [
-        (f'<a href="../examples/{name}.html">{name}</a>', about[:1].upper() + about[1:] + ".")
-        for name, about in ABOUT.items()
-        if name != "gate"
-    ]
-    about = f"{ABOUT['gate'][:1].upper()}{ABOUT['gate'][1:]}"
+    rows = [(f'<a href="../examples/{name}.html">{name}</a>', about) for name, about in about_examples().items()]
     summary = gate_summary().replace("## ", "### ", 1)
-    return f"{table(('report', 'what it is'), rows)}\n## A gate\n\n{about}:\n\n{summary}"
+    return f"{table(('report', 'what it is'), rows)}\n## A gate\n\n{GATE}\n\n{summary}"
 
 
 PARTS: dict[str, Callable[..., str]] = {
     "commands": commands, "exit-codes": exit_codes, "study-keys": study_keys, "kinds": kinds,
     "shared-keys": shared_keys, "summaries": summaries, "json": json_document, "remark-codes": remark_codes,
     "prometheus": prometheus, "studies": studies, "unverified": unverified, "weigh-text": weigh_text,
-    "replicated": replicated, "examples": examples,
+    "replications": replications, "examples": examples,
 }  # fmt: skip

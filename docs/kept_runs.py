@@ -25,14 +25,29 @@ WEIGHED, SERVER, SERVER_LATER = "weigh", "weigh-server", "weigh-server-later"
 WIDTH = 80
 ABOUT = {
     "first-look": "TCP, latency, Redis and CPU in four environments, clients here and elsewhere",
-    "docker-networks": "a published study repeated: Docker's network drivers between two hosts",
-    "docker-networks-published": "the published figures beside that run's",
     WEIGHED: "the run of the first minute, a program by `weighbridge weigh`",
     SERVER: "Python's file server with curl, in a network namespace and on Docker's bridge",
-    "compare": "that server weighed twice: what changed between two runs, and what did not",
-    "gate": "a budget held against a run, as a CI job's summary has it",
 }
-"""The example reports, each with what it is."""
+"""The runs whose reports are examples, each with what it is; of published studies those that are kept are, too."""
+GATE = "A budget held against the run of the first minute, as the summary of a CI job has it:"
+
+
+def replicated_studies() -> list[str]:
+    """Return the published studies of which a run is kept."""
+    from weighbridge.replication.published import available
+
+    return [study for study in available() if is_kept(study)]
+
+
+def about_examples() -> dict[str, str]:
+    """Return every example report by the name of its file, with what it is."""
+    about = dict(ABOUT)
+    for study in replicated_studies():
+        about |= {
+            study: "a published study repeated",
+            f"{study}-published": "the published figures beside that run's",
+        }
+    return about | {"compare": "the file server weighed twice: what changed between two runs, and what did not"}
 
 
 def is_kept(name: str) -> bool:
@@ -103,12 +118,12 @@ def _quoted(words: Iterable[str]) -> list[str]:
 def write_examples(folder: Path) -> None:
     """Write every example report into a folder, by the command lines of a user."""
     folder.mkdir(parents=True, exist_ok=True)
-    for name in ("first-look", "docker-networks", WEIGHED, SERVER):
+    for name in (*ABOUT, *replicated_studies()):
         with run_directory(name) as directory:
             _weighbridge("report", directory, "--html", folder / f"{name}.html")
-    with run_directory("docker-networks") as directory:
-        _weighbridge("replicate", "--report", directory)
-        (folder / "docker-networks-published.html").write_bytes((directory / "replication.html").read_bytes())
+            if name not in ABOUT:
+                _weighbridge("replicate", "--report", directory)
+                (folder / f"{name}-published.html").write_bytes((directory / "replication.html").read_bytes())
     with run_directory(SERVER) as first, run_directory(SERVER_LATER) as second:
         _weighbridge("compare", first, second, "--html", folder / "compare.html")
 
