@@ -61,7 +61,11 @@ def test_no_name_in_the_terminal_is_without_its_hypervisors(rich_analysis, whole
 
 
 def drawn(page: str) -> str:
-    """A page whose axes have their labels in one line; the study as it was written is in quotes."""
+    """A page whose axes have their labels in one line, without what its script goes by.
+
+    The study as it was written is in quotes.
+    """
+    page = re.sub(r' (?:data-environment|value)="[^"]*"', "", page)
     page = re.sub(r"</text><text[^>]*>", " ", page).replace(r"\", \"", " ")
     return re.sub("&#34;[a-z]+&#34;", "", page)
 
