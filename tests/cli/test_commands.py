@@ -81,7 +81,9 @@ def test_a_wrong_command_line_is_exit_2(weighbridge: Weighbridge, arguments: lis
 
 def test_the_version(weighbridge: Weighbridge):
     said = weighbridge("--version")
-    assert (said.code, said.out, said.err) == (0, f"weighbridge {metadata.version('weighbridge')}\n", "")
+    version, launcher = said.out.splitlines()
+    assert (said.code, version, said.err) == (0, f"weighbridge {metadata.version('weighbridge')}", "")
+    assert launcher.startswith("launcher ")
 
 
 # -- json ------------------------------------------------------------------------------------------

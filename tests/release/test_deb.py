@@ -20,7 +20,7 @@ SUITE = "bookworm"
 _DEPENDENCIES = "python3,iproute2,libstdc++6"
 _ENTER = """set -e; root=$1; shift
 mount -t proc proc "$root/proc"; mount --rbind /dev "$root/dev"; mount --rbind /sys "$root/sys"
-exec chroot "$root" env -i HOME=/root LANG=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"
+exec chroot "$root" env -i -C /root HOME=/root LANG=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"
 """
 INSTALLED = (
     "usr/bin/weighbridge",
