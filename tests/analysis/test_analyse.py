@@ -459,8 +459,8 @@ def test_confounders_are_found_per_role():
         "docker: not metered: CPU time of all: nobody counts it",
         "docker: iperf3: 3.16, but 3.12 in native",
         "docker: packages: differs from native",
-        "docker: not honoured: memory: swap is off",
-        "outside: not honoured: pin: no second CPU",
+        "docker: limit not applied: memory: swap is off",
+        "outside: limit not applied: pin: no second CPU",
     ]
 
 

@@ -123,7 +123,7 @@ def test_limits_that_are_far_out_are_said_to_be(high, end):
 
 def test_noise_floors():
     assert noise_text((0.0, 0.0)) == noise_text((-0.004, 0.004)) == "below the metric's resolution"
-    assert spaced(noise_text((-0.006, 0.006))) == "±0.01 %" and noise_text(None) == "not known"
+    assert spaced(noise_text((-0.006, 0.006))) == "±0.01 %" and noise_text(None) == "unknown"
     assert spaced(noise_text((-1.12, 1.11))) == "±1.1 %" and spaced(noise_text((-50.0, 33.3))) == "-50.0 to 33.3 %"
     assert spaced(noise_text((-1e6, 99.99))) == "<-9 999 to 100 %"
     assert spaced(noise_text((-0.002, 0.002), "s")) == "±2.00 ms"
@@ -162,6 +162,6 @@ def test_differences_of_a_column_have_one_unit():
 
 def test_shares():
     assert spaced(share(0.0112)) == "±1.1 %"
-    assert share(None) == "not known"
+    assert share(None) == "unknown"
     assert spaced(share(99.99)) == "±9 999 %" and spaced(share(1215840.59)) == ">9 999 %"
     assert spaced(share(math.inf)) == "±∞ %"

@@ -124,7 +124,7 @@ def test_a_bad_aa_arm_in_resource_use_alone_is_seen(run):
 def test_the_page_and_the_terminal_tell_it_apart(run):
     store = run(costs={"bridge": 1.25}, workloads=[METERED])
     page, text = page_of(store), shown(store, width=120, whole=True)
-    assert "resource use that differs" in page.text and "family of its own" in page.text
+    assert "resource use that differs" in page.text and "treats them as one family" in page.text
     assert "CPU client per Gbit" in page.text and "tcp, resource use" in text and "s/Gbit" in text
     check_links(page, store.directory)
     flags = {cost["metric"]: cost["resource_use"] for cost in report_json(store)["costs"]}
@@ -176,7 +176,7 @@ def test_hosts_and_what_differs_between_them(run):
         remark_text(each) for each in analysis.confounders
     }
     assert "The hosts" in page.text and page.text.count("testbed: on this machine") == 2 and HOSTILE in page.text
-    assert "host (this machine)" in page.text and "2 things differ besides" in page.text
+    assert "host (this machine)" in page.text and "2 differences besides isolation" in page.text
     assert not [r for m in analysis.metrics for row in m.comparisons for r in row.remarks if r.code == "confounder"]
 
 

@@ -51,8 +51,8 @@ def test_blocks_of_two_sessions(run):
     assert lines == [
         "measured in 2 sessions; this machine may have changed in between: blocks 1 to 4 in session 1 "
         "(2023-11-14 22:13 UTC), blocks 5 to 10 in session 2 (2023-11-14 22:13 UTC)",
-        "frequency governor is not the same in all sessions: powersave, then performance",
-        "docker in bridge is not the same in all sessions: 20.10, then 29.1",
+        "frequency governor changed between sessions: powersave, then performance",
+        "docker in bridge changed between sessions: 20.10, then 29.1",
     ]
     page, terminal = page_of(store).text, " ".join(shown(store).split())
     assert all(line in page and line in terminal for line in lines)

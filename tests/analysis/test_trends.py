@@ -63,7 +63,7 @@ def test_an_effect_of_the_place_in_a_block_is_said_beside_trust(run):
         assert analysis.trust.trusted, "the order is random: no cost is biased"
         (row,) = report_json(later, analysis)["place_effects"]
         assert (row["metric"], row["per_place_unit"], row["blocks"]) == ("p99 latency", "%", 20)
-        assert "place in its block changes tcp p99 latency" in trust_sentence(analysis).replace(" · ", " ")
+        assert "later trials in their block: tcp p99 latency" in trust_sentence(analysis).replace(" · ", " ")
 
 
 def test_a_clean_run_has_no_effect_of_the_place(run):

@@ -53,7 +53,8 @@ WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
     "no such subnet": (HERE, {**MACVLAN, "subnet": "10.0.300.0/24"}, "subnet: Octet 300"),
     "subnet with host bits": (HERE, {**MACVLAN, "subnet": "10.0.0.1/24"}, "subnet: 10.0.0.1/24 has host bits set"),
     "address elsewhere": (
-        HERE, {**MACVLAN, **IN_SUBNET, "addresses": {"server": "10.0.1.2"}}, "server: 10.0.1.2 is no address of the",
+        HERE, {**MACVLAN, **IN_SUBNET, "addresses": {"server": "10.0.1.2"}},
+        "server: 10.0.1.2 is not an address in the",
     ),
     "broadcast address": (
         HERE, {**MACVLAN, **IN_SUBNET, "gateway": "10.0.0.255"},

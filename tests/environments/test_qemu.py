@@ -76,7 +76,7 @@ def test_the_plan_tells_what_will_be_emulated_and_what_left_out(as_user, monkeyp
     told = capsys.readouterr().out
     rows = {line.split()[0]: line for line in told.splitlines() if line.strip()}
     assert rows["guest"].split("qemu")[1].strip() == "yes, emulated"
-    assert "left out: the CPU has neither vmx nor svm; use another machine" in " ".join(
+    assert "skipped: the CPU has neither vmx nor svm; use another machine" in " ".join(
         told.split()
     )  # however wide the terminal
     assert told.count("note: emulated: no KVM, as the CPU has neither vmx nor svm") == 1

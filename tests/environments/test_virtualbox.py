@@ -202,7 +202,7 @@ def test_what_is_cut_short_is_the_same_or_an_error(case: str):
         try:
             assert read(whole[:end]) == read(whole)
         except ValueError as error:
-            assert str(error).startswith("VBoxManage did not tell")
+            assert str(error).startswith("VBoxManage did not report")
 
 
 @given(st.text())
@@ -213,4 +213,4 @@ def test_whatever_is_printed_is_read_or_an_error(text: str):
         try:
             read(text)
         except ValueError as error:
-            assert str(error).startswith("VBoxManage did not tell")
+            assert str(error).startswith("VBoxManage did not report")

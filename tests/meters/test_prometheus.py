@@ -334,7 +334,7 @@ def test_more_series_than_are_kept_are_a_flag():
     many = [({"n": str(n)}, full()) for n in range(MOST_SERIES + 3)]
     record = watched(Server(reads=(200, matrix(*many)))).completed(trial())
     assert len(record.series) == 1 + MOST_SERIES
-    assert record.flags[1:] == (_gap(f"{MOST_SERIES + 3} series of reads, of which {MOST_SERIES} are kept"),)
+    assert record.flags[1:] == (_gap(f"{MOST_SERIES + 3} series of reads; only {MOST_SERIES} are kept"),)
 
 
 # -- before a run --------------------------------------------------------------------------------------

@@ -19,8 +19,9 @@ pytestmark = [
 SUITE = "bookworm"
 _DEPENDENCIES = "python3,iproute2,libstdc++6"
 _ENTER = """set -e; root=$1; shift
+mount --bind "$root" "$root"; cd "$root"  # a site's namespace is made where the root folder is a mount point
 mount -t proc proc "$root/proc"; mount --rbind /dev "$root/dev"; mount --rbind /sys "$root/sys"
-exec chroot "$root" env -i HOME=/root LANG=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"
+exec chroot "$root" env -i -C /root HOME=/root LANG=C.UTF-8 PATH=/usr/sbin:/usr/bin:/sbin:/bin "$@"
 """
 INSTALLED = (
     "usr/bin/weighbridge",

@@ -8,7 +8,7 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.report.sections.top import matrix_section
-from weighbridge.report.text.answer import BRIEF_WORDS, answer, brief_answer
+from weighbridge.report.text.answer import MOST_WORDS, answer
 from weighbridge.report.text.summary import verdict_sentences
 
 from .made_up_runs import LATENCY, REQUESTS, TCP, THROUGHPUT, Workload, rising_load
@@ -62,19 +62,22 @@ def test_with_a_ladder_it_is_the_step_that_costs(run):
     )
 
 
+def test_it_has_no_more_words_than_anybody_reads(finished_run):
+    for name in ("first-look", "docker-networks"):
+        assert len(answer(finished_run(name).analysis).split()) <= MOST_WORDS
+    text = answer(finished_run("first-look").analysis).replace("\u00a0", " ")
+    assert text == (
+        "docker-published costs up to 15 % (tcp throughput, remote clients). 3 of 22 comparisons differ, 15 are "
+        "undecided."
+    )
+
+
 def test_what_costs_is_told_where_no_step_could_be_shown(run):
     costs = {"netns": 1.05, "bridge": 1.1, "published": 1.16}
     noisy = [Workload("web", [(REQUESTS, 1000.0, 0.1)])]
     text = said(run(costs=costs, ladder=["native", *costs], workloads=noisy))
     assert text.startswith("published costs 1") and "; no single step is significant. " in text
     assert text.endswith("2 of 3 comparisons differ, 1 is undecided.")
-
-
-def test_the_brief_answer_leaves_out_the_step_first(finished_run):
-    analysis = finished_run("first-look").analysis
-    whole, brief = answer(analysis), brief_answer(analysis)
-    assert len(brief.split()) <= BRIEF_WORDS < len(whole.split())
-    assert "step" in whole and "step" not in brief and brief.endswith("3 of 22 comparisons differ, 15 are undecided.")
 
 
 @pytest.mark.parametrize("recipe", ["rich", "rising load"])
@@ -91,10 +94,10 @@ def test_both_places_of_the_clients_are_named(run):
     both = [replace(TCP, level=HERE), replace(TCP, level=ELSEWHERE), CPU]
     bends = {("bridge", ELSEWHERE): 1.1 / 1.25, ("bridge", Level()): 1 / 1.25}
     text = said(run(costs={"bridge": 1.25}, workloads=both, bends=bends, seed=2))
-    assert text.startswith("bridge costs up to 20 % (tcp throughput, clients on this machine). ")
+    assert text.startswith("bridge costs up to 20 % (tcp throughput, local clients). ")
     assert text.endswith("2 of 3 comparisons differ, 1 is within ±3 %.") and "client=" not in text
     only = said(run(costs={"bridge": 1.25}, workloads=both, bends={**bends, ("bridge", ELSEWHERE): 1 / 1.25}, seed=2))
-    assert only.startswith("bridge costs 20 % of tcp throughput (clients on this machine). ")
+    assert only.startswith("bridge costs 20 % of tcp throughput (local clients). ")
 
 
 def test_of_many_levels_it_is_the_most(run):

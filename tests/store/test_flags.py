@@ -30,7 +30,9 @@ SENTENCES = {
     "waited for a connection 15.7 %": _share(FlagCode.CONNECTION_WAIT, 0.157),
     "no rate up to search_to missed the objective": Flag(FlagCode.SEARCH_TO),
     "all connections were in use where the objective was missed": Flag(FlagCode.SEARCH_CONNECTIONS),
-    "above this rate the generator, not the server, missed the objective": Flag(FlagCode.SEARCH_GENERATOR),
+    "the generator, not the server, missed the objective above the rate that was found": Flag(
+        FlagCode.SEARCH_GENERATOR
+    ),
     "load 9.0 at the start": Flag(FlagCode.LOAD, figures={"load": 9.0}),
     "no readings of host a: it broke: twice": Flag(FlagCode.NO_READINGS, "host a", text="it broke: twice"),
     "prometheus: no samples of reads between 3 s and 9 s": Flag(

@@ -174,7 +174,7 @@ def test_garbage_is_refused_and_left_as_it_is(tmp_path: Path, data: bytes):
 
 def test_a_run_that_ended_before_it_began_is_refused(tmp_path: Path):
     RunStore(tmp_path, writable=True).close()
-    _refused(tmp_path, "holds no run yet")
+    _refused(tmp_path, "has no data")
     RunStore(tmp_path, writable=True).close()
 
 

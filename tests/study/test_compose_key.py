@@ -181,7 +181,7 @@ def test_an_image_in_a_file_is_asked_for_what_the_service_leaves_to_it(reader: R
         ("file: compose.yaml", "file: other.yaml", "file: other", "there is no file"),
         ("service: shop", "service: shp", "service: shp", "did you mean 'shop'"),
         ("service: shop", "servise: shop", "servise", "did you mean 'service'"),
-        ("[deploy, ", "[", "file: compose", "honoured: shop.deploy; to ignore it: without: [deploy]"),
+        ("[deploy, ", "[", "file: compose", "unsupported in the file: shop.deploy; to ignore it: without: [deploy]"),
         ("redis:7", "redis:8", "saved:", "did you mean 'redis:7'"),
         ("redis.tar", "none.tar", "saved:", "there is no file"),
         (LOAD, "", "compose:", "'load' is missing"),

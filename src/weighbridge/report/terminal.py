@@ -26,7 +26,7 @@ from weighbridge.report.terminal_layout import (
     table,
     verdict_text,
 )
-from weighbridge.report.text.answer import answer
+from weighbridge.report.text.answer import answer, brief_answer
 from weighbridge.report.text.conditions import (
     condition_lines,
     durability_of,
@@ -99,7 +99,7 @@ def print_report(
                 part for each in tables for part in _metric(analysis, each, out.width, remark_lines(each, set()))
             ]
             print_run_screen(
-                analysis, out, answer(analysis), bodies(analysis, out.width), run, pages, further=further
+                analysis, out, brief_answer(analysis), bodies(analysis, out.width), run, pages, further=further
             )
 
 
@@ -119,7 +119,7 @@ def print_run_screen(
     """
     head = [styled(f"{analysis.study}: {analysis.question}"), styled(answer_, "bold")]
     head[0].truncate(out.width, overflow="ellipsis")
-    sentence = _short(control_sentence(analysis), out.width) if analysis.metrics else ""
+    sentence = _short(trust_sentence(analysis), out.width) if analysis.metrics else ""
     trust = [styled(sentence, _trust_style(analysis))] if sentence else []
     print_screen(
         out,

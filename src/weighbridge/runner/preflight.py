@@ -366,5 +366,5 @@ def leave_out(study: Study, store: RunStore, readiness: ReadinessOf, say: Callab
 
 
 def left_out_line(left_out: LeftOut) -> str:
-    """One line for the progress: ``podman is left out: podman is not installed; apt-get install podman``."""
+    """One line for the progress: ``podman is skipped: podman is not installed; apt-get install podman``."""
     return f"{left_out.environment} is skipped: {left_out.reason}"

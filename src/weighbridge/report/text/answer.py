@@ -17,8 +17,9 @@ from weighbridge.report.text.paths import place_words
 from weighbridge.report.text.summary import nothing_sentence, over_levels
 from weighbridge.report.text.verdicts import Effect, effect
 
-BRIEF_WORDS = 20
-"""Words of the answer where there is room for no more, as on a terminal."""
+MOST_WORDS = 20
+"""Words of the answer from which one of its parts is left to the tables."""
+NO_STEP = "no single step is significant"
 NAMED = 2
 """Environments that are named as equivalent, rather than counted."""
 ORDER = ("different", "inconclusive", "equivalent", "broke", "hidden", "few", "none")
@@ -50,35 +51,32 @@ class HeadlineComparison:
 
 
 def answer(analysis: Analysis) -> str:
-    """Return the answer to a study's question: the largest cost, its step of the ladder, and how many are decided."""
-    return _answers(analysis)[0]
+    """Return the answer to a study's question: the largest cost, its step of the ladder, and how many are decided.
 
-
-def brief_answer(analysis: Analysis) -> str:
-    """Return the same in about `BRIEF_WORDS` words: without the step where all is too long, then the cost alone."""
-    answers = _answers(analysis)
-    return next((each for each in answers if len(each.split()) <= BRIEF_WORDS), answers[-1])
-
-
-def _answers(analysis: Analysis) -> list[str]:
-    """Return the answer, and shorter ones."""
+    Where that is more than `MOST_WORDS`, a step that is shown replaces the numbers, and one that is not is left out.
+    """
     if not analysis.metrics:
-        return [nothing_sentence(analysis)]
+        return nothing_sentence(analysis)
     baseline = display_name(analysis.baseline)
     if analysis.native_only:
-        return [f"Only {baseline} was measured: there is nothing to compare."]
+        return f"Only {baseline} was measured: there is nothing to compare."
     if analysis.few:
-        return ["Too few blocks for a verdict: these are the measured values."]
+        return "Too few blocks for a verdict: these are the measured values."
     comparisons = _baseline_comparisons(analysis)
     if not comparisons:
-        return [f"No cost could be measured: no block has both {baseline} and another environment."]
+        return f"No cost could be measured: no block has both {baseline} and another environment."
     cells = [cell for row in matrix(analysis).rows for cell in row.cells if cell is not None]
     named = _named(comparisons)
     if not named:
-        return [_capital(_no_cost(analysis, cells))]
+        return _capital(_no_cost(analysis, cells))
     cost, steps, rest = _largest(analysis, named), _steps(analysis, named), _rest(analysis, cells, named)
-    whole = f"{cost}{f'; {steps}' if steps else ''}{rest}."
-    return [whole, *([f"{cost}{rest}."] if steps else []), f"{cost}."]
+    whole, step = f"{cost}; {steps}{rest}." if steps else f"{cost}{rest}.", f"{cost}; {steps}."
+    shorter = step if steps not in ("", NO_STEP) else f"{cost}{rest}."
+    return whole if _fits(whole) else shorter if _fits(shorter) or shorter == step else f"{cost}."
+
+
+def _fits(text: str) -> bool:
+    return len(text.split()) <= MOST_WORDS
 
 
 def _capital(text: str) -> str:
@@ -138,7 +136,7 @@ def _steps(analysis: Analysis, named: Sequence[HeadlineComparison]) -> str:
             continue
         shown = [(step, one) for step in steps if (one := _shown(each.report, step)) is not None]
         if not shown:
-            return "no single step is significant"
+            return NO_STEP
         step, one = max(shown, key=lambda pair: abs(_log(pair[0].row)))
         share = "most" if abs(_log(step.row)) > abs(_log(each.row)) / 2 else "part"
         place = f" ({place_words(analysis.paths.place(each.place))})" if each.place else ""

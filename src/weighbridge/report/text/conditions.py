@@ -11,6 +11,7 @@ from weighbridge.model.power_cut import PowerCut, Promise, Verdict
 from weighbridge.model.study import nearest_base
 from weighbridge.report.text.environments import display_name, join_names
 from weighbridge.report.text.formatting import margin
+from weighbridge.report.text.trust import control_power
 
 NOT_THIS_PATH = "this machine's calibration is for one host without cables, not for this path"
 NOT_POLLED = "this machine's calibration is for idle CPUs that halt; here they polled"
@@ -22,7 +23,12 @@ POLLED = (
 
 def condition_lines(analysis: Analysis) -> list[str]:
     """Return a line for each condition, none where there is nothing to say."""
-    lines = [*power_cut_lines(analysis), *([POLLED] if analysis.polled else []), *_lengths(analysis)]
+    lines = [
+        *power_cut_lines(analysis),
+        *([power] if (power := control_power(analysis)) else []),
+        *([POLLED] if analysis.polled else []),
+        *_lengths(analysis),
+    ]
     if analysis.time_shared:
         target = "its target" if analysis.target is None else margin(analysis.target)
         lines.append(f"not every workload reached {target} in the time; slow ones got fewer blocks")

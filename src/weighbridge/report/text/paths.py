@@ -33,9 +33,9 @@ def title(table: PathTable) -> str:
 def place_words(place: ClientPlace) -> str:
     """Return where clients are: ``clients on b, beside the server``."""
     return {
-        "this-machine": "clients on this machine",
+        "this-machine": "local clients",
         "beside-the-server": f"clients on {place.host}, beside the server",
-        "elsewhere": "clients elsewhere",
+        "elsewhere": "remote clients",
         "on-a-host": f"clients on {place.host}",
     }[place.kind]
 
