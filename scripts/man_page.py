@@ -11,8 +11,11 @@ import typer.main
 
 from weighbridge.cli.app import app
 
-PAGE = Path(__file__).parents[1] / "docs/weighbridge.1"
-EXIT_CODES = Path(__file__).parents[1] / "docs/reference.md"
+DOCS = Path(__file__).parents[1] / "docs"
+sys.path.insert(0, str(DOCS))
+import generated  # noqa: E402
+
+PAGE = DOCS / "weighbridge.1"
 _WORDS = re.compile(r"\s+")
 
 
@@ -39,7 +42,7 @@ def page() -> str:
             lines += [*_paragraphs((command.help or "").split("\n\n")), *_parameters(command, inner)]
             lines += [*_examples(command.epilog or "")]
     lines += [".SH EXIT STATUS"]
-    for code, meaning in re.findall(r"^\| ([\d, ]+) \| (.*) \|$", EXIT_CODES.read_text(), re.MULTILINE):
+    for code, meaning in re.findall(r"^\| (\d+) \| (.*) \|$", generated.exit_codes(), re.MULTILINE):
         lines += [".TP", f".B {code}", _plain(meaning.replace("`", "").replace("\\|", "|"))]
     lines += [".SH FILES", ".TP", r".I ~/.local/share/weighbridge/runs", "Runs of weigh.", ".TP"]
     lines += [r".I ~/.cache/weighbridge", "What can be built again; WEIGHBRIDGE_CACHE names another folder."]

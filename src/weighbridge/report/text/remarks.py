@@ -113,7 +113,7 @@ def _(remark: remarks.Unproven) -> str:
 
 @words(
     remarks.WithinNoise,
-    "no larger than the noise floor: never different (resource use, and fewer than ten blocks)",
+    "no larger than the noise floor: never different (resource use, fewer than ten blocks, a disturbed run)",
 )
 def _(remark: remarks.WithinNoise) -> str:
     has_floor = remark.low is not None and remark.high is not None
