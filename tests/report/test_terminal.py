@@ -9,7 +9,7 @@ from weighbridge.analysis.requirement import RequirementError, reports_named
 from weighbridge.model.measurement import Outcome
 from weighbridge.report.screen import LINES
 from weighbridge.report.terminal import print_report
-from weighbridge.report.text.answer import brief_answer
+from weighbridge.report.text.answer import answer
 from weighbridge.report.text.environments import names_of, use_display_names
 from weighbridge.report.text.matrix import MatrixCosts, MatrixRow, large, matrix
 from weighbridge.report.text.next_step import next_blocks
@@ -61,11 +61,11 @@ def test_a_run_is_a_screen_with_the_answer_in_twenty_words(run, finished_run, ri
     assert 10 <= len(lines) <= LINES and max(map(len, lines)) <= width
     assert lines[-1] == "report: runs/a/report.html" and "weighbridge report RUN --all" in "\n".join(lines)
     with use_display_names(names_of(analysis)):
-        words = brief_answer(analysis)
+        words = answer(analysis)
         first = large(*max(((row, cell) for row in matrix(analysis).rows for cell in row.cells if cell), key=_cost))
     assert len(words.split()) <= 20
     assert words.split()[0] in " ".join(lines[1:3])
-    assert "".join(first.split()) in "".join("".join(lines).split()), "the largest cost is always shown"
+    assert first.split()[0] in "".join(lines), "the largest cost is always shown, if only by the answer"
 
 
 def _cost(cell: tuple[MatrixRow, MatrixCosts]) -> float:

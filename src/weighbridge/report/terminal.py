@@ -26,7 +26,7 @@ from weighbridge.report.terminal_layout import (
     table,
     verdict_text,
 )
-from weighbridge.report.text.answer import answer, brief_answer
+from weighbridge.report.text.answer import answer
 from weighbridge.report.text.conditions import (
     condition_lines,
     durability_of,
@@ -59,7 +59,7 @@ from weighbridge.report.text.summary import (
     verdict_sentences,
 )
 from weighbridge.report.text.trial_flags import common_flag_sentences, flagged_sentence
-from weighbridge.report.text.trust import control_sentence, imprecise, place_sentence, trust_sentence
+from weighbridge.report.text.trust import imprecise, place_sentence, trust_sentence
 from weighbridge.report.text.verdicts import HIDDEN, comparison_verdict, cost_text, resolved_text
 
 SHOWN_FAILURES = 10
@@ -99,7 +99,7 @@ def print_report(
                 part for each in tables for part in _metric(analysis, each, out.width, remark_lines(each, set()))
             ]
             print_run_screen(
-                analysis, out, brief_answer(analysis), bodies(analysis, out.width), run, pages, further=further
+                analysis, out, answer(analysis), bodies(analysis, out.width), run, pages, further=further
             )
 
 
