@@ -25,7 +25,7 @@ from weighbridge.report.text.summary import (
     exploratory_sentence,
     verdict_sentences,
 )
-from weighbridge.report.text.trust import imprecise, trust_sentence
+from weighbridge.report.text.trust import control_power, imprecise, trust_sentence
 from weighbridge.report.text.verdicts import comparison_verdict, open_text
 from weighbridge.statistics import Contrast, compare, visible_effect
 from weighbridge.statistics.verdicts import adjusted, excludes_no_cost, family_p_value, within_noise
@@ -141,7 +141,7 @@ def test_the_shift_that_the_check_finds_is_that_of_the_noisiest_headline(run):
     worst = analysis.headlines[2].aa
     expected = math.expm1(visible_effect(worst.standard_error, 20, 0.01 / 3))
     assert analysis.trust.visible_shift == pytest.approx(expected) and analysis.trust.visible_shifts == 3
-    assert "in any of 3 headlines" in trust_sentence(analysis)
+    assert "in any of 3 headlines" in control_power(analysis)
 
 
 def test_without_an_aa_arm_the_floor_is_not_known(run):

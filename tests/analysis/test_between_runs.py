@@ -265,7 +265,7 @@ def test_what_was_disturbed_in_an_environments_trials_alone_is_not_called_differ
     assert row.disturbed and row.verdict == "inconclusive"
     assert pair.row(*KEY[:3], "host").verdict == "different", "nobody disturbed these"
     assert_sentence(disturbance_sentence(pair, "A", "B"))
-    assert run_words("B", pair.second).endswith(" 1.4\u00a0CPUs in 15 of 15 trials of bridge)")
+    assert run_words("B", pair.second).endswith(" 1.4\u00a0CPUs in 15 of 15 bridge trials)")
     assert [each.reason for each in pair.no_own_values] == [WhyNot.DISTURBED]
     document = compare_json(RunsCompared(pair.first, (pair,)))
     assert document["pairs"][0]["disturbed_alike"] is False

@@ -155,14 +155,14 @@ def test_what_is_unverified_on_real_hardware_is_said_everywhere(
     monkeypatch.setattr("weighbridge.runner.preflight.userland_problem", lambda *_: None)
     planned = plan.describe(study())
     assert [arm["name"] for arm in planned["environments"] if arm["unverified"] == why] == ["guest"]
-    assert f"guest is unverified on real hardware: {why}" in planned["warnings"]
-    assert "host here is unverified on real hardware: nobody was nice" in planned["warnings"]
+    assert f"guest is never tested on real hardware: {why}" in planned["warnings"]
+    assert "host here is never tested on real hardware: nobody was nice" in planned["warnings"]
 
     assert unverified_parts(study()) == {"guest": why, "host here": "nobody was nice"}
     facts = [("unverified", what, text, 0.0) for what, text in unverified_parts(study()).items()]
     told = [remark_text(each) for each in unverified(facts * 2, ["native", "guest"])]
     assert told == [
-        f"guest: unverified on real hardware: {why}", "host here: unverified on real hardware: nobody was nice",
+        f"guest: never tested on real hardware: {why}", "host here: never tested on real hardware: nobody was nice",
     ]  # fmt: skip
 
 

@@ -33,7 +33,7 @@ def test_the_document_has_the_promised_shape(run):
     assert list(document) == ["version", "study", "run", "question", "baseline", "aa_arm", "equivalence", "looks",
                               "families", "date", "kernel", "engine", "versions", "hosts",
                               "paths", "noise_floor", "noise_low", "noise_high", "trusted", "trust_reason", "shifted",
-                              "unchecked", "visible_shift", "place_effects", "sessions", "mixed_blocks",
+                              "unchecked", "disturbed", "visible_shift", "place_effects", "sessions", "mixed_blocks",
                               "environments",
                               "notices", "confounders", "costs", "ladder", "remarks",
                               "percentiles", "curves", "bottlenecks", "broke", "left_out",

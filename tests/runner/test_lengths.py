@@ -299,7 +299,7 @@ def test_a_run_whose_time_is_over_measures_no_more_when_it_is_called_again(
     world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     made = study(ASKED, repetitions="target: 0.1%, within: 2s, min: 2")
-    clock = count(0, 0.01)
+    clock = count(0, 0.002)
     monkeypatch.setattr("weighbridge.runner.session.time.monotonic", lambda: next(clock))
     go(tmp_path, made)
     with RunStore(tmp_path / "run") as store:
