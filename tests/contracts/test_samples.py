@@ -152,7 +152,7 @@ def test_what_is_unverified_on_real_hardware_is_said_everywhere(
     section = shown.partition("never tested on real hardware ")[2]
     assert f"emulator (hardware): {why}" in section and "nice: nobody was nice" in section
 
-    monkeypatch.setattr("weighbridge.runner.preflight.userland_problem", lambda *_: None)
+    monkeypatch.setattr("weighbridge.runner.preflight.userland_problem", lambda *_, **__: None)
     planned = plan.describe(study())
     assert [arm["name"] for arm in planned["environments"] if arm["unverified"] == why] == ["guest"]
     assert f"guest is never tested on real hardware: {why}" in planned["warnings"]

@@ -90,11 +90,11 @@ def test_it_has_all_cpus_whatever_the_users_shell_is_set_to(monkeypatch: pytest.
 
     nothing = nullcontext()
     monkeypatch.setattr(private, "exclusive_machine_lock", lambda *_: nothing)
-    monkeypatch.setattr(private, "_prepare", lambda *_: None)
-    monkeypatch.setattr(private, "_discard", lambda *_: None)
+    monkeypatch.setattr(private, "_prepare", lambda *_, **__: None)
+    monkeypatch.setattr(private, "_discard", lambda *_, **__: None)
     monkeypatch.setattr(private, "Cgroup", lambda name: SimpleNamespace(create=lambda: name))
     monkeypatch.setattr(private, "within", lambda host, _, group, *argv: ("launcher", host, group, *argv))
-    monkeypatch.setattr(private, "await_answer", lambda *_: None)
+    monkeypatch.setattr(private, "await_answer", lambda *_, **__: None)
     monkeypatch.setattr(private.process, "Process", process)
     run = RunContext("0123456789ab", tmp_path, tmp_path, ExitStack(), print)
     with private.private_engine(run, "here", USUAL):  # type: ignore[arg-type]
@@ -105,7 +105,7 @@ def test_it_has_all_cpus_whatever_the_users_shell_is_set_to(monkeypatch: pytest.
 def test_sockets_of_an_engine_that_stay_are_an_error(
     monkeypatch: pytest.MonkeyPatch, immutable: set[Path], tmp_path: Path
 ):
-    monkeypatch.setattr(private, "restore", lambda *_: None)
+    monkeypatch.setattr(private, "restore", lambda *_, **__: None)
     run = DeadRun("0123456789ab", tmp_path, tmp_path / "data")
     private.EngineTraces().remove(run)  # there are none
     (tmp_path / "engine").mkdir()

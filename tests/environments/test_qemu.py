@@ -66,7 +66,7 @@ def test_the_plan_tells_what_will_be_emulated_and_what_left_out(as_user, monkeyp
     as_user(0)
     monkeypatch.setattr("weighbridge.runner.preflight.lacking_here", lambda plugin: None)
     monkeypatch.setattr("weighbridge.runner.preflight._without_a_launcher", lambda plugin: None)
-    monkeypatch.setattr("weighbridge.runner.preflight.userland_problem", lambda *_: None)
+    monkeypatch.setattr("weighbridge.runner.preflight.userland_problem", lambda *_, **__: None)
     monkeypatch.setenv("COLUMNS", "200")
     file = tmp_path / "guests.yaml"
     file.write_text(STUDY)

@@ -125,7 +125,7 @@ def test_what_could_not_be_removed_over_there_is_told_here(
     monkeypatch.setattr(
         ssh, "Connection", lambda *_: SimpleNamespace(open=lambda *_: (channel, {}), close=lambda: None)
     )
-    monkeypatch.setattr(ssh, "SshHost", lambda *_: None)
+    monkeypatch.setattr(ssh, "SshHost", lambda *_, **__: None)
     run = SimpleNamespace(id=WHOSE.run, state=tmp_path, say=heard.append)
     with ssh.ssh_host("far", SshOptions(kind="ssh", destination="far"), run):  # type: ignore[arg-type]
         end.sendall(frames.pack({"failures": failures}))  # as at the agent's end

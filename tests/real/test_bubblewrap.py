@@ -198,7 +198,7 @@ class Silent:
     """Progress that nobody looks at."""
 
     def __getattr__(self, _: str) -> Any:
-        return lambda *_: None
+        return lambda *_, **__: None
 
 
 @pytest.mark.promise("a bubblewrap sandbox is measured with the host's network and with one of its own")

@@ -63,7 +63,7 @@ class Watching:
         self.seen[name]["idle engine"] = "dockerd" in on_host(opened.run.id, "a-engine")
 
     def __getattr__(self, _: str) -> Any:
-        return lambda *_: None
+        return lambda *_, **__: None
 
 
 def look_at_native(site: Site) -> dict[str, Any]:

@@ -238,7 +238,7 @@ WRONG: dict[str, tuple[Callable[[Far], Path], bool, str]] = {
     "changed host key": (changed_key, False, "not the one in known_hosts.*ssh-keygen -f"),
     "unknown host key": (unknown_key, False, "is unknown: log in"),
     "no server": (no_server, False, "no ssh server listens there"),
-    "no such name": (unknown_name, False, "n.invalid is not known"),
+    "no such name": (unknown_name, False, "the name n.invalid is unknown"),
     "sudo asks": (
         lambda far: far.config_with("asked", User="asked"),
         True,

@@ -297,7 +297,7 @@ class Silent:
     """Progress that nobody looks at."""
 
     def __getattr__(self, _: str) -> Any:
-        return lambda *_: None
+        return lambda *_, **__: None
 
 
 def test_nspawn_on_a_machine_that_ssh_reaches(small_userland: Userland, tmp_path: Path, machine: Machine):

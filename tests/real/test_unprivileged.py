@@ -123,9 +123,13 @@ def test_native_through_a_user_namespace(machine: Machine, user: Path, tmp_path:
             "not honoured: cpus", "not honoured: memory",
         }  # fmt: skip
     assert len({value for (_, key), value in known.items() if key == "packages"}) == 1
-    told = as_user(user, "report", run)
-    assert "not honoured" in told.stdout, told
-    assert "not honoured" in json.dumps(json.loads(as_user(user, "report", run, "--json").stdout))
+    told = as_user(user, "report", run, "--all")
+    assert "limit not applied" in told.stdout, told
+    remarks = json.loads(as_user(user, "report", run, "--json").stdout)["remarks"]
+    assert {each["limit"] for each in remarks if each["code"] == "confounder" and "limit" in each} == {
+        "cpus",
+        "memory",
+    }
     checked = as_user(user, "clean", "--check")
     assert (checked.code, checked.stdout) == (0, "nothing is left\n"), checked
     assert not Path(f"/tmp/weighbridge-{USER}").exists()

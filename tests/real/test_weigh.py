@@ -232,7 +232,7 @@ def _configured(image: bytes, entry_point: Sequence[str]) -> bytes:
     ("words", "says"),
     [
         (["--", "false"], "ended with code 1"),
-        (["--", "sh", "-c", "setsid sleep 60 & exit 0"], "stay in the foreground"),
+        (["--", "sh", "-c", "setsid sleep 60 & exit 0"], "keep it in the foreground"),
         (["--", "touch", "/usr/weighbridge-was-here"], "read-only"),
         (["--check", "false", "--", "true"], "check"),
         (["--metric", "n=json:$.n,higher,1/s", "--", "true"], "n"),

@@ -275,7 +275,7 @@ repetitions: {blocks: 3}
 @pytest.fixture
 def everything_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(durability, "hosts_readiness", lambda _: {})
-    monkeypatch.setattr(durability, "require_userland", lambda *_: None)
+    monkeypatch.setattr(durability, "require_userland", lambda *_, **__: None)
 
 
 @pytest.mark.parametrize(
@@ -326,7 +326,7 @@ def test_what_cannot_be_closed_of_a_host_that_was_killed_is_no_failure(
         return found
 
     monkeypatch.setattr(durability, "_checked", checked)
-    monkeypatch.setattr(durability, "ensure", lambda *_: None)
+    monkeypatch.setattr(durability, "ensure", lambda *_, **__: None)
     monkeypatch.setattr(durability.clean.registry, "leavings", lambda: ())
     monkeypatch.setattr(durability.run_lock, "base", lambda: power_cut_folder)
     power_cut_folder = durability.cache_folder() / "runs"

@@ -162,7 +162,7 @@ def test_a_run_in_which_nothing_is_left_to_do_finishes_nothing(world: World, tmp
 
 
 def test_where_nothing_is_wanted_nothing_is_run(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(FakeWorkload, "finish", lambda *_: None)
+    monkeypatch.setattr(FakeWorkload, "finish", lambda *_, **__: None)
     go(tmp_path)
     assert FakeWorkload().finish(Load(), None) is None
     assert ran(world, "finish") == []
