@@ -35,7 +35,7 @@ check: setup
 	nice -n 19 .venv/bin/sphinx-build -b dummy -W -n -q -d build/doctrees docs build/checked
 
 unit: setup
-	nice -n 19 .venv/bin/pytest -m "not real" -n 2
+	nice -n 19 .venv/bin/pytest -m "not real" -n 2 -p no:rerunfailures
 
 real: setup
 	@$(MAKE) --no-print-directory --keep-going side_by_side apart alone
