@@ -263,6 +263,7 @@ def test_where_nobody_gave_a_time_the_first_look_is_waited_for(world: World, tmp
 
 def test_costs_are_estimated_from_the_third_block_on(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(session_module, "ESTIMATE_EVERY_S", 0.0)
+    monkeypatch.setattr(session_module, "ESTIMATE_SHARE", float("inf"))
     told = go(tmp_path, study("cpu: {kind: fake-solo}", blocks=5))
     assert [blocks for blocks, _ in told.estimates] == [3, 4, 5]
     assert {each.environment for each in told.estimates[-1][1]} == {"one", "two"}

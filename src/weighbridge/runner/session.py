@@ -160,7 +160,9 @@ class BlockExtender:
 
 
 ESTIMATE_EVERY_S = 0.4
-"""Seconds between two estimates that are shown: to read all values takes CPU time of the machine that is measured."""
+"""Seconds between two estimates that are shown, at least."""
+ESTIMATE_SHARE = 0.02
+"""The share of the time that estimates take at most: reading all values of a long run takes longer and longer."""
 ShortTime = Literal["keep", "refuse", "extend"]
 """The time is kept whatever it gives; the run ends with an error; or the first look is waited for."""
 REPEATS = 2
@@ -195,7 +197,8 @@ class Session:
     """When the time for the trials is over, without what the opening of sites took (time.monotonic)."""
     _others_noticed: bool = False
     _time_told: bool = False
-    _estimated_at: float = -math.inf
+    _estimate_at: float = -math.inf
+    """When costs are estimated again (time.monotonic)."""
     _idle: IdleLevels = field(default_factory=lambda: IdleLevels({}))
     _stack: ExitStack = field(default_factory=ExitStack)
     _precision: Precision = field(init=False)
@@ -342,10 +345,13 @@ class Session:
 
     def _estimate_costs(self) -> None:
         """Tell what costs are so far, unless that was told just now."""
-        if time.monotonic() - self._estimated_at >= ESTIMATE_EVERY_S:
-            if estimates := self._precision.estimates():
-                self.progress.costs_estimated(self._blocks, estimates)
-            self._estimated_at = time.monotonic()
+        began = time.monotonic()
+        if began < self._estimate_at:
+            return
+        if estimates := self._precision.estimates():
+            self.progress.costs_estimated(self._blocks, estimates)
+        took_s = time.monotonic() - began
+        self._estimate_at = began + max(ESTIMATE_EVERY_S, took_s / ESTIMATE_SHARE)
 
     def _tell_time(self, now: Sequence[Trial]) -> None:
         """Tell, once, how long a trial takes, and how long the blocks up to the first look.
@@ -361,7 +367,7 @@ class Session:
         limit_s = self._precision.repetitions.limit_s
         if limit_s is None or self.short_time != "refuse" or self._blocks > 1:
             return
-        block = Counter((*_key(cell), arm) for cell in self.study.cells for arm in self._arms(cell))
+        block = self._one_block()
         needed_s = MIN_BLOCKS_VERDICT * self._time.left_s(block)
         if needed_s > limit_s:
             raise StudyError(
