@@ -44,11 +44,10 @@ from weighbridge.analysis.plan import Plan, plan_of
 from weighbridge.analysis.readings import readings, without_selections
 from weighbridge.analysis.remarks import about_run, on_top, remarks_about
 from weighbridge.analysis.resources import negligible
-from weighbridge.analysis.results import Analysis, MetricReport
+from weighbridge.analysis.results import Analysis, MetricReport, disturbance_among
 from weighbridge.analysis.sessions import sessions
 from weighbridge.analysis.trends import place_effects
 from weighbridge.analysis.trial_row import TrialRow
-from weighbridge.model.disturbance import disturbance_of
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import is_resource_use
@@ -78,8 +77,7 @@ def analyse(store: RunStore) -> Analysis:
     durability = durabilities(facts)
     paths = paths_of(facts, info)
     limits = _limits(trials)
-    baselines = {plan.baseline, plan.aa_arm}
-    disturbance = disturbance_of(trial.flags for trial in trials if trial.ok and trial.environment in baselines)
+    disturbance = disturbance_among(trials, {plan.baseline, plan.aa_arm})
     reports, checks, p_values = _metric_reports(values, plan, labels, disturbed=disturbance.heavy)
     shifted = shifted_controls(checks)
     context = Context(

@@ -1,6 +1,6 @@
 """What a report contains, as frozen data: every other module of the report only words or draws it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import ClassVar, NamedTuple
@@ -254,6 +254,11 @@ class Trust:
         return self.noise_floor_in.noise if self.noise_floor_in is not None else None
 
 
+def disturbance_among(trials: Iterable[TrialRow], environments: Collection[str | None]) -> Disturbance:
+    """Return what others took in the good trials of some environments."""
+    return disturbance_of(trial.flags for trial in trials if trial.ok and trial.environment in environments)
+
+
 @dataclass(frozen=True, slots=True)
 class Analysis:
     """A whole run, compared. Cheap to keep and to read; made by `weighbridge.analysis.analyse.analyse`."""
@@ -338,8 +343,9 @@ class Analysis:
 
         What the environment's own engine or proxy uses outside of its sites counts as taken by others.
         """
-        arms = {environment, self.aa_arm if environment == self.baseline else environment}
-        return disturbance_of(trial.flags for trial in self.trials if trial.ok and trial.environment in arms)
+        return disturbance_among(
+            self.trials, {environment, self.aa_arm if environment == self.baseline else environment}
+        )
 
     @property
     def disturbances(self) -> Mapping[str, Disturbance]:

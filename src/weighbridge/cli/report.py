@@ -73,7 +73,7 @@ def register(app: typer.Typer) -> None:
         from weighbridge.store.run import RunStore
 
         gc.set_threshold(100_000)  # what a run has is needed to the end: looking for waste took a tenth of the time
-        asked = _one_of({"json": as_json, "markdown": as_markdown, "latex": as_latex, "svg": as_svg})
+        other_format = _one_of({"json": as_json, "markdown": as_markdown, "latex": as_latex, "svg": as_svg})
         limits = checked(lambda: [parse_requirement(each, LIMIT) for each in fail_if], PREFIX)  # before a run is read
         run = run_directory(run)
         with RunStore(run) as store:
@@ -89,10 +89,11 @@ def register(app: typer.Typer) -> None:
                 print_json(document)
                 _answer(findings, analysis)
                 return
-            if asked is not None:
-                from weighbridge.report import documents
+            if other_format is not None:
+                from weighbridge.report.documents import run_latex, run_markdown, run_svg
 
-                print(getattr(documents, f"run_{asked}")(analysis), end="", flush=True)
+                write = {"markdown": run_markdown, "latex": run_latex, "svg": run_svg}[other_format]
+                print(write(analysis), end="", flush=True)
                 _answer(findings, analysis)
                 return
             _show(store, analysis, run, page, shown, everything=everything)
@@ -104,11 +105,11 @@ def register(app: typer.Typer) -> None:
 
 def _one_of(formats: "Mapping[str, bool]") -> str | None:
     """The one format that is asked for, if any: several end the command."""
-    asked = [name for name, is_asked in formats.items() if is_asked]
-    if len(asked) > 1:
-        named = " and ".join(f"--{each}" for each in asked)
+    chosen = [name for name, is_chosen in formats.items() if is_chosen]
+    if len(chosen) > 1:
+        named = " and ".join(f"--{each}" for each in chosen)
         fail(f"{named} want standard output for themselves: choose one of them", WRONG_COMMAND_LINE)
-    return asked[0] if asked else None
+    return chosen[0] if chosen else None
 
 
 def _show(

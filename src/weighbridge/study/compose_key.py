@@ -98,13 +98,13 @@ def expanded(source: Source, normalised: Normalised | None) -> tuple[Source, str
 
 def unsettable(service: str, settings: Mapping[str, Any], kinds: Iterable[object]) -> list[str]:
     """Return a sentence for each of a service's settings that no environment of some kinds can be given."""
-    found = {name for kind in kinds for name in settings_of(settings, str(kind))}
+    settable = {name for kind in kinds for name in settings_of(settings, str(kind))}
     every = registry.environments().items()
     return [
         f"{plain(service, 60)}.{name}: no environment of the study can be given it; these kinds can: "
         f"{', '.join(kind for kind, plugin in every if name in plugin.takes)}; to weigh without it: without: [{name}]"
         for name in settings
-        if name not in found
+        if name not in settable
     ]
 
 

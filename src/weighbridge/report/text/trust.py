@@ -208,7 +208,7 @@ def others_words(analysis: Analysis, shown: int = 2) -> str:
 def disturbance_words(disturbance: Disturbance, baseline: str) -> str:
     """Return what others took, which is something: ``other processes took 1.8 CPUs in 20 of 20 trials of native``."""
     parts = [f"{_taken(each)} in {each.flagged}" for each in disturbance.taken]
-    of = f" of {disturbance.trials} {baseline} trial{'' if disturbance.trials == 1 else 's'}"
+    of = f" of {_plural(disturbance.trials, f'{baseline} trial')}"
     return " and ".join([f"{parts[0]}{of}", *parts[1:]])
 
 
