@@ -3,6 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from functools import cached_property
 from typing import ClassVar, NamedTuple
 
 from weighbridge.analysis.bottleneck import Bottleneck, LimitCounts
@@ -259,7 +260,7 @@ def disturbance_among(trials: Iterable[TrialRow], environments: Collection[str |
     return disturbance_of(trial.flags for trial in trials if trial.ok and trial.environment in environments)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Analysis:
     """A whole run, compared. Cheap to keep and to read; made by `weighbridge.analysis.analyse.analyse`."""
 
@@ -333,7 +334,7 @@ class Analysis:
         """The trials that gave no measurements, without those that broke, which is a result."""
         return tuple(trial for trial in self.trials if not (trial.ok or trial.broke))
 
-    @property
+    @cached_property
     def disturbance(self) -> Disturbance:
         """What others took of the CPU time in the good trials of the baseline and its A/A arm."""
         return self.disturbance_in(self.baseline)
@@ -347,7 +348,7 @@ class Analysis:
             self.trials, {environment, self.aa_arm if environment == self.baseline else environment}
         )
 
-    @property
+    @cached_property
     def disturbances(self) -> Mapping[str, Disturbance]:
         """What others took in the trials of each environment in which they took anything, as `disturbance_in`."""
         names = [name for name in self.environments if name != self.aa_arm]

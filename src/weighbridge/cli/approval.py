@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
-from weighbridge.cli.output import WRONG_COMMAND_LINE, err, fail, plural
+from weighbridge.cli.output import WRONG_COMMAND_LINE, err, fail
 from weighbridge.errors import StudyError
+from weighbridge.report.text.formatting import plural
 
 if TYPE_CHECKING:
     from weighbridge.model.study import Study

@@ -4,7 +4,8 @@ from pathlib import Path
 
 import typer
 
-from weighbridge.cli.output import JsonFlag, err, examples, out, plural, print_json
+from weighbridge.cli.output import JsonFlag, err, examples, out, print_json
+from weighbridge.report.text.formatting import plural
 from weighbridge.runner.trust import Fault
 
 _FAULTS = {

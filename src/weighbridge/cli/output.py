@@ -125,11 +125,6 @@ def write_new(file: Path, text: str) -> None:
         raise WeighbridgeError(f"cannot write {file}: {error.strerror}") from None
 
 
-def plural(number: int, thing: str) -> str:
-    """``1 block``, ``2 blocks``."""
-    return f"{number} {thing}{'' if number == 1 else 's'}"
-
-
 def examples(*lines: str) -> str:
     """The end of a command's help: its examples, a line each."""
     head = "Example:" if len(lines) == 1 else "Examples:"

@@ -14,8 +14,9 @@ from typing_extensions import TypedDict
 from weighbridge.cli.approval import brought_lines, decides_sentence
 from weighbridge.cli.complete import complete_study
 from weighbridge.cli.doctor import UNVERIFIED
-from weighbridge.cli.output import JsonFlag, ProfileOption, RehearsalOption, examples, out, plural, print_json
+from weighbridge.cli.output import JsonFlag, ProfileOption, RehearsalOption, examples, out, print_json
 from weighbridge.model.level import level_label
+from weighbridge.report.text.formatting import plural
 
 if TYPE_CHECKING:
     from weighbridge.model.plugin import Readiness

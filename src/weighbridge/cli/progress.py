@@ -5,12 +5,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from weighbridge.cli.output import err, plural
+from weighbridge.cli.output import err
 from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.level import cell_label
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.text import printable
 from weighbridge.model.trial import Trial, TrialRecord
+from weighbridge.report.text.formatting import plural
 from weighbridge.runner.estimate import clock
 from weighbridge.runner.precision import Estimate, OutOfReach, Standing
 

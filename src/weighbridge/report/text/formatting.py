@@ -249,6 +249,11 @@ def noise_size(noise: tuple[float, float] | None, unit: str = "%") -> str:
     return noise_text((-size, size), unit).removeprefix("±").removeprefix("-")
 
 
+def plural(number: int, thing: str) -> str:
+    """``1 block``, ``2 blocks``."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
 def margin(fraction: float) -> str:
     """Give a margin as it was written: ``±3 %``."""
     return f"±{100 * fraction:g}{SPACE}%"

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from weighbridge.analysis.remarks import NotAfterHolm, Unproven
+from weighbridge.analysis.remarks import NotAfterHolm, Unproven, WithinNoise
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import SPACE, TOO_FEW, margin, percent_short, quantities, quantity
@@ -153,12 +153,7 @@ def small(row: MatrixRow, cell: MatrixCosts | None) -> str:
     if cell is None:
         return ""
     if row.levels > 1:
-        shown = cell.different if cell.shown_as == "different" else cell.small
-        broke = sum(compared.broke is not None for _, compared in cell.rows)
-        level_counts = [f"at {len(shown)} of {row.levels} levels"] if shown else []
-        if cell.small:
-            level_counts = [f"{_spread(cell.small)} {level_counts[0]}".strip()]
-        return ", ".join([*level_counts, *([f"broke at {broke}"] if broke else [])])
+        return _levels(row, cell)
     report, compared = cell.rows[0]
     if cell.shown_as == "few":
         return TOO_FEW
@@ -167,7 +162,17 @@ def small(row: MatrixRow, cell: MatrixCosts | None) -> str:
     cell_effect = effect(report, compared)
     if cell_effect is None:
         return ""
-    return cell_effect.interval if cell.shown_as == "different" else cost_with_interval(row, cell)
+    undecided = ", ".join([cost_with_interval(row, cell), *_why(compared)])
+    return cell_effect.interval if cell.shown_as == "different" else undecided
+
+
+def _levels(row: MatrixRow, cell: MatrixCosts) -> str:
+    shown = cell.different if cell.shown_as == "different" else cell.small
+    broke = sum(compared.broke is not None for _, compared in cell.rows)
+    level_counts = [f"at {len(shown)} of {row.levels} levels"] if shown else []
+    if cell.small:
+        level_counts = [f"{_spread(cell.small)} {level_counts[0]}".strip()]
+    return ", ".join([*level_counts, *([f"broke at {broke}"] if broke else [])])
 
 
 def cost_with_interval(row: MatrixRow, cell: MatrixCosts) -> str:
@@ -184,8 +189,18 @@ def cost_with_interval(row: MatrixRow, cell: MatrixCosts) -> str:
     return f"cost {cost_text(compared, report.unit)}"
 
 
-WHY = {Unproven.code: "run untrusted", NotAfterHolm.code: "not significant (Holm)"}
-"""Why an interval without zero decides nothing, by the code of its remark."""
+WHY = {
+    Unproven.code: "run untrusted",
+    NotAfterHolm.code: "not significant (Holm)",
+    WithinNoise.code: "within the noise floor",
+}
+"""Why an interval without zero decides nothing, by the code of its remark; the gravest first."""
+
+
+def _why(compared: Comparison) -> list[str]:
+    """Give the gravest reason, or none."""
+    codes = {remark.code for remark in compared.remarks}
+    return [words for code, words in WHY.items() if code in codes][:1]
 
 
 def cost_range(row: MatrixRow, cell: MatrixCosts) -> str:
@@ -195,8 +210,7 @@ def cost_range(row: MatrixRow, cell: MatrixCosts) -> str:
         return ""
     text = cost_text(compared, report.unit)
     limits = text[text.index("[") :] if compared.cost.scale == "ratio" else text
-    why = [words for code, words in WHY.items() if code in {remark.code for remark in compared.remarks}]
-    return "\n".join([f"cost {limits}", *why[:1]])
+    return "\n".join([f"cost {limits}", *_why(compared)])
 
 
 def native(analysis: Analysis, row: MatrixRow) -> str:

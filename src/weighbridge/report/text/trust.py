@@ -16,6 +16,7 @@ from weighbridge.report.text.formatting import (
     noise_size,
     percent_short,
     plain,
+    plural,
 )
 from weighbridge.report.text.metric_names import metric_phrase, metric_title
 from weighbridge.statistics.precision import MOST_BLOCKS
@@ -194,21 +195,21 @@ def _missed(analysis: Analysis) -> str:
     missed = sum(any(isinstance(each, TargetMissed) for each in row.remarks) for row in rows)
     if analysis.target is None or not missed:
         return ""
-    return f", and {missed} of {_plural(len(rows), 'comparison')} missed {margin(analysis.target)}"
+    return f", and {missed} of {plural(len(rows), 'comparison')} missed {margin(analysis.target)}"
 
 
 def others_words(analysis: Analysis, shown: int = 2) -> str:
     """Return what others took in each environment of a run, as `disturbance_words` has it, or ``undisturbed``."""
     words = [disturbance_words(taken, display_name(name)) for name, taken in analysis.disturbances.items()]
     more = len(words) - shown
-    named = [*words[:shown], *([f"more in {_plural(more, 'other environment')}"] if more > 0 else [])]
+    named = [*words[:shown], *([f"more in {plural(more, 'other environment')}"] if more > 0 else [])]
     return ", and ".join(named) or "undisturbed"
 
 
 def disturbance_words(disturbance: Disturbance, baseline: str) -> str:
     """Return what others took, which is something: ``other processes took 1.8 CPUs in 20 of 20 trials of native``."""
     parts = [f"{_taken(each)} in {each.flagged}" for each in disturbance.taken]
-    of = f" of {_plural(disturbance.trials, f'{baseline} trial')}"
+    of = f" of {plural(disturbance.trials, f'{baseline} trial')}"
     return " and ".join([f"{parts[0]}{of}", *parts[1:]])
 
 
@@ -231,7 +232,3 @@ def what_helps(disturbance: Disturbance, *, polled: bool, beside: bool) -> str:
         *(["run without --beside-others"] if beside else []),
     ]
     return f"{_capital(' or '.join(filter(None, (', '.join(ways[:-1]), ways[-1]))))}."
-
-
-def _plural(number: int, thing: str) -> str:
-    return f"{number} {thing}{'' if number == 1 else 's'}"
