@@ -45,7 +45,7 @@ def page() -> str:
     for code, meaning in re.findall(r"^\| (\d+) \| (.*) \|$", generated.exit_codes(), re.MULTILINE):
         lines += [".TP", f".B {code}", _plain(meaning.replace("`", "").replace("\\|", "|"))]
     lines += [".SH FILES", ".TP", r".I ~/.local/share/weighbridge/runs", "Runs of weigh.", ".TP"]
-    lines += [r".I ~/.cache/weighbridge", "What can be built again; WEIGHBRIDGE_CACHE names another folder."]
+    lines += [r".I ~/.cache/weighbridge", "Caches, rebuilt when missing; WEIGHBRIDGE_CACHE names another folder."]
     return "\n".join(lines) + "\n"
 
 

@@ -68,7 +68,7 @@ def ensure(
         remedy = "make room, or set WEIGHBRIDGE_CACHE to a larger disk" if full else _ELSEWHERE
         raise (DiskFull if full else UserlandError)(f"cannot build {what} in {folder}: {error}: {remedy}") from error
     if (built := cached()) is None:
-        raise UserlandError(f"{what} vanished from {folder} during the build")
+        raise UserlandError(f"{what} vanished from {folder} during the build: run again")
     return built
 
 

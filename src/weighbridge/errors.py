@@ -14,13 +14,13 @@ class WeighbridgeError(Exception):
 
 
 class StudyError(WeighbridgeError):
-    """The study file is wrong; the message names file, line, key and the nearest right spelling."""
+    """The study file is wrong; the message names file, line, key and the nearest valid spelling."""
 
     exit_code = 3
 
 
 class Unavailable(WeighbridgeError):
-    """Something that the study needs is not on this machine; the message says what makes it ready."""
+    """This machine lacks something that the study needs; the message says how to get it."""
 
     exit_code = 4
     continuable = True
@@ -36,12 +36,12 @@ class UserlandError(WeighbridgeError):
     def too_slow(cls, what: str, deadline_s: float) -> "UserlandError":
         """The failure of what builds, a program or a compilation, that was ended at its deadline."""
         return cls(
-            f"{what} did not end within {deadline_s / 60:.0f} minutes: try again when this machine is less busy"
+            f"{what} did not finish within {deadline_s / 60:.0f} minutes: try again when this machine is less busy"
         )
 
 
 class RunDirectoryError(WeighbridgeError):
-    """The run directory is no run, comes from a newer Weighbridge, or another process is using it."""
+    """The run directory holds no run or one of a newer Weighbridge, or another process is using it."""
 
     exit_code = 6
 
@@ -59,14 +59,14 @@ class DiskFull(WeighbridgeError):
 
 
 class EnvironmentLost(WeighbridgeError):
-    """An environment went away in the middle of the run (its engine died, its container was removed)."""
+    """An environment was lost during the run (its engine died, its container was removed)."""
 
     exit_code = 8
     continuable = True
 
 
 class TrialsFailed(WeighbridgeError):
-    """The run ended, but some comparison has no complete block although its trials were repeated."""
+    """The run ended, but a comparison has no complete block, even after repeated trials."""
 
     exit_code = 9
 
@@ -78,13 +78,13 @@ class Untrusted(WeighbridgeError):
 
 
 class LimitExceeded(WeighbridgeError):
-    """``report --fail-if`` and ``gate``: a cost is above its limit with its whole interval."""
+    """``report --fail-if`` and ``gate``: the whole interval of a cost is above its limit."""
 
     exit_code = 11
 
 
 class LimitUndecided(WeighbridgeError):
-    """``report --fail-if`` and ``gate``: no cost is above its limit for certain, but of some it cannot be told."""
+    """``report --fail-if`` and ``gate``: no cost is certainly above its limit, but some may be."""
 
     exit_code = 12
 

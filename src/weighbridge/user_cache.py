@@ -25,5 +25,5 @@ def user_cache_folder() -> Path:
     except RuntimeError:  # HOME is not set, and the user's number is not in the passwd database
         raise Unavailable(
             f"user {os.geteuid()} has no home folder to keep userlands in: set WEIGHBRIDGE_CACHE to a folder for "
-            "them (on a host that is reached by ssh: XDG_CACHE_HOME)"
+            "them (on an ssh host: XDG_CACHE_HOME)"
         ) from None

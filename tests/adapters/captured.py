@@ -160,14 +160,14 @@ BAD = [
     Bad("pytest-benchmark", "pytest-benchmark-text.txt", Unparseable, "pytest-benchmark did not print JSON"),
     Bad(
         "pytest-benchmark", "pytest-benchmark.json", Unparseable,
-        "pytest-benchmark's output has no benchmark 'test_sum' (it has: test_b.py::test_sum, test_b.py::test_sort[",
+        "pytest-benchmark's output has no benchmark 'test_sum': choose from test_b.py::test_sum, test_b.py::test_",
         {"benchmarks": ["test_sum"]},
     ),
     Bad("google-benchmark", "google-benchmark-failed.json", ProgramFailed, "Google Benchmark: BM_Fail: no such luck"),
     Bad("go-bench", "go-bench-failed.txt", ProgramFailed, "go test: --- FAIL: BenchmarkBroken"),
     Bad("jmh", "jmh-failed.json", Unparseable, "JMH's output has no benchmark"),
     Bad(
-        "jmh", "jmh.json", Unparseable, "JMH's output has no benchmark in mode avgt: it has thrpt (mode)",
+        "jmh", "jmh.json", Unparseable, "JMH's output has no benchmark in mode avgt: write mode: thrpt",
         {"mode": "avgt"},
     ),
     Bad("k6", "k6-refused.json", ProgramFailed, "k6: none of 50 requests succeeded"),
@@ -191,9 +191,9 @@ BAD = [
         {"measure": "latency", "benchmarks": ["my_binary"]},
     ),
     Bad(
-        "bmf", "bmf-gate.json", Unparseable, "the Bencher Metric Format has no benchmark 'bridge.latency' (it has: ",
+        "bmf", "bmf-gate.json", Unparseable, "the Bencher Metric Format has no benchmark 'bridge.latency': choose ",
         {**COST, "benchmarks": ["bridge.latency"]},
     ),
-    Bad("bmf", "hyperfine.json", Unparseable, "the JSON is no Bencher Metric Format: 'results' has no measures with"),
+    Bad("bmf", "hyperfine.json", Unparseable, "the JSON is not Bencher Metric Format: 'results' has a measure"),
     Bad("bmf", "wrk.txt", Unparseable, "the program did not print JSON"),
 ]  # fmt: skip

@@ -116,7 +116,7 @@ def test_names_with_dots(run):
     assert (target.environment, target.label) == ("v1.2", "tcp.a")
     twice = [Workload(name, [(REQUESTS, 1e4, 0.01)]) for name in ("tcp", "2.tcp")]
     analysis = analyse(run(costs={"v1.2": 1.25, "v1": 1.0}, workloads=twice))
-    assert "2 ways" in refused(analysis, "v1.2.tcp.requests > 5%")
+    assert "is ambiguous" in refused(analysis, "v1.2.tcp.requests > 5%")
 
 
 def test_a_bound_is_read_in_any_unit_of_the_kind_of_the_cost(run):
@@ -146,12 +146,12 @@ def test_a_bound_is_read_in_any_unit_of_the_kind_of_the_cost(run):
         ("brigde.*.troughput<=10%", "did you mean 'bridge.*.throughput<=10%'?"),
         ("*.tpc.throughput<=10%", "did you mean '*.tcp.throughput<=10%'?"),
         ("brigde.tcp.throughput<=10%", "did you mean 'bridge'?"),
-        ("*zzz*<=10%", "there are: bridge.tcp.throughput"),
+        ("*zzz*<=10%", "known: bridge.tcp.throughput"),
         ("brigde.tcp.throughput > 5%", "did you mean 'bridge'?"),
         ("bridge.tpc.throughput > 5%", "did you mean 'tcp'?"),
         ("bridge.tcp.troughput > 5%", "did you mean 'throughput'?"),
         ("*.*.troughput > 5%", "did you mean 'throughput'?"),
-        ("zzz.tcp.throughput > 5%", "there are: bridge, host"),
+        ("zzz.tcp.throughput > 5%", "known: bridge, host"),
         ("native.tcp.throughput > 5%", "'native' is the baseline"),
         ("bridge.tcp.throughput > 5", "like '> 5%'"),
         ("bridge.tcp.throughput > 5ms", "like '> 5%'"),
@@ -178,7 +178,7 @@ NO_EXPRESSION = ["", "35%", "bridge.tcp.throughput", "bridge.tcp{}35%", "bridge.
 def test_what_is_no_requirement_is_told_with_how_one_is_written(spelling, text):
     with pytest.raises(RequirementError) as caught:
         parse_requirement(text, spelling)
-    assert str(caught.value) == f"'{text}' is no {spelling.word}: write {spelling.form}"
+    assert str(caught.value) == f"'{text}' is not a {spelling.word}: write {spelling.form}"
     assert len(spelling.form.splitlines()) == 1 and "%'" in spelling.form
 
 
@@ -202,7 +202,7 @@ def test_whatever_is_written_is_a_requirement_or_one_sentence(text, spelling):
     try:
         assert parse_requirement(text, spelling).text
     except RequirementError as error:
-        assert f"is no {spelling.word}" in str(error)
+        assert f"is not a {spelling.word}" in str(error)
 
 
 @pytest.fixture(scope="module")

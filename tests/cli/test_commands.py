@@ -241,7 +241,7 @@ repetitions: {blocks: 10}
 
 def test_the_plan_tells_that_guest_hosts_are_set_up_at_every_run(weighbridge: Weighbridge):
     said = weighbridge("plan", "docker-networks", "--profile", "guest-hosts")
-    assert "plus set-up at every run: a and b start" in " ".join(said.out.split())
+    assert "plus set-up at every run: a and b boot" in " ".join(said.out.split())
 
 
 def test_the_plan_of_a_precision(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch):
@@ -257,7 +257,7 @@ def test_the_plan_of_a_precision(weighbridge: Weighbridge, monkeypatch: pytest.M
         Path("s.yaml").write_text(text.replace("blocks: 10", rule))
         said = " ".join(weighbridge("plan", "s.yaml").out.split())
         assert says in said
-        assert "native-again (native measured twice, shows the noise)" in said
+        assert "native-again (native measured again, to show the noise)" in said
 
 
 @pytest.mark.parametrize(
@@ -504,8 +504,8 @@ def test_too_few_blocks_for_a_verdict_are_refused_unless_it_is_a_rehearsal(
 @pytest.mark.parametrize(
     ("blocks", "words"),
     [
-        (2, "2 blocks: too few for a verdict (6 give a first one, 10 a reliable one)"),
-        (6, "6 blocks, exploratory (10 are needed): can detect costs from"),
+        (2, "2 blocks: too few for a verdict (6 for a first one, 10 for a reliable one)"),
+        (6, "6 blocks, exploratory (below 10 blocks): can detect costs from"),
         (10, "10 blocks: can detect costs from"),
     ],
 )

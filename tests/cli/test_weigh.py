@@ -117,7 +117,7 @@ def test_it_is_the_first_command_of_the_help():
 def test_a_file_that_is_there_is_not_written_over(tmp_path: Path):
     (tmp_path / "mine.yaml").write_text("mine")
     done = CliRunner().invoke(app, ["weigh", "--save", str(tmp_path / "mine.yaml"), "--", "true"])
-    assert done.exception is not None and "exists already" in str(done.exception)
+    assert done.exception is not None and "already exists" in str(done.exception)
     assert (tmp_path / "mine.yaml").read_text() == "mine"
 
 
@@ -170,8 +170,8 @@ def test_a_service_of_a_compose_file_is_a_study(shop: Path):
         (["--compose", "shop.yml"], 2, "--service NAME"),
         (["--compose", "none.yml", "--service", "shop"], 2, "there is no file none.yml"),
         (["--compose", "shop.yml", "--service", "shop", "--ready", "0"], 2, "--ready"),
-        (["--service", "shop"], 2, "say --compose FILE"),
-        (["--compose", "shop.yml", "--service", "shop", "--server", "x"], 2, "--server: with --compose"),
+        (["--service", "shop"], 2, "add --compose FILE"),
+        (["--compose", "shop.yml", "--service", "shop", "--server", "x"], 2, "--server does not work with --compose"),
         (["--compose", "shop.yml", "--service", "shop", "--saved", "x"], 2, "write IMAGE=FILE"),
     ],
 )
@@ -219,11 +219,11 @@ def test_against_is_an_older_program_server_or_image(shop: Path):
         (["--", "./plain"], "is not executable"),
         (["--setup", "no-such-set-up", "--", "true"], "no-such-set-up"),
         (["--server", "no-such-server {port}", "--", "true"], "no-such-server"),
-        (["--server", "env", "--", "true"], "write {port} where that belongs, or --ready PORT"),
-        (["--server", "env {port}", "--against", "env", "--", "true"], "--server env: it is not told its port"),
-        (["--label", "before=a,after=b", "--", "true"], "--label names what --against compares"),
-        (["--against", "true", "--label", "before=a", "--", "true"], "say before=A,after=B"),
-        (["--against", "true", "--label", "before=a,after=a", "--", "true"], "say before=A,after=B"),
+        (["--server", "env", "--", "true"], "write {port} where it belongs, or name a fixed"),
+        (["--server", "env {port}", "--against", "env", "--", "true"], "--server env: its port is missing"),
+        (["--label", "before=a,after=b", "--", "true"], "--label needs --against"),
+        (["--against", "true", "--label", "before=a", "--", "true"], "write before=A,after=B"),
+        (["--against", "true", "--label", "before=a,after=a", "--", "true"], "write before=A,after=B"),
         (["--in", "dokcer", "--", "true"], "'docker'"),
         (["--adapter", "hyperfin", "--", "true"], "'hyperfine'"),
         (["--", "true", "\udcff"], "not UTF-8"),
@@ -275,9 +275,7 @@ def test_what_is_not_usual_is_told_and_what_is_asked_for_is_never_changed(tmp_pa
     lacking["podman"] = "podman is not installed"
     lacking["docker"] = "no Docker engine answers this user"
     done = CliRunner().invoke(app, ["weigh", "--save", str(tmp_path / "a.yaml"), "--", "true"])
-    assert (
-        "note: weighed in netns (docker: no Docker engine answers this user; podman-rootless: podman" in done.output
-    )
+    assert "note: using netns (docker: no Docker engine answers this user; podman-rootless: podman" in done.output
     assert "a container engine would also show" in done.output
     done = CliRunner().invoke(app, ["weigh", "--save", str(tmp_path / "b.yaml"), "--in", "docker", "--", "true"])
     assert "note:" not in done.output

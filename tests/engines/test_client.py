@@ -47,7 +47,7 @@ def test_an_engine_that_is_asked_and_fails_is_told_as_one(failure: Exception):
         raise failure
 
     ask = client.ask_by(SimpleNamespace(api=SimpleNamespace(base_url="http+docker://here", request=request)))
-    with pytest.raises(OSError, match=r"^the Docker engine fails at DELETE /networks/a: "):
+    with pytest.raises(OSError, match=r"^the Docker engine failed at DELETE /networks/a: "):
         ask("DELETE", "/networks/a")
 
 
@@ -69,6 +69,6 @@ def test_a_private_engine_takes_iptables(tmp_path: Path, monkeypatch: pytest.Mon
 
 def test_a_user_has_memory_as_storage_in_containers_alone(monkeypatch: pytest.MonkeyPatch):
     tmpfs = registry.storage()["tmpfs"]
-    assert tmpfs.readiness().caveat == ("" if os.geteuid() == 0 else "in containers, where an engine answers")
+    assert tmpfs.readiness().caveat == ("" if os.geteuid() == 0 else "in containers of an engine that answers")
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
-    assert (tmpfs.readiness().ready, tmpfs.readiness().caveat) == (True, "in containers, where an engine answers")
+    assert (tmpfs.readiness().ready, tmpfs.readiness().caveat) == (True, "in containers of an engine that answers")

@@ -143,9 +143,13 @@ def _container(pid: int, **state: Any) -> SimpleNamespace:
 @pytest.mark.parametrize(
     ("words", "state", "says"),
     [
-        (b"", {}, ("on another machine", "too busy", "process 42", "is not there", "DOCKER_HOST")),
+        (b"", {}, ("on another machine", "too busy", "process 42", "does not exist", "DOCKER_HOST")),
         (b"runc\0init\0", {}, ("too busy", "is 'runc init'")),
-        (b"", {"Running": False, "ExitCode": 127, "Error": "no such file"}, ("ended with code 127", "no such file")),
+        (
+            b"",
+            {"Running": False, "ExitCode": 127, "Error": "no such file"},
+            ("exited immediately with code 127", "no such file"),
+        ),
     ],
 )
 def test_a_container_that_is_not_here_is_told_by_what_is_known_after_a_second(

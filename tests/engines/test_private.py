@@ -50,11 +50,11 @@ def _link(program: Path) -> None:
         (lambda program: program.unlink(), "there is no "),
         (lambda program: (program.unlink(), program.mkdir()), "is not an executable program"),
         (lambda program: program.chmod(0o644), "is not an executable program"),
-        (lambda program: program.chmod(0o757), "engine/dockerd may be written to by others"),
-        (lambda program: program.parent.chmod(0o775), "engine may be written to by others"),
-        (lambda program: program.with_name("runc").chmod(0o777), "engine/runc may be written to by others"),
+        (lambda program: program.chmod(0o757), "engine/dockerd is writable by others"),
+        (lambda program: program.parent.chmod(0o775), "engine is writable by others"),
+        (lambda program: program.with_name("runc").chmod(0o777), "engine/runc is writable by others"),
         (lambda program: os.chown(program, 4711, 0), "engine/dockerd belongs to another user"),
-        (_link, "away may be written to by others"),
+        (_link, "away is writable by others"),
     ],
 )
 def test_one_that_may_not(program: Path, change: Callable[[Path], object], told: str):

@@ -28,10 +28,10 @@ def told(needs: Needs, **options: Any) -> list[str]:
 
 WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
     "publish on host": (HERE, {"network": "host", "publish": True}, "'publish' needs network: bridge, not host"),
-    "publish and attach": (BETWEEN, {"publish": True, "attach": "interface"}, "'publish' has no use with attach"),
+    "publish and attach": (BETWEEN, {"publish": True, "attach": "interface"}, "'publish' has no effect with attach"),
     "attach on host": (HERE, {"network": "host", "attach": "interface"}, "'attach' needs network: bridge, not host"),
-    "attach here": (HERE, {"attach": "interface"}, "which other programs need on a local host: put both roles on te"),
-    "attach by ssh": (SSH, {"attach": "interface"}, "which other programs need on a ssh host: put both roles on tes"),
+    "attach here": (HERE, {"attach": "interface"}, "which other programs use on a local host: put both roles on te"),
+    "attach by ssh": (SSH, {"attach": "interface"}, "which other programs use on a ssh host: put both roles on tes"),
     "a sandbox that ends at once": (
         Needs(network=True, resources=Resources.model_validate({"memory": "16MiB"})), {"runtime": "runsc"},
         "gVisor needs at least 24 MiB of memory, but the limit is 16 MiB: raise it (resources: memory)",
@@ -62,10 +62,10 @@ WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
     ),
     "the same address": (
         HERE, {**MACVLAN, "subnet": "10.0.0.0/24", "addresses": {"server": "10.0.0.2", "client": "10.0.0.2"}},
-        "gateway and addresses must differ",
+        "gateway and addresses must all differ",
     ),
     "subnet without addresses": (BETWEEN, {**MACVLAN, "subnet": "10.0.0.0/24"}, "'subnet' needs the addresses of bo"),
-    "no network": (HERE, {"network": "none"}, "network: none does not work for a workload that needs a network"),
+    "no network": (HERE, {"network": "none"}, "network: none cannot carry this workload: choose another network"),
     "overlay, client outside": (SERVER, {"network": "overlay"}, "network: overlay reaches containers only: put both"),
     "macvlan, client outside": (SERVER, MACVLAN, "macvlan cannot be reached from its own host: put both roles insid"),
     "an engine on a host of its own, client outside": (
@@ -81,14 +81,14 @@ WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
     "a server that connects back, over a published port": (
         Needs(network=True, server_calls_client=True),
         {"publish": True},
-        "a published port carries connections to the server onl",
+        "a published port carries only those to the server",
     ),
     "macvlan here without parent": (HERE, {"network": "macvlan"}, "needs a parent interface of this machine (for"),
     "an engine of this machine elsewhere": (
-        SSH, {"network": "host", "dockerd": "/opt/29/dockerd"}, "dockerd: it is a program of this machine: use hosts",
+        SSH, {"network": "host", "dockerd": "/opt/29/dockerd"}, "dockerd: hosts of kind ssh cannot",
     ),
     "an engine of this machine in a guest": (
-        Needs(hosts=traits("guest")), {"network": "host", "dockerd": "/opt/29/dockerd"}, "and not guest",
+        Needs(hosts=traits("guest")), {"network": "host", "dockerd": "/opt/29/dockerd"}, "hosts of kind guest",
     ),
     "ipvlan by ssh": (SSH, {"network": "ipvlan"}, "network: ipvlan on ssh hosts needs a subnet and the addresses of"),
 }  # fmt: skip
@@ -143,7 +143,7 @@ def test_what_the_users_engine_lacks_for_gvisor_refuses_it(monkeypatch: pytest.M
     engine = Readiness(True, "the engine that answers")
     monkeypatch.setattr(docker, "readiness", lambda: engine)
     monkeypatch.setattr(docker.gvisor, "readiness", lambda: Readiness(True))
-    assert DOCKER.readiness(host) == Readiness(True, "it has no runsc", caveat="testbed hosts alone")
+    assert DOCKER.readiness(host) == Readiness(True, "it has no runsc", caveat="testbed hosts only")
     assert DOCKER.readiness(own) == engine
     monkeypatch.setattr(docker.gvisor, "readiness", lambda: lacks)
     assert DOCKER.readiness(own) == lacks

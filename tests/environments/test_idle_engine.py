@@ -37,7 +37,7 @@ def test_an_engine_that_runs_already(monkeypatch: pytest.MonkeyPatch, kind: str,
     assert (lacking is not None) is lacks
     if lacking is not None:
         assert not lacking.ready and lacking.detail.startswith(
-            "'engine: idle' needs a host on which no Docker engine"
+            "'engine: idle' needs a host without a running Docker engine"
         )
         assert lacking.remedy == "stop it, or use testbed hosts"
 

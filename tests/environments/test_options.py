@@ -39,7 +39,7 @@ def test_docker_publishes_on_a_bridge_only(network: str):
 
 def test_docker_without_a_network_carries_no_network_workload():
     assert _docker(network="none", needs_network=False) == []
-    assert _docker(network="none") == ["network: none does not work for a workload that needs a network"]
+    assert _docker(network="none") == ["network: none cannot carry this workload: choose another network"]
 
 
 def test_native_is_not_ready_where_no_namespace_can_be_made(programs: list):

@@ -42,18 +42,18 @@ WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
     "slirp4netns of root": (HERE, {"network": "slirp4netns", "publish": True}, "add rootless: true, or use bridge"),
     "publish on host": (HERE, {"network": "host", "publish": True}, "'publish' needs network: bridge, slirp4net"),
     "loopback unpublished": (HERE, {"publish_on": "loopback"}, "'publish_on' needs network: bridge and publish"),
-    "none": (HERE, {"network": "none"}, "network: none does not work"),
-    "rootless unpublished": (HERE, {"rootless": True}, "network: slirp4netns is reached by published ports only"),
+    "none": (HERE, {"network": "none"}, "network: none cannot carry"),
+    "rootless unpublished": (HERE, {"rootless": True}, "network: slirp4netns can be reached by published ports on"),
     "pasta of both": (
-        INSIDE, {"rootless": True, "network": "pasta", "publish": True}, "does not lead from one container to",
+        INSIDE, {"rootless": True, "network": "pasta", "publish": True}, "does not connect two containers",
     ),
-    "bridge from afar": (BETWEEN, {}, "a bridge cannot be reached from another host: publish: true"),
+    "bridge from afar": (BETWEEN, {}, "a bridge cannot be reached from another host: add publish: true"),
     "loopback from afar": (BETWEEN, {"publish": True, "publish_on": "loopback"}, "cannot be reached from"),
     "pasta from afar": (
-        BETWEEN, {"rootless": True, "network": "pasta", "publish": True}, "pasta works only with its client on",
+        BETWEEN, {"rootless": True, "network": "pasta", "publish": True}, "pasta needs its client on the same",
     ),
-    "by ssh": (SSH, {"publish": True}, "not on hosts of kind ssh"),
-    "called back": (CALLS, {"publish": True}, "a published port carries connections to the server only"),
+    "by ssh": (SSH, {"publish": True}, "does not work on hosts of kind ssh"),
+    "called back": (CALLS, {"publish": True}, "a published port carries only those to the server"),
 }  # fmt: skip
 
 

@@ -27,7 +27,7 @@ def state(**options: object) -> Readiness:
 def test_root_has_every_network(as_user):
     as_user(0)
     assert all(state(network=network).ready for network in ("bridge", "user", "none"))
-    assert state() == Readiness(True, "no KVM, as the CPU has neither vmx nor svm", caveat="emulated")
+    assert state() == Readiness(True, "no KVM: the CPU has neither vmx nor svm", caveat="emulated")
 
 
 def test_a_bridge_takes_root(as_user):
@@ -36,8 +36,8 @@ def test_a_bridge_takes_root(as_user):
     for network in ("user", "none"):
         found = state(network=network)
         assert found.ready and found.caveat == "emulated" and "network: bridge" not in found.detail
-        assert found.detail.endswith("only root can create its disk where that is not in the cache yet")
-    assert "network: bridge takes root" in qemu.PLUGIN.readiness().detail
+        assert found.detail.endswith("only root can create its disk, which is not cached yet")
+    assert "network: bridge needs root" in qemu.PLUGIN.readiness().detail
 
 
 @pytest.mark.parametrize("user", [0, 65534])
@@ -79,4 +79,4 @@ def test_the_plan_tells_what_will_be_emulated_and_what_left_out(as_user, monkeyp
     assert "skipped: the CPU has neither vmx nor svm; use another machine" in " ".join(
         told.split()
     )  # however wide the terminal
-    assert told.count("note: emulated: no KVM, as the CPU has neither vmx nor svm") == 1
+    assert told.count("note: emulated: no KVM: the CPU has neither vmx nor svm") == 1

@@ -182,7 +182,7 @@ def test_networks_that_cannot_carry_what_is_asked(kind: str):
     assert problems(kind, network) == problems(kind, network, network="host") == []
     assert problems(kind, Needs(), network="none") == []
     assert problems(kind, network, network="none") == [
-        "network: none does not work for a workload that needs a network"
+        "network: none cannot carry this workload: choose another network"
     ]
     (problem,) = problems(kind, apart)
     assert_sentence(problem)

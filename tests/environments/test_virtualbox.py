@@ -49,13 +49,13 @@ def options(**given: Any) -> Any:
 
 
 WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
-    "none": (HERE, {"network": "none"}, "network: none does not work"),
+    "none": (HERE, {"network": "none"}, "network: none cannot carry"),
     "attached nat": (HERE, {"network": "nat", "attach": "interface"}, "'attach' needs network: bridge, not nat"),
     "bridge from afar": (BETWEEN, {}, "attach: interface, or network: nat"),
     "host-only from afar": (BETWEEN, {"network": "host-only"}, "cannot be reached from another host"),
-    "internal from outside": (HERE, {"network": "internal"}, "put the client inside, too"),
+    "internal from outside": (HERE, {"network": "internal"}, "put the client inside too"),
     "nat of both": (INSIDE, {"network": "nat"}, "put the client outside"),
-    "called back": (CALLS, {"network": "nat"}, "this workload needs both directions"),
+    "called back": (CALLS, {"network": "nat"}, "this workload needs connections in both directions"),
     "by ssh": (SSH, {"network": "nat"}, "its disk is made on this machine"),
 }
 

@@ -56,8 +56,8 @@ def test_no_device(tmp_path: Path):
     ("number", "user", "detail", "remedy"),
     [
         (errno.EACCES, 1000, "this user cannot open", "run as root"),
-        (errno.EPERM, 0, "this user cannot open", "let this container have the device"),
-        (errno.ENODEV, 0, "nothing is behind", "use a machine with hardware virtualisation"),
+        (errno.EPERM, 0, "this user cannot open", "give this container the device"),
+        (errno.ENODEV, 0, "no driver is behind", "use a machine with hardware virtualisation"),
     ],
 )
 def test_a_device_that_does_not_open(
@@ -85,9 +85,9 @@ def test_what_is_not_known_to_be_impossible_is_not_refused(device: Path, tmp_pat
     ("wanted", "impossible", "ready", "caveat"),
     [
         ("kvm", IMPOSSIBLE, False, ""),
-        ("kvm", None, True, "left out or refused if no guest comes up under KVM at the run"),
+        ("kvm", None, True, "left out or refused if no guest boots under KVM in the run"),
         ("auto", IMPOSSIBLE, True, "emulated"),
-        ("auto", None, True, "emulated if no guest comes up under KVM at the run"),
+        ("auto", None, True, "emulated if no guest boots under KVM in the run"),
         ("tcg", IMPOSSIBLE, True, "emulated"),
         ("tcg", None, True, "emulated"),
     ],
@@ -100,4 +100,4 @@ def test_only_kvm_that_was_asked_for_is_refused(
 
 
 def test_why_it_will_be_emulated():
-    assert readiness("auto", IMPOSSIBLE).detail == "no KVM, as the CPU has neither vmx nor svm"
+    assert readiness("auto", IMPOSSIBLE).detail == "no KVM: the CPU has neither vmx nor svm"

@@ -53,5 +53,5 @@ def ended(stderr: bytes, *, code: int = 0, timed_out: bool = False) -> Completed
 def test_an_accelerator_is_proved_by_a_guest_that_came_up():
     assert judged(ended(console("prove"))) == ""
     assert judged(ended(console("no-such-image"), code=1)) != ""
-    assert "exit code 1" in judged(ended(b"", code=1))
+    assert "exited with code 1" in judged(ended(b"", code=1))
     assert_sentence(judged(ended(b"qemu-system-x86_64: terminating on signal 15\n", timed_out=True)))

@@ -17,7 +17,7 @@ NOWHERE = b"mkfs.ext4: No such file or directory while trying to determine files
 @pytest.mark.parametrize(
     ("said", "failure", "sentence"),
     [
-        (FULL, DiskFull, f"host b has no room for a data disk: {FULL.decode().strip()}"),
+        (FULL, DiskFull, f"host b has no room for a data disk ({FULL.decode().strip()}): make room"),
         (NOWHERE, Unavailable, f"host b: the data disk cannot be made: {NOWHERE.decode().strip()}"),
         (b"", Unavailable, "host b: the data disk cannot be made: "),
     ],

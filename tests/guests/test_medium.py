@@ -12,7 +12,7 @@ def test_the_boot_loader_is_named_with_its_package(tmp_path: Path, monkeypatch: 
     monkeypatch.setattr(medium, "LOADER_FOLDERS", (tmp_path / "none", tmp_path))
     (tmp_path / "isolinux.bin").touch()
     assert medium.cannot_build() == (
-        "ldlinux.c32, which the boot medium of guests is made with, is missing", "apt-get install syslinux-common"
+        "ldlinux.c32, which builds the guests' boot medium, is missing", "apt-get install syslinux-common"
     )  # fmt: skip
     (tmp_path / "ldlinux.c32").touch()
     assert medium.cannot_build() is None

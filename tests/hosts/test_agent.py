@@ -305,7 +305,7 @@ def test_where_a_host_is(given: dict[str, str], said: dict[str, object], place: 
 @pytest.mark.parametrize(
     ("given", "said", "told"),
     [
-        ({"interface": "eth9"}, {}, "no interface eth9 with an IPv4 address: eth0, lo"),
+        ({"interface": "eth9"}, {}, "no interface eth9 with an IPv4 address: use eth0, lo"),
         ({}, {"server": "fd00::7"}, "not reached by IPv4: name its IPv4 address"),
         ({}, {"server": "UNKNOWN"}, "name its IPv4 address"),
         ({}, {"server": ""}, "name its IPv4 address"),

@@ -30,8 +30,8 @@ SAID = {
     "Host key verification failed.\r\n": "log in once with ssh",
     "Host key verification failed.": "log in once with ssh",
     "ssh: connect to host 127.0.0.1 port 20223: Connection refused\r\n": "no ssh server listens there",
-    "ssh: connect to host 198.51.100.7 port 22: Connection timed out": "is it switched on",
-    "ssh: connect to host 10.0.0.9 port 22: No route to host": "is it switched on",
+    "ssh: connect to host 198.51.100.7 port 22: Connection timed out": "check that it is on",
+    "ssh: connect to host 10.0.0.9 port 22: No route to host": "check that it is on",
     "ssh: Could not resolve hostname nosuch.invalid: Name or service not known": "nosuch.invalid is unknown",
     "sudo: a password is required": "NOPASSWD",
     "sudo: a terminal is required to read the password; either use the -S option": "NOPASSWD",
@@ -47,8 +47,8 @@ SAID = {
     "This account is currently not available.": "has no shell there",
     "Received disconnect from 10.0.0.9 port 22:2: Too many authentication failures": "IdentitiesOnly",
     "something new\nthat nobody has seen": "does not start python3: that nobody has seen",
-    "": "closed the connection without a word",
-    "\n \r\n": "closed the connection without a word",
+    "": "closed the connection without a message",
+    "\n \r\n": "closed the connection without a message",
 }
 
 

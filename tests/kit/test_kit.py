@@ -152,11 +152,11 @@ def test_workloads_that_time_the_opening_of_sites_are_left_out():
 
 
 @pytest.mark.parametrize(
-    ("kind", "tool"), [("podman", "for example by podman run"), ("lxc", "with the tools of lxc")]
+    ("kind", "tool"), [("podman", "for example with podman run"), ("lxc", "with the tools of lxc")]
 )
 def test_what_the_kit_does_not_bring_up_is_brought_up_by_hand(kind: str, tool: str):
     readme = text_of(files_of(mine(**{"space:     {kind: netns}": f"space: {{kind: {kind}}}"})), "README.md")
-    assert f"- **space**: the kit makes Compose files for Docker alone: bring it up by hand, {tool}" in readme
+    assert f"- **space**: the kit writes Compose files for Docker only: start it by hand, {tool}" in readme
 
 
 def test_settings_are_the_studys():

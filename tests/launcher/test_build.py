@@ -57,16 +57,16 @@ def test_the_compiler_is_quoted_by_its_error(tmp_path: Path, monkeypatch: pytest
 
 def test_the_last_words_of_what_was_ended_at_its_deadline_say_so():
     late = Completed(("x",), -15, b"", b"", 120.04, timed_out=True)
-    assert late.last_words == "it did not end within 120 s"
-    assert replace(late, stderr=b"one\ntwo\n").last_words == "it did not end within 120 s: two"
+    assert late.last_words == "it did not finish within 120 s"
+    assert replace(late, stderr=b"one\ntwo\n").last_words == "it did not finish within 120 s: two"
     assert replace(late, timed_out=False).last_words == "it printed nothing"
 
 
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        (lambda program: program.chmod(0o775), f"{build.NAME} may be written to by others"),
-        (lambda program: program.parent.chmod(0o777), "may be written to by others"),
+        (lambda program: program.chmod(0o775), f"{build.NAME} is writable by others"),
+        (lambda program: program.parent.chmod(0o777), "is writable by others"),
         (lambda program: os.chown(program, 4711, -1), f"{build.NAME} belongs to another user"),
     ],
 )
@@ -118,7 +118,7 @@ def test_the_version_says_which_launcher(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr(static_c, "missing", lambda: ())
     assert version.version_text().splitlines()[1] == "launcher not built: the first run compiles it"
     monkeypatch.setattr(static_c, "missing", lambda: ("cc",))
-    assert version.version_text().splitlines()[1].startswith("launcher not built: cc, which it takes")
+    assert version.version_text().splitlines()[1].startswith("launcher not built: cc, which builds")
     program = tmp_path / "built" / build.source_key(platform.machine()) / build.NAME
     program.parent.mkdir(parents=True)
     program.write_bytes(b"one")

@@ -41,7 +41,7 @@ def test_it_sees_what_the_setup_and_every_trial_have_left(machine: Machine, tmp_
     run = tmp_path / "run"
     done = weighbridge("run", study, "--out", run, "--yes")
     assert done.code == 0, done
-    saw = {f"{name}/solo": "/bin/sh ended with code 9: sprpr" for name in ("native", "bridge")}
+    saw = {f"{name}/solo": "/bin/sh exited with code 9: sprpr" for name in ("native", "bridge")}
     assert told(run) == saw
     assert all(f"{place}: " in done.stderr and why in done.stderr for place, why in saw.items())
     assert [(row["outcome"], row["attempt"]) for row in trials(run)] == [("ok", 0)] * 4

@@ -241,7 +241,7 @@ def test_environment_is_lost_during_a_trial(
 
     with meanwhile(in_a_docker_trial), pytest.raises(EnvironmentLost) as caught:
         run_study(study, run, Quiet(), lambda _: None)
-    assert re.match(rf"({lost_in}) was lost during w: [^\n]+ Every finished trial is kept$", str(caught.value))
+    assert re.match(rf"({lost_in}) was lost during w: [^\n]+ Finished trials are kept$", str(caught.value))
     machine.must_be_unchanged()
     before = trials(run)
     assert before[-1]["outcome"] == "environment lost"

@@ -152,9 +152,7 @@ def test_a_host_goes_off_in_a_trial(machine: Machine, tmp_path: Path, sites: lis
 
     study = write(tmp_path, workloads=(WAITS,), blocks=3)
     with meanwhile(off):
-        fails(
-            study, run, EnvironmentLost, "native was lost during w", "host b has gone", "Every finished trial is kept"
-        )
+        fails(study, run, EnvironmentLost, "native was lost during w", "host b is gone", "Finished trials are kept")
     machine.must_be_unchanged()
     assert [row["outcome"] for row in trials(run)] == ["ok", "environment lost"]
     run_study(None, run, Quiet(), lambda _: None)
@@ -251,7 +249,7 @@ def test_engine_then_client_container_killed_in_a_trial(machine: Machine, tmp_pa
         return act
 
     study = write(tmp_path, environments=(NATIVE, CONTAINER), workloads=(WAITS,), blocks=8)
-    lost = ("box was lost during w", "Every finished trial is kept")
+    lost = ("box was lost during w", "Finished trials are kept")
     with meanwhile(once(lambda: running(site_of(sites[-1], "box", "client").host)["dockerd"])):
         fails(study, run, EnvironmentLost, *lost, "the Docker engine no longer answers")
     machine.must_be_unchanged()
@@ -339,7 +337,7 @@ def test_a_swarm_of_the_users_is_never_changed(own: docker.DockerClient, machine
     try:
         before = everything(own), own.swarm.id, own.swarm.attrs["Spec"]
         done = weighbridge("run", overlay_here(tmp_path, 1), "--out", tmp_path / "run", "--yes", env=address)
-        done.must_fail(4, "is in a swarm already (active), which Weighbridge never changes: leave it")
+        done.must_fail(4, "is already in a swarm (active), which Weighbridge never changes: leave it")
         assert "swarm" not in weighbridge("clean", "--check", env=address).stdout
         assert weighbridge("clean", env=address).code == 0
         own.swarm.reload()

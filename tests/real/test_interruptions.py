@@ -81,7 +81,7 @@ def test_further_signals_do_not_break_the_tidying_up(machine: Machine, study: Pa
             time.sleep(0.1)
         done = going_on.end()
     done.must_fail(130, "interrupted")
-    assert "tidying up, please wait" in done.stderr
+    assert "cleaning up, please wait" in done.stderr
     assert len(trials(run)) >= 2
 
 

@@ -31,8 +31,8 @@ def test_in_every_way(tmp_path: Path):
 @pytest.mark.parametrize(
     ("workload", "words"),
     [
-        ("linpack: {kind: linpack, size: 20000, repeats: 1}", "hpcc ended with code -9"),
-        ("stream: {kind: stream, array_size: 512MiB}", "weighbridge-stream ended with code -9"),
+        ("linpack: {kind: linpack, size: 20000, repeats: 1}", "hpcc exited with code -9"),
+        ("stream: {kind: stream, array_size: 512MiB}", "weighbridge-stream exited with code -9"),
     ],
 )
 def test_more_memory_than_the_site_has_is_a_recorded_failure(tmp_path: Path, workload: str, words: str):

@@ -136,7 +136,9 @@ def test_a_program_that_is_not_in_the_userland(both: Looks):
     assert {(record.trial.environment, record.outcome.value) for record in both.of("absent")} == {
         (name, outcome) for name in ("native", "bridge") for outcome in ("program failed", "server not ready")
     }
-    assert {record.message for record in both.of("absent")} == {"the program no-such-program is not in the userland"}
+    assert {record.message for record in both.of("absent")} == {
+        "the program no-such-program is not in the userland: add it, or check its name"
+    }
     assert both.told.startswith("no block of killed, absent (role=client), absent (role=server) could be completed")
 
 

@@ -79,7 +79,7 @@ def test_a_study_without_room_is_refused_before_anything_is_started(machine: Mac
     files = "files: {kind: sysbench-fileio, file_size: 128MiB, files: 4}"
     small = "native: {kind: native, storage: {kind: tmpfs, size: 64MiB}}"
     study = write_study(tmp_path, environments=(small,), workloads=(files,), blocks=1)
-    told = "its workloads write about 128 MiB, and its storage holds 64 MiB"
+    told = "its workloads write about 128 MiB, but its storage holds 64 MiB"
     for command in (("plan", study), ("run", study, "--yes")):
         ended = weighbridge(*map(str, command))
         assert ended.code == 4 and told in " ".join((ended.stdout + ended.stderr).split()), ended

@@ -231,7 +231,7 @@ def _configured(image: bytes, entry_point: Sequence[str]) -> bytes:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--", "false"], "ended with code 1"),
+        (["--", "false"], "exited with code 1"),
         (["--", "sh", "-c", "setsid sleep 60 & exit 0"], "keep it in the foreground"),
         (["--", "touch", "/usr/weighbridge-was-here"], "read-only"),
         (["--check", "false", "--", "true"], "check"),

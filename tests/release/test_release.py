@@ -119,7 +119,7 @@ class TestBuilt:
         shutil.rmtree(folder)
         env = {"HOME": str(tmp_path), "PATH": str(path_of(tmp_path / "bin", *NAMED))}
         told = run(program, "weigh", "--in", "netns", "--rehearsal", "--blocks", "1", "--", "true", env=env)
-        assert told.returncode == 4 and "cc, which it takes to build the launcher" in told.stderr
+        assert told.returncode == 4 and "cc, which builds the sites' launcher" in told.stderr
         assert "not built: cc" in must(program, "--version", env=env)
         env["PATH"] = str(path_of(tmp_path / "none"))
         told = run(program, "weigh", "--in", "netns", "--rehearsal", "--blocks", "1", "--", sys.executable, env=env)

@@ -92,7 +92,7 @@ def test_one_that_fails_is_told_and_kept_and_the_run_is_good(world: World, tmp_p
     world.fails = ("finish",)
     told = go(tmp_path)
     assert len(ran(world, "finish")) == len(PLACES)
-    assert kept(tmp_path) == {f"{place}/solo": "finish ended with code 1: no space left" for place in PLACES}
+    assert kept(tmp_path) == {f"{place}/solo": "finish exited with code 1: no space left" for place in PLACES}
     assert len([line for line in told.lines if "no space left" in line]) == len(PLACES)
     with RunStore(tmp_path / "run") as store:
         assert [*store.finished().values()] == [Outcome.OK] * 2 * len(PLACES)

@@ -86,7 +86,7 @@ def test_an_interrupted_extension_goes_on_with_what_was_open(world: World, tmp_p
 def test_when_the_time_is_over_nobody_is_asked_again(world: World, tmp_path: Path):
     asked: list[int] = []
     told = go(tmp_path, study(SOLO, blocks=3), BlockExtender(-1.0, asking(50, asked=asked)))
-    assert asked == [] and "the time is over" in told.lines
+    assert asked == [] and "the time is up" in told.lines
     assert set(blocks(tmp_path).values()) == {1}, "blocks are whole"
 
 

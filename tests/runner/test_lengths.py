@@ -184,7 +184,7 @@ def test_fixed_blocks_and_a_budget_leave_lengths_alone(world: World, tmp_path: P
 
 def test_the_time_ends_it(world: World, tmp_path: Path):
     told = go(tmp_path, study(ASKED, repetitions="target: 2%, within: 1ms"))
-    assert max(trial.block for trial in told.begun) == 1 and "the time is over" in told.lines
+    assert max(trial.block for trial in told.begun) == 1 and "the time is up" in told.lines
 
 
 @pytest.mark.parametrize("sql", ["DELETE FROM measurement WHERE trial <= 4", "DELETE FROM trial WHERE block = 0"])

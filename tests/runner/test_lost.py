@@ -29,7 +29,7 @@ def test_a_companion_that_ends_in_a_trial_leaves_its_record(
 ):
     def require() -> None:
         if len(world.started) == 3:
-            raise EnvironmentLost("companion counter ended with code 137 while it was measured: it printed nothing")
+            raise EnvironmentLost("companion counter exited with code 137 while it was measured: it printed nothing")
 
     really_open = Sites.open_all
 
@@ -40,7 +40,7 @@ def test_a_companion_that_ends_in_a_trial_leaves_its_record(
     monkeypatch.setattr(Sites, "open_all", open_all)
     with pytest.raises(EnvironmentLost) as lost:
         go(tmp_path, study(SOLO))
-    assert "companion counter ended with code 137" in str(lost.value)
+    assert "companion counter exited with code 137" in str(lost.value)
     assert Counter(finished_trials(tmp_path).values()) == {Outcome.OK: 2, Outcome.ENVIRONMENT_LOST: 1}
     assert world.left() == []
 

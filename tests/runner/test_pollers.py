@@ -34,10 +34,10 @@ def test_auto_polls_where_a_hypervisor_has_the_cpus_of_all_hosts(tmp_path: Path)
     [
         (0, "6.1.0-18-amd64", "max 100000\n", ""),
         (0, "5.15.0", "", ""),
-        (1000, "6.1.0", "", "it takes root"),
-        (0, "5.10.0-30-amd64", "", "it takes Linux 5.15"),
-        (0, "unreadable", "", "it takes Linux 5.15"),
-        (0, "6.1.0", "150000 100000\n", "a container with a CPU limit"),
+        (1000, "6.1.0", "", "it needs root"),
+        (0, "5.10.0-30-amd64", "", "it needs Linux 5.15"),
+        (0, "unreadable", "", "it needs Linux 5.15"),
+        (0, "6.1.0", "150000 100000\n", "a container, whose CPU limit"),
     ],
 )
 def test_why_idle_cpus_cannot_poll(

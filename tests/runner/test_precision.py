@@ -133,7 +133,7 @@ def test_a_spent_budget_ends_the_run_after_a_block(world: World, tmp_path: Path)
     noisy(world, one=0.5, two=0.5)
     told = Told()
     trials = go(tmp_path, study(SOLO, repetitions="target: 0.1%, budget: 1us"), told)
-    assert set(trials.values()) == {1} and "the time is over" in told.lines
+    assert set(trials.values()) == {1} and "the time is up" in told.lines
 
 
 def test_failed_blocks_are_repeated_before_a_look(world: World, tmp_path: Path):

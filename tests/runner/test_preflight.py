@@ -109,11 +109,11 @@ def test_hosts_that_cannot_be_had_are_told_before_the_run(monkeypatch: pytest.Mo
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert refused(START + TCP + HOSTS.replace("MEMORY", "512MiB")) == []
     (why,) = refused(START + TCP + HOSTS.replace("MEMORY", "921600GiB"))
-    assert why.startswith("a.yaml:6: host a: a guest of 943718400 MiB of memory has no room on this machine, where ")
+    assert why.startswith("a.yaml:6: host a: a guest of 943718400 MiB does not fit on this machine: ")
     assert why.endswith(": give it less memory")
     monkeypatch.setattr(preflight, "room_in", lambda _: Room(800 * 2**20))  # room for one of them
     (why,) = refused(START + TCP + HOSTS.replace("MEMORY", "512MiB"))
-    assert "host a: a guest of 512 MiB" in why and "512 MiB of them for other guests" in why
+    assert "host a: a guest of 512 MiB" in why and "of which 512 MiB are for other guests" in why
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(preflight, "which", lambda _: None)  # nobody is to install what is of no use then
     assert refused(START + TCP + HOSTS.replace("MEMORY", "512MiB")) == [

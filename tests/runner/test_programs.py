@@ -55,7 +55,7 @@ def test_a_check_that_fails_is_a_failed_trial(world: World, monkeypatch: pytest.
     world.fails = ("grep", "-q", "42")
     record = measured(world, solo(world))
     assert (record.outcome, record.measurements) == (Outcome.PROGRAM_FAILED, ())
-    assert record.message == "the check failed: grep ended with code 1: no space left"
+    assert record.message == "the check failed: grep exited with code 1: no space left"
 
 
 def test_the_check_is_run_where_the_client_was_while_the_server_still_runs(
@@ -102,7 +102,7 @@ def test_what_cannot_be_prepared_is_told_without_a_word_of_data(
     world.fails = ("make", "it")
     record = measured(world, solo(world))
     assert (record.outcome, world.started) == (Outcome.PROGRAM_FAILED, [])
-    assert record.message == f"{told}: make ended with code 1: no space left"
+    assert record.message == f"{told}: make exited with code 1: no space left"
 
 
 def test_files_are_there_before_anything_is_prepared(world: World, monkeypatch: pytest.MonkeyPatch):

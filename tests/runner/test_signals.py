@@ -83,7 +83,7 @@ def test_further_signals_do_not_stop_the_tidying_up(capsys: pytest.CaptureFixtur
     assert caught.value.exit_code == 128 + signal.SIGINT
     captured = capsys.readouterr()
     assert captured.out == ""
-    assert captured.err.count("tidying up, please wait") == 2
+    assert captured.err.count("cleaning up, please wait") == 2
 
 
 def test_a_failure_inside_a_shield_is_told_rather_than_the_signal():

@@ -167,7 +167,7 @@ def test_a_server_that_never_listens(world: World):
 
 def test_a_server_that_ends_at_once(world: World):
     record = measure(world, server=Act(returncode=1, stderr=b"bad option\n"))
-    failed(record, Outcome.SERVER_NOT_READY, "ended before it listened", "bad option")
+    failed(record, Outcome.SERVER_NOT_READY, "exited before it listened", "bad option")
 
 
 @pytest.mark.parametrize("said", [{"stdout": b"starting\nready at 7\n"}, {"stderr": b"x\nready at 7\n"}])
@@ -208,7 +208,7 @@ def test_a_server_that_dies(world: World, client: Act):
 
 def test_a_server_that_dies_during_the_warm_up(world: World):
     record = measure(world, warm=True, server=Act(lasts=0.02, returncode=1), warm_up=Act(hangs=True))
-    failed(record, Outcome.SERVER_DIED, "while the warm-up was at work")
+    failed(record, Outcome.SERVER_DIED, "while the warm-up was running")
 
 
 def test_a_client_that_hangs(world: World):
@@ -385,7 +385,7 @@ def test_what_cannot_be_prepared(world: World, monkeypatch: pytest.MonkeyPatch):
     assert len(world.ran) == 2 and world.started == []
     kills = count()
     world.oom_kills = lambda: float(next(kills))
-    failed(measure(world), Outcome.SERVER_NOT_READY, "cannot be prepared: the site ran out of its memory limit")
+    failed(measure(world), Outcome.SERVER_NOT_READY, "cannot be prepared: the site exceeded its memory limit")
 
 
 @pytest.mark.parametrize(
@@ -405,8 +405,8 @@ def test_a_server_breaks_by_itself_or_for_its_memory_and_not_when_somebody_kills
     counted = iter([0.0] * 4)
     world.oom_kills = lambda: next(counted, float(kills))
     died = measure(world, server=Act(listens=True, lasts=0.05, returncode=code), client=Act(hangs=True))
-    failed(died, outcome, f"ended with code {code}")
-    assert died.message.startswith("the server ran out of its memory limit") is bool(kills)
+    failed(died, outcome, f"exited with code {code}")
+    assert died.message.startswith("the server exceeded its memory limit") is bool(kills)
 
 
 def test_a_worker_that_somebody_kills_is_not_broken_by_the_load(world: World, monkeypatch: pytest.MonkeyPatch):
@@ -422,7 +422,7 @@ def test_a_worker_that_somebody_kills_is_not_broken_by_the_load(world: World, mo
     failed(warming, Outcome.SERVER_DIED, "in the warm-up, worker 7 exited on signal 9")
     counted = iter([0.0] * 4)
     world.oom_kills = lambda: next(counted, 1.0)
-    failed(measure(world), Outcome.BROKE, "the server ran out of its memory limit")
+    failed(measure(world), Outcome.BROKE, "the server exceeded its memory limit")
 
 
 def test_a_generator_that_rests_is_the_limit_by_what_it_clocked(world: World, monkeypatch: pytest.MonkeyPatch):
@@ -473,7 +473,7 @@ def test_a_warm_up_under_a_load_fails_as_the_workload_tells(world: World, monkey
 @pytest.mark.parametrize("stream", ["stdout", "stderr"])
 def test_a_program_that_is_not_in_the_userland(world: World, code: int, said: str, stream: str):
     act = Act(**{"stdout": b"", "returncode": code, stream: said.encode()})
-    sentence = "the program wrk is not in the userland"
+    sentence = "the program wrk is not in the userland: add it, or check its name"
     for outcome, record in (
         (Outcome.PROGRAM_FAILED, measure(world, client=act)),
         (Outcome.PROGRAM_FAILED, measure(world, warm=True, warm_up=act)),
@@ -486,7 +486,7 @@ def test_a_program_that_is_not_in_the_userland(world: World, code: int, said: st
 @pytest.mark.parametrize(
     ("number", "sentence"),
     [
-        (errno.ENOENT, "the program client is not in the userland"),
+        (errno.ENOENT, "the program client is not in the userland: add it, or check its name"),
         (errno.EACCES, "the program client cannot be started: Permission denied"),
     ],
 )
@@ -507,12 +507,16 @@ def test_what_programs_used_is_kept(world: World):
 
 
 def test_a_program_that_prints_too_much(world: World):
-    failed(measure(world, client=Act(too_much=True)), Outcome.PROGRAM_FAILED, "client printed more than 64 MiB")
+    failed(
+        measure(world, client=Act(too_much=True)),
+        Outcome.PROGRAM_FAILED,
+        "client printed more than the limit of 64 MiB",
+    )
 
 
 def test_a_server_that_prints_too_much(world: World):
     server = Act(stdout=b"", hangs=True, too_much=True)
-    failed(measure(world, server=server), Outcome.PROGRAM_FAILED, "server printed more than 64 MiB")
+    failed(measure(world, server=server), Outcome.PROGRAM_FAILED, "server printed more than the limit of 64 MiB")
 
 
 def test_counters_are_read_before_the_output_comes(world: World, monkeypatch: pytest.MonkeyPatch):

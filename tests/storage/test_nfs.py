@@ -177,7 +177,7 @@ def test_it_is_one_server_with_an_export_for_each_site(run: RunContext, host: Re
         ({"failing": "try-XXXXXX"}, {}, "a writable NFS mount is unavailable: Permission denied"),
         ({"root": False}, {}, "only root can mount NFS"),
         ({"machine": "host"}, {}, "kind: guest"),
-        ({"disposable": None}, {}, "would outlive a run that is killed"),
+        ({"disposable": None}, {}, "would outlive a killed run"),
     ],
 )
 def test_what_is_not_in_force_is_refused_and_taken_back(

@@ -26,7 +26,7 @@ def test_the_line_and_the_indentations_that_fit_are_told(old: str, new: str, whe
     ((line, sentence),) = told(text)
     here = next(number for number, each in enumerate(text.splitlines(), 1) if each.strip().startswith(where))
     assert line == here
-    assert sentence.startswith(f"wrong indentation: this line begins with {blanks[0]} blank")
+    assert sentence.startswith(f"wrong indentation: this line begins with {blanks[0]} space")
     assert f" with {blanks[1]}" in sentence.partition(",")[2]
 
 

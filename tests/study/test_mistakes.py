@@ -50,14 +50,14 @@ MISTAKES = {
     "a word of two kinds": ("kind: iperf3", "kind: nginx", "'nginx'", "did you mean 'nginx-vegeta' or 'nginx-wrk'?"),
     "more than a kind of environment": (BRIDGE, "{kind: docker-bridge}", "'docker-bridge'", "mean 'docker'?"),
     "the beginning of a kind of host": ("inside: [server]", "hosts: {a: {kind: test}}", "'test'", "mean 'testbed'?"),
-    "memory of a workload": ("clients: 20", "memory: 1GiB", "'memory'", "under 'resources: {memory: ...}'"),
-    "CPUs of a workload in a sweep": ("clients: 20", "cpus: [1, 2]", "'cpus'", "under 'resources: {cpus: ...}'"),
-    "CPUs of an environment": (BRIDGE, "{kind: docker, pin: spread}", "'pin'", "under 'resources: {pin: ...}'"),
-    "memory of the study": ("equivalence: 3%", "memory: 1GiB", "'memory'", "under 'resources: {memory: ...}'"),
+    "memory of a workload": ("clients: 20", "memory: 1GiB", "'memory'", "as 'resources: {memory: ...}'"),
+    "CPUs of a workload in a sweep": ("clients: 20", "cpus: [1, 2]", "'cpus'", "as 'resources: {cpus: ...}'"),
+    "CPUs of an environment": (BRIDGE, "{kind: docker, pin: spread}", "'pin'", "as 'resources: {pin: ...}'"),
+    "memory of the study": ("equivalence: 3%", "memory: 1GiB", "'memory'", "as 'resources: {memory: ...}'"),
     "unknown workload far from any": ("kind: iperf3", "kind: zzz", "'zzz'", "; known: "),
     "no kind": (BRIDGE, "{network: bridge}", "'bridge'", "needs a kind"),
     "kind is null": (BRIDGE, "{kind: }", "'bridge'", "needs a kind"),
-    "kind is a list": (BRIDGE, "{kind: [docker, native]}", "kind", "not swept"),
+    "kind is a list": (BRIDGE, "{kind: [docker, native]}", "kind", "cannot be swept"),
     "kind is a mapping": (BRIDGE, "{kind: {a: b}}", "kind", "one name"),
     "kind is a number": (BRIDGE, "{kind: 1}", "kind", "one name"),
     "kind has a tag": (BRIDGE, "{kind: !x docker}", "kind", "one name"),
@@ -77,8 +77,8 @@ MISTAKES = {
     "a longer word for a unit": (TCP, "tcp: {kind: iperf3, duration: 2seconds}", "duration", "did you mean '2s'?"),
     "a unit of something else": ("512MiB", "512s", "memory", "unknown unit 's'"),
     "a negative size": ("512MiB", "-512MiB", "memory", "'-512MiB' is not a size"),
-    "a size that overflows": ("512MiB", f"{'9' * 400}MiB", "memory", "more than"),
-    "a time that overflows": (TCP, f"tcp: {{kind: iperf3, duration: {'9' * 400}s}}", "duration", "more than"),
+    "a size that overflows": ("512MiB", f"{'9' * 400}MiB", "memory", "too large"),
+    "a time that overflows": (TCP, f"tcp: {{kind: iperf3, duration: {'9' * 400}s}}", "duration", "too large"),
     "zero blocks": (REPETITIONS, "repetitions: {blocks: 0}", "blocks", "at least 1, not 0"),
     "half a block": (REPETITIONS, "repetitions: {blocks: 1.5}", "blocks", "1.5"),
     "blocks and target": (REPETITIONS, "repetitions: {blocks: 10, target: 2%}", "repetitions", "not both"),
@@ -96,8 +96,8 @@ MISTAKES = {
     "inside of an unknown role": ("inside: [server]", "inside: [sever]", "sever", "did you mean 'server'?"),
     "nobody inside": ("inside: [server]", "inside: []", "inside", "at least 1"),
     "unknown kind of host": ("inside: [server]", "hosts: {a: {kind: loca}}", "kind 'loca'", "did you mean 'local'?"),
-    "network none": (BRIDGE, "{kind: docker, network: none}", "bridge", "does not work"),
-    "network none in a sweep": (BRIDGE, "{kind: docker, network: [host, none]}", "network=none", "does not work"),
+    "network none": (BRIDGE, "{kind: docker, network: none}", "bridge", "cannot carry"),
+    "network none in a sweep": (BRIDGE, "{kind: docker, network: [host, none]}", "network=none", "cannot carry"),
     "publish on host": (BRIDGE, "{kind: docker, network: host, publish: true}", "publish", "network: bridge"),
     "unknown network": (BRIDGE, "{kind: docker, network: brige}", "network", "did you mean 'bridge'?"),
     "a workload that is a string": (CPU, "cpu: hello", "cpu", "'key: value' pairs"),
@@ -123,13 +123,13 @@ MISTAKES = {
         "10000",
     ),
     "the baseline is swept": (NATIVE, "native: {kind: docker, network: [host, bridge]}", "baseline", "is swept"),
-    "the name of the A/A arm": ("bridge: {", "native-again: {", "native-again", "A/A arm's own name"),
+    "the name of the A/A arm": ("bridge: {", "native-again: {", "native-again", "reserved for the A/A arm"),
     "unknown pin": ("pin: spread", "pin: spred", "pin", "did you mean 'spread'?"),
     "a CPU list that is none": ("pin: spread", "pin: {server: x}", "server", "list of CPUs"),
     "a CPU range of three": ("pin: spread", "pin: {server: 0-1-2}", "server", "list of CPUs"),
     "a CPU range backwards": ("pin: spread", "pin: {server: 3-1}", "server", "list of CPUs"),
     "a CPU range without end": ("pin: spread", "pin: {server: 0-99999999999}", "server", "list of CPUs"),
-    "infinite CPUs": ("cpus: 1", "cpus: .inf", "cpus", "more CPUs"),
+    "infinite CPUs": ("cpus: 1", "cpus: .inf", "cpus", "too large"),
     "CPUs of a host without end": (
         "inside: [server]",
         'hosts: {a: {kind: testbed, cpus: "0-400000000"}}',
@@ -258,7 +258,7 @@ MISTAKES = {
         "bridge: unknown kind 'dokcer'",
         "mean 'docker'?",
     ),
-    "a share without a unit": ("equivalence: 3%", "equivalence: 3", "equivalence", "a share is written like 3%"),
+    "a share without a unit": ("equivalence: 3%", "equivalence: 3", "equivalence", "write a share like 3%"),
     "an unclosed bracket": ("inside: [server]", "inside: [server", "not YAML", "']'"),
     "a tab": (f"  {NATIVE}", f"\t{NATIVE}", "indentation", "tab"),
     "an unknown alias": (CPU, "cpu: *nobody", "nobody", "not YAML"),
@@ -391,7 +391,7 @@ def test_files_that_are_too_large(tmp_path: Path):
     _refused(big, "51200 KiB", "at most 256 KiB")
     big.write_text("#" * (LARGEST + 1))
     _refused(big, "at most")
-    _refused("/dev/zero", "does not end")
+    _refused("/dev/zero", "has more than")
 
 
 def test_a_pipe_that_never_ends(tmp_path: Path):

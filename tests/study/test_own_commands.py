@@ -50,7 +50,7 @@ def test_each_list_of_a_parameter_is_a_factor_of_its_own():
         ("{kind: command, run: 'pack {a}', parameters: {a: [1, '1.0', 1.0]}}", "a: the level 1.0 is listed twice"),
         (
             "{kind: command, run: 'pack {sites}', parameters: {sites: [1, 2]}}",
-            "sites: an option of every such workload has this name: take another one",
+            "sites: every such workload has an option of this name: choose another name",
         ),
         ("{kind: command, run: 'pack {a}', parameters: {a: [true, 2]}}", "a: text is expected, not true"),
         ("{kind: command, run: 'pack {a}', parameters: {a: []}}", "a: text is expected, not []"),

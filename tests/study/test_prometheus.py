@@ -51,13 +51,13 @@ MISTAKES = {
     "no host": (f"{{url: 'http://', {QUERIES}}}", "url: write the server's address like"),
     "a wrong port": (f"{{url: 'http://h:http', {QUERIES}}}", "url: write the server's address like"),
     "a port beyond": (f"{{url: 'http://h:70000', {QUERIES}}}", "url: write the server's address like"),
-    "spaces": (f"{{url: 'http://h h', {QUERIES}}}", "url: an address has no spaces"),
-    "letters": (f"{{url: 'http://hä', {QUERIES}}}", "only ASCII"),
-    "a query in it": (f"{{url: 'http://h/?a=b', {QUERIES}}}", "url: the address ends before '?'"),
+    "spaces": (f"{{url: 'http://h h', {QUERIES}}}", "url: write the address in ASCII"),
+    "letters": (f"{{url: 'http://hä', {QUERIES}}}", "in ASCII"),
+    "a query in it": (f"{{url: 'http://h/?a=b', {QUERIES}}}", "url: end the address before '?'"),
     "a list": (f"{{url: [http://h], {QUERIES}}}", "url: text is expected"),
     "a bare query": (
         "{url: http://h, queries: {reads: up}}",
-        "reads: 'key: value' pairs are expected here, not 'up'",
+        "reads: write 'key: value' pairs here, not 'up'",
     ),
     "no unit": ("{url: http://h, queries: {reads: {query: up}}}", "'unit' is missing"),
     "a unit with spaces": ("{url: http://h, queries: {reads: {query: up, unit: per s}}}", "'per s' in unit"),
@@ -66,7 +66,7 @@ MISTAKES = {
     "a wrong name": ("{url: http://h, queries: {1 x: {query: up, unit: B}}}", "a name starts with a letter"),
     "no step": (f"{{url: http://h, {QUERIES}, step: 0s}}", "step: at least 100ms, not '0s'"),
     "no unit of the step": (f"{{url: http://h, {QUERIES}, step: 5}}", "step: 5 has no unit"),
-    "no mapping": ("http://h", "prometheus: 'key: value' pairs are expected here"),
+    "no mapping": ("http://h", "prometheus: write 'key: value' pairs here"),
 }
 
 

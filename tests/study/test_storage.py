@@ -74,7 +74,7 @@ def test_it_is_written_with_its_kind():
         (
             "storage: volume",
             "storage: volume",
-            "native: storage: its sites cannot have a volume; they can have",
+            "native: storage: volume is not supported; supported: ",
         ),
         ("aa", "storage: 3", "unknown kind '3'"),
     ],

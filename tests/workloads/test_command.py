@@ -138,8 +138,8 @@ def test_what_cannot_be_is_refused_in_one_sentence(given: dict[str, Any]):
 @pytest.mark.parametrize(
     ("metric", "told"),
     [
-        ({}, "a metric is found by 'json: PATH' or by 'regex: EXPRESSION', one of both"),
-        ({"json": "$.a", "regex": "(a)"}, "a metric is found by 'json: PATH' or by 'regex: EXPRESSION', one of both"),
+        ({}, "give either 'json: PATH' or 'regex: EXPRESSION'"),
+        ({"json": "$.a", "regex": "(a)"}, "give either 'json: PATH' or 'regex: EXPRESSION'"),
         ({"regex": "a"}, "'a' has 0 groups: put parentheses around the number, and nothing else"),
         ({"regex": "(a)(b)"}, "'(a)(b)' has 2 groups: put parentheses around the number, and nothing else"),
         ({"regex": "("}, "'(' is not a regular expression: missing ), unterminated subpattern at position 0"),
@@ -178,7 +178,7 @@ def test_metrics_are_read_from_the_stream_that_is_named():
 @pytest.mark.parametrize(
     ("metric", "printed", "told"),
     [
-        (RPS, b"", "metric m: standard output is empty, and JSON is expected there"),
+        (RPS, b"", "metric m: standard output is empty, but should be JSON"),
         (
             RPS, b"{",
             "metric m: standard output is not JSON (Expecting property name enclosed in double quotes:"
@@ -188,23 +188,23 @@ def test_metrics_are_read_from_the_stream_that_is_named():
         (RPS, b'{"rps": "12"}', 'metric m: $.rps in standard output is "12", not a number'),
         (RPS, b'{"rps": true}', "metric m: $.rps in standard output is true, not a number"),
         (RPS, b'{"rps": null}', "metric m: $.rps in standard output is null, not a number"),
-        (RPS, b'{"rps": NaN}', "metric m: $.rps in standard output is nan, which no measurement can be"),
-        (RPS, b'{"rps": 1e999}', "metric m: $.rps in standard output is inf, which no measurement can be"),
+        (RPS, b'{"rps": NaN}', "metric m: $.rps in standard output is nan, which is no valid measurement"),
+        (RPS, b'{"rps": 1e999}', "metric m: $.rps in standard output is inf, which is no valid measurement"),
         (
             RPS | {"json": "$[*].rps"}, b'[{"rps": 1}, {"rps": 2}]',
-            "metric m: $[*].rps finds 2 values in standard output, but needs exactly one",
+            "metric m: $[*].rps finds 2 values in standard output, but must find exactly one",
         ),
         ({"regex": "= (.*)"}, b"a = b", "metric m: /= (.*)/ in standard output gives 'b', not a number"),
         (
             {"regex": "= (.*)"}, b"a = 1\nb = 2",
-            "metric m: /= (.*)/ finds 2 values in standard output, but needs exactly one",
+            "metric m: /= (.*)/ finds 2 values in standard output, but must find exactly one",
         ),
         ({"regex": "= (.*)"}, b"nothing", "metric m: /= (.*)/ finds nothing in standard output"),
         ({"regex": "= (x)?"}, b"a = ", "metric m: /= (x)?/ in standard output gives '', not a number"),
         ({"regex": "= (.*)"}, b"a = nan", "metric m: /= (.*)/ in standard output gives 'nan', not a number"),
         (
             {"regex": "= (.*)"}, b"a = 9e999",
-            "metric m: /= (.*)/ in standard output is inf, which no measurement can be",
+            "metric m: /= (.*)/ in standard output is inf, which is no valid measurement",
         ),
     ],
 )  # fmt: skip
@@ -243,20 +243,20 @@ ADDRESS, READ_ONLY, NO_TTY = (os.strerror(code) for code in (errno.EADDRINUSE, e
 @pytest.mark.parametrize(
     ("stderr", "code", "told"),
     [
-        (b"no such luck\n", 3, "prog ended with code 3: no such luck"),
-        (b"", -11, "prog ended with signal 11: some output"),
+        (b"no such luck\n", 3, "prog exited with code 3: no such luck"),
+        (b"", -11, "prog was killed by signal 11: some output"),
         (
             f"cp: x: {READ_ONLY}\n".encode(), 1,
-            "prog ended with code 1: it writes where nothing can be written: only /tmp and /run can:"
+            "prog exited with code 1: it writes to a read-only place: write to /tmp or /run:"
             f" cp: x: {READ_ONLY}",
         ),
         (
             f"stty: {NO_TTY}\n".encode(), 1,
-            f"prog ended with code 1: it needs a terminal, and has none here: stty: {NO_TTY}",
+            f"prog exited with code 1: it needs a terminal, which a site does not have: stty: {NO_TTY}",
         ),
         (
             f"bind: {ADDRESS}\n".encode(), 1,
-            f"prog ended with code 1: its port is in use by another program: bind: {ADDRESS}",
+            f"prog exited with code 1: its port is in use by another program: bind: {ADDRESS}",
         ),
     ],
 )  # fmt: skip
@@ -266,13 +266,13 @@ def test_a_program_that_failed_is_told_with_what_is_known_of_it(stderr: bytes, c
 
 def test_a_word_of_a_terminal_is_no_reason():
     said = failure(options(), ended(b"", b"the terminal station is closed\n", 1))
-    assert said == "prog ended with code 1: the terminal station is closed"
+    assert said == "prog exited with code 1: the terminal station is closed"
 
 
 def test_what_a_shell_did_not_find_is_named():
     done = ended(b"", b"/bin/sh: 1: fibb: not found\n", 127)
-    assert failure(options(shell=True), done) == "the program fibb is not in the userland"
-    assert failure(options(), done) == "prog ended with code 127: /bin/sh: 1: fibb: not found"
+    assert failure(options(shell=True), done) == "the program fibb is not in the userland: add it, or check its name"
+    assert failure(options(), done) == "prog exited with code 127: /bin/sh: 1: fibb: not found"
 
 
 def test_what_is_run_around_it_has_its_values_too():

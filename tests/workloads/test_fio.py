@@ -135,7 +135,7 @@ def test_why_fio_failed():
         ({"mode": "randread", "extra_flags": "dsync"}, "mode randread, which writes nothing"),
         (
             {"direct": True, "block_size": "1000B", "file_size": "1MB"},
-            "direct needs a block_size of a multiple of 512",
+            "direct needs a block_size that is a multiple of 512",
         ),
         ({"sync_mode": "fdatasync"}, "contradicts fsync: never"),
         ({"file_size": "10KiB"}, "not a whole number of blocks of 4096 bytes for each of 1 jobs"),

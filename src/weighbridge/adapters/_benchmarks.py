@@ -34,7 +34,7 @@ class BenchmarkOptions(AdapterOptions):
         tuple[Annotated[str, Field(min_length=1, max_length=200)], ...],
         AfterValidator(_distinct),
         Field(
-            max_length=200, description="Those that are read, by the program's own names; the first is the headline"
+            max_length=200, description="Benchmarks to read, by the program's own names; the first is the headline"
         ),
     ] = ()
 
@@ -60,7 +60,7 @@ class BenchmarkOptions(AdapterOptions):
             return (Measurement(self.only, next(iter(values.values()))),)
         missing = [name for name in self.benchmarks if name not in values]
         if missing:
-            raise Unparseable(f"{what} has no benchmark '{missing[0]}' (it has: {available})")
+            raise Unparseable(f"{what} has no benchmark '{missing[0]}': choose from {available}")
         metrics = zip(self.metrics(), self.benchmarks, strict=True)
         return tuple(Measurement(metric, values[name]) for metric, name in metrics)
 

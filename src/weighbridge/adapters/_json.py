@@ -18,7 +18,7 @@ def read_document(stdout: bytes, what: str, usage: str) -> Any:
     try:
         return json.loads(text, object_pairs_hook=_each_once)
     except (ValueError, RecursionError) as error:
-        reason = "it nests too deeply" if isinstance(error, RecursionError) else str(error)
+        reason = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise Unparseable(f"{what} did not print JSON ({reason}): run it as '{usage}'") from None
 
 
@@ -59,5 +59,5 @@ def number(document: Any, what: str, *keys: str, scale: float = 1.0) -> float:
     except OverflowError:
         scaled = float("inf")
     if not is_plausible(scaled):
-        raise Unparseable(f"'{'.'.join(keys)}' of {what} is {scaled}, which no measurement can be")
+        raise Unparseable(f"'{'.'.join(keys)}' of {what} is {scaled}, which is no valid measurement")
     return scaled

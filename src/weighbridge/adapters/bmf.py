@@ -38,14 +38,14 @@ class BmfOptions(BenchmarkOptions):
         Field(
             min_length=1,
             max_length=200,
-            description="The measure that is read, by its key; by default latency, where there is no other",
+            description="The measure to read, by its key; default: latency, if it is the only one",
         ),
     ] = None
     unit: Annotated[
         str | None,
-        Field(pattern=r"^[^\s\x00-\x1f]{1,20}$", description="Of the measure, where that is none of Bencher's own"),
+        Field(pattern=r"^[^\s\x00-\x1f]{1,20}$", description="Its unit, if Bencher does not define it"),
     ] = None
-    better: Annotated[Better | None, Field(description="higher or lower, of such a measure")] = None
+    better: Annotated[Better | None, Field(description="higher or lower, if Bencher does not define it")] = None
 
     @model_validator(mode="after")
     def _unit_is_known(self) -> "BmfOptions":
@@ -98,7 +98,7 @@ class BmfOptions(BenchmarkOptions):
             if len(keys) > 1:
                 raise Unparseable(f"the {_OF} has {len(keys)} measures: name one of them (measure: {available})")
             if _slug(keys[0]) != _UNTOLD:
-                raise Unparseable(f"the {_OF} has no latency, the default: choose another measure: {available}")
+                raise Unparseable(f"the {_OF} has no latency, the default: name a measure (measure: {available})")
             return keys[0]
         same = [key for key in keys if _slug(key) == _slug(self.measure)]
         measure = self.measure if self.measure in keys or len(same) != 1 else same[0]
@@ -121,10 +121,10 @@ class BmfOptions(BenchmarkOptions):
 def _benchmarks(document: Any) -> dict[str, Measures]:
     """Each benchmark's measures. Raises Unparseable."""
     if not isinstance(document, dict):
-        raise Unparseable(f"the JSON is no {_OF}, which is an object of benchmarks: run it as '{_USAGE}'")
+        raise Unparseable(f"the JSON is not {_OF}, an object of benchmarks: run it as '{_USAGE}'")
     for name, measures in document.items():
         if not name or not isinstance(measures, dict) or any(at(each, "value") is None for each in measures.values()):
-            raise Unparseable(f"the JSON is no {_OF}: '{one_line(name, 60)}' has no measures with a value each")
+            raise Unparseable(f"the JSON is not {_OF}: '{one_line(name, 60)}' has a measure without a value")
     return document
 
 

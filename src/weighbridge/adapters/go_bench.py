@@ -22,7 +22,7 @@ class GoBenchOptions(BenchmarkOptions):
 
     kind: Literal["go-bench"] = "go-bench"
     package: Annotated[
-        str, Field(max_length=200, description="Of which package, where several of them have such a benchmark")
+        str, Field(max_length=200, description="The package to read, if several have a benchmark of this name")
     ] = ""
 
     @property
@@ -71,7 +71,7 @@ class GoBench(Adapter):
     """The text that ``go test -bench`` prints, or a test's program with ``-test.bench``."""
 
     kind = "go-bench"
-    summary = "go test -bench: the time of an operation of each benchmark"
+    summary = "go test -bench: time per operation of each benchmark"
     options = GoBenchOptions
     usage = _USAGE
 

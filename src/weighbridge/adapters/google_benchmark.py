@@ -48,7 +48,7 @@ def _time(entry: Any) -> float:
     """In nanoseconds."""
     unit = at(entry, "time_unit")
     if not isinstance(unit, str) or unit not in _NANOSECONDS:
-        raise Unparseable(f"Google Benchmark's output has the unknown unit of time '{one_line(unit, 20)}'")
+        raise Unparseable(f"Google Benchmark's output has an unknown time unit '{one_line(unit, 20)}'")
     return number(entry, _WHAT, "real_time", scale=_NANOSECONDS[unit])
 
 
@@ -56,7 +56,7 @@ class GoogleBenchmark(Adapter):
     """What ``--benchmark_format=json`` prints."""
 
     kind = "google-benchmark"
-    summary = "Google Benchmark: the real time of an iteration of each benchmark"
+    summary = "Google Benchmark: real time per iteration of each benchmark"
     options = GoogleBenchmarkOptions
     usage = _USAGE
 

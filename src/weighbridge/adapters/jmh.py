@@ -24,7 +24,7 @@ class JmhOptions(BenchmarkOptions):
     kind: Literal["jmh"] = "jmh"
     mode: Annotated[
         Literal["thrpt", "avgt", "sample", "ss"],
-        Field(description="What is read: throughput, or the time of an operation (avgt, sample, ss)"),
+        Field(description="What to read: throughput, or time per operation (avgt, sample, ss)"),
     ] = "thrpt"
 
     @property
@@ -46,7 +46,7 @@ class JmhOptions(BenchmarkOptions):
                 add(values, _name(each), self._score(each), _WHAT)
         if not values and modes:
             raise Unparseable(
-                f"JMH's output has no benchmark in mode {self.mode}: it has {one_line(modes[0], 20)} (mode)"
+                f"JMH's output has no benchmark in mode {self.mode}: write mode: {one_line(modes[0], 20)}"
             )
         return self.chosen(values, "JMH's output")
 
@@ -73,7 +73,7 @@ class Jmh(Adapter):
     """What ``-rf json`` writes, which has to be printed: JMH's own report is beside it."""
 
     kind = "jmh"
-    summary = "JMH: the throughput of each benchmark, or the time of an operation"
+    summary = "JMH: throughput or time per operation of each benchmark"
     options = JmhOptions
     usage = _USAGE
 

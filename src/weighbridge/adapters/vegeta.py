@@ -43,7 +43,7 @@ class Vegeta(Adapter):
     """What ``vegeta report -type=json`` prints."""
 
     kind = "vegeta"
-    summary = "vegeta: answers per second, latency and success"
+    summary = "vegeta: responses per second, latency and success"
     options = VegetaOptions
     usage = _USAGE
 

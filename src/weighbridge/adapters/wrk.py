@@ -25,7 +25,7 @@ class WrkOptions(AdapterOptions):
     """What a study file may say about wrk's output."""
 
     kind: Literal["wrk"] = "wrk"
-    latency: Annotated[bool, Field(description="wrk runs with --latency, so that it prints percentiles")] = True
+    latency: Annotated[bool, Field(description="Whether wrk ran with --latency, which prints percentiles")] = True
 
     def metrics(self) -> tuple[Metric, ...]:
         """Requests per second, the mean in ms, percentiles where it prints them, and errors of all kinds."""
@@ -38,7 +38,7 @@ class WrkOptions(AdapterOptions):
         if failed := re.search(r"^unable to .*", text, re.MULTILINE):
             raise ProgramFailed(f"wrk: {one_line(failed[0], 200)}")
         if not re.search(r"^Transfer/sec: +[0-9.]+[KMGT]?B\n", text, re.MULTILINE):
-            raise Unparseable(f"wrk's report has no end: run it as '{_USAGE}'")
+            raise Unparseable(f"wrk's report is incomplete: run it as '{_USAGE}'")
         measurements = [
             Measurement(REQUESTS, _number(text, r"^Requests/sec: +([0-9]{1,12}\.[0-9]{2})\n", "requests/s"))
         ]

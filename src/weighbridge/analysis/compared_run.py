@@ -185,9 +185,9 @@ def require_changed(name: str, changes: Sequence[Sequence[FactChange]], runs: Se
         return
     values = dict.fromkeys(value for run in runs for _, key, value, _ in run.facts if key in _names_of(name))
     if len(values) == 1:
-        raise FactNotChangedError(f"'{name}' is the same in these runs ({next(iter(values))})")
+        raise FactNotChangedError(f"'{name}' did not change between these runs ({next(iter(values))}): remove it")
     if values:
-        raise FactNotChangedError(f"'{name}' differs between any two runs, so it is not compared")
+        raise FactNotChangedError(f"'{name}' differs between any two runs and is not compared: remove it")
     changed = dict.fromkeys(change.fact for pair in changes for change in pair)
     near = get_close_matches(_names_of(name)[1], changed, 1)
     hint = f"did you mean '{near[0]}'?" if near else f"changed: {', '.join(changed)}" if changed else "none changed"
@@ -364,18 +364,18 @@ def require_one_question(first: ComparedRun, second: ComparedRun) -> None:
     names = f"'{first.name}' and '{second.name}'"
     if one.baseline != other.baseline:
         raise OtherQuestionError(
-            f"{names} have different baselines: one has the baseline '{one.baseline}', the other '{other.baseline}'"
+            f"{names} have different baselines, '{one.baseline}' and '{other.baseline}': compare one study"
         )
     kinds = [run.environments[run.analysis.baseline].kind for run in (first, second)]
     if kinds[0] != kinds[1]:
         raise OtherQuestionError(
-            f"{names} ask different questions: the baseline '{one.baseline}' is of kind {kinds[0]} in one and "
-            f"{kinds[1]} in the other"
+            f"{names} have different baselines: '{one.baseline}' is of kind {kinds[0]} in one and {kinds[1]} "
+            "in the other: compare one study"
         )
     if not {*first.environments} & {*second.environments} - {one.baseline}:
-        raise OtherQuestionError(f"{names} share no environment besides the baseline '{one.baseline}'")
+        raise OtherQuestionError(f"{names} share only the baseline '{one.baseline}': compare runs of one study")
     if not first.cells.keys() & second.cells.keys():
-        raise OtherQuestionError(f"{names} share no workload")
+        raise OtherQuestionError(f"{names} share no workload: compare runs of one study")
 
 
 def changed_settings(first: ComparedRun, second: ComparedRun) -> tuple[SettingChange, ...]:

@@ -33,7 +33,8 @@ def judge_changes(
     require_one_question(against, now)
     changes = tuple(_test_change(margin, sides, (against, now), spending, looks) for sides in _common(now, against))
     if not changes:
-        raise OtherQuestionError(f"'{against.name}' and '{now.name}' share no headline metric that is a ratio")
+        names = f"'{against.name}' and '{now.name}'"
+        raise OtherQuestionError(f"{names} share no headline metric that is a ratio: name another run")
     return changes
 
 

@@ -50,7 +50,7 @@ class Spelling:
 BUDGET = Spelling(
     "budget",
     {"<=": False, "<": True},
-    f"ENVIRONMENT.WORKLOAD.METRIC<=NUMBER, like 'bridge.tcp.throughput<=35%'; '{EVERY}' is any part of it",
+    f"ENVIRONMENT.WORKLOAD.METRIC<=NUMBER, like 'bridge.tcp.throughput<=35%'; '{EVERY}' stands for any part",
     patterns=True,
 )
 LIMIT = Spelling(
@@ -117,7 +117,7 @@ def parse_requirement(text: str, spelling: Spelling) -> Requirement:
     """Return the requirement that ``text`` says. Raises RequirementError with how one is written."""
     requirement = _parse_margin(text) if spelling is MARGIN else _parse_expression(text, spelling)
     if requirement is None:
-        raise RequirementError(f"'{text}' is no {spelling.word}: write {spelling.form}")
+        raise RequirementError(f"'{text}' is not a {spelling.word}: write {spelling.form}")
     return requirement
 
 
@@ -212,7 +212,7 @@ def _parse_targets(requirement: Requirement, analysis: Analysis) -> tuple[Target
         raise RequirementError(f"'{requirement.text}': {min((problems for _, problems in readings), key=len)[0]}")
     if len(right) > 1:
         ways = " or ".join(" / ".join(reading) for reading in right)
-        raise RequirementError(f"'{requirement.text}' can be read in {len(right)} ways: {ways}")
+        raise RequirementError(f"'{requirement.text}' is ambiguous; it can mean {ways}")
     environment, workload, metric = right[0]
     comparisons = tuple(_comparisons(environment, workload, metric, analysis))
     return comparisons or (Target(environment, workload, metric),)
@@ -244,7 +244,7 @@ def _unknown(reading: tuple[str, str, str], analysis: Analysis) -> list[str]:
     environment, workload, metric = reading
     problems = []
     if environment == analysis.baseline:
-        problems.append(f"'{environment}' is the baseline")
+        problems.append(f"'{environment}' is the baseline, which has no cost: name another environment")
     elif environment != EVERY and environment not in analysis.environments:
         others = [name for name in analysis.environments if name != analysis.baseline]
         problems.append(f"there is no environment '{environment}'{_nearest(environment, others)}")
@@ -367,4 +367,4 @@ def _nearest(word: str, choices: Iterable[str]) -> str:
     names = list(dict.fromkeys(choices))
     near = get_close_matches(word, names, n=1, cutoff=0.6)
     shown = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-    return f"; did you mean '{near[0]}'?" if near else f"; there are: {shown}" if names else ""
+    return f"; did you mean '{near[0]}'?" if near else f"; known: {shown}" if names else ""

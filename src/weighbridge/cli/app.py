@@ -31,7 +31,7 @@ from weighbridge.errors import DiskFull, Interrupted, WeighbridgeError
 app = typer.Typer(
     name="weighbridge",
     help="Measure what isolation costs: run the same programs natively and isolated, and compare.\n\n"
-    "Start with: weighbridge weigh -- ./prog (what this machine can do: weighbridge doctor)",
+    "Start with 'weighbridge weigh -- ./prog'. 'weighbridge doctor' shows what this machine can measure.",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     rich_markup_mode="markdown",

@@ -66,20 +66,20 @@ def decides_sentence(size: "Decidable") -> str:
 
     blocks = plural(size.blocks, "block")
     if size.verdicts == "none":
-        first = f"{size.fewest_blocks} give a first one, {size.reliable_blocks} a reliable one"
+        first = f"{size.fewest_blocks} for a first one, {size.reliable_blocks} for a reliable one"
         return f"{blocks}: too few for a verdict ({first})"
     if size.comparisons == 0:
         return f"{blocks}: nothing to compare with the baseline"
     which = f"{blocks} or more" if size.most_blocks > size.blocks else blocks
     if size.verdicts == "exploratory":
-        which += f", exploratory ({size.reliable_blocks} are needed)"
+        which += f", exploratory (below {size.reliable_blocks} blocks)"
     if size.visible:
         sizes = ", ".join(f"{kind} {plain(100 * cost, 2)} %" for kind, cost in size.visible.items())
         return f"{which}: can detect costs from {sizes} (80 % power; doctor --noise, {size.measured})"
     deviations = plain(size.visible_deviations, 2)
     return (
         f"{which}: can detect costs from {deviations} standard deviations between blocks (80 % power; 'weighbridge "
-        "doctor --noise' gives percent for this machine)"
+        "doctor --noise' gives percentages for this machine)"
     )
 
 
@@ -122,7 +122,7 @@ def confirm_continued(directory: Path, *, yes: bool) -> bool:
         return False
     _tell(brought)
     if not yes and not _person_there():
-        _needs_yes(f"the study in {directory} brings its own files or machines", "read them above")
+        _needs_yes(f"the study in {directory} uses files or machines of its own", "read them above")
     if not yes:
         typer.confirm("Continue?", default=True, abort=True, err=True)
     return True
@@ -141,7 +141,7 @@ def brought_lines(brought: "Iterable[Brought]") -> list[str]:
 
 def _tell(brought: "Iterable[Brought]") -> None:
     for line in brought_lines(brought):
-        err().print(f"the study brings: {line}", markup=False)
+        err().print(f"the study uses: {line}", markup=False)
 
 
 def _person_there() -> bool:
@@ -149,5 +149,5 @@ def _person_there() -> bool:
 
 
 def _needs_yes(why: str, first: str) -> NoReturn:
-    message = f"{why}, and there is no terminal to confirm it: a study is code; {first}, then add --yes"
+    message = f"{why}, and there is no terminal to confirm it on; a study runs code: {first}, then add --yes"
     fail(message, WRONG_COMMAND_LINE)

@@ -58,19 +58,19 @@ def register(app: typer.Typer) -> None:
             print_json(calibration)
         else:
             _print(calibration)
-            out().print(f"saved for later reports, and in {directory / 'calibration.json'}", markup=False)
+            out().print(f"saved for later reports and in {directory / 'calibration.json'}", markup=False)
 
 
 def _print(calibration: dict[str, Any]) -> None:
     from rich.table import Table
 
-    table = Table("what", "true cost", "read", "95 % interval", "blocks", "inside", box=None, pad_edge=False)
+    table = Table("what", "true cost", "measured", "95 % interval", "blocks", "inside", box=None, pad_edge=False)
     for row in calibration["readings"]:
         interval = f"[{row['low'] * 100:.2f}, {row['high'] * 100:.2f}] %"
         read, true = f"{row['read'] * 100:.2f} %", f"{row['true'] * 100:.1f} %"
         table.add_row(row["what"], true, read, interval, str(row["blocks"]), "yes" if row["inside"] else "NO")
     out().print(table)
-    out().print(f"{calibration['inside']} of {len(calibration['readings'])} true costs are inside their interval")
+    out().print(f"{calibration['inside']} of {len(calibration['readings'])} true costs lie inside their intervals")
     for what, spans in calibration["smallest_visible"].items():
         costs = ", ".join(f"{cost * 100:.2f} % in {span}" for span, cost in spans.items())
         out().print(f"smallest detectable cost of {what}: {costs}")

@@ -61,7 +61,7 @@ def register(app: typer.Typer) -> None:
             raise Leftovers(f"{plural(len(left), 'leftover')} could not be removed")
         if inventory.failures:
             what = "checked" if check else "cleaned"
-            raise Leftovers(f"not everything could be {what}: fix the above and run 'weighbridge clean' again")
+            raise Leftovers(f"not everything could be {what}: fix the above, then run 'weighbridge clean' again")
         if not as_json:
             of_run = f" of run {only}" if only else ""
             out().print(f"nothing {'else ' * bool(inventory.alive or inventory.foreign)}is left{of_run}")
@@ -81,5 +81,5 @@ def _run_id(named: str) -> str:
     with RunStore(run_directory(Path(named))) as store:
         run_id = store.info().get("run_id", "")
     if not is_run_id(run_id):
-        raise RunDirectoryError(f"{named} holds no run: nothing to clean")
+        raise RunDirectoryError(f"{named} holds no run, so there is nothing to clean")
     return run_id

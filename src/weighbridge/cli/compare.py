@@ -43,7 +43,7 @@ def register(app: typer.Typer) -> None:
             [],
             "--changed",
             metavar="FACT",
-            help="A fact changed on purpose, such as sysctl:vm.swappiness: absolute rates are still compared. "
+            help="A fact you changed on purpose, such as sysctl:vm.swappiness; absolute rates are still compared. "
             "Repeatable.",
         ),
     ) -> None:
@@ -56,7 +56,7 @@ def register(app: typer.Typer) -> None:
             fail("--json and --markdown both use standard output: choose one", WRONG_COMMAND_LINE)
         within = None if margin is None else percent("--margin", margin)
         if within == 0:
-            fail("--margin 0% can never be met: give a margin such as 3%", WRONG_COMMAND_LINE)
+            fail("--margin 0% can never be met: use a margin such as 3%", WRONG_COMMAND_LINE)
         comparison = compared(runs, percent("--allowance", allowance), within, changed)
         if page is not None:
             from weighbridge.report.between_pages import write_comparison
@@ -82,11 +82,11 @@ def compared(runs: "list[Path]", allowance: float, margin: float | None, on_purp
     from weighbridge.errors import RunDirectoryError
 
     if len(runs) < 2:
-        fail(f"name at least two runs; {runs[0]} is only one", WRONG_COMMAND_LINE)
+        fail(f"name at least two runs, not just {runs[0]}", WRONG_COMMAND_LINE)
     places = [run_directory(each) for each in runs]
     for number, each in enumerate(places):
         if each.resolve() in [other.resolve() for other in places[:number]]:
-            fail(f"{each} is named twice", WRONG_COMMAND_LINE)
+            fail(f"{each} is named twice: name different runs", WRONG_COMMAND_LINE)
     read = [_read(each, str(name)) for each, name in zip(places, runs, strict=True)]
     try:
         return compare_runs(*read, allowance=allowance, margin=margin, on_purpose=on_purpose)
@@ -114,5 +114,5 @@ def _read(directory: Path, name: str) -> "ComparedRun":
     with RunStore(directory) as store:
         run = read_run(store, name)
     if not run.analysis.metrics:
-        raise RunDirectoryError(f"{directory} has no measurements: no trial succeeded")
+        raise RunDirectoryError(f"{directory} has nothing to compare: none of its trials succeeded")
     return run

@@ -24,12 +24,12 @@ def register(app: typer.Typer) -> None:
     @app.command(epilog=examples("weighbridge doctor", "weighbridge doctor --noise"))
     def doctor(
         noisy: bool = typer.Option(
-            False, "--noise", help="Measure this machine's noise for a minute, and find its causes."
+            False, "--noise", help="Measure this machine's noise for a minute and find its causes."
         ),
         beside_others: bool = BesideOthersOption,
         as_json: bool = JsonFlag,
     ) -> None:
-        """Check what this machine can measure and what is missing; or how noisy it is."""
+        """Show what this machine can measure and what is missing, or (--noise) how noisy it is."""
         if noisy:
             from weighbridge.runner.living import require_alone
 
@@ -196,4 +196,4 @@ def _print_noise(noise: "MachineNoise") -> None:
     )
     for line in cause_lines(noise):
         out().print(line, markup=False)
-    out().print("saved for weighbridge plan", markup=False)
+    out().print("saved for 'weighbridge plan'", markup=False)

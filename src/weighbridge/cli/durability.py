@@ -33,7 +33,7 @@ def register(app: typer.Typer) -> None:
         ),
         profile: str | None = ProfileOption,
         promise: list[Promise] = typer.Option(
-            list(Promise), help="How a record is written before it is acknowledged. Repeatable; default: all."
+            list(Promise), help="How records are written before they are acknowledged. Repeatable; default: all."
         ),
         seconds: float = typer.Option(3.0, min=0.5, max=600.0, help="Seconds of writing before the power cut."),
         as_json: bool = JsonFlag,
@@ -92,7 +92,7 @@ def _study(named: str | None, profile: str | None, directory: Path | None) -> "S
     with RunStore(directory) as store:
         of_run = study_of(store)
     if loaded is not None and (place := first_difference(of_run, loaded)):
-        raise RunDirectoryError(f"{directory} holds a run with another {place}: omit the study to check that")
+        raise RunDirectoryError(f"the run in {directory} differs in {place}: omit the study to check it")
     return of_run
 
 

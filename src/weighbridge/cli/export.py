@@ -24,7 +24,7 @@ def register(app: typer.Typer) -> None:
         from weighbridge.store.run import RunStore
 
         if csv is None:
-            fail("give an output: --csv FOLDER", WRONG_COMMAND_LINE)
+            fail("name an output folder: --csv FOLDER", WRONG_COMMAND_LINE)
         with RunStore(run_directory(run)) as store:
             analysis = analyse(store)
             for path in (*write_csv(store, csv, analysis), write_programs(store, csv, analysis)):

@@ -80,9 +80,11 @@ def register(app: typer.Typer) -> None:
             help="A cost limit: ENVIRONMENT.WORKLOAD.METRIC<=35%, with * for any part. Repeatable.",
         ),
         against: Path | None = typer.Option(
-            None, "--against", help="An earlier run; no headline cost may have risen by more than --margin."
+            None, "--against", help="An earlier run; no headline cost may have risen above it by more than --margin."
         ),
-        margin: str | None = typer.Option(None, "--margin", metavar="PERCENT", help="For --against, like 3%."),
+        margin: str | None = typer.Option(
+            None, "--margin", metavar="PERCENT", help="Allowed rise for --against, such as 3%."
+        ),
         extend: str | None = typer.Option(
             None,
             "--extend",
@@ -148,7 +150,7 @@ def _end(judged: "JudgedRun", refused: list[str]) -> None:
     if (end := ends.get(judged.gate.answer)) is not None:
         raise end(judged.answer)
     if refused:
-        raise WeighbridgeError(f"{judged.answer} But some output could not be written")
+        raise WeighbridgeError(f"{judged.answer} But some output could not be written: see above")
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,7 +223,7 @@ class Questions:
             return JudgedRun(gate, analysis, None, spending)
         now, against, margin = read_run(store), self.against, self.margin
         if now.analysis.run_id == against.analysis.run_id:
-            fail(f"--against: {against.name} is the judged run itself: name an earlier one", WRONG_COMMAND_LINE)
+            fail(f"--against: {against.name} is the run to check: name an earlier one", WRONG_COMMAND_LINE)
         plan = against.analysis.context.plan if against.analysis.context else None
         looks = max(looks_beside(store), plan.looks if plan else 1)
         changes = checked(lambda: judge_changes(margin, now, against, spending, looks))
@@ -321,7 +323,7 @@ def _extend(
     from weighbridge.runner.signals import interruptible
 
     if judged.plan is None or not judged.plan.goes_on:
-        err().print("no block fits into the time of --extend", markup=False)
+        err().print("no block fits into --extend: give it more time", markup=False)
         return None
     try:
         confirm_continued(run, yes=yes)

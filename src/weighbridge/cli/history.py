@@ -39,7 +39,7 @@ def register(app: typer.Typer) -> None:
         for each in folder.skipped:
             err().print(f"skipped {each.name}: {why_skipped(each)}", markup=False)
         if not folder.runs:
-            raise RunDirectoryError(f"{directory} has no readable run")
+            raise RunDirectoryError(f"{directory} has no readable run: name a folder with run directories")
         if page is not None:
             from weighbridge.report.between_pages import write_history
 

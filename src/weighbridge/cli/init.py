@@ -16,7 +16,7 @@ question: What does a published port cost a Redis server?
 
 inside: [server]              # which roles are in the environment; the others run natively on the host
 # Between two hosts: uncomment these three lines, the last one instead of the 'inside' above, and add
-# 'attach: interface' to the environment 'bridge', whose containers no other host reaches otherwise.
+# 'attach: interface' to the environment 'bridge', so that other hosts reach its containers.
 # A machine of yours is {{kind: ssh, destination: user@machine}} instead of a testbed.
 #hosts: {{a: {{kind: testbed, cpus: "0"}}, b: {{kind: testbed, cpus: "1"}}}}   # made on this machine for the run
 #placement: {{client: a, server: b}}    # which host each role is on
@@ -24,19 +24,19 @@ inside: [server]              # which roles are in the environment; the others r
 
 resources: {{cpus: 1, memory: 512MiB, pin: spread}}   # the same limits for every environment, native too
 
-baseline: native              # what the others are compared with; it is measured twice (the A/A arm)
+baseline: native              # the others are compared with it; it is measured twice (the A/A arm)
 environments:
   native:    {{kind: native}}
   bridge:    {{kind: docker, network: bridge}}
   published: {{kind: docker, network: bridge, publish: true}}
 
 workloads:
-  # With 'pipeline: 1' redis-benchmark needs more CPU than Redis, and it is what would be measured.
+  # With 'pipeline: 1' redis-benchmark needs more CPU than Redis and would be the bottleneck.
   redis: {{kind: redis-benchmark, requests: 1000000, pipeline: 16, clients: [10, 50]}}   # a list sweeps a factor
-  cpu:   {{kind: sysbench-cpu, duration: 2s}}   # a control: nothing should cost here
+  cpu:   {{kind: sysbench-cpu, duration: 2s}}   # a control: isolation should cost nothing here
 
 repetitions: {{blocks: 10}}     # each block measures every environment once, in random order
-equivalence: 3%               # smaller costs than this do not matter to me
+equivalence: 3%               # costs below this do not matter
 seed: 1                       # the same seed gives the same order
 """
 

@@ -18,7 +18,7 @@ MetricsOption = typer.Option(
     None,
     "--metrics",
     metavar="127.0.0.1:PORT",
-    help="Serve the live run for Prometheus at this address, loopback only (port 0: any free port).",
+    help="Serve the live run to Prometheus at this address, loopback only (port 0: any free port).",
 )
 
 

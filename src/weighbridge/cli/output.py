@@ -30,7 +30,7 @@ RehearsalOption = typer.Option(
     False,
     "--rehearsal",
     envvar="WEIGHBRIDGE_REHEARSAL",
-    help="Run it even though it has too few blocks for a verdict.",
+    help="Run even with too few blocks for a verdict.",
 )
 WRONG_COMMAND_LINE = 2
 READER_GONE = 141
@@ -120,7 +120,7 @@ def write_new(file: Path, text: str) -> None:
         with file.open("x") as target:
             target.write(text)
     except FileExistsError:
-        raise WeighbridgeError(f"{file} exists already: name another file") from None
+        raise WeighbridgeError(f"{file} already exists: name another file") from None
     except OSError as error:
         raise WeighbridgeError(f"cannot write {file}: {error.strerror}") from None
 

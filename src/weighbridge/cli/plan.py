@@ -131,15 +131,17 @@ def register(app: typer.Typer) -> None:
     def plan(
         study: str = typer.Argument(help="A bundled study or a study file.", autocompletion=complete_study),
         profile: str | None = ProfileOption,
-        blocks: int | None = typer.Option(None, min=1, max=1000, help="This many blocks instead of the study's."),
+        blocks: int | None = typer.Option(
+            None, min=1, max=1000, help="Plan this many blocks instead of the study's."
+        ),
         rehearsal: bool = RehearsalOption,
         as_json: bool = JsonFlag,
         trials: bool = typer.Option(False, "--trials", help="Also list every trial, in running order."),
     ) -> None:
-        """Show what a study will run and how long it takes, with --trials also in which order. Runs nothing.
+        """Show what a study will run and how long it takes. Runs nothing.
 
-        Where 'weighbridge run' would refuse it, says why and exits as that does: with 3 where its blocks are too few
-        for any verdict, with 4 where this machine lacks something.
+        If 'weighbridge run' would refuse it, the plan says why and exits with the same code: 3 if it has too few
+        blocks for a verdict, 4 if this machine lacks something.
         """
         from weighbridge.errors import StudyError, Unavailable
         from weighbridge.runner.compose_file import load_study
@@ -307,7 +309,7 @@ def set_up_line(study: "Study") -> str:
     if not started:
         return "plus set-up the first time"
     return (
-        f"plus set-up at every run: {' and '.join(started)} start, with further hosts and engines for environments "
+        f"plus set-up at every run: {' and '.join(started)} boot, and so do separate hosts for environments "
         "that change a host (minutes if emulated)"
     )
 
@@ -331,7 +333,7 @@ def _print(planned: PlanDocument, hosts: str, set_up: str, with_trials: bool) ->
     apart = len({*limits.values()}) > 1
     table = Table("environment", "kind", *(["limits"] if apart else []), "ready", box=None, pad_edge=False)
     for arm in planned["environments"]:
-        note = f" ({arm['aa_of']} measured twice, shows the noise)" if arm["aa_of"] else ""
+        note = f" ({arm['aa_of']} measured again, to show the noise)" if arm["aa_of"] else ""
         note += " (baseline)" if arm["name"] == planned["baseline"] else ""
         good = ", ".join(text for text in ("yes", arm["caveat"], arm["unverified"] and UNVERIFIED) if text)
         state = good if arm["ready"] else f"skipped: {arm['why']}; {arm['remedy']}" if arm["optional"] else "no"
@@ -377,7 +379,7 @@ def _print(planned: PlanDocument, hosts: str, set_up: str, with_trials: bool) ->
         for each in planned["brings"]
     )
     for line in brought_lines(brought):
-        out().print(f"the study brings: {line}", markup=False, soft_wrap=True)
+        out().print(f"the study uses: {line}", markup=False, soft_wrap=True)
     for warning in planned["warnings"]:
         out().print(f"note: {warning}", markup=False, soft_wrap=True)
     if with_trials:

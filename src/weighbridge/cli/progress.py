@@ -90,7 +90,7 @@ class Shown:
         reached, widest = sum(each.reached for each in standings), max(standings, key=lambda each: each.width)
         sentence = f"after {blocks} blocks: {reached} of {plural(len(standings), 'open comparison')} at the target"
         if not widest.reached:
-            width = f"±{widest.width:.1%}" if widest.width < 10 else "no width yet"  # also infinite
+            width = f"±{widest.width:.1%}" if widest.width < 10 else "no interval yet"  # also infinite
             prediction = f", about {widest.predicted_blocks} blocks needed" if widest.predicted_blocks else ""
             sentence += f"; widest: {widest.cell} in {widest.environment}, {width}{prediction}"
         err().print(sentence, markup=False)
@@ -101,7 +101,7 @@ class Shown:
         if late and not self._told_of_time:
             self._told_of_time = True
             expectations = ", ".join(f"{cell} {_span(widths)}" for cell, widths in late.items())
-            err().print(f"not every workload will reach the target in the time; expect {expectations}", markup=False)
+            err().print(f"not every workload will reach the target in time; expect {expectations}", markup=False)
 
     def others_noticed(self, out_of_reach: OutOfReach) -> None:
         """Tell that others take so much that the precision asked for is out of reach, and what would help."""
@@ -208,7 +208,7 @@ def _reached(estimate: Estimate) -> bool:
 def _width(estimate: Estimate) -> str:
     """``±4.5% of ±2%``."""
     half_width = estimate.cost.half_width
-    width = f"±{half_width:.1%}" if half_width < 10 else "no width yet"
+    width = f"±{half_width:.1%}" if half_width < 10 else "no interval yet"
     return width if estimate.target is None else f"{width} of ±{100 * estimate.target:g}%"
 
 

@@ -49,7 +49,7 @@ def register(app: typer.Typer) -> None:
         profile: str | None = ProfileOption,
         link: str | None = LinkOption,
         directory: Path | None = typer.Option(
-            None, "--out", help="The run directory, new or with an interrupted run to continue."
+            None, "--out", help="A new run directory, or that of an interrupted run to continue."
         ),
         report: Path | None = typer.Option(None, "--report", help="Rewrite the pages of this run; run nothing."),
         metrics: str | None = MetricsOption,
@@ -65,7 +65,7 @@ def register(app: typer.Typer) -> None:
 
         if report is not None:
             if (study, profile, link, directory, metrics) != (None,) * 5:
-                fail("--report takes no other option than --json", WRONG_COMMAND_LINE)
+                fail("--report works only with --json: remove the other options", WRONG_COMMAND_LINE)
             with RunStore(run_directory(report)) as store:
                 _show(store, as_json=as_json)
             return

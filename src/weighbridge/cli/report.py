@@ -38,12 +38,12 @@ def register(app: typer.Typer) -> None:
         run: Path = typer.Argument(help="A run directory."),
         as_json: bool = JsonFlag,
         as_markdown: bool = typer.Option(
-            False, "--markdown", help="Print Markdown on standard output, and nothing else there."
+            False, "--markdown", help="Print Markdown to standard output, and nothing else."
         ),
-        as_latex: bool = typer.Option(False, "--latex", help="Likewise the headline costs as a LaTeX table."),
-        as_svg: bool = typer.Option(False, "--svg", help="Likewise a chart of them."),
+        as_latex: bool = typer.Option(False, "--latex", help="Print the headline costs as a LaTeX table."),
+        as_svg: bool = typer.Option(False, "--svg", help="Print the headline costs as an SVG chart."),
         everything: bool = typer.Option(
-            False, "--all", help="Show everything: tables, steps, curves, network paths, remarks."
+            False, "--all", help="Show everything: all tables, steps, curves, network paths and remarks."
         ),
         tables: list[str] = typer.Option(
             [],
@@ -56,7 +56,7 @@ def register(app: typer.Typer) -> None:
             [],
             "--fail-if",
             metavar="LIMIT",
-            help="Exit with a code of its own if a cost exceeds this limit. Repeatable.",
+            help="Exit with 11 if a cost exceeds this limit, 12 if undecided. Repeatable.",
         ),
     ) -> None:
         """Show a run's verdicts and rewrite its page.
@@ -108,7 +108,7 @@ def _one_of(formats: "Mapping[str, bool]") -> str | None:
     chosen = [name for name, is_chosen in formats.items() if is_chosen]
     if len(chosen) > 1:
         named = " and ".join(f"--{each}" for each in chosen)
-        fail(f"{named} want standard output for themselves: choose one of them", WRONG_COMMAND_LINE)
+        fail(f"{named} cannot share standard output: choose one", WRONG_COMMAND_LINE)
     return chosen[0] if chosen else None
 
 
@@ -136,7 +136,7 @@ def _show(
             beside, beside_page = write_beside(store, analysis)
             pages.append(f"published and measured: {beside_page}")
     except PermissionError as error:
-        refused = f"{error.filename}: {error.strerror}: no page was written; --html FILE puts it elsewhere"
+        refused = f"{error.filename}: {error.strerror}: no page was written: name another file with --html FILE"
         pages = []
     print_report(analysis, out(), everything=everything, tables=tables, run=str(run), pages=pages)
     if everything and beside is not None:

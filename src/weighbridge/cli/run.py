@@ -40,14 +40,14 @@ def register(app: typer.Typer) -> None:
         directory: Path | None = typer.Option(
             None,
             "--out",
-            help="The run directory, new or with an interrupted run to continue. Default: ./runs/STUDY-DATE.",
+            help="A new run directory, or that of an interrupted run to continue. Default: ./runs/STUDY-DATE.",
         ),
         profile: str | None = ProfileOption,
         blocks: int | None = typer.Option(
             None,
             min=1,
             max=1000,
-            help="Run this many blocks instead of the study's; with only --out, in that run in total.",
+            help="Run this many blocks instead of the study's. With --out alone: the run's new total.",
         ),
         metrics: str | None = MetricsOption,
         yes: bool = typer.Option(False, "--yes", "-y", help="Start without asking."),

@@ -84,13 +84,13 @@ def register(app: typer.Typer) -> None:
             "--in",
             metavar="NAME,...",
             autocompletion=complete_environments,
-            help="Environments to weigh it in: any kind that doctor lists; Docker's host, none, bridge, published or "
+            help="Environments to measure: any kind that doctor lists; Docker's host, none, bridge, published or "
             "gvisor; podman-rootless. Default: docker, else podman-rootless, netns or bubblewrap; with --server: "
-            "netns,bridge or what is there of them, else bubblewrap; with --against: native, or bridge for a server "
-            "or an image.",
+            "netns and bridge if available, else bubblewrap; with --against: native, or bridge for a server or "
+            "an image.",
         ),
         server: str | None = typer.Option(
-            None, "--server", metavar="COMMAND", help="A server to isolate; the program is its client, outside."
+            None, "--server", metavar="COMMAND", help="The server to isolate; the program is its client, outside."
         ),
         ready: int | None = typer.Option(
             None,
@@ -113,47 +113,53 @@ def register(app: typer.Typer) -> None:
         image: str | None = typer.Option(
             None,
             "--image",
-            help="Weigh it in this image, from your engine or a docker save file; natively in a chroot of its files. "
+            help="Run it from this image, from your engine or a docker save file; natively in a chroot of its files. "
             "With --server: the server's image; the client is this machine's.",
         ),
         against: str | None = typer.Option(
             None,
             "--against",
             metavar="COMMAND|IMAGE",
-            help="Compare with an older version in the same environment instead of with native: a command (with "
-            "--server: a server), or with --image another image.",
+            help="Compare with an older version in the same environment, not with native: a command (with --server: "
+            "a server), or with --image another image.",
         ),
         label: str | None = typer.Option(
-            None, "--label", metavar="before=A,after=B", help="With --against: what the two are called."
+            None, "--label", metavar="before=A,after=B", help="With --against: names of the two versions."
         ),
         parameters: list[str] = typer.Option(
-            [], "--parameter", "-L", metavar="NAME=A,B,...", help="Values for {NAME}; each is weighed."
+            [], "--parameter", "-L", metavar="NAME=A,B,...", help="Values for {NAME}, each measured."
         ),
         metrics: list[str] = typer.Option(
             [],
             "--metric",
             metavar="NAME=json:PATH,higher|lower,UNIT",
-            help="A figure it prints: JSONPath, or regex:PATTERN with a group. The first is the headline.",
+            help="A number it prints, by JSONPath or by regex:PATTERN with one group. The first is the headline.",
         ),
         adapter: str | None = typer.Option(
             None, "--adapter", help="Its output format: hyperfine, oha, wrk, vegeta, k6, go-bench, jmh, ..."
         ),
-        prepare: str | None = typer.Option(None, "--prepare", "-p", help="Run before each run, not measured."),
+        prepare: str | None = typer.Option(
+            None, "--prepare", "-p", help="Command to run before each run, unmeasured."
+        ),
         setup: str | None = typer.Option(
-            None, "--setup", "-s", help="Run once per environment, before the first run."
+            None, "--setup", "-s", help="Command to run once per environment, before the first run."
         ),
         cleanup: str | None = typer.Option(
-            None, "--cleanup", "-c", help="Run once per environment, after the last run."
+            None, "--cleanup", "-c", help="Command to run once per environment, after the last run."
         ),
-        check: str | None = typer.Option(None, "--check", help="Run after each run; if it fails, the run failed."),
-        warm_up: bool = typer.Option(False, "--warmup", "-w", help="Run it once, uncounted, before each run."),
+        check: str | None = typer.Option(
+            None, "--check", help="Command to run after each run; if it fails, the run fails."
+        ),
+        warm_up: bool = typer.Option(
+            False, "--warmup", "-w", help="Run the program once, uncounted, before each run."
+        ),
         shell: bool = typer.Option(False, "--shell", help="Pass the program to sh as one line."),
         env: list[str] = typer.Option(
             [],
             "--env",
             "-e",
             metavar="NAME[=VALUE]",
-            help="An environment variable for it, stored with the run. PATH, HOME and locale are set.",
+            help="An environment variable for it, stored with the run. PATH, HOME, locale and TZ are always passed.",
         ),
         deadline: str | None = typer.Option(None, "--deadline", help="Time limit of one run. Default: 5min."),
         cpus: float | None = typer.Option(None, "--cpus", help="CPU limit, in every environment."),
@@ -161,11 +167,13 @@ def register(app: typer.Typer) -> None:
         shm_size: str | None = typer.Option(
             None, "--shm-size", metavar="SIZE", help="Size of /dev/shm, in every environment: 1GiB."
         ),
-        target: str = typer.Option("2%", "--target", help="Target precision of the answer."),
+        target: str = typer.Option("2%", "--target", help="Target half-width of the interval."),
         within: str | None = typer.Option(
             None, "--within", help="Time limit of the measurement. Default: 2min, or longer for a first verdict."
         ),
-        blocks: int | None = typer.Option(None, "--blocks", min=1, max=1000, help="Run this many blocks instead."),
+        blocks: int | None = typer.Option(
+            None, "--blocks", min=1, max=1000, help="Run this many blocks, not to a target."
+        ),
         directory: Path | None = typer.Option(None, "--out", help="The run directory. Default: a new one."),
         cpu_idle: CpuIdle = typer.Option(
             "auto", "--cpu-idle", help="Let idle CPUs halt or poll; auto: poll on a virtual machine (as root)."
@@ -176,11 +184,11 @@ def register(app: typer.Typer) -> None:
         ),
         beside_others: bool = BesideOthersOption,
         rehearsal: bool = RehearsalOption,
-        yes: bool = typer.Option(False, "--yes", "-y", help="As of run; weigh never asks.", hidden=True),
+        yes: bool = typer.Option(False, "--yes", "-y", help="Accepted as by run; weigh never asks.", hidden=True),
     ) -> None:
         """Weigh your own program: what does isolation cost it?
 
-        It runs natively and isolated in turns, from the same files: this machine's, or an image's. What it writes to
+        It runs natively and isolated, in turns, from the same files: this machine's, or an image's. What it writes to
         the current folder and /tmp stays in memory and is discarded. Runs go to ~/.local/share/weighbridge/runs.
         """
         from weighbridge.runner.living import require_alone
@@ -298,7 +306,7 @@ def _userland(image: str | None, env: Sequence[str]) -> Mapping[str, Any]:
     if image is None:
         return _this_machine(env)
     if env:
-        fail("--env is for programs of this machine; an image has its own variables", WRONG_COMMAND_LINE)
+        fail("--env does not work with an image, which sets its own variables: remove it", WRONG_COMMAND_LINE)
     return image_userland(image)
 
 
@@ -352,7 +360,7 @@ def _metric(option: str) -> tuple[str, Mapping[str, Any]]:
     how, _, words = rest.partition(":")
     parts = words.rsplit(",", 2)
     if how not in ("json", "regex") or len(parts) != 3 or parts[1] not in ("higher", "lower"):
-        message = "say NAME=json:PATH,higher|lower,UNIT or NAME=regex:PATTERN,higher|lower,UNIT"
+        message = "write NAME=json:PATH,higher|lower,UNIT or NAME=regex:PATTERN,higher|lower,UNIT"
         fail(f"--metric {shlex.quote(option)}: {message}", WRONG_COMMAND_LINE)
     return name, {how: parts[0], "better": parts[1], "unit": parts[2]}
 
@@ -360,7 +368,7 @@ def _metric(option: str) -> tuple[str, Mapping[str, Any]]:
 def _labels(option: str, against: str | None) -> tuple[str, str]:
     """``before=glibc,after=musl``: the names of the two programs that are compared."""
     if against is None:
-        fail("--label names what --against compares: there is nothing else to name", WRONG_COMMAND_LINE)
+        fail("--label needs --against: it names the two versions", WRONG_COMMAND_LINE)
     pairs = dict(each.split("=", 1) for each in option.split(",") if "=" in each)
     before, after = pairs.get("before", ""), pairs.get("after", "")
     if (
@@ -369,7 +377,7 @@ def _labels(option: str, against: str | None) -> tuple[str, str]:
         or not all(re.fullmatch(_LABEL, each) for each in (before, after))
     ):
         fail(
-            f"--label {shlex.quote(option)}: say before=A,after=B, two names of letters and digits",
+            f"--label {shlex.quote(option)}: write before=A,after=B, with two names of letters and digits",
             WRONG_COMMAND_LINE,
         )
     return before, after
@@ -379,7 +387,7 @@ def _require_port(*servers: str | None) -> None:
     """End with a sentence where a server's words do not tell it its port."""
     for server in servers:
         if server is not None and not any(place in server for place in ("{port}", "{data_port}")):
-            message = "it is not told its port: write {port} where that belongs, or --ready PORT if it has only one"
+            message = "its port is missing: write {port} where it belongs, or name a fixed one with --ready PORT"
             fail(f"--server {shlex.quote(server)}: {message}", WRONG_COMMAND_LINE)
 
 
@@ -433,14 +441,14 @@ class ComposeFlags:
         if self.file is None:
             beside = {"--service": self.service, "--without": self.without, "--saved": self.saved}
             if options := [option for option, value in beside.items() if value]:
-                fail(f"{options[0]} is about a Compose file: say --compose FILE", WRONG_COMMAND_LINE)
+                fail(f"{options[0]} needs a Compose file: add --compose FILE", WRONG_COMMAND_LINE)
         elif not self.file.is_file():
             fail(f"--compose: there is no file {self.file}", WRONG_COMMAND_LINE)
         elif self.service is None:
-            fail("--compose: say which service is weighed: --service NAME", WRONG_COMMAND_LINE)
+            fail("--compose needs the service to weigh: add --service NAME", WRONG_COMMAND_LINE)
         elif server or shell:
             which = "--server" if server else "--shell"
-            fail(f"{which}: with --compose the server is the service's own program", WRONG_COMMAND_LINE)
+            fail(f"{which} does not work with --compose (the service is the server): remove it", WRONG_COMMAND_LINE)
 
 
 def _weighed_service(flags: ComposeFlags) -> dict[str, Any]:
@@ -517,7 +525,7 @@ def _lacking(name: str, userland: Mapping[str, Any], *, server: bool) -> str:
     plugin = registry.environments()[options.pop("kind")]
     of_this_machine = not registry.userlands()[userland["kind"]].packed
     if of_this_machine and not plugin.shares_root:
-        return "its containers cannot run this machine's programs; give --image"
+        return "its containers cannot run this machine's programs without --image"
     inside = plugin.options.model_validate(options)
     state = ready(plugin, inside)
     if not state.ready:
@@ -531,7 +539,7 @@ def _tell(names: Sequence[str], reasons: Mapping[str, str]) -> None:
 
     why = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
     shows = f"; {_ENGINE_SHOWS}" if {*names} <= WITHOUT_ENGINE else ""
-    err().print(f"note: weighed in {', '.join(names)} ({why}){shows}", markup=False, soft_wrap=True)
+    err().print(f"note: using {', '.join(names)} ({why}){shows}", markup=False, soft_wrap=True)
 
 
 def _checked_study(make_text: Callable[[], str]) -> tuple[str, "Study"]:
@@ -554,7 +562,7 @@ def _require_text(*words: str | None) -> None:
         try:
             (word or "").encode()
         except UnicodeEncodeError:
-            fail(f"{word!a} is not UTF-8, which a run needs", WRONG_COMMAND_LINE)
+            fail(f"{word!a} is not UTF-8: write it in UTF-8", WRONG_COMMAND_LINE)
 
 
 def _require_programs(commands: Sequence[Sequence[str] | str | None], env: Mapping[str, Any]) -> None:
@@ -568,7 +576,7 @@ def _require_programs(commands: Sequence[Sequence[str] | str | None], env: Mappi
             continue
         name = words[0]
         if "/" in name and not Path(name).exists():
-            fail(f"{name}: no such program", WRONG_COMMAND_LINE)
+            fail(f"{name}: no such program; check the path", WRONG_COMMAND_LINE)
         if "/" in name and not os.access(name, os.X_OK):
             fail(f"{name} is not executable: chmod +x, or put its interpreter before it", WRONG_COMMAND_LINE)
         if "/" not in name and shutil.which(name, path=str(env.get("PATH", os.defpath))) is None:

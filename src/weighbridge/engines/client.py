@@ -88,7 +88,7 @@ def readiness() -> Readiness:
     if client is not None:
         version = client.version().get("Version", "?")
         client.close()
-        return Readiness(True, f"the engine that answers, Docker {version}")
+        return Readiness(True, f"the running engine, Docker {version}")
     if host := os.environ.get("DOCKER_HOST"):
         return Readiness(False, f"no engine answers at DOCKER_HOST={host}", "start it, or unset DOCKER_HOST")
     system = "" if os.geteuid() == 0 else ":/usr/sbin:/sbin"  # not on an ordinary user's path
@@ -99,9 +99,9 @@ def readiness() -> Readiness:
         remedy = "run as root, or join the group 'docker'"
         return Readiness(False, "no Docker engine answers this user, and only root can start a private one", remedy)
     if shutil.which("iptables", path=path) is None:
-        why = "iptables is not installed, and dockerd needs it"
+        why = "dockerd needs iptables, which is not installed"
         return Readiness(False, why, install_here(["iptables"]))
-    return Readiness(True, "a private dockerd is started for the run")
+    return Readiness(True, "the run starts a private dockerd")
 
 
 def ask_by(client: Any) -> Ask:
@@ -116,7 +116,7 @@ def ask_by(client: Any) -> Ask:
             answer.raise_for_status()
             return answer.json() if answer.content.strip() else None
         except (DockerException, RequestException, OSError, ValueError) as error:
-            raise OSError(f"the Docker engine fails at {method} {path}: {error}") from error
+            raise OSError(f"the Docker engine failed at {method} {path}: {error}") from error
 
     return ask
 
@@ -185,6 +185,6 @@ def engine_errors(what: str) -> Iterator[None]:
             raise EnvironmentLost(f"{what}: containerd no longer answers the Docker engine") from error
         if "is not running" in explanation or "No such container" in explanation:
             raise EnvironmentLost(f"{what}: {explanation}") from error
-        raise Unavailable(f"{what}: Docker refuses: {error.explanation or error}") from error
+        raise Unavailable(f"{what}: Docker refused: {error.explanation or error}") from error
     except (DockerException, RequestException, OSError) as error:
         raise EnvironmentLost(f"{what}: the Docker engine no longer answers ({type(error).__name__})") from error

@@ -69,8 +69,8 @@ def _require(started: Mapping[str, Any]) -> None:
             container.reload()
         state = container.attrs["State"]
         if not state["Running"] or state["StartedAt"] != began:
-            ended = "was started anew" if state["Running"] else f"ended with code {state['ExitCode']}"
-            raise EnvironmentLost(f"companion {name} {ended} while it was measured: {_last_words(container)}")
+            ended = "was restarted" if state["Running"] else f"exited with code {state['ExitCode']}"
+            raise EnvironmentLost(f"companion {name} {ended} during the measurement: {_last_words(container)}")
 
 
 def _named(run: RunContext, name: str) -> str:
@@ -96,16 +96,17 @@ def _image(engine: Engine, name: str, companion: Companion) -> Any:
         try:
             return engine.client.images.get(companion.image)
         except ImageNotFound:
-            raise Unavailable(f"companion {name}: {companion.saved} has no image {companion.image}") from None
+            sentence = f"companion {name}: {companion.saved} has no image {companion.image}: save it again"
+            raise Unavailable(sentence) from None
 
 
 def _missing(engine: Engine, name: str, companion: Companion) -> str:
-    what = f"companion {name}: the Docker engine has no image {companion.image}, and Weighbridge pulls none"
+    what = f"companion {name}: the Docker engine has no image {companion.image} (Weighbridge pulls none)"
     if companion.saved is not None:
         return f"{what}: docker load -i {companion.saved}"
     if engine.private:
-        ways = f"(saved: FILE of docker save; weigh: --saved {companion.image}=FILE)"
-        return f"{what}: name its archive {ways}, or start your own engine with it"
+        ways = f"(saved: FILE; weigh: --saved {companion.image}=FILE)"
+        return f"{what}: name a docker save archive {ways}, or start your own engine with the image"
     return f"{what}: docker pull {companion.image}"
 
 
@@ -158,7 +159,7 @@ def _wait_until_ready(container: Any, name: str, companion: Companion) -> None:
             container.reload()
         state = container.attrs["State"]
         if not state["Running"]:
-            raise Unavailable(f"companion {name} ended with code {state['ExitCode']}: {_last_words(container)}")
+            raise Unavailable(f"companion {name} exited with code {state['ExitCode']}: {_last_words(container)}")
         if _is_ready(state, companion):
             return
         if (state.get("Health") or {}).get("Status") == "unhealthy" or time.monotonic() > deadline:

@@ -76,7 +76,7 @@ class Attached:
                 self.errors = (self.errors + piece)[-_PIECE:]
                 continue
             if timeout_s is not None and not wait_readable(self._raw, timeout_s):
-                raise TimeoutError(f"nothing came within {timeout_s:g} s")
+                raise TimeoutError(f"no output within {timeout_s:g} s")
             got = self._raw.recv(_PIECE)
             if not got:
                 self._close()
@@ -232,12 +232,12 @@ def must_be_there(engine: Engine, container: Any) -> None:
     state = container.attrs["State"]
     if not state["Running"]:
         code, why = state["ExitCode"], state["Error"] or "no message"
-        raise Unavailable(f"its container ended with code {code} immediately: {why}")
+        raise Unavailable(f"its container exited immediately with code {code}: {why}")
     command = words.rstrip(b"\0").replace(b"\0", b" ").decode(errors="replace")
-    state_of_it = f"is '{command[:_SAID]}'" if command else "is not there"
+    state_of_it = f"is '{command[:_SAID]}'" if command else "does not exist"
     raise Unavailable(
-        "the Docker engine that answers is on another machine, or this one is too busy to start a container within a "
-        f"second: process {pid}, which it calls the container's, {state_of_it}: set DOCKER_HOST to an engine on this "
+        "the Docker engine is on another machine, or this machine is too busy to start a container within a second "
+        f"(process {pid}, which it reports as the container's, {state_of_it}): set DOCKER_HOST to an engine on this "
         "machine, or use that machine as an ssh host"
     )
 

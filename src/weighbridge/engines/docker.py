@@ -137,7 +137,7 @@ class Engine:
         own = f"weighbridge-{self._run.id}-{name}"
         volume = self.client.volumes.create(own, driver_opts=dict(options or {}), labels=self.labels)
         if (volume.attrs.get("Labels") or {}).get(LABEL) != self._run.id:
-            raise Unavailable(f"the engine already has a volume {own} from elsewhere: remove or rename it")
+            raise Unavailable(f"the engine already has a volume {own} that the run did not make: remove it")
         try:
             yield str(volume.name)
         finally:
@@ -154,7 +154,7 @@ def engine_of(run: RunContext, host: Host, settings: Settings = USUAL) -> Engine
     if host_engine.settings != settings:
         raise Unavailable(
             f"one engine cannot run with and without '{host_engine.settings.words or settings.words}': "
-            "use hosts of kind testbed, or a study for each"
+            "use hosts of kind testbed, or one study for each"
         )
     return host_engine
 
@@ -171,8 +171,8 @@ def engine(run: RunContext, host: Host, settings: Settings = USUAL) -> Iterator[
     if client is not None:
         if settings != USUAL:
             raise Unavailable(
-                f"'{settings.words}' is a setting of the whole engine, and the one on host {host.name} is the "
-                "user's: use hosts of kind testbed, or stop that engine"
+                f"'{settings.words}' changes a whole engine, and the run did not start the one on host "
+                f"{host.name}: use hosts of kind testbed, or stop that engine"
             )
         yield from _using(Engine(client, run, host, settings, private=False))
         return

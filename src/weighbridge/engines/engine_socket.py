@@ -81,10 +81,10 @@ def ask(path: str, method: str, what: str) -> Any:
         answer = connection.getresponse()
         text = answer.read()
         if answer.status >= http.client.BAD_REQUEST:
-            raise OSError(f"the Docker engine refuses {method} {what}: {text.decode(errors='replace').strip()}")
+            raise OSError(f"the Docker engine refused {method} {what}: {text.decode(errors='replace').strip()}")
         return json.loads(text) if text.strip() else None
     except (http.client.HTTPException, ValueError) as error:
-        raise OSError(f"the Docker engine fails at {method} {what}: {error!r}") from error
+        raise OSError(f"the Docker engine failed at {method} {what}: {error!r}") from error
     finally:
         connection.close()
 

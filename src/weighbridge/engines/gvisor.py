@@ -31,7 +31,7 @@ _HOST_NETWORK = "--network=host"
 """Without it runsc takes the addresses of every interface of its network namespace: the host's, on its network."""
 _MODULE = re.compile(rb"gvisor\.dev/gvisor\t(v[0-9][^\t\n]{1,60})[\t\n]")
 _LOOK_S = 0.002
-_STOP = "stop that engine, and one with it is started for the run"
+_STOP = "stop that engine: the run then starts one with gVisor"
 _PLATFORM = "systrap"
 """Runsc's default: it catches system calls with seccomp, and needs no device."""
 
@@ -63,7 +63,7 @@ def refusal(network: str) -> Readiness | None:
     with contextlib.closing(client):
         if _registered(client, network) is not None:
             return None
-    return Readiness(False, f"the Docker engine that answers {_lacks(network)}", _STOP)
+    return Readiness(False, f"the running Docker engine {_lacks(network)}", _STOP)
 
 
 def _registered(client: Any, network: str) -> str | None:
@@ -76,8 +76,8 @@ def _registered(client: Any, network: str) -> str | None:
 
 
 def _lacks(network: str) -> str:
-    which = f"with {_HOST_NETWORK}, without which it would take away the host's addresses"
-    return f"has not registered runsc {which if network == 'host' else 'as it is'} (dockerd's 'runtimes')"
+    which = f"with {_HOST_NETWORK}, without which it would take over the host's addresses"
+    return f"has not registered runsc {which if network == 'host' else 'without options'} (dockerd's 'runtimes')"
 
 
 def facts(engine: "Engine", network: str) -> dict[str, str]:

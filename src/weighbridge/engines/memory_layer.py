@@ -47,7 +47,7 @@ class _Keeper:
                 mountpoint = str(engine.client.volumes.get(memory).attrs["Mountpoint"])
                 if {*mountpoint} & {*",:\\"}:
                     raise Unavailable(
-                        f"the engine's volumes are at {mountpoint}, and no layer can have , : or \\ in its path: "
+                        f"the engine keeps volumes at {mountpoint}, but no layer can have , : or \\ in its path: "
                         "give the engine another data folder, or use an image"
                     )
                 container = engine.client.containers.create(
@@ -86,7 +86,7 @@ class _Keeper:
     def _must(self, *words: str) -> None:
         completed = self._launcher.run(Command(words, _MAKE_S))
         if completed.returncode != 0:
-            raise Unavailable(f"a folder in memory for a container cannot be made: {completed.last_words}")
+            raise Unavailable(f"a container's folder in memory cannot be made: {completed.last_words}")
 
 
 @contextmanager

@@ -4,9 +4,9 @@ from typing import Any
 
 from weighbridge.model.environment import Needs
 
-NO_NETWORK = "network: none does not work for a workload that needs a network"
-LOOPBACK_IS_HERE = "'publish_on: loopback' cannot be reached from another host"
-ONE_WAY = "a published port carries connections to the server only; this workload needs both directions"
+NO_NETWORK = "network: none cannot carry this workload: choose another network"
+LOOPBACK_IS_HERE = "'publish_on: loopback' cannot be reached from another host: use publish_on: gateway"
+ONE_WAY = "this workload needs connections in both directions, but a published port carries only those to the server"
 
 
 def needs_bridge(option: str, network: str) -> str:
@@ -19,7 +19,7 @@ def apart_from_client(needs: Needs) -> list[str]:
     disposable_kinds = [kind for kind, host in needs.holding.items() if host.disposable]
     if not disposable_kinds or needs.apart or {"server", "client"} <= needs.inside:
         return []
-    text = f"on a {disposable_kinds[0]} host its engine runs on a host of its own, out of reach for outside clients"
+    text = f"on a {disposable_kinds[0]} host its engine runs on a separate host, which outside clients cannot reach"
     return [f"{text}: put both roles inside, or the client on another host"]
 
 
@@ -28,7 +28,7 @@ def sysctl_problems(needs: Needs, *, own_network: bool) -> list[str]:
     of_network = sorted(name for name in needs.sysctls if name.startswith("net."))
     if own_network or not of_network:
         return []
-    return [f"sysctls: {of_network[0]} is the host's own with network: host: use another network, or remove it"]
+    return [f"sysctls: with network: host, {of_network[0]} would change the host: use another network, or remove it"]
 
 
 def attach_problems(options: Any, needs: Needs, hosts: str = "testbed hosts") -> list[str]:
@@ -40,7 +40,7 @@ def attach_problems(options: Any, needs: Needs, hosts: str = "testbed hosts") ->
     used = [kind for kind, host in needs.holding.items() if not host.disposable]
     if not used:
         return []
-    text = "attach: interface takes the address of a host's interface, which other programs need on a"
+    text = "attach: interface takes over the address of the host's interface, which other programs use on a"
     return [f"{text} {' and a '.join(used)} host: put both roles on {hosts}, or remove 'attach'"]
 
 

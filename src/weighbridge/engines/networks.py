@@ -66,7 +66,7 @@ def mtu_of(host: Host, interface: str) -> str:
     try:
         return host.read(f"/sys/class/net/{interface}/mtu").decode().strip()
     except OSError as error:
-        raise Unavailable(f"host {host.name} has no network interface '{interface}'") from error
+        raise Unavailable(f"host {host.name} has no network interface '{interface}': name another one") from error
 
 
 @contextmanager

@@ -73,8 +73,8 @@ class Podman:
         completed = self.ask(*words)
         if completed.returncode != 0:
             if "nsenter: cannot open" in completed.last_words:
-                raise EnvironmentLost(f"{what}: the namespace of podman has gone")
-            raise Unavailable(f"{what}: podman refuses: {_error_in(completed)}")
+                raise EnvironmentLost(f"{what}: podman's namespace is gone")
+            raise Unavailable(f"{what}: podman refused: {_error_in(completed)}")
         return completed.text.strip()
 
     def _argv(self, *words: str) -> tuple[str, ...]:
@@ -172,7 +172,7 @@ def podman_of(run: RunContext, host: Host, *, rootless: bool, layered: str = "")
 @contextmanager
 def _opened(run: RunContext, host: Host, layered: str, *, rootless: bool) -> Iterator[Podman]:
     if not host.root and not host.this_machine:
-        raise Unavailable(f"podman on host {host.name} needs root there")
+        raise Unavailable(f"podman needs root on host {host.name}: set 'sudo: true', or log in as root")
     with ExitStack() as stack:
         if host.root and host.this_machine and not rootless:
             stack.enter_context(_noted(run))

@@ -109,7 +109,7 @@ def home_of_root(run: RunContext, host: Host, group: Group, data: Path, *, rootl
         except TimeoutError:
             answer = []
         if answer[:1] != ["ready"]:
-            raise Unavailable(f"podman cannot get its own mounts: {process.stop().last_words}")
+            raise Unavailable(f"podman's mounts cannot be made: {process.stop().last_words}")
         become = ("setpriv", "--reuid", str(account), "--regid", str(account), "--clear-groups") if rootless else ()
         enter = ("nsenter", f"--mount=/proc/{answer[1]}/ns/mnt", "--", *become)
         variables = {
@@ -126,7 +126,7 @@ def home_of_root(run: RunContext, host: Host, group: Group, data: Path, *, rootl
             owner = f"{account}:{account}"
             completed = on.run(Command((*enter[:3], "sh", "-c", _PUT, "put", folder, destination, owner), 10))
             if completed.returncode != 0:
-                raise Unavailable(f"podman cannot have the folder {folder}: {completed.last_words}")
+                raise Unavailable(f"podman cannot use the folder {folder}: {completed.last_words}")
             return destination
 
         program = _podman(variables, f"{INSIDE}/data/storage", f"{INSIDE}/runtime")

@@ -147,7 +147,7 @@ _COVERED = (Path("/run"), Path("/proc"), Path("/sys"), *HOST_FOLDERS.values())
 """The folders that are others for an engine of ours than for this machine."""
 BESIDE_ANOTHER = Readiness(
     False,
-    f"{PROGRAM}: an engine already runs on this machine, and no second one is started",
+    f"{PROGRAM}: another engine already runs on this machine",
     "use hosts of kind testbed, or stop that engine",
 )
 
@@ -163,7 +163,7 @@ def program_readiness(named: str) -> Readiness:
         return Readiness(False, f"{PROGRAM}: {wrong[0]}", wrong[1])
     if os.geteuid() != 0:
         return Readiness(False, f"{PROGRAM}: only root can start a private engine", "run as root")
-    return Readiness(True, f"{named} is started for the run")
+    return Readiness(True, f"the run starts {named}")
 
 
 def _faults(file: Path) -> Iterator[tuple[str, str]]:
@@ -178,6 +178,7 @@ def _faults(file: Path) -> Iterator[tuple[str, str]]:
     ways = (way for program in programs for way in (program, program.resolve()))
     for path in dict.fromkeys(path for way in ways for path in way.parents):
         if path in _COVERED:
-            yield f"a private engine has different files in {path} than this machine", f"put {file.name} elsewhere"
+            why = f"a private engine sees other files in {path} than this machine"
+            yield why, f"put {file.name} in another folder"
     for program in programs:
         yield from changeable_by_others(program)

@@ -59,7 +59,7 @@ def refusal() -> Readiness | None:
     if (missing := _missing_file()) is not None:
         return missing
     if os.geteuid() != 0 and gives_other_ids():
-        why = "the Docker engine gives its containers other user ids (userns-remap), which cannot read your files"
+        why = "the Docker engine remaps user ids (userns-remap), so its containers cannot read your files"
         return Readiness(False, why, "weigh an image (--image), or use an engine without userns-remap")
     return None
 
@@ -67,8 +67,8 @@ def refusal() -> Readiness | None:
 def _missing_file() -> Readiness | None:
     for path in _ENGINES_FILES:
         if not Path(path).exists():
-            why = f"this machine has no {path}, which Docker replaces in each container"
-            return Readiness(False, f"{why}, so its own root folder cannot be used", f"touch {path}")
+            why = f"this machine lacks {path}, which Docker replaces in each container"
+            return Readiness(False, f"{why}: its root folder cannot be used", f"touch {path}")
     return None
 
 

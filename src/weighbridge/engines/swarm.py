@@ -58,7 +58,7 @@ class Swarm:
             had_bridge = bool(engine.client.networks.list(names=[f"^{SWARM_BRIDGE}$"]))
         if state != "inactive":
             raise Unavailable(
-                f"the Docker engine of host {engine.host.name} is in a swarm already ({state}), which Weighbridge "
+                f"the Docker engine of host {engine.host.name} is already in a swarm ({state}), which Weighbridge "
                 "never changes: leave it (docker swarm leave), or measure overlay on testbed hosts"
             )
         address = engine.host.address
@@ -120,7 +120,7 @@ class Swarm:
             if other is not engine and address in _addresses(other, network):
                 attached.end()
                 raise Unavailable(
-                    f"the swarm gave containers on {engine.host.name} and {other.host.name} one address"
+                    f"the swarm gave containers on {engine.host.name} and {other.host.name} the same address"
                 )
         return attached
 

@@ -54,7 +54,7 @@ class Bubblewrap(Environment):
     """What a sandbox of namespaces alone costs: no image, no engine, no filter of system calls."""
 
     kind = "bubblewrap"
-    summary = "bwrap, the sandbox of Flatpak and of many agents, with the host's network or its own"
+    summary = "bwrap, the sandbox of Flatpak and of many agents, on the host's network or one of its own"
     options = BubblewrapOptions
     limited_by_host = True
     mounts = frozenset({"folder"})
@@ -98,7 +98,8 @@ class Bubblewrap(Environment):
         """Run a sandbox in its own control group, joined to the host once it runs where its network is its own."""
         if request.userland.process.uid is not None:
             user = request.userland.process.user("root")
-            raise Unavailable(f"{request.name}: a sandbox has one user and cannot run an image's programs as {user}")
+            why = f"a sandbox has one user, so it cannot run an image's programs as {user}"
+            raise Unavailable(f"{request.name}: {why}: use docker or podman")
         own_network = options.network == "own"
 
         def argv(parts: Parts) -> tuple[str, ...]:

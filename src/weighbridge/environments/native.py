@@ -20,7 +20,7 @@ from weighbridge.model.plugin import Readiness
 from weighbridge.model.quantity import Share
 from weighbridge.model.site import Site, SiteRequest
 
-_ENGINE_RUNS = ("'engine: idle' needs a host on which no Docker engine runs yet", "stop it, or use testbed hosts")
+_ENGINE_RUNS = ("'engine: idle' needs a host without a running Docker engine", "stop it, or use testbed hosts")
 
 
 class NativeOptions(EnvironmentOptions):
@@ -31,18 +31,18 @@ class NativeOptions(EnvironmentOptions):
     leaves its packet filter behind; ``own_host`` alone gives such hosts without an engine, as the control.
     """
 
-    cpu_share: Annotated[Share | None, Field(gt=0, le=1, description="Of the study's cpus limit: a known cost")] = (
-        None
-    )
-    engine: Annotated[Literal["idle"] | None, Field(description="A Docker engine that runs meanwhile")] = None
-    own_host: Annotated[bool, Field(description="On testbed hosts that no other environment uses")] = False
+    cpu_share: Annotated[
+        Share | None, Field(gt=0, le=1, description="Share of the study's cpus limit: a known cost")
+    ] = None
+    engine: Annotated[Literal["idle"] | None, Field(description="Run a Docker engine beside it")] = None
+    own_host: Annotated[bool, Field(description="Use testbed hosts that no other environment uses")] = False
 
 
 class Native(Environment):
     """The baseline of most studies."""
 
     kind = "native"
-    summary = "the host itself: a chroot into the userland, limits by control group; optionally beside an idle engine"
+    summary = "the host itself: a chroot into the userland, limits by control group; optionally with an idle engine"
     options = NativeOptions
     programs = ("unshare",)
     is_host = True
@@ -64,7 +64,7 @@ class Native(Environment):
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         """Return why a share of the CPU limit cannot be given: there is no such limit."""
         without_limit = options.cpu_share is not None and needs.resources.cpus is None
-        return ["cpu_share: it is a part of a limit that is not there: set one (resources: cpus)"] * without_limit
+        return ["cpu_share needs a CPU limit: set one (resources: cpus)"] * without_limit
 
     def confinement(self, options: Any) -> Mapping[str, str]:
         """Return nothing: it is as this machine confines whoever measures."""
@@ -82,11 +82,11 @@ class Native(Environment):
     def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
         """The machine's own programs."""
         if options.engine:
-            return ByHand("Weighbridge starts and stops an engine around each trial")
+            return ByHand("Weighbridge starts and stops an engine for each trial")
         if options.own_host:
-            return ByHand("it is a control for the hosts that Weighbridge makes")
+            return ByHand("it is a control for hosts that Weighbridge makes")
         if options.cpu_share is not None:
-            return ByHand("Weighbridge sets limits of CPU time for native programs")
+            return ByHand("Weighbridge sets the CPU limit of native programs")
         return ByHand()
 
     @contextmanager
@@ -139,7 +139,7 @@ class IdleEngine:
             return
         docker_engine = self._stack.enter_context(engine(self._run, self._host))
         if not docker_engine.private:  # it runs while the other environments are measured, too
-            raise Unavailable(f"'engine: idle' needs a host without one; one runs on {self._host.name}")
+            raise Unavailable(f"'engine: idle': a Docker engine already runs on {self._host.name}: stop it")
         network = docker_engine.client.networks.create(
             f"weighbridge-{self._run.id}-idle",
             labels=docker_engine.labels,

@@ -32,7 +32,7 @@ class Netns(Environment):
     """What an own network costs without any engine: the step between host network and a container's bridge."""
 
     kind = "netns"
-    summary = "native in its own network namespace, joined by a veth pair, with an optional link rate"
+    summary = "native in a network namespace behind a veth pair, with an optional link rate"
     options = NetnsOptions
     limited_by_host = True
     mounts = frozenset({"folder"})

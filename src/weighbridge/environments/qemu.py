@@ -57,20 +57,21 @@ class QemuOptions(EnvironmentOptions):
     """
 
     accelerator: Annotated[
-        AcceleratorChoice, Field(description="auto: KVM where a guest comes up under it, else emulation (tcg)")
+        AcceleratorChoice, Field(description="auto: KVM if a guest boots under it, else emulation (tcg)")
     ] = "auto"
     network: Annotated[
-        Literal["bridge", "user", "none"], Field(description="A tap on a bridge of the run, or QEMU's own network")
+        Literal["bridge", "user", "none"],
+        Field(description="A tap on a bridge made for the run, or QEMU's user network"),
     ] = "bridge"
-    attach: Annotated[Literal["interface"] | None, Field(description="What becomes a port of the bridge")] = None
+    attach: Annotated[Literal["interface"] | None, Field(description="Add the host's interface to the bridge")] = None
     nic: Annotated[Nic, Field(description="The guest's network interface")] = "virtio"
-    disk: Annotated[DiskBus, Field(description="How the guest has its disks")] = "virtio"
+    disk: Annotated[DiskBus, Field(description="How its disks are attached")] = "virtio"
     cache: Annotated[CacheMode, Field(description="How the host caches the data disk")] = "writeback"
     kernel: Annotated[
         str,
-        Field(pattern=r"^linux-image-[a-z0-9][a-z0-9.+-]{0,80}$", description="The Debian package of its kernel"),
+        Field(pattern=r"^linux-image-[a-z0-9][a-z0-9.+-]{0,80}$", description="Debian package of its kernel"),
     ] = kernel.PACKAGE
-    pin: Annotated[Literal["vcpus"] | None, Field(description="What gets its own CPU, each")] = None
+    pin: Annotated[Literal["vcpus"] | None, Field(description="Give each virtual CPU its own CPU")] = None
 
 
 class Qemu(Environment):
@@ -92,13 +93,14 @@ class Qemu(Environment):
         problems += memory_problems(needs)
         problems += network_problems(options, needs, hosts="testbed hosts", otherwise=", or network: user")
         if needs.network and options.network == "user" and "client" in needs.inside:
-            problems.append("network: user only takes connections from outside: put the client outside")
+            problems.append("network: user accepts connections only from outside: put the client outside")
         if needs.server_calls_client and options.network == "user":
             problems.append(
-                "a forwarded port carries connections to the server only; this workload needs both directions"
+                "this workload needs connections in both directions, but a forwarded port carries only "
+                "those to the server"
             )
         if options.disk == "ide" and not HOST.has_ide:
-            problems.append(f"machines of {HOST.name} have no IDE: use disk: virtio")
+            problems.append(f"{HOST.name} machines have no IDE: use disk: virtio")
         if options.nic == "vhost" and options.network != "bridge":
             problems.append("'nic: vhost' needs network: bridge")
         return problems
@@ -114,8 +116,8 @@ class Qemu(Environment):
             return accelerated
         if options is not None and options.network == "bridge":
             return Readiness(False, "only root can create bridges and taps", "run as root, or set network: user")
-        for_root = ("network: bridge takes root",) if options is None else ()
-        details = (accelerated.detail, *for_root, "only root can create its disk where that is not in the cache yet")
+        for_root = ("network: bridge needs root",) if options is None else ()
+        details = (accelerated.detail, *for_root, "only root can create its disk, which is not cached yet")
         return replace(accelerated, detail="; ".join(text for text in details if text))
 
     def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
@@ -253,7 +255,7 @@ def _launcher(machine: QemuMachine, request: SiteRequest, group: Group | None) -
             except Unavailable:
                 if boot.ended or attempt == len(BOOTS_S):
                     raise
-                request.run.say(f"{request.name}: its guest did not answer in {ready_s:.0f} s: booting it once more")
+                request.run.say(f"{request.name}: its guest did not answer within {ready_s:.0f} s: booting it again")
                 continue
             yield launcher
             return

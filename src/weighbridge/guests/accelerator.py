@@ -23,8 +23,8 @@ PROVED = b"weighbridge: the guest runs"
 """What the first process of a guest prints that is only to show that it can."""
 _TRIED_S = 10.0
 _MEMORY = 256 * 2**20
-_ELSEWHERE = "use a machine with hardware virtualisation (nested virtualisation, where it is a virtual one)"
-_NOT_EVEN_ROOT = "let this container have the device"
+_ELSEWHERE = "use a machine with hardware virtualisation (nested, if it is virtual)"
+_NOT_EVEN_ROOT = "give this container the device"
 _EXTENSIONS = frozenset({"vmx", "svm"})
 
 
@@ -37,8 +37,8 @@ def readiness(choice: AcceleratorChoice, impossible: Readiness | None) -> Readin
         return Readiness(True, caveat="emulated")
     if impossible is None:
         otherwise = "left out or refused" if choice == "kvm" else "emulated"
-        return Readiness(True, caveat=f"{otherwise} if no guest comes up under KVM at the run")
-    return impossible if choice == "kvm" else Readiness(True, f"no KVM, as {impossible.detail}", caveat="emulated")
+        return Readiness(True, caveat=f"{otherwise} if no guest boots under KVM in the run")
+    return impossible if choice == "kvm" else Readiness(True, f"no KVM: {impossible.detail}", caveat="emulated")
 
 
 def no_kvm(device: Path = Path(DEVICE), cpuinfo: Path = Path("/proc/cpuinfo")) -> Readiness | None:
@@ -60,7 +60,7 @@ def no_kvm(device: Path = Path(DEVICE), cpuinfo: Path = Path("/proc/cpuinfo")) -
         return Readiness(False, f"this user cannot open {device}", _NOT_EVEN_ROOT if root else "run as root")
     except OSError as error:
         if error.errno in (errno.ENODEV, errno.ENXIO):
-            return Readiness(False, f"nothing is behind {device}", _ELSEWHERE)
+            return Readiness(False, f"no driver is behind {device}", _ELSEWHERE)
         return None
     return None
 
@@ -81,7 +81,7 @@ def chosen(choice: AcceleratorChoice, host: Host, run: RunContext) -> tuple[Acce
         return "tcg", ""
     why = run.share(f"kvm {host.name}", lambda: nullcontext((refusal(host, run),)))[0]
     if why and choice == "kvm":
-        raise Unavailable(f"no guest comes up under KVM on host {host.name}: {why}")
+        raise Unavailable(f"no guest boots under KVM on host {host.name}: {why}")
     return ("tcg", why) if why else ("kvm", "")
 
 
@@ -101,5 +101,5 @@ def judged(completed: Completed) -> str:
         return ""
     console_tail = last_words(completed.stderr)
     if completed.timed_out:
-        return f"it had not booted after {_TRIED_S:.0f} s{f': {console_tail}' if console_tail else ''}"
-    return console_tail or f"QEMU ended with exit code {completed.returncode} and said nothing"
+        return f"it did not boot within {_TRIED_S:.0f} s{f': {console_tail}' if console_tail else ''}"
+    return console_tail or f"QEMU exited with code {completed.returncode} and no message"

@@ -43,6 +43,6 @@ def make(host: Host, file: str, size: int = SIZE) -> None:
     argv = ("mkfs.ext4", "-q", "-F", "-m", "0", "-b", "4096", *_WHOLE, file, f"{size >> 10}k")
     completed = host.run(Command(argv, _MAKE_S))
     if b"No space left" in completed.stderr:
-        raise DiskFull(f"host {host.name} has no room for a data disk: {completed.last_words}")
+        raise DiskFull(f"host {host.name} has no room for a data disk ({completed.last_words}): make room")
     if completed.returncode != 0:
         raise Unavailable(f"host {host.name}: the data disk cannot be made: {completed.last_words}")

@@ -30,7 +30,7 @@ def ensure(userland: Userland, cache: Path, say: Callable[[str], None]) -> Path:
             raise Unavailable("only root can create a disk that keeps the userland's file owners")
         make_disk(work / NAME, size_of(userland.root), userland.root)
 
-    return build_once.ensure_file(file, "the disk of guests", say, make)
+    return build_once.ensure_file(file, "the guests' disk", say, make)
 
 
 def place_on(host: Host, image: Path) -> str:

@@ -91,13 +91,13 @@ def cannot_build(cache: Path, package: str = PACKAGE) -> tuple[str, str] | None:
     if (lacking := debian_archive.lacking()) is not None:
         return lacking
     if which(_DEPMOD) is None:
-        return f"{_DEPMOD}, which the kernel of guests is made with, is not installed", install_here([_DEPMOD])
+        return f"{_DEPMOD}, which builds the guests' kernel, is not installed", install_here([_DEPMOD])
     return None
 
 
 def ensure(cache: Path, say: Callable[[str], None], package: str = PACKAGE) -> Kernel:
     """The kernel of one of Debian's packages, built if need be. Raises Unavailable, UserlandError, DiskFull."""
-    what = "the kernel of guests" + ("" if package == PACKAGE else f" of {package}")
+    what = "the guests' kernel" + ("" if package == PACKAGE else f" of {package}")
     find_cached, not_possible = partial(cached, cache, package), partial(cannot_build, cache, package)
     return build_once.ensure(
         cache / _KIND, _key(package), what, find_cached, not_possible, say, partial(_build, package)
@@ -137,9 +137,9 @@ def uncompressed(image: bytes) -> bytes:
     except (lzma.LZMAError, zlib.error) as error:
         raise ValueError(f"it cannot be decompressed: {error}") from error
     if not archive.eof:
-        raise ValueError("it is not whole")
+        raise ValueError("it is incomplete")
     if not kernel.startswith(b"\x7fELF"):
-        raise ValueError("what was compressed is not an ELF file")
+        raise ValueError("its decompressed content is not an ELF file")
     return kernel
 
 

@@ -41,7 +41,7 @@ def cannot_build() -> tuple[str, str] | None:
     """Return why the boot medium cannot be built, and what helps."""
     for name in LOADER:
         if loader_file(name) is None:
-            return f"{name}, which the boot medium of guests is made with, is missing", install_here([name])
+            return f"{name}, which builds the guests' boot medium, is missing", install_here([name])
     return None
 
 
@@ -72,4 +72,4 @@ def ensure(kernel: Kernel, cache: Path, say: Callable[[str], None]) -> Path:
         )  # fmt: skip
         shutil.rmtree(content)
 
-    return build_once.ensure(cache / _KIND, key, "the boot medium of guests", cached, cannot_build, say, make)
+    return build_once.ensure(cache / _KIND, key, "the guests' boot medium", cached, cannot_build, say, make)

@@ -31,4 +31,4 @@ def _execute(socket: Path, command: str, arguments: Mapping[str, object]) -> Non
     try:
         asyncio.run(asyncio.wait_for(ask(), _ANSWER_S))
     except (QMPError, OSError, TimeoutError) as error:
-        raise EnvironmentLost(f"QEMU's monitor did not do {command}: {error}") from error
+        raise EnvironmentLost(f"QEMU's monitor refused {command}: {error}") from error

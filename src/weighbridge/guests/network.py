@@ -46,7 +46,7 @@ class Tap:
         """Raise Unavailable where the host has a link of this name: QEMU would take it for its own."""
         if _exists(host, self.name):
             raise Unavailable(
-                f"host {host.name} has a network link {self.name}, which this run has not made: "
+                f"host {host.name} has a network link {self.name}, which this run did not make: "
                 f"ip link delete {self.name}"
             )
 

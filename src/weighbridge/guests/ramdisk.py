@@ -27,11 +27,11 @@ def ensure(kernel: Kernel, cache: Path, say: Callable[[str], None]) -> Path:
     def make(work: Path) -> None:
         program = work / "init"
         sources = [str(path) for path in sorted(_SOURCE.glob("*.c"))]
-        static_c.compile_program("the first process of guests", static_c.OPTIONS, sources, program)
+        static_c.compile_program("the guests' first process", static_c.OPTIONS, sources, program)
         (work / NAME).write_bytes(packed(kernel, program, launcher))
         program.unlink()
 
-    return build_once.ensure_file(file, "the RAM disk of guests", say, make)
+    return build_once.ensure_file(file, "the guests' RAM disk", say, make)
 
 
 def packed(kernel: Kernel, init: Path, launcher: Path) -> bytes:

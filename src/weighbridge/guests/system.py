@@ -72,7 +72,7 @@ def ensure(cache: Path, boot: str, say: Callable[[str], None], name: Name = "deb
         _build(work, boot, name)
 
     return build_once.ensure(
-        cache / _KIND, key, "the system of guest hosts (this takes some minutes)",
+        cache / _KIND, key, "the guest hosts' system (some minutes)",
         lambda: _cached(cache / _KIND / key), lambda: cannot_build(cache, boot, name), say, make,
     )  # fmt: skip
 

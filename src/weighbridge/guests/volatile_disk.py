@@ -24,7 +24,7 @@ _READY_S, _LOOK_S = 20.0, 0.02
 
 def missing() -> tuple[str, str]:
     """Return what to tell where the server of volatile caches is not installed, and what helps."""
-    return f"{PROGRAM}, which has disks with a volatile write cache, is not installed", install_here([PROGRAM])
+    return f"{PROGRAM}, which serves disks with a volatile write cache, is not installed", install_here([PROGRAM])
 
 
 @contextmanager

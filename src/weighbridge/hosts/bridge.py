@@ -87,7 +87,7 @@ class Bridge:
             return
         if completed.returncode not in (0, 127):
             raise Unavailable(
-                f"host {self.host.name}: its packet filter may drop traffic between two bridge ports, "
+                f"host {self.host.name}: its packet filter may drop traffic between bridge ports, "
                 f"and no rule to accept it can be added: iptables: {completed.last_words}"
             )
 
@@ -144,7 +144,7 @@ def _own(run: RunContext, host: Host) -> Iterator[Bridge]:
     name, third = f"{link_prefix(run.id)}b0", _free_network(run, host)
     if (number := _file(host, f"/sys/class/net/{name}/ifindex")) is not None:
         raise Unavailable(
-            f"host {host.name} has a network link {name} (number {number}), which this run has not made: "
+            f"host {host.name} has a network link {name} (number {number}), which this run did not make: "
             f"ip link delete {name}"
         )
     mtu = (_file(host, f"/sys/class/net/{host.interface}/mtu") if host.interface else None) or "1500"
@@ -179,7 +179,7 @@ def addresses(network: str) -> Callable[[], str]:
     def give() -> str:
         number = next(numbers)
         if number > _LAST:
-            raise Unavailable(f"a bridge has at most {_LAST - 1} sites")
+            raise Unavailable(f"a bridge has room for {_LAST - 1} sites: use fewer")
         return f"{network}.{number}"
 
     return give
@@ -200,7 +200,7 @@ def _free_network(run: RunContext, host: Host) -> int:
             return third
     raise Unavailable(
         f"host {host.name} uses every network from 198.19.{_FIRST}.0/24 to 198.19.{_FIRST + _SUBNETS - 1}.0/24: none "
-        "is left for a bridge"
+        "is left for a bridge; 'weighbridge clean' frees what runs left"
     )
 
 

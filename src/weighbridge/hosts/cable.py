@@ -24,7 +24,7 @@ NETWORK = (198, 18)
 """198.18.0.0/15 is set aside for measuring networks (RFC 2544), so it collides with nobody's addresses."""
 
 NO_CABLE = (
-    "only root can join a network namespace to its host, and that of a user has no other interface than loopback",
+    "only root can connect a network namespace to its host; a user's has only the loopback interface",
     "run as root, or weigh a program that has no server",
 )
 WITHOUT_CABLE = Readiness(True, NO_CABLE[0], caveat="programs without a server")
@@ -126,7 +126,7 @@ def _free_block(run: RunContext, host: Host) -> int:
         block = 4 * ((int(run.id, 16) + next(_networks)) % _BLOCKS)
         if network.route_in(routes, f"{_address(block)}/30") is None:
             return block
-    raise Unavailable(f"host {host.name} uses all of {_address(0)}/16: no network is left for a namespace")
+    raise Unavailable(f"host {host.name} uses all of {_address(0)}/16; 'weighbridge clean' frees what runs left")
 
 
 def _address(number: int) -> str:

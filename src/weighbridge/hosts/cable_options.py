@@ -12,9 +12,9 @@ class CableOptions(HostOptions):
     """``link`` is the rate of its cable in each direction in bits per second of Ethernet."""
 
     link: Annotated[Rate | None, Field(ge=1e6, le=1e10, description="Rate of its cable in each direction")] = None
-    mtu: Annotated[int, Field(ge=576, le=9000, description="Bytes of its cable's largest packet")] = 1500
+    mtu: Annotated[int, Field(ge=576, le=9000, description="Largest packet on its cable, in bytes")] = 1500
     offloads: Annotated[
-        bool | None, Field(description="Whether packets larger than the cable's go to it (not above 150 Mbit/s)")
+        bool | None, Field(description="Whether packets above the MTU go to the cable (up to 150 Mbit/s)")
     ] = None
 
     @property

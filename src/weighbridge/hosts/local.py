@@ -33,7 +33,7 @@ class SinglePurpose:
         if self._purpose not in ("", purpose):
             raise Unavailable(
                 f"{self._whose} cannot be changed for both '{self._purpose}' and '{purpose}' in one study: "
-                "use hosts of kind testbed, or a study for each"
+                "use hosts of kind testbed, or one study for each"
             )
         self._purpose = purpose
 

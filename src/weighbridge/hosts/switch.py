@@ -113,7 +113,7 @@ class Switch:
         if not (local := LocalHost(run.id)).root:
             raise Unavailable("only root can create testbed hosts: run as root")
         started = local.start(Command(("unshare", "--net", "sh", "-c", _SWITCH)), hold=True)
-        holder = await_ready(started, "the switch of the testbed cannot be made")
+        holder = await_ready(started, "the testbed's switch cannot be made")
         try:
             yield cls(run, holder)
         finally:
@@ -123,14 +123,14 @@ class Switch:
         """An address for a host, and a hardware address to go with it."""
         number = next(self._hosts)
         if number >= _SITES:
-            raise Unavailable(f"a testbed has at most {_SITES - _HOSTS} hosts")
+            raise Unavailable(f"a testbed has at most {_SITES - _HOSTS} hosts: use fewer")
         return f"{_PREFIX}{number}", f"02:77:00:00:00:{number:02x}"
 
     def next_site(self) -> str:
         """An address for a container that is on the switch itself."""
         number = next(self._sites)
         if number > _LAST:
-            raise Unavailable(f"a testbed has at most {_LAST - _SITES + 1} containers on its switch")
+            raise Unavailable(f"a testbed's switch has at most {_LAST - _SITES + 1} containers: use fewer")
         return f"{_PREFIX}{number}"
 
     @property
@@ -187,7 +187,7 @@ class Switch:
         """
         if (used := network.route_to(SUBNET)) is not None:
             raise Unavailable(
-                f"this machine uses addresses of {SUBNET} already (interface {used}): no testbed host can be joined"
+                f"interface {used} of this machine has an address in {SUBNET}, which testbed hosts need: remove it"
             )
         address, mac = self.next_host()
         port = port_of(address)
@@ -233,7 +233,7 @@ class Switch:
 
     def _must(self, *argv: str) -> None:
         if self._holder.poll() is not None:
-            raise EnvironmentLost("the switch of the testbed has gone")
+            raise EnvironmentLost("the testbed's switch is gone")
         self._anywhere(*in_network_of(self._holder.pid), *argv)
 
     def _anywhere(self, *argv: str) -> None:

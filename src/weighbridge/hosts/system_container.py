@@ -43,7 +43,7 @@ class SystemContainerOptions(EnvironmentOptions):
     network: Annotated[
         Literal["none", "host", "bridge"], Field(description="bridge: a veth pair to a bridge made for the run")
     ] = "bridge"
-    attach: Annotated[Literal["interface"] | None, Field(description="What becomes a port of the bridge")] = None
+    attach: Annotated[Literal["interface"] | None, Field(description="Add the host's interface to the bridge")] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,4 +228,4 @@ def _problems(options: SystemContainerOptions, needs: Needs) -> Iterator[str]:
     if options.network == "none":
         yield NO_NETWORK
     if needs.apart and options.network == "bridge" and not options.attach:
-        yield "its bridge cannot be reached from another host: attach: interface, or put both roles on one host"
+        yield "its bridge cannot be reached from another host: add attach: interface, or put both roles on one host"

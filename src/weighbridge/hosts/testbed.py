@@ -94,7 +94,7 @@ class TestbedHost(LocalHost):
 
     def _alive(self) -> None:
         if self._holder.poll() is not None:
-            raise EnvironmentLost(f"host {self.name} has gone: its first process ended")
+            raise EnvironmentLost(f"host {self.name} is gone: its first process ended")
 
     def _inside(self, command: Command) -> Command:
         """Return a command in the host's namespaces and control group, so that its CPUs hold for everything in it."""
@@ -219,7 +219,8 @@ def testbed_host(name: str, options: TestbedOptions, run: RunContext) -> Iterato
     if init is None:
         raise Unavailable(": ".join(no_init()))
     if options.cpus and (lacking := sorted({*cpus_in(options.cpus)} - {*cpus.cpus_online()})):
-        raise Unavailable(f"host {name} needs CPU {lacking[0]}, but this machine only has {cpus.cpus_online()}")
+        online = cpus.cpus_online()
+        raise Unavailable(f"host {name}: this machine has only CPUs {online}, not {lacking[0]}: change 'cpus'")
     switch: Switch = run.share("switch", lambda: Switch.create(run))
     with ExitStack() as stack:
         group = Cgroup(f"{run.id}/host-{name}").create()

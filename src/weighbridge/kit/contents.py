@@ -92,7 +92,7 @@ def contents(study: Study) -> Contents:
     """
     if study.file.companions:
         names = ", ".join(study.file.companions)
-        raise StudyError(f"a kit has no companions, without which {study.file.study} measures nothing: {names}")
+        raise StudyError(f"{study.file.study} needs companions, and a kit has none: {names}")
     local_cells, other_cells = _local_cells(study)
     opening = [cell for cell in local_cells if registry.workloads()[cell.kind].openings(cell.options) is not None]
     cells = [cell for cell in local_cells if cell not in opening]
@@ -103,10 +103,10 @@ def contents(study: Study) -> Contents:
     folders = _Folders()
     for number, arm in enumerate(study.arms, 1):
         if arm.aa_of:
-            left_out.append(OmittedPart(arm.name, f"{arm.aa_of} a second time: it is only useful in random blocks"))
+            left_out.append(OmittedPart(arm.name, f"{arm.aa_of} a second time: useful only in random blocks"))
             continue
         if arm.userland is not None:
-            left_out.append(OmittedPart(arm.name, "it has its own userland, and a kit has one image"))
+            left_out.append(OmittedPart(arm.name, "it has a userland of its own, and a kit has one image"))
             continue
         kit_environment = _environment(
             study, arm, [cell for cell in cells if arm in study.arms_of(cell)], ports, number
@@ -114,14 +114,12 @@ def contents(study: Study) -> Contents:
         if kit_environment.by_hand.cannot:
             left_out.append(OmittedPart(arm.name, kit_environment.by_hand.cannot))
         elif not kit_environment.cells:
-            left_out.append(OmittedPart(arm.name, "none of its workloads is here"))
+            left_out.append(OmittedPart(arm.name, "the kit has none of its workloads"))
         else:
             environments.append(_named(kit_environment, folders))
     if not any(environment.by_hand.services for environment in environments):
         names = ", ".join(study.file.environments)
-        raise StudyError(
-            f"no container environment that Docker Compose can make is in {study.file.study}: it has {names}"
-        )
+        raise StudyError(f"Docker Compose can make none of the environments of {study.file.study}: {names}")
     return Contents(study, tuple(environments), tuple(left_out))
 
 

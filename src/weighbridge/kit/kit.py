@@ -95,7 +95,7 @@ def _settings(kit_contents: Contents, parameters: Sequence[Parameter]) -> list[S
     cpus = _cpus(study)
     settings = [
         Setting(IMAGE, f"weighbridge-kit-{_tag(study.file.study)}", "the image with the programs"),
-        Setting("ROUNDS", str(repetitions.blocks or repetitions.min), "how often each workload is run"),
+        Setting("ROUNDS", str(repetitions.blocks or repetitions.min), "runs of each workload"),
         Setting(
             "PAUSE",
             pause or "1",
@@ -103,7 +103,7 @@ def _settings(kit_contents: Contents, parameters: Sequence[Parameter]) -> list[S
         ),
         Setting("LEVEL_PAUSE", "", f"seconds after the last round of a workload; empty: {_level_pause(parameters)}"),
         Setting(
-            CELL, kit_contents.environments[0].cells[0].folder, "the workload, where Docker Compose is called by hand"
+            CELL, kit_contents.environments[0].cells[0].folder, "the workload, if you call Docker Compose by hand"
         ),
         *(Setting(name, cpus[role], f"CPUs of the {role}; empty: all") for role, name in CPUS.items()),
     ]
@@ -221,16 +221,16 @@ def _differs(kit_contents: Contents) -> Iterator[str]:
     hosts = {name: host.description for name, host in file.hosts.items() if not host.traits.this_machine}
     if hosts:
         listed = ", ".join(f"{name} ({description})" for name, description in hosts.items())
-        apart = "here both roles are on one machine, and no cable lies between"
-        yield f"the study has hosts of its own: {listed}; {apart}"
+        apart = "here both roles are on one machine, with no cable between them"
+        yield f"the study's hosts are not used: {listed}; {apart}"
     if any(cell.link for cell in kit_contents.study.cells):
-        yield "the rate limits of cables are not there, so no workload lifts them"
+        yield "cables have no rate limits here, so no workload lifts them"
     if any(each.memory is not None or each.cpus is not None for each in kit_contents.study.all_resources.values()):
-        yield "limits of CPU time and memory are those of containers only"
+        yield "CPU and memory limits apply to containers only"
     if file.cpu_idle != "halt":
-        yield "idle CPUs halt as the machine has them do"
+        yield "idle CPUs halt or poll as the machine is set up"
     if any(each.data for each in kit_contents.environments):
-        yield "natively data is kept in /srv"
+        yield "native data is kept in /srv"
     if any(
         cell.workload.cold(cell.options) for environment in kit_contents.environments for cell in environment.cells
     ):

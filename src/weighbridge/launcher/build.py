@@ -21,7 +21,7 @@ SOURCE = Path(__file__).parent / "source"
 BROUGHT = Path(__file__).parent / "built"
 """What a wheel brings: the launcher, in a folder that is named by its `source_key`."""
 NAME = "weighbridge-launcher"
-_WHAT = "the launcher of sites"
+_WHAT = "the sites' launcher"
 
 
 @functools.cache
@@ -58,7 +58,7 @@ def cannot_build(cache: Path) -> tuple[str, str] | None:
     """Why it cannot be built, where it is not cached yet, and what helps; None where all is well."""
     if cached(cache) is not None or brought() is not None or not (missing := static_c.missing()):
         return None
-    return f"{missing[0]}, which it takes to build the launcher of sites, is not installed", install_here(missing)
+    return f"{missing[0]}, which builds the sites' launcher, is not installed", install_here(missing)
 
 
 def ensure(cache: Path, say: Callable[[str], None]) -> Path:

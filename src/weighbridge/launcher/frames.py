@@ -91,7 +91,7 @@ def start(number: int, command: Command, env: Mapping[str, str]) -> Frame:
     """Start a program in its folder, as its user. ValueError: a word has a zero byte."""
     words = [command.cwd, *command.argv, *(f"{key}={value}" for key, value in env.items())]
     if any("\0" in word for word in words):
-        raise ValueError("a word of a command has a zero byte")
+        raise ValueError("a word of a command has a zero byte: remove it")
     user, group = (_NOBODY if number is None else number for number in (command.uid, command.gid))
     groups = struct.pack(f"<{len(command.groups)}I", *command.groups)
     counts = _START.pack(user, group, len(command.argv), len(env), len(command.groups)) + groups

@@ -170,7 +170,7 @@ class Cgroup:
                     raise EnvironmentLost(f"{path} did not become {expected_state} within {FREEZE_S:g} s")
                 time.sleep(0.001)
         except OSError as error:
-            raise EnvironmentLost(f"the control group {self.name} has gone: {error.strerror}: {path}") from error
+            raise EnvironmentLost(f"the control group {self.name} is gone: {error.strerror}: {path}") from error
 
     def meters(self) -> dict[str, float]:
         """``cpu_s``, ``throttled_s`` (seconds since its creation), ``memory_bytes``; without unreadable ones."""

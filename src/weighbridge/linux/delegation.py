@@ -25,7 +25,7 @@ _ASK_S = 20.0
 _UNLIMITED = str(2**64 - 1)
 _CONTROLLERS = {"cpu", "memory", "pids"}
 """What systemd delegates to a user's scope."""
-_VERSION_1 = "control groups of version 1 are root's alone"
+_VERSION_1 = "only root can use control groups of version 1"
 
 
 def lacking(mount: Path = MOUNT) -> str:
@@ -38,8 +38,8 @@ def lacking(mount: Path = MOUNT) -> str:
     if own is not None and _has_for_itself(own):
         return ""
     if not _bus().exists():
-        return f"no systemd of this user answers: {_bus()} is missing: install dbus-user-session and log in again"
-    return "" if shutil.which("busctl") else "busctl, which asks systemd for a group, is not installed"
+        return f"this user's systemd does not answer: {_bus()} is missing: install dbus-user-session and log in again"
+    return "" if shutil.which("busctl") else "busctl, which asks systemd for a control group, is not installed"
 
 
 def controllers(mount: Path = MOUNT) -> frozenset[str]:
@@ -132,7 +132,7 @@ def _scope(unit: str, mount: Path) -> Path:
         )
     )  # fmt: skip
     if completed.returncode != 0:
-        raise Unavailable(f"no control group can be made: systemd gives no scope: {completed.last_words}")
+        raise Unavailable(f"no control group can be made: systemd made no scope: {completed.last_words}")
     deadline = time.monotonic() + _MOVED_S
     while time.monotonic() < deadline:
         own = _own_group(mount)

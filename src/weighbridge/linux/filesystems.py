@@ -31,7 +31,7 @@ def mounted(host: Host, kind: str, source: str, folder: Path, options: Sequence[
     how = ("-o", ",".join(options)) if options else ()
     completed = host.run(Command(("mount", "-t", kind, *how, "--", source, str(folder)), _MOUNT_S))
     if completed.returncode != 0:
-        why = "mount did not end in time" if completed.timed_out else completed.last_words
+        why = "mount timed out" if completed.timed_out else completed.last_words
         raise Unavailable(f"host {host.name}: {source} cannot be mounted as {kind}: {why}")
     try:
         yield
@@ -55,11 +55,11 @@ def disk_in(host: Host, folder: Path, disk: DiskOptions) -> Iterator[Path]:
         raise Unavailable(f"host {host.name}: no disk can be made: {why}")
     mkfs = host.run(Command((*make, str(image)), _MAKE_S))
     if b"No space left" in mkfs.stderr:
-        raise DiskFull(f"host {host.name} has no room for a disk: {mkfs.last_words}")
+        raise DiskFull(f"host {host.name} has no room for a disk ({mkfs.last_words}): make room")
     if mkfs.returncode != 0:
         raise Unavailable(f"host {host.name}: no disk can be made: {mkfs.last_words}")
     with mounted(host, disk.filesystem, str(image), at, ("loop",)):
         if host.run(Command(("sh", "-c", _DIRECT, "direct", str(image)), 10)).returncode != 0:
-            raise Unavailable(f"host {host.name}: no disk can be made: {folder} takes no direct I/O of a loop device")
+            raise Unavailable(f"host {host.name}: no disk can be made: {folder} has no direct I/O for loop devices")
         host.run(Command(("rm", "-rf", "--", str(at / "lost+found")), 10))
         yield at

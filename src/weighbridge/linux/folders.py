@@ -45,7 +45,7 @@ def changeable_by_others(program: Path) -> Iterator[tuple[str, str]]:
             whose = "root" if os.geteuid() == 0 else "$USER"
             yield f"{path} belongs to another user, who could change what {starts}", f"chown {whose} {path}"
         if about.st_mode & (stat.S_IWGRP | stat.S_IWOTH) and not (path.is_dir() and about.st_mode & stat.S_ISVTX):
-            yield f"{path} may be written to by others, who could change what {starts}", f"chmod go-w {path}"
+            yield f"{path} is writable by others, who could change what {starts}", f"chmod go-w {path}"
 
 
 def _own_users() -> set[int]:

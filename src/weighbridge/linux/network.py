@@ -59,7 +59,7 @@ def free_port(excluded: Collection[int] = (), is_free: Callable[[int], bool] | N
     for port in random.sample(candidates, len(candidates)):
         if is_free(port) and is_free(port + 1):
             return port
-    raise Unavailable(f"every port from {_FIRST_PORT} to {_FIRST_PORT + _PORTS - 1} is in use")
+    raise Unavailable(f"every port from {_FIRST_PORT} to {_FIRST_PORT + _PORTS - 1} is in use: close some programs")
 
 
 def _is_free(port: int) -> bool:

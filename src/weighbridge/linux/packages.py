@@ -124,7 +124,7 @@ def install(
     command = [" ".join((*distribution.install, *dict.fromkeys(packages)))] if distribution and packages else []
     brought = [f"install {_and(dict.fromkeys(names))} from {where}" for where, names in elsewhere.items()]
     named = [f"install {_and(unknown)} with your package manager"] if unknown else []
-    absent = [f"install {_and(none)} by hand: this distribution has no package for it"] if none else []
+    absent = [f"install {_and(none)} by hand (this distribution has no package)"] if none else []
     return "; ".join((*command, *brought, *named, *dict.fromkeys(commands), *absent))
 
 

@@ -78,7 +78,7 @@ class Process:
             if error.filename not in (None, command.argv[0]):
                 why = f"{error.strerror}: {error.filename}"
                 raise Unavailable(f"the program '{command.argv[0]}' cannot be started: {why}") from error
-            raise Unavailable(f"the program '{command.argv[0]}' is not executable for this user") from error
+            raise Unavailable(f"this user may not execute the program '{command.argv[0]}'") from error
         finally:
             if not isinstance(stdin, int):
                 stdin.close()
@@ -232,7 +232,7 @@ class SocketStream:
     def receive(self, timeout_s: float | None = None) -> bytes:
         """The next piece; empty at the end of the stream. Raises TimeoutError where none comes in time."""
         if timeout_s is not None and not wait_readable(self._connection, timeout_s):
-            raise TimeoutError(f"nothing came within {timeout_s:g} s")
+            raise TimeoutError(f"no output within {timeout_s:g} s")
         piece = self._connection.recv(_PIECE)
         if not piece:
             self._connection.close()

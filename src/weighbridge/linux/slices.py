@@ -73,4 +73,4 @@ def _stop(name: str) -> None:
     if _groups(name):
         output(("systemctl", "stop", name))
     if stays := _groups(name):
-        raise OSError(f"systemd does not remove {stays[0]}: systemctl stop {name}")
+        raise OSError(f"systemd did not remove {stays[0]}: systemctl stop {name}")

@@ -40,7 +40,7 @@ class Families:
         return cached[1]
 
     def _families_of(self, moment: Snapshot) -> Iterator[Metric]:
-        info = _gauge("info", "Which study runs, and in which version of Weighbridge", ("version", "study"))
+        info = _gauge("info", "Study that is running, and version of Weighbridge", ("version", "study"))
         info.add_metric(self._about, 1)
         yield info
         yield from _progress(moment)
@@ -71,10 +71,10 @@ def _cell(at: Where, moment: Snapshot) -> tuple[str, ...]:
 
 
 def _progress(moment: Snapshot) -> Iterator[Metric]:
-    yield _gauge("run_start_time_seconds", "When this command began, since the epoch", value=moment.begun_at)
-    yield _gauge("trials_planned", "About how many trials there will be in all", value=moment.planned)
-    yield _gauge("trials_done", "How many have ended, also before an interruption of the run", value=moment.finished)
-    yield _gauge("block", "The block that runs or ran last", value=moment.block)
+    yield _gauge("run_start_time_seconds", "Start of this command, since the epoch", value=moment.begun_at)
+    yield _gauge("trials_planned", "Expected number of trials", value=moment.planned)
+    yield _gauge("trials_done", "Trials that ended, including those before an interruption", value=moment.finished)
+    yield _gauge("block", "Current or last block", value=moment.block)
     ended = CounterMetricFamily(f"{PREFIX}trials", "Trials that ended since this command began", labels=("outcome",))
     for outcome, count in moment.outcomes.items():
         ended.add_metric((str(outcome),), count)
@@ -82,8 +82,8 @@ def _progress(moment: Snapshot) -> Iterator[Metric]:
 
 
 def _current(moment: Snapshot) -> Iterator[Metric]:
-    info = _gauge("trial_info", "The trial that runs; between trials there is none", TRIAL)
-    began = _gauge("trial_start_time_seconds", "When the trial that runs began, since the epoch", (*CELL, "block"))
+    info = _gauge("trial_info", "Trial that is running; absent between trials", TRIAL)
+    began = _gauge("trial_start_time_seconds", "Start of the running trial, since the epoch", (*CELL, "block"))
     if (trial := moment.current) is not None:
         at = _cell(where(trial), moment)
         info.add_metric((*at, str(trial.block), str(trial.attempt)), 1)
@@ -93,21 +93,21 @@ def _current(moment: Snapshot) -> Iterator[Metric]:
 
 
 def _results(moment: Snapshot) -> Iterator[Metric]:
-    durations = _gauge("trial_duration_seconds", "How long the last trial of each took", CELL)
-    measured = _gauge("trial_measured_seconds", "How long its measuring process ran", CELL)
+    durations = _gauge("trial_duration_seconds", "Duration of the last trial", CELL)
+    measured = _gauge("trial_measured_seconds", "Run time of its measured process", CELL)
     for at, (lasted, ran) in moment.lasted.items():
         durations.add_metric(_cell(at, moment), lasted)
         measured.add_metric(_cell(at, moment), ran)
     yield durations
     yield measured
-    values = _gauge("measurement", "The last value of each metric, in its unit", (*CELL, "metric", "unit"))
+    values = _gauge("measurement", "Last value of each metric, in its unit", (*CELL, "metric", "unit"))
     for (at, metric), each in moment.measurements.items():
         values.add_metric((*_cell(at, moment), metric, each.metric.unit), each.value)
     yield values
 
 
 def _last_readings(moment: Snapshot) -> Iterator[Metric]:
-    samples = _gauge("sample", "What was used in the last trial, by place; the name ends in its unit", READING)
+    samples = _gauge("sample", "Resources used in the last trial, by place; the name ends in the unit", READING)
     means = _gauge("meter_mean", "Mean of the meters' readings in the last trial, by place", READING)
     if (last := moment.last) is not None:
         at = _cell(where(last.trial), moment)
@@ -121,10 +121,10 @@ def _last_readings(moment: Snapshot) -> Iterator[Metric]:
 
 
 def _precision(moment: Snapshot) -> Iterator[Metric]:
-    yield _gauge("precision_blocks", "Blocks after which the precision was last looked at", value=moment.looked_after)
-    width = _gauge("precision_ratio", "Half-width of a comparison's interval (0.02 is 2 percent)", COMPARED)
+    yield _gauge("precision_blocks", "Blocks at the last check of the precision", value=moment.looked_after)
+    width = _gauge("precision_ratio", "Half-width of a comparison's interval (0.02 is 2 %)", COMPARED)
     reached = _gauge("precision_reached", "Whether a comparison has reached the target precision", COMPARED)
-    blocks = _gauge("precision_predicted_blocks", "Blocks that a comparison will need, if known", COMPARED)
+    blocks = _gauge("precision_predicted_blocks", "Blocks that a comparison needs, if known", COMPARED)
     for (cell, environment), each in moment.standings.items():
         at = (cell, *_named(environment, moment))
         if math.isfinite(each.width):

@@ -63,5 +63,5 @@ def _why(error: OSError) -> str:
     if error.errno == errno.EADDRINUSE:
         return "the port is in use; choose another, or 0 for any free port"
     if error.errno == errno.EACCES:
-        return "that port is for root; choose one above 1023, or 0 for any free one"
+        return "that port needs root; choose one above 1023, or 0 for any free one"
     return str(error.strerror or error)

@@ -51,7 +51,7 @@ class KernelMeter:
     def end(self, since: float) -> MeterReadings:
         """Every series of the host and its sites, and what reading them cost."""
         if self._talk is None or self._begun is None:
-            raise MeterFailed("it was not begun")
+            raise MeterFailed("it was not started")
         readings = unpack(self._ask(*self._talk, {"do": "end"}))
         offset, self._begun = self._begun - since, None
         return MeterReadings(series(readings, offset), readings.own_cpu_s)

@@ -42,8 +42,8 @@ def polling_obstacle() -> str:
     system, user = after.ru_stime - before.ru_stime, after.ru_utime - before.ru_utime
     typical = sorted(looks)[len(looks) // 2]
     if typical > SLOW_NS:
-        return f"a look at the clock takes {typical} ns"
-    return "a look at the clock is a call into the kernel" if system > user else ""
+        return f"reading the clock takes {typical} ns"
+    return "reading the clock is a system call" if system > user else ""
 
 
 def main() -> int:

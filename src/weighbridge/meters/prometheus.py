@@ -58,7 +58,7 @@ class Watched:
                 return [note for name in self.options.queries for note in self._query(ask, name)]
         except MeterFailed as failure:
             problem = f"Prometheus at {self.options.url}: {failure}"
-            raise Unavailable(f"{problem}; fix that, or take 'prometheus' out of the study") from failure
+            raise Unavailable(f"{problem}; fix that, or remove 'prometheus' from the study") from failure
 
     def _same_time(self, ask: Ask) -> None:
         """Raise MeterFailed where the server's clock, whose time its samples carry, differs from this machine's."""
@@ -67,7 +67,7 @@ class Watched:
         ahead = theirs - before if theirs < before else max(0.0, theirs - time.time())
         if abs(ahead) > max(1.0, self.options.step):
             way = "ahead of" if ahead > 0 else "behind"
-            raise MeterFailed(f"its clock is {abs(ahead):.0f} s {way} this machine's: set both by NTP")
+            raise MeterFailed(f"its clock is {abs(ahead):.0f} s {way} this machine's: synchronise both by NTP")
 
     def _query(self, ask: Ask, name: str) -> list[str]:
         now, step = time.time(), self.options.step
@@ -75,9 +75,9 @@ class Watched:
         try:
             series = fresh_series(ask, self.options.queries[name].query, span, {})
         except QueryRefused as refused:
-            raise StudyError(f"prometheus: the server refuses the query '{name}': {refused}") from refused
+            raise StudyError(f"prometheus: the server refused the query '{name}': {refused}") from refused
         if len(series) > MOST_SERIES:
-            problem = f"prometheus: the query '{name}' gives {len(series)} series, and at most {MOST_SERIES} are kept"
+            problem = f"prometheus: the query '{name}' gives {len(series)} series, more than {MOST_SERIES}"
             raise StudyError(f"{problem}: aggregate them, as in sum by (device) (...)")
         if not any(each.values for each in series):
             return [f"Prometheus has no samples of {name} now"]

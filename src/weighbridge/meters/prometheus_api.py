@@ -79,9 +79,9 @@ def read(some: Callable[[int], bytes], deadline: float) -> bytes:
 def reason(error: Exception) -> str:
     """Return the reason of a connection's failure, in a few words."""
     if isinstance(error, TimeoutError):
-        return f"nothing within {ANSWER_S:g} s"
+        return f"no answer within {ANSWER_S:g} s"
     if isinstance(error, http.client.HTTPException) and not isinstance(error, OSError):
-        return "it does not answer in HTTP"
+        return "it does not speak HTTP"
     return str(getattr(error, "strerror", None) or error).strip(".") or type(error).__name__
 
 
@@ -91,7 +91,7 @@ def clock(ask: Ask) -> float:
     try:
         return float(data["result"][1])
     except _MISSHAPEN as error:
-        raise MeterFailed("the answer is not that of a Prometheus server") from error
+        raise MeterFailed("the answer is not from a Prometheus server") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,10 +115,10 @@ def over_time(ask: Ask, query: str, span: Span) -> list[QueriedSeries]:
     data = _data(*ask("query_range", parameters))
     try:
         if data["resultType"] != "matrix":
-            raise MeterFailed("the answer to a query over time is not one over time")
+            raise MeterFailed("the answer to a range query is not a range")
         return [_queried_series(each, start - step, end + step) for each in data["result"]]
     except (*_MISSHAPEN, AttributeError) as error:
-        raise MeterFailed("the answer is not that of a Prometheus server") from error
+        raise MeterFailed("the answer is not from a Prometheus server") from error
 
 
 def last_scrape(ask: Ask, span: Span) -> Mapping[float, float]:
@@ -169,8 +169,8 @@ def _data(status: int, body: bytes) -> Any:
         envelope = json.loads(body)
         state = envelope["status"]
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        what = {401: "it wants a password", 403: "it forbids this"}.get(status, "is this a Prometheus server?")
-        raise MeterFailed(f"the answer is not that of a Prometheus server (HTTP {status}: {what})") from error
+        what = {401: "it asks for a password", 403: "it forbids this"}.get(status, "is this a Prometheus server?")
+        raise MeterFailed(f"the answer is not from a Prometheus server (HTTP {status}: {what})") from error
     if state == "success" and "data" in envelope:
         return envelope["data"]
     message = " ".join(str(envelope.get("error") or f"HTTP {status}").split())[:500]

@@ -252,7 +252,7 @@ def main() -> int:
                 last_session, session = session, None
                 answer(last_session.end())
             else:
-                answer({"error": "nothing was begun"})
+                answer({"error": "nothing was started"})
 
 
 if __name__ == "__main__":

@@ -72,7 +72,7 @@ class SysstatMeter:
         """End ``sadc`` and read what it wrote."""
         running, self._running = self._running, None
         if running is None:
-            raise MeterFailed("it was not begun")
+            raise MeterFailed("it was not started")
         try:
             sadc = running.stop()
             if not sadc.stdout:

@@ -46,7 +46,7 @@ def safe_name(text: str) -> str:
     """
     name = re.sub(r"[^a-z0-9]+", "_", text.lower()).strip("_")[:_LONGEST].rstrip("_")
     if not name:
-        raise ValueError(f"no metric name can be made from '{text:.60}': it has no ASCII letter or digit")
+        raise ValueError(f"'{text:.60}' gives no metric name: it has no ASCII letter or digit")
     return name if name[0].isalpha() else f"n_{name}"[:_LONGEST]
 
 

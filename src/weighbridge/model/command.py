@@ -121,7 +121,7 @@ class Completed:
 
         Of a program that was ended at its deadline, that first.
         """
-        late = f"it did not end within {self.duration_s:.0f} s" if self.timed_out else ""
+        late = f"it did not finish within {self.duration_s:.0f} s" if self.timed_out else ""
         for stream in (self.stderr, self.stdout):
             for line in reversed(stream.decode(errors="replace").splitlines()):
                 if words := line.strip()[:300]:

@@ -19,7 +19,7 @@ _Words = tuple[str, ...]
 
 def _inside(path: str) -> str:
     if not path.startswith("/"):
-        raise ValueError(f"'{path:.60}' is not an absolute path in the container")
+        raise ValueError(f"'{path:.60}' is not an absolute path in the container: begin it with /")
     return path
 
 
@@ -30,11 +30,11 @@ _Here = Annotated[str, Field(min_length=1), ABSOLUTE]
 class Healthcheck(Options):
     """A command in the container that ends with code 0 once the service can be used."""
 
-    test: Annotated[_Words, Field(min_length=1, description="Its words; none is read by a shell"), Brings.COMMAND]
-    interval: Annotated[Duration, Field(gt=0, le=3600, description="Between two of them")] = 1.0
-    timeout: Annotated[Duration, Field(gt=0, le=3600, description="How long one may take")] = 10.0
-    retries: Annotated[int, Field(ge=1, le=10_000, description="So many failures in a row: it is unhealthy")] = 60
-    start_period: Annotated[Duration, Field(ge=0, le=3600, description="In which failures do not count")] = 0.0
+    test: Annotated[_Words, Field(min_length=1, description="The check's words; no shell reads them"), Brings.COMMAND]
+    interval: Annotated[Duration, Field(gt=0, le=3600, description="Time between two checks")] = 1.0
+    timeout: Annotated[Duration, Field(gt=0, le=3600, description="Time limit of one check")] = 10.0
+    retries: Annotated[int, Field(ge=1, le=10_000, description="Failures in a row that make it unhealthy")] = 60
+    start_period: Annotated[Duration, Field(ge=0, le=3600, description="Time in which failures do not count")] = 0.0
 
 
 class Companion(Options):
@@ -43,46 +43,44 @@ class Companion(Options):
     It publishes no port. ``image`` has to be in the engine, which pulls none; with ``saved`` it may come from a file.
     """
 
-    image: Annotated[
-        str, Field(min_length=1, max_length=500, description="An image that the engine has"), Brings.IMAGE
-    ]
+    image: Annotated[str, Field(min_length=1, max_length=500, description="An image in the engine"), Brings.IMAGE]
     saved: Annotated[
         _Here | None,
-        Field(description="An archive of docker save that has the image, for a private engine"),
+        Field(description="A docker save archive with the image, for a private engine"),
         Brings.FILE,
     ] = None
     entrypoint: Annotated[
-        _Words | None, Field(min_length=1, description="Replaces the image's own"), Brings.COMMAND
+        _Words | None, Field(min_length=1, description="Replaces the image's entrypoint"), Brings.COMMAND
     ] = None
-    command: Annotated[_Words | None, Field(description="Replaces the image's own"), Brings.COMMAND] = None
-    environment: Annotated[dict[str, str], Field(description="Variables, over those of the image")] = Field(
+    command: Annotated[_Words | None, Field(description="Replaces the image's command"), Brings.COMMAND] = None
+    environment: Annotated[dict[str, str], Field(description="Variables, overriding the image's")] = Field(
         default_factory=dict
     )
-    user: Annotated[str | None, Field(min_length=1, description="Replaces the image's own")] = None
-    working_dir: Annotated[_Inside | None, Field(description="Replaces the image's own")] = None
-    volumes: Annotated[dict[_Inside, Name], Field(description="Where it has which volume of the run")] = Field(
+    user: Annotated[str | None, Field(min_length=1, description="Replaces the image's user")] = None
+    working_dir: Annotated[_Inside | None, Field(description="Replaces the image's working directory")] = None
+    volumes: Annotated[dict[_Inside, Name], Field(description="Volumes of the run, by their path in it")] = Field(
         default_factory=dict
     )
     files: Annotated[dict[_Inside, _Here], Brings.FILE] = Field(
         default_factory=dict, description="Files and folders of this machine by their path in it, read-only"
     )
-    tmpfs: Annotated[tuple[_Inside, ...], Field(description="Folders that are in memory")] = ()
-    shm_size: Annotated[Size | None, Field(ge=2**20, description="What its /dev/shm holds")] = None
-    sysctls: Annotated[
-        dict[Sysctl, SysctlValue], Field(description="Settings of the kernel that it has of its own")
-    ] = Field(default_factory=dict)
-    read_only: Annotated[StrictBool, Field(description="Its root folder is read-only")] = False
-    init: Annotated[StrictBool, Field(description="With the engine's own first process (tini)")] = False
-    healthcheck: Annotated[Healthcheck | None, Field(description="Shows that it is ready")] = None
+    tmpfs: Annotated[tuple[_Inside, ...], Field(description="Folders in memory")] = ()
+    shm_size: Annotated[Size | None, Field(ge=2**20, description="Size of its /dev/shm")] = None
+    sysctls: Annotated[dict[Sysctl, SysctlValue], Field(description="Kernel settings for it alone")] = Field(
+        default_factory=dict
+    )
+    read_only: Annotated[StrictBool, Field(description="Make its root folder read-only")] = False
+    init: Annotated[StrictBool, Field(description="Run the engine's init (tini) as its first process")] = False
+    healthcheck: Annotated[Healthcheck | None, Field(description="Check that it is ready")] = None
     port: Annotated[Port | None, Field(description="It is ready once it listens on this port (TCP)")] = None
-    deadline: Annotated[Duration, Field(gt=0, le=3600, description="Within which it must be ready")] = 60.0
-    after: Annotated[tuple[Name, ...], Field(description="Companions that are ready before it starts")] = ()
+    deadline: Annotated[Duration, Field(gt=0, le=3600, description="Time limit to be ready")] = 60.0
+    after: Annotated[tuple[Name, ...], Field(description="Companions that must be ready before it starts")] = ()
 
     @model_validator(mode="after")
     def _one_thing_at_a_place(self) -> "Companion":
         places = [*self.volumes, *self.files, *self.tmpfs]
         if twice := next((place for place in places if places.count(place) > 1), None):
-            raise ValueError(f"two things are mounted at '{twice:.60}'")
+            raise ValueError(f"two things are mounted at '{twice:.60}': move one")
         return self
 
 
@@ -92,7 +90,7 @@ def in_order(companions: Mapping[str, Companion]) -> tuple[str, ...]:
     try:
         return tuple(sorter.static_order())
     except CycleError as error:
-        raise ValueError(f"{', '.join(error.args[1][1:])} wait for each other") from None
+        raise ValueError(f"{', '.join(error.args[1][1:])} wait for each other: remove one 'after'") from None
 
 
 OF_THE_SERVICE = ("kind", "run", "server", "server_env", "port", "shell")
@@ -102,16 +100,16 @@ OF_THE_SERVICE = ("kind", "run", "server", "server_env", "port", "shell")
 def _as_options(value: object) -> object:
     """A command line alone is the load's client."""
     if value is None or isinstance(value, bool):
-        raise ValueError("a command line is needed: text, its words, or a mapping with 'client'")
+        raise ValueError("write a command line: text, a list of words, or a mapping with 'client'")
     if not isinstance(value, Mapping):
         value = {"client": value}
     if not all(isinstance(key, str) for key in value):
-        raise ValueError("one of its keys is not text")
+        raise ValueError("one of its keys is not text: quote it")
     if wrong := [key for key in OF_THE_SERVICE if key in value]:
-        raise ValueError(f"'{wrong[0]}' is the service's own, or of no service: remove it")
+        raise ValueError(f"'{wrong[0]}' does not belong to a load: remove it")
     client = value.get("client")
     if client is None or not (client.strip() if isinstance(client, str) else client):
-        raise ValueError("it is empty: its command line is missing ('client', or the load itself)")
+        raise ValueError("the command line is missing: write it as 'client', or as the load itself")
     return dict(value)
 
 
@@ -123,15 +121,13 @@ class ComposedService(Options):
     """One service of a Compose file, and what is done without. Paths are relative to where Weighbridge is called."""
 
     file: Annotated[_File, Field(description="The Compose file; docker-compose reads it when the study is loaded")]
-    service: Annotated[str, Field(description="The service that is measured; the others are its companions")]
-    without: Annotated[tuple[str, ...], Field(description="Keys of it that are left out: KEY, or SERVICE.KEY")] = ()
-    saved: Annotated[
-        dict[str, _File], Field(description="Images that are in a file of docker save, by their names")
-    ] = Field(default_factory=dict)
-    image: Annotated[str | None, Field(description="Replaces the measured service's own: a name, or such a file")] = (
-        None
+    service: Annotated[str, Field(description="The service to measure; the others are its companions")]
+    without: Annotated[tuple[str, ...], Field(description="Keys to leave out: KEY, or SERVICE.KEY")] = ()
+    saved: Annotated[dict[str, _File], Field(description="docker save files, by the name of the image")] = Field(
+        default_factory=dict
     )
-    port: Annotated[Port | None, Field(description="Where the service listens, if it has not one port")] = None
+    image: Annotated[str | None, Field(description="Replaces the service's image: a name, or such a file")] = None
+    port: Annotated[Port | None, Field(description="The service's port, if it does not have exactly one")] = None
 
 
 class ComposeOptions(ComposedService):

@@ -54,7 +54,7 @@ class EnvironmentOptions(Options):
     storage: Annotated[
         SerializeAsAny[StorageOptions] | None,
         by_kind("storage", "a storage"),
-        Field(description="What /srv of its sites is on: a kind, or a kind with its options"),
+        Field(description="What /srv in its sites is on: a kind, or a kind with options"),
     ] = None
 
 
@@ -124,7 +124,7 @@ class Environment(Plugin):
     def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
         """How it is made by hand, without Weighbridge, for ``weighbridge kit``."""
         return ByHand(
-            f"the kit makes Compose files for Docker alone: bring it up by hand, with the tools of {self.kind}"
+            f"the kit writes Compose files for Docker only: start it by hand, with the tools of {self.kind}"
         )
 
     @abstractmethod

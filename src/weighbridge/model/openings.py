@@ -102,7 +102,7 @@ def read_opened(completed: Completed) -> Opened:
     except ValidationError as error:
         raise Unparseable("there is no record of opened sites") from error
     if not opened.openings and opened.stopped == "memory":
-        raise ProgramFailed("no site was opened: too little memory available")
+        raise ProgramFailed("no site was opened, for lack of memory: close other programs, or use a larger machine")
     if not opened.openings:
         raise Unparseable("the record names no site")
     return opened

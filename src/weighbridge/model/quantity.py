@@ -24,7 +24,7 @@ def parse_quantity(value: object, units: dict[str, Any], what: str) -> float:
     if isinstance(value, bool) or not isinstance(value, str | int | float):
         raise ValueError(f"{what} needs a number with a unit ({unit_names})")
     if not isinstance(value, str):
-        raise ValueError(f"{value} has no unit: {what} is written like {value}{_USUAL[what]} ({unit_names})")
+        raise ValueError(f"{value} has no unit: write {what} like {value}{_USUAL[what]} ({unit_names})")
     match = _NUMBER.fullmatch(value)
     if match is None:
         raise ValueError(f"'{value:.60}' is not {what}: write a number with a unit ({unit_names})")
@@ -35,7 +35,7 @@ def parse_quantity(value: object, units: dict[str, Any], what: str) -> float:
         raise ValueError(f"unknown unit '{unit:.60}' in '{value:.60}' (known: {unit_names}){hint}")
     quantity = float(number) * float(units[unit])
     if quantity > LARGEST[what]:
-        raise ValueError(f"'{value:.60}' is more than Weighbridge takes as {what}")
+        raise ValueError(f"'{value:.60}' is too large for {what}")
     return quantity
 
 
@@ -43,7 +43,7 @@ def parse_percent(text: str) -> float:
     """Give a percentage that is not negative, in percent: 3.0 of "3%". ValueError where it is none, or too large."""
     match = _NUMBER.fullmatch(text)
     if match is None or match[2] != "%" or float(match[1]) > 100 * LARGEST["a share"]:
-        raise ValueError(f"'{text:.60}' is not a percentage")
+        raise ValueError(f"'{text:.60}' is not a percentage: write it like 3%")
     return float(match[1])
 
 

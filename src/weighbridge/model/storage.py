@@ -20,11 +20,9 @@ class DiskOptions(Options):
 
     filesystem: Annotated[
         Literal["ext4", "xfs", "btrfs"],
-        Field(description="Its kind, with mkfs's defaults but for ext4: whole from the start, nothing kept for root"),
+        Field(description="Made with mkfs's defaults, but ext4 fully initialised and with nothing reserved for root"),
     ]
-    size: Annotated[Size, Field(ge=512 * 2**20, le=2**44, description="How much it holds; the file is sparse")] = (
-        2**32
-    )
+    size: Annotated[Size, Field(ge=512 * 2**20, le=2**44, description="Its size; the file is sparse")] = 2**32
 
     def __str__(self) -> str:
         """Return the disk as text, for facts."""
@@ -44,7 +42,7 @@ def _from_name(raw: Any) -> Any:
 Disk = Annotated[
     DiskOptions | None,
     BeforeValidator(_from_name, json_schema_input_type=DiskOptions | Literal["ext4", "xfs", "btrfs"] | None),
-    Field(description="A file system made for it; by default it is on the host's own disk"),
+    Field(description="A file system made for it; default: the host's disk"),
 ]
 """``disk: xfs``, or ``disk: {filesystem: xfs, size: 8GiB}``."""
 _STRENGTH: tuple[Durability, ...] = ("none", "asynchronous", "synchronous")

@@ -31,23 +31,21 @@ MOST_BLOCKS = 1000
 
 
 class Repetitions(Options):
-    """How often: a fixed number of ``blocks``, or until every interval is within ``target`` (a share).
+    """How many blocks: a fixed number, or until every interval is within ``target`` (a share).
 
     ``within`` so much time: how long trials last is chosen then, from a pilot block that is not counted.
     """
 
     blocks: Annotated[int, Field(ge=1, le=MOST_BLOCKS, description="A fixed number of blocks")] | None = None
-    target: Annotated[Share | None, Field(gt=0, lt=1, description="Half the width that every interval may have")] = (
-        None
-    )
-    min: Annotated[int, Field(ge=2, description="The fewest blocks, with a target")] = 10
-    max: Annotated[int, Field(ge=2, le=MOST_BLOCKS, description="The most; with within: 1000")] = 60
+    target: Annotated[Share | None, Field(gt=0, lt=1, description="Target half-width of every interval")] = None
+    min: Annotated[int, Field(ge=2, description="Fewest blocks, with a target")] = 10
+    max: Annotated[int, Field(ge=2, le=MOST_BLOCKS, description="Most blocks, with a target; with within: 1000")] = 60
     budget: Annotated[
-        Duration | None, Field(description="The time for all blocks, of trials as they are written")
+        Duration | None, Field(description="Time for all blocks, with trials at their written length")
     ] = None
     within: Annotated[
         Duration | None,
-        Field(gt=0, description="The time for all blocks; trials are made as short as is worth their time"),
+        Field(gt=0, description="Time for all blocks; trials get the most efficient length"),
     ] = None
 
     @property
@@ -66,21 +64,19 @@ class Repetitions(Options):
         if self.within is not None and (self.blocks is not None or self.target is None):
             raise ValueError("within needs a target, and no blocks: {target: 2%, within: 10min}")
         if self.within is not None and self.budget is not None:
-            raise ValueError(
-                "take within or budget, not both: with within trials are made short, with budget they are not"
-            )
+            raise ValueError("use within or budget, not both: within shortens the trials, budget keeps their length")
         if (self.blocks is None) == (self.target is None):
             hint = "one of the two" if self.blocks is None else "not both"
             raise ValueError(f"give either blocks (blocks: 10) or a target (target: 2%), {hint}")
         if self.min > self.max:
-            raise ValueError(f"min ({self.min}) is more than max ({self.max})")
+            raise ValueError(f"min ({self.min}) is more than max ({self.max}): raise max")
         return self
 
 
 def _server_address(url: str) -> str:
     """The address of a server without the slash at its end. No message repeats it: it may hold a password."""
     if not url.isascii() or not url.isprintable() or " " in url:
-        raise ValueError("an address has no spaces and only ASCII characters: http://127.0.0.1:9090")
+        raise ValueError("write the address in ASCII and without spaces: http://127.0.0.1:9090")
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -89,9 +85,9 @@ def _server_address(url: str) -> str:
     if not usable:
         raise ValueError("write the server's address like http://127.0.0.1:9090 (http or https)")
     if "@" in parts.netloc:
-        raise ValueError("an address with a user or password is not taken: it would be kept with every run")
+        raise ValueError("leave user and password out of the address: it is stored with every run")
     if "?" in url or "#" in url:
-        raise ValueError("the address ends before '?' and '#': queries have a key of their own")
+        raise ValueError("end the address before '?' and '#', and write queries under 'queries'")
     return url.rstrip("/")
 
 
@@ -114,13 +110,13 @@ class Prometheus(Options):
         Field(description="Its address", json_schema_extra={"pattern": r"^https?://[^\s/@?#]+(/[^\s@?#]*)?$"}),
         Brings.SERVER,
     ]
-    queries: Annotated[dict[Name, Query], Field(min_length=1, max_length=20, description="By name: what is asked")]
+    queries: Annotated[dict[Name, Query], Field(min_length=1, max_length=20, description="PromQL queries, by name")]
     step: Annotated[
-        Duration, Field(ge=0.1, le=3600, description="Between two values; the server's scrape interval")
+        Duration, Field(ge=0.1, le=3600, description="Time between two values: the server's scrape interval")
     ] = 1.0
 
 
-_FORM = "write a step as NAME, or {NAME: BASE} if it adds to another than the previous step"
+_FORM = "write a step as NAME, or {NAME: BASE} if it adds to a step other than the previous one"
 
 
 class Rung(NamedTuple):
@@ -177,22 +173,22 @@ Role = Literal["server", "client", "solo"]
 
 
 class Meters(Options):
-    """How resource use is read during a trial: ``hz`` readings a second, from the kernel's files or by sysstat.
+    """How resource use is read during a trial: ``hz`` readings per second, from the kernel's files or by sysstat.
 
     ``auto`` follows the expected length of the study's shortest trial.
     """
 
     source: Annotated[
-        Literal["kernel", "sysstat", "off"], Field(description="The kernel's files, sysstat's sadc, or no readings")
+        Literal["kernel", "sysstat", "off"], Field(description="The kernel's files, sysstat's sadc, or none")
     ] = "kernel"
     hz: Annotated[
         Literal["auto"] | Annotated[float, Field(ge=0.1, le=10)],
-        Field(description="Readings a second; auto: enough for the study's shortest trial"),
+        Field(description="Readings per second; auto: enough for the study's shortest trial"),
     ] = "auto"
 
 
 class Resources(Options):
-    """Limits that every environment gets, native too, but where it says its own. ``None`` is no limit.
+    """Limits of every environment, native too, unless it has its own. ``None`` is no limit.
 
     ``cpus`` is CPU time per wall time (1.5 = one and a half CPUs), kept within every ``cpu_period``,
     ``memory`` is bytes, ``pin`` gives each role its CPUs (``{server: "0", client: "1"}``) or spreads the roles over
@@ -202,13 +198,11 @@ class Resources(Options):
     cpus: Annotated[float, Field(gt=0, description="CPU time per wall time: 1.5 is one and a half CPUs")] | None = (
         None
     )
-    cpu_period: Annotated[
-        Duration, Field(ge=0.001, le=1, description="Within which cpus is kept, each time anew")
-    ] = 0.1
-    memory: Annotated[Size | None, Field(ge=16 * 2**20, description="Memory of each site")] = None
+    cpu_period: Annotated[Duration, Field(ge=0.001, le=1, description="Period over which cpus is enforced")] = 0.1
+    memory: Annotated[Size | None, Field(ge=16 * 2**20, description="Memory limit of each site")] = None
     pin: Annotated[
         Literal["spread"] | dict[Literal["server", "client"], CpuList] | None,
-        Field(description="The CPUs of each role, or spread: one each"),
+        Field(description="CPUs of each role; spread: one each"),
     ] = None
 
     @property
@@ -229,10 +223,10 @@ class Placement(Options):
 
     client: Annotated[
         Name | Annotated[list[Name], Field(min_length=1)] | None,
-        Field(description="The host of the clients; a list sweeps it"),
+        Field(description="Host of the clients; a list sweeps it"),
     ] = None
-    server: Annotated[Name | None, Field(description="The host of the servers, and of programs without any")] = None
-    storage: Annotated[Name | None, Field(description="The host of the NFS server")] = None
+    server: Annotated[Name | None, Field(description="Host of the servers, and of programs without a server")] = None
+    storage: Annotated[Name | None, Field(description="Host of the NFS server")] = None
 
     @property
     def clients(self) -> tuple[str, ...]:
@@ -264,9 +258,9 @@ class StudyFile(Options):
     hosts: dict[Name, Annotated[SerializeAsAny[HostOptions], by_kind("hosts", "a host")]] = Field(
         default_factory=_this_machine, min_length=1, validate_default=True, description="The machines, by name"
     )
-    placement: Annotated[
-        Placement, Field(description="Which host each role is on; a list of hosts for the client sweeps them")
-    ] = Placement()
+    placement: Annotated[Placement, Field(description="Host of each role; a list of client hosts sweeps them")] = (
+        Placement()
+    )
     inside: list[Literal["client", "server"]] = Field(
         default_factory=lambda: ["server"],  # type: ignore[arg-type]
         min_length=1,
@@ -278,11 +272,11 @@ class StudyFile(Options):
     client_userland: Annotated[
         SerializeAsAny[SourceOptions] | None,
         by_kind("userland", "a userland"),
-        Field(description="Where those of servers' clients come from, if from elsewhere"),
+        Field(description="Where clients' programs come from, if from elsewhere"),
     ] = None
     companions: Annotated[
         dict[Name, Companion],
-        Field(description="Services that stay where they are, which the measured ones reach by name"),
+        Field(description="Services beside the measured ones, which reach them by name"),
     ] = Field(default_factory=dict)
     compose: Annotated[
         ComposeOptions | None,
@@ -290,20 +284,20 @@ class StudyFile(Options):
     ] = None
     """Of a file alone: `weighbridge.study.compose_key` puts in its place what it stands for."""
     resources: Resources = Resources()
-    baseline: Annotated[Name, Field(description="The environment that the others are compared with")]
+    baseline: Annotated[Name, Field(description="The environment to compare the others with")]
     aa: Annotated[bool, Field(description="Measure the baseline twice (A/A arm)")] = True
-    environments: dict[Name, dict[str, Any]] = Field(min_length=1, description="What is compared, by name")
-    workloads: dict[Name, dict[str, Any]] = Field(min_length=1, description="What is measured in each, by name")
+    environments: dict[Name, dict[str, Any]] = Field(min_length=1, description="What to compare, by name")
+    workloads: dict[Name, dict[str, Any]] = Field(min_length=1, description="What to measure in each, by name")
     repetitions: Repetitions = Repetitions(blocks=10)
-    rehearsal: Annotated[
-        bool, Field(description="It may have fewer blocks than any verdict needs, and is run nevertheless")
-    ] = False
-    equivalence: Annotated[Share, Field(gt=0, lt=1, description="Costs below this do not matter")] = 0.03
-    seed: Annotated[int, Field(ge=0, description="The same seed gives the same order of trials")] = 1
+    rehearsal: Annotated[bool, Field(description="Run it even with too few blocks for a verdict")] = False
+    equivalence: Annotated[
+        Share, Field(gt=0, lt=1, description="Equivalence margin: smaller costs do not matter")
+    ] = 0.03
+    seed: Annotated[int, Field(ge=0, description="Seed of the random order of trials")] = 1
     meters: Meters = Meters()
     cpu_idle: Annotated[
         CpuIdle,
-        Field(description="Idle CPUs of this machine halt, or poll; auto: they poll where a hypervisor has them"),
+        Field(description="Whether this machine's idle CPUs halt or poll; auto: poll on a virtual machine"),
     ] = "halt"
     prometheus: Annotated[
         Prometheus | None, Field(description="A Prometheus server; its series are stored with each trial")
@@ -312,7 +306,7 @@ class StudyFile(Options):
         tuple[Rung, ...],
         BeforeValidator(rungs_as_written, json_schema_input_type=list[Name | _Branch]),
         PlainSerializer(rungs_written),
-        Field(description="Environments of which each adds one step to the entry before it, or to the one it names"),
+        Field(description="Environments, each one step above the entry before it, or above the one it names"),
     ] = ()
     profiles: Annotated[
         dict[Name, dict[str, Any]],

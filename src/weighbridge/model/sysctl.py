@@ -12,13 +12,13 @@ SYSCTL_PATTERN = r"^(net\.[a-zA-Z0-9_.-]{1,200}|fs\.mqueue\.[a-z_]{1,40}|kernel\
 def _sysctl(name: str) -> str:
     if not re.match(SYSCTL_PATTERN, name):
         ours = "net.*, kernel.msg*, kernel.sem, kernel.shm* and fs.mqueue.*"
-        raise ValueError(f"it is the whole machine's, or none: sites can have {ours} of their own")
+        raise ValueError(f"a site cannot set it for itself: only {ours}")
     return name
 
 
 def _sysctl_value(value: object) -> object:
     if isinstance(value, bool) or not isinstance(value, int | str) or not str(value).isprintable() or value == "":
-        raise ValueError("a number is expected, or text")
+        raise ValueError("write a number or text")
     return str(value)
 
 

@@ -68,8 +68,8 @@ class Userland:
         """The archive. Raises Unavailable where there is none."""
         if self.tar is None:
             raise Unavailable(
-                "the userland is this machine's own root file system, which other machines, guests and most engines "
-                "cannot use: choose another userland, or an environment on this machine such as native"
+                "other machines, guests and most engines cannot use this machine's root file system as their "
+                "userland: choose another userland, or an environment on this machine such as native"
             )
         return self.tar
 

@@ -138,7 +138,7 @@ def _still_there(run_id: str) -> list[str]:
     while (found := _listed(run_id, registry.leavings())) != ([], []) and time.monotonic() < deadline:
         time.sleep(_GONE_S / 10)
     leftovers, failures = found
-    return failures + [f"{leftover.kind} {leftover.name} is still there" for leftover in leftovers]
+    return failures + [f"{leftover.kind} {leftover.name} could not be removed" for leftover in leftovers]
 
 
 def clean(only: str | None = None) -> Inventory:

@@ -39,12 +39,12 @@ def normalised(
     if completed.returncode != 0:
         # it wraps a sentence over several lines
         why = " ".join(completed.stderr.decode(errors="replace").split()) or completed.last_words
-        raise StudyError(f"compose: {' '.join(argv)} does not take {plain(file, 200)}: {plain(why, 500)}")
+        raise StudyError(f"compose: {' '.join(argv)} rejects {plain(file, 200)}: {plain(why, 500)}")
     return completed.stdout.decode(errors="replace")
 
 
 def _not_installed() -> str:
-    return f"docker-compose is not installed, which reads Compose files: {install_here(['docker-compose'])}"
+    return f"docker-compose, which reads Compose files, is not installed: {install_here(['docker-compose'])}"
 
 
 def _compose(which: Callable[[str], str | None]) -> tuple[str, ...]:

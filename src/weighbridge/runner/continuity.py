@@ -31,7 +31,7 @@ def require_same(
     first = _first(store)
     was = {key: idle_code(value) if key == IDLE_CPUS else value for key, value in first["host"].items()}
     changed = [
-        f"{key} was {was[key]} and is {host.get(key, 'unknown')}"
+        f"{key} was {was[key]}, now {host.get(key, 'unknown')}"
         for key in SAME
         if key in was and was[key] != host.get(key)
     ]
@@ -40,7 +40,7 @@ def require_same(
             changed.append(f"the {scope.removesuffix(' packages')} has other versions of {', '.join(different[:5])}")
     began = first[PROGRAMS]
     if rebuilt := [name for name, value in began.items() if programs.get(name, value) != value]:
-        changed.append(f"{', '.join(rebuilt[:5])} is not the file that it was")
+        changed.append(f"{', '.join(rebuilt[:5])} has changed")
     if missing := [name for name in began if name not in programs]:
         changed.append(f"{', '.join(missing[:5])} is gone")
     _refuse(store, changed)
@@ -53,7 +53,7 @@ def require_same_layers(store: RunStore, layers: Mapping[str, str]) -> None:
     for place in dict.fromkeys((*first, *layers)) if store.finished() else ():
         was, now = (_names(each.get(place)) for each in (first, layers))
         if was != now:
-            changed.append(f"{place} was in {was} and is in {now}")
+            changed.append(f"{place} was in {was}, now in {now}")
     _refuse(store, changed)
 
 
@@ -92,7 +92,7 @@ def _names(stored: str | None) -> str:
 def _refuse(store: RunStore, changed: Sequence[str]) -> None:
     if changed:
         raise RunDirectoryError(
-            f"{store.directory} began under other conditions: {'; '.join(changed)}. "
+            f"the conditions of {store.directory} have changed: {'; '.join(changed)}. "
             "Start a new run with another --out"
         )
 

@@ -64,7 +64,7 @@ class Writer:
     def acknowledged(self) -> int:
         """How many records were acknowledged so far. Raises Unavailable where the writer has ended."""
         if self._running.poll() is not None:
-            raise Unavailable(f"the writer of records ended: {self._running.stop().last_words}")
+            raise Unavailable(f"the writer of records exited: {self._running.stop().last_words}")
         with suppress(FileNotFoundError):
             return self._site.read(self._file).count(self._mark)
         return 0
@@ -83,7 +83,7 @@ class Writer:
         time.sleep(seconds)
         count = self.acknowledged()
         power.cut()
-        say(f"the power of host {host.name} was cut after {count} acknowledged records; starting it again")
+        say(f"cut the power of host {host.name} after {count} acknowledged records; restarting it")
         return count
 
 
@@ -116,11 +116,11 @@ def host_of(site: Site, mounts: list[Mount]) -> Host:
     """The host on whose disk a site's data are. Raises Unavailable where they cannot be checked."""
     servers = {host.name: host for mount in mounts for host in mount.servers}
     if len(servers) > 1:
-        raise Unavailable(f"its data are on several hosts: {', '.join(servers)}")
+        raise Unavailable(f"its data are on several hosts ({', '.join(servers)}): put them on one")
     for host in servers.values():
         return host
     if site.layers != site.host.layers:
-        raise Unavailable("its data are on a disk of a machine inside of its host, where they are not looked for")
+        raise Unavailable("its data are on a virtual disk inside its host, which is not checked")
     return site.host
 
 
@@ -140,7 +140,7 @@ def file_on(host: Host, power: Power, name: str) -> str:
     """The path of the site's file on the host's data disk, by which it is found again. Raises Unavailable."""
     completed = host.run(Command(("sh", "-c", _FIND, "find", power.data, name), _FIND_S))
     if not (path := completed.text.strip()):
-        raise Unavailable(f"its data are not found on the data disk of host {host.name}")
+        raise Unavailable(f"its data were not found on the data disk of host {host.name}")
     return path
 
 
@@ -387,7 +387,7 @@ def _checked(
     host, environment = hosts[study.server_host], registry.environments()[arm.kind]
     storage = site_storage(environment, arm.options, study, _ROLE, hosts)
     if storage is None:
-        raise Unavailable("it has no storage: add 'storage:', or use a workload that keeps data")
+        raise Unavailable("it has no storage: add 'storage:', or a workload that keeps data")
     request = SiteRequest(
         run, host, f"0-{arm.name}", _ROLE, userland, limits_of(study.resources_of(arm.name), _ROLE, host),
         environment=arm.name, storage=storage, shm_size=arm.shm_size, sysctls=arm.sysctls,

@@ -86,7 +86,7 @@ class Lengths:
             return options
         rate = self._rates(cell, length).get(arm.name)
         if rate is None:
-            problem = f"the pilot of {cell.label} in {arm.name} is missing, by which its trials were made short"
+            problem = f"the pilot of {cell.label} in {arm.name}, which set its trial length, is missing"
             raise RunDirectoryError(f"{self.store.directory} is damaged: {problem}")
         return length.lasting(options, chosen.chosen_s, rate)
 

@@ -65,8 +65,8 @@ def require_alone(*, beside_others: bool) -> None:
     run_id, directory = next(iter(found.items()))
     where = f" in {directory}" if directory else ""
     raise Unavailable(
-        f"the run {run_id}{where} measures on this machine, and two runs disturb each other: wait for it, or use "
-        "--beside-others (both reports will say so)"
+        f"run {run_id}{where} is measuring on this machine, and two runs disturb each other: wait for it, or use "
+        "--beside-others (both reports then say so)"
     )
 
 

@@ -66,7 +66,8 @@ class _Trial:
         ready_s, own_cpu_s = time.monotonic() - started_at, _own_cpu_s() - cpu_s
         if completed.returncode != 0:
             name = self.first.argv[0]
-            raise Unavailable(f"its first command, {name}, ended with {completed.returncode}: {completed.last_words}")
+            ended = f"exited with code {completed.returncode}"
+            raise Unavailable(f"its first command, {name}, {ended}: {completed.last_words}")
         time.sleep(self.openings.settle_s)
         charged = site.meters().get("memory_bytes") if self.counted else None
         fresh.opening = Opening(

@@ -36,12 +36,12 @@ def missing(completed: Completed) -> str:
     Where a shell was to start it, the shell says so with code 126 or 127.
     """
     if completed.error == errno.ENOENT:
-        return f"the program {completed.argv[0]} is not in the userland"
+        return f"the program {completed.argv[0]} is not in the userland: add it, or check its name"
     if completed.error:
         return f"the program {completed.argv[0]} cannot be started: {os.strerror(completed.error)}"
     output = (completed.stderr + b"\n" + completed.stdout).decode(errors="replace")
     absent = _NO_PROGRAM.search(output) if completed.returncode in (126, 127) else None
-    return f"the program {absent[1]} is not in the userland" if absent else ""
+    return f"the program {absent[1]} is not in the userland: add it, or check its name" if absent else ""
 
 
 def found_memory_full(completed: Completed) -> bool:
@@ -57,7 +57,7 @@ def found_memory_full(completed: Completed) -> bool:
 
 def failure_beside(completed: Completed) -> str:
     """Tell why a program failed that was run beside the measured one."""
-    why = "it did not end in time" if completed.timed_out else missing(completed) or completed.last_words
+    why = "it timed out" if completed.timed_out else missing(completed) or completed.last_words
     return f"{ended_with(completed)}{why}"
 
 
@@ -65,7 +65,7 @@ def ended_with(completed: Completed) -> str:
     """Tell with which code a program ended, where that says something of its own; with a colon behind it."""
     if completed.timed_out or completed.error:
         return ""
-    return f"{completed.argv[0]} ended with code {completed.returncode}: "
+    return f"{completed.argv[0]} exited with code {completed.returncode}: "
 
 
 def why_broke(failure: TrialFailure, server: Completed | None, *, killed: bool) -> str:
@@ -82,7 +82,7 @@ def why_broke(failure: TrialFailure, server: Completed | None, *, killed: bool) 
     if not isinstance(failure, ServerDied):
         return ""
     if killed:
-        return "the server ran out of its memory limit: {}"
+        return "the server exceeded its memory limit: {}"
     if failure.killed or server is None:
         return "" if failure.killed else "{}"
     signalled = server.returncode in (-signal.SIGKILL, 128 + signal.SIGKILL)

@@ -50,13 +50,13 @@ def wants_polling(file: StudyFile, root: Path = Path("/")) -> bool:
 def lacking(release: str = "", mount: Path = cgroup_files.MOUNT) -> str:
     """Why idle CPUs of this machine cannot poll; empty where they can."""
     if os.geteuid() != 0:
-        return "it takes root"
+        return "it needs root"
     version = re.match(r"(\d+)\.(\d+)", release or platform.release())
     if version is None or tuple(map(int, version.groups())) < LINUX:
-        return f"it takes Linux {LINUX[0]}.{LINUX[1]}, whose control groups can have idle time only"
+        return f"it needs Linux {LINUX[0]}.{LINUX[1]} or later (cpu.idle of control groups)"
     for quota in (mount / "cpu/cpu.cfs_quota_us", mount / "cpu.max"):
         if quota.exists() and not quota.read_text().startswith(("-1", "max")):
-            return "this machine is a container with a CPU limit, which polling would use up"
+            return "this machine is a container, whose CPU limit polling would use up"
     return ""
 
 
@@ -106,9 +106,7 @@ class Pollers:
             if program.poll() is not None:
                 completed = program.stop()
                 cpu = path.name.partition("-")[2]
-                raise EnvironmentLost(
-                    f"the program that kept CPU {cpu} from halting has ended ({completed.returncode})"
-                )
+                raise EnvironmentLost(f"the program that kept CPU {cpu} from halting exited ({completed.returncode})")
 
     def polled_s(self) -> float:
         """CPU seconds for which the pollers were alone so far, over all CPUs."""

@@ -33,7 +33,7 @@ from weighbridge.study.contradictions import needs_of
 from weighbridge.userland.build import cache_folder, cached, cannot_build
 
 _LEAST_FREE = 2 * 2**30
-_OWN_PROGRAMS = "with this machine's own programs alone (weigh, userland: host)"
+_OWN_PROGRAMS = "only with this machine's own programs (weigh, userland: host)"
 
 
 def environment_readiness(environment: Environment) -> Readiness:
@@ -95,8 +95,8 @@ def too_few_blocks(study: Study) -> str:
         return ""
     blocks = "1 block" if most == 1 else f"{most} blocks"
     return (
-        f"repetitions: {blocks} give no verdict, which needs at least {MIN_BLOCKS_VERDICT}: use more, or mark the "
-        "study a rehearsal ('rehearsal: true' in the study, or --rehearsal)"
+        f"repetitions: {blocks} cannot give a verdict: use at least {MIN_BLOCKS_VERDICT}, or mark the study "
+        "a rehearsal ('rehearsal: true' in the study, or --rehearsal)"
     )
 
 
@@ -130,8 +130,8 @@ def _too_short(study: Study) -> list[str]:
         return []
     blocks = study.file.repetitions.blocks or study.file.repetitions.min
     effect = (
-        f"the run ends with fewer, and fewer than {MIN_BLOCKS_SIGNED_RANK} give exploratory verdicts, "
-        f"fewer than {MIN_BLOCKS_VERDICT} none"
+        f"the run ends with fewer, and verdicts are exploratory below {MIN_BLOCKS_SIGNED_RANK} blocks, "
+        f"impossible below {MIN_BLOCKS_VERDICT}"
     )
     return [
         f"repetitions: {clock(short[0])} are too short for {blocks} blocks, which take {clock(short[1])}: {effect}"
@@ -145,7 +145,7 @@ def _limits_without_effect(study: Study) -> list[str]:
     memory = memory_kib(Path(MEMINFO).read_text()).get("MemTotal", 0) << 10
     for key, own in study.all_resources.items():
         if own.cpus is not None and own.cpus > cpu_count:
-            problems.append(f"{key}: cpus: {own.cpus:g} is more than the CPUs of this machine ({cpu_count})")
+            problems.append(f"{key}: cpus: {own.cpus:g} is more than this machine's {cpu_count}")
         if own.memory is not None and own.memory > memory:
             problems.append(f"{key}: memory: {mib(own.memory)} is more than this machine has ({mib(memory)})")
     return [f"{text}: no limit in effect" for text in problems]
@@ -199,8 +199,8 @@ def checks() -> dict[str, Readiness]:
     version = cgroup_files.version()
     cpus = len(cpus_online())
     return {
-        "root": Readiness(root, "" if root else "without root no private Docker engine can be started",
-                          "" if root else "run as root; not needed where a Docker engine lets this user in"),
+        "root": Readiness(root, "" if root else "only root can start a private Docker engine",
+                          "" if root else "run as root, unless a Docker engine accepts this user"),
         "control groups": _control_groups(version),
         "CPUs": Readiness(cpus > 1, f"{cpus}" + ("" if cpus > 1 else ": server and client share one"),
                           "" if cpus > 1 else "give the machine a second CPU"),
@@ -215,8 +215,8 @@ def _own_container() -> Readiness | None:
     if not (engine := own_container.engine()):
         return None
     detail = (
-        f"Weighbridge runs in a {engine} container, and so do native programs: their files are in its layers, and "
-        "their limits within its limits"
+        f"Weighbridge runs in a {engine} container, and so do native programs: their files are in its layers, "
+        "and its limits apply to them"
     )
     if not (options := own_container.missing_options()):
         return Readiness(True, detail)
@@ -230,10 +230,10 @@ def _control_groups(version: int) -> Readiness:
     if why := delegation.lacking():
         return Readiness(
             False,
-            f"version {version}, in which limits of native programs are not honoured (a stated confounder): {why}",
+            f"version {version}; limits of native programs are not in force (reported as a confounder): {why}",
             "run as root, or log in where systemd delegates control groups to users",
         )
-    whose = "" if os.geteuid() == 0 else ", of this user's in a scope of systemd's"
+    whose = "" if os.geteuid() == 0 else ", in a systemd scope of this user"
     return Readiness(True, f"version {version}{whose}")
 
 
@@ -241,10 +241,10 @@ def _guards() -> dict[str, Readiness]:
     """What may refuse to a site what another machine would let pass, where there is such a thing."""
     guards = {}
     if selinux.state() == "enforcing":
-        detail = f"enforcing: containers with files of this machine are not confined by it ({selinux.WITHOUT_LABELS})"
+        detail = f"enforcing, but not for containers with files of this machine ({selinux.WITHOUT_LABELS})"
         guards[selinux.FACT] = Readiness(True, detail)
     if firewalld.runs():
-        detail = "runs: bridges and published ports are in its zones, and may be refused: the paths' probe says so"
+        detail = "running: its zones may block bridges and published ports, which the run's path probe reports"
         guards[firewalld.FACT] = Readiness(True, detail)
     return guards
 
@@ -253,7 +253,7 @@ def _disk(cache: Path) -> Readiness:
     """Whether userlands and images can be stored: the disk has room, and this user may write to the cache."""
     existing = _existing(cache)
     if not os.access(existing, os.W_OK | os.X_OK):
-        return Readiness(False, f"this user cannot write to {existing}", "set WEIGHBRIDGE_CACHE to a folder of yours")
+        return Readiness(False, f"this user cannot write to {existing}", "set WEIGHBRIDGE_CACHE to your own folder")
     free = shutil.disk_usage(existing).free
     if free <= _LEAST_FREE:
         detail = f"{free / 2**30:.1f} GiB free at {cache}"
@@ -272,7 +272,7 @@ def lacking_here(plugin: Plugin) -> Readiness | None:
     architecture = platform.machine()
     if plugin.architectures and architecture not in plugin.architectures:
         names = " or ".join(plugin.architectures)
-        return Readiness(False, f"it is for {names} alone, and this machine is {architecture}", f"use one of {names}")
+        return Readiness(False, f"it needs {names}; this machine is {architecture}", "use a machine of that kind")
     if plugin.root_makes and os.geteuid() != 0:
         return Readiness(False, f"only root can create {plugin.root_makes}", "run as root")
     missing = [name for name in plugin.programs if which(name) is None]

@@ -51,8 +51,8 @@ READY_S = 20.0
 AFTER_SERVER_S = 2.0
 """How long a client may go on once its server has died."""
 _TOO_MUCH = (
-    f"{{}} printed more than {OUTPUT_LIMIT >> 20} MiB, which is the limit: "
-    "have it print less, or write to a file (in a shell: > /dev/null)"
+    f"{{}} printed more than the limit of {OUTPUT_LIMIT >> 20} MiB: "
+    "print less, or write to a file (in a shell: > /dev/null)"
 )
 _WATCH_S = 0.25
 _SAID_S = 0.05
@@ -175,10 +175,10 @@ class Programs:
         while not (site.listening(command.listens, _WATCH_S) and _has_said(command, server)):
             if server.poll() is not None:
                 self.completed["server"] = completed = server.stop()
-                ended = f"{command.argv[0]} ended before it {'was ready' if command.says else 'listened'}: "
+                ended = f"{command.argv[0]} exited before it {'was ready' if command.says else 'listened'}: "
                 ended += completed.last_words
                 if completed.returncode == 0:
-                    ended += " (it ended with code 0: a server stays in the foreground)"
+                    ended += " (with code 0: keep the server in the foreground)"
                 raise ServerNotReady(missing(completed) or ended)
             if time.monotonic() > deadline:
                 ports = " and ".join(f"{transport} port {port}" for transport, port in command.listens)
@@ -247,7 +247,7 @@ class Programs:
         if self.server is not None and (code := self.server.poll()) is not None:
             server = self.completed["server"] = self.server.stop()
             why = _TOO_MUCH.format(server.argv[0]) if server.too_much else server.last_words
-            raise ServerDied(f"the server ended with code {code} while the {role} was at work: {why}")
+            raise ServerDied(f"the server exited with code {code} while the {role} was running: {why}")
         if late:
             raise DeadlineExceeded(f"{command.argv[0]} was still running at its deadline of {command.deadline_s:g} s")
         if completed.too_much:
@@ -363,9 +363,9 @@ def _run_before(site: Site, command: Command, step: SetupStep, *, data: bool) ->
     killed = site.meters().get("oom_kills", 0.0)
     completed = site.run(command)
     if completed.returncode != 0:
-        why = "did not end in time" if completed.timed_out else missing(completed) or completed.last_words
+        why = "timed out" if completed.timed_out else missing(completed) or completed.last_words
         if site.meters().get("oom_kills", killed) > killed:
-            why = f"the site ran out of its memory limit (resources: memory): {why}"
+            why = f"the site exceeded its memory limit (resources: memory): {why}"
         if data:
             raise ServerNotReady(f"the data at {DATA} cannot be {step}: {why}")
         raise ProgramFailed(f"the preparation of the {_OF[step]} failed: {ended_with(completed)}{why}")

@@ -18,8 +18,8 @@ from weighbridge.runner.storage import storage_options
 from weighbridge.userland.build import cache_folder
 
 _WRITE = "its workloads write"
-_HELP = "make that larger, or the files of its workloads smaller"
-_FEWER = "have them make fewer files"
+_HELP = "make room, or use smaller files"
+_FEWER = "use fewer files"
 _AVAILABLE = "df", "--block-size=1", "--output=avail,iavail,itotal", DATA
 
 
@@ -52,7 +52,7 @@ def lacking_room(study: Study) -> Mapping[str, str]:
         options, size = storage_options(arm), written(study, arm).size
         capacity = options.capacity if options is not None else None
         if capacity is not None and size > capacity:
-            reasons[arm.name] = f"{_WRITE} about {mib(size)}, and its storage holds {mib(capacity)}: {_HELP}"
+            reasons[arm.name] = f"{_WRITE} about {mib(size)}, but its storage holds {mib(capacity)}: {_HELP}"
         elif options is not None and not options.on_host_disk:
             if reason := _lacking_memory(study, arm, options, size):
                 reasons[arm.name] = reason
@@ -61,7 +61,7 @@ def lacking_room(study: Study) -> Mapping[str, str]:
     if not reasons and (free := _free_here()) < local_size.total():
         most = max(local_size, key=lambda name: local_size[name])
         reason = f"the workloads of all environments write about {mib(local_size.total())}"
-        reasons[most] = f"{reason}, and this machine's disk has {mib(free)} free at {cache_folder()}: {_HELP}"
+        reasons[most] = f"{reason}, but this machine's disk has {mib(free)} free at {cache_folder()}: {_HELP}"
     return reasons
 
 
@@ -115,7 +115,7 @@ class DiskBudget:
                 reserved = (
                     f", of which {text(promised)} are for other environments" if text(promised) != text(0) else ""
                 )
-                short = f"{_WRITE} about {text(needed)}, and its storage has {text(unused)} free{reserved}"
+                short = f"{_WRITE} about {text(needed)}, but its storage has {text(unused)} free{reserved}"
                 raise Unavailable(f"{site.name}: {short}: {remedy}")
         self._promised[disk] = Written(others.size + demand.size, others.files + demand.files)
         return lambda: self._give_back(disk, demand)

@@ -211,7 +211,8 @@ def _tell(after: Callable[[RunStore], None], store: RunStore) -> None:
     except OSError as error:
         if error.errno in (errno.ENOSPC, errno.EDQUOT):
             raise DiskFull.of(store.directory) from error
-        message = f"the report in {store.directory} cannot be written ({error.strerror}): finished trials are kept"
+        problem = f"the report in {store.directory} cannot be written ({error.strerror})"
+        message = f"{problem}: finished trials are kept; try 'weighbridge report' later"
         raise RunDirectoryError(message) from error
 
 
@@ -226,12 +227,12 @@ def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress,
     frozen = study_of(store)
     if study is not None and study.text != frozen.text:
         raise RunDirectoryError(
-            f"{store.directory} holds a run of another study, study version or number of blocks: choose a new "
+            f"{store.directory} holds a run of another study, version of it, or number of blocks: choose a new "
             "--out, or omit the study to continue that run (--blocks: its total)"
         )
     if study is not None and (place := first_difference(frozen, study)):
         raise RunDirectoryError(  # what was approved is the study, and what is run is what the run has kept
-            f"{store.directory} holds a run with another {place}: omit the study to continue that run"
+            f"the run in {store.directory} differs in {place}: omit the study to continue it"
         )
     if blocks is not None:
         extend(store, frozen.file.repetitions, blocks)
@@ -273,9 +274,9 @@ def _pollers(file: StudyFile, run: RunContext) -> Pollers | None:
     except Unavailable as why:
         if file.cpu_idle == "poll":
             raise
-        run.say(f"{why}; they halt, which makes the numbers of a virtual machine noisy")
+        run.say(f"{why}; they halt, which makes a virtual machine noisy")
         return None
-    run.say("idle CPUs poll until the end (cpu_idle): this machine uses all of its CPU time")
+    run.say("idle CPUs poll until the run ends (cpu_idle): this machine's CPUs look fully busy")
     return pollers
 
 
@@ -311,7 +312,7 @@ def _session(
         programs = measured_programs(study, userlands)
         require_same(store, facts, about, programs)
         if timed_by and launcher_unknown(store):
-            progress.say("an unknown launcher timed this run so far: times of short programs may differ")
+            progress.say("this run was begun with an unknown launcher: times of short programs may differ")
         store.begin_session({key: value for key, value in facts.items() if value})
         store.add_facts("before", before)
         store.add_facts("calibration", calibration_facts())

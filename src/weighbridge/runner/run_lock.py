@@ -100,7 +100,7 @@ def _in_use(run_id: str) -> str:
     with contextlib.suppress(OSError, NotTrusted), opened(base(), (run_id, "lock"), os.geteuid()) as lock:
         if os.pread(lock, 64, 0) == b"clean":
             return f"'weighbridge clean' is cleaning up after run {run_id}: try again once it has finished"
-    return f"the run {run_id} is being continued by another process: wait for it"
+    return f"another process is continuing run {run_id}: wait for it"
 
 
 @contextmanager

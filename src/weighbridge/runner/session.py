@@ -99,13 +99,11 @@ def require_results(study: Study, failures: RepeatedFailures, has_result: Callab
         given_up = failures.given_up(cell.workload, cell.level)
         if given_up:
             same, where = next(iter(given_up.values())), ", ".join(given_up)
-            failure = f"in {where} failed {same.times} times in the same way ({same.outcome}: {same.message})"
+            failure = f"failed {same.times} times in the same way in {where} ({same.outcome}: {same.message})"
             failed_labels.setdefault(failure, []).append(cell.label)
         elif not has_result(cell):
             hopeless.append(cell.label)
-    sentences = [
-        f"{', '.join(labels)} {failure} and was not tried again" for failure, labels in failed_labels.items()
-    ]
+    sentences = [f"{', '.join(labels)} {failure} and was given up" for failure, labels in failed_labels.items()]
     if hopeless:
         sentences.append(f"no block of {', '.join(hopeless)} could be completed")
     if sentences:
@@ -274,7 +272,7 @@ class Session:
         limit_s = self._precision.repetitions.limit_s
         over_before = limit_s is not None and TIME_IS_OVER in self.store.info()
         if over_before and self.extender is None:
-            self.progress.say("the run has used its time; for more: --blocks")
+            self.progress.say("the run has used its time; add --blocks to measure more")
             return
         self._opening_s = 0.0
         ends = math.inf if limit_s is None else time.monotonic() + limit_s - self.store.spent_s()
@@ -301,7 +299,7 @@ class Session:
                 late = time.monotonic() > ends + self._opening_s
                 late &= self.short_time != "extend" or self._blocks >= self._precision.looks[0]
                 if late or time.monotonic() > over:
-                    self.progress.say("the time is over")
+                    self.progress.say("the time is up")
                     self._repeat()
                     if late:
                         self.store.set_info(TIME_IS_OVER, "yes")
@@ -335,7 +333,7 @@ class Session:
         for each in self._lengths.choose():
             self.progress.say(f"trials of {length_text(each)}")
         if unknown := self._lengths.unknown:
-            self.progress.say(f"trials of {', '.join(unknown)} stay as long as they are: a trial of the pilot failed")
+            self.progress.say(f"trials of {', '.join(unknown)} keep their length: a pilot trial failed")
         self._time = TimeLeft(self.study, self._lengths.trial_s)
 
     def _look_at_idle_machines(self) -> None:
@@ -371,8 +369,8 @@ class Session:
         needed_s = MIN_BLOCKS_VERDICT * self._time.left_s(block)
         if needed_s > limit_s:
             raise StudyError(
-                f"a verdict needs {MIN_BLOCKS_VERDICT} blocks of {block.total()} runs, which take {clock(needed_s)}: "
-                f"more than 'within' gives ({clock(limit_s)})"
+                f"a verdict needs {MIN_BLOCKS_VERDICT} blocks of {block.total()} runs, or {clock(needed_s)}, but "
+                f"'within' is {clock(limit_s)}: raise it"
             )
 
     def _notice_others(self, ends: float) -> None:
@@ -417,12 +415,12 @@ class Session:
             if record.outcome is Outcome.ENVIRONMENT_LOST:
                 raise EnvironmentLost(
                     f"{trial.environment} was lost during {trial.workload}: {record.message}. "
-                    "Every finished trial is kept"
+                    "Finished trials are kept"
                 )
             before = self._failures.given_up(*where)
             self._failures.note(trial, record.outcome, record.message)
             if len(self._failures.given_up(*where)) > len(before):
-                self.progress.say(f"{trial.workload} failed {ENOUGH} times in the same way: not tried again")
+                self.progress.say(f"{trial.workload} failed {ENOUGH} times in the same way: given up")
 
     def _run_one(self, trial: Trial) -> TrialRecord:
         arm = next(arm for arm in self.study.arms if arm.name == trial.environment)
@@ -433,7 +431,7 @@ class Session:
             stage = replace(self._opened().stage(arm, cell), idle=self._idle.levels)
         except EnvironmentLost as lost:
             message = f"an environment was lost before {trial.workload} in {trial.environment}: {lost}"
-            raise EnvironmentLost(f"{message}. Every finished trial is kept") from lost
+            raise EnvironmentLost(f"{message}. Finished trials are kept") from lost
         return run_trial(trial, registry.workloads()[cell.kind], self._lengths.options(arm, cell), stage)
 
     def _remaining(self, now: Iterable[Trial]) -> Counter[TimedBy]:

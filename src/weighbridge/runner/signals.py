@@ -20,7 +20,7 @@ def _handle(number: int, _: FrameType | None) -> None:
     first = _State.received is None
     _State.received = _State.received or number
     if not first:
-        print("tidying up, please wait", file=sys.stderr)
+        print("cleaning up, please wait", file=sys.stderr)
     elif not _State.shielded:
         raise Interrupted(number)
 

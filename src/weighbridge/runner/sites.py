@@ -113,7 +113,7 @@ class Finishing:
         failed: dict[str, list[str]] = {}
         for place, finish in reversed(self._due.values()):
             if why := _failure(finish):
-                say(f"{place}: the cleanup failed: {why}; all that was measured is kept")
+                say(f"{place}: cleanup failed: {why}; all measurements are kept")
                 failed.setdefault(place, []).append(why)
         self._due.clear()
         if failed:
@@ -439,7 +439,7 @@ def limits_of(resources: Resources, role: Role, host: Host) -> Limits:
         cpuset = resources.pin.get("client" if role == "client" else "server", cpuset)
     for cpu in cpus_in(cpuset) if cpuset else ():
         if cpu not in online:
-            raise Unavailable(f"the study pins {role} to CPU {cpu}, but host {host.name} has only {online}")
+            raise Unavailable(f"host {host.name} has only CPUs {online}, not {cpu} for {role}: change 'pin'")
     period_us = round(resources.cpu_period * 1e6)
     return Limits(resources.cpus, resources.memory, cpuset, period_us)
 

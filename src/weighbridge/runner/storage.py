@@ -107,7 +107,7 @@ def require_in_force(mounts: Iterable[Mount], site: Site) -> None:
             continue
         kind, *options = mounted(site) or ("nothing",)
         if kind != mount.filesystem:
-            raise Unavailable(f"{site.name} has {kind} at {DATA}, and not {mount.filesystem}, which its storage is")
+            raise Unavailable(f"{site.name} has {kind} at {DATA}, not the {mount.filesystem} of its storage")
         if lacking := sorted(mount.options - {word for each in options for word in each.split(",")}):
             raise Unavailable(f"{site.name} has {kind} at {DATA}, but not '{lacking[0]}': {','.join(options)}")
 

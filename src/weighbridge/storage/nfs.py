@@ -23,8 +23,8 @@ from weighbridge.model.storage import Storage, StorageOptions
 
 When = Literal["sync", "async"]
 """Whether a write is answered once it is on the disk, or before."""
-_LEFT = "mounts and exports of NFS would outlive a run that is killed"
-REMEDY = "take hosts with a kernel of their own: 'hosts: {a: {kind: guest}}'"
+_LEFT = "NFS mounts and exports would outlive a killed run"
+REMEDY = "use hosts with their own kernel: 'hosts: {a: {kind: guest}}'"
 _LONGEST_S = 60.0
 _THREADS = "8"
 _PROGRAMS = ("rpcbind", "rpc.statd", "rpc.nfsd")
@@ -195,16 +195,16 @@ class NfsOptions(StorageOptions):
 
     kind: Literal["nfs"] = "nfs"
     export: Annotated[
-        When, Field(description="When the server answers that data is on its disk: once it is, or before")
+        When, Field(description="When the server acknowledges a write: once it is on disk, or before")
     ] = "sync"
     mount: Annotated[
-        When, Field(description="Whether the client sends each write immediately, or keeps it until it is synced")
+        When, Field(description="Whether the client sends each write at once, or caches it until a sync")
     ] = "async"
-    version: Annotated[
-        Literal["3", "4.0", "4.2"], BeforeValidator(str), Field(description="The version of the protocol")
-    ] = "4.2"
+    version: Annotated[Literal["3", "4.0", "4.2"], BeforeValidator(str), Field(description="Protocol version")] = (
+        "4.2"
+    )
     hard: Annotated[
-        bool, Field(description="Whether programs wait for a server that does not answer, or get an error")
+        bool, Field(description="Whether programs wait for a server that does not answer; if not, they get an error")
     ] = True
 
     @property
@@ -223,7 +223,7 @@ class Nfs(Storage):
     """Server and client are the kernel's. The server is on the host that ``placement`` names, else the site's own."""
 
     kind = "nfs"
-    summary = "a folder of the kernel's NFS server on a host, mounted or as a volume of the engine"
+    summary = "a folder on a host's kernel NFS server, mounted or as an engine volume"
     options = NfsOptions
     ways = ("volume", "folder")
     served: ClassVar[bool] = True

@@ -18,7 +18,7 @@ class TmpfsOptions(StorageOptions):
     """``size`` is how much it holds, in bytes: pages that are written are charged to the site's memory limit."""
 
     kind: Literal["tmpfs"] = "tmpfs"
-    size: Annotated[Size, Field(ge=2**20, description="How much it holds")] = 2**30
+    size: Annotated[Size, Field(ge=2**20, description="Its size")] = 2**30
 
     @property
     def capacity(self) -> int:
@@ -35,7 +35,7 @@ class Tmpfs(Storage):
     """What disks cost is what is missing in it. A container's engine mounts it, for other sites their host does."""
 
     kind = "tmpfs"
-    summary = "memory of the site's host, which ends with it"
+    summary = "memory of the site's host, freed with the site"
     options = TmpfsOptions
     ways = ("volume", "folder")
     programs: ClassVar = ("mount",)
@@ -48,9 +48,7 @@ class Tmpfs(Storage):
         """Ready; without root for containers, and on hosts where the user is root."""
         if os.geteuid() == 0:
             return Readiness(True)
-        return Readiness(
-            True, "for other sites only root can mount it", caveat="in containers, where an engine answers"
-        )
+        return Readiness(True, "only root can mount it elsewhere", caveat="in containers of an engine that answers")
 
     @contextmanager
     def open(self, options: Any, request: MountRequest) -> Iterator[Mount]:

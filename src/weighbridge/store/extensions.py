@@ -69,7 +69,7 @@ def extend(store: RunStore, repetitions: Repetitions, blocks: int) -> None:
     planned = now.blocks or finished_blocks
     if blocks < finished_blocks:
         raise RunDirectoryError(
-            f"{store.directory} already has {finished_blocks} blocks: --blocks takes {finished_blocks} or more"
+            f"{store.directory} already has {finished_blocks} blocks: --blocks must be {finished_blocks} or more"
         )
     if blocks != planned:
         change = RunExtension(planned, blocks, finished_blocks, time.time())

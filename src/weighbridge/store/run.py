@@ -40,7 +40,7 @@ class RunStore(RunReader):
         self._lock: int | None = None
         database = directory / DATABASE
         if not writable and not database.is_file():
-            raise RunDirectoryError(f"{directory} is not a run directory: it has no {DATABASE}")
+            raise RunDirectoryError(f"{directory} is not a run directory (it has no {DATABASE}): name one")
         with contextlib.ExitStack() as undo, saving(directory):
             undo.callback(self._let_go)
             if writable:
@@ -51,7 +51,9 @@ class RunStore(RunReader):
             super().__init__(directory, file)
             bring_up_to_date(self._db, str(directory), create=writable)
             if not writable and not self.info():
-                raise RunDirectoryError(f"{directory} has no data: the run ended before its first trial")
+                raise RunDirectoryError(
+                    f"{directory} has no data: its run ended before the first trial; start a new one"
+                )
             undo.pop_all()
 
     def _take_lock(self) -> None:

@@ -194,7 +194,7 @@ def _volume(volume: Any) -> tuple[str, str, str]:
 
 def _image(name: str, service: Mapping[str, Any]) -> str:
     if not isinstance(service.get("image"), str):
-        raise StudyError(f"compose: service {name} names no image: build it, and name it (image: ...)")
+        raise StudyError(f"compose: service {name} names no image: build one and name it (image: ...)")
     return _plain_text(service["image"])
 
 
@@ -245,7 +245,7 @@ def _settings(service: Mapping[str, Any], name: str) -> dict[str, Any]:
     if (size := service.get("shm_size")) is not None:
         match = _BYTES.fullmatch(str(size).strip())
         if match is None:
-            raise StudyError(f"compose: {name}: shm_size: {plain(size, 60)} is no size")
+            raise StudyError(f"compose: {name}: shm_size: {plain(size, 60)} is not a size: write it like 64m")
         settings["shm_size"] = f"{int(match[1]) * 1024 ** _POWERS[(match[2] or '').lower()]}B"
     if sysctls := service.get("sysctls"):
         if isinstance(sysctls, list):

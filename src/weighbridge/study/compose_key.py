@@ -101,8 +101,8 @@ def unsettable(service: str, settings: Mapping[str, Any], kinds: Iterable[object
     settable = {name for kind in kinds for name in settings_of(settings, str(kind))}
     every = registry.environments().items()
     return [
-        f"{plain(service, 60)}.{name}: no environment of the study can be given it; these kinds can: "
-        f"{', '.join(kind for kind, plugin in every if name in plugin.takes)}; to weigh without it: without: [{name}]"
+        f"{plain(service, 60)}.{name}: none of the study's environments supports it; supported by: "
+        f"{', '.join(kind for kind, plugin in every if name in plugin.takes)}; to leave it out: without: [{name}]"
         for name in settings
         if name not in settable
     ]

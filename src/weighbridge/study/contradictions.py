@@ -19,12 +19,13 @@ def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Itera
     if file.baseline not in file.environments:
         yield ("baseline",), f"baseline '{file.baseline}' is not an environment{nearest(file.baseline, names)}"
     elif any(name.startswith(f"{file.baseline}[") for name in names):
-        yield ("baseline",), f"baseline '{file.baseline}' is swept: the baseline is one environment"
+        yield ("baseline",), f"baseline '{file.baseline}' is swept: use one environment"
     elif any(arm.optional for arm in arms if arm.name == file.baseline):
         place = "environments", file.baseline, "optional"
         yield place, f"{file.baseline} is the baseline, so it cannot be optional"
     if file.aa and file.baseline + AA_SUFFIX in names:
-        yield ("environments", file.baseline + AA_SUFFIX), f"'{file.baseline + AA_SUFFIX}' is the A/A arm's own name"
+        reserved = file.baseline + AA_SUFFIX
+        yield ("environments", reserved), f"'{reserved}' is reserved for the A/A arm: choose another name"
     yield from _misplaced(file)
     yield from (unplaced := [*_unplaced(file)])
     yield from _unreachable(file)
@@ -36,7 +37,7 @@ def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Itera
         for arm in arms:
             yield from _cannot_be(arm, file, cells)
     if file.meters.source == "sysstat" and file.meters.hz != "auto" and file.meters.hz > 1:
-        yield ("meters", "hz"), f"hz: sysstat reads at most once a second, not {file.meters.hz:g} times"
+        yield ("meters", "hz"), f"hz: sysstat reads at most once per second, not {file.meters.hz:g} times"
     away = [name for name, host in file.hosts.items() if not host.traits.here]
     if file.cpu_idle == "poll" and away:
         why = f"host '{away[0]}' is another machine, where CPUs halt"
@@ -52,9 +53,9 @@ def _cannot_be(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[tuple[P
         yield (*place, "clients"), f"{arm.name}: no client is on host '{unknown}'{nearest(unknown, hosts)}"
     reached = [host for host in hosts if arm.clients is None or host in arm.clients]
     if not reached:
-        yield (*place, "clients"), f"{arm.name}: it is measured with no client at all: leave 'clients' out"
+        yield (*place, "clients"), f"{arm.name}: 'clients' leaves no client: remove it"
     if arm.name == file.baseline and len(reached) < len(hosts):
-        yield (*place, "clients"), f"{arm.name} is the baseline: it is measured with every client"
+        yield (*place, "clients"), f"{arm.name} is the baseline, which needs every client: remove 'clients'"
     yield from ((place, f"{arm.name}: {problem}") for problem in _unmountable(arm, cells))
     yield from ((place, f"{arm.name}: {problem}") for problem in _unpacked(arm, file, cells))
     yield from ((place, f"{arm.name}: {problem}") for problem in _not_taken(arm))
@@ -84,13 +85,13 @@ def _unpacked(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[str]:
             continue
         if inside and not every[arm.kind].shares_root:
             problems.add(
-                f"its sites cannot have this machine's own files (userland: {source}): take an image, or {fits}"
+                f"its sites cannot use this machine's own files (userland: {source}): use an image, or {fits}"
             )
         clients = file.placement.clients or (first,)
         for name in clients if role == "client" else (file.placement.server or first,):
             if name in file.hosts and not file.hosts[name].traits.this_machine:
                 problems.add(
-                    f"host '{name}' cannot have the userland '{source}': it is this machine's own, not packed"
+                    f"host '{name}' cannot use the userland '{source}', which is this machine's: use another"
                 )
     yield from sorted(problems)
 
@@ -111,10 +112,10 @@ def _unmountable(arm: Arm, cells: list[Cell]) -> Iterator[str]:
     every = registry.storage()
     if chosen is not None and not {*every[chosen.kind].ways} & environment.mounts:
         fits = ", ".join(kind for kind, storage in every.items() if {*storage.ways} & environment.mounts)
-        yield f"storage: its sites cannot have a {chosen.kind}; they can have: {fits or 'none'}"
+        yield f"storage: {chosen.kind} is not supported; supported: {fits or 'none'}"
     needing = [cell.workload for cell in cells if registry.workloads()[cell.kind].needs_data(cell.options)]
     if chosen is None and needing and not environment.storage:
-        yield f"workload {needing[0]} keeps data, and its sites have no storage"
+        yield f"workload {needing[0]} keeps data, but its sites have no storage: add 'storage'"
 
 
 def _misplaced(file: StudyFile) -> Iterator[tuple[Place, str]]:
@@ -123,7 +124,7 @@ def _misplaced(file: StudyFile) -> Iterator[tuple[Place, str]]:
         if host is not None and host not in file.hosts:
             yield ("placement", role), f"placement: there is no host '{host}'{nearest(host, file.hosts)}"
     if len(set(file.placement.clients)) < len(file.placement.clients):
-        yield ("placement", "client"), "placement: a host is listed twice for the client"
+        yield ("placement", "client"), "placement: a host is listed twice for the client: remove one"
 
 
 def _missteps(ladder: Sequence[Rung], names: Sequence[str], mistaken: Set[str]) -> Iterator[tuple[Place, str]]:
@@ -136,11 +137,11 @@ def _missteps(ladder: Sequence[Rung], names: Sequence[str], mistaken: Set[str]) 
         place: Place = ("ladder", number)
         if name not in names and name not in mistaken:
             if any(each.startswith(f"{name}[") for each in names):
-                yield place, f"ladder: '{name}' is swept: each step is one environment"
+                yield place, f"ladder: '{name}' is swept: use one environment per step"
             else:
                 yield place, f"ladder: there is no environment '{name}'{nearest(name, names)}"
         elif name in above:
-            yield place, f"ladder: '{name}' appears twice: an environment adds one step to one other"
+            yield place, f"ladder: '{name}' appears twice: remove one"
         elif base == name:
             yield place, f"ladder: '{name}' adds to itself: name an environment listed above it"
         elif base is not None and base not in above:
@@ -161,7 +162,7 @@ def _unplaced(file: StudyFile) -> Iterator[tuple[Place, str]]:
     elif len(names) > 1:
         for name in names:
             if name not in used:
-                yield ("hosts", name), f"no role is on host '{name}': name it in placement, or take it out"
+                yield ("hosts", name), f"no role is on host '{name}': name it in placement, or remove it"
 
 
 def _unreachable(file: StudyFile) -> Iterator[tuple[Place, str]]:
@@ -176,7 +177,7 @@ def _unreachable(file: StudyFile) -> Iterator[tuple[Place, str]]:
             text = f"placement: {client} and {server} cannot reach each other"
             yield ("placement",), f"{text}: hosts of kind {one.kind} and of kind {other.kind} share no network"
         elif one.traits.this_machine and other.traits.this_machine:
-            yield ("placement",), f"placement: {client} and {server} are both this machine: give them one name"
+            yield ("placement",), f"placement: {client} and {server} are both this machine: use one name"
 
 
 def _lonely(file: StudyFile) -> Iterator[tuple[Place, str]]:
@@ -188,9 +189,9 @@ def _lonely(file: StudyFile) -> Iterator[tuple[Place, str]]:
                 hint = nearest(other, file.companions)
                 yield (*place, "after"), f"{name}: after: there is no companion '{other}'{hint}"
         if companion.healthcheck is not None and companion.port is not None:
-            yield (*place, "port"), f"{name}: 'healthcheck' says when it is ready: leave 'port' out"
+            yield (*place, "port"), f"{name}: 'healthcheck' already says when it is ready: remove 'port'"
         if name == "localhost":
-            yield place, "a companion cannot be called localhost"
+            yield place, "a companion cannot be called localhost: choose another name"
     if all({*each.after} <= {*file.companions} for each in file.companions.values()):
         try:
             in_order(file.companions)
@@ -215,8 +216,8 @@ def _mixed(arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, str]]:
         for option in workload.fixed_per_study:
             values = {str(getattr(options, option)): place for place, options in every}
             if len(values) > 1:
-                text = f"{option}: {' and '.join(values)} are different programs, and one study measures one of them"
-                yield (*list(values.values())[-1], option), f"{text}: write a study for each"
+                text = f"{option}: {' and '.join(values)} are different programs"
+                yield (*list(values.values())[-1], option), f"{text}: write one study for each"
 
 
 def _other_roles(arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, str]]:
@@ -227,7 +228,7 @@ def _other_roles(arms: list[Arm], cells: list[Cell]) -> Iterator[tuple[Place, st
             place: Place = ("environments", arm.name.split("[")[0], "workloads", cell.workload)
             workload = registry.workloads()[cell.kind]
             if workload.fixed_port(options) != workload.fixed_port(cell.options):
-                yield place, f"{arm.name}: the only port of {cell.workload} is the same in every environment"
+                yield place, f"{arm.name}: {cell.workload} must have the same fixed port in every environment"
                 break
             own, usual = (workload.roles(each) for each in (options, cell.options))
             if own != usual:
@@ -270,4 +271,4 @@ def _out_of_range(file: StudyFile, arms: list[Arm]) -> Iterator[tuple[Place, str
         places["environments", arm.name.split("[")[0], "resources", "cpus"] = arm.resources
     for place, resources in places.items():
         if resources is not None and resources.cpus is not None and not resources.cpus <= MOST_CPUS:
-            yield place, f"cpus: {resources.cpus:g} is more CPUs than any machine has"
+            yield place, f"cpus: {resources.cpus:g} is too large: at most {MOST_CPUS}"

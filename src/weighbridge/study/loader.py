@@ -145,7 +145,7 @@ def _expand(
             problems.append((place, f"'{name}' needs a kind (known: {', '.join(plugins)})"))
             continue
         if not isinstance(kind, str):
-            problems.append(((*place, "kind"), f"kind is one name, and is not swept (known: {', '.join(plugins)})"))
+            problems.append(((*place, "kind"), f"kind cannot be swept: write one name (known: {', '.join(plugins)})"))
             continue
         if kind not in plugins:
             hint = f"; known: {', '.join(plugins)}"
@@ -166,7 +166,7 @@ def _expand(
                 problems.append(
                     (
                         (*place, *place_of(entry, model, factor)),
-                        f"{factor}: the levels {one} and {other} are the same",
+                        f"{factor}: the levels {one} and {other} are the same: remove one",
                     )
                 )
                 break
@@ -183,7 +183,7 @@ def own_options(
         return {}
     place: Place = ("environments", environment, "workloads")
     if not isinstance(mine, Mapping):
-        problems.append((place, "workloads: a mapping of workloads to the options that they have in here only"))
+        problems.append((place, "workloads: write 'NAME: {options}' for each workload with other options here"))
         return {}
     own_by_level = {}
     for name, changed in mine.items():

@@ -71,7 +71,7 @@ def sentence(model: type[BaseModel], data: Any, item: Any, place: Place, locatio
         case "string_pattern_mismatch":
             is_key = item["loc"][-1] == "[key]"
             is_name = is_key or key in ("study", "baseline", "client", "server", "ladder")
-            rule = _NAME_RULE if is_name else "this is not how it is written"
+            rule = _NAME_RULE if is_name else "not a valid value"
             text = f"'{plain(item['input'], 60)}'{'' if is_key else f' in {key}'}: {rule}"
         case "string_type" if item["loc"][-1] == "[key]":
             text = f"the name {plain(item['input'], 60)} is not text: {_NAME_RULE}"
@@ -79,7 +79,7 @@ def sentence(model: type[BaseModel], data: Any, item: Any, place: Place, locatio
             text = f"repetitions: write {{blocks: {written}}}"
         case "dict_type" | "model_type":
             instead = "below it, indented further" if value is None else f"here, not '{written}'"
-            text = f"{key}: 'key: value' pairs are expected {instead}"
+            text = f"{key}: write 'key: value' pairs {instead}"
         case _:
             text = start + (_expected(item, value, quoted, sweepable=bool(place)) or _as_pydantic_says(item, written))
     return (*place, *location), text
@@ -90,7 +90,7 @@ def _of_resources(place: Place, location: Place) -> str:
     inside = (place or location)[0] in ("environments", "workloads") or len(location) == 1
     if not inside or location[-1] not in Resources.model_fields:
         return ""
-    return f": limits are under 'resources: {{{location[-1]}: ...}}', of the study or of one environment"
+    return f": write it as 'resources: {{{location[-1]}: ...}}', in the study or in an environment"
 
 
 def _is_cpu_list(location: Place) -> bool:
@@ -102,7 +102,7 @@ def _told_of_cpus(kind: str, key: str, written: str, quoted: str) -> str:
         return f'pin: spread, or {{server: "0", client: "1"}}, not {quoted}{nearest(written, ["spread"])}'
     if kind == "string_type":
         return f'{key}: write CPUs in quotes, like "0" or "0-1", not {quoted}'
-    return f"{key}: '{written}' is not a list of CPUs: write it like 0 or 0-1 or 0,2"
+    return f"{key}: '{written}' is not a list of CPUs: write it like 0, 0-1 or 0,2"
 
 
 _TYPES = {

@@ -11,9 +11,9 @@ from weighbridge.study.source import Place, plain
 
 MOST_SITES = 100
 _TOLD = {
-    "link": "link: of a workload it is 'none' (no rate limit on testbed cables); the rate is the host's",
-    SITES: f"sites: in how many sites of each environment it runs at a time: 1 to {MOST_SITES}, or a list of that",
-    DISK_SPEED: f"disk_speed: {' | '.join(SPEEDS)}, null (as the disk is), or a list of these",
+    "link": "link: a workload can set only 'none' (no rate limit on testbed cables); hosts set rates",
+    SITES: f"sites: write a number of sites from 1 to {MOST_SITES}, or a list of numbers",
+    DISK_SPEED: f"disk_speed: write {', '.join(SPEEDS)}, null (as the disk is), or a list of these",
 }
 
 
@@ -55,13 +55,13 @@ def wrong(data: Any, file: StudyFile) -> Iterator[tuple[Place, str]]:
             if not values or not all(map(is_right, values)):
                 yield ("workloads", name, factor), _TOLD[factor]
             elif len({*values}) < len(values):
-                yield ("workloads", name, factor), f"{factor}: {plain(values, 60)} lists a level twice"
+                yield ("workloads", name, factor), f"{factor}: {plain(values, 60)} lists a level twice: remove one"
     for name, environment in file.environments.items():
         own = environment.get("workloads")
         for workload, changed in own.items() if isinstance(own, Mapping) else ():
             for key in _keys(file.workloads.get(workload, {}).get("kind")):
                 if isinstance(changed, Mapping) and key in changed:
-                    problem = f"{key}: it is the workload's own, the same in every environment"
+                    problem = f"{key}: it must be the same in every environment: set it in the workload"
                     yield ("environments", name, "workloads", workload, key), problem
 
 
@@ -78,15 +78,15 @@ def _crowded(arms: Sequence[Arm], cells: Sequence[Cell]) -> Iterator[tuple[Place
             continue
         workload, place = registry.workloads()[cell.kind], ("workloads", cell.workload, SITES)
         if workload.roles(cell.options) != ("solo",) or workload.openings(cell.options) is not None:
-            yield place, f"sites: {cell.kind} does not run alone in a site; take a workload that does, or 1"
+            yield place, f"sites: {cell.kind} cannot run in several sites: use another workload, or sites: 1"
             return
         if workload.in_phases:
-            problem = "measures several sites one after another, so totals have no meaning"
+            problem = "measures sites one after another, so a total has no meaning: use sites: 1"
             yield place, f"sites: {cell.kind} {problem}"
             return
         for arm in arms:
             if workload.needs_data(cell.options) and not registry.environments()[arm.kind].shares_storage:
-                yield place, f"sites: {arm.name} cannot have several sites on one storage: its disk is of one guest"
+                yield place, f"sites: {arm.name} has a disk for each site, so none can share it: use sites: 1"
                 return
 
 

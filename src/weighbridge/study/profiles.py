@@ -36,7 +36,7 @@ def load(
     named: MutableMapping[str, Any] = profiles if isinstance(profiles, MutableMapping) else {}
     if profile is not None and profile not in (*named, STANDARD):
         choices = ", ".join(dict.fromkeys((STANDARD, *map(str, named))))
-        problem = f"there is no profile '{plain(profile, 60)}' (there are: {choices})"
+        problem = f"there is no profile '{plain(profile, 60)}' (known: {choices})"
         raise StudyError(f"{source.where(('profiles',))}: {problem}{nearest(profile, (STANDARD, *named))}")
     check(source, normalised)  # the study itself first: a profile would repeat its mistakes
     written_profile = (
@@ -68,7 +68,7 @@ def _merged(source: Source, profile: str | None, *, with_text: bool) -> Source:
     if profile is not None:
         changes = profiles[profile]
         if not isinstance(changes, MutableMapping):
-            problem = f"profile '{plain(profile, 60)}' is a part of a study: keys with values"
+            problem = f"profile '{plain(profile, 60)}': write keys of the study with their values"
             raise StudyError(f"{source.where(('profiles', profile))}: {problem}")
         for key in _OWN:
             if key in changes:
@@ -87,7 +87,7 @@ def _merge(base: Any, changes: Any, place: Place, where: Any) -> None:
         key_place = (*place, key)
         if value is None:
             if key not in base:
-                problem = f"there is nothing to take away: no '{plain(key, 60)}'{nearest(key, base)}"
+                problem = f"there is no '{plain(key, 60)}' to remove{nearest(key, base)}"
                 raise StudyError(f"{where(key_place)}: {problem}")
             del base[key]
             continue
@@ -110,7 +110,7 @@ def _linked(source: Source, link: str) -> Source:
     data = copy.deepcopy(source.data)
     hosts = list(_linkable_hosts(data))
     if not hosts:
-        problem = f"--link: {plain(data.get('study'), 60)} has no testbed hosts to set it for"
+        problem = f"--link: {plain(data.get('study'), 60)} has no testbed hosts: remove --link"
         raise StudyError(problem)
     for host in hosts:
         host["link"] = link

@@ -63,54 +63,54 @@ _OWN: dict[str, dict[str, Any]] = {
     "environments": {
         "workloads": {
             "type": "object",
-            "description": "Options that workloads have in this environment only, by the workload's name",
+            "description": "Workload options for this environment only, by workload",
             "additionalProperties": {"type": "object"},
         },
         "userland": {
             "anyOf": [{"$ref": f"#/$defs/{SourceOptions.__name__}"}, {"type": "null"}],
             "default": None,
-            "description": "Where the programs of this environment come from, if from elsewhere",
+            "description": "Where this environment's programs come from, if from elsewhere",
         },
         "clients": {
             "type": "array",
             "items": {"type": "string"},
             "minItems": 1,
-            "description": "The hosts of the clients that it is measured with, where the placement names several",
+            "description": "The client hosts to measure it from, if placement names several",
         },
         "optional": {
             "type": "boolean",
             "default": False,
-            "description": "Skip it if it cannot be opened; otherwise the run is refused",
+            "description": "Skip it if it cannot be opened, instead of refusing the run",
         },
         "resources": {
             "anyOf": [{"$ref": f"#/$defs/{Resources.__name__}"}, {"type": "null"}],
             "default": None,
-            "description": "Limits of this environment, over those of the study; null lifts one of these",
+            "description": "Limits of this environment, overriding the study's; null lifts one",
         },
         "shm_size": {
             "anyOf": [TypeAdapter[int](Size).json_schema(), {"type": "null"}],
             "default": None,
-            "description": "What /dev/shm of its sites holds",
+            "description": "Size of /dev/shm in its sites",
         },
         "sysctls": {
             "type": "object",
-            "description": "Settings of the kernel that its sites have of their own",
+            "description": "Kernel settings for its sites alone",
             "minProperties": 1,
             "patternProperties": {SYSCTL_PATTERN: TypeAdapter[str](SysctlValue).json_schema()},
             "additionalProperties": False,
         },
     },
     "workloads": {
-        "link": {"const": "none", "description": "No rate limit on the cables of testbed hosts while it is measured"},
+        "link": {"const": "none", "description": "Lifts the rate limit of testbed cables while it is measured"},
         "disk_speed": {
             "anyOf": [_SPEED, {"type": "array", "items": _SPEED, "minItems": 1}],
             "default": None,
-            "description": "How fast the disks of its data are meanwhile, on guest hosts; a list sweeps it",
+            "description": "Speed of its data disks, on guest hosts; a list sweeps it",
         },
         "sites": {
             "anyOf": [_NUMBER, {"type": "array", "items": _NUMBER, "minItems": 1}],
             "default": 1,
-            "description": "In how many sites of each environment it runs at a time; a list sweeps it",
+            "description": "How many sites of each environment run it at a time; a list sweeps it",
         },
     },
 }

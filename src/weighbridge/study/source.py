@@ -97,7 +97,7 @@ def _text(path: Path) -> str:
         with path.open("rb") as file:
             data = file.read(LARGEST + 1)  # a device or a pipe has no size
         if len(data) > LARGEST:
-            raise StudyError(f"{path} does not end within {LARGEST // 2**10} KiB: it is not a study file")
+            raise StudyError(f"{path} has more than {LARGEST // 2**10} KiB: it is not a study file")
         text = data.decode()
     except FileNotFoundError:
         raise StudyError(f"there is no file {path}") from None
@@ -135,9 +135,9 @@ def parse(text: str, name: str) -> Source:
     except Exception as error:  # the parser itself stumbles over some texts: assertions, attributes, recursion
         raise StudyError(f"{name}:1: this is not YAML: {plain(error) or type(error).__name__}") from None
     if excess is not None:
-        raise StudyError(f"{name}:{excess[0] + 1}: {excess[1]}: it nests too deeply, or its aliases repeat too much")
+        raise StudyError(f"{name}:{excess[0] + 1}: {excess[1]}: too deeply nested, or too many repeated aliases")
     if not isinstance(data, CommentedMap):
-        raise StudyError(f"{name}:1: a study file is a list of 'key: value' lines; it starts with 'study: NAME'")
+        raise StudyError(f"{name}:1: a study file has 'key: value' lines, and starts with 'study: NAME'")
     return Source(name, text, data)
 
 

@@ -101,7 +101,7 @@ def study_text(weighed: Weighed) -> str:
         question = f"What does {after} cost against {before}"
     if weighed.server is not None:
         words = weighed.server if isinstance(weighed.server, str) else shlex.join(weighed.server)
-        question, command = f"{question}, of the server", words
+        question, command = f"{question}, for the server", words
     study: dict[str, Any] = {
         "study": _name(weighed),
         "question": plain(f"{question}: {command}", _QUESTION),
@@ -156,7 +156,7 @@ def _environments(weighed: Weighed) -> dict[str, dict[str, Any]]:
             hint = nearest(name, choices) or f"; known: {', '.join(choices)}"
             raise StudyError(f"--in: there is no '{plain(name, 60)}'{hint}")
     if {*names} == {host}:
-        raise StudyError(f"--in {host}: native is always measured: name another environment, or use --against")
+        raise StudyError(f"--in {host}: native is always measured; name another environment, or use --against")
     return {name: dict(choices[name]) for name in (host, *names)}
 
 
@@ -165,7 +165,7 @@ def _two(weighed: Weighed, earlier: Earlier) -> dict[str, dict[str, Any]]:
     usual = "bridge" if weighed.server is not None or earlier.userland is not None else the_host().kind
     names = [*dict.fromkeys(weighed.inside or (usual,))]
     if len(names) != 1:
-        raise StudyError(f"--against: --against compares in one environment: choose one of {', '.join(names)}")
+        raise StudyError(f"--against compares in one environment: choose one of {', '.join(names)}")
     choices = weighed_in()
     if names[0] not in choices:
         raise StudyError(f"--in: there is no '{plain(names[0], 60)}'{nearest(names[0], choices)}")

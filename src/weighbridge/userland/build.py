@@ -38,7 +38,8 @@ def cached(spec: UserlandSpec, cache: Path, source: SourceOptions | None = None)
         return None
     except PermissionError as error:
         raise Unavailable(
-            f"the cached userland {folder} is for whoever built it alone: set WEIGHBRIDGE_CACHE to a folder of yours"
+            f"the cached userland {folder} can be read only by the user who built it: "
+            "set WEIGHBRIDGE_CACHE to your own folder"
         ) from error
     except (OSError, ValueError, KeyError, TypeError) as error:
         raise UserlandError(f"the cached userland {folder} is damaged ({error}): delete it and run again") from error

@@ -44,7 +44,7 @@ class Compiler:
         """Why the programs that are not cached yet cannot be built, and what helps; None where all is well."""
         if not (missing := self.missing()) or all(self.cached(each, cache) is not None for each in projects):
             return None
-        return f"{missing[0]}, which it takes to build {self.builds}, is not installed", install_here(missing)
+        return f"{missing[0]}, which builds {self.builds}, is not installed", install_here(missing)
 
     def ensure(self, project: str, cache: Path, say: Callable[[str], None]) -> Path:
         """The project's program, built if need be.

@@ -23,7 +23,7 @@ def lacking() -> tuple[str, str] | None:
         remedy = install_here([PROGRAM, *_no_keys()])
         return f"{PROGRAM}, which builds from Debian's packages, is not installed", remedy
     if _no_keys():
-        why = f"the keys that sign Debian's archive ({KEYRING}) are not installed, and apt needs them"
+        why = f"apt needs the keys that sign Debian's archive ({KEYRING}), which are not installed"
         return why, install_here([KEYRING])
     return None
 

@@ -25,7 +25,7 @@ def jobs(completed: Completed) -> dict[str, dict[str, Any]]:
     if completed.returncode != 0:
         complaint = _FIO_S_OWN.search(f"{completed.stderr.decode(errors='replace')}\n{completed.text}")
         why = complaint[1] if complaint else completed.last_words
-        raise ProgramFailed(f"fio ended with code {completed.returncode}: {why}")
+        raise ProgramFailed(f"fio exited with code {completed.returncode}: {why}")
     text = completed.text
     try:
         report = json.loads(text[text.index("{") :])
@@ -54,9 +54,9 @@ class RequestFigures:
             short = int(part.get("short_ios", 0))
             total_ns = sum(float(ns) * count for ns, count in self.bins.items())
         except (KeyError, TypeError, ValueError, AttributeError, OverflowError) as error:
-            raise Unparseable(f"fio's report has no figures of its {name} requests") from error
+            raise Unparseable(f"fio's report has no figures for its {name} requests") from error
         if not all(map(is_plausible, (self.mean_ms, self.rate, self.bytes_per_s, self.runtime_s))):
-            raise Unparseable(f"fio's report has figures of its {name} requests that nobody can have measured")
+            raise Unparseable(f"fio's report has impossible figures for its {name} requests")
         if short or sum(self.bins.values()) != self.count:
             raise Unparseable(
                 f"fio's report has {self.count} {name} requests ({short} short), and its histogram "
@@ -96,7 +96,7 @@ class RequestFigures:
                 try:
                     histogram.record(max(1, min(ns, _LONGEST_NS)), count)
                 except ValueError as error:
-                    raise Unparseable(f"fio's report has a histogram that cannot be: {error}") from error
+                    raise Unparseable(f"fio's report has an impossible histogram: {error}") from error
         return histogram
 
 

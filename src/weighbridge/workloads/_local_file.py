@@ -38,9 +38,9 @@ def is_program(path: str) -> bool:
 
 def _why_unusable(file: os.stat_result) -> str | None:
     if not stat.S_ISREG(file.st_mode):
-        return "is no file"
+        return "is not a file"
     if not file.st_mode & stat.S_IROTH:
-        return "is not world-readable, but would be served to everyone: chmod o+r, or use another file"
+        return "is not world-readable, but would be served to everyone: chmod o+r it, or use another file"
     if not 0 < file.st_size <= LARGEST:
-        return f"has {file.st_size} bytes: 1 byte to {LARGEST // 2**20} MiB can be served"
+        return f"has {file.st_size} bytes: use a file of 1 byte to {LARGEST // 2**20} MiB"
     return None

@@ -41,32 +41,32 @@ class NginxOptions(Options):
     """What a study file may say about nginx. The defaults are the published study's, else nginx's own."""
 
     content: Annotated[
-        Literal["page", "picture"], Field(description="What is fetched: a static page, or a large picture")
+        Literal["page", "picture"], Field(description="What clients fetch: a static page, or a large picture")
     ] = "page"
     picture: Annotated[
         Annotated[str, AfterValidator(_readable), ABSOLUTE] | None,
-        Field(description="A picture of one's own, relative to where weighbridge is called; else one is generated"),
+        Field(description="Your own picture, relative to the current folder; default: a generated one"),
         Brings.FILE,
     ] = None
     picture_size: Annotated[
-        Size, Field(ge=1000, le=LARGEST, description="Bytes of the generated picture, which no one can pack")
+        Size, Field(ge=1000, le=LARGEST, description="Bytes of the generated picture, which does not compress")
     ] = 500_000
     worker_processes: Annotated[
         Literal["auto"] | Annotated[int, Field(ge=1, le=1024)],
-        Field(description="Processes that serve; auto: one for each CPU that is online, whatever the limits are"),
+        Field(description="Worker processes; auto: one per online CPU, whatever the limits"),
     ] = "auto"
-    worker_connections: Annotated[
-        int, Field(ge=16, le=1_000_000, description="Connections that each of them holds at most")
-    ] = 4096
+    worker_connections: Annotated[int, Field(ge=16, le=1_000_000, description="Most connections of each worker")] = (
+        4096
+    )
     keepalive_timeout: Annotated[
-        Duration, Field(ge=0, le=86400, description="How long an idle connection is kept; 0s: one request each")
+        Duration, Field(ge=0, le=86400, description="Keep-alive time of idle connections; 0s: one request each")
     ] = 65.0
     keepalive_requests: Annotated[
         int, Field(ge=1, le=10**9, description="Requests after which a connection is closed")
     ] = 1000
-    sendfile: Annotated[bool, Field(description="Files are sent by the kernel, not copied by nginx")] = True
+    sendfile: Annotated[bool, Field(description="The kernel sends files, nginx does not copy them")] = True
     backlog: Annotated[
-        int, Field(ge=1, le=65535, description="Connections that may wait to be accepted; at most net.core.somaxconn")
+        int, Field(ge=1, le=65535, description="Connections that may wait for an accept; at most net.core.somaxconn")
     ] = 65535
 
 

@@ -17,10 +17,10 @@ def figures(completed: Completed, lines: Sequence[str]) -> list[tuple[int, ...]]
     """
     program = completed.argv[0]
     if completed.returncode != 0:
-        raise ProgramFailed(f"{program} ended with code {completed.returncode}: {completed.last_words}")
+        raise ProgramFailed(f"{program} exited with code {completed.returncode}: {completed.last_words}")
     *printed, after = completed.text.split("\n")
     matches = [re.fullmatch(pattern, line) for pattern, line in zip(lines, printed, strict=False)]
     full_matches = [match for match in matches if match is not None]
     if after or len(printed) != len(lines) or len(full_matches) != len(lines):
-        raise Unparseable(f"{program} printed something else than its {len(lines)} lines: {completed.last_words}")
+        raise Unparseable(f"{program} did not print its {len(lines)} lines: {completed.last_words}")
     return [tuple(int(number) for number in match.groups()) for match in full_matches]

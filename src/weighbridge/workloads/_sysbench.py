@@ -40,9 +40,9 @@ def report(completed: Completed) -> str:
     if errors := fatal(completed):
         raise ProgramFailed(f"sysbench: {errors[0][:300]}")
     if completed.returncode != 0:
-        raise ProgramFailed(f"sysbench ended with code {completed.returncode}: {completed.last_words}")
+        raise ProgramFailed(f"sysbench exited with code {completed.returncode}: {completed.last_words}")
     if _LAST_LINE.search(completed.text) is None:
-        raise Unparseable(f"sysbench's report has no end; its last words: {completed.last_words}")
+        raise Unparseable(f"sysbench's report is incomplete; it ends with: {completed.last_words}")
     return completed.text
 
 
@@ -59,5 +59,5 @@ def totals(text: str) -> tuple[float, int]:
     total_s = figure(text, rf"\n +total time: +{NUMBER}s\n", "total time")
     events = re.search(r"\n +total number of events: +([0-9]{1,15})\n", text)
     if events is None or total_s == 0:
-        raise Unparseable("sysbench's report has no number of events in a time")
+        raise Unparseable("sysbench's report lacks its number of events or its time")
     return total_s, int(events[1])

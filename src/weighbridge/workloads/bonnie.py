@@ -36,11 +36,15 @@ _RESTORE = 'rm -rf "$1" && mkdir -p "$1" && exec sync --file-system "$1"'
 class BonnieOptions(Options):
     """What a study file may say about bonnie++. Sizes are in bytes."""
 
-    file_size: Annotated[Size, Field(ge=_MIB, le=2**44, description="Of the large files, in whole MiB")] = 2 * _GIB
-    block_size: Annotated[Size, Field(ge=256, le=_MIB, description="Of each read and write: a power of two")] = 8192
+    file_size: Annotated[Size, Field(ge=_MIB, le=2**44, description="Size of the large files, in whole MiB")] = (
+        2 * _GIB
+    )
+    block_size: Annotated[Size, Field(ge=256, le=_MIB, description="Size of each read and write: a power of two")] = (
+        8192
+    )
     files: Annotated[int, Field(ge=0, le=10_000, description="Small files, in units of 1024; 0: none")] = 16
-    sync_small: Annotated[bool, Field(description="fsync small files, and what seeks write back (-b)")] = False
-    cold: Annotated[bool, Field(description="Whether each trial begins with empty page caches")] = True
+    sync_small: Annotated[bool, Field(description="fsync small files and what seeks write (-b)")] = False
+    cold: Annotated[bool, Field(description="Start each trial with empty page caches")] = True
 
     @model_validator(mode="after")
     def _what_it_takes(self) -> "BonnieOptions":
@@ -59,7 +63,7 @@ class Bonnie(Workload):
     """
 
     kind = "bonnie"
-    summary = "bonnie++: large files and many small ones, each part once, for parity with the literature"
+    summary = "bonnie++: large files and many small ones, each part once, for comparison with the literature"
     options = BonnieOptions
     packages = ("bonnie++",)
     in_phases = True
@@ -111,7 +115,7 @@ class Bonnie(Workload):
         solo = completed["solo"]
         if solo.returncode != 0:
             why = "; ".join(solo.stderr.decode(errors="replace").strip().splitlines())
-            raise ProgramFailed(f"bonnie++ ended with code {solo.returncode}: {why[:300]}")
+            raise ProgramFailed(f"bonnie++ exited with code {solo.returncode}: {why[:300]}")
         fields = solo.text.removesuffix("\n").split(",")
         size = options.file_size
         size_text = f"{size // _GIB}G" if size % _GIB == 0 else f"{size // _MIB}M"
@@ -124,7 +128,7 @@ class Bonnie(Workload):
         figures = {metric: _figure(fields[at], metric) for at, metric in columns.items()}
         measurements = tuple(Measurement(metric, value) for metric, value in figures.items() if value is not None)
         if not measurements:
-            raise Unparseable("each part took less than half a second, too short for bonnie++: use more")
+            raise Unparseable("each part took under 0.5 s, too short for bonnie++: use more")
         return TrialResult(measurements)
 
 

@@ -24,7 +24,7 @@ class BootOptions(Options):
     """What a study file may say about how sites start."""
 
     sites: Annotated[
-        int, Field(ge=1, le=100, description="Fresh sites of a trial, each closed before the next; the median counts")
+        int, Field(ge=1, le=100, description="Fresh sites per trial, each closed before the next; the median counts")
     ] = 1
 
 
@@ -42,7 +42,7 @@ class Boot(Workload):
     """
 
     kind = "boot"
-    summary = "from the start of a fresh site to its first answer, and its closing; the start is warm"
+    summary = "time from the (warm) start of a fresh site to its first answer, and time to close it"
     options = BootOptions
     packages = ("coreutils",)
 

@@ -31,10 +31,10 @@ class CoherencePutOptions(Options):
     """What a study file may say about a coherence-put workload."""
 
     duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
-    warm_up: Annotated[WholeSeconds, Field(ge=0, le=3600, description="The same before it, thrown away")] = 5.0
-    value_length: Annotated[int, Field(ge=1, le=10**6, description="Random characters of each value")] = 700
+    warm_up: Annotated[WholeSeconds, Field(ge=0, le=3600, description="Warm-up before it, not counted")] = 5.0
+    value_length: Annotated[int, Field(ge=1, le=10**6, description="Random characters per value")] = 700
     transport: Annotated[
-        Literal["tcp", "datagram"], Field(description="What carries the members' messages: TCP bus, or datagrams")
+        Literal["tcp", "datagram"], Field(description="Transport of the members' messages: TCP bus, or datagrams")
     ] = "tcp"
     heap: Annotated[Size, Field(ge=32 * 2**20, le=2**36, description="Heap of each member")] = 64 * 2**20
 
@@ -47,7 +47,7 @@ class CoherencePut(Workload):
     """
 
     kind = "coherence-put"
-    summary = "Coherence: objects put into a cache on another member, and the latency of a put"
+    summary = "Coherence: objects put into another member's cache, and the latency of a put"
     options = CoherencePutOptions
     packages = JRE
     maven = "coherence"
@@ -94,7 +94,7 @@ class CoherencePut(Workload):
             members, kept_objects = int(report["members"]), int(report["kept"])
             mean, histogram = float(report["latency_mean_ns"]), Histogram.decode(report["latency_ns"])
         except (KeyError, TypeError, ValueError, OverflowError) as error:
-            raise Unparseable(f"the put client's output has no usable result ({error})") from error
+            raise Unparseable(f"the put client printed no usable result ({error})") from error
         if options.transport == "datagram" and b"tmb://" in completed["client"].stderr:
             raise ProgramFailed("the members used the TCP bus, not datagrams")
         if members != 2 or kept_objects != 1:
@@ -142,7 +142,7 @@ def _member(options: CoherencePutOptions, well_known: str, own: str, port: int, 
 def _report(client: Completed) -> dict[str, Any]:
     """The client's line of JSON."""
     if client.returncode != 0:
-        raise ProgramFailed(f"the put client ended with code {client.returncode}: {client.last_words}")
+        raise ProgramFailed(f"the put client exited with code {client.returncode}: {client.last_words}")
     try:
         report = json.loads(client.text)
     except (ValueError, RecursionError) as error:

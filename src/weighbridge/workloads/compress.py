@@ -33,17 +33,15 @@ class CompressOptions(Options):
     """What a study file may say about compression. Sizes are in bytes."""
 
     program: Annotated[
-        Literal["xz", "pbzip2"], Field(description="What compresses; figures of different programs do not compare")
+        Literal["xz", "pbzip2"], Field(description="The program; results of different programs do not compare")
     ] = "xz"
     direction: Annotated[
         Literal["compress", "decompress"],
-        Field(description="What is measured; decompressed data are checked, not kept"),
+        Field(description="What to measure; decompressed data are checked, not kept"),
     ] = "compress"
-    size: Annotated[Size, Field(ge=2**16, le=2**32, description="The size of the file when it is not compressed")] = (
-        2**22
-    )
-    level: Annotated[int, Field(ge=1, le=9, description="From fast to small")] = 6
-    threads: Annotated[int, Field(ge=1, le=256, description="Threads; xz gives each a MiB at a time")] = 1
+    size: Annotated[Size, Field(ge=2**16, le=2**32, description="Size of the uncompressed file")] = 2**22
+    level: Annotated[int, Field(ge=1, le=9, description="Level, from fast to small")] = 6
+    threads: Annotated[int, Field(ge=1, le=256, description="Threads; xz gives each 1 MiB at a time")] = 1
 
 
 class Compress(Workload):
@@ -56,7 +54,7 @@ class Compress(Workload):
     """
 
     kind = "compress"
-    summary = "xz or pbzip2 over a text in memory: integer CPU speed of a real program"
+    summary = "xz or pbzip2 on a text in memory: integer CPU speed of a real program"
     options = CompressOptions
     packages = ("pbzip2", "xz-utils")
     c = "corpus"
@@ -95,7 +93,7 @@ class Compress(Workload):
         if errors := _PBZIP2_ERROR.findall(printed):
             raise ProgramFailed(f"pbzip2: {errors[0][:300]}")
         if solo.returncode != 0:
-            raise ProgramFailed(f"{options.program} ended with code {solo.returncode}: {solo.last_words}")
+            raise ProgramFailed(f"{options.program} exited with code {solo.returncode}: {solo.last_words}")
         (_check_xz if options.program == "xz" else _check_pbzip2)(options, printed)
         return TrialResult((Measurement(SPEED, options.size / solo.duration_s / 1e6),))
 
@@ -137,7 +135,7 @@ def _check_pbzip2(options: CompressOptions, printed: str) -> None:
         return
     sizes = _PBZIP2_SIZES.search(printed)
     if sizes is None or int(sizes[1]) != options.size:
-        raise Unparseable("pbzip2 reports another file than the corpus, or none")
+        raise Unparseable("pbzip2 reports a file other than the corpus, or none")
 
 
 PLUGIN = Compress()

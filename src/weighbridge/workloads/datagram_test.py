@@ -46,18 +46,18 @@ class DatagramTestOptions(Options):
     packet_size: Annotated[PacketSize, Field(description="Bytes of each datagram, or mtu: the largest that fits")] = (
         1468
     )
-    packets: Annotated[
-        int, Field(ge=1000, le=10**9, description="Datagrams to be received; the test ends with them")
-    ] = 2_200_000
+    packets: Annotated[int, Field(ge=1000, le=10**9, description="Datagrams to receive before the test ends")] = (
+        2_200_000
+    )
     report_interval: Annotated[
         int, Field(ge=1000, le=10**8, description="Datagrams received between two reports in the raw output")
     ] = 100_000
     rate: Annotated[
-        int | None, Field(ge=1, le=10_000, description="MiB per second sent at most (default: as fast as it can)")
+        int | None, Field(ge=1, le=10_000, description="Most MiB per second to send (default: as fast as possible)")
     ] = None
     receive_buffer: Annotated[
         int | None,
-        Field(ge=1, le=10**6, description="Datagrams that the receive buffer holds (default: all the system grants)"),
+        Field(ge=1, le=10**6, description="Receive buffer, in datagrams (default: all the system grants)"),
     ] = None
 
     @model_validator(mode="after")
@@ -65,8 +65,8 @@ class DatagramTestOptions(Options):
         must_fit("packet_size", self.packet_size, "udp", 28, LARGEST_PAYLOAD)
         if self.packets % self.report_interval:
             raise ValueError(
-                f"packets ({self.packets}) is not a multiple of report_interval ({self.report_interval}), "
-                "and the test counts at its reports"
+                f"packets ({self.packets}) must be a multiple of report_interval ({self.report_interval}), "
+                "at which the test counts"
             )
         return self
 
@@ -80,7 +80,7 @@ class DatagramTest(Workload):
     """
 
     kind = "datagram-test"
-    summary = "Coherence's Datagram Test: UDP throughput and loss as the listener saw them"
+    summary = "Coherence's Datagram Test: UDP throughput and loss, as the listener sees them"
     options = DatagramTestOptions
     packages = JRE
     maven = "coherence"
@@ -131,7 +131,7 @@ class DatagramTest(Workload):
         """
         client, server = completed["client"], completed["server"]
         if client.returncode != 0:
-            raise ProgramFailed(f"the publisher ended with code {client.returncode}: {client.last_words}")
+            raise ProgramFailed(f"the publisher exited with code {client.returncode}: {client.last_words}")
         reports = list(_REPORT.finditer(server.stderr.decode(errors="replace")))
         if not reports:
             raise Unparseable("the listener's output has no report")

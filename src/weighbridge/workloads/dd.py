@@ -26,10 +26,10 @@ _LAST_LINE = re.compile(r"^([0-9]{1,18}) bytes .*copied, ([0-9.e+-]{1,20}) s, [^
 class DdOptions(Options):
     """What a study file may say about dd. Sizes are in bytes."""
 
-    file_size: Annotated[Size, Field(ge=512, le=2**40, description="How much is written")] = 2**28
-    block_size: Annotated[Size, Field(ge=512, le=2**30, description="Of each write")] = 2**20
+    file_size: Annotated[Size, Field(ge=512, le=2**40, description="Bytes to write")] = 2**28
+    block_size: Annotated[Size, Field(ge=512, le=2**30, description="Bytes per write")] = 2**20
     sync: Annotated[
-        Literal["end", "each", "never"], Field(description="Sync once at the end, with each write, or never")
+        Literal["end", "each", "never"], Field(description="Sync once at the end, after each write, or never")
     ] = "end"
 
     @model_validator(mode="after")
@@ -43,7 +43,7 @@ class Dd(Workload):
     """Zeros in a new file in each trial: a file system that compresses or deduplicates is not measured."""
 
     kind = "dd"
-    summary = "writes one file in order: throughput, for parity with the literature"
+    summary = "writes one file sequentially: throughput, for comparison with the literature"
     options = DdOptions
     packages = ("coreutils",)
 
@@ -94,7 +94,7 @@ class Dd(Workload):
         if solo.returncode != 0:
             complaint = _ERROR.search(solo.stderr.decode("utf-8", "replace"))  # what it counted comes last
             raise ProgramFailed(
-                f"dd ended with code {solo.returncode}: {complaint[1] if complaint else solo.last_words}"
+                f"dd exited with code {solo.returncode}: {complaint[1] if complaint else solo.last_words}"
             )
         match = _LAST_LINE.search(solo.stderr.decode("utf-8", "replace"))
         try:

@@ -26,11 +26,11 @@ _EXPECTED_S = 0.5
 class DensityOptions(Options):
     """What a study file may say about many idle sites."""
 
-    sites: Annotated[int, Field(ge=2, le=500, description="The most sites that are open together")] = 8
+    sites: Annotated[int, Field(ge=2, le=500, description="Most sites open at the same time")] = 8
     settle: Annotated[Duration, Field(ge=0, le=60, description="How long a site idles before memory is read")] = 0.5
     slow: Annotated[
         float,
-        Field(gt=1, le=1000, description="After three starts in a row of so many times the first ones, no more"),
+        Field(gt=1, le=1000, description="Stop after three starts in a row that take this many times the first ones"),
     ] = 10.0
 
 
@@ -52,7 +52,7 @@ class Density(Workload):
     """
 
     kind = "density"
-    summary = "idle sites opened one after another: memory per site, how their start slows down, how many fit"
+    summary = "idle sites, opened one after another: memory per site, slowdown of their start, how many fit"
     options = DensityOptions
     packages = ("coreutils",)
 
@@ -81,7 +81,7 @@ class Density(Workload):
         if len(opened.openings) != options.sites and not opened.stopped:
             raise Unparseable(f"{len(opened.openings)} sites were opened, not {options.sites}")
         if len(opened.openings) < 2:
-            raise ProgramFailed("only one site was opened: too little memory available")
+            raise ProgramFailed("one site used up the memory: close other programs, or use a larger machine")
         charged = [each.group_bytes / _MIB for each in opened.openings if each.group_bytes is not None]
         measured = [Measurement(MEMORY_PER_SITE, memory_per_site(opened) / _MIB)]
         if len(charged) == len(opened.openings):

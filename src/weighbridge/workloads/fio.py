@@ -41,23 +41,23 @@ class FioOptions(Options):
         Literal["randread", "randwrite", "randrw", "read", "write", "rw"],
         Field(description="Random or sequential; reads, writes or both"),
     ] = "randrw"
-    file_size: Annotated[Size, Field(ge=512, le=2**44, description="Of all jobs' files together")] = 2**30
-    block_size: Annotated[Size, Field(ge=512, le=2**30, description="What a request reads or writes")] = 2**12
+    file_size: Annotated[Size, Field(ge=512, le=2**44, description="Size of all jobs' files together")] = 2**30
+    block_size: Annotated[Size, Field(ge=512, le=2**30, description="Bytes per request")] = 2**12
     jobs: Annotated[int, Field(ge=1, le=1024, description="Processes, each with its own file")] = 1
-    engine: Annotated[Literal["psync", "libaio", "io_uring"], Field(description="How requests are made")] = "psync"
-    depth: Annotated[int, Field(ge=1, le=4096, description="Requests of each job at a time")] = 1
-    direct: Annotated[bool, Field(description="Past the page cache (O_DIRECT)")] = False
-    read_share: Annotated[int, Field(ge=1, le=99, description="Per cent of reads, where there are both")] = _HALF
+    engine: Annotated[Literal["psync", "libaio", "io_uring"], Field(description="I/O engine")] = "psync"
+    depth: Annotated[int, Field(ge=1, le=4096, description="Requests in flight per job")] = 1
+    direct: Annotated[bool, Field(description="Bypass the page cache (O_DIRECT)")] = False
+    read_share: Annotated[int, Field(ge=1, le=99, description="Per cent of reads in a mixed mode")] = _HALF
     fsync: Annotated[
         Literal["never"] | Annotated[int, Field(ge=1, le=10**9)],
-        Field(description="Never, or after so many writes of a job"),
+        Field(description="Never, or after this many writes of a job"),
     ] = "never"
-    sync_mode: Annotated[Literal["fsync", "fdatasync"], Field(description="The system call that does it")] = "fsync"
+    sync_mode: Annotated[Literal["fsync", "fdatasync"], Field(description="System call for it")] = "fsync"
     extra_flags: Annotated[
-        Literal["none", "sync", "dsync"], Field(description="With what the files are opened: O_SYNC or O_DSYNC")
+        Literal["none", "sync", "dsync"], Field(description="Flags to open the files with: O_SYNC or O_DSYNC")
     ] = "none"
-    duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="How long it runs, in whole seconds")] = 10.0
-    cold: Annotated[bool, Field(description="Whether each trial begins with empty page caches")] = True
+    duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
+    cold: Annotated[bool, Field(description="Start each trial with empty page caches")] = True
 
     @property
     def reads(self) -> bool:
@@ -87,9 +87,9 @@ class FioOptions(Options):
         if self.depth > 1 and self.engine == "libaio" and not self.direct:
             raise ValueError("depth: through the page cache libaio has one request at a time; use direct: true")
         if self.direct and self.block_size % _SECTOR:
-            raise ValueError(f"direct needs a block_size of a multiple of {_SECTOR} bytes")
+            raise ValueError(f"direct needs a block_size that is a multiple of {_SECTOR} bytes")
         if not self.writes and (self.fsync != "never" or self.extra_flags != "none"):
-            raise ValueError(f"neither fsync nor extra_flags do anything with mode {self.mode}, which writes nothing")
+            raise ValueError(f"fsync and extra_flags have no effect with mode {self.mode}, which writes nothing")
         if self.read_share != _HALF and not (self.reads and self.writes):
             raise ValueError(f"read_share has no effect with mode {self.mode}: remove it")
         if self.sync_mode == "fdatasync" and self.fsync == "never":
@@ -105,7 +105,7 @@ class Fio(Workload):
     """
 
     kind = "fio"
-    summary = "reads and writes of files, one after the other or many at a time, with latencies of each kind"
+    summary = "file reads and writes, one at a time or many in flight, with the latency of each kind"
     options = FioOptions
     packages = ("fio",)
 
@@ -176,11 +176,9 @@ class Fio(Workload):
         parts = {kind: _fio.RequestFigures(job, _PART[kind]) for kind in options.kinds}
         runtime_s = max(part.runtime_s for part in parts.values())
         if absent := [kind for kind, part in parts.items() if not part.count]:
-            raise Unparseable(
-                f"fio made no {absent[0]} at all: take a longer duration, or an fsync after fewer writes"
-            )
+            raise Unparseable(f"fio made no {absent[0]} at all: use a longer duration, or fsync after fewer writes")
         if runtime_s <= 0:
-            raise Unparseable("fio's report says that it took no time")
+            raise Unparseable("fio's report has a run time of zero")
         figures = {_RATES[kind]: part.rate or part.count / runtime_s for kind, part in parts.items()}
         moved = {kind: part for kind, part in parts.items() if kind in _THROUGHPUT}
         for kind, part in moved.items():

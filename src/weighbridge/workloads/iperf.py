@@ -34,19 +34,19 @@ Bitrate = Annotated[Rate, Field(ge=1000)]
 class IperfOptions(Options):
     """What a study file may say about an iperf workload: seconds, bits per second, bytes."""
 
-    protocol: Annotated[Literal["tcp", "udp"], Field(description="What carries the data")] = "tcp"
+    protocol: Annotated[Literal["tcp", "udp"], Field(description="Transport protocol")] = "tcp"
     duration: Annotated[Duration, Field(ge=_SHORTEST_S, le=86400, description="Measured time")] = 10.0
-    bitrate: Annotated[Bitrate | None, Field(description="What each stream sends at most; udp needs it")] = None
+    bitrate: Annotated[Bitrate | None, Field(description="Rate limit of each stream; udp needs it")] = None
     length: Annotated[
         PacketSize | None,
-        Field(description="Bytes of a buffer (tcp) or datagram (udp: 1468 B, or mtu: the largest that fits)"),
+        Field(description="Bytes per buffer (tcp) or datagram (udp: 1468 B, or mtu: the largest that fits)"),
     ] = None
-    parallel: Annotated[int, Field(ge=1, le=64, description="Streams at the same time")] = 1
+    parallel: Annotated[int, Field(ge=1, le=64, description="Parallel streams")] = 1
 
     @model_validator(mode="after")
     def _what_iperf_takes(self) -> "IperfOptions":
         if self.protocol == "udp" and self.bitrate is None:
-            raise ValueError("udp needs a bitrate (bitrate: 10Mbit/s): iperf would take 1 Mbit/s")
+            raise ValueError("udp needs a bitrate (bitrate: 10Mbit/s): iperf would send 1 Mbit/s")
         must_fit("length", self.length, self.protocol, *_LENGTHS[self.protocol])
         return self
 
@@ -127,7 +127,7 @@ class Iperf(Workload):
             return TrialResult((throughput,))
         total = sum(stream.total for stream in streams)
         if any(stream.total <= 0 for stream in streams):
-            raise Unparseable("iperf's server did not count the datagrams of each stream")
+            raise Unparseable("iperf's server did not count each stream's datagrams")
         jitter = Measurement(JITTER, sum(stream.jitter for stream in streams) / len(streams))
         loss = Measurement(LOSS, 100 * sum(stream.lost for stream in streams) / total)
         out_of_order = Measurement(OUT_OF_ORDER, sum(stream.out_of_order for stream in streams))
@@ -159,7 +159,7 @@ def _client_rows(client: Completed, options: IperfOptions) -> list[_Stream]:
     complaint = _COMPLAINT.search(client.stderr.decode(errors="replace"))
     if client.returncode != 0 or complaint:
         why = complaint[0].strip()[:300] if complaint else client.last_words
-        raise ProgramFailed(f"iperf ended with code {client.returncode}: {why}")
+        raise ProgramFailed(f"iperf exited with code {client.returncode}: {why}")
     rows = _streams(client.text, options)
     if not rows and client.stderr.strip():
         raise ProgramFailed(f"iperf measured nothing: {client.last_words}")
@@ -175,7 +175,7 @@ def _server_rows(server: Completed, options: IperfOptions) -> list[_Stream]:
 
 def _all(rows: list[_Stream], options: IperfOptions, role: str) -> list[_Stream]:
     if len(rows) != options.parallel:
-        raise Unparseable(f"iperf's {role} reports {len(rows)} whole streams of {options.parallel}")
+        raise Unparseable(f"iperf's {role} reports {len(rows)} of {options.parallel} streams")
     return rows
 
 

@@ -46,20 +46,22 @@ Bitrate = Annotated[Rate, Field(ge=1)]
 class Iperf3Options(Options):
     """What a study file may say about an iperf3 workload: seconds, bits per second, bytes."""
 
-    protocol: Annotated[Literal["tcp", "udp"], Field(description="What carries the data")] = "tcp"
+    protocol: Annotated[Literal["tcp", "udp"], Field(description="Transport protocol")] = "tcp"
     duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
     amount: Annotated[
-        Size | None, Field(ge=1, le=2**50, description="Bytes to send instead of a time, in about the duration")
+        Size | None, Field(ge=1, le=2**50, description="Bytes to send, in about the duration, instead of a time")
     ] = None
-    omit: Annotated[WholeSeconds, Field(ge=0, le=60, description="Warm-up before it that iperf3 leaves out")] = 0.0
-    bitrate: Annotated[Bitrate | None, Field(description="What each stream sends at most; udp needs it")] = None
+    omit: Annotated[
+        WholeSeconds, Field(ge=0, le=60, description="Warm-up before it, which iperf3 does not count")
+    ] = 0.0
+    bitrate: Annotated[Bitrate | None, Field(description="Rate limit of each stream; udp needs it")] = None
     length: Annotated[
         PacketSize | None,
-        Field(description="Bytes of a buffer (tcp) or datagram (udp: 1468 B, or mtu: the largest that fits)"),
+        Field(description="Bytes per buffer (tcp) or datagram (udp: 1468 B, or mtu: the largest that fits)"),
     ] = None
-    parallel: Annotated[int, Field(ge=1, le=128, description="Streams at the same time")] = 1
+    parallel: Annotated[int, Field(ge=1, le=128, description="Parallel streams")] = 1
     reverse: Annotated[bool, Field(description="The server sends and the client receives")] = False
-    bidirectional: Annotated[bool, Field(description="Both send at the same time; not with reverse")] = False
+    bidirectional: Annotated[bool, Field(description="Both send at once; not with reverse")] = False
 
     @model_validator(mode="after")
     def _what_iperf3_takes(self) -> "Iperf3Options":
@@ -159,12 +161,12 @@ def _document(client: Completed) -> dict[str, Any]:
         document = json.loads(client.text, parse_int=float)
     except (ValueError, RecursionError) as error:
         if client.returncode != 0:
-            raise ProgramFailed(f"iperf3 ended with code {client.returncode}: {client.last_words}") from error
-        raise Unparseable(f"iperf3's output is not whole JSON ({len(client.stdout)} bytes)") from error
+            raise ProgramFailed(f"iperf3 exited with code {client.returncode}: {client.last_words}") from error
+        raise Unparseable(f"iperf3's output is not complete JSON ({len(client.stdout)} bytes)") from error
     if isinstance(document, dict) and "error" in document:
         raise ProgramFailed(f"iperf3: {str(document['error'])[:300]}")
     if client.returncode != 0:
-        raise ProgramFailed(f"iperf3 ended with code {client.returncode}: {client.last_words}")
+        raise ProgramFailed(f"iperf3 exited with code {client.returncode}: {client.last_words}")
     if not isinstance(document, dict) or not isinstance(document.get("end"), dict):
         raise Unparseable("iperf3's output has no results (no key 'end')")
     return document

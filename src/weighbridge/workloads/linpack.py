@@ -74,10 +74,10 @@ class LinpackOptions(Options):
     """What a study file may say about Linpack."""
 
     size: Annotated[
-        int, Field(ge=100, le=20_000, description="Equations, and unknowns: the matrix has size x size x 8 bytes")
+        int, Field(ge=100, le=20_000, description="Number of equations: the matrix has size x size x 8 bytes")
     ] = 2000
     block: Annotated[int, Field(ge=8, le=1024, description="The block size, NB")] = 128
-    repeats: Annotated[int, Field(ge=1, le=20, description="How often it is solved in one trial")] = 5
+    repeats: Annotated[int, Field(ge=1, le=20, description="Solutions per trial")] = 5
     threads: Annotated[int, Field(ge=1, le=64, description="Threads of the BLAS, in one process")] = 1
 
 
@@ -125,19 +125,19 @@ class Linpack(Workload):
         """All operations over all the time that they took. Raises ProgramFailed (a residual, too) or Unparseable."""
         solo = completed["solo"]
         if solo.returncode != 0:
-            raise ProgramFailed(f"hpcc ended with code {solo.returncode}: {solo.last_words}")
+            raise ProgramFailed(f"hpcc exited with code {solo.returncode}: {solo.last_words}")
         text = solo.text
         residuals = _RESIDUAL.findall(text)
         if wrong := [value for value, verdict in residuals if verdict != "PASSED"]:
-            raise ProgramFailed(f"HPL's solution is wrong: its residual is {wrong[0]}, and at most 16 passes")
+            raise ProgramFailed(f"HPL's solution is wrong: its residual is {wrong[0]}, above the limit of 16")
         speeds = [float(speed) for size, block, speed in _RUN.findall(text) if _is(options, size, block)]
         if complaint := _ERROR.search(text):
             raise ProgramFailed(f"HPL: {complaint[1]}")
         if "\nSuccess=0\n" in text:
-            raise ProgramFailed("hpcc says that one of its tests did not succeed")
+            raise ProgramFailed("hpcc reports a failed test")
         runs = {len(speeds), len(residuals)}
         if _END.search(text) is None or runs != {options.repeats} or 0.0 in speeds:
-            raise Unparseable(f"hpcc's report has no end, or not {options.repeats} runs of HPL that were checked")
+            raise Unparseable(f"hpcc's report is incomplete, or does not have {options.repeats} checked runs of HPL")
         seconds = sum(_operations(options.size) / (speed * 1e9) for speed in speeds)
         return TrialResult((Measurement(FLOPS, len(speeds) / sum(1 / speed for speed in speeds)),), work_s=seconds)
 

@@ -27,11 +27,11 @@ class MetadataOptions(Options):
 
     operation: Annotated[
         Literal["create", "stat", "delete"],
-        Field(description="What is done to each file: a new one is opened; its close is not timed"),
+        Field(description="What to do to each file; create opens a new one, and its close is not timed"),
     ] = "create"
-    files: Annotated[int, Field(ge=1, le=10_000_000, description="Of each job, in one folder")] = 10_000
+    files: Annotated[int, Field(ge=1, le=10_000_000, description="Files per job, in one folder")] = 10_000
     file_size: Annotated[
-        Size, Field(ge=1, le=2**30, description="Of the files of stat and delete; new ones are empty")
+        Size, Field(ge=1, le=2**30, description="Size of the files of stat and delete; new ones are empty")
     ] = 4096
     jobs: Annotated[int, Field(ge=1, le=1024, description="Processes, each with its own files")] = 1
 
@@ -44,7 +44,7 @@ class Metadata(Workload):
     """
 
     kind = "metadata"
-    summary = "makes, looks at or deletes many small files: what a file system's metadata cost"
+    summary = "creates, stats or deletes many small files: the cost of a file system's metadata"
     options = MetadataOptions
     packages = ("fio",)
 
@@ -101,7 +101,7 @@ class Metadata(Workload):
             _fio.jobs(completed["solo"]).get(_fio.JOB, {}), "read", "clat_ns"
         )  # fio counts all as reads
         if part.count != (file_count := options.jobs * options.files):
-            raise Unparseable(f"fio's report has {part.count} files, and not {file_count}")
+            raise Unparseable(f"fio's report has {part.count} files, not {file_count}")
         values, histogram = part.latencies()
         return TrialResult(
             tuple(Measurement(metric, value) for metric, value in zip(_LATENCY, values, strict=True)),

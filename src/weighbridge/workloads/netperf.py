@@ -47,14 +47,14 @@ class NetperfOptions(Options):
     ] = "TCP_RR"
     duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
     count: Annotated[
-        int | None, Field(ge=1, le=10**9, description="Transactions (TCP_RR) to make, in about the duration")
+        int | None, Field(ge=1, le=10**9, description="Transactions to make (TCP_RR), in about the duration")
     ] = None
-    warm_up: Annotated[WholeSeconds, Field(ge=0, le=3600, description="The same test before it, thrown away")] = 1.0
-    request_size: Annotated[PacketSize | None, Field(description="Bytes of a request (RR: 1 B)")] = None
-    response_size: Annotated[PacketSize | None, Field(description="Bytes of a response (RR: as the request)")] = None
+    warm_up: Annotated[WholeSeconds, Field(ge=0, le=3600, description="Warm-up before it, not counted")] = 1.0
+    request_size: Annotated[PacketSize | None, Field(description="Bytes per request (RR: 1 B)")] = None
+    response_size: Annotated[PacketSize | None, Field(description="Bytes per response (RR: as the request)")] = None
     message_size: Annotated[
         PacketSize | None,
-        Field(description="Bytes of a message of a stream (UDP: 1468 B; TCP: the socket's buffer)"),
+        Field(description="Bytes per message of a stream (UDP: 1468 B; TCP: the socket's buffer)"),
     ] = None
 
     @property
@@ -85,7 +85,7 @@ class NetperfOptions(Options):
                 raise ValueError(f"{self.test} has no {name}: it takes {takes}")
             must_fit(name, size, self.test, 1, LARGEST_PAYLOAD if self.udp else 2**20)
         if self.count is not None and self.test != "TCP_RR":
-            raise ValueError(f"{self.test} has no count: netperf would wait for a lost datagram for ever")
+            raise ValueError(f"{self.test} takes no count: netperf would wait forever for a lost datagram")
         return self
 
 
@@ -97,7 +97,7 @@ class Netperf(Workload):
     """
 
     kind = "netperf"
-    summary = "TCP or UDP request and response: transactions and latency; or throughput of a stream"
+    summary = "TCP or UDP requests and responses: transactions and latency; or a stream's throughput"
     options = NetperfOptions
     packages = ("netperf", "netbase")  # netbase: /etc/protocols, without which UDP_STREAM complains
     has_data_port = True
@@ -146,7 +146,7 @@ class Netperf(Workload):
         """
         client = completed["client"]
         if client.returncode != 0:
-            raise ProgramFailed(f"netperf ended with code {client.returncode}: {client.last_words}")
+            raise ProgramFailed(f"netperf exited with code {client.returncode}: {client.last_words}")
         if not options.transactions:
             return TrialResult((Measurement(THROUGHPUT, _stream(client.text)),))
         figures = {key: _number(client.text, key) for key in _TRANSACTIONS}
@@ -202,7 +202,7 @@ def _without_a_stall(rate: float, mean_us: float) -> None:
     """
     busy = rate * mean_us / 1e6
     if rate == 0:
-        raise ProgramFailed("netperf made no transaction: nothing came back from the server")
+        raise ProgramFailed("netperf made no transaction: the server sent nothing back")
     if busy < _BUSY:
         raise ProgramFailed(f"netperf waited for a lost message: transactions filled {busy:.1%} of its time")
 

@@ -43,12 +43,12 @@ class NginxWrkOptions(NginxOptions):
     A connection holds one request at a time. wrk shares the connections evenly among its threads.
     """
 
-    connections: Annotated[int, Field(ge=1, le=100_000, description="Connections: the load")] = 50
+    connections: Annotated[int, Field(ge=1, le=100_000, description="Load in connections")] = 50
     duration: Annotated[Duration, Field(ge=_SHORTEST_S, le=86400, description="Measured time")] = 10.0
-    warm_up: Annotated[WholeSeconds, Field(ge=0, le=600, description="Time at a light load before it")] = 1.0
-    threads: Annotated[int, Field(ge=1, le=256, description="Threads of wrk; not more than connections are used")] = 2
+    warm_up: Annotated[WholeSeconds, Field(ge=0, le=600, description="Warm-up before it, at a light load")] = 1.0
+    threads: Annotated[int, Field(ge=1, le=256, description="Threads of wrk, at most one per connection")] = 2
     timeout: Annotated[
-        WholeSeconds, Field(ge=1, le=60, description="Slower answers count as errors, and have no latency")
+        WholeSeconds, Field(ge=1, le=60, description="Slower responses count as errors, without a latency")
     ] = 2.0
 
     @property
@@ -63,7 +63,7 @@ class NginxWrkOptions(NginxOptions):
             opened = (
                 f"{self.connections} connections on {self.threads} threads: wrk would open {self.connections - over}"
             )
-            raise ValueError(f"{opened}; take a number that the threads can share evenly")
+            raise ValueError(f"{opened}; use a multiple of the threads")
         return self
 
 
@@ -172,7 +172,7 @@ def _line(client: Completed) -> dict[str, float]:
         last_words = client.last_words
         if last_words.startswith("unable to connect") and last_words.lower().endswith(_UNANSWERED):
             raise Broke(f"the server takes no connection: wrk was {last_words}")
-        raise ProgramFailed(f"wrk ended with code {client.returncode}: {last_words}")
+        raise ProgramFailed(f"wrk exited with code {client.returncode}: {last_words}")
     try:
         line: Any = json.loads((client.text.splitlines() or [""])[-1], parse_int=float)
     except (ValueError, RecursionError) as error:
@@ -192,7 +192,7 @@ def _line(client: Completed) -> dict[str, float]:
         if not isinstance(value, float) or not math.isfinite(value) or value < least:
             raise Unparseable(f"wrk's line has no usable {key} (it is {json.dumps(value)[:40]})")
     if not line["duration_us"]:
-        raise Unparseable("wrk's line says that it took no time")
+        raise Unparseable("wrk's line has a run time of zero")
     return {key: line[key] for key in keys}
 
 

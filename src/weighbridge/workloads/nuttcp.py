@@ -31,7 +31,7 @@ _LATE_S = 1.0
 
 def _whole_kilobits(rate: float) -> float:
     if not (rate / 1000).is_integer():
-        raise ValueError(f"{rate:g} bit/s is not a whole number of kbit/s, and nuttcp takes nothing finer")
+        raise ValueError(f"{rate:g} bit/s is not a whole number of kbit/s: round it")
     return rate
 
 
@@ -42,12 +42,12 @@ Bitrate = Annotated[Rate, AfterValidator(_whole_kilobits), Field(ge=1000)]
 class NuttcpOptions(Options):
     """What a study file may say about a nuttcp workload: seconds, bits per second, bytes."""
 
-    protocol: Annotated[Literal["tcp", "udp"], Field(description="What carries the data")] = "tcp"
+    protocol: Annotated[Literal["tcp", "udp"], Field(description="Transport protocol")] = "tcp"
     duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
-    bitrate: Annotated[Bitrate | None, Field(description="What is sent at most; udp needs it")] = None
+    bitrate: Annotated[Bitrate | None, Field(description="Rate limit; udp needs it")] = None
     length: Annotated[
         PacketSize | None,
-        Field(description="Bytes of a buffer (tcp: 64 KiB) or datagram (udp: 1468 B, or mtu: the largest that fits)"),
+        Field(description="Bytes per buffer (tcp: 64 KiB) or datagram (udp: 1468 B, or mtu: the largest that fits)"),
     ] = None
     reverse: Annotated[bool, Field(description="The server sends and the client receives")] = False
 
@@ -67,7 +67,7 @@ class Nuttcp(Workload):
     """
 
     kind = "nuttcp"
-    summary = "TCP or UDP throughput with the CPU of sender and receiver"
+    summary = "TCP or UDP throughput, with the CPU use of sender and receiver"
     options = NuttcpOptions
     packages = ("nuttcp",)
     has_data_port = True
@@ -152,19 +152,17 @@ def _line(client: Completed, options: NuttcpOptions) -> dict[str, str | None]:
     """
     complaint = "; ".join(client.stderr.decode(errors="replace").split("\n")).strip("; ")[-300:]
     if client.returncode != 0:
-        raise ProgramFailed(f"nuttcp ended with code {client.returncode}: {complaint or client.last_words}")
+        raise ProgramFailed(f"nuttcp exited with code {client.returncode}: {complaint or client.last_words}")
     if "classic_mode" in complaint:
         raise ProgramFailed(f"nuttcp found no server at its control port: {complaint}")
     match = _LINES[options.protocol].search(client.text)
     if match is None:
-        raise Unparseable(f"nuttcp's output has no whole line of results ({len(client.stdout)} bytes)")
+        raise Unparseable(f"nuttcp's output has no complete line of results ({len(client.stdout)} bytes)")
     seconds = float(match["seconds"])
     if seconds == 0:
         raise ProgramFailed("nuttcp transferred nothing: its data port is taken, or its server ended")
     if options.protocol == "udp" and float(match["rate"]) > 0 and seconds > options.duration + _LATE_S:
-        raise ProgramFailed(
-            f"the end of the test did not reach nuttcp's server: it waited until {seconds} s were over"
-        )
+        raise ProgramFailed(f"the end of the test did not reach nuttcp's server: it waited for {seconds} s")
     return match.groupdict()
 
 

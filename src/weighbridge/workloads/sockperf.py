@@ -38,20 +38,18 @@ class SockperfOptions(Options):
 
     test: Annotated[
         Literal["ping-pong", "under-load"],
-        Field(description="One message at a time, or messages at a rate"),
+        Field(description="ping-pong: one message at a time; under-load: messages at a rate"),
     ] = "ping-pong"
-    protocol: Annotated[Literal["tcp", "udp"], Field(description="What carries the messages")] = "udp"
-    duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="How long it sends, in whole seconds")] = 10.0
+    protocol: Annotated[Literal["tcp", "udp"], Field(description="Transport protocol")] = "udp"
+    duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
     message_size: Annotated[
         PacketSize,
-        Field(description="Bytes of each message; of udp also mtu: the largest that fits a packet"),
+        Field(description="Bytes per message; with udp also mtu: the largest that fits"),
     ] = 64
-    rate: Annotated[
-        int | None, Field(ge=10, le=10**7, description="Messages per second of under-load, which needs it")
-    ] = None
-    reply_every: Annotated[
-        int | None, Field(ge=1, le=10**6, description="under-load: every how many messages one is answered (10)")
-    ] = None
+    rate: Annotated[int | None, Field(ge=10, le=10**7, description="Messages per second; under-load needs it")] = None
+    reply_every: Annotated[int | None, Field(ge=1, le=10**6, description="under-load: messages per reply (10)")] = (
+        None
+    )
 
     @model_validator(mode="after")
     def _what_sockperf_takes(self) -> "SockperfOptions":
@@ -140,11 +138,11 @@ def _report(client: Completed) -> str:
     """The whole report, without colours. Its last line is the fastest observation."""
     text = _COLOUR.sub("", client.text)
     if client.returncode != 0:
-        raise ProgramFailed(f"sockperf ended with code {client.returncode}: {client.last_words}")
+        raise ProgramFailed(f"sockperf exited with code {client.returncode}: {client.last_words}")
     if failed := _FAILED.search(text):
         raise ProgramFailed(f"sockperf: {failed[1].strip()[:300]}")
     if re.search(rf"^sockperf: ---> <MIN> observation = *{_NUMBER}\n", text, re.MULTILINE) is None:
-        raise Unparseable(f"sockperf's report has no end ({len(client.stdout)} bytes)")
+        raise Unparseable(f"sockperf's report is incomplete ({len(client.stdout)} bytes)")
     return text
 
 
@@ -159,7 +157,7 @@ def _rate(text: str) -> float:
     """Messages sent per second of the valid duration."""
     seconds = _figure(text, rf"{_VALID}{_NUMBER} sec;", "valid duration")
     if seconds == 0:
-        raise ProgramFailed("sockperf had no valid duration: it ran too short")
+        raise ProgramFailed("sockperf ran too short to have a valid duration: use a longer one")
     return _figure(text, rf"{_VALID}[0-9.]+ sec; SentMessages={_NUMBER};", "sent messages") / seconds
 
 
@@ -168,7 +166,7 @@ def _loss(text: str) -> float:
     came = _figure(text, rf"{_VALID}[0-9.]+ sec; SentMessages=[0-9]+; ReceivedMessages={_NUMBER}\n", "answers")
     lost = _figure(text, rf"^sockperf: # dropped messages = {_NUMBER};", "dropped messages")
     if came + lost == 0:
-        raise ProgramFailed("sockperf got no answer")
+        raise ProgramFailed("sockperf got no reply")
     return 100 * lost / (came + lost)
 
 

@@ -30,12 +30,10 @@ class StreamOptions(Options):
         Field(
             ge=2**20,
             le=2**36,
-            description="Of each of the three arrays; STREAM asks for four times the last-level cache",
+            description="Size of each of the three arrays; STREAM asks for four times the last-level cache",
         ),
     ] = 2**27
-    rounds: Annotated[
-        int, Field(ge=2, le=1000, description="How often each kernel is run; the first does not count")
-    ] = 10
+    rounds: Annotated[int, Field(ge=2, le=1000, description="Runs of each kernel; the first does not count")] = 10
     threads: Annotated[int, Field(ge=1, le=256, description="Threads that share the arrays")] = 1
 
 

@@ -23,11 +23,11 @@ class SysbenchCpuOptions(Options):
     """What a study file may say about a sysbench cpu workload. ``duration`` is in seconds."""
 
     threads: Annotated[int, Field(ge=1, le=1024, description="Worker threads")] = 1
-    duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="How long it runs, in whole seconds")] = 10.0
+    duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
     count: Annotated[
-        int | None, Field(ge=1, le=10**9, description="Events of all threads to end with, in about the duration")
+        int | None, Field(ge=1, le=10**9, description="Events to make on all threads, in about the duration")
     ] = None
-    prime_limit: Annotated[int, Field(ge=3, le=10**6, description="One event finds all primes up to this")] = 10_000
+    prime_limit: Annotated[int, Field(ge=3, le=10**6, description="Each event finds all primes up to this")] = 10_000
 
 
 class SysbenchCpu(Workload):

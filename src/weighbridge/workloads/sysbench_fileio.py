@@ -49,27 +49,25 @@ class SysbenchFileioOptions(Options):
         Literal["rndrw", "rndrd", "rndwr", "seqrd", "seqwr", "seqrewr"],
         Field(description="Random or sequential; reads, writes or both; seqwr makes new files, seqrewr does not"),
     ] = "rndrw"
-    file_size: Annotated[Size, Field(ge=512, le=2**44, description="Of all files together")] = 2**31
+    file_size: Annotated[Size, Field(ge=512, le=2**44, description="Size of all files together")] = 2**31
     files: Annotated[int, Field(ge=1, le=10_000, description="Files, all of them open")] = 128
-    block_size: Annotated[Size, Field(ge=512, le=2**30, description="What a request reads or writes")] = 2**14
-    fsync: Annotated[Fsync, Field(description="Never, at the end, after all writes, or after so many requests")] = (
+    block_size: Annotated[Size, Field(ge=512, le=2**30, description="Bytes per request")] = 2**14
+    fsync: Annotated[Fsync, Field(description="Never, at the end, after each write, or after this many requests")] = (
         _EVERY
     )
-    sync_mode: Annotated[Literal["fsync", "fdatasync"], Field(description="The system call that does it")] = "fsync"
+    sync_mode: Annotated[Literal["fsync", "fdatasync"], Field(description="System call for it")] = "fsync"
     io_mode: Annotated[
         Literal["sync", "async", "mmap"],
-        Field(description="pread and pwrite, Linux AIO, or memory that is mapped"),
+        Field(description="pread and pwrite, Linux AIO, or mapped memory"),
     ] = "sync"
-    backlog: Annotated[int, Field(ge=1, le=65536, description="Requests of each thread at a time, with async")] = (
-        _BACKLOG
-    )
+    backlog: Annotated[int, Field(ge=1, le=65536, description="Requests in flight per thread, with async")] = _BACKLOG
     extra_flags: Annotated[
-        Literal["none", "sync", "dsync", "direct"], Field(description="With what the files are opened: O_SYNC, ...")
+        Literal["none", "sync", "dsync", "direct"], Field(description="Flags to open the files with: O_SYNC, ...")
     ] = "none"
-    read_write_ratio: Annotated[float, Field(ge=0.001, le=1000, description="Reads to a write of rndrw")] = _RATIO
+    read_write_ratio: Annotated[float, Field(ge=0.001, le=1000, description="Reads per write of rndrw")] = _RATIO
     threads: Annotated[int, Field(ge=1, le=1024, description="Worker threads")] = 1
-    duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="How long it runs, in whole seconds")] = 10.0
-    cold: Annotated[bool, Field(description="Whether each trial begins with empty page caches")] = True
+    duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
+    cold: Annotated[bool, Field(description="Start each trial with empty page caches")] = True
 
     @property
     def reads(self) -> bool:
@@ -99,7 +97,7 @@ class SysbenchFileioOptions(Options):
                 f"{self.block_size} bytes in each file"
             )
         if self.extra_flags == "direct" and self.block_size % _SECTOR:
-            raise ValueError(f"extra_flags: direct needs a block_size of a multiple of {_SECTOR} bytes")
+            raise ValueError(f"extra_flags: direct needs a block_size that is a multiple of {_SECTOR} bytes")
         if self.mode != "rndrw" and self.read_write_ratio != _RATIO:
             raise ValueError(f"read_write_ratio is for mode rndrw; {self.mode} does not mix reads and writes")
         if self.io_mode != "async" and self.backlog != _BACKLOG:
@@ -107,7 +105,7 @@ class SysbenchFileioOptions(Options):
         if not self.writes:
             self._must_sync_nothing()
         if self.io_mode == "mmap" and (self.extra_flags != "none" or self.sync_mode != "fsync"):
-            raise ValueError("io_mode mmap uses msync: neither extra_flags nor sync_mode change anything with it")
+            raise ValueError("io_mode mmap uses msync: extra_flags and sync_mode have no effect, remove them")
         if self.sync_mode == "fdatasync" and self.fsync == "never":
             raise ValueError("sync_mode: fdatasync contradicts fsync: never")
         return self
@@ -120,7 +118,7 @@ class SysbenchFileioOptions(Options):
         }
         for option, is_set in sync_options.items():
             if is_set:
-                raise ValueError(f"{option} does nothing with mode {self.mode}, which writes nothing")
+                raise ValueError(f"{option} has no effect with mode {self.mode}, which writes nothing: remove it")
 
 
 def files(options: SysbenchFileioOptions) -> tuple[str, ...]:
@@ -185,7 +183,7 @@ def must_agree(
     if options.synced == "all" and abs(figure_by_metric[FSYNCS] - figure_by_metric[WRITES]) > 2 * _ROUNDED:
         raise Unparseable(
             f"sysbench's report has {figure_by_metric[FSYNCS]} fsyncs/s for {figure_by_metric[WRITES]} writes/s, "
-            f"and not one each"
+            f"not one per write"
         )
     _must_be_all(options, figure_by_metric, total_s, events)
 
@@ -241,7 +239,7 @@ class SysbenchFileio(Workload):
     """
 
     kind = "sysbench-fileio"
-    summary = "file reads and writes with fsync: the file system and what is below it"
+    summary = "file reads and writes with fsync: the file system and the layers below it"
     options = SysbenchFileioOptions
     packages = ("sysbench",)
 

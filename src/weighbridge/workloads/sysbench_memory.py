@@ -25,7 +25,7 @@ _NO_END = "1048576T"
 
 def _power_of_two(size: int) -> int:
     if size & (size - 1):
-        raise ValueError(f"{size} bytes is not a power of two, and sysbench takes no other block size")
+        raise ValueError(f"{size} bytes is not a power of two, which sysbench needs")
     return size
 
 
@@ -37,14 +37,16 @@ class SysbenchMemoryOptions(Options):
     """What a study file may say about a sysbench memory workload. ``duration`` is in seconds, sizes in bytes."""
 
     threads: Annotated[int, Field(ge=1, le=1024, description="Worker threads")] = 1
-    duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="How long it runs, in whole seconds")] = 10.0
+    duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
     count: Annotated[
-        int | None, Field(ge=1, le=10**12, description="Blocks of all threads to end with, in about the duration")
+        int | None, Field(ge=1, le=10**12, description="Blocks to move on all threads, in about the duration")
     ] = None
-    block_size: Annotated[BlockSize, Field(description="The block that is read or written; a power of two")] = 2**20
-    operation: Annotated[Literal["read", "write"], Field(description="What is done to the block")] = "write"
-    scope: Annotated[Literal["global", "local"], Field(description="One block for all, or one a thread")] = "global"
-    access: Annotated[Literal["seq", "rnd"], Field(description="In order, or at random places of the block")] = "seq"
+    block_size: Annotated[BlockSize, Field(description="Size of the block; a power of two")] = 2**20
+    operation: Annotated[Literal["read", "write"], Field(description="Read or write the block")] = "write"
+    scope: Annotated[Literal["global", "local"], Field(description="One block for all threads, or one each")] = (
+        "global"
+    )
+    access: Annotated[Literal["seq", "rnd"], Field(description="In order, or at random places in the block")] = "seq"
 
 
 class SysbenchMemory(Workload):

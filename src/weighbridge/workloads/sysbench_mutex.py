@@ -23,8 +23,8 @@ class SysbenchMutexOptions(Options):
 
     threads: Annotated[int, Field(ge=1, le=1024, description="Worker threads")] = 4
     mutexes: Annotated[int, Field(ge=1, le=10**6, description="Mutexes; each lock takes a random one")] = 4096
-    locks: Annotated[int, Field(ge=1, le=10**8, description="How many locks each thread takes")] = 1_000_000
-    loops: Annotated[int, Field(ge=1, le=10**8, description="Turns of an empty loop before each lock")] = 100
+    locks: Annotated[int, Field(ge=1, le=10**8, description="Locks that each thread takes")] = 1_000_000
+    loops: Annotated[int, Field(ge=1, le=10**8, description="Iterations of an empty loop before each lock")] = 100
 
 
 class SysbenchMutex(Workload):
@@ -35,7 +35,7 @@ class SysbenchMutex(Workload):
     """
 
     kind = "sysbench-mutex"
-    summary = "threads that take a fixed number of locks: mutexes, mostly without the kernel"
+    summary = "threads that take a fixed number of locks: mutexes, mostly in user space"
     options = SysbenchMutexOptions
     packages = ("sysbench",)
 
@@ -63,7 +63,7 @@ class SysbenchMutex(Workload):
         """
         total_s, events = _sysbench.totals(_sysbench.report(completed["solo"]))
         if events != options.threads:
-            raise Unparseable(f"sysbench did {events} of {options.threads} threads' locks")
+            raise Unparseable(f"sysbench finished {events} of {options.threads} threads")
         return TrialResult((Measurement(TIME, total_s),))
 
     def generator_threads(self, options: SysbenchMutexOptions) -> int:

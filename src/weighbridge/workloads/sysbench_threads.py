@@ -21,10 +21,8 @@ class SysbenchThreadsOptions(Options):
     """What a study file may say about a sysbench threads workload. ``duration`` is in seconds."""
 
     threads: Annotated[int, Field(ge=1, le=1024, description="Worker threads")] = 4
-    duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="How long it runs, in whole seconds")] = 10.0
-    yields: Annotated[
-        int, Field(ge=1, le=10**6, description="How often one event locks, gives up the CPU and unlocks")
-    ] = 1000
+    duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
+    yields: Annotated[int, Field(ge=1, le=10**6, description="Rounds of lock, yield and unlock per event")] = 1000
     locks: Annotated[int, Field(ge=1, le=1024, description="Mutexes that the threads take in turn")] = 8
 
 

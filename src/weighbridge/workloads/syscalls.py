@@ -25,7 +25,7 @@ class SyscallsOptions(Options):
     """What a study file may say about system calls. ``duration`` is in seconds."""
 
     duration: Annotated[
-        Duration, Field(ge=0.01, le=3600, description="How long each of the seven kinds of calls is measured")
+        Duration, Field(ge=0.01, le=3600, description="Measured time of each of the seven kinds of calls")
     ] = 1.0
 
 
@@ -42,7 +42,7 @@ class Syscalls(Workload):
     """
 
     kind = "syscalls"
-    summary = "rates of elementary system calls: the cost of entering the kernel, or its replacement"
+    summary = "rates of elementary system calls: the cost of entering the kernel or its replacement"
     options = SyscallsOptions
     packages = ()
     c = "syscalls"

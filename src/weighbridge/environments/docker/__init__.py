@@ -99,7 +99,7 @@ def _with_gvisor(engine: Readiness, network: str) -> Readiness:
     """Return whether gVisor is to be had where an engine is: on hosts with one of ours, where the user's has none."""
     sandbox = gvisor.readiness()
     if sandbox.ready and (refusal := gvisor.refusal(network)) is not None:
-        return replace(engine, caveat="testbed hosts alone", detail=refusal.detail)
+        return replace(engine, caveat="testbed hosts only", detail=refusal.detail)
     return engine if sandbox.ready else sandbox
 
 
@@ -120,14 +120,16 @@ class DockerOptions(EnvironmentOptions):
         Literal["none", "host", "bridge", "macvlan", "ipvlan", "overlay"],
         Field(description="The container's network; the table above says what reaches it"),
     ] = "bridge"
-    attach: Annotated[Literal["interface"] | None, Field(description="What becomes a port of the bridge")] = None
-    parent: Annotated[str | None, Field(pattern=r"^[A-Za-z0-9_.-]{1,15}$", description="The host's interface")] = None
+    attach: Annotated[Literal["interface"] | None, Field(description="Add the host's interface to the bridge")] = None
+    parent: Annotated[str | None, Field(pattern=r"^[A-Za-z0-9_.-]{1,15}$", description="Host interface to use")] = (
+        None
+    )
     subnet: Annotated[
-        Subnet | None, Field(description="Of macvlan, ipvlan or overlay; on ssh hosts the parent's")
+        Subnet | None, Field(description="Subnet of macvlan, ipvlan or overlay; on ssh hosts the parent's")
     ] = None
-    gateway: Annotated[Address | None, Field(description="Of that subnet, for macvlan and ipvlan")] = None
+    gateway: Annotated[Address | None, Field(description="Gateway in that subnet, for macvlan and ipvlan")] = None
     addresses: Annotated[
-        dict[Literal["server", "client"], Address], Field(description="Of each role that is inside, in that subnet")
+        dict[Literal["server", "client"], Address], Field(description="Address in that subnet of each role inside")
     ] = Field(default_factory=dict)
     ipvlan_mode: Annotated[
         Literal["l2", "l3"], Field(description="l3 needs routes between hosts: for one host with both roles inside")
@@ -136,16 +138,18 @@ class DockerOptions(EnvironmentOptions):
     publish: Annotated[bool, Field(description="Clients use a published port, not the container's address")] = False
     publish_on: Annotated[
         Literal["gateway", "loopback"],
-        Field(description="Where a client on the same host finds the port: address translation, or docker-proxy"),
+        Field(description="How a client on the same host reaches the port: address translation, or docker-proxy"),
     ] = "gateway"
     publish_by: Annotated[
-        Literal["nat", "proxy"], Field(description="What carries a published port from anywhere")
+        Literal["nat", "proxy"], Field(description="What forwards a published port, from anywhere")
     ] = "nat"
     userland_proxy: Annotated[
         bool, Field(description="Whether the engine starts a docker-proxy for each published port")
     ] = True
-    dockerd: Annotated[_Program | None, Field(description="The engine's program; else PATH's"), Brings.PROGRAM] = None
-    seccomp: Annotated[Literal["default", "unconfined"], Field(description="The filter of system calls")] = "default"
+    dockerd: Annotated[
+        _Program | None, Field(description="The engine's program; default: the one in PATH"), Brings.PROGRAM
+    ] = None
+    seccomp: Annotated[Literal["default", "unconfined"], Field(description="System call filter")] = "default"
     runtime: Annotated[Literal["default", "runsc"], Field(description="runsc: gVisor, a kernel in user space")] = (
         "default"
     )
@@ -186,14 +190,14 @@ class Docker(Environment):
             return ready
         if options is None:
             refusal = shared_root.refusal()
-            return ready if refusal is None else replace(ready, caveat="images alone", detail=refusal.detail)
+            return ready if refusal is None else replace(ready, caveat="images only", detail=refusal.detail)
         if options.runtime == "runsc" and not (ready := _with_gvisor(ready, options.network)).ready:
             return ready
         kernel_networks = [options.network] if options.network in ("macvlan", "ipvlan", "overlay") else []
         features = [*kernel_networks, *(["encrypted"] if options.encrypted else [])]
         for feature in features:
             if why := lacking(feature):
-                return Readiness(False, why, "use a kernel that has the feature, or remove this environment")
+                return Readiness(False, why, "use a kernel with it, or remove this environment")
         if features and (why_not := not_looked()) is not None:
             return Readiness(True, *why_not, caveat="whether the kernel supports it is unknown")
         return ready

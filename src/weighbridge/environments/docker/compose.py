@@ -70,26 +70,26 @@ def _why_not(options: Any, request: ByHandRequest) -> str:
 def _obstacles(options: Any, request: ByHandRequest) -> Iterator[str]:
     apart = request.network and not {"server", "client"} <= request.inside
     if request.network and options.network == "none":
-        yield "network: none has no connection between two roles"
+        yield "network: none does not connect the two roles"
     if apart and options.network in (*ON_PARENT, "overlay"):
-        yield f"network: {options.network} cannot be reached from its own machine, where the kit runs the other role"
+        yield f"network: {options.network} cannot be reached from the same machine, where the kit runs the other role"
     if options.publish and "server" not in request.inside:
-        yield "only the ports of a server are published, and this study's is outside"
+        yield "only a server's ports are published, and this study's server is outside"
     if options.publish and options.publish_on == "loopback" and "client" in request.inside:
         yield "a port published on loopback cannot be reached from another container"
     if options.publish_by == "proxy":
-        yield "docker-proxy carries all connections only of an engine without iptables, which Weighbridge starts"
+        yield "docker-proxy carries all connections only in an engine without iptables, as Weighbridge starts one"
     if options.publish and not options.userland_proxy:
-        yield "the engine's own setting userland_proxy is not Docker Compose's to change"
+        yield "Docker Compose cannot change userland_proxy, a setting of the engine"
 
 
 def _differences(options: Any) -> Iterator[str]:
     if options.attach:
-        yield "the bridge is an ordinary one of the engine: no interface of the machine is a port of it"
+        yield "the bridge is an ordinary one, without the host's interface"
     if options.dockerd is not None:
-        yield f"the engine is the one that answers: Weighbridge has started {options.dockerd}"
+        yield f"the running engine is used; Weighbridge started {options.dockerd}"
     if options.network == "overlay":
-        yield "both ends of the overlay are on one machine, which its packets do not leave"
+        yield "both ends of the overlay are on one machine; its packets do not leave it"
 
 
 def _first(options: Any) -> tuple[str, ...]:

@@ -36,10 +36,10 @@ def problems(options: Any, needs: Needs) -> Iterator[str]:
     yield from _addresses(options)
     away = [kind for kind, host in needs.holding.items() if not host.here or host.own_kernel]
     if away and options.dockerd is not None:
-        yield f"dockerd: it is a program of this machine: use hosts of kind testbed, and not {away[0]}"
+        yield f"dockerd: hosts of kind {away[0]} cannot start this machine's program: use hosts of kind testbed"
     others = [kind for kind, host in needs.holding.items() if not host.disposable]
     if others and options.storage is not None and options.storage.engine_disk is not None:
-        yield f"storage: 'disk' is of a whole engine: use hosts of kind testbed or guest, and not {others[0]}"
+        yield f"storage: 'disk' changes a whole engine: use hosts of kind testbed or guest, not {others[0]}"
     if needs.network:
         yield from _out_of_reach(options, needs)
     if options.network not in ON_PARENT:
@@ -74,7 +74,7 @@ def _contradictions(options: Any) -> Iterator[str]:
     if options.publish and network != "bridge":
         yield needs_bridge("publish", network)
     if options.publish and options.attach:
-        yield "'publish' has no use with attach: interface: its containers can be reached as they are"
+        yield "'publish' has no effect with attach: interface, whose containers can be reached directly: remove it"
     if options.encrypted and network != "overlay":
         yield f"'encrypted' needs network: overlay, not {network}"
     if options.ipvlan_mode != "l2" and network != "ipvlan":
@@ -106,7 +106,7 @@ def _addresses(options: Any) -> Iterator[str]:
             yield f"{name}: {address} is not an address in the subnet {subnet}"
     addresses = [address for address in named.values() if address]
     if len(set(addresses)) < len(addresses):
-        yield "gateway and addresses must differ: nobody would notice that two have the same"
+        yield "gateway and addresses must all differ: a duplicate would go unnoticed"
 
 
 def _is_in(address: str, subnet: IPv4Network) -> bool:
@@ -130,7 +130,7 @@ def _out_of_reach(options: Any, needs: Needs) -> Iterator[str]:
     if needs.apart and network == "bridge" and not (options.publish or options.attach):
         yield "a bridge cannot be reached from another host: publish: true, or attach: interface"
     if needs.apart and not _attachable(needs) and network in ON_PARENT:
-        yield f"network: {network} would join a network that other hosts are not on: put both roles on testbed hosts"
+        yield f"network: {network} would join a network without the other host: put both roles on testbed hosts"
     if needs.apart and options.publish_on == "loopback":
         yield LOOPBACK_IS_HERE
     if needs.apart and network == "ipvlan" and options.ipvlan_mode == "l3":

@@ -39,13 +39,13 @@ class PodmanOptions(EnvironmentOptions):
     from the same host on the bridge's own address (``gateway``) or on ``loopback``, from elsewhere on the host's.
     """
 
-    rootless: Annotated[bool, Field(description="Containers of an ordinary user")] = False
+    rootless: Annotated[bool, Field(description="Run containers as an ordinary user")] = False
     network: Annotated[Network | None, Field(description="bridge; with rootless: slirp4netns")] = None
     publish: Annotated[bool, Field(description="Clients use a published port")] = False
     publish_on: Annotated[
-        Literal["gateway", "loopback"], Field(description="Where a client on the same host finds a bridge's port")
+        Literal["gateway", "loopback"], Field(description="How a client on the same host reaches a bridge's port")
     ] = "gateway"
-    seccomp: Annotated[Literal["default", "unconfined"], Field(description="The filter of system calls")] = "default"
+    seccomp: Annotated[Literal["default", "unconfined"], Field(description="System call filter")] = "default"
 
     @property
     def joined(self) -> Network:
@@ -57,7 +57,7 @@ class PodmanEnvironment(Environment):
     """Containers of podman, with a storage of the run's own."""
 
     kind = "podman"
-    summary = "a Podman container, of root or rootless, with network none, host, bridge, slirp4netns or pasta"
+    summary = "a Podman container, root's or rootless, with network none, host, bridge, slirp4netns or pasta"
     leavings: ClassVar = (EngineTraces(), PodmanFolders())
     options = PodmanOptions
     limited_by_host = True
@@ -96,7 +96,7 @@ class PodmanEnvironment(Environment):
 
     def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
         """By podman's own command line, not by the kit."""
-        return ByHand("the kit makes Compose files for Docker alone: bring it up by hand, for example by podman run")
+        return ByHand("the kit writes Compose files for Docker only: start it by hand, for example with podman run")
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:

@@ -22,13 +22,13 @@ def problems(options: Any, needs: Needs) -> Iterator[str]:
     if options.rootless and network == "bridge":
         yield "network: bridge needs root: with rootless: true use slirp4netns, pasta, host or none"
     if not options.rootless and network in IN_USER_SPACE:
-        yield f"network: {network} is one of rootless containers: add rootless: true, or use bridge"
+        yield f"network: {network} needs rootless containers: add rootless: true, or use bridge"
     if options.publish and network in ("none", "host"):
         yield f"'publish' needs network: bridge, slirp4netns or pasta, not {network}"
     if options.publish_on == "loopback" and not (options.publish and network == "bridge"):
         yield "'publish_on' needs network: bridge and publish: true"
     if far := [kind for kind, host in needs.hosts.items() if not host.here]:
-        yield f"podman is measured on this machine and on hosts made on it, not on hosts of kind {' and '.join(far)}"
+        yield f"podman does not work on hosts of kind {' and '.join(far)}: use this machine, or hosts made on it"
     yield from sysctl_problems(needs, own_network=network != "host")
     if needs.network:
         yield from _out_of_reach(options, needs)
@@ -41,13 +41,13 @@ def _out_of_reach(options: Any, needs: Needs) -> Iterator[str]:
     else:
         yield from apart_from_client(needs)
     if network in IN_USER_SPACE and "server" in needs.inside and not options.publish:
-        yield f"network: {network} is reached by published ports only: publish: true"
+        yield f"network: {network} can be reached by published ports only: add publish: true"
     if network in IN_USER_SPACE and both and not needs.apart:
-        yield f"network: {network} does not lead from one container to another of the host: put one role outside"
+        yield f"network: {network} does not connect two containers of a host: put one role outside"
     if needs.apart and network == "bridge" and not options.publish:
-        yield "a bridge cannot be reached from another host: publish: true"
+        yield "a bridge cannot be reached from another host: add publish: true"
     if needs.apart and network == "pasta":
-        yield "network: pasta works only with its client on the same host"
+        yield "network: pasta needs its client on the same host: use slirp4netns"
     if needs.apart and options.publish_on == "loopback":
         yield LOOPBACK_IS_HERE
     if needs.server_calls_client and (options.publish or network in IN_USER_SPACE):

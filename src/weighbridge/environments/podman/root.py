@@ -17,7 +17,7 @@ def unmet(needs: Needs, *, rootless: bool) -> Readiness | None:
     """Return why a container cannot have this machine's root folder; None where it can, or need not."""
     if not needs.of_this_machine or (rootless and os.geteuid() != 0):
         return None
-    why = "podman's containers have this machine's own programs where a user runs them alone (rootless: true)"
+    why = "podman can run this machine's own programs only for an ordinary user, with rootless: true"
     return Readiness(False, why, "give --image, or use docker")
 
 
@@ -35,7 +35,7 @@ def root_words(stack: ExitStack, podman: Podman, request: SiteRequest, others: C
     words += ["--group-add", "keep-groups"] if podman.runtime == "crun" else []
     for path in bound(userland.root, others):
         if {*str(path)} & {*',"'}:
-            raise Unavailable(f"podman takes no mount with a comma or a quote in its path: {path}")
+            raise Unavailable(f"podman cannot mount a path with a comma or a quote: rename {path}")
         words += ["--mount", f"type=bind,src={path},dst={path},ro=true"]
     return words + (_layer(stack, podman, request, Path(userland.layered)) if userland.layered else [])
 
@@ -46,7 +46,7 @@ def _layer(stack: ExitStack, podman: Podman, request: SiteRequest, folder: Path)
     try:
         layer_folder.mkdir(mode=0o700)
     except OSError as error:
-        raise Unavailable(f"{layer_folder}, a folder in memory, cannot be made: {error.strerror}") from None
+        raise Unavailable(f"the folder in memory {layer_folder} cannot be made: {error.strerror}") from None
     stack.callback(
         podman.ask, "unshare", "rm", "-rf", str(layer_folder)
     )  # the kernel's own folder in it is a subordinate id's

@@ -95,7 +95,7 @@ def connected_by_pasta(podman: Podman, pid: int, forwarded: Mapping[str, list[st
         deadline = time.monotonic() + _CONNECTED_S
         while len(counters.interfaces(podman.host.read(f"/proc/{pid}/net/dev").decode())) < _WITH_LOOPBACK:
             if pasta.wait(0.02) or time.monotonic() > deadline:
-                raise Unavailable(f"pasta does not connect the container: {pasta.stop().last_words}")
+                raise Unavailable(f"pasta did not connect the container: {pasta.stop().last_words}")
         yield
     finally:
         pasta.stop()

@@ -45,9 +45,9 @@ class VirtualboxOptions(EnvironmentOptions):
 
     network: Annotated[
         Literal["bridge", "internal", "nat", "host-only", "none"],
-        Field(description="A bridge of the run, machines alone, address translation, machines and their host, none"),
+        Field(description="bridge: made for the run; internal: machines only; host-only: with their host"),
     ] = "bridge"
-    attach: Annotated[Literal["interface"] | None, Field(description="What becomes a port of the bridge")] = None
+    attach: Annotated[Literal["interface"] | None, Field(description="Add the host's interface to the bridge")] = None
     nic: Annotated[Nic, Field(description="The machine's network interface")] = "e1000"
 
 
@@ -55,7 +55,7 @@ class Virtualbox(Environment):
     """A machine with Debian's kernel, booted from a CD image of ours, without an init system."""
 
     kind = "virtualbox"
-    summary = "a machine of VirtualBox, with a choice of networks and interfaces"
+    summary = "a VirtualBox machine, with a choice of networks and interfaces"
     leavings: ClassVar = (VirtualBoxTraces(),)
     options = VirtualboxOptions
     mounts = frozenset({"folder"})
@@ -66,7 +66,7 @@ class Virtualbox(Environment):
 
     def unverified(self, options: Any | None = None) -> str:
         """Return what has not been tried on a machine that has VirtualBox."""
-        return "machines were created, started and removed, but no workload has run in one"
+        return "machines were created, started and removed, but none has run a workload"
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         """Return what the machine's network does not reach, and which hosts have no disk made on this machine."""
@@ -76,14 +76,15 @@ class Virtualbox(Environment):
         problems += memory_problems(needs)
         problems += network_problems(options, needs, hosts="testbed hosts", otherwise=", or network: nat")
         if needs.network and needs.apart and options.network in ("internal", "host-only"):
-            problems.append(f"network: {options.network} cannot be reached from another host")
+            problems.append(f"network: {options.network} cannot be reached from another host: use nat")
         if needs.network and options.network == "internal" and not both:
-            problems.append("network: internal joins machines alone: put the client inside, too")
+            problems.append("network: internal connects machines only: put the client inside too")
         if needs.network and options.network == "nat" and both:
-            problems.append("network: nat only takes connections from outside: put the client outside")
+            problems.append("network: nat accepts connections only from outside: put the client outside")
         if needs.server_calls_client and options.network == "nat":
             problems.append(
-                "a forwarded port carries connections to the server only; this workload needs both directions"
+                "this workload needs connections in both directions, but a forwarded port carries only "
+                "those to the server"
             )
         return problems
 
@@ -93,7 +94,7 @@ class Virtualbox(Environment):
             return Readiness(False, *lacking)
         if not any((Path(folder) / "VBoxManage").exists() for folder in FOLDERS):
             return Readiness(
-                False, "VirtualBox is not installed (of Debian, contrib of sid has it)", install_here(["VBoxManage"])
+                False, "VirtualBox is not installed (Debian has it in contrib of sid)", install_here(["VBoxManage"])
             )
         if not _DEVICE.exists():
             return Readiness(False, "VirtualBox's kernel module is not loaded", "modprobe vboxdrv")

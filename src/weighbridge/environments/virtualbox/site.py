@@ -55,7 +55,7 @@ class VirtualBox:
             raise Unavailable(f"host {self.host.name}: {error}") from error
         if version_number < _LOWEST:
             lowest = f"{_LOWEST[0]}.{_LOWEST[1]}"
-            raise Unavailable(f"host {self.host.name} has VirtualBox {version_text.strip()}, but {lowest} is needed")
+            raise Unavailable(f"host {self.host.name} has VirtualBox {version_text.strip()}: upgrade it to {lowest}")
         return version_text.strip()
 
     def command(self, program: str, *words: str) -> Command:
@@ -99,7 +99,7 @@ def _programs_on(host: Host) -> str:
     for folder in virtualbox.FOLDERS:
         if host.run(Command(("test", "-x", f"{folder}/VBoxManage"), 10)).returncode == 0:
             return folder
-    raise Unavailable(f"host {host.name} has no VirtualBox")
+    raise Unavailable(f"host {host.name} has no VirtualBox: install it")
 
 
 @contextmanager
@@ -138,7 +138,7 @@ def launcher_in(
 
     def how_far() -> str:
         console_words = f"on its console: {_console(host, machine) or 'nothing'}"
-        return f"but VirtualBox says that it is {box.state(machine.name)}; {console_words}"
+        return f"but VirtualBox reports it as {box.state(machine.name)}; {console_words}"
 
     try:
         try:

@@ -67,11 +67,11 @@ class XenOptions(EnvironmentOptions):
     ``attach: interface`` the host's interface is a port. Virtual CPUs and memory come from the study's ``resources``.
     """
 
-    type: Annotated[DomainType, Field(description="What kind of domain it is")] = "pvh"
+    type: Annotated[DomainType, Field(description="Domain type")] = "pvh"
     network: Annotated[
         Literal["bridge", "none"], Field(description="An interface on a bridge made for the run, or none")
     ] = "bridge"
-    attach: Annotated[Literal["interface"] | None, Field(description="What becomes a port of the bridge")] = None
+    attach: Annotated[Literal["interface"] | None, Field(description="Add the host's interface to the bridge")] = None
 
 
 class XenSite(GuestSite):
@@ -118,7 +118,7 @@ class Xen(Environment):
     """A domain with Debian's kernel, whose first process is ours; the launcher is on its console."""
 
     kind = "xen"
-    summary = "a domain of Xen: PV, PVH or HVM, on a bridge"
+    summary = "a Xen domain (PV, PVH or HVM), on a bridge"
     leavings: ClassVar = (XenDomains(),)
     options = XenOptions
     mounts = frozenset({"folder"})
@@ -132,7 +132,7 @@ class Xen(Environment):
         problems = []
         if not all(host.here and (host.own_kernel or host.this_machine) for host in needs.hosts.values()):
             problems.append(
-                "a host of it is Xen's first domain: put its roles on guest hosts ('hypervisor: xen') or local"
+                "its host must be Xen's first domain: put its roles on guest hosts ('hypervisor: xen') or local"
             )
         return [*problems, *memory_problems(needs), *network_problems(options, needs, hosts="guest hosts")]
 
@@ -143,7 +143,7 @@ class Xen(Environment):
                 if options is not None and options.type == "hvm" and not Path(_DEVICE_MODEL).exists():
                     return Readiness(False, f"there is no {_DEVICE_MODEL}", install_here([Path(_DEVICE_MODEL).name]))
                 return Readiness(True)
-        return Readiness(False, "this machine does not run under Xen, as its first domain", _to_run_xen())
+        return Readiness(False, "this machine is not Xen's first domain", _to_run_xen())
 
     def variants(self) -> Mapping[str, Any]:
         """Return options by name: those that need a program of their own."""
@@ -151,7 +151,7 @@ class Xen(Environment):
 
     def unverified(self, options: Any | None = None) -> str:
         """Return what has not been tried outside of an emulated machine."""
-        return "PV, PVH and HVM domains ran in an emulated machine alone"
+        return "PV, PVH and HVM domains ran on an emulated machine only"
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
@@ -177,8 +177,8 @@ def _require_xen(options: Any, host: Host) -> None:
         first = False
     if not first:
         raise Unavailable(
-            f"host {host.name} does not run under Xen, as its first domain: a guest host does with "
-            f"'hypervisor: xen', a machine does after {_to_run_xen()}"
+            f"host {host.name} is not Xen's first domain: use a guest host with 'hypervisor: xen', or make it one: "
+            f"{_to_run_xen()}"
         )
     if options.type == "hvm" and host.run(Command(("test", "-x", _DEVICE_MODEL), 10)).returncode != 0:
         remedy = install_on(host, [Path(_DEVICE_MODEL).name])
@@ -236,9 +236,8 @@ def _require_memory(domain: Domain, info: Mapping[str, str], host: Host) -> None
     free = int(info.get("free_memory", 0)) << 20
     if domain.memory > free:
         raise Unavailable(
-            f"a domain of {domain.memory >> 20} MiB of memory has no room on host {host.name}, where "
-            f"Xen has {free >> 20} MiB free: "
-            f"set a smaller limit (resources: memory), or {_FIXED}"
+            f"a domain of {domain.memory >> 20} MiB does not fit on host {host.name}, where Xen has "
+            f"{free >> 20} MiB free: set a smaller limit (resources: memory), or {_FIXED}"
         )
 
 

@@ -33,13 +33,13 @@ def read(stream: IO[bytes]) -> tuple[dict[str, Any], bytes] | None:
         return None
     text_length, data_length = _HEAD.unpack(head)
     if text_length + data_length > LIMIT:
-        raise ValueError("what came over the connection is not a frame")
+        raise ValueError("the connection carried something other than a frame")
     text, data = stream.read(text_length), stream.read(data_length)
     if len(text) < text_length or len(data) < data_length:
         return None
     fields = json.loads(text)
     if not isinstance(fields, dict):
-        raise ValueError("what came over the connection is not a frame")
+        raise ValueError("the connection carried something other than a frame")
     return fields, data
 
 

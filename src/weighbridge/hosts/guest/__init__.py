@@ -138,7 +138,7 @@ class GuestHost(AgentHost):
             with contextlib.suppress(EnvironmentLost):
                 completed = self.run(Command(("sh", "-c", _REMOVE_ENGINE, "remove", _ENGINE), 300))
                 if completed.returncode != 0:
-                    self._run.say(f"host {self.name}: an engine's folder is not gone: {completed.last_words}")
+                    self._run.say(f"host {self.name}: an engine's folder cannot be removed: {completed.last_words}")
 
     def reach(self, path: str) -> Path | None:
         """Return a socket in the run's folder that leads to one in the guest; None until somebody listens there."""
@@ -233,7 +233,8 @@ def guest_host(name: str, options: GuestOptions, run: RunContext) -> Iterator[Gu
     """Start a guest as a host, and end it with everything in it. Unavailable where it does not come up."""
     run.say(f"starting host {name}, a QEMU guest")
     if options.cpus and (lacking := sorted({*cpus_in(options.cpus)} - {*cpus.cpus_online()})):
-        raise Unavailable(f"host {name} needs CPU {lacking[0]}, but this machine only has {cpus.cpus_online()}")
+        online = cpus.cpus_online()
+        raise Unavailable(f"host {name}: this machine has only CPUs {online}, not {lacking[0]}: change 'cpus'")
     switch: Switch = run.share("switch", lambda: Switch.create(run))
     address, _ = switch.next_host()
     with ExitStack() as stack:
@@ -259,7 +260,7 @@ def _booted(
             return f"its guest {'ended' if ended else 'does not answer'}{f': {console_tail}' if console_tail else ''}"
 
         switch.join(address, options.mtu, process, lambda: f"host {name}: {why()}")
-        channel, hello = start_agent(name, near, READY_S, lambda _: f"does not come up: {why()}", why)
+        channel, hello = start_agent(name, near, READY_S, lambda _: f"does not boot: {why()}", why)
         stack.callback(channel.close)
         host = GuestHost(name, options, run, hello, channel, address, switch, process, machine, group)
         stack.callback(host.switch_off)

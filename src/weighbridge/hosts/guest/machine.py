@@ -52,7 +52,7 @@ class Slots:
         """Return the device of a file system, copied to it at first use. Unavailable where all have another."""
         if image not in self._taken:
             if not self._free:
-                raise Unavailable(f"host {host} has at most {len(_SLOTS)} disks for guests and userlands")
+                raise Unavailable(f"host {host} has at most {len(_SLOTS)} disks for guests and userlands: use fewer")
             device, name = self._free.popitem()
             disk.copy_into(self._folder / name, image)
             self._taken[image] = device

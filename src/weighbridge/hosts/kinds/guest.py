@@ -46,15 +46,15 @@ class GuestOptions(CableOptions):
     )
     kind: Literal["guest"]
     accelerator: Annotated[
-        AcceleratorChoice, Field(description="auto: KVM where the guest comes up under it, else emulation (tcg)")
+        AcceleratorChoice, Field(description="auto: KVM if the guest boots under it, else emulation (tcg)")
     ] = "auto"
     memory: Annotated[Size, Field(ge=_LEAST, description="Its RAM")] = 2 * 2**30
-    cpus: Annotated[CpuList | None, Field(description="CPUs of this machine that belong to it")] = None
-    system: Annotated[Name, Field(description="What is installed on it")] = "debian"
-    pin: Annotated[Literal["vcpus"] | None, Field(description="What is kept on one CPU, each")] = None
-    hypervisor: Annotated[Literal["xen"] | None, Field(description="What runs below its kernel")] = None
+    cpus: Annotated[CpuList | None, Field(description="CPUs of this machine to give it")] = None
+    system: Annotated[Name, Field(description="The system installed on it")] = "debian"
+    pin: Annotated[Literal["vcpus"] | None, Field(description="Keep each virtual CPU on its own CPU")] = None
+    hypervisor: Annotated[Literal["xen"] | None, Field(description="Hypervisor below its kernel")] = None
     write_cache: Annotated[
-        WriteCache, Field(description="What a power cut leaves of what its data disk was given")
+        WriteCache, Field(description="What survives a power cut of what was written to its data disk")
     ] = "kept"
 
     @model_validator(mode="after")
@@ -87,7 +87,7 @@ class Guest(HostKind):
     """A QEMU guest whose first process starts an agent of ours; it ends when our end of its stream closes."""
 
     kind = "guest"
-    summary = "a QEMU guest as a host, with Debian's full kernel: holds engines that this machine's kernel cannot"
+    summary = "a QEMU guest as a host, with Debian's full kernel: runs engines that this machine's kernel cannot"
     leavings: ClassVar = OF_HOSTS
     root_makes = "guest hosts"
     options = GuestOptions

@@ -28,17 +28,19 @@ class SshOptions(HostOptions):
     traits: ClassVar[HostTraits] = HostTraits(networks=frozenset({"ssh"}))
     kind: Literal["ssh"]
     destination: Annotated[
-        str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@:-]{0,252}$", description="As for ssh"), Brings.MACHINE
+        str,
+        Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.@:-]{0,252}$", description="Destination, as for ssh"),
+        Brings.MACHINE,
     ]
     address: Annotated[str | None, Field(pattern=r"^[0-9.]{7,15}$", description="Its IPv4 address")] = None
     interface: Annotated[
         str | None,
-        Field(pattern=r"^[A-Za-z0-9_.@-]{1,15}$", description="To which macvlan, ipvlan and bridges are attached"),
+        Field(pattern=r"^[A-Za-z0-9_.@-]{1,15}$", description="Interface for macvlan, ipvlan and bridges"),
     ] = None
-    sudo: Annotated[bool, Field(description="Become root by sudo, which must not ask for a password")] = False
+    sudo: Annotated[bool, Field(description="Become root by sudo, without a password")] = False
     config: Annotated[
         Annotated[str, AfterValidator(_configuration)] | None,
-        Field(description="An OpenSSH configuration file other than the user's"),
+        Field(description="An OpenSSH configuration file in place of yours"),
         Brings.SSH_CONFIGURATION,
     ] = None
 
@@ -52,7 +54,7 @@ class Ssh(HostKind):
     """A machine on which an agent of ours runs for as long as the run lasts."""
 
     kind = "ssh"
-    summary = "a machine that OpenSSH reaches, with the user's own configuration and keys"
+    summary = "a machine reached by OpenSSH, with your configuration and keys"
     options = SshOptions
     programs: ClassVar = ("ssh",)
 

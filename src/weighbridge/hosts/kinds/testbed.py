@@ -30,7 +30,7 @@ class TestbedOptions(CableOptions):
         here=True, networks=frozenset({"switch"}), gives_addresses=True, disposable=True, interface="eth0"
     )
     kind: Literal["testbed"]
-    cpus: Annotated[CpuList | None, Field(description="CPUs of this machine that belong to it")] = None
+    cpus: Annotated[CpuList | None, Field(description="CPUs of this machine to give it")] = None
 
     @property
     def own_cpus(self) -> str | None:
@@ -50,7 +50,7 @@ def init_program() -> str | None:
 
 def no_init() -> tuple[str, str]:
     """Return what is said where there is no `init_program`, and what helps."""
-    return "a testbed host needs tini as its first process", install_here(["tini"])
+    return "testbed hosts need tini as their first process", install_here(["tini"])
 
 
 class Testbed(HostKind):
@@ -58,7 +58,7 @@ class Testbed(HostKind):
 
     __test__ = False  # no test, whatever its name begins with
     kind = "testbed"
-    summary = "a host made on this machine for the run: namespaces joined by a switch, cables with a rate"
+    summary = "a host made on this machine for the run: namespaces joined by a switch, with cables of a given rate"
     leavings: ClassVar = OF_HOSTS
     root_makes = "testbed hosts"
     options = TestbedOptions

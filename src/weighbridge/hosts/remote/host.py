@@ -125,8 +125,8 @@ class AgentHost:
             theirs = self._hello["architecture"]
             if theirs != platform.machine():
                 raise Unavailable(
-                    f"host {self.name} is a machine of architecture {theirs}, and the userland was built for "
-                    f"{platform.machine()}: run weighbridge on a machine like it"
+                    f"host {self.name} is {theirs}, but the userland was built for "
+                    f"{platform.machine()}: run weighbridge on a {theirs} machine"
                 )
             root = self._channel.call("userland", digest=userland.digest).fields["root"]
             self._roots[userland.digest] = Path(root) if root else self._bring(userland)

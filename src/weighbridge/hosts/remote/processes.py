@@ -128,7 +128,7 @@ def _next_piece(pieces: "SimpleQueue[bytes]", timeout_s: float | None) -> bytes:
     try:
         return pieces.get(timeout=timeout_s and max(0.0, timeout_s))
     except Empty:
-        raise TimeoutError(f"nothing came within {timeout_s:g} s") from None
+        raise TimeoutError(f"no output within {timeout_s:g} s") from None
 
 
 class RemoteGroup:

@@ -112,7 +112,7 @@ def _place(name: str, options: SshOptions, hello: Mapping[str, Any]) -> tuple[st
         if options.interface not in interfaces and not options.address:
             interface_names = ", ".join(sorted(interfaces))
             raise Unavailable(
-                f"host {name}: it has no interface {options.interface} with an IPv4 address: {interface_names}"
+                f"host {name} has no interface {options.interface} with an IPv4 address: use {interface_names}"
             )
         address = options.address or interfaces[options.interface]
     if not _IPV4.fullmatch(address):  # reached by IPv6, or through a program (ProxyCommand) that tells no address

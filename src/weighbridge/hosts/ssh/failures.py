@@ -22,7 +22,7 @@ _TABLE: tuple[tuple[str, str], ...] = (
      "the name {0} is unknown: check 'destination', or give it a HostName in the ssh configuration"),
     (r"(ssh-keygen -f .+)$",
      "its host key is not the one in known_hosts: if the machine was reinstalled, remove the old key with: {0}; "
-     "if not, somebody may be in between"),
+     "otherwise someone may be intercepting"),
     (r"REMOTE HOST IDENTIFICATION HAS CHANGED|[Hh]ost key for .* has changed",
      "its host key is not the one in known_hosts: if the machine was reinstalled, remove the old key with "
      "'ssh-keygen -R HOST'; otherwise someone may be intercepting"),
@@ -33,12 +33,12 @@ _TABLE: tuple[tuple[str, str], ...] = (
      "or name the right one as IdentityFile in the ssh configuration"),
     (r"Too many authentication failures",
      "too many keys were offered: name the right one as IdentityFile, with IdentitiesOnly, in the ssh configuration"),
-    (r"Load key .*: (.+)$", "the key cannot be used ({0})"),
+    (r"Load key .*: (.+)$", "the key cannot be used ({0}): check the key file and its permissions"),
     (r"Connection refused", "it is reached, but no ssh server listens there (connection refused): start sshd"),
     (r"timed out|No route to host|Network is unreachable|Host is down",
-     "it cannot be reached: is it switched on, and its address right?"),
+     "it cannot be reached: check that it is on and that the address is right"),
     (r"Bad configuration option|[Bb]ad owner or permissions|Can't open user config|terminating, \d+ bad",
-     "the ssh configuration cannot be used ({line})"),
+     "the ssh configuration cannot be used ({line}): correct it"),
 )  # fmt: skip
 
 
@@ -53,7 +53,7 @@ def sentence(output: str, returncode: int) -> str:
             if match := re.search(pattern, line):
                 return template.format(*match.groups(), line=line)
     if not lines:
-        return "it closed the connection without a word"
+        return "it closed the connection without a message"
     if returncode == FAILED:
         return f"ssh cannot connect to it: {'; '.join(line[:200] for line in lines[-3:])}"
     return f"it does not start python3: {lines[-1][:300]}"
@@ -63,4 +63,4 @@ def lost(output: str) -> str:
     """Return why a connection was lost, in a clause, by its last output."""
     lines = [line.strip() for line in output.splitlines() if line.strip()]
     detail = f" ({lines[-1][:200]})" if lines else ""
-    return f"the connection to it ended{detail}; was it switched off, or its network cut?"
+    return f"the connection to it ended{detail}: check that it is on and reachable"

@@ -44,7 +44,7 @@ def _user(name: str, root: Path) -> _User:
             return _User(fields[0], int(fields[2]), int(fields[3]), "".join(fields[5:6]) or "/")
     if name.isdigit():
         return _User("", int(name), 0, "/")
-    raise UserlandError(f"the image's programs run as user '{name}', who is not in its /etc/passwd")
+    raise UserlandError(f"the image's user '{name}' is not in its /etc/passwd: add it, or use a number")
 
 
 def _groups_with(user: str, root: Path) -> tuple[int, ...]:
@@ -59,7 +59,7 @@ def _group(name: str, root: Path) -> int:
             return int(fields[2])
     if name.isdigit():
         return int(name)
-    raise UserlandError(f"the image's programs run as group '{name}', which is not in its /etc/group")
+    raise UserlandError(f"the image's group '{name}' is not in its /etc/group: add it, or use a number")
 
 
 def _lines(path: Path) -> list[list[str]]:

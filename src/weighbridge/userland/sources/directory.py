@@ -27,7 +27,7 @@ class DirectoryRoot(UserlandSource):
     """Its files are read, and never changed."""
 
     kind = "directory"
-    summary = "a directory that holds a root file system"
+    summary = "a directory with a root file system"
     options = DirectoryOptions
 
     def key(self, options: Any, spec: UserlandSpec) -> str:

@@ -40,7 +40,7 @@ class HostRoot(UserlandSource):
     """Nothing is built, nor packed: sites of this machine have its files, natively and in Docker's containers."""
 
     kind = "host"
-    summary = "the programs that are installed on this machine, for sites of this machine"
+    summary = "this machine's installed programs, for sites on this machine"
     options = HostRootOptions
     packed = False
 
@@ -52,7 +52,7 @@ class HostRoot(UserlandSource):
         versions = packages_in(_ROOT)
         digest = hashlib.sha256(repr(sorted(versions.items())).encode()).hexdigest() if versions else ""
         if options.folder in ("/", *(f"/{name}" for name in SITES_OWN)):
-            raise Unavailable(f"userland: {options.folder} itself can be no working directory: take a folder in it")
+            raise Unavailable(f"userland: {options.folder} cannot be the working directory: use a folder in it")
         if options.folder is not None and not Path(options.folder).is_dir():
             raise Unavailable(f"userland: there is no directory {options.folder}")
         process = ProcessDefaults(options.env, options.folder or "/")

@@ -29,7 +29,7 @@ class ImageOptions(SourceOptions):
 
     kind: Literal["image"] = "image"
     image: Annotated[
-        str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:/@-]{0,254}$", description="Its name or its id"), Brings.IMAGE
+        str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9_.:/@-]{0,254}$", description="Image name or id"), Brings.IMAGE
     ]
 
 
@@ -37,7 +37,7 @@ class Image(UserlandSource):
     """Its files are read once, as the engine saves them."""
 
     kind = "image"
-    summary = "an image that the user's Docker engine has"
+    summary = "an image in your Docker engine"
     options = ImageOptions
 
     def key(self, options: Any, spec: UserlandSpec) -> str:
@@ -63,7 +63,7 @@ class Image(UserlandSource):
     def cannot_build(self, options: Any, spec: UserlandSpec, cache: Path) -> tuple[str, str] | None:
         """Without an engine there is no image."""
         if (client := client_from_environment()) is None:
-            return "no Docker engine answers that could have an image", "start a Docker engine"
+            return "no Docker engine answers, so no image can be read", "start a Docker engine"
         client.close()
         return None
 
@@ -94,8 +94,8 @@ def _image(name: str) -> Iterator[tuple[Any, Any]]:
 
     client = client_from_environment()
     if client is None:
-        lacking = f"no Docker engine answers that could have the image {name}"
-        raise Unavailable(f"userland: {lacking}: start one, or name a file of docker save")
+        lacking = f"no Docker engine answers, so the image {name} cannot be read"
+        raise Unavailable(f"userland: {lacking}: start one, or name a docker save file")
     with contextlib.closing(client), engine_errors(f"the image {name}"):
         try:
             image = client.images.get(name)

@@ -43,7 +43,7 @@ class Packages(UserlandSource):
     """Built by mmdebstrap."""
 
     kind = "packages"
-    summary = "the Debian packages that the study's workloads need, with nothing else"
+    summary = "the Debian packages that the study's workloads need, and nothing else"
     options = PackagesOptions
     shared = True
 
@@ -121,7 +121,7 @@ def _has_ids() -> bool:
 _NO_RANGE = "this user has no subordinate user and group ids to build a userland with"
 
 
-_ROOTS = "or use a userland that root has built, with WEIGHBRIDGE_CACHE"
+_ROOTS = "or use a userland built by root (WEIGHBRIDGE_CACHE)"
 
 
 def _range_remedy() -> str:
@@ -137,7 +137,8 @@ def suite_of(packages: Iterable[str]) -> tuple[str, list[str]]:
     split = [package.partition("/") for package in packages]
     suites = sorted({suite for _, _, suite in split if suite}) or [SUITE]
     if len(suites) > 1:
-        raise UserlandError(f"a userland is of one Debian suite, but the study's workloads want {', '.join(suites)}")
+        why = f"the study's workloads need several Debian suites ({', '.join(suites)}), and a userland has one"
+        raise UserlandError(f"{why}: write one study for each")
     return suites[0], [name for name, _, _ in split]
 
 

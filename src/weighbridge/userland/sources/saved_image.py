@@ -20,14 +20,14 @@ class SavedImageOptions(SourceOptions):
     """``path`` is an archive of one image; of several, the first is taken."""
 
     kind: Literal["saved-image"] = "saved-image"
-    path: Annotated[str, Field(min_length=1, description="An archive of docker save"), ABSOLUTE, Brings.FILE]
+    path: Annotated[str, Field(min_length=1, description="A docker save archive"), ABSOLUTE, Brings.FILE]
 
 
 class SavedImage(UserlandSource):
     """Its layers are laid over one another once."""
 
     kind = "saved-image"
-    summary = "an image as docker save writes it"
+    summary = "an image from a docker save archive"
     options = SavedImageOptions
 
     def key(self, options: Any, spec: UserlandSpec) -> str:

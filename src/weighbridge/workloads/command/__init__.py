@@ -29,7 +29,7 @@ _LAST = 4096
 _TOLD = (
     (
         re.compile(re.escape(os.strerror(errno.EROFS))),
-        "it writes where nothing can be written: only /tmp and /run can",
+        "it writes to a read-only place: write to /tmp or /run",
     ),
     (
         re.compile(
@@ -37,7 +37,7 @@ _TOLD = (
             r"|\b(?:is|are) not a (?:tty|terminal)\b|\bnot a TTY\b|\bneeds? a (?:tty|terminal)\b",
             re.IGNORECASE,
         ),
-        "it needs a terminal, and has none here",
+        "it needs a terminal, which a site does not have",
     ),
     (re.compile(re.escape(os.strerror(errno.EADDRINUSE)), re.IGNORECASE), "its port is in use by another program"),
 )
@@ -52,11 +52,12 @@ def failure_of(completed: Completed, *, shell: bool) -> str:
     if completed.returncode == NOT_FOUND and shell:
         match = _NOT_FOUND.search(_end(completed.stderr))
         if match:
-            return f"the program {match[1]} is not in the userland"
-    how = f"signal {-completed.returncode}" if completed.returncode < 0 else f"code {completed.returncode}"
+            return f"the program {match[1]} is not in the userland: add it, or check its name"
+    code = completed.returncode
+    how = f"was killed by signal {-code}" if code < 0 else f"exited with code {code}"
     meaning = reason(completed)
     prefix = f"{meaning}: " if meaning else ""
-    return f"{completed.argv[0]} ended with {how}: {prefix}{completed.last_words}"
+    return f"{completed.argv[0]} {how}: {prefix}{completed.last_words}"
 
 
 def reason(completed: Completed) -> str:
@@ -72,9 +73,7 @@ def _end(printed: bytes) -> str:
 _ANY_THREADS = 1024
 """Of a program of which it is not known how many it has: it is the limit once all its CPUs are busy."""
 _SERVER_BEYOND_S = 60.0
-_FORKED_AWAY = (
-    "it ended while its child processes still ran, unmeasured: keep it in the foreground, and wait for them"
-)
+_FORKED_AWAY = "it exited while its child processes ran on, unmeasured: keep it in the foreground and wait for them"
 
 
 class OwnCommand(Workload):
@@ -87,7 +86,7 @@ class OwnCommand(Workload):
     """
 
     kind = "command"
-    summary = "your own program, alone or as a server's client: time, resource use, output"
+    summary = "your own program, alone or as a server's client: time, resource use, numbers in its output"
     options = CommandOptions
     packages = ()
     has_data_port = True

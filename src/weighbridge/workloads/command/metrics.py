@@ -26,7 +26,7 @@ def _is_path(text: str) -> str:
     try:
         _path(text)
     except jsonpath.JSONPathError as error:
-        why = str(error).splitlines()[0] if text.startswith("$") else "it begins with $, as $.summary.rps"
+        why = str(error).splitlines()[0] if text.startswith("$") else "begin it with $, as in $.summary.rps"
         raise ValueError(f"'{text:.60}' is not a JSONPath (RFC 9535): {why:.120}") from None
     return text
 
@@ -78,24 +78,24 @@ class MetricOptions(Options):
 
     path: Annotated[
         Annotated[str, AfterValidator(_is_path)] | None,
-        Field(alias="json", description="The JSONPath (RFC 9535) of the one number: $.summary.rps"),
+        Field(alias="json", description="JSONPath (RFC 9535) of one number: $.summary.rps"),
     ] = None
     regex: Annotated[
         Annotated[str, AfterValidator(_is_regex)] | None,
-        Field(description="Matches once; its one group is the number. ^ and $ are the ends of a line"),
+        Field(description="Regex that matches once; its one group is the number. ^ and $ match at line ends"),
     ] = None
     unit: Annotated[
-        str, Field(pattern=r"^[^\s\x00-\x1f]{1,20}$", description="Of the number: s, ms, 1/s, MiB/s, %, count, ...")
+        str, Field(pattern=r"^[^\s\x00-\x1f]{1,20}$", description="Its unit: s, ms, 1/s, MiB/s, %, count, ...")
     ]
     better: Annotated[Better, Field(description="higher or lower")]
     stream: Annotated[
-        Literal["stdout", "stderr"], Field(alias="from", description="Where the program prints it: stdout or stderr")
+        Literal["stdout", "stderr"], Field(alias="from", description="Stream to read: stdout or stderr")
     ] = "stdout"
 
     @model_validator(mode="after")
     def _by_one_way(self) -> "MetricOptions":
         if (self.path is None) == (self.regex is None):
-            raise ValueError("a metric is found by 'json: PATH' or by 'regex: EXPRESSION', one of both")
+            raise ValueError("give either 'json: PATH' or 'regex: EXPRESSION'")
         return self
 
     def metric(self, name: str) -> Metric:
@@ -122,11 +122,11 @@ def read_metrics(metrics: Mapping[str, MetricOptions], completed: Completed) -> 
 
 def _document(text: str, name: str, where: str) -> Any:
     if not text.strip():
-        raise Unparseable(f"metric {name}: {where} is empty, and JSON is expected there")
+        raise Unparseable(f"metric {name}: {where} is empty, but should be JSON")
     try:
         return json.loads(text)
     except (ValueError, RecursionError) as error:
-        why = "it nests too deeply" if isinstance(error, RecursionError) else str(error)
+        why = "it is nested too deeply" if isinstance(error, RecursionError) else str(error)
         raise Unparseable(f"metric {name}: {where} is not JSON ({why})") from None
 
 
@@ -155,14 +155,14 @@ def _by_regex(regex: str, text: str, name: str, where: str) -> float:
 
 
 def _endless(what: str, where: str) -> str:
-    return f"{what} was looked for in {where} for {MATCHING_S:g} s without an end: write an expression that does less"
+    return f"{what} took longer than {MATCHING_S:g} s in {where}: write a simpler expression"
 
 
 def _only(values: list[Any], what: str, where: str) -> Any:
     if not values:
         raise Unparseable(f"{what} finds nothing in {where}")
     if len(values) > 1:
-        raise Unparseable(f"{what} finds {len(values)} values in {where}, but needs exactly one")
+        raise Unparseable(f"{what} finds {len(values)} values in {where}, but must find exactly one")
     return values[0]
 
 
@@ -172,5 +172,5 @@ def _finite(value: float, what: str) -> float:
     except OverflowError:
         number = math.inf
     if not is_plausible(number):
-        raise Unparseable(f"{what} is {number}, which no measurement can be")
+        raise Unparseable(f"{what} is {number}, which is no valid measurement")
     return number

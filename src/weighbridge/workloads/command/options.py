@@ -39,7 +39,7 @@ def _as_words(value: object) -> object:
 
 def _in_memory(path: str) -> str:
     if not path.startswith(("/tmp/", "/run/")) or ".." in PurePosixPath(path).parts or path.endswith("/"):  # noqa: S108
-        raise ValueError(f"'{path:.60}' is not below /tmp or /run of the site, where alone files can be written")
+        raise ValueError(f"'{path:.60}' is not below /tmp or /run, the only writable folders of a site")
     return path
 
 
@@ -94,7 +94,7 @@ class ReadyOptions(Options):
 
     line: Annotated[
         Annotated[str, Field(min_length=1, max_length=1000), AfterValidator(_is_line)] | None,
-        Field(description="Ready once it prints a line that matches this regular expression"),
+        Field(description="The server is ready once it prints a line that matches this regular expression"),
     ] = None
 
 
@@ -103,77 +103,77 @@ class CommandOptions(Options):
 
     run: Annotated[
         _Words | None,
-        Field(description="The measured command, which has no counterpart: its words, or one text"),
+        Field(description="The measured command, without a counterpart: a list of words, or one text"),
         Brings.COMMAND,
     ] = None
     server: Annotated[
         _Words | None,
-        Field(description="Instead of run: the server, which listens at {listen}, {port}"),
+        Field(description="The server, instead of run; it listens at {listen}, {port}"),
         Brings.COMMAND,
     ] = None
     server_env: Annotated[dict[_VariableName, _Value], Brings.ARGUMENT] = Field(
-        default_factory=dict, description="Variables of the server alone, over those of its userland"
+        default_factory=dict, description="Variables for the server alone, overriding its userland's"
     )
     client: Annotated[
         _Words | None,
-        Field(description="The measured client of the server, which is at {address}, {port}"),
+        Field(description="The measured client; its server is at {address}, {port}"),
         Brings.COMMAND,
     ] = None
     shell: Annotated[
-        StrictBool, Field(description="Each command is one text for /bin/sh, in which values are quoted")
+        StrictBool, Field(description="Each command is one text for /bin/sh; values are quoted in it")
     ] = False
     parameters: Annotated[dict[_ParameterName, _Value], Factors(), Brings.ARGUMENT] = Field(
-        default_factory=dict, description="Values for {NAME} in the words; each list of values is swept"
+        default_factory=dict, description="Values for {NAME} in the commands; a list is swept"
     )
     setup: Annotated[
         _Words | None,
-        Field(description="Run once in each site of the server, or of run, before its first trial"),
+        Field(description="Run once in each site of the server (or of run), before its first trial"),
         Brings.COMMAND,
     ] = None
     cleanup: Annotated[
         _Words | None,
-        Field(description="Run once there after its last trial, also when the run is interrupted or fails"),
+        Field(description="Run once there after its last trial, even if the run is interrupted or fails"),
         Brings.COMMAND,
     ] = None
     prepare: Annotated[
-        _Words | None, Field(description="Run there before each trial, and before the server starts"), Brings.COMMAND
+        _Words | None, Field(description="Run there before each trial, before the server starts"), Brings.COMMAND
     ] = None
     check: Annotated[
         _Words | None,
-        Field(description="Run after each trial, with its output as input; a nonzero code fails the trial"),
+        Field(description="Run after each trial, with its output as input; a nonzero exit code fails the trial"),
         Brings.COMMAND,
     ] = None
-    warm_up: Annotated[StrictBool, Field(description="Run the measured command once before, and forget it")] = False
-    protocol: Annotated[Literal["tcp", "udp"], Field(description="What the server's port carries")] = "tcp"
+    warm_up: Annotated[
+        StrictBool, Field(description="Run the measured command once before each trial, uncounted")
+    ] = False
+    protocol: Annotated[Literal["tcp", "udp"], Field(description="Protocol of the server's port")] = "tcp"
     port: Annotated[
-        int | None, Field(ge=1, le=65534, description="The only port on which the server can listen, everywhere")
+        int | None, Field(ge=1, le=65534, description="The server's fixed port, in every environment")
     ] = None
     ready: Annotated[
         ReadyOptions,
         BeforeValidator(_as_ready),
         WithJsonSchema(_READY),
-        Field(description="When the server can be measured: port, once it is listened on, or a line of output too"),
+        Field(description="When the server is ready: port (once it listens), or also a line of its output"),
     ] = ReadyOptions()
     metrics: dict[_MetricName, MetricOptions] = Field(
-        default_factory=dict, description="Numbers in the output, by name; the first is the headline"
+        default_factory=dict, description="Numbers to read from the output, by name; the first is the headline"
     )
     adapter: Annotated[
         SerializeAsAny[AdapterOptions] | None,
         by_kind("adapter", "an adapter"),
-        Field(description="Reads the program's own format: a kind, or a kind with its options"),
+        Field(description="Reads the program's output format: a kind, or a kind with options"),
     ] = None
-    deadline: Annotated[
-        Duration, Field(gt=0, le=86400, description="How long each command may take before it is ended")
-    ] = 300.0
+    deadline: Annotated[Duration, Field(gt=0, le=86400, description="Time limit of each command")] = 300.0
     expects: Annotated[
-        Duration, Field(gt=0, le=86400, description="About how long the measured command takes, for the plan")
+        Duration, Field(gt=0, le=86400, description="Expected time of the measured command, for the plan")
     ] = 1.0
     threads: Annotated[
         int | None,
-        Field(ge=1, le=1024, description="Of the measured command, busy at once; by default as many as its CPUs"),
+        Field(ge=1, le=1024, description="Busy threads of the measured command; default: its number of CPUs"),
     ] = None
     files: Annotated[dict[_SitePath, _LocalFile], Brings.FILE] = Field(
-        default_factory=dict, description="Files of this machine by their path in each site, below /tmp or /run"
+        default_factory=dict, description="Files of this machine, by their path in each site (below /tmp or /run)"
     )
     packages: Annotated[
         tuple[_Package, ...], Field(max_length=100, description="Debian packages that the commands need")
@@ -182,7 +182,7 @@ class CommandOptions(Options):
     @model_validator(mode="after")
     def _one_or_two_roles(self) -> "CommandOptions":
         if self.run is not None and (self.server is not None or self.client is not None):
-            raise ValueError("'run' is a command without a counterpart: write it, or 'server' and 'client'")
+            raise ValueError("write 'run' alone, or 'server' and 'client'")
         if self.run is None and (self.server is None or self.client is None):
             lacks = "'run', or 'server' and 'client'" if self.server is self.client else "both 'server' and 'client'"
             raise ValueError(f"a command needs {lacks}")
@@ -193,7 +193,7 @@ class CommandOptions(Options):
         if self.server is None and self.server_env:
             raise ValueError("'server_env' needs a server: remove it")
         if "\0" in "".join(self.server_env.values()):
-            raise ValueError("server_env: a value has a zero byte, which no program can be given")
+            raise ValueError("server_env: a value has a zero byte: remove it")
         return self
 
     @model_validator(mode="after")
@@ -212,7 +212,7 @@ class CommandOptions(Options):
             if problem:
                 raise ValueError(f"{key}: {problem}")
         if self.server is not None and self.port is None and not _told_a_port(Template(self.server, self.shell)):
-            raise ValueError("server: it is told no port: write {port} in its words, or 'port' where it has only one")
+            raise ValueError("server: it gets no port: write {port} in its words, or 'port' if it has a fixed one")
         if unused := [name for name in self.parameters if name not in used]:
             raise ValueError(f"parameters: '{unused[0]}' is in no command: write {{{unused[0]}}} where it belongs")
         return self
@@ -222,14 +222,14 @@ class CommandOptions(Options):
         names = [metric.name for metric in (*self.own_metrics(), *BUILT_IN)]
         if twice := named_twice(names):
             built_in = any(twice == metric.name for metric in BUILT_IN)
-            why = "it is measured of every command" if built_in else "two metrics have this name"
+            why = "Weighbridge measures it for every command" if built_in else "two metrics have this name"
             raise ValueError(f"metrics: '{twice}': {why}: choose another name")
         if use := [
             name for name in names if is_resource_use(name) and name not in {each.name for each in OF_PROGRAM}
         ]:
-            raise ValueError(f"metrics: '{use[0]}' is a name of Weighbridge's own meters: choose another name")
+            raise ValueError(f"metrics: '{use[0]}' is reserved for Weighbridge's meters: choose another name")
         if self.expects >= self.deadline:
-            raise ValueError("expects: the command is ended at its deadline: let it be shorter than that")
+            raise ValueError("expects must be shorter than the deadline, at which the command is stopped")
         return self
 
     def own_metrics(self) -> tuple[Metric, ...]:

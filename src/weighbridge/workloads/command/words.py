@@ -64,7 +64,7 @@ def unknown_placeholder(template: Template, allowed: tuple[str, ...]) -> str:
         if name in allowed:
             continue
         if name in OF_A_SERVER:
-            return f"'{{{name}}}' is where a server is, and there is none: write 'server' and 'client', not 'run'"
+            return f"'{{{name}}}' needs a server: write 'server' and 'client', not 'run'"
         written = ", ".join(f"{{{each}}}" for each in allowed) or "none"
         return f"unknown placeholder '{{{name:.40}}}' (known: {written}); a brace itself is written '{{{{' or '}}}}'"
     return ""
@@ -72,9 +72,9 @@ def unknown_placeholder(template: Template, allowed: tuple[str, ...]) -> str:
 
 def _check(words: tuple[str, ...]) -> tuple[str, ...]:
     if not words or not words[0].strip():
-        raise ValueError("it names no program")
+        raise ValueError("it names no program: write one")
     if any("\0" in word for word in words):
-        raise ValueError("one of its words has a zero byte")
+        raise ValueError("one of its words has a zero byte: remove it")
     return words
 
 

@@ -56,23 +56,23 @@ class MysqlOltpOptions(Options):
         Literal["oltp_read_write", "oltp_read_only", "oltp_write_only", "oltp_point_select"],
         Field(description="sysbench's script: what a transaction does"),
     ] = "oltp_read_write"
-    threads: Annotated[int, Field(ge=1, le=10_000, description="Connections, each one transaction at a time")] = 10
+    threads: Annotated[
+        int, Field(ge=1, le=10_000, description="Connections, each with one transaction at a time")
+    ] = 10
     duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
     count: Annotated[
         int | None,
-        Field(ge=1, le=10**9, description="Transactions of all threads to make, in about the duration"),
+        Field(ge=1, le=10**9, description="Transactions to make on all threads, in about the duration"),
     ] = None
-    warm_up: Annotated[WholeSeconds, Field(ge=0, le=3600, description="The same before it, thrown away")] = 2.0
+    warm_up: Annotated[WholeSeconds, Field(ge=0, le=3600, description="Warm-up before it, not counted")] = 2.0
     tables: Annotated[int, Field(ge=1, le=1000, description="Tables")] = 10
-    table_size: Annotated[int, Field(ge=100, le=10**8, description="Rows of each table")] = 100_000
-    server: Annotated[mysql.Server, Field(description="Which server; MySQL takes a whole userland of Debian sid")] = (
-        "mariadb"
-    )
-    max_connections: Annotated[int, Field(ge=10, le=100_000, description="The server's own limit")] = 1500
+    table_size: Annotated[int, Field(ge=100, le=10**8, description="Rows per table")] = 100_000
+    server: Annotated[mysql.Server, Field(description="The server; mysql needs a userland of Debian sid")] = "mariadb"
+    max_connections: Annotated[int, Field(ge=10, le=100_000, description="The server's limit of connections")] = 1500
     prepared_statements: Annotated[
-        bool, Field(description="As sysbench does; without, each query is parsed anew, and a thread is there at once")
+        bool, Field(description="Sysbench's default; without, each query is parsed again, and threads start sooner")
     ] = True
-    buffer_pool: Annotated[Size, Field(ge=8 * 2**20, le=2**40, description="InnoDB's cache of the tables")] = 2**27
+    buffer_pool: Annotated[Size, Field(ge=8 * 2**20, le=2**40, description="InnoDB's cache for the tables")] = 2**27
     durability: Annotated[
         Literal["synced", "written", "buffered"], Field(description="Where a commit is when it is acknowledged")
     ] = "synced"

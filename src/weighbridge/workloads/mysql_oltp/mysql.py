@@ -116,5 +116,5 @@ def failure(client: Completed, fatal_errors: Sequence[str], server: Completed, l
     if number not in _LIMITS:
         return ProgramFailed(f"sysbench: {line[:300]}")
     if server.returncode != -STOP:
-        return ServerDied(f"the server ended with code {server.returncode} under {load}: {server.last_words}")
+        return ServerDied(f"the server exited with code {server.returncode} under {load}: {server.last_words}")
     return refusal

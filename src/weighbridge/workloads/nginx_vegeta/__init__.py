@@ -27,25 +27,25 @@ class NginxVegetaOptions(NginxOptions):
 
     rate: Annotated[
         int | None,
-        Field(ge=1, le=1_000_000, description="Requests per second: the load (1000, unless there is an objective)"),
+        Field(ge=1, le=1_000_000, description="Load in requests per second (1000 without an objective)"),
     ] = None
     objective: Annotated[
         Duration | None,
-        Field(gt=0, le=60, description="Instead of a rate: find the highest rate that meets this latency"),
+        Field(gt=0, le=60, description="Find the highest rate that meets this latency, instead of a given rate"),
     ] = None
     percentile: Annotated[
-        Share, Field(ge=0.5, le=0.9999, description="The share of requests that must meet the objective")
+        Share, Field(ge=0.5, le=0.9999, description="Share of requests that must meet the objective")
     ] = 0.99
-    search_from: Annotated[int, Field(ge=1, le=1_000_000, description="The first rate that is tried")] = 200
-    search_to: Annotated[int, Field(ge=1, le=1_000_000, description="The highest rate that is tried")] = 100_000
-    duration: Annotated[
-        Duration, Field(ge=0.5, le=86400, description="How long it sends; of a search, at each rate")
-    ] = 10.0
+    search_from: Annotated[int, Field(ge=1, le=1_000_000, description="First rate to try")] = 200
+    search_to: Annotated[int, Field(ge=1, le=1_000_000, description="Highest rate to try")] = 100_000
+    duration: Annotated[Duration, Field(ge=0.5, le=86400, description="Measured time; in a search, of each rate")] = (
+        10.0
+    )
     timeout: Annotated[
-        Duration, Field(ge=0.01, le=60, description="A request that takes longer once it is sent is an error")
+        Duration, Field(ge=0.01, le=60, description="A request that takes longer counts as an error")
     ] = 2.0
     connections: Annotated[
-        int, Field(ge=1, le=60_000, description="The most connections; a request that finds none free waits for one")
+        int, Field(ge=1, le=60_000, description="Most connections; a request waits if none is free")
     ] = 4000
 
     @model_validator(mode="before")
@@ -93,7 +93,7 @@ class NginxVegeta(Workload):
     """
 
     kind = "nginx-vegeta"
-    summary = "nginx and vegeta: latency at a constant rate from the planned send, or the rate at an objective"
+    summary = "nginx and vegeta: latency from the planned send at a constant rate, or the rate at an objective"
     options = NginxVegetaOptions
     packages = _nginx.PACKAGES
     golang = "vegeta"

@@ -36,7 +36,7 @@ def attack(client: Completed, rate: float, server_limit: str) -> dict[str, Any]:
     """
     figures = _attack(_last(client, "attack"))
     if figures["rate"] != rate:
-        raise Unparseable(f"the generator's line is about {_plain(figures['rate'])} requests/s, not {_plain(rate)}")
+        raise Unparseable(f"the generator's line reports {_plain(figures['rate'])} requests/s, not {_plain(rate)}")
     _must_have_kept_its_rate(figures)
     _must_not_have_broken(figures, server_limit)
     _must_match_its_histogram(figures)
@@ -53,7 +53,7 @@ def search(client: Completed, objective_s: float, share: float, server_limit: st
     rate, number = _number(result, "rate"), _number(result, "attacks")
     met = [each["rate"] for each in attacks if each.get("met") is True]
     if number != len(attacks) or rate != max(met, default=0.0) or result.get("limit") not in _LIMITS:
-        raise Unparseable(f"the search's result does not follow from its {len(attacks)} attacks")
+        raise Unparseable(f"the search's result contradicts its {len(attacks)} attacks")
     other_share = abs(_number(result, "share") - share) > 1e-6
     if other_share or abs(_number(result, "objective_ns") - objective_s * 1e9) > 1e3:
         raise Unparseable("the search's result has another objective")
@@ -178,7 +178,7 @@ def _number(figures: dict[str, Any], key: str) -> float:
 def _last(client: Completed, what: str) -> dict[str, Any]:
     """The object of the client's last line, "attack" or "search". Raises ProgramFailed or Unparseable."""
     if client.returncode != 0:
-        raise ProgramFailed(f"the generator ended with code {client.returncode}: {client.last_words}")
+        raise ProgramFailed(f"the generator exited with code {client.returncode}: {client.last_words}")
     return _object((client.text.splitlines() or [""])[-1], what)
 
 
@@ -190,5 +190,5 @@ def _object(line: str, what: str) -> dict[str, Any]:
         raise Unparseable(f"the generator's line is not JSON: '{line[:80]}'") from error
     document = read.get(what) if isinstance(read, dict) else None
     if not isinstance(document, dict):
-        raise Unparseable(f"the generator's line is not about {'an attack' if what == 'attack' else 'a search'}")
+        raise Unparseable(f"the generator's line does not report {'an attack' if what == 'attack' else 'a search'}")
     return document

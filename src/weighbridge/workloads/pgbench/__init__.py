@@ -53,18 +53,25 @@ class PgbenchOptions(Options):
     """
 
     script: Annotated[
-        Literal["tpcb-like", "simple-update", "select-only"], Field(description="pgbench's: what a transaction does")
+        Literal["tpcb-like", "simple-update", "select-only"],
+        Field(description="pgbench's script: what a transaction does"),
     ] = "tpcb-like"
-    clients: Annotated[int, Field(ge=1, le=10_000, description="Connections, each one transaction at a time")] = 10
-    threads: Annotated[int, Field(ge=1, le=1000, description="Threads of pgbench that serve them")] = 2
+    clients: Annotated[
+        int, Field(ge=1, le=10_000, description="Connections, each with one transaction at a time")
+    ] = 10
+    threads: Annotated[int, Field(ge=1, le=1000, description="pgbench's threads for them")] = 2
     duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
-    warm_up: Annotated[WholeSeconds, Field(ge=0, le=3600, description="The same before it, thrown away")] = 2.0
-    scale: Annotated[int, Field(ge=1, le=100_000, description="100 000 accounts each, about 15 MiB")] = 10
+    warm_up: Annotated[WholeSeconds, Field(ge=0, le=3600, description="Warm-up before it, not counted")] = 2.0
+    scale: Annotated[
+        int, Field(ge=1, le=100_000, description="Scale factor: 100 000 accounts (about 15 MiB) each")
+    ] = 10
     protocol: Annotated[Literal["simple", "extended", "prepared"], Field(description="How queries are sent")] = (
         "simple"
     )
-    max_connections: Annotated[int, Field(ge=10, le=10_000, description="The server's own limit")] = 1500
-    shared_buffers: Annotated[Size, Field(ge=2**20, le=2**40, description="The server's cache of the tables")] = 2**27
+    max_connections: Annotated[int, Field(ge=10, le=10_000, description="The server's limit of connections")] = 1500
+    shared_buffers: Annotated[Size, Field(ge=2**20, le=2**40, description="The server's cache for the tables")] = (
+        2**27
+    )
     durability: Annotated[
         Literal["synced", "buffered", "unsafe"], Field(description="Where a commit is when it is acknowledged")
     ] = "synced"

@@ -67,6 +67,6 @@ def failure(client: Completed, server: Completed, load: str) -> TrialFailure:
         return Broke(f"{refused[1]} at {load}")
     if disconnect := _GONE.search(stderr):
         if server.returncode != -STOP:
-            return ServerDied(f"the server ended with code {server.returncode} under {load}: {server.last_words}")
+            return ServerDied(f"the server exited with code {server.returncode} under {load}: {server.last_words}")
         return Broke(f"{disconnect[1]} at {load}")
-    return ProgramFailed(f"pgbench ended with code {client.returncode}: {client.last_words}")
+    return ProgramFailed(f"pgbench exited with code {client.returncode}: {client.last_words}")

@@ -76,14 +76,16 @@ class RedisBenchmarkOptions(redis.RedisServerOptions):
         "set",
         "get",
     )
-    requests: Annotated[int, Field(ge=_FEWEST, le=10**9, description="Requests of each test")] = 100_000
+    requests: Annotated[int, Field(ge=_FEWEST, le=10**9, description="Requests per test")] = 100_000
     clients: Annotated[
-        int, Field(ge=1, le=_MOST_CLIENTS, description="Connections, each with one request at a time; its load")
+        int, Field(ge=1, le=_MOST_CLIENTS, description="Load in connections, each with one request at a time")
     ] = 50
-    threads: Annotated[int, Field(ge=1, le=64, description="Threads of the generator")] = 1
-    value_size: Annotated[Size, Field(ge=1, le=2**29, description="Bytes of each value")] = 3
-    pipeline: Annotated[int, Field(ge=1, le=10_000, description="Requests that a connection sends at once")] = 1
-    keyspace: Annotated[int | None, Field(ge=1, le=10**12, description="Random keys; without it, one key")] = None
+    threads: Annotated[int, Field(ge=1, le=64, description="Generator threads")] = 1
+    value_size: Annotated[Size, Field(ge=1, le=2**29, description="Bytes per value")] = 3
+    pipeline: Annotated[int, Field(ge=1, le=10_000, description="Requests that a connection sends together")] = 1
+    keyspace: Annotated[
+        int | None, Field(ge=1, le=10**12, description="Number of random keys; default: one fixed key")
+    ] = None
 
     @model_validator(mode="after")
     def _work_for_every_client(self) -> "RedisBenchmarkOptions":
@@ -220,7 +222,7 @@ def _rows(client: Completed) -> dict[str, dict[str, str]]:
     try:
         rows = list(csv.DictReader(io.StringIO(client.text, newline=""), strict=True))
     except csv.Error as error:
-        raise Unparseable(f"redis-benchmark's output is not whole CSV: {error}") from error
+        raise Unparseable(f"redis-benchmark's output is not complete CSV: {error}") from error
     return {str(row.get("test")).lower(): row for row in rows}
 
 
@@ -228,7 +230,7 @@ def _measurements(test: str, rows: dict[str, dict[str, str]]) -> list[Measuremen
     """The measurements of one test. ``inf`` is what redis-benchmark prints of a test shorter than a millisecond."""
     row = rows.get(test, {})
     if not row or not all(row.values()):
-        raise Unparseable(f"redis-benchmark's output has no whole row for {test.upper()}")
+        raise Unparseable(f"redis-benchmark's output has no complete row for {test.upper()}")
     return [Measurement(metric, _number(row.get(column, ""), column)) for column, metric in _metrics(test).items()]
 
 

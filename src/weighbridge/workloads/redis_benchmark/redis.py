@@ -35,14 +35,14 @@ class RedisServerOptions(Options):
         Field(description="Whether and when each write is logged to disk (appendfsync)"),
     ] = "no"
     maxclients: Annotated[
-        int, Field(ge=1, le=10**6, description="Clients that it accepts, as far as its open files allow")
+        int, Field(ge=1, le=10**6, description="Most clients, as far as the limit of open files allows")
     ] = 20_000
     maxmemory: Annotated[
-        Size | None, Field(ge=2**20, le=2**50, description="Memory after which it refuses writes (noeviction)")
+        Size | None, Field(ge=2**20, le=2**50, description="Memory limit, above which it refuses writes (noeviction)")
     ] = None
-    tcp_backlog: Annotated[
-        int, Field(ge=1, le=65_535, description="Connections that wait to be accepted, as far as the system allows")
-    ] = 65_535
+    tcp_backlog: Annotated[int, Field(ge=1, le=65_535, description="Listen backlog, as far as the system allows")] = (
+        65_535
+    )
 
 
 def durability(options: RedisServerOptions) -> Durability:
@@ -79,14 +79,14 @@ def complaint(client: Completed) -> str:
 
 _GENERATOR = {
     "Too many open files": "redis-benchmark has no file descriptor left for {clients} clients: raise the limit of "
-    "open files (ulimit -Hn), or ask for fewer clients",
-    "Cannot assign requested address": "redis-benchmark has no local port left for {clients} clients, as connections "
-    "keep theirs for a minute after they ended: ask for fewer clients, or widen net.ipv4.ip_local_port_range",
+    "open files (ulimit -Hn), or use fewer clients",
+    "Cannot assign requested address": "redis-benchmark has no local port left for {clients} clients (a closed "
+    "connection holds its port for a minute): use fewer clients, or widen net.ipv4.ip_local_port_range",
 }
 """The generator's own limits by the words of the system."""
 _LIMITS = {
     "max number of clients reached": "the server refused a client (max number of clients reached)",
-    "OOM command not allowed": "the server is out of the memory that maxmemory allows (OOM command not allowed)",
+    "OOM command not allowed": "the server reached maxmemory (OOM command not allowed)",
 }
 """The server's limits by its own words."""
 _NO_ANSWER = re.compile(
@@ -103,11 +103,11 @@ def failure(options: RedisServerOptions, clients: int, client: Completed, server
         if words in message:
             return ProgramFailed(sentence.format(clients=clients))
     if server.returncode not in (0, -STOP):  # neither still there to be stopped, nor ended in good order
-        return ServerDied(f"the server ended with code {server.returncode} while the client was at work: {message}")
+        return ServerDied(f"the server exited with code {server.returncode} while the client was running: {message}")
     for words, sentence in _LIMITS.items():
         if words in message:
             fewer = _FEWER.search(server.text) if "client" in words else None
             return Broke(sentence + (f": its open files allow {fewer[1]}" if fewer else ""))
     if _NO_ANSWER.search(message):
         return Broke(f"the server did not answer {clients} clients: {message}")
-    return ProgramFailed(f"redis-benchmark ended with code {client.returncode}: {message}")
+    return ProgramFailed(f"redis-benchmark exited with code {client.returncode}: {message}")

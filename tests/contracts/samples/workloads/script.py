@@ -57,7 +57,7 @@ class Script(Workload):
     def parse(self, options: Any, completed: Mapping[str, Completed]) -> TrialResult:
         done = completed[self.roles(options)[-1]]
         if done.returncode != 0:
-            raise ProgramFailed(f"the script ended with code {done.returncode}: {done.last_words}")
+            raise ProgramFailed(f"the script exited with code {done.returncode}: {done.last_words}")
         try:
             value = float(done.text)
         except ValueError:
