@@ -28,12 +28,16 @@ from .test_golden import RUNS
 SAME = 1e-9
 MEMORY = Metric("memory_server_beyond_baseline", "MiB", "lower")
 CABLE = (Flag(FlagCode.CABLE, "host a eth0 transmit", figures={"share": 0.99, "rate": 100e6}),)
+OTHERS = (Flag(FlagCode.OTHER_WORK, figures={"cpus": 1.8}),)
 ARMS = ("native", "bridge", "native-again")
 FURTHER = {
     "several-looks": Recipe(
         costs={"bridge": 1.04, "host": 1.0}, repetitions=Repetitions(target="2%", min=10, max=60)
     ),
     "hidden": Recipe(costs={"bridge": 1.0}, flags={(block, arm): CABLE for block in range(1, 11) for arm in ARMS}),
+    "disturbed-without-control": Recipe(
+        costs={"bridge": 1.2}, aa=False, flags={(block, "native"): OTHERS for block in range(1, 11)}
+    ),
     "little-memory": Recipe(
         costs={"bridge": 1.0002, "host": 1.1},
         workloads=[Workload("tcp", [(THROUGHPUT, 1e9, 0.01), (MEMORY, 100.0, 0.0), (LOSS, 0.0, 0.0)])],
@@ -167,12 +171,14 @@ def claim(document, row, adjusted_p):
     if not excludes_none(interval(document, row)) or adjusted_p > 0.05:
         return "inconclusive"
     guarded = row["resource_use"] or row["blocks"] < 10 or document["disturbed"]
-    negligible = little_memory(row) or (guarded and within_noise(row))
+    negligible = little_memory(row) or (guarded and within_noise(row, document["disturbed"]))
     return "negligible" if negligible or "no-path" in codes else "different"
 
 
-def within_noise(row):
-    return row["noise_low"] is not None and row["noise_low"] <= row["cost"] <= row["noise_high"]
+def within_noise(row, disturbed):
+    if row["noise_low"] is None:
+        return disturbed
+    return row["noise_low"] <= row["cost"] <= row["noise_high"]
 
 
 def little_memory(row):

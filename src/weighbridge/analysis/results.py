@@ -165,11 +165,15 @@ class MetricReport:
         """Whether a cost counts for noise: no larger than the A/A arm's, of resource use, few blocks, beside others.
 
         What others take comes in episodes of many trials, against which the order of trials is no help in few blocks.
+        Where the A/A arm has no noise floor for the metric, every cost of a disturbed run counts for noise.
         """
         few = row.blocks < MIN_BLOCKS_SIGNED_RANK
-        if row.cost is None or row.aa or self.aa is None or not (self.resource_use or few or self.disturbed):
+        if row.cost is None or row.aa or not (self.resource_use or few or self.disturbed):
             return False
-        return within_noise(row.cost, self.aa.cost)
+        aa = self.aa.cost if self.aa is not None and self.noise is not None else None
+        if aa is None or aa.scale != row.cost.scale:
+            return self.disturbed
+        return within_noise(row.cost, aa)
 
     @property
     def noise(self) -> tuple[float, float] | None:
