@@ -102,7 +102,7 @@ def exit_codes() -> str:
     meanings |= {
         129: ["SIGHUP; every finished trial is kept."],
         130: ["Ctrl-C; every finished trial is kept."],
-        141: ["The reader of the output has gone; what was run is kept."],
+        141: ["The reader of the output is gone; finished trials are kept."],
         143: ["SIGTERM; every finished trial is kept."],
     }
     return table(("code", "meaning"), [(str(each), " ".join(meanings[each])) for each in sorted(meanings)])
@@ -386,7 +386,7 @@ def found(study: str) -> str:
     ]
     heads = ("metric", "environment", f"cost against {code(document['baseline'])} [95 %]", "verdict")
     link = f'<a href="../examples/{study}.html">The whole report</a>'
-    return f"Found here on {(document['date'] or '')[:10]} (positive is worse). {link}.\n\n{table(heads, rows)}"
+    return f"Measured on {(document['date'] or '')[:10]} (positive is worse). {link}.\n\n{table(heads, rows)}"
 
 
 def _cost(row: Mapping[str, Any]) -> str:
@@ -422,7 +422,7 @@ def replications() -> str:
 
 def _not_measured(study: str) -> str:
     command = f"```sh\nweighbridge replicate {study} --profile quick\n```"
-    return f"## {study}\n\n{published_source(study)}\n\nNo run of it is kept, so no figures are here.\n\n{command}"
+    return f"## {study}\n\n{published_source(study)}\n\nNo run of it is kept, so there are no figures.\n\n{command}"
 
 
 def replicated(study: str) -> str:

@@ -24,12 +24,12 @@ WEIGHED, SERVER, SERVER_LATER = "weigh", "weigh-server", "weigh-server-later"
 """The run of the first minute; a server, and the same once more."""
 WIDTH = 80
 ABOUT = {
-    "first-look": "TCP, latency, Redis and CPU in four environments, clients here and elsewhere",
-    WEIGHED: "the run of the first minute, a program by `weighbridge weigh`",
-    SERVER: "Python's file server with curl, in a network namespace and on Docker's bridge",
+    "first-look": "TCP, latency, Redis and CPU in four environments, with clients here and on another host",
+    WEIGHED: "one program, by `weighbridge weigh`: the run of The first minute",
+    SERVER: "redis-server with redis-benchmark, in a network namespace and on Docker's bridge",
 }
 """The runs whose reports are examples, each with what it is; of published studies those that are kept are, too."""
-GATE = "A budget held against the run of the first minute, as the summary of a CI job has it:"
+GATE = "A gate on the run of The first minute, as the summary of a CI job shows it:"
 
 
 def replicated_studies() -> list[str]:
@@ -47,7 +47,7 @@ def about_examples() -> dict[str, str]:
             study: "a published study repeated",
             f"{study}-published": "the published figures beside that run's",
         }
-    return about | {"compare": "the file server weighed twice: what changed between two runs, and what did not"}
+    return about | {"compare": "two runs of redis-server compared: what changed and what did not"}
 
 
 def is_kept(name: str) -> bool:

@@ -173,7 +173,7 @@ def test_six_blocks_are_exploratory_and_still_see_a_large_cost(run):
     bridge = row(analysis, "bridge")
     assert "exploratory" in codes(bridge) and bridge.verdict == "different"
     assert analysis.exploratory and not analysis.few and comparison_verdict(bridge) == "different (exploratory)"
-    assert exploratory_sentence(analysis) == "Every verdict is exploratory: 6 blocks, 10 are needed."
+    assert exploratory_sentence(analysis) == "Every verdict is exploratory: 6 blocks; 10 are needed."
 
 
 def test_below_five_blocks_values_are_shown_and_no_verdict(run):

@@ -396,7 +396,7 @@ def test_the_page_has_the_curves_with_a_table_and_every_link_leads_somewhere(sto
     assert "web: requests/s over 6 levels of connections" in text
     assert "13 of 240 trials broke under their load" in text
     assert "broke 3 of 10: too many connections" in text and BROKE_BRIDGE in text
-    assert "cost of the peak" in text and "10 blocks, 4 levels that neither broke at" in text
+    assert "cost of the peak" in text and "10 blocks, 4 levels (neither broke)" in text
     assert "Zero in every block, not drawn: errors timeout." in text
     assert text.count("over 6 levels") == 1  # and no second table of the same costs
     ids = {attrs["id"] for _, attrs in page.elements if "id" in attrs}

@@ -1,18 +1,21 @@
 """`weighbridge gate`: its exit codes, what it writes, what it refuses, and how it goes on with a run."""
 
 import contextlib
+import io
 import json
 import os
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
+from rich.console import Console
 
 from report.made_up_runs import LOSS, THROUGHPUT, Recipe, Workload, make_run
 from sentences import assert_sentence
 from weighbridge.cli import gate as gate_command
 from weighbridge.errors import EnvironmentLost, Interrupted, TrialsFailed, Unavailable
 from weighbridge.model.level import Level
+from weighbridge.report.screen import LINES
 from weighbridge.store.run import RunStore
 
 from .command_line import one_sentence
@@ -41,6 +44,20 @@ def test_each_answer_has_an_exit_code(weighbridge, run, budgets, code, answer):
     assert not (run / "report.html").exists(), "a gate only reads"
     said = weighbridge("gate", run, "--json", *(word for each in budgets for word in ("--budget", each)))
     assert said.code == code and json.loads(said.out)["answer"] == answer
+
+
+def test_a_terminal_has_a_screen_of_findings_the_gravest_first(weighbridge, tmp_path, monkeypatch):
+    workloads = [Workload(f"tcp{number}", [(THROUGHPUT, 8.66e9, 0.01)]) for number in range(40)]
+    make_run(tmp_path / "run", Recipe(costs={"bridge": 1.25}, workloads=workloads, blocks=10)).close()
+    screen = Console(file=io.StringIO(), force_terminal=True, width=80, color_system=None)
+    monkeypatch.setattr(gate_command, "out", lambda: screen)
+    budgets = ["*.*.throughput<=35%", "bridge.tcp39.throughput<=5%"]
+    said = weighbridge("gate", tmp_path / "run", *(word for each in budgets for word in ("--budget", each)))
+    lines = screen.file.getvalue().splitlines()
+    assert said.code == 11 and len(lines) <= LINES
+    assert lines[0].startswith("failed: bridge.tcp39.throughput")
+    shown = sum(line.startswith(("failed: ", "passed: ")) for line in lines)
+    assert lines[-1].startswith(f"{len(workloads) + 1 - shown} more: ")
 
 
 def test_an_untrusted_session(weighbridge, tmp_path):

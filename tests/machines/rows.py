@@ -11,10 +11,10 @@ MACHINES = {
 """One of `images.MACHINES` -> what it is."""
 
 NOT_TRIED = {
-    "Ubuntu 24.04": "AppArmor closes user namespaces to programs without a profile: natively without root it needs "
-    "`kernel.apparmor_restrict_unprivileged_userns=0`; `debian-archive-keyring` is a package of its own",
-    "Fedora": "SELinux labels of files that are bound into containers; firewalld's nftables rules; packages by dnf",
-    "Arch": "packages by pacman, mmdebstrap from the AUR; the newest kernel, Docker and Python",
+    "Ubuntu 24.04": "AppArmor denies user namespaces to programs without a profile: native runs without root need "
+    "`kernel.apparmor_restrict_unprivileged_userns=0`; `debian-archive-keyring` is a separate package",
+    "Fedora": "SELinux labels of files bound into containers; firewalld's nftables rules; packages from dnf",
+    "Arch": "packages from pacman, mmdebstrap from the AUR; the newest kernel, Docker and Python",
     "arm64 on real hardware": "whether `cpu_idle: auto` polls; guests under KVM instead of emulation",
 }
 """Machines that could not be had here -> what is expected to differ there."""

@@ -51,7 +51,7 @@ def table(outcomes: Outcomes) -> str:
     ]
     if failures:
         lines += ["", "What failed:", "", *failures]
-    lines += ["", "Expected to differ where it was not tried:", ""]
+    lines += ["", "Expected differences where it was not tried:", ""]
     lines += [f"- {what}: {difference}." for what, difference in NOT_TRIED.items()]
     return "\n".join(lines) + "\n"
 

@@ -341,7 +341,7 @@ def test_the_set_up_says_which_server_was_measured(run):
     rows = {what: (was, here) for what, was, here in setup_rows(study, store, analyse(store))}
     assert rows["database server"] == ("MySQL 8.4.4", "mariadb-server-core 1:10.11")
     assert rows["machine"][1] == "cores 2; memory 23 GiB"
-    assert rows["tables of MySQL"][0] == "10" and rows["threads of wrk"] == ("4", "not in this run")
+    assert rows["MySQL tables"][0] == "10" and rows["wrk threads"] == ("4", "not in this run")
     notes = {each.note for each in study.comparisons if each.measured.workload == "mysql"}
     assert all("measures MariaDB" in note for note in notes)
 
@@ -366,7 +366,7 @@ def test_the_set_up_is_put_beside_the_published_one(run):
     assert rows["network"][1] == "100 Mbit/s"
     assert rows["repetitions"][1].startswith("10 blocks of every environment")
     assert rows["Docker"][1] == "unknown"
-    assert rows["time of a latency test"][1] == "not in this run"
+    assert rows["duration of a latency test"][1] == "not in this run"
 
 
 def test_figures_of_hardware_are_not_compared_in_size_with_those_of_an_emulator(run, tmp_path):

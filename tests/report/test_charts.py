@@ -67,7 +67,7 @@ def test_a_cost_far_out_leaves_the_others_their_axis(run):
     near = Workload("latency", [(Metric("p99", "s", "lower"), 0.02, 0.01)], (("near", "1"),))
     both = analyse(run(costs={"guest": 250.0}, bends={("guest", near.level): 1.3 / 250}, workloads=[boot, near]))
     chart = charts.overview(both)
-    assert "at the edge: beyond it" in str(definition_of(chart))
+    assert "marks at the edge lie beyond it" in str(definition_of(chart))
     (dots,) = [rows for mark, rows in layers(chart) if mark == "point"]
     assert 25 < dots[1]["cost"] < 35 and dots[0]["cost"] < 200 and "times" in dots[0]["typical"]
 

@@ -34,7 +34,7 @@ def test_each_role_has_a_row_for_each_environment(run):
 def test_the_table_has_the_columns_that_were_told(run):
     store = run(costs={"bridge": 2.0}, aa=False, blocks=2, samples=SAMPLES)
     table = program_table(program_use(store, analyse(store))["tcp"])
-    assert table.heads == ["CPU, user", "CPU, system", "CPU of its site", "context switches"]
+    assert table.heads == ["CPU, user", "CPU, system", "CPU, whole site", "context switches"]
     generator = [[cell.replace("\u00a0", " ") for cell in row] for row in table.roles["generator"]]
     assert generator[0] == ["native", "100 ms", "–", "500 ms", "1 000"] and generator[1][0] == "bridge"
     assert page_of(store).text.count("The programs alone") == 1
@@ -45,7 +45,7 @@ def test_what_a_guest_sees_stands_beside_what_its_hypervisor_used(run, tmp_path)
     guest = (*SAMPLES, ("server", "guest_cpu_s", 0.5), ("server", "guest_steal_s", 0.1))
     store = run(costs={"bridge": 2.0}, aa=False, blocks=2, samples=guest)
     table = program_table(program_use(store, analyse(store))["tcp"])
-    assert table.heads[2:5] == ["CPU of its site", "CPU as its guest sees it", "steal as its guest sees it"]
+    assert table.heads[2:5] == ["CPU, whole site", "CPU, guest's view", "steal, guest's view"]
     assert table.roles["server"][0][3:6] == ["900\u00a0ms", "500\u00a0ms", "100\u00a0ms"]
     assert table.roles["generator"][0][4:6] == ["–", "–"]
     (server, *_) = report_json(store)["programs"]

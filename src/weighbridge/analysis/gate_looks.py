@@ -80,7 +80,7 @@ def blocks_of(store: RunStore) -> int:
     """Return how many blocks a run has trials of. RunDirectoryError: more than any run has."""
     blocks = max((trial.block for trial in store.trials()), default=0)
     if blocks > LARGEST_COUNT:
-        raise RunDirectoryError(f"{store.directory} is damaged: a trial is of block {blocks}, which no run has")
+        raise RunDirectoryError(f"{store.directory} is damaged: a trial has the impossible block number {blocks}")
     return blocks
 
 

@@ -56,6 +56,10 @@ EXAMPLES = (
 )
 
 
+GATE_STYLES = {"failed": "bold red", "undecided": "yellow", "passed": "green"}
+"""How a finding is shown by its outcome, the gravest first."""
+
+
 class Annotations(StrEnum):
     """Whose remarks beside the code are made."""
 
@@ -464,15 +468,38 @@ class Outputs:
             stopped = secrets.token_hex(16)  # no name in a run gives orders to GitHub's runner, which reads this
             if self.annotations is Annotations.GITHUB:
                 print(f"::stop-commands::{stopped}", flush=True)
-            for sentence in filter(None, [judged.disturbance]):
-                out().print(sentence, markup=False, soft_wrap=True)
-            for row in judged.rows:
-                out().print(row.sentence, markup=False, soft_wrap=True)
-            if judged.gate.answer == "passed":
-                out().print(judged.answer, markup=False, soft_wrap=True)
+            if out().is_terminal and self.annotations is None:
+                _print_screen(judged)
+            else:
+                _print_lines(judged)
             if self.annotations is Annotations.GITHUB:
                 print(f"::{stopped}::", flush=True)
                 print(github_commands(judged.rows), end="", flush=True)
+
+
+def _print_lines(judged: JudgedRun) -> None:
+    """Print a line for each finding, as logs keep them."""
+    answer = judged.answer if judged.gate.answer == "passed" else ""  # what has not passed ends the command with it
+    for sentence in filter(None, [judged.disturbance, *(row.sentence for row in judged.rows), answer]):
+        out().print(sentence, markup=False, soft_wrap=True)
+
+
+def _print_screen(judged: JudgedRun) -> None:
+    """Print what fits on a screen, failed findings first, and how many more there are."""
+    from weighbridge.report.screen import print_screen
+    from weighbridge.report.terminal_layout import styled
+
+    rows = sorted(judged.rows, key=lambda row: [*GATE_STYLES].index(row.outcome))
+    print_screen(
+        out(),
+        [styled(judged.disturbance, "yellow")] if judged.disturbance else [],
+        [()],
+        [styled(row.sentence, GATE_STYLES[row.outcome]) for row in rows],
+        lambda hidden: [
+            *([styled(f"{hidden} more: --json or --markdown FILE has all", "dim")] if hidden else []),
+            *([styled(judged.answer, "bold green")] if judged.gate.answer == "passed" else []),
+        ],
+    )
 
 
 def _path_in_project(run: Path) -> str:

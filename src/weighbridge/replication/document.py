@@ -71,13 +71,13 @@ class SpreadOfRuns(TypedDict):
 
 
 class PublishedSpreadDocument(SpreadOfRuns):
-    """As printed; ``derived`` names what follows from the others."""
+    """As printed; ``derived`` names figures computed from the others."""
 
     derived: list[str]
 
 
 class MeasuredSpreadDocument(Within, SpreadOfRuns):
-    """Of a run's blocks, with the 95 % limits of the coefficient of variation."""
+    """The same of the run's blocks, with the 95 % limits of the coefficient of variation."""
 
     variation_low: float | None
     variation_high: float | None
@@ -86,7 +86,7 @@ class MeasuredSpreadDocument(Within, SpreadOfRuns):
 
 
 class SpreadRowDocument(TypedDict):
-    """How far the runs of one environment differ, as published and as measured."""
+    """How much the runs of one environment vary, as published and as measured."""
 
     table: str
     published_as: str
@@ -106,7 +106,7 @@ class PublishedPairDocument(TypedDict):
 
 
 class MeasuredPairDocument(TypedDict):
-    """The same of a run's blocks; t and p are null where all differences are the same."""
+    """The same of the run's blocks; t and p are null if all differences are equal."""
 
     mean: float
     deviation: float

@@ -8,7 +8,15 @@ from typing import Any
 
 from weighbridge.analysis.results import Analysis
 from weighbridge.model.level import level_label
-from weighbridge.replication.comparison import DIRECTIONS, ComparedRow, ComparedTable, Direction, Replication
+from weighbridge.replication.comparison import (
+    DIRECTIONS,
+    ComparedRow,
+    ComparedTable,
+    Direction,
+    Pairs,
+    Replication,
+    Spreads,
+)
 from weighbridge.replication.words import (
     PAIR_COLUMNS,
     SPREAD_COLUMNS,
@@ -89,6 +97,8 @@ class CellsSection:
     title: str
     note: str
     rows: Sequence[Sequence[str]]
+    measured: bool
+    """Whether the run has a value for any of the rows."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,10 +143,8 @@ def write_replication(replication: Replication, store: RunStore, path: Path) -> 
             )
             for number, table in enumerate(replication.tables, 1)
         ],
-        pairs=[CellsSection(each.source.title, each.source.note, pair_cells(each)) for each in replication.pairs],
-        spreads=[
-            CellsSection(each.source.title, each.source.note, spread_cells(each)) for each in replication.spreads
-        ],
+        pairs=[_section(each, pair_cells(each)) for each in replication.pairs],
+        spreads=[_section(each, spread_cells(each)) for each in replication.spreads],
         styles=STYLES,
         setup=setup_rows(replication.study, store, analysis),
         variant=variant(store),
@@ -147,6 +155,11 @@ def write_replication(replication: Replication, store: RunStore, path: Path) -> 
     )
     with use_display_names(names_of(analysis)):
         return write_page(page, path, store.directory)
+
+
+def _section(table: Pairs | Spreads, cells: Sequence[Sequence[str]]) -> CellsSection:
+    source = table.source
+    return CellsSection(source.title, source.note, cells, any(row.measured is not None for row in table.rows))
 
 
 def _rows(table: ComparedTable, rows: Sequence[ComparedRow], *, everywhere: bool) -> list[RowCells]:

@@ -135,7 +135,7 @@ def ratio_text(ratio: Interval) -> str:
 
 PAIR_COLUMNS = (
     "difference", "published mean (deviation)", "t, p", "measured mean (deviation)", "t, p",
-    "by this run's own rules", "agrees in",
+    "verdict by Weighbridge's rules", "agrees in",
 )  # fmt: skip
 """The columns of a table. The run's own rules are those of its report: a ratio with its interval, and a verdict."""
 SPREAD_COLUMNS = (
@@ -173,7 +173,7 @@ def _measured_pair(row: PairRow) -> tuple[str, str]:
 
 def t_text(test: TTest) -> str:
     """``t`` and ``p``; where every difference is the same there is neither."""
-    return "all differences alike" if test.t is None or test.p is None else f"{test.t:.2f}, {p_text(test.p)}"
+    return "all differences equal" if test.t is None or test.p is None else f"{test.t:.2f}, {p_text(test.p)}"
 
 
 def p_text(p: float) -> str:

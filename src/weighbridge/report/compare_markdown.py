@@ -66,7 +66,7 @@ def _pair(pair: RunPair, first: str, second: str, *, all_metrics: bool) -> Itera
         for own in metric.own
     ]
     if rows:
-        yield from ("### Absolute rates (nothing interleaves them: no verdicts)", "")
+        yield from ("### Absolute rates, without verdicts (runs were not interleaved)", "")
         if pair.on_purpose:
             yield from (f"Changed on purpose: {escaped(on_purpose_words(pair))}", "")
         yield from markdown_table(("metric", "environment", f"median {first}", f"median {second}", "change"), rows)

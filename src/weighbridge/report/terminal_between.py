@@ -214,9 +214,9 @@ def print_history(run_history: History, console: Console) -> None:
 
 def _history(run_history: History) -> Iterator[RenderableType]:
     if not run_history.runs:
-        yield styled(f"{run_history.folder}: no run that can be read")
+        yield styled(f"{run_history.folder}: no readable run")
         return
-    heads = ["#", "begun", "run", "study", "blocks", "A/A arm"]
+    heads = ["#", "started", "run", "study", "blocks", "A/A arm"]
     rows = [
         [str(number), date_words(past.run.created), past.run.name, past.run.analysis.study, str(past.blocks),
          trust_words(past.run)]

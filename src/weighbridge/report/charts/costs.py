@@ -155,7 +155,7 @@ def overview(analysis: Analysis) -> Chart | None:
     near = [numbers for _, _, numbers in drawn if abs(numbers[0]) <= FAR]
     least = max(100 * (analysis.equivalence or 0.0), 1.0)
     limits = cost_limits(near or [numbers for _, _, numbers in drawn], least)
-    beyond = "; at the edge: beyond it" if 0 < len(near) < len(drawn) else ""
+    beyond = "; marks at the edge lie beyond it" if 0 < len(near) < len(drawn) else ""
     points = [_point(report, row, numbers, limits) for report, row, numbers in drawn]
     titles = list(dict.fromkeys(metric_title(report) for report, _, _ in drawn))
     names = [name for name in analysis.environments if name in {row.environment for _, row, _ in drawn}]

@@ -237,4 +237,4 @@ def curve_caption(analysis: Analysis, sweep: LoadSweep, metric: MetricCurve) -> 
         parts.append("ring: peak (highest median)" if metric.throughput else "ring: peak of the throughput")
     parts += ["triangle above: lowest level with errors in some block"] if sweep.errors else []
     parts += ["cross above: broke in some trial"] if sweep.broke else []
-    return "; ".join(parts) + ". A click on a mark leads to its trials."
+    return "; ".join(parts) + ". Click a mark for its trials."

@@ -61,7 +61,7 @@ def runs(analysis: Analysis, report: MetricReport) -> Chart:
     ]  # fmt: skip
     names = {trial.environment for trial, _ in trial_rows}
     x = quantitative(
-        "order", title="trial, in the order of the session", scale={"zero": False, "nice": False, "padding": 8},
+        "order", title="trial, in running order", scale={"zero": False, "nice": False, "padding": 8},
         axis=_whole_ticks([row["order"] for row in rows]),
     )  # fmt: skip
     shared = {"x": x, "color": environment_colour(analysis, names), "href": nominal("link")}

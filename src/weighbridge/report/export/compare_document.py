@@ -34,7 +34,7 @@ class RunRow(TypedDict):
 
 
 class FactRow(TypedDict):
-    """A fact that is not the same in both runs; null where a run does not have it."""
+    """A fact that differs between the runs; null if a run does not have it."""
 
     kind: FactKind
     fact: str
@@ -46,7 +46,7 @@ class FactRow(TypedDict):
 
 
 class SettingRow(TypedDict):
-    """A setting of the study that is not the same in both runs."""
+    """A setting of the study that differs between the runs."""
 
     part: Part
     name: str
@@ -64,17 +64,17 @@ class OnlyRow(TypedDict):
 
 
 class CostInRun(Worsening):
-    """A cost as one of the runs has it."""
+    """A cost in one of the runs."""
 
     verdict: Verdict
     blocks: int
 
 
 class ChangeJson(TypedDict):
-    """By what a cost changed.
+    """How much a cost changed.
 
-    ``typical``, ``low`` and ``high``: the second run's cost ratio by the first's, or the second's difference less the
-    first's. ``change`` and its limits are the same as sentences say it: positive is worse, in ``change_unit``;
+    ``typical``, ``low`` and ``high``: the second run's cost ratio divided by the first's, or the second's difference
+    minus the first's. ``change`` and its limits are the same in ``change_unit``, positive is worse;
     ``allowed_low`` and ``allowed_high`` are its limits with the session allowance.
     """
 
@@ -131,7 +131,7 @@ class ChangedValue(TypedDict):
 
 
 class NotCompared(TypedDict):
-    """Why own values are not compared."""
+    """Why absolute values are not compared."""
 
     reason: WhyNot
     about: list[str]
@@ -140,7 +140,7 @@ class NotCompared(TypedDict):
 class PairRow(TypedDict):
     """One run against the first; ``first`` and ``second`` are letters.
 
-    ``disturbed_alike``: whether others took about as much of the machine in both: else no cost is "different".
+    ``disturbed_alike``: whether other load was about the same in both runs; else no cost is "different".
     """
 
     first: str
@@ -177,7 +177,7 @@ class PastCost(Worsening):
 
 
 class PastRunRow(TypedDict):
-    """One run of a folder; ``changed`` are the facts that are not as in the run of the same ``series`` before it."""
+    """One run of a folder; ``changed``: facts that differ from the previous run of the same ``series``."""
 
     name: str
     run: str
@@ -191,7 +191,7 @@ class PastRunRow(TypedDict):
 
 
 class SkippedRow(TypedDict):
-    """What in the folder is no run that can be read."""
+    """Something in the folder that is not a readable run."""
 
     name: str
     why: str
@@ -199,7 +199,7 @@ class SkippedRow(TypedDict):
 
 @with_config(ConfigDict(extra="forbid"))
 class HistoryDocument(TypedDict):
-    """The document of ``weighbridge history --json``; ``runs`` are in order of time, the oldest first."""
+    """The document of ``weighbridge history --json``; ``runs`` are in time order, the oldest first."""
 
     version: Literal[1]
     folder: str

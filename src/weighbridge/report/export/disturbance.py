@@ -8,9 +8,9 @@ from weighbridge.model.flag import FlagCode
 
 
 class TakenRow(TypedDict):
-    """What others took in the ``flagged`` trials; ``mean`` is over all of them, one without the flag counts as 0.
+    """Other load in the ``flagged`` trials; ``mean`` is over all trials, those without the flag count as 0.
 
-    Of code "other-work" CPUs, of "steal" the hypervisor's share of all CPU time.
+    In CPUs for code "other-work"; for "steal" the hypervisor's share of all CPU time.
     """
 
     code: FlagCode
@@ -22,7 +22,7 @@ class TakenRow(TypedDict):
 
 
 class TakenInTrials(TypedDict):
-    """How many of the good ``trials`` others have disturbed, and what they took."""
+    """How many of the good ``trials`` other load disturbed, and what it took."""
 
     trials: int
     disturbed: int
@@ -30,7 +30,7 @@ class TakenInTrials(TypedDict):
 
 
 class DisturbanceRow(TakenInTrials):
-    """That of the baseline with its A/A arm. ``environments``: that of each in which others took anything."""
+    """Other load in trials of the baseline and its A/A arm; ``environments``: in those of each that had any."""
 
     environments: dict[str, TakenInTrials]
 

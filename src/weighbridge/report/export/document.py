@@ -19,7 +19,7 @@ VERSION: Final = 6
 
 
 class Interval(TypedDict):
-    """Limits at 95 %; null without an interval."""
+    """95 % limits; null without an interval."""
 
     low: float | None
     high: float | None
@@ -33,14 +33,14 @@ class LayerRow(TypedDict):
 
 
 class Within(TypedDict):
-    """The hypervisors that an environment was measured in, the outermost first, and whether one of them emulates."""
+    """The hypervisors around an environment, the outermost first, and whether one of them emulates."""
 
     layers: list[LayerRow]
     emulated: bool
 
 
 class Worsening(TypedDict):
-    """A cost as sentences say it: positive is worse."""
+    """A cost; positive is worse."""
 
     cost: float | None
     cost_low: float | None
@@ -49,14 +49,14 @@ class Worsening(TypedDict):
 
 
 class Noise(TypedDict):
-    """The costs that may be noise, as costs are said; null where that is not known."""
+    """The limits of the noise floor, in the unit of costs; null if unknown."""
 
     noise_low: float | None
     noise_high: float | None
 
 
 class Hidden(TypedDict):
-    """The limit that both sides of a comparison met."""
+    """The limit that both sides of a comparison hit."""
 
     by: str
     share: float
@@ -68,14 +68,14 @@ class Hidden(TypedDict):
 
 @with_config(ConfigDict(extra="allow"))
 class RemarkRow(TypedDict):
-    """What has to be known beside numbers; further keys are its figures and names, and differ by code."""
+    """A remark on the numbers; further keys are its figures and names, and depend on its code."""
 
     code: Annotated[str, WithJsonSchema({"enum": [*CODES], "type": "string"})]
     text: str
 
 
 class CostFigures(Within, Worsening, Noise, Interval):
-    """One environment in one metric, against the baseline: what ``costs.csv`` has too."""
+    """One environment's cost on one metric against the baseline, as in ``costs.csv``."""
 
     environment: str
     aa: bool
@@ -106,7 +106,7 @@ class CostFigures(Within, Worsening, Noise, Interval):
 
 
 class Pairs(TypedDict):
-    """The numbers of the blocks that were compared, and in each the values of both sides, in the metric's unit."""
+    """The blocks that were compared, and both sides' values in each, in the metric's unit."""
 
     block: list[int]
     baseline: list[float]
@@ -114,7 +114,7 @@ class Pairs(TypedDict):
 
 
 class CostRow(CostFigures):
-    """A cost with what it is made of, and the places of what is remarked on it in the document's ``remarks``."""
+    """A cost with the values it is computed from, and indices into the document's ``remarks``."""
 
     pairs: Pairs
     remarks: list[int]
@@ -135,7 +135,7 @@ class Percentile(Worsening, Interval):
 
 
 class Percentiles(Within):
-    """The latencies of one environment, by percent."""
+    """Latency percentiles of one environment."""
 
     environment: str
     workload: str
@@ -157,14 +157,14 @@ class Peak(TypedDict):
 
 
 class PeakCost(Interval):
-    """The ratio of the highest values to those of the baseline."""
+    """The ratio of each block's highest value to the baseline's."""
 
     typical: float
     blocks: int
 
 
 class CurveRow(Within):
-    """One throughput of one environment over its load."""
+    """The throughput of one environment over the load."""
 
     environment: str
     workload: str
@@ -178,7 +178,7 @@ class CurveRow(Within):
 
 
 class Bottlenecks(Within):
-    """What limited the trials of one environment: how many of all its good ones each kind."""
+    """What limited the good trials of one environment, counted by kind."""
 
     environment: str
     workload: str
@@ -199,7 +199,7 @@ class Broke(Within):
 
 
 class ProgramRow(Within):
-    """What the program of a role used in one environment, and its site: medians over the blocks, by name."""
+    """What a role's program and its site used in one environment: medians over the blocks, by name."""
 
     environment: str
     workload: str
@@ -210,7 +210,7 @@ class ProgramRow(Within):
 
 
 class LeftOutRow(TypedDict):
-    """An environment of the study that could not be opened, and is not measured."""
+    """An environment that was skipped because it could not be opened."""
 
     environment: str
     kind: str
@@ -219,7 +219,7 @@ class LeftOutRow(TypedDict):
 
 
 class UserlandRow(TypedDict):
-    """What tells a userland from another; ``measured``: the packages of measured programs, with their versions."""
+    """What identifies a userland; ``measured``: the packages of measured programs, with versions."""
 
     digest: str | None
     packages: int
@@ -227,7 +227,7 @@ class UserlandRow(TypedDict):
 
 
 class Versions(TypedDict):
-    """Of Weighbridge and of the host's programs, and the userlands, by the scope of their facts."""
+    """Versions of Weighbridge and of the host's programs, and the userlands."""
 
     weighbridge: str | None
     host: dict[str, str]
@@ -246,7 +246,7 @@ class Provenance(TypedDict):
 
 
 class SessionRow(TypedDict):
-    """One session of the run: when it began, the blocks of its trials, and its facts that others have not alike."""
+    """One session of the run: its start, its blocks, and its facts that differ between sessions."""
 
     started: str
     blocks: list[int]
@@ -254,7 +254,7 @@ class SessionRow(TypedDict):
 
 
 class PowerCutRow(TypedDict):
-    """What a power cut left of what an environment had acknowledged (`weighbridge.model.power_cut.PowerCut`)."""
+    """What a power cut left of an environment's acknowledged records (`weighbridge.model.power_cut.PowerCut`)."""
 
     environment: str
     promise: str
@@ -273,7 +273,7 @@ class PowerCutRow(TypedDict):
 
 
 class LimitAnswer(Within, Worsening):
-    """What one limit of ``--fail-if`` comes to in one comparison."""
+    """The outcome of one ``--fail-if`` limit in one comparison."""
 
     limit: str
     environment: str
@@ -286,7 +286,7 @@ class LimitAnswer(Within, Worsening):
 
 @with_config(ConfigDict(extra="forbid"))
 class TrialLengthRow(TypedDict):
-    """How long trials of a workload at a level worked, in seconds; see ``weighbridge.model.decisions``."""
+    """How long trials of a workload at a level lasted, in seconds; see ``weighbridge.model.decisions``."""
 
     workload: str
     level: dict[str, str]
@@ -308,7 +308,7 @@ class PlaceEffectRow(TypedDict):
 
 
 class EnvironmentRow(Within):
-    """An environment as the study has it; ``workloads``: the options that these have in it alone."""
+    """An environment of the study; ``workloads``: options of workloads that differ in it."""
 
     kind: str
     aa_of: str | None

@@ -35,9 +35,9 @@ Bmf = dict[str, dict[str, dict[str, float]]]
 
 
 class GateFinding(Within, Worsening):
-    """What one budget comes to in one comparison, or the margin in one change.
+    """The outcome of one budget in one comparison, or of the margin in one change.
 
-    ``confidence``: that of the interval from ``cost_low`` to ``cost_high``, as a fraction; a report's have 0.95.
+    ``confidence``: that of the interval from ``cost_low`` to ``cost_high``, as a fraction; in a report it is 0.95.
     """
 
     about: Operand
@@ -53,7 +53,7 @@ class GateFinding(Within, Worsening):
 
 
 class GateLookRow(TypedDict):
-    """A look that the gate took before: blocks, and what it spent of the error that all looks may spend."""
+    """An earlier look of the gate: its blocks, and the share of the error budget that it spent."""
 
     blocks: int
     share: float

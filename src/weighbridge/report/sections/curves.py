@@ -244,7 +244,7 @@ def _curve_costs(sweep: LoadSweep, metric: MetricCurve, arms: list[str]) -> list
             each = curve_costs.get(name)
             cell = _ratio(each.mean if each else None)
             fewer = each is not None and each.mean is not None and each.levels < len(sweep.levels)
-            levels_note = f", {each.levels} levels that neither broke at" if fewer and each else ""
+            levels_note = f", {each.levels} levels (neither broke)" if fewer and each else ""
             cells.append(replace(cell, note=cell.note + levels_note))
         rows.append(CurveLine("cost over all levels (geometric mean)", [CurveCell(""), *cells]))
     return rows

@@ -55,6 +55,11 @@ class MatrixSection:
     rows: Sequence[MatrixLine]
     many: bool
 
+    @property
+    def verdicts(self) -> frozenset[str]:
+        """The verdicts of its cells: only these are explained below it."""
+        return frozenset(cell.verdict for row in self.rows for cell in row.cells)
+
 
 def matrix_section(analysis: Analysis) -> MatrixSection:
     """Return the matrix; with many environments its cells are narrow."""

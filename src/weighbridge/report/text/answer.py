@@ -69,10 +69,18 @@ def answer(analysis: Analysis) -> str:
     named = _named(comparisons)
     if not named:
         return _capital(_no_cost(analysis, cells))
-    cost, steps, rest = _largest(analysis, named), _steps(analysis, named), _rest(analysis, cells, named)
-    whole, step = f"{cost}; {steps}{rest}." if steps else f"{cost}{rest}.", f"{cost}; {steps}."
-    shorter = step if steps not in ("", NO_STEP) else f"{cost}{rest}."
-    return whole if _fits(whole) else shorter if _fits(shorter) or shorter == step else f"{cost}."
+    return _longest(analysis, named, _rest(analysis, cells, named), _gain(comparisons, named))
+
+
+def _longest(analysis: Analysis, named: Sequence[HeadlineComparison], rest: str, gain: str) -> str:
+    """Return as much of the answer as `MOST_WORDS` allow, at least the largest cost."""
+    cost, steps = _largest(analysis, named), _steps(analysis, named)
+    if steps:
+        parts = [f"; {steps}{rest}", rest if steps == NO_STEP else f"; {steps}"]
+        least = "" if steps == NO_STEP else f"; {steps}"
+    else:
+        parts, least = ([f"; {gain}{rest}", f"; {gain}"] if gain else []) + [rest], ""
+    return f"{cost}{next((part for part in parts if _fits(f'{cost}{part}.')), least)}."
 
 
 def _fits(text: str) -> bool:
@@ -123,6 +131,19 @@ def _largest(analysis: Analysis, named: Sequence[HeadlineComparison]) -> str:
     if first.report.better == "higher":
         return f"{name} costs {most} of {what}{about}"
     return f"{name} adds {most} to {what}{about}"
+
+
+def _gain(comparisons: Sequence[HeadlineComparison], named: Sequence[HeadlineComparison]) -> str:
+    """``docker is up to 66 % faster``: the largest gain, of another environment than the one that costs most."""
+    gains = [(each, one) for each in comparisons if (one := each.effect) is not None and not one.worse]
+    if not gains or not named[0].effect or not named[0].effect.worse:
+        return ""
+    most, size = min(gains, key=lambda pair: pair[0].cost)
+    environment = most.row.environment
+    if environment == named[0].row.environment:
+        return ""
+    several = sum(each.row.environment == environment for each, _ in gains) > 1
+    return f"{display_name(environment)} is {'up to ' if several else ''}{size.short} {size.word}"
 
 
 # -- the ladder ------------------------------------------------------------------------------------

@@ -31,7 +31,7 @@ def condition_lines(analysis: Analysis) -> list[str]:
     ]
     if analysis.time_shared:
         target = "its target" if analysis.target is None else margin(analysis.target)
-        lines.append(f"not every workload reached {target} in the time; slow ones got fewer blocks")
+        lines.append(f"not every workload reached {target} in time; slow ones got fewer blocks")
     calibration = analysis.calibration
     if calibration is None:
         return lines

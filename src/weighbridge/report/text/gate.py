@@ -25,8 +25,8 @@ _WHY: dict[Reason, str] = {
     "failed": "more than one trial in ten failed or broke",
     "untrusted": "the run is untrusted (A/A arm)",
     "path": "the network path is unknown",
-    "durability": "it is less durable in a power cut",
-    "other-unit": "its unit or better direction differs in the earlier run",
+    "durability": "the environment is less durable",
+    "other-unit": "its unit or direction differs in the earlier run",
     "disturbed": "other load on the machine differed between the runs",
     "spent": "earlier gates used up this run's error budget: measure a new run",
 }
@@ -37,13 +37,13 @@ _WHY_BY_WORD: dict[str, dict[Reason, str]] = {
         "above": "over its budget",
         "within": "within its budget",
         "interval": "the budget is inside the interval",
-        "many": "over its budget alone, but not significant among so many comparisons",
+        "many": "over its budget, but not significant among so many comparisons",
     },
     "margin": {
-        "above": "worse than the margin",
-        "within": "no worse than the margin",
+        "above": "beyond the margin",
+        "within": "within the margin",
         "interval": "the margin is inside the interval",
-        "many": "worse than the margin alone, but not significant among so many comparisons",
+        "many": "beyond the margin, but not significant among so many comparisons",
     },
 }
 """As `_WHY`, by how a requirement is spelled."""

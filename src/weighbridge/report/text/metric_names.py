@@ -19,8 +19,8 @@ from weighbridge.report.text.formatting import Shown, shared_unit
 ABOUT = {"one_way_latency": "derived: half of 1/rate", MEMORY_USAGE: "committed, used or not"}
 """What a metric is computed from where its name would be taken for more, or for another thing."""
 
-ALL_WORDS = "cpu of all of the machine beyond idle per "
-"""How the name of the CPU time of all who worked begins."""
+ALL_WORDS = "whole-machine cpu above idle per "
+"""How the name of the CPU time of all hosts begins."""
 
 COLUMNS = {
     RETRANSMITS: "retransmits",
@@ -33,9 +33,9 @@ COLUMNS = {
 PROGRAM_COLUMNS = {
     "program_cpu_user_s": "CPU, user",
     "program_cpu_system_s": "CPU, system",
-    SITE_CPU: "CPU of its site",
-    GUEST_CPU: "CPU as its guest sees it",
-    GUEST_STEAL: "steal as its guest sees it",
+    SITE_CPU: "CPU, whole site",
+    GUEST_CPU: "CPU, guest's view",
+    GUEST_STEAL: "steal, guest's view",
     "program_peak_bytes": "peak memory",
     "program_switches": "context switches",
     "program_preemptions": "preemptions",

@@ -21,7 +21,7 @@ def interval_words(use: ByLevel) -> str:
 def _why(choice: BlockChoice) -> str:
     """Why it is this block."""
     return {
-        "nearest": f"of {choice.complete} blocks the nearest to the medians",
+        "nearest": f"the nearest to the medians of {choice.complete} blocks",
         "only": "the only one",
         "most-results": "the one with the most results",
         "first-of-most-results": "the first with the most results",

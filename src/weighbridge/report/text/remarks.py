@@ -149,18 +149,18 @@ def _(remark: remarks.Selected) -> str:
     return f"{display_name(remark.environment)}: the cost covers successful runs only"
 
 
-@words(remarks.Outliers, "values more than 5 * 1.4826 MAD from the median, kept; looked for from eight values on")
+@words(remarks.Outliers, "values more than 5 * 1.4826 MAD from the median, kept; tested from eight values on")
 def _(remark: remarks.Outliers) -> str:
     are = "is an outlier" if remark.outliers == 1 else "are outliers"
     return f"{display_name(remark.environment)}: {remark.outliers} of {remark.runs} runs {are} (kept)"
 
 
-@words(remarks.DelayedAck, "a latency stands at the time for which Linux holds acknowledgements back, with CPUs idle")
+@words(remarks.DelayedAck, "a latency equals the time for which Linux delays acknowledgements, with idle CPUs")
 def _(remark: remarks.DelayedAck) -> str:
     name, milliseconds = display_name(remark.environment), plain(1000 * remark.seconds)
     return (
-        f"{name}: {milliseconds} ms with idle CPUs looks like a delayed acknowledgement (40 ms): one side waits for "
-        "the other's, which TCP_NODELAY avoids"
+        f"{name}: {milliseconds} ms with idle CPUs looks like a delayed acknowledgement (40 ms), which TCP_NODELAY "
+        "avoids"
     )
 
 
@@ -223,11 +223,11 @@ def _(remark: remarks.FewReadings) -> str:
     return f"{begin}: raise meters: {{hz: {remark.wanted_hz}}}"
 
 
-@words(remarks.Unresolved, "memory per site is zero or less in some trials: below what this meter resolves")
+@words(remarks.Unresolved, "memory per site is zero or less in some trials: too little for this meter")
 def _(remark: remarks.Unresolved) -> str:
     return (
         f"{display_name(remark.environment)}: memory per site is zero or less in {remark.count} of {remark.trials} "
-        "trials, below what the growth of the machine's used memory resolves"
+        "trials: too little to show in the machine's used memory"
     )
 
 
@@ -268,7 +268,7 @@ def _(remark: remarks.Fragments) -> str:
 def _(remark: remarks.OtherPath) -> str:
     text = difference_words(remark.difference)
     if not remark.environments:
-        return f"another network path: {text}"
+        return f"different network path: {text}"
     where = f", {place_words(remark.place)}" if remark.place else ""
     return f"{join_names(remark.environments)}{where}: {text}"
 
@@ -288,8 +288,8 @@ def _(_: remarks.NoPath) -> str:
     "a site's own CPU time leaves out the network stack's interrupts here; read cpu_all_per_*",
 )
 def _(remark: remarks.InterruptTimeApart) -> str:
-    where = "not in this figure" if remark.sure else "perhaps not in this figure"
-    return f"the network stack's interrupt time is {where}; read the CPU of the whole machine"
+    is_ = "is not" if remark.sure else "may not be"
+    return f"the network stack's interrupt time {is_} in this figure; read the CPU of the whole machine"
 
 
 @words(
@@ -376,7 +376,7 @@ def _(remark: remarks.Emulated) -> str:
 def _(remark: remarks.EmulatedCost) -> str:
     layers = ", ".join(remark.layers)
     if remark.both:
-        return f"both sides were emulated ({layers}): real hardware would show another cost"
+        return f"both sides were emulated ({layers}): real hardware would show a different cost"
     return f"{display_name(remark.environment)} was emulated ({layers}): the cost is the emulator's"
 
 

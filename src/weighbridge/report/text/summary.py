@@ -245,7 +245,7 @@ def exploratory_sentence(analysis: Analysis) -> str:
             f"Quick test of {blocks}: {MIN_BLOCKS_VERDICT} give a first verdict, {MIN_BLOCKS_SIGNED_RANK} a reliable "
             "one. Drift was not tested."
         )
-    return f"Every verdict is exploratory: {blocks}, {MIN_BLOCKS_SIGNED_RANK} are needed."
+    return f"Every verdict is exploratory: {blocks}; {MIN_BLOCKS_SIGNED_RANK} are needed."
 
 
 def partly_exploratory_sentence(analysis: Analysis) -> str:
