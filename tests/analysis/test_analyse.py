@@ -182,7 +182,7 @@ def test_below_five_blocks_values_are_shown_and_no_verdict(run):
     assert analysis.few and bridge.few and bridge.shown_as == "few" and comparison_verdict(bridge) == "too few blocks"
     assert analysis.trust.noise_floor is None and len(analysis.block_values(analysis.metrics[0], "bridge")) == 4
     assert trust_sentence(analysis) == "" and exploratory_sentence(analysis).startswith("Quick test of 4 blocks")
-    assert verdict_sentences(analysis) == [] and bridge.verdict == "different"  # of few blocks nothing says so
+    assert verdict_sentences(analysis) == [] and bridge.verdict == "inconclusive"
 
 
 def test_ten_blocks_are_not_exploratory(run):

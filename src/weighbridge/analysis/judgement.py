@@ -59,6 +59,8 @@ def judged(
         row.cost, p_value, never_equivalent=never or unknown, never_different=nothing or unknown,
         hidden=limit is not None,
     )  # fmt: skip
+    if row.few and verdict != "hidden":  # so few blocks prove nothing
+        verdict, nothing = "inconclusive", True
     no_margin = replace(row.cost, equivalent=None) if row.cost is not None and verdict == "equivalent" else None
     proven = verdicts.verdict(no_margin, p_value, never_different=nothing or unknown) == "different"
     broke, baseline_broke = (

@@ -28,7 +28,7 @@ def _run(past: PastRun) -> PastRunRow:
             {
                 **worsening_json(row.cost, report.unit), "environment": row.environment, "workload": report.workload,
                 "level": report.level.factors, "metric": report.metric, "unit": report.unit,
-                "verdict": "inconclusive" if row.few and row.hidden is None else row.verdict, "blocks": row.blocks,
+                "verdict": row.verdict, "blocks": row.blocks,
             }
             for report, row in past.costs
         ],

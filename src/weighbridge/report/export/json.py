@@ -341,7 +341,6 @@ def cost_json(analysis: Analysis, report: MetricReport, row: Comparison, against
     Of fewer than six blocks, of which people are shown no verdict, none is decided either.
     """
     family = None if row.aa else family_of(report) if against is None else Family.LADDER
-    verdict = "inconclusive" if row.few and row.hidden is None else row.verdict
     cost = row.cost
     ratio = cost if cost is not None and cost.scale == "ratio" else None
     aa = report.aa.cost if report.aa is not None else None
@@ -368,7 +367,7 @@ def cost_json(analysis: Analysis, report: MetricReport, row: Comparison, against
         "blocks": row.blocks,
         "exploratory": cost.exploratory if cost else None,
         "adjusted_p": row.adjusted_p,
-        "verdict": None if row.aa else verdict,
+        "verdict": None if row.aa else row.verdict,
         "visible_cost": finite(row.visible.cost) if row.visible else None,
         "blocks_to_settle": row.visible.blocks if row.visible else None,
         "seconds_to_settle": row.visible.seconds if row.visible else None,
