@@ -1,5 +1,6 @@
 """What more of a run would decide: the blocks that it takes, and the time."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from weighbridge.analysis.remarks import TargetMissed
@@ -16,7 +17,7 @@ class NextBlocks:
 
     blocks: int
     sentence: str
-    """``next: about 24 blocks (2 min more) settle what is undecided``."""
+    """``next: about 24 blocks (2 min more) would likely settle what is undecided``."""
 
 
 def next_blocks(analysis: Analysis) -> NextBlocks | None:
@@ -28,7 +29,8 @@ def next_blocks(analysis: Analysis) -> NextBlocks | None:
     if analysis.trust.trusted is False or not any(row.cost is not None for _, row in rows):
         return None
     if analysis.exploratory:
-        blocks, end = MIN_BLOCKS_SIGNED_RANK, "give a reliable verdict"
+        planned = analysis.context.plan.planned_blocks if analysis.context is not None else None
+        blocks, end = max(MIN_BLOCKS_SIGNED_RANK, planned or 0), "give verdicts that are not exploratory"
         return NextBlocks(blocks, f"next: {blocks} blocks{_more(analysis, [(*each, blocks) for each in rows])} {end}")
     undecided = [
         (report, row, row.visible.blocks)
@@ -45,8 +47,14 @@ def next_blocks(analysis: Analysis) -> NextBlocks | None:
     blocks = max((each for _, _, each in needed), default=MOST_BLOCKS + 1)
     if blocks > MOST_BLOCKS:
         return None
-    end = "settle what is undecided" if undecided else f"reach {margin(analysis.target or 0.0)}"
+    end = _settles(rows, len(undecided)) if undecided else f"reach {margin(analysis.target or 0.0)}"
     return NextBlocks(blocks, f"next: about {blocks} blocks{_more(analysis, needed)} {end}")
+
+
+def _settles(rows: Sequence[tuple[MetricReport, Comparison]], number: int) -> str:
+    """What so many blocks do for the comparisons that are undecided (of four, about three)."""
+    undecided = sum(row.visible is not None for _, row in rows)
+    return f"would likely settle {f'{number} of {undecided}' if number < undecided else 'what is'} undecided"
 
 
 def _more(analysis: Analysis, needed: list[tuple[MetricReport, Comparison, int]]) -> str:
