@@ -1,7 +1,7 @@
 """The parts of the documentation that come from the program itself, as Markdown.
 
-A page has ``<!-- generated: NAME ARGUMENT -->`` on a line of its own where such a part belongs. `conf.py` puts it
-there while Sphinx reads the page; nothing of it is kept in a file.
+A page has ``*Shown by `make docs`.* <!-- generated: NAME ARGUMENT -->`` on a line of its own where such a part
+belongs. `conf.py` puts it there while Sphinx reads the page; nothing of it is kept in a file.
 """
 
 import ast
@@ -18,7 +18,7 @@ from weighbridge.model.plugin import Plugin
 from weighbridge.study.loader import check
 from weighbridge.study.source import bundled, parse
 
-MARK = re.compile(r"^<!-- generated: ([a-z-]+)(?: ([\w/-]+))? -->$", re.MULTILINE)
+MARK = re.compile(r"^(?:\*Shown by `make docs`\.\* )?<!-- generated: ([a-z-]+)(?: ([\w/-]+))? -->$", re.MULTILINE)
 """Where a page has a generated part: its name, and what it is told."""
 _QUANTITIES = {
     "us|ms|s|min|h": ("a time", "s"),

@@ -14,7 +14,7 @@ from weighbridge.analysis.overload import standing_values
 from weighbridge.analysis.paths import PathFigures
 from weighbridge.analysis.plan import KIND, differing
 from weighbridge.analysis.results import Analysis
-from weighbridge.model.facts import IDLE_CPUS, NetworkPath, idle_code
+from weighbridge.model.facts import HOST_DIFFERENCES, IDLE_CPUS, NetworkPath, idle_code
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.level import Level
 from weighbridge.model.userland import CLIENTS_SCOPE, USUAL_SCOPE, own_userland_scope, packages_scope
@@ -197,6 +197,8 @@ def require_changed(name: str, changes: Sequence[Sequence[FactChange]], runs: Se
 def _by_scope(run: ComparedRun) -> dict[str, dict[str, str]]:
     by_scope: dict[str, dict[str, str]] = {}
     for scope, key, value, _ in run.facts:
+        if scope == HOST_DIFFERENCES:  # of each run's own hosts and neighbours: no fact that changed between two runs
+            continue
         by_scope.setdefault(scope, {})[key] = idle_code(value) if key == IDLE_CPUS else value
     return by_scope
 

@@ -576,9 +576,9 @@ def _require_programs(commands: Sequence[Sequence[str] | str | None], env: Mappi
             continue
         name = words[0]
         if "/" in name and not Path(name).exists():
-            fail(f"{name}: no such program; check the path", WRONG_COMMAND_LINE)
+            fail(f"{name}: no such program; check the path, or add --shell", WRONG_COMMAND_LINE)
         if "/" in name and not os.access(name, os.X_OK):
             fail(f"{name} is not executable: chmod +x, or put its interpreter before it", WRONG_COMMAND_LINE)
         if "/" not in name and shutil.which(name, path=str(env.get("PATH", os.defpath))) is None:
-            hint = f"; try ./{name}" if Path(name).exists() else ""
+            hint = f"; try ./{name}" if Path(name).exists() else "; a word of the shell needs --shell"
             fail(f"{name}: not found in PATH{hint}", WRONG_COMMAND_LINE)

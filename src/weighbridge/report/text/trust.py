@@ -65,7 +65,8 @@ def unchecked_sentence(trust: Trust, shown: int = 3) -> str:
 def place_sentence(analysis: Analysis, shown: int = 3) -> str:
     """Say in which metrics a trial's place in its block changes its value; empty where it does in none."""
     titles = {(each.workload, each.level, each.metric): metric_title(each) for each in analysis.metrics}
-    effects = [f"{titles[each.key]} ({_per_place(analysis, each)})" for each in analysis.trust.places]
+    sizes = {each.key: _per_place(analysis, each) for each in analysis.trust.places}
+    effects = [f"{titles[key]} ({size})" for key, size in sizes.items() if not size.startswith(f"0{SPACE}")]
     if not effects:
         return ""
     others = f" and {len(effects) - shown} more" if len(effects) > shown else ""
@@ -129,7 +130,7 @@ def _could_miss(analysis: Analysis) -> str:
     typical = statistics.median_low(cost for cost, _ in missed)
     most, report = max(missed, key=lambda each: each[0])
     largest = f" ({percent_short(most)} in {metric_phrase(report)})" if most > MUCH_LARGER * typical else ""
-    return f"This run could miss costs below about {percent_short(typical)}{largest}."
+    return f"Undecided comparisons could miss costs below about {percent_short(typical)}{largest}."
 
 
 def control_power(analysis: Analysis) -> str:
@@ -142,7 +143,7 @@ def control_power(analysis: Analysis) -> str:
     shift = percent_short(100 * trust.visible_shift)
     of = trust.visible_shifts
     where = "" if of == 1 else f" in any of {of} headlines"
-    return f"the check catches a shift of {shift}{where} in four of five runs"
+    return f"the check compares two native copies; one run in five would miss a shift of {shift}{where} between them"
 
 
 def _reason(analysis: Analysis, shown: int = 3) -> str:
