@@ -7,7 +7,7 @@ import pytest
 
 from weighbridge.linux import own_container
 from weighbridge.linux.folders import Mounted
-from weighbridge.runner import preflight
+from weighbridge.runner import preflight, run_lock
 
 
 @pytest.fixture
@@ -35,12 +35,25 @@ def test_what_is_kept_from_it_is_told_by_the_engine_s_options(root: Path, monkey
     (root / ".dockerenv").touch()
     ready = preflight.checks()[own_container.FACT]
     assert not ready.ready
-    assert ready.remedy == "start it with --privileged --pid host --cgroupns host --network host"
+    states = f"-v {run_lock.ROOTS}:{run_lock.ROOTS}"
+    assert ready.remedy == f"start it with --privileged --pid host --cgroupns host --network host {states}"
     first = {name: (root / "proc/self/ns" / name).stat().st_ino for name in ("pid", "cgroup")}
     monkeypatch.setattr(own_container, "_FIRST", first)
-    assert own_container.missing_options() == ["--privileged", "--network host"]
+    assert own_container.missing_options(run_lock.ROOTS) == ["--privileged", "--network host", states]
     for name in ("1", "self"):
         (root / "proc" / name / "ns/net").unlink()
         os.link(root / "proc/self/status", root / "proc" / name / "ns/net")
     (root / "proc/self/status").write_text("Seccomp:\t0\n")
-    assert own_container.missing_options() == [] and preflight.checks()[own_container.FACT].ready
+    mounts = [Mounted("/", "overlay"), Mounted(str(run_lock.ROOTS), "tmpfs")]
+    monkeypatch.setattr(own_container, "mount_table", lambda: mounts)
+    assert own_container.missing_options(run_lock.ROOTS) == [] and preflight.checks()[own_container.FACT].ready
+
+
+def test_the_machine_s_own_programs_are_run_where_its_processes_are_seen(root: Path, monkeypatch: pytest.MonkeyPatch):
+    stop = ("systemctl", "stop", "a.slice")
+    assert own_container.by_machine(stop) == stop
+    (root / ".dockerenv").touch()
+    assert own_container.by_machine(stop) == stop, "its first process is not the machine's"
+    first = {name: (root / "proc/self/ns" / name).stat().st_ino for name in ("pid", "cgroup")}
+    monkeypatch.setattr(own_container, "_FIRST", first)
+    assert own_container.by_machine(stop) == ("nsenter", "--target", "1", "--mount", *stop)

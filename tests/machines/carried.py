@@ -1,4 +1,4 @@
-"""What a machine without a network is given: wheels of the dependencies, Weighbridge's own, and a small userland."""
+"""What a machine without a network is given: wheels of the dependencies, Weighbridge's own, its image, a userland."""
 
 import hashlib
 import os
@@ -73,6 +73,30 @@ def userlands(folder: Path, machine: str) -> list[Path]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", f"{programs}:{os.environ['PATH']}")
         return [ensure(spec, folder / "userlands" / architecture, print).root.parent for spec in specs]
+
+
+def own_image(folder: Path, machine: str) -> Path:
+    """Return the archive of the image that the Dockerfile makes of this checkout, built by an engine here.
+
+    In the machine, where every instruction is emulated, pip would compile the dependencies for half an hour.
+    """
+    from real import own_image
+    from real.users_engine import bare_engine
+
+    digest = hashlib.sha256(wheel(folder, machine).read_bytes()).hexdigest()
+    parts = (digest, (REPOSITORY / "Dockerfile").read_text(), own_image.kept().name)
+    kept = folder / "own-image" / f"{_key(parts)}.tar"
+    if kept.exists():
+        return kept
+    building = fresh(kept)
+    (building / "engine").mkdir()
+    with bare_engine(building / "engine") as client:
+        own_image.build(client, building / "context")
+        with (building / "image.tar").open("wb") as file:
+            file.writelines(client.images.get(own_image.IMAGE).save(named=True))
+    (building / "image.tar").rename(kept)
+    shutil.rmtree(building)
+    return kept
 
 
 def fresh(kept: Path) -> Path:

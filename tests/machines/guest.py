@@ -36,7 +36,7 @@ ln -s /opt/pipx/venvs/weighbridge/bin/weighbridge /usr/local/bin/
 _FIRST_CONTAINER = """
 tar -C / -c usr/bin/tini-static | docker import - first-container > /dev/null
 docker network create first-network > /dev/null
-for network in bridge first-network; do
+for network in bridge first-network host; do
     docker run --rm --network $network --publish 127.0.0.1::9 first-container /usr/bin/tini-static --version
 done
 docker network rm first-network > /dev/null
@@ -44,7 +44,8 @@ docker image rm -f first-container > /dev/null
 """
 """What the machine's own engine changes with the first container of any user is no change of Weighbridge's.
 
-Docker 28 makes ``table ip raw`` for the first one on a network that a user made, and keeps it.
+Docker 28 makes ``table ip raw`` for the first one on a network that a user made, and keeps it; every Docker keeps a
+mount of the machine's network for the first one in that.
 """
 
 

@@ -59,5 +59,6 @@ EACH_USER = {
 WHOLE_MACHINE = {
     "test_private_engine": "a private engine beside a stopped service",
     "test_system_containers": "LXC, nspawn, Podman",
+    "test_own_image": "from its own container",
 }
 """Test -> its row. Those of `EACH_USER` are run as each of `USERS`, the others as root."""

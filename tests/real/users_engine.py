@@ -30,11 +30,8 @@ def own_engine(userland: Userland, folder: Path, *inside: str) -> Iterator[docke
 
     ``inside`` is a launcher for the engine. One at a time: it changes the host's packet filter.
     """
-    Machine.as_it_is()  # when another run has ended
     with ExitStack() as stack:
-        _prepare(stack, folder)
-        _start(stack, folder, *inside)
-        client = stack.enter_context(contextlib.closing(_await(f"unix://{folder}/d.sock")))
+        client = stack.enter_context(bare_engine(folder, *inside))
         with userland.archive().open("rb") as data:
             chunks = iter(lambda: data.read(2**20), b"")
             client.api.import_image_from_stream(chunks, repository="foreign", tag="1")
@@ -45,6 +42,16 @@ def own_engine(userland: Userland, folder: Path, *inside: str) -> Iterator[docke
         )
         stack.callback(container.remove, force=True)
         yield client
+
+
+@contextmanager
+def bare_engine(folder: Path, *inside: str) -> Iterator[docker.DockerClient]:
+    """An engine that is not Weighbridge's, with nothing in it."""
+    Machine.as_it_is()  # when another run has ended
+    with ExitStack() as stack:
+        _prepare(stack, folder)
+        _start(stack, folder, *inside)
+        yield stack.enter_context(contextlib.closing(_await(f"unix://{folder}/d.sock")))
 
 
 def _prepare(stack: ExitStack, folder: Path) -> None:

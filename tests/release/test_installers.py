@@ -38,7 +38,7 @@ def test_what_it_installs_measures(installer: str, release: tuple[Path, str], tm
     env = {**os.environ, **{name: str(tmp_path / folder) for name, folder in folders.items()}}
     (tmp_path / "home").mkdir()
     env |= {"PIP_CONSTRAINT": str(ROOT / "constraints.txt"), "UV_CONSTRAINT": str(ROOT / "constraints.txt")}
-    env |= {"UV_PYTHON": sys.executable, "PIPX_DEFAULT_PYTHON": sys.executable}
+    env |= {"UV_PYTHON": sys.executable, "UV_HTTP_TIMEOUT": "180", "PIPX_DEFAULT_PYTHON": sys.executable}
     must(programs / INSTALL[installer][0], *INSTALL[installer][1:], wheel_in(release[0]), env=env)
     program = (programs if installer == "pip" else tmp_path / "bin") / "weighbridge"
     alone = {"HOME": str(tmp_path / "home"), "PATH": str(path_of(tmp_path / "path", *NAMED))}

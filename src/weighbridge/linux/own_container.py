@@ -1,6 +1,7 @@
 """Whether Weighbridge itself runs in a container, and what of the machine is kept from it there."""
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 from weighbridge.linux.folders import mount_table
@@ -24,13 +25,31 @@ def engine() -> str:
     return mark if mark and layered else ""
 
 
-def missing_options() -> list[str]:
-    """Return the options of the engine that would give this container what of the machine is kept from it."""
+def by_machine(argv: Sequence[str]) -> tuple[str, ...]:
+    """Return the command that runs the machine's own program: in its mounts, where a container sees its processes.
+
+    An image has no systemctl, and nothing that it could talk to.
+    """
+    inside = engine() and _own_namespaces()["pid"] == _FIRST["pid"]
+    return ("nsenter", "--target", "1", "--mount", *argv) if inside else tuple(argv)
+
+
+def missing_options(states: Path) -> list[str]:
+    """Return the options of the engine that would give this container what of the machine is kept from it.
+
+    ``states``: the folder of the states of root's runs. Were it the container's own, others would take them for dead.
+    """
     status = (_ROOT / "proc/self/status").read_text()
-    own = {name: (_ROOT / "proc/self/ns" / name).stat().st_ino for name in _FIRST}
+    own = _own_namespaces()
     missing = [] if re.search(r"^Seccomp:\s*0$", status, re.MULTILINE) else ["--privileged"]
     missing += [_SHARES[name] for name, first in _FIRST.items() if own[name] != first]
     networks = [(_ROOT / "proc" / pid / "ns/net").stat().st_ino for pid in ("1", "self")]
     if own["pid"] != _FIRST["pid"] or len({*networks}) > 1:
         missing.append("--network host")  # where the first process is not the machine's, its network is not known
+    if not {str(states), str(states.parent)} & {each.at for each in mount_table()}:
+        missing.append(f"-v {states}:{states}")
     return missing
+
+
+def _own_namespaces() -> dict[str, int]:
+    return {name: (_ROOT / "proc/self/ns" / name).stat().st_ino for name in _FIRST}

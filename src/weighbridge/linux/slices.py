@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from weighbridge.linux import own_container
 from weighbridge.linux.cgroup_files import MOUNT, TOP
 from weighbridge.linux.cgroups import hierarchies
 from weighbridge.linux.process import output
@@ -71,6 +72,6 @@ def _above_is_empty() -> bool:
 def _stop(name: str) -> None:
     """Stop a slice, where there is one. Raises OSError where it stays."""
     if _groups(name):
-        output(("systemctl", "stop", name))
+        output(own_container.by_machine(("systemctl", "stop", name)))
     if stays := _groups(name):
         raise OSError(f"systemd did not remove {stays[0]}: systemctl stop {name}")

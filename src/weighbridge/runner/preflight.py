@@ -25,6 +25,7 @@ from weighbridge.model.study import Arm, Study
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.model.userland_source import SourceOptions, UserlandSource
 from weighbridge.model.workload import Workload
+from weighbridge.runner import run_lock
 from weighbridge.runner.estimate import clock, too_little_time
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
 from weighbridge.store.reader import LEFT_OUT
@@ -218,7 +219,7 @@ def _own_container() -> Readiness | None:
         f"Weighbridge runs in a {engine} container, and so do native programs: their files are in its layers, "
         "and its limits apply to them"
     )
-    if not (options := own_container.missing_options()):
+    if not (options := own_container.missing_options(run_lock.ROOTS)):
         return Readiness(True, detail)
     return Readiness(False, f"{detail}; it does not see all of the machine", f"start it with {' '.join(options)}")
 

@@ -130,7 +130,7 @@ def _could_miss(analysis: Analysis) -> str:
     typical = statistics.median_low(cost for cost, _ in missed)
     most, report = max(missed, key=lambda each: each[0])
     largest = f" ({percent_short(most)} in {metric_phrase(report)})" if most > MUCH_LARGER * typical else ""
-    return f"Undecided comparisons could miss costs below about {percent_short(typical)}{largest}."
+    return f"Undecided cells may hide costs below about {percent_short(typical)}{largest}."
 
 
 def control_power(analysis: Analysis) -> str:
@@ -143,7 +143,7 @@ def control_power(analysis: Analysis) -> str:
     shift = percent_short(100 * trust.visible_shift)
     of = trust.visible_shifts
     where = "" if of == 1 else f" in any of {of} headlines"
-    return f"the check compares two native copies; one run in five would miss a shift of {shift}{where} between them"
+    return f"one run in five would not notice a shift of {shift} between two native copies{where}"
 
 
 def _reason(analysis: Analysis, shown: int = 3) -> str:
