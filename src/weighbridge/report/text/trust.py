@@ -130,7 +130,7 @@ def _could_miss(analysis: Analysis) -> str:
     typical = statistics.median_low(cost for cost, _ in missed)
     most, report = max(missed, key=lambda each: each[0])
     largest = f" ({percent_short(most)} in {metric_phrase(report)})" if most > MUCH_LARGER * typical else ""
-    return f"Undecided cells may hide costs below about {percent_short(typical)}{largest}."
+    return f"Undecided may hide costs below about {percent_short(typical)}{largest}."
 
 
 def control_power(analysis: Analysis) -> str:
