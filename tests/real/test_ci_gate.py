@@ -104,7 +104,7 @@ def test_undecided_as_trials_failed_is_no_warning(gate, measured, gated, ends, t
 def test_what_would_be_ignored_is_refused_before_anything_is_measured(gate, measured, variables):
     """The path of an artifact that was missing was empty: no gate ran, and the job passed."""
     done, calls, _ = gate(**{measured: "x"}, **variables)
-    assert (done.returncode, calls) == (2, []) and [*variables][0] in done.stderr
+    assert (done.returncode, calls) == (2, []) and next(iter(variables)) in done.stderr
 
 
 def test_a_program_and_a_study_are_not_run_both(gate):
