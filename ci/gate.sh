@@ -1,12 +1,14 @@
 #!/bin/sh
 # Weighs a program or runs a study (or takes a run that is there), then `weighbridge gate` on it; ends with the gate's
-# exit code. Without a budget and an earlier run there is nothing to hold: it ends as the run did.
+# exit code, but with 9 where it is undecided and trials failed. Without a budget and an earlier run there is nothing to
+# hold: it ends as the run did.
 #
 # Everything is told by variables, so that no value of a CI system's input becomes part of a command's text: each one
 # is a word of its own in an argument list, and no shell reads it again. One of WB_COMMAND, WB_STUDY and WB_RUN is needed.
 #
 #   WB_COMMAND      a program with its arguments, parted by blanks, which is weighed first (of an image: WB_IMAGE alone will do)
-#   WB_IN, WB_IMAGE, WB_WITHIN    what it is weighed in, the image that it is in, the time that it may take
+#   WB_IN, WB_IMAGE, WB_WITHIN    what it is weighed in (default: docker; without it the job fails), the image that it is
+#                   in, the time that it may take
 #   WB_STUDY        a study file or a bundled study, which is run first     WB_PROFILE    one of its profiles
 #   WB_RUN          the run directory (default: weighbridge-run)
 #   WB_BUDGETS      budgets, one a line                                     WB_EXTEND     such as 10min
@@ -44,7 +46,21 @@ if [ -n "$command$image" ] && [ -n "$study" ]; then
     echo "gate.sh: name a program to weigh (WB_COMMAND, WB_IMAGE) or a study to run (WB_STUDY), not both" >&2
     exit 2
 fi
+# an empty variable, of an artifact that is missing, is no reason to judge nothing
+if [ -n "${WB_MARGIN:-}" ] && [ -z "${WB_AGAINST:-}" ]; then
+    echo "gate.sh: WB_MARGIN needs the earlier run: name it (WB_AGAINST)" >&2
+    exit 2
+fi
+if [ -n "${WB_AGAINST:-}" ] && [ -z "${WB_MARGIN:-}" ]; then
+    echo "gate.sh: WB_AGAINST needs a margin, such as 3% (WB_MARGIN)" >&2
+    exit 2
+fi
+if [ -n "${WB_EXTEND:-}" ] && [ -z "${WB_BUDGETS:-}${WB_AGAINST:-}" ]; then
+    echo "gate.sh: WB_EXTEND needs a budget (WB_BUDGETS) or an earlier run (WB_AGAINST)" >&2
+    exit 2
+fi
 
+measured=0  # how weighing or the study ended
 if [ -n "$command$image$study" ]; then
     : "${run:=weighbridge-run}"
     if [ -e "$run/run.sqlite" ]; then  # it would be continued, and a finished one judged as if it were of today
@@ -56,8 +72,8 @@ if [ -n "$command$image$study" ]; then
         if [ -n "${WB_PROFILE:-}" ]; then set -- "$@" --profile "$WB_PROFILE"; fi
         set -- "$@" -- "$study"
     else
-        set -- weigh --out "$run"
-        if [ -n "${WB_IN:-}" ]; then set -- "$@" --in "$WB_IN"; fi
+        # insisted on: of its own accord weigh takes what there is, which the budgets were not set for
+        set -- weigh --out "$run" --in "${WB_IN:-docker}"
         if [ -n "$image" ]; then set -- "$@" --image "$image"; fi
         if [ -n "${WB_WITHIN:-}" ]; then set -- "$@" --within "$WB_WITHIN"; fi
         set -f # its words are no patterns of files
@@ -65,17 +81,16 @@ if [ -n "$command$image$study" ]; then
         set -- "$@" -- $command
         set +f
     fi
-    code=0
-    weigh "$@" || code=$?
+    weigh "$@" || measured=$?
     # 9: some comparison has no complete block, of which the gate says that it is undecided
-    case $code in 0 | 9) ;; *) exit "$code" ;; esac
+    case $measured in 0 | 9) ;; *) exit "$measured" ;; esac
 fi
 
 # the answer, before what the gate says of it; the gate says what is wrong with a run of which there is no report
 if [ -n "${WB_MARKDOWN:-}" ] && report=$(export COLUMNS=100 NO_COLOR=1 && weigh report -- "$run"); then
     printf '```text\n%s\n```\n\n' "$report" >> "$WB_MARKDOWN"
 fi
-if [ -z "${WB_BUDGETS:-}${WB_AGAINST:-}" ] && [ -n "$command$image" ]; then exit "${code:-0}"; fi
+if [ -z "${WB_BUDGETS:-}${WB_AGAINST:-}" ] && [ -n "$command$image" ]; then exit "$measured"; fi
 
 set -- gate --yes
 while IFS= read -r budget; do
@@ -99,6 +114,12 @@ if [ "${WB_ANNOTATIONS:-}" = gitlab ]; then
     weigh "$@" -- "$run" > "${WB_CODE_QUALITY:-gl-code-quality-report.json}" || code=$?
 else
     weigh "$@" -- "$run" || code=$?
+fi
+
+# "undecided" may be allowed to a job; a program that cannot be run may not
+if [ "$measured:$code" = 9:12 ]; then
+    echo "gate.sh: undecided because trials failed, which ends with 9: weighbridge report $run" >&2
+    code=9
 fi
 
 case $code in

@@ -12,9 +12,11 @@ from weighbridge.analysis.gate import judge, judge_gate, visible_excess
 from weighbridge.analysis.gate_looks import Spending, spending_of
 from weighbridge.analysis.requirement import BUDGET, LIMIT, parse_requirement
 from weighbridge.model.decisions import GateLook
+from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.report.export.gate import gate_json, limits_json
+from weighbridge.report.text.gate import gate_answer, gate_rows
 from weighbridge.statistics import visible_effect
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 
@@ -325,3 +327,64 @@ def test_levels_are_comparisons_of_their_own(run):
     store = run(costs={"bridge": 1.25}, workloads=[TCP, *levels])
     names = {finding.target.name for finding in gate(store, "*.requests<=35%").findings}
     assert names == {"bridge.redis[clients=10].requests", "bridge.redis[clients=50].requests"}
+
+
+FAILED = Metric("failed", "count", "lower")
+"""Compared by difference."""
+
+
+def test_a_headline_in_another_unit_is_not_passed_over(run):
+    """`after.*<=300%` passed a program that failed 50 times more often: a count is compared by difference."""
+    store = run(costs={"bridge": 2.0}, workloads=[Workload("app", [(FAILED, 50.0, 0.02)]), *TCP_ALONE])
+    made = gate(store, "bridge.*<=300%")
+    assert made.answer == "undecided" and made.open == () and made.not_judged == 0
+    assert outcomes(made) == {
+        "bridge.tcp.throughput": ("kept", "within"),
+        "bridge.app.failed": ("undecided", "own-budget"),
+    }
+    (finding,) = [each for each in made.findings if each.reason == "own-budget"]
+    assert finding.cost.low < 50 < finding.cost.high and finding.unit == "count" and finding.blocks == 10
+    (row,) = [each for each in gate_rows(made, analyse(store)) if each.name == finding.target.name]
+    assert row.why.endswith("give it a budget of its own, such as 'bridge.app.failed<=5'")
+    assert gate(store, "bridge.*<=300%", "bridge.app.failed<=60").answer == "passed"
+    assert gate(store, "bridge.*<=300%", "bridge.app.failed<=5").answer == "failed"
+    assert gate(store, "bridge.*<=60").answer == "undecided", "nor is one in percent"
+
+
+def test_a_gain_in_another_unit_needs_no_budget(run):
+    store = run(costs={"bridge": 0.5}, workloads=[Workload("app", [(FAILED, 50.0, 0.02)]), *TCP_ALONE])
+    made = gate(store, "bridge.*<=300%")
+    assert (made.answer, made.not_judged) == ("passed", 1)
+
+
+def test_further_metrics_in_another_unit_are_counted(run):
+    store = run(
+        costs={"bridge": 1.25, "host": 1.0}, workloads=[Workload("tcp", [*TCP_ALONE[0].metrics, (LOSS, 4.0, 0.02)])]
+    )
+    made = gate(store, "*<=60%")
+    assert (made.answer, made.not_judged, len(made.findings)) == ("passed", 2, 2)
+    assert gate_json(made, analyse(store))["not_judged"] == 2
+    assert (
+        gate_answer(made) == "Gate passed: 2 comparisons are all within budget. Not judged: 2 costs in other units."
+    )
+    assert gate(store, "*.throughput<=60%").not_judged == 0
+
+
+def test_a_disturbed_run_has_no_cost_that_would_have_been_over_its_budget(run):
+    """As in the report: there it must lie beyond the noise floor, too."""
+    others = (Flag(FlagCode.OTHER_WORK, figures={"cpus": 1.4}),)
+    names = ("native", "native-again", "bridge")
+    flags = {(block, name): others for block in range(1, 13) for name in names}
+    for disturbed in (False, True):
+        store = run(costs={"bridge": 1.25}, workloads=TCP_ALONE, blocks=12, flags=flags if disturbed else {})
+        analysis = analyse(store)
+        (size,) = [each.cost.worsening.estimate for each in analysis.metrics[0].comparisons if not each.aa]
+        made = gate(store, f"bridge.tcp.throughput<={size}%")
+        assert (made.answer, analysis.disturbance.heavy) == ("undecided", disturbed)
+        assert (visible_excess(made.findings[0], made, analysis) is None) == disturbed
+
+
+def test_a_count_that_stays_zero_needs_no_budget(run):
+    store = run(costs={"bridge": 1.0}, workloads=[Workload("app", [(FAILED, 0.0, 0.0)]), *TCP_ALONE])
+    made = gate(store, "bridge.*<=300%")
+    assert (made.answer, made.not_judged) == ("passed", 1)

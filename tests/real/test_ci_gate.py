@@ -75,7 +75,36 @@ def test_a_program_is_weighed_first(gate):
 
 def test_a_program_without_budgets_is_weighed_alone(gate):
     done, calls, _ = gate(WB_IMAGE="shop:1.5", CODE_weigh="9")
-    assert (done.returncode, calls) == (9, [["weigh", "--out", "weighbridge-run", "--image", "shop:1.5", "--"]])
+    assert (done.returncode, calls) == (
+        9, [["weigh", "--out", "weighbridge-run", "--in", "docker", "--image", "shop:1.5", "--"]],
+    )  # fmt: skip
+
+
+def test_a_program_is_weighed_in_docker_or_not_at_all(gate):
+    """Without an engine, `weigh` alone takes a network namespace, and the gate passed."""
+    done, (weighed,), _ = gate(WB_COMMAND="./prog", WB_BUDGETS="*.time<=10%", CODE_weigh="4")
+    assert done.returncode == 4 and weighed[3:5] == ["--in", "docker"]
+
+
+@pytest.mark.parametrize("measured", [{"WB_COMMAND": "./crash.sh"}, {"WB_STUDY": "s"}])
+@pytest.mark.parametrize(("gated", "ends"), [(12, 9), (0, 0), (11, 11), (10, 10), (2, 2)])
+def test_undecided_as_trials_failed_is_no_warning(gate, measured, gated, ends, tmp_path):
+    """A job may be allowed to end with 12 (GitLab's template): a program that crashes in every trial passed."""
+    output, codes = tmp_path / "output", {"CODE_weigh": "9", "CODE_run": "9", "CODE_gate": str(gated)}
+    done, calls, _ = gate(WB_BUDGETS="*.time<=10%", GITHUB_OUTPUT=str(output), **measured, **codes)
+    assert (done.returncode, calls[-1][0]) == (ends, "gate")
+    assert (output.read_text() == "answer=error\n") == (ends in (9, 2))
+
+
+@pytest.mark.parametrize("variables", [
+    {"WB_MARGIN": "3%", "WB_AGAINST": ""}, {"WB_MARGIN": "3%", "WB_BUDGETS": "*.time<=10%"}, {"WB_AGAINST": "old"},
+    {"WB_EXTEND": "10min"},
+])  # fmt: skip
+@pytest.mark.parametrize("measured", ["WB_COMMAND", "WB_STUDY", "WB_RUN"])
+def test_what_would_be_ignored_is_refused_before_anything_is_measured(gate, measured, variables):
+    """The path of an artifact that was missing was empty: no gate ran, and the job passed."""
+    done, calls, _ = gate(**{measured: "x"}, **variables)
+    assert (done.returncode, calls) == (2, []) and next(iter(variables)) in done.stderr
 
 
 def test_a_program_and_a_study_are_not_run_both(gate):

@@ -14,7 +14,7 @@ error (`gate_looks`, `statistics.sequential`).
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
@@ -22,7 +22,7 @@ from weighbridge.analysis.comparisons import Key, difference_unit, values_by_met
 from weighbridge.analysis.gate_looks import Spending, looks_beside
 from weighbridge.analysis.judgement import never_equivalent
 from weighbridge.analysis.overload import standing_values
-from weighbridge.analysis.requirement import Requirement, Target, bound_in_unit, targets
+from weighbridge.analysis.requirement import Requirement, Target, bound_in_unit, targets, targets_in_other_units
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
 from weighbridge.model.decisions import ComparedArm, GateLook
 from weighbridge.model.measurement import scale_of
@@ -45,12 +45,14 @@ Outcome = Literal["exceeded", "kept", "undecided"]
 Reason = Literal[
     "above", "within", "interval", "blocks", "no-cost", "broke", "hidden", "no-ratio", "noise", "failed", "untrusted",
     "many", "spent", "other-unit", "durability", "path", "disturbed",
+    "own-budget",
 ]  # fmt: skip
 """Why: ``above`` and ``within`` the bound; everything else is why it cannot be told.
 
 Only a gate gives ``many``: above the bound by its own interval, but not among so many comparisons; ``spent``: earlier
 looks at the run have left nothing of the error for this one; and ``disturbed``, of a change above the bound: others
-took more of the machine in one of the runs.
+took more of the machine in one of the runs; and ``own-budget``, of a headline whose cost is in another unit than the
+bound of the pattern that matches it.
 """
 Answer = Literal["passed", "failed", "undecided", "untrusted"]
 MORE_BLOCKS: frozenset[Reason] = frozenset({"interval", "blocks", "noise", "many"})
@@ -84,7 +86,7 @@ TestedFinding = tuple[Finding, PValues | float | None]
 
 @dataclass(frozen=True, slots=True)
 class Gate:
-    """The outcome of a gate. ``findings``: in the order of the budgets, then of the changes."""
+    """The outcome of a gate. ``findings``: in the order of the budgets, then in other units, then of the changes."""
 
     findings: tuple[Finding, ...]
     answer: Answer
@@ -92,6 +94,8 @@ class Gate:
     """The looks of gates at the run before this one."""
     share: float = 1.0
     """What this look spends of the error."""
+    not_judged: int = 0
+    """The number of costs that patterns match and no budget judges, as they are in another unit."""
 
     @property
     def looks(self) -> int:
@@ -110,18 +114,20 @@ class Gate:
 def visible_excess(finding: Finding, gate: Gate, analysis: Analysis) -> float | None:
     """Return the smallest cost that would have been over its budget in four of five runs like this one, in ``unit``.
 
-    Of an undecided cost that more blocks may decide, but of resource use; Holm's correction as if all others were as
-    undecided.
+    Of an undecided cost that more blocks may decide, but of resource use and beside others; Holm's correction as if
+    all others were as undecided.
     """
     row, report = finding.target.row, finding.target.report
     if finding.outcome != "undecided" or finding.reason not in MORE_BLOCKS or finding.requirement.about != "cost":
         return None
     if row is None or report is None or row.cost is None or not row.standard_error or gate.share <= 0:
         return None
-    if report.resource_use:  # the noise floor keeps it from that, too
+    if report.resource_use or report.disturbed:  # the noise floor keeps it from that, too; so in the report
         return None
     looks = 1 if analysis.context is None else analysis.context.plan.looks
-    level = verdicts.ALPHA * gate.share * looks_share(looks) / len(gate.findings)
+    level = (
+        verdicts.ALPHA * gate.share * looks_share(looks) / sum(each.reason != "own-budget" for each in gate.findings)
+    )
     effect = visible_effect(row.standard_error, row.cost.blocks, level)
     bound = bound_in_unit(finding.requirement, report)
     if row.cost.scale == "difference":
@@ -155,11 +161,51 @@ def judge_gate(
     ``changes`` are judged with it, as one family; ``spending``: which share of the error each may spend.
     """
     costs = _Costs(store, analysis)
-    tested = [_test_cost(budget, each, costs, spending) for budget in budgets for each in targets(budget, analysis)]
-    tested += changes
+    asked = [(budget, each) for budget in budgets for each in targets(budget, analysis)]
+    left_out, not_judged = _in_other_units(budgets, {each.name for _, each in asked}, analysis)
+    tested: list[TestedFinding] = [_test_cost(budget, each, costs, spending) for budget, each in asked]
+    family = len(tested) + len(changes)
+    tested += [*((each, None) for each in left_out), *changes]
     adjusted = verdicts.adjusted([p for _, p in tested])
-    findings = tuple(_among_many(finding, p, len(tested)) for (finding, _), p in zip(tested, adjusted, strict=True))
-    return Gate(findings, _answer(findings), spending.earlier, spending.spent)
+    findings = tuple(_among_many(finding, p, family) for (finding, _), p in zip(tested, adjusted, strict=True))
+    return Gate(findings, _answer(findings), spending.earlier, spending.spent, not_judged)
+
+
+def _in_other_units(
+    budgets: Sequence[Requirement], judged: Collection[str], analysis: Analysis
+) -> tuple[list[Finding], int]:
+    """What patterns match but cannot judge, as its cost is in another unit: findings, and the number of the others.
+
+    ``judged``: the names of what some budget does judge. A headline that may have become worse is a finding, so that
+    the gate does not pass over it.
+    """
+    matched: dict[str, tuple[Requirement, Target]] = {}
+    for budget in budgets:
+        for target in targets_in_other_units(budget, analysis):
+            if target.name not in judged:
+                matched.setdefault(target.name, (budget, target))
+    findings = [
+        _own_budget(budget, target)
+        for budget, target in matched.values()
+        if target.report is not None and target.report.headline and _may_be_worse(target.row)
+    ]
+    return findings, len(matched) - len(findings)
+
+
+def _may_be_worse(row: Comparison | None) -> bool:
+    """Whether a cost is different and worse, or undecided: not proven small, and not proven a gain."""
+    if row is None or row.cost is None:
+        return True
+    return not (row.verdict == "equivalent" or (row.verdict == "different" and row.cost.worsening.estimate <= 0))
+
+
+def _own_budget(budget: Requirement, target: Target) -> Finding:
+    """A headline in another unit, with the cost that the report has."""
+    cost, report = target.row.cost if target.row is not None else None, target.report
+    if cost is None or report is None:
+        return Finding(budget, target, "undecided", "own-budget")
+    unit = "%" if cost.scale == "ratio" else difference_unit(report.unit)
+    return Finding(budget, target, "undecided", "own-budget", cost.worsening, unit, cost.blocks, cost.confidence)
 
 
 def place_interval(interval: Interval, bound: float, *, strict: bool) -> tuple[Outcome, Reason]:

@@ -156,6 +156,15 @@ def targets(requirement: Requirement, analysis: Analysis) -> tuple[Target, ...]:
     return _parse_targets(requirement, analysis)
 
 
+def targets_in_other_units(requirement: Requirement, analysis: Analysis) -> tuple[Target, ...]:
+    """Return the comparisons that a pattern matches and `targets` leaves out: their costs are in another unit."""
+    pattern = ".".join(requirement.names)
+    if not requirement.spelling.patterns or EVERY not in pattern:
+        return ()
+    matches = (target for target, names in _candidates(pattern, analysis) if _matches(pattern, names))
+    return tuple(target for target in matches if not _in_its_unit(requirement, target))
+
+
 def reports_named(pattern: str, analysis: Analysis) -> tuple[MetricReport, ...]:
     """Return the metrics whose comparisons a pattern means, ``*.tcp.throughput``, as a budget writes it.
 
@@ -167,6 +176,12 @@ def reports_named(pattern: str, analysis: Analysis) -> tuple[MetricReport, ...]:
         every = [each.name for each, _ in _candidates(EVERY, analysis) if each.report is not None]
         raise RequirementError(f"'{pattern}' matches nothing measured{_nearest(pattern, every)}")
     return reports
+
+
+def unit_of_bound(report: MetricReport) -> str:
+    """Return the unit in which a bound of the metric's cost is written; empty of a count."""
+    own = difference_unit(report.unit) if scale_of(report.metric, report.unit) == "difference" else "%"
+    return "" if own in ("count", "1") else own
 
 
 def bound_in_unit(requirement: Requirement, report: MetricReport) -> float:

@@ -442,7 +442,7 @@ class Outputs:
         self._print(judged, store)
         study, rows = judged.analysis.study, judged.rows
         files: list[tuple[Path | None, str, Callable[[], bytes]]] = [
-            (self.junit, "wb", lambda: junit_xml(study, rows)),
+            (self.junit, "wb", lambda: junit_xml(study, rows, judged.answer)),
             (self.markdown, "ab", lambda: gate_markdown(study, judged.answer, rows).encode()),
             (self.bmf, "wb", lambda: json.dumps(bmf(judged.analysis), indent=2, allow_nan=False).encode() + b"\n"),
         ]

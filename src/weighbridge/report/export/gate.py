@@ -61,7 +61,10 @@ class GateLookRow(TypedDict):
 
 @with_config(ConfigDict(extra="forbid"))
 class GateDocument(TypedDict):
-    """The document of ``weighbridge gate RUN --json``."""
+    """The document of ``weighbridge gate RUN --json``.
+
+    ``not_judged``: the number of costs that patterns match and no budget judges, as they are in another unit.
+    """
 
     version: Literal[1]
     study: str
@@ -71,6 +74,7 @@ class GateDocument(TypedDict):
     against_disturbance: DisturbanceRow | None
     answer: Answer
     findings: list[GateFinding]
+    not_judged: int
     looks: int
     share: float
     earlier_looks: list[GateLookRow]
@@ -87,6 +91,7 @@ def gate_json(gate: Gate, analysis: Analysis, against: Analysis | None = None) -
         "against_disturbance": disturbance_json(against) if against is not None else None,
         "answer": gate.answer,
         "findings": [_finding(each, gate, analysis) for each in gate.findings],
+        "not_judged": gate.not_judged,
         "looks": gate.looks,
         "share": gate.share,
         "earlier_looks": [{"blocks": each.blocks, "share": each.share} for each in gate.earlier],
@@ -130,8 +135,8 @@ def limits_json(analysis: Analysis, findings: Sequence[Finding]) -> list[LimitAn
     return answers
 
 
-def junit_xml(study: str, rows: Sequence[GateRow]) -> bytes:
-    """Return a JUnit report of one test suite, called after the study, as UTF-8."""
+def junit_xml(study: str, rows: Sequence[GateRow], answer: str = "") -> bytes:
+    """Return a JUnit report of one test suite, called after the study, as UTF-8; ``answer``: the gate's sentence."""
     counts = {
         "tests": len(rows),
         "failures": sum(row.outcome == "failed" for row in rows),
@@ -148,6 +153,8 @@ def junit_xml(study: str, rows: Sequence[GateRow]) -> bytes:
             ET.SubElement(case, end, {"type": row.outcome, "message": sentence}).text = sentence
         else:
             ET.SubElement(case, "system-out").text = _xml(row.sentence)
+    if answer:
+        ET.SubElement(suite, "system-out").text = _xml(answer)
     ET.indent(root)
     written: bytes = ET.tostring(root, encoding="utf-8", xml_declaration=True)
     return written + b"\n"

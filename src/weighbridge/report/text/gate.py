@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from weighbridge.analysis.gate import Finding, Gate, Reason
+from weighbridge.analysis.requirement import unit_of_bound
 from weighbridge.analysis.results import Analysis
 from weighbridge.model.text import one_line, printable
 from weighbridge.report.text.environments import layers_of_environment
@@ -28,6 +29,7 @@ _WHY: dict[Reason, str] = {
     "durability": "the environment is less durable",
     "other-unit": "its unit or direction differs in the earlier run",
     "disturbed": "other load on the machine differed between the runs",
+    "own-budget": "compared in another unit: give it a budget of its own",
     "spent": "earlier gates used up this run's error budget: measure a new run",
 }
 """Why it cannot be told whether a cost is above its bound, whatever that is called."""
@@ -130,6 +132,8 @@ def _why(finding: Finding) -> str:
     row = finding.target.row
     if finding.reason == "broke" and row is not None and row.broke_instead:
         return broke_instead(row)
+    if finding.reason == "own-budget" and (report := finding.target.report) is not None:
+        return f"{_WHY['own-budget']}, such as '{finding.target.name}<=5{unit_of_bound(report)}'"
     return _WHY_BY_WORD[finding.requirement.spelling.word].get(finding.reason) or _WHY[finding.reason]
 
 
@@ -147,11 +151,13 @@ def gate_answer(gate: Gate) -> str:
         count[finding.outcome] += 1
     total = len(gate.findings)
     looks = f", after {gate.looks} looks" if gate.looks > 1 else ""
+    costs = f"{gate.not_judged} {'cost' if gate.not_judged == 1 else 'costs'}"
+    left_out = f" Not judged: {costs} in other units." if gate.not_judged else ""
     if gate.answer == "untrusted":
         return "Gate untrusted: the baseline measured twice disagrees with itself, so no cost can be judged."
     if gate.answer == "passed":
         what = "comparison is" if total == 1 else "comparisons are all"
-        return f"Gate passed: {total} {what} within budget{looks}."
+        return f"Gate passed: {total} {what} within budget{looks}.{left_out}"
     parts = [f"{count['exceeded']} of {total} over budget"] if count["exceeded"] else []
     parts += [f"{count['undecided']} of {total} undecided"] if count["undecided"] else []
-    return f"Gate {gate.answer}: {', '.join(parts)}{looks}."
+    return f"Gate {gate.answer}: {', '.join(parts)}{looks}.{left_out}"
