@@ -16,7 +16,7 @@ from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric
 from weighbridge.runner.precision import OutOfReach, Precision
 from weighbridge.runner.session import Session
-from weighbridge.store.extensions import extend, extensions
+from weighbridge.store.extensions import RunStop, extend, extensions, note_stop, stops
 from weighbridge.store.run import RunStore
 
 from . import world as world_module
@@ -127,6 +127,14 @@ def test_a_continued_run_comes_to_the_same_schedule(world: World, tmp_path: Path
     go(part, made)
     assert [block for block, _ in values(part)] == sorted(block for block, _ in values(part))
     assert Counter(values(part)) == Counter(values(whole)), "nothing is measured twice, and nothing is left out"
+
+
+def test_a_stop_is_kept_with_the_blocks_that_were_finished(world: World, tmp_path: Path):
+    trials = len(go(tmp_path, study(SOLO, repetitions="blocks: 7")))
+    with RunStore(tmp_path / "run", writable=True) as store:
+        note_stop(store)
+        note_stop(store)
+        assert stops(store.info()) == (RunStop(7, trials),)
 
 
 def test_a_spent_budget_ends_the_run_after_a_block(world: World, tmp_path: Path):
