@@ -103,4 +103,5 @@ class Interrupted(BaseException):
 
     def __init__(self, signal_number: int) -> None:
         super().__init__(f"signal {signal_number}")
+        self.number = signal_number
         self.exit_code = 128 + signal_number

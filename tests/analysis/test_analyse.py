@@ -27,7 +27,7 @@ from weighbridge.report.text.summary import (
 )
 from weighbridge.report.text.trust import control_power, imprecise, trust_sentence
 from weighbridge.report.text.verdicts import comparison_verdict, open_text
-from weighbridge.statistics import Contrast, compare, visible_effect
+from weighbridge.statistics import Contrast, Looks, compare, looks_share, visible_effect
 from weighbridge.statistics.verdicts import adjusted, excludes_no_cost, family_p_value, within_noise
 from weighbridge.store.blocks import arm_values
 from weighbridge.store.extensions import RunExtension
@@ -290,7 +290,7 @@ def test_a_session_that_sees_nothing_small_is_not_precise(run):
     assert noisy.trust.trusted is True and noisy.trust.noise_floor > 0.03
     text = trust_sentence(noisy).replace("\u00a0", " ")
     assert text.startswith("Check passed: native measured twice agrees. ")
-    assert ("This run could miss costs below about " in text) or ("Noise floor 7.3 %" in text)
+    assert ("Undecided may hide costs below about " in text) or ("Noise floor 7.3 %" in text)
     assert text.endswith(" A noise floor of ±3 % needs about 58 blocks.")
 
 
@@ -417,6 +417,41 @@ def test_blocks_that_were_added_after_looking_are_a_further_look(run):
     assert wide.cost.p_value > narrow.cost.p_value and wide.adjusted_p > narrow.adjusted_p
     assert "extended" in codes(wide) and "extended" not in codes(narrow) and "incomplete" not in codes(wide)
     assert [each.code for each in after.confounders] == ["extended"] and before.confounders == ()
+
+
+def test_each_further_look_spends_less_of_the_error(run):
+    store = run(costs={"bridge": 1.25}, blocks=40)
+    widths = []
+    for extensions in ([(10, 40)], [(10, 20), (20, 40)], [(10, 20), (20, 30), (30, 40)]):
+        with RunStore(store.directory, writable=True) as kept:
+            kept.set_info("repetitions", Repetitions(blocks=10).model_dump_json())
+            changes = [asdict(RunExtension(before, after, before, 1e9)) for before, after in extensions]
+            kept.set_info("extensions", json.dumps(changes))
+        with RunStore(store.directory) as kept:
+            analysis = analyse(kept)
+        assert looks_share(analysis.looks) == 0.7 * 0.5 ** len(extensions)
+        widths.append(row(analysis, "bridge").cost.high - row(analysis, "bridge").cost.low)
+    assert widths == sorted(set(widths))
+
+
+def _stopped(store, blocks: int, trials: int, planned: int):
+    with RunStore(store.directory, writable=True) as kept:
+        kept.set_info("repetitions", Repetitions(blocks=planned).model_dump_json())
+        kept.set_info("stopped by hand", json.dumps([{"blocks": blocks, "trials": trials}]))
+    with RunStore(store.directory) as kept:
+        return analyse(kept)
+
+
+def test_a_run_stopped_by_hand_says_so_and_once_it_went_on_was_looked_at(run):
+    store = run(costs={"bridge": 1.25}, blocks=9)
+    with RunStore(store.directory) as kept:
+        trials = len(kept.finished())
+    stopped = _stopped(store, 9, trials, 20)
+    assert "stopped" in codes(row(stopped, "bridge")) and stopped.looks == Looks(1, 0)
+    assert "stopped" not in codes(row(_stopped(store, 9, trials, 9), "bridge"))
+    went_on = _stopped(store, 6, trials - 1, 9)
+    assert "stopped" not in codes(row(went_on, "bridge")) and went_on.looks == Looks(1, 1)
+    assert _stopped(store, 5, trials - 1, 9).looks == Looks(1, 0), "of five blocks no verdict was shown"
 
 
 def _steal(share: float) -> Flag:

@@ -32,6 +32,15 @@ def estimate(environment: str, spread: float) -> Estimate:
     return Estimate("command", environment, "s", cost, 0.02)
 
 
+@pytest.mark.parametrize(("blocks", "interval"), [(5, False), (6, True)])
+def test_a_cost_so_far_has_its_blocks_and_an_interval_only_of_enough(blocks, interval, capsys):
+    values = [100.0 + number for number in range(blocks)], [110.0] * blocks
+    cost = Contrast.between("docker", "native").cost(values, better="lower")
+    Shown(None).costs_estimated(1, [Estimate("command", "docker", "s", cost, 0.02)])
+    line = capsys.readouterr().err
+    assert f"after {blocks} blocks" in line and ("[" in line) == interval
+
+
 def drawn(width: int, height: int, *estimates: Estimate) -> list[str]:
     file = io.StringIO()
     Console(file=file, width=width).print(estimates_table(estimates, width, height))

@@ -219,7 +219,7 @@ def effects(row):
 
 
 def share(document):
-    return 0.7 if document["looks"] > 1 else 1.0
+    return document["error_share"]
 
 
 def interval(document, row, error=0.05):

@@ -16,7 +16,7 @@ from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric
 from weighbridge.runner.precision import OutOfReach, Precision
 from weighbridge.runner.session import Session
-from weighbridge.store.extensions import extend, extensions
+from weighbridge.store.extensions import RunStop, extend, extensions, note_stop, stops
 from weighbridge.store.run import RunStore
 
 from . import world as world_module
@@ -129,6 +129,14 @@ def test_a_continued_run_comes_to_the_same_schedule(world: World, tmp_path: Path
     assert Counter(values(part)) == Counter(values(whole)), "nothing is measured twice, and nothing is left out"
 
 
+def test_a_stop_is_kept_with_the_blocks_that_were_finished(world: World, tmp_path: Path):
+    go(tmp_path, study(SOLO, repetitions="blocks: 7"))
+    with RunStore(tmp_path / "run", writable=True) as store:
+        note_stop(store)
+        note_stop(store)
+        assert stops(store.info()) == (RunStop(7, len(store.finished())),)
+
+
 def test_a_spent_budget_ends_the_run_after_a_block(world: World, tmp_path: Path):
     noisy(world, one=0.5, two=0.5)
     told = Told()
@@ -175,13 +183,13 @@ def test_a_run_is_extended_and_its_order_stays(world: World, tmp_path: Path):
         assert store.info()["study_text"] == made.text
         assert len(Precision(made, store).looks) == 2
         plan = plan_of(store)
-        assert (plan.looks, plan.planned_blocks) == (2, 20)
+        assert (plan.looks.total, plan.planned_blocks) == (2, 20)
     extended_to(tmp_path, made, 20)
     extended_to(tmp_path, made, 25)
     assert set(go(tmp_path, made).values()) == {25}
     with RunStore(tmp_path / "run") as store:
         assert [change.blocks for change in extensions(store.info())] == [20, 25]
-        assert plan_of(store).looks == 3
+        assert plan_of(store).looks.total == 3
 
 
 def test_an_adaptive_run_that_reached_its_target_is_extended(world: World, tmp_path: Path):
@@ -195,7 +203,7 @@ def test_an_adaptive_run_that_reached_its_target_is_extended(world: World, tmp_p
     with RunStore(tmp_path / "run") as store:
         (change,) = extensions(store.info())
         assert (change.planned, change.after) == (ended, ended)
-        assert plan_of(store).looks > 1
+        assert plan_of(store).looks.total > 1
     assert go(tmp_path, made)["native"] == more, "continued, it has nothing left to do"
 
 
@@ -213,7 +221,7 @@ def test_what_is_changed_before_the_first_trial_is_no_look(world: World, tmp_pat
     with RunStore(tmp_path / "run", writable=True) as store:
         store.begin(made, {"run_id": "0123456789ab"})
         extend(store, made.file.repetitions, 6)
-        assert plan_of(store).looks == 1
+        assert plan_of(store).looks.total == 1
     assert set(go(tmp_path, made).values()) == {6}
 
 

@@ -216,7 +216,7 @@ def test_the_first_time_left_is_the_plan_s_and_then_what_was_seen(
 def _taking(monkeypatch: pytest.MonkeyPatch, trial_s: float) -> None:
     """Have every trial take so long by the session's notes."""
     note = TimeLeft.note
-    monkeypatch.setattr(TimeLeft, "note", lambda self, trial, _: note(self, trial, trial_s))
+    monkeypatch.setattr(TimeLeft, "note", lambda self, trial, _, **kept: note(self, trial, trial_s, **kept))
 
 
 def _limited(made: Study, limit: str) -> Study:

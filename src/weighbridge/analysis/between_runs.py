@@ -37,7 +37,7 @@ from weighbridge.analysis.resources import negligible
 from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import scale_of
-from weighbridge.statistics import Contrast, Interval, Verdict, between
+from weighbridge.statistics import Contrast, Interval, Looks, Verdict, between, looks_share
 from weighbridge.statistics.sample_size import MIN_BLOCKS_INTERVAL, MIN_BLOCKS_VERDICT
 from weighbridge.store.blocks import arm_values
 
@@ -83,7 +83,7 @@ def cost_change(
     sides: tuple[Comparison, Comparison],
     runs: tuple[ComparedRun, ComparedRun],
     *,
-    looks: int,
+    looks: Looks,
     confidence: float = 0.95,
     equivalence: float | None = None,
     allowance: float = between.SESSION_ALLOWANCE,
@@ -392,7 +392,7 @@ def _row(
     one, other = sides
     unknown, change = why_no_change((before, after), sides), None
     if unknown is None:
-        looks = max(_context(run).plan.looks for run in runs)
+        looks = min((_context(run).plan.looks for run in runs), key=looks_share)
         change = cost_change(
             (before, after), sides, runs, looks=looks, equivalence=margin, allowance=allowance
         ).change

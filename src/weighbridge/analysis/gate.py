@@ -29,6 +29,7 @@ from weighbridge.model.measurement import scale_of
 from weighbridge.statistics import (
     Cost,
     Interval,
+    Looks,
     compare,
     limit_p_values,
     looks_share,
@@ -124,10 +125,9 @@ def visible_excess(finding: Finding, gate: Gate, analysis: Analysis) -> float | 
         return None
     if report.resource_use or report.disturbed:  # the noise floor keeps it from that, too; so in the report
         return None
-    looks = 1 if analysis.context is None else analysis.context.plan.looks
-    level = (
-        verdicts.ALPHA * gate.share * looks_share(looks) / sum(each.reason != "own-budget" for each in gate.findings)
-    )
+    looks = Looks() if analysis.context is None else analysis.context.plan.looks
+    judged = sum(each.reason != "own-budget" for each in gate.findings)
+    level = verdicts.ALPHA * gate.share * looks_share(looks) / judged
     effect = visible_effect(row.standard_error, row.cost.blocks, level)
     bound = bound_in_unit(finding.requirement, report)
     if row.cost.scale == "difference":
@@ -304,7 +304,7 @@ class _Costs:
 
     store: RunStore
     analysis: Analysis
-    looks: int = field(init=False)
+    looks: Looks = field(init=False)
     _values: Mapping[Key, Sequence[Value]] = field(init=False)
 
     def __post_init__(self) -> None:

@@ -14,7 +14,7 @@ from weighbridge.analysis.gate_looks import Spending
 from weighbridge.analysis.requirement import Requirement, Target
 from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.model.measurement import scale_of
-from weighbridge.statistics import verdicts
+from weighbridge.statistics import Looks, verdicts
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.statistics.sequential import margin_p_value
 
@@ -23,7 +23,7 @@ Runs = tuple[ComparedRun, ComparedRun]
 
 
 def judge_changes(
-    margin: Requirement, now: ComparedRun, against: ComparedRun, spending: Spending, looks: int
+    margin: Requirement, now: ComparedRun, against: ComparedRun, spending: Spending, looks: Looks
 ) -> tuple[TestedFinding, ...]:
     """Return by what each headline cost changed from the run ``against`` to the run ``now``, held against a margin.
 
@@ -65,7 +65,7 @@ def _common(now: ComparedRun, against: ComparedRun) -> Iterator[_Sides]:
             yield _Sides(Target(earlier.environment, before.label, before.metric, report, row), before, earlier)
 
 
-def _test_change(margin: Requirement, sides: _Sides, runs: Runs, spending: Spending, looks: int) -> TestedFinding:
+def _test_change(margin: Requirement, sides: _Sides, runs: Runs, spending: Spending, looks: Looks) -> TestedFinding:
     """One change against the margin, and its p-value as if it had all of the error to spend."""
     target, earlier = sides.target, sides.earlier
     row, share = target.row, spending.share(target.arm)

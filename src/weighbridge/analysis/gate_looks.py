@@ -12,7 +12,7 @@ from weighbridge.analysis.plan import plan_of
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.decisions import LARGEST_COUNT, ComparedArm, GateLook
 from weighbridge.model.study import MOST_BLOCKS
-from weighbridge.statistics import decision_looks, look_shares
+from weighbridge.statistics import Looks, decision_looks, look_shares
 from weighbridge.store.run import RunStore
 
 
@@ -70,10 +70,10 @@ def look_of(store: RunStore, spending: Spending, still_open: tuple[ComparedArm, 
     return GateLook(blocks=blocks_of(store), trials=trials, share=spending.spent, open=still_open)
 
 
-def looks_beside(store: RunStore) -> int:
+def looks_beside(store: RunStore) -> Looks:
     """Return how often a run was looked at, the looks of gates excepted, which share the error themselves."""
     plan, gates = plan_of(store), {each.blocks for each in store.gate_looks()}
-    return plan.looks - sum(change.looked and change.after in gates for change in plan.changes)
+    return Looks(plan.looks.planned, len(plan.further_looks - gates))
 
 
 def blocks_of(store: RunStore) -> int:

@@ -32,7 +32,7 @@ from weighbridge.analysis.context import Context
 from weighbridge.analysis.resources import negligible
 from weighbridge.analysis.results import Comparison, MetricReport, Trust, TrustReason, VisibleCost
 from weighbridge.model.level import Level
-from weighbridge.statistics import Cost, blocks_to_settle, looks_share, verdicts, visible_effect
+from weighbridge.statistics import Cost, Looks, blocks_to_settle, looks_share, verdicts, visible_effect
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.statistics.verdicts import PValues, adjusted, excludes_no_cost
 
@@ -176,7 +176,9 @@ def with_visible_cost(report: MetricReport, row: Comparison, level: float | None
     undecided = row.verdict == "inconclusive" and not cost.equivalent and not row.never_equivalent
     if undecided and cost.scale == "ratio" and context.plan.equivalence:
         margin = math.log1p(context.plan.equivalence)
-        settled = blocks_to_settle(error, cost.blocks, level * share, margin, share)
+        looks = context.plan.looks
+        then = looks_share(replace(looks, further=looks.further + 1))  # who adds blocks has seen this cost
+        settled = blocks_to_settle(error, cost.blocks, level * then, margin, then)
     further = settled - cost.blocks if settled is not None and settled > cost.blocks else None
     seconds = further * context.block_s(report.workload, report.level) if further is not None else None
     return replace(row, visible=VisibleCost(_as_cost(effect, cost), settled if further else None, seconds))
@@ -227,7 +229,7 @@ def session_trust(
     checks: Sequence[ControlCheck],
     shifted: tuple[MetricReport, ...],
     aa_arm: str | None,
-    looks: int,
+    looks: Looks,
 ) -> Trust:
     """Judge the session; ``shifted`` is what `shifted_controls` gives of the checks."""
     headlines = [each for each in metrics if each.headline and not (each.aa and each.aa.hidden)]
@@ -256,7 +258,7 @@ def session_trust(
 
 
 def _visible_shifts(
-    headlines: Sequence[ControlCheck], hidden: Collection[tuple[str, Level]], looks: int
+    headlines: Sequence[ControlCheck], hidden: Collection[tuple[str, Level]], looks: Looks
 ) -> list[float]:
     """The sizes of shift, as fractions, that the check finds in four sessions of five, of each headline.
 

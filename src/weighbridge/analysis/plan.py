@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.level import Level
 from weighbridge.model.study import Rung
-from weighbridge.statistics import planned_looks
-from weighbridge.store.extensions import RunExtension, extensions
+from weighbridge.statistics import Looks, planned_looks
+from weighbridge.store.extensions import RunExtension, extensions, further_looks, stops
 from weighbridge.store.run import METERS_HZ, RunStore
 
 FASTEST_HZ = 10.0
@@ -24,7 +24,7 @@ class Plan:
     environments: tuple[str, ...]
     equivalence: float | None
     target: float | None
-    looks: int
+    looks: Looks
     planned_blocks: int | None
     ladder: tuple[Rung, ...] = ()
     """Environments and those to which each adds one step, bases first; empty where the study has no ladder.
@@ -41,6 +41,10 @@ class Plan:
 
     changes: tuple[RunExtension, ...] = ()
     """How the number of blocks was changed after the run had begun."""
+    further_looks: frozenset[int] = frozenset()
+    """After how many blocks a reader went on with the run: by asking for more, or after stopping it by hand."""
+    stopped_after: int | None = None
+    """The number of blocks at which the run was stopped by hand, where it did not go on."""
 
     @property
     def compared(self) -> tuple[str, ...]:
@@ -53,6 +57,7 @@ def plan_of(store: RunStore) -> Plan:
     """Give the plan that a run was begun with. Raises RunDirectoryError where the store cannot be read."""
     info, arms = store.info(), store.environments()
     repetitions = json.loads(info.get("repetitions", "{}"))
+    trials = len(store.finished())
     target = repetitions.get("target")
     changes = extensions(info)
     fixed = repetitions.get("blocks")
@@ -60,6 +65,7 @@ def plan_of(store: RunStore) -> Plan:
         looks = len(planned_looks(int(repetitions["min"]), int(repetitions["max"]))) if target else 1
     except (KeyError, TypeError, ValueError):
         raise RunDirectoryError(f"{store.directory} is damaged: its repetitions cannot be read") from None
+    further = further_looks(info, trials)
     left_out = {each.environment for each in store.left_out()}
     every = tuple(name for name, *_ in arms)
     names = tuple(name for name in every if name not in left_out)
@@ -73,9 +79,11 @@ def plan_of(store: RunStore) -> Plan:
             (str(w), Level.from_text(level), str(arm)) for w, level, arm in json.loads(info.get("absent", "[]"))
         ),
         ladder=tuple(rung for rung in store.ladder() if rung.name in every),
-        looks=looks + sum(change.looked for change in changes),
+        looks=Looks(looks, len(further)),
         planned_blocks=changes[-1].blocks if changes and fixed else fixed,
         changes=changes,
+        further_looks=further,
+        stopped_after=next((each.blocks for each in stops(info) if each.trials == trials), None),
     )
 
 

@@ -7,6 +7,7 @@ Remarks stand in the order of their rules, those that weigh most first. A rule i
 environment's values of a metric, its trials, what the facts of a site say, or the run as a whole.
 """
 
+import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -357,6 +358,26 @@ def _extended(context: Context) -> Iterator[Remark]:
     looked = [change for change in context.plan.changes if change.looked]
     if looked:
         yield Extended(looked[0].planned, looked[-1].blocks, tuple(change.after for change in looked))
+
+
+@dataclass(frozen=True, slots=True)
+class StoppedByHand(Remark):
+    """The run was stopped by hand after so many ``blocks``; ``planned`` is None where it stops on precision."""
+
+    code = "stopped"
+    blocks: int
+    planned: int | None
+
+
+def _stopped(context: Context) -> Iterator[Remark]:
+    plan = context.plan
+    if plan.stopped_after is not None and not plan.stopped_after >= (plan.planned_blocks or math.inf):
+        yield StoppedByHand(plan.stopped_after, plan.planned_blocks)
+
+
+@about_comparison
+def _stopped_run(comparison: ComparisonInRun) -> Iterator[Remark]:
+    yield from _stopped(comparison.context)
 
 
 @about_comparison

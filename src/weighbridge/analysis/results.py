@@ -22,7 +22,7 @@ from weighbridge.model.disturbance import Disturbance, disturbance_of
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import is_resource_use
 from weighbridge.model.study import Rung
-from weighbridge.statistics import Better, Cost, SlowRuns, Verdict
+from weighbridge.statistics import Better, Cost, Looks, SlowRuns, Verdict
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
 from weighbridge.statistics.verdicts import noise_range, within_noise
 
@@ -320,7 +320,7 @@ class Analysis:
     """What stands before all costs: which are an emulator's, which those inside of a guest, what is unverified."""
     sessions: Sessions = field(default_factory=Sessions)
     """How often the run was begun or went on, and which blocks are of which time."""
-    looks: int = 1
+    looks: Looks = field(default_factory=Looks)
     """How often the run may be looked at in all: of several each spends less of the error."""
     context: Context | None = field(default=None, repr=False, compare=False)
     """What further comparisons of this run are judged by."""

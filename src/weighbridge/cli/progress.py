@@ -1,5 +1,6 @@
 """Progress of a run: a live bar on a terminal, plain lines elsewhere."""
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,6 +15,7 @@ from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.report.text.formatting import plural
 from weighbridge.runner.estimate import clock
 from weighbridge.runner.precision import Estimate, OutOfReach, Standing
+from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -131,8 +133,7 @@ class Shown:
         if self._bar is None and now - self._last_estimate >= _LINE_EVERY_S:
             self._last_estimate = now
             for each in estimates[:_ESTIMATES]:
-                line = f"after {blocks} blocks: {each.cell} in {each.environment} costs {_cost(each)}"
-                err().print(line, markup=False)
+                err().print(f"{each.cell} in {each.environment} costs {_cost(each)}", markup=False)
 
     def attach(self, live: "Live") -> None:
         """Be shown by ``live`` until `close`."""
@@ -186,9 +187,12 @@ def estimates_table(estimates: Sequence[Estimate], width: int, height: int) -> "
     table.add_column(no_wrap=True, overflow="ellipsis")
     for each in shown:
         name = f"{each.environment}, {each.cell}" if several else each.environment
-        cells = [Text(printable(name)), Text(_cost(each))]
+        enough = each.cost.blocks >= MIN_BLOCKS_VERDICT
+        cost = _cost(each).partition(" after")[0] if width < _WITH_BAR and enough else _cost(each)
+        cells = [Text(printable(name)), Text(cost, no_wrap=True)]
         if each.target is not None and width >= _WITH_BAR:
             share = min(1.0, each.target / max(each.cost.half_width, 1e-9))
+            share = share if each.cost.blocks >= MIN_BLOCKS_VERDICT else 0.0
             full = int(_BAR * share)
             style = "green" if share == 1.0 else "yellow"
             cells.append(Text("━" * full, style).append("─" * (_BAR - full), "bright_black"))
@@ -202,24 +206,27 @@ def estimates_table(estimates: Sequence[Estimate], width: int, height: int) -> "
 
 
 def _reached(estimate: Estimate) -> bool:
-    return estimate.target is not None and estimate.cost.half_width <= estimate.target
+    enough = estimate.cost.blocks >= MIN_BLOCKS_VERDICT
+    return enough and estimate.target is not None and estimate.cost.half_width <= estimate.target
 
 
 def _width(estimate: Estimate) -> str:
     """``±4.5% of ±2%``."""
-    half_width = estimate.cost.half_width
+    half_width = estimate.cost.half_width if estimate.cost.blocks >= MIN_BLOCKS_VERDICT else math.inf
     width = f"±{half_width:.1%}" if half_width < 10 else "no interval yet"
     return width if estimate.target is None else f"{width} of ±{100 * estimate.target:g}%"
 
 
 def _cost(estimate: Estimate) -> str:
-    """``1.2 % [-3.1, 5.6]``, positive is worse."""
+    """``1.2 % [-3.1, 5.6] after 9 blocks``, positive is worse; without an interval where there is no verdict yet."""
     from weighbridge.report.text.formatting import difference_interval, percent_interval
 
     cost = estimate.cost
-    if cost.scale == "ratio":
-        return percent_interval(cost.worsening)
-    return difference_interval(cost.worsening, estimate.unit)
+    ratio, worsening = cost.scale == "ratio", cost.worsening
+    sentence = percent_interval(worsening) if ratio else difference_interval(worsening, estimate.unit)
+    if cost.blocks < MIN_BLOCKS_VERDICT:  # an interval that excludes 0 would be taken for a verdict
+        sentence = sentence.partition(" [")[0]
+    return f"{sentence} after {plural(cost.blocks, 'block')}"
 
 
 @contextmanager

@@ -72,16 +72,19 @@ class TimeLeft:
     def __init__(self, study: Study, trial_s: Callable[[Cell], float | None] = lambda cell: None) -> None:
         """``trial_s``: the seconds of a trial, where they are known beforehand."""
         self._seen_s: dict[tuple[str, Level], list[float]] = {}
+        self._succeeded_s: dict[tuple[str, Level], list[float]] = {}
         self._durations_s: dict[TimedBy, list[float]] = {
             (cell.workload, cell.level, arm.name): [trial_s(cell) or mean(_trial_s(arm, cell))]
             for arm in study.arms
             for cell in study.cells
         }
 
-    def note(self, trial: Trial, seconds: float) -> None:
+    def note(self, trial: Trial, seconds: float, *, succeeded: bool = True) -> None:
         """Note how long a trial took, without the opening of sites before the first."""
         self._durations_s[trial.workload, trial.level, trial.environment].append(seconds)
         self._seen_s.setdefault((trial.workload, trial.level), []).append(seconds)
+        if succeeded:
+            self._succeeded_s.setdefault((trial.workload, trial.level), []).append(seconds)
 
     def left_s(self, remaining: Mapping[TimedBy, int]) -> float:
         """Seconds that so many trials of each take. Of each the median: what is made once for all takes part once.
@@ -91,8 +94,8 @@ class TimeLeft:
         return sum(count * self._trial_s(each) for each, count in remaining.items())
 
     def first_s(self, cells: Iterable[tuple[str, Level]]) -> float | None:
-        """Seconds of a trial of these workloads and levels together; None while one of them has not run."""
-        seen = [self._seen_s.get(each) for each in cells]
+        """Seconds of a trial of these workloads and levels together; None while one of them has not succeeded."""
+        seen = [self._succeeded_s.get(each) for each in cells]
         return sum(mean(each) for each in seen if each) if all(seen) else None
 
     def _trial_s(self, timed: TimedBy) -> float:

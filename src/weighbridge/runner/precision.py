@@ -18,6 +18,7 @@ from weighbridge.statistics import (
     Contender,
     Contrast,
     Cost,
+    Looks,
     allotted,
     expected_half_width,
     next_look,
@@ -26,7 +27,7 @@ from weighbridge.statistics import (
 )
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.blocks import arm_values
-from weighbridge.store.extensions import RunExtension, apply_extensions, extensions
+from weighbridge.store.extensions import RunExtension, apply_extensions, extensions, further_looks
 from weighbridge.store.reader import ALLOTMENTS
 from weighbridge.store.run import RunStore, Value
 
@@ -129,6 +130,14 @@ class Precision:
         return (*before, *sorted({*self._changed_at, self._changes[-1].blocks}))
 
     @property
+    def _looks(self) -> Looks:
+        """How often the costs may be looked at, as the report counts it (`weighbridge.analysis.plan`)."""
+        repetitions, finished = self.study.file.repetitions, len(self.store.finished())
+        fixed = repetitions.blocks is not None
+        planned = 1 if fixed else len(planned_looks(repetitions.min, repetitions.max))
+        return Looks(planned, len(further_looks(self.store.info(), finished)))
+
+    @property
     def _changed_at(self) -> set[int]:
         return {change.after for change in self._changes if change.looked}
 
@@ -228,7 +237,7 @@ class Precision:
         if not sides[0]:
             return None
         return self._contrast(arm).cost(
-            sides, better=metric.better, looks=len(self.looks), scale=scale_of(metric.name, metric.unit)
+            sides, better=metric.better, looks=self._looks, scale=scale_of(metric.name, metric.unit)
         )
 
     def _effects(self, cell: Cell, arm: str, values: Sequence[Value]) -> Sequence[float]:

@@ -6,13 +6,14 @@ import json
 import os
 import resource
 import secrets
+import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from importlib import metadata
 from pathlib import Path
 
 from weighbridge import registry
-from weighbridge.errors import DiskFull, RunDirectoryError, Unavailable
+from weighbridge.errors import DiskFull, Interrupted, RunDirectoryError, Unavailable
 from weighbridge.facts.host import fingerprint, volatile_facts
 from weighbridge.launcher import build as launcher
 from weighbridge.linux.cpus import cpus_online
@@ -41,7 +42,7 @@ from weighbridge.runner.userlands import (
     userland_facts,
 )
 from weighbridge.store.consistency import require_same_study
-from weighbridge.store.extensions import extend
+from weighbridge.store.extensions import extend, note_stop
 from weighbridge.store.run import RunStore
 from weighbridge.study.frozen import first_difference, thaw
 from weighbridge.study.loader import check
@@ -180,6 +181,11 @@ def run_study(
                 refused.pop_all()
             try:
                 _session(study, store, run_id, folder, cache, progress, extender, short_time=short_time)
+            except Interrupted as interrupted:
+                if interrupted.number == signal.SIGINT:
+                    with shield():
+                        note_stop(store)  # before the report, which says so
+                raise
             finally:
                 with shield(), ExitStack() as ending:  # last one first, and each whatever becomes of the others
                     ending.callback(_tell, after, store)

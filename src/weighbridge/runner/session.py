@@ -409,7 +409,7 @@ class Session:
                 record = self.completed(record)
                 self.store.save(record)
                 self._finished[trial] = record.outcome
-            self._time.note(trial, time.monotonic() - started_at)
+            self._time.note(trial, time.monotonic() - started_at, succeeded=record.outcome is Outcome.OK)
             self.progress.trial_finished(record)
             self._tell_time(trials[place + 1 :])
             if record.outcome is Outcome.ENVIRONMENT_LOST:

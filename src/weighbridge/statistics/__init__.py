@@ -4,7 +4,7 @@ Usable without the rest of Weighbridge. Nothing here reads or writes anything, k
 The unit is one fresh run; two environments are compared block by block (value *i* with value *i*).
 """
 
-from weighbridge.statistics.contrast import LOOKS_SHARE, Contrast, compare, looks_share
+from weighbridge.statistics.contrast import LOOKS_SHARE, Contrast, Looks, compare, looks_share
 from weighbridge.statistics.cost import (
     Better,
     Cost,
@@ -54,6 +54,7 @@ __all__ = [
     "Flags",
     "Histogram",
     "Interval",
+    "Looks",
     "Placed",
     "Sample",
     "Scale",

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from weighbridge.statistics.contrast import OF_TWO, check_settings, looks_share
+from weighbridge.statistics.contrast import OF_TWO, Looks, check_settings, looks_share
 from weighbridge.statistics.cost import (
     Better,
     Cost,
@@ -123,7 +123,7 @@ def change(
     scale: Scale,
     confidence: float = 0.95,
     equivalence: float | None = None,
-    looks: int = 1,
+    looks: int | Looks = 1,
     allowance: float = SESSION_ALLOWANCE,
     floor: float | None = None,
 ) -> CostShift:
@@ -263,7 +263,7 @@ def _sample(values: Sequence[float]) -> Floats:
 
 
 def _check_settings(
-    better: Better, confidence: float, equivalence: float | None, looks: int, allowance: float
+    better: Better, confidence: float, equivalence: float | None, looks: int | Looks, allowance: float
 ) -> None:
     check_settings(better, confidence, equivalence, looks)
     if not 0 <= allowance < math.inf:

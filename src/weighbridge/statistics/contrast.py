@@ -26,9 +26,34 @@ LOOKS_SHARE = 0.7
 """Share of the error that one of several looks may spend: 5 % becomes 3.5 %, the 96.5 % interval."""
 
 
-def looks_share(looks: int) -> float:
-    """Return the share of the error that a look may spend of a comparison with so many: `LOOKS_SHARE` of several."""
-    return LOOKS_SHARE if looks > 1 else 1.0
+FURTHER_SHARE = 0.5
+"""What each further look that nobody had planned may spend of what the one before it might."""
+
+
+@dataclass(frozen=True, slots=True)
+class Looks:
+    """How often the data may be looked at: at the ``planned`` numbers of blocks, and ``further`` times.
+
+    A further look is one after which a reader went on with the run.
+    """
+
+    planned: int = 1
+    further: int = 0
+
+    @property
+    def total(self) -> int:
+        """The number of looks of both kinds."""
+        return self.planned + self.further
+
+
+def looks_share(looks: int | Looks) -> float:
+    """Return the share of the error that the last of so many looks may spend; a plain number is of planned ones.
+
+    `LOOKS_SHARE` of several planned ones, and `FURTHER_SHARE` of it to the power of the further ones: so all of
+    these together stay bounded, however often a run is extended.
+    """
+    planned, further = (looks, 0) if isinstance(looks, int) else (looks.planned, looks.further)
+    return LOOKS_SHARE * FURTHER_SHARE**further if planned + further > 1 else 1.0
 
 
 Paired = tuple[Sequence[float], Sequence[float]]
@@ -76,7 +101,7 @@ class Contrast:
         better: Better,
         confidence: float = 0.95,
         equivalence: float | None = None,
-        looks: int = 1,
+        looks: int | Looks = 1,
         scale: Scale | None = None,
     ) -> Cost:
         """Return what the contrast is worth, with its intervals.
@@ -187,7 +212,7 @@ def compare(
     better: Better,
     confidence: float = 0.95,
     equivalence: float | None = None,
-    looks: int = 1,
+    looks: int | Looks = 1,
     scale: Scale | None = None,
 ) -> Cost:
     """Return the cost of `other` against `baseline`: ``other[i]`` ran in the block of ``baseline[i]``.
@@ -199,7 +224,7 @@ def compare(
     )
 
 
-def check_settings(better: Better, confidence: float, equivalence: float | None, looks: int) -> None:
+def check_settings(better: Better, confidence: float, equivalence: float | None, looks: int | Looks) -> None:
     """Raise ValueError where what is asked of a comparison makes no sense."""
     if better not in get_args(Better):
         raise ValueError(f"better must be 'higher' or 'lower', not {better!r}.")
@@ -207,7 +232,7 @@ def check_settings(better: Better, confidence: float, equivalence: float | None,
         raise ValueError(f"The confidence must be at least 0.5 and below 1, not {confidence}.")
     if equivalence is not None and not 0 < equivalence < math.inf:
         raise ValueError(f"The equivalence margin must be a positive fraction such as 0.03, not {equivalence}.")
-    if looks < 1:
+    if (looks if isinstance(looks, int) else looks.total) < 1:
         raise ValueError(f"There must be at least one look, not {looks}.")
 
 

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from weighbridge.statistics.contrast import compare
+from weighbridge.statistics.contrast import Looks, compare
 from weighbridge.statistics.cost import Better, Cost
 
 _ENVELOPE = struct.Struct(">II")
@@ -306,7 +306,7 @@ def compare_percentiles(
     better: Better = "lower",
     confidence: float = 0.95,
     equivalence: float | None = None,
-    looks: int = 1,
+    looks: int | Looks = 1,
 ) -> Cost:
     """Give the cost at one percentile from one histogram per run, paired by block; see `compare`.
 

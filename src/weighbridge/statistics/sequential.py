@@ -12,7 +12,7 @@ import math
 from collections.abc import Sequence
 
 from weighbridge.statistics.between import CostShift, shift_p_value
-from weighbridge.statistics.contrast import OF_TWO, Paired, looks_share
+from weighbridge.statistics.contrast import OF_TWO, Looks, Paired, looks_share
 from weighbridge.statistics.cost import Cost
 from weighbridge.statistics.precision import GROWTH
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
@@ -53,7 +53,7 @@ def look_shares(looks: Sequence[int], left: float = 1.0) -> tuple[float, ...]:
     return tuple(share if share >= LEAST_SHARE else 0.0 for share in shares)
 
 
-def limit_p_values(values: Paired, cost: Cost, limit: float, looks: int, *, guarded: bool = False) -> PValues:
+def limit_p_values(values: Paired, cost: Cost, limit: float, looks: int | Looks, *, guarded: bool = False) -> PValues:
     """Give the p-values of "the cost is not above ``limit``", of which `PValues.among` says which one counts.
 
     ``limit`` is in the unit of ``cost.worsening``: percent, or the metric's; ``guarded`` as in `PValues`. They are
@@ -73,7 +73,7 @@ def limit_p_values(values: Paired, cost: Cost, limit: float, looks: int, *, guar
 
 
 def margin_p_value(
-    first: Sequence[float], second: Sequence[float], change: CostShift, margin: float, looks: int
+    first: Sequence[float], second: Sequence[float], change: CostShift, margin: float, looks: int | Looks
 ) -> float:
     """Give the p-value of "the cost became no worse than ``margin``" (percent), by Welch's t as `shift_p_value`.
 

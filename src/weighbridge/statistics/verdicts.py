@@ -40,7 +40,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
-from weighbridge.statistics.contrast import looks_share
+from weighbridge.statistics.contrast import Looks, looks_share
 from weighbridge.statistics.cost import Cost, Interval, Verdict, cost_percent
 from weighbridge.statistics.parametric import t_test
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK
@@ -55,7 +55,7 @@ SAME = 1e-9
 """Relative distance below which differences are the same: what the rounding of logarithms makes."""
 
 
-def family_p_value(effects: Sequence[float], looks: int) -> float:
+def family_p_value(effects: Sequence[float], looks: int | Looks) -> float:
     """Give the two-sided p-value of Student's t that the effects of blocks are 0; 1 with fewer than two blocks.
 
     Effects that are all the same get the sign test's instead: 2^(1-n), or 1 where they are 0. It is never 0.
@@ -94,18 +94,18 @@ class PValues:
         return replace(self, exact=self.exact / share, smallest=self.smallest / share, by_t=self.by_t / share)
 
 
-def p_values_of(effects: Sequence[float], cost: Cost, looks: int, *, guarded: bool = False) -> PValues:
+def p_values_of(effects: Sequence[float], cost: Cost, looks: int | Looks, *, guarded: bool = False) -> PValues:
     """Give the p-values that the effects of a cost are 0."""
     smallest, by_t = smallest_p_value(len(effects), looks), family_p_value(effects, looks)
     return PValues(len(effects), cost.p_value, smallest, by_t, guarded)
 
 
-def smallest_p_value(blocks: int, looks: int) -> float:
+def smallest_p_value(blocks: int, looks: int | Looks) -> float:
     """Give the smallest exact p-value that so many blocks can have."""
     return min(1.0, 2.0 ** (1 - blocks) / looks_share(looks))
 
 
-def fewest_blocks(level: float, looks: int) -> int:
+def fewest_blocks(level: float, looks: int | Looks) -> int:
     """Give the fewest blocks of which a comparison can be different that Holm holds to ``level`` (see `PValues`)."""
     return next(
         blocks for blocks in count(2)

@@ -2,6 +2,7 @@
 
 import json
 import time
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Annotated
@@ -10,9 +11,11 @@ from pydantic import Field, TypeAdapter
 
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.study import Repetitions
+from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.run import RunStore
 
 _KEY = "extensions"
+_STOPS_KEY = "stopped by hand"
 _Count = Annotated[int, Field(ge=0, le=10**6, strict=True)]
 
 
@@ -35,6 +38,45 @@ class RunExtension:
 
 
 _EXTENSIONS = TypeAdapter(tuple[RunExtension, ...])
+
+
+@dataclass(frozen=True, slots=True)
+class RunStop:
+    """A stop by hand, when ``blocks`` blocks were finished and ``trials`` trials had ended."""
+
+    blocks: _Count
+    trials: _Count
+
+
+_STOPS = TypeAdapter(tuple[RunStop, ...])
+
+
+def stops(info: Mapping[str, str]) -> tuple[RunStop, ...]:
+    """When the run was stopped by hand, the first time first. RunDirectoryError: unreadable."""
+    try:
+        return _STOPS.validate_json(info.get(_STOPS_KEY, "[]"))
+    except ValueError:
+        raise RunDirectoryError("the run is damaged: when it was stopped by hand cannot be read") from None
+
+
+def further_looks(info: Mapping[str, str], trials: int) -> frozenset[int]:
+    """After how many blocks a reader went on with the run, which has so many trials now.
+
+    By asking for more blocks, or after stopping it by hand with enough of them for a verdict.
+    """
+    changed = {change.after for change in extensions(info) if change.looked}
+    enough = (each for each in stops(info) if each.blocks >= MIN_BLOCKS_VERDICT)
+    return frozenset(changed | {each.blocks for each in enough if each.trials < trials})
+
+
+def note_stop(store: RunStore) -> None:
+    """Record that the run is stopped by hand now: its report may be read before it goes on."""
+    before, finished = stops(store.info()), store.finished()
+    sizes = Counter(block for block, *_ in {(t.block, t.workload, t.level, t.environment) for t in finished})
+    last = max(sizes, default=0)
+    stop = RunStop(last if sizes[last] >= sizes[max(1, last - 1)] else last - 1, len(finished))
+    if last and stop not in before:
+        store.set_info(_STOPS_KEY, json.dumps([asdict(each) for each in (*before, stop)]))
 
 
 def extensions(info: Mapping[str, str]) -> tuple[RunExtension, ...]:

@@ -352,6 +352,7 @@ class Report(Provenance, Noise):
     aa_arm: str | None
     equivalence: float | None
     looks: int
+    error_share: float
     families: dict[Family, int]
     noise_floor: float | None
     trusted: bool | None

@@ -45,7 +45,7 @@ from weighbridge.report.export.provenance import provenance, utc
 from weighbridge.report.export.within import within_json
 from weighbridge.report.text.remarks import remark_text
 from weighbridge.report.text.steps import change_text
-from weighbridge.statistics import Cost
+from weighbridge.statistics import Cost, looks_share
 from weighbridge.store.run import RunStore
 
 
@@ -162,7 +162,8 @@ def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
         "baseline": analysis.baseline,
         "aa_arm": analysis.aa_arm,
         "equivalence": analysis.equivalence,
-        "looks": analysis.looks,
+        "looks": analysis.looks.total,
+        "error_share": looks_share(analysis.looks),
         "families": {family: tested[family] for family in Family},
         "date": origin["date"],
         "kernel": origin["kernel"],

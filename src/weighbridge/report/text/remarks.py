@@ -76,7 +76,17 @@ def _(remark: remarks.Extended) -> str:
     how = "extended" if remark.blocks > remark.planned else "shortened"
     at = " and ".join(map(str, remark.looked_after))
     text = f"{how} from {remark.planned} to {remark.blocks} blocks after looking at {at}"
-    return f"{text}: more than 5 % of such verdicts are false alarms (about 7 % after one look)"
+    return f"{text}: up to about 7 % of such families have a false alarm, instead of 5 %"
+
+
+@words(
+    remarks.StoppedByHand,
+    "stopped by hand: if the costs shown so far were the reason, verdicts err more often than 5 %",
+)
+def _(remark: remarks.StoppedByHand) -> str:
+    of_planned = f" of {remark.planned}" if remark.planned else ""
+    text = f"stopped by hand after {remark.blocks}{of_planned} blocks"
+    return f"{text}: if the costs shown so far were the reason, verdicts err more often than 5 %"
 
 
 # -- about its cost --------------------------------------------------------------------------------
