@@ -8,11 +8,11 @@ which any budget may be asked: other budgets at the same blocks are the same loo
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from weighbridge.analysis.plan import plan_of
+from weighbridge.analysis.plan import Plan, plan_of
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.decisions import LARGEST_COUNT, ComparedArm, GateLook
 from weighbridge.model.study import MOST_BLOCKS
-from weighbridge.statistics import Looks, decision_looks, look_shares
+from weighbridge.statistics import Looks, decision_looks, look_shares, looks_share
 from weighbridge.store.run import RunStore
 
 
@@ -74,6 +74,11 @@ def looks_beside(store: RunStore) -> Looks:
     """Return how often a run was looked at, the looks of gates excepted, which share the error themselves."""
     plan, gates = plan_of(store), {each.blocks for each in store.gate_looks()}
     return Looks(plan.looks.planned, len(plan.further_looks - gates))
+
+
+def looks_of_both(store: RunStore, earlier: Plan | None) -> Looks:
+    """Return the looks of a run, or of the earlier one it is held against, whichever leave less of the error."""
+    return min(looks_beside(store), earlier.looks if earlier else Looks(), key=looks_share)
 
 
 def blocks_of(store: RunStore) -> int:

@@ -8,6 +8,7 @@ from weighbridge.errors import RunDirectoryError
 from weighbridge.model.level import Level
 from weighbridge.model.study import Rung
 from weighbridge.statistics import Looks, planned_looks
+from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.extensions import RunExtension, extensions, further_looks, stops
 from weighbridge.store.run import METERS_HZ, RunStore
 
@@ -65,7 +66,7 @@ def plan_of(store: RunStore) -> Plan:
         looks = len(planned_looks(int(repetitions["min"]), int(repetitions["max"]))) if target else 1
     except (KeyError, TypeError, ValueError):
         raise RunDirectoryError(f"{store.directory} is damaged: its repetitions cannot be read") from None
-    further = further_looks(info, trials)
+    further = further_looks(info, trials, MIN_BLOCKS_VERDICT)
     left_out = {each.environment for each in store.left_out()}
     every = tuple(name for name, *_ in arms)
     names = tuple(name for name in every if name not in left_out)

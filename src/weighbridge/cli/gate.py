@@ -215,8 +215,7 @@ class Questions:
         from weighbridge.analysis.compared_run import read_run
         from weighbridge.analysis.gate import judge_gate
         from weighbridge.analysis.gate_changes import judge_changes
-        from weighbridge.analysis.gate_looks import looks_beside
-        from weighbridge.statistics import Looks, looks_share
+        from weighbridge.analysis.gate_looks import looks_of_both
 
         if self.against is None or self.margin is None:
             analysis = analyse(store)
@@ -226,7 +225,7 @@ class Questions:
         if now.analysis.run_id == against.analysis.run_id:
             fail(f"--against: {against.name} is the run to check: name an earlier one", WRONG_COMMAND_LINE)
         plan = against.analysis.context.plan if against.analysis.context else None
-        looks = min(looks_beside(store), plan.looks if plan else Looks(), key=looks_share)
+        looks = looks_of_both(store, plan)
         changes = checked(lambda: judge_changes(margin, now, against, spending, looks))
         gate = checked(lambda: judge_gate(self.budgets, store, now.analysis, spending, changes))
         return JudgedRun(gate, now.analysis, against.analysis, spending)

@@ -15,7 +15,6 @@ from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.report.text.formatting import plural
 from weighbridge.runner.estimate import clock
 from weighbridge.runner.precision import Estimate, OutOfReach, Standing
-from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -187,12 +186,12 @@ def estimates_table(estimates: Sequence[Estimate], width: int, height: int) -> "
     table.add_column(no_wrap=True, overflow="ellipsis")
     for each in shown:
         name = f"{each.environment}, {each.cell}" if several else each.environment
-        enough = each.cost.blocks >= MIN_BLOCKS_VERDICT
+        enough = not each.few
         cost = _cost(each).partition(" after")[0] if width < _WITH_BAR and enough else _cost(each)
         cells = [Text(printable(name)), Text(cost, no_wrap=True)]
         if each.target is not None and width >= _WITH_BAR:
             share = min(1.0, each.target / max(each.cost.half_width, 1e-9))
-            share = share if each.cost.blocks >= MIN_BLOCKS_VERDICT else 0.0
+            share = 0.0 if each.few else share
             full = int(_BAR * share)
             style = "green" if share == 1.0 else "yellow"
             cells.append(Text("━" * full, style).append("─" * (_BAR - full), "bright_black"))
@@ -206,13 +205,12 @@ def estimates_table(estimates: Sequence[Estimate], width: int, height: int) -> "
 
 
 def _reached(estimate: Estimate) -> bool:
-    enough = estimate.cost.blocks >= MIN_BLOCKS_VERDICT
-    return enough and estimate.target is not None and estimate.cost.half_width <= estimate.target
+    return not estimate.few and estimate.target is not None and estimate.cost.half_width <= estimate.target
 
 
 def _width(estimate: Estimate) -> str:
     """``±4.5% of ±2%``."""
-    half_width = estimate.cost.half_width if estimate.cost.blocks >= MIN_BLOCKS_VERDICT else math.inf
+    half_width = math.inf if estimate.few else estimate.cost.half_width
     width = f"±{half_width:.1%}" if half_width < 10 else "no interval yet"
     return width if estimate.target is None else f"{width} of ±{100 * estimate.target:g}%"
 
@@ -224,7 +222,7 @@ def _cost(estimate: Estimate) -> str:
     cost = estimate.cost
     ratio, worsening = cost.scale == "ratio", cost.worsening
     sentence = percent_interval(worsening) if ratio else difference_interval(worsening, estimate.unit)
-    if cost.blocks < MIN_BLOCKS_VERDICT:  # an interval that excludes 0 would be taken for a verdict
+    if estimate.few:  # an interval that excludes 0 would be taken for a verdict
         sentence = sentence.partition(" [")[0]
     return f"{sentence} after {plural(cost.blocks, 'block')}"
 

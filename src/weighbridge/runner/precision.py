@@ -71,6 +71,11 @@ class Estimate:
     cost: Cost
     target: float | None
 
+    @property
+    def few(self) -> bool:
+        """Whether it has too few blocks for a verdict: an interval that excludes 0 would be taken for one."""
+        return self.cost.blocks < MIN_BLOCKS_VERDICT
+
 
 @dataclass(frozen=True, slots=True)
 class OutOfReach:
@@ -135,7 +140,7 @@ class Precision:
         repetitions, finished = self.study.file.repetitions, len(self.store.finished())
         fixed = repetitions.blocks is not None
         planned = 1 if fixed else len(planned_looks(repetitions.min, repetitions.max))
-        return Looks(planned, len(further_looks(self.store.info(), finished)))
+        return Looks(planned, len(further_looks(self.store.info(), finished, MIN_BLOCKS_VERDICT)))
 
     @property
     def _changed_at(self) -> set[int]:

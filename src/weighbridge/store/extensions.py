@@ -11,7 +11,6 @@ from pydantic import Field, TypeAdapter
 
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.study import Repetitions
-from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.run import RunStore
 
 _KEY = "extensions"
@@ -59,13 +58,13 @@ def stops(info: Mapping[str, str]) -> tuple[RunStop, ...]:
         raise RunDirectoryError("the run is damaged: when it was stopped by hand cannot be read") from None
 
 
-def further_looks(info: Mapping[str, str], trials: int) -> frozenset[int]:
+def further_looks(info: Mapping[str, str], trials: int, least: int) -> frozenset[int]:
     """After how many blocks a reader went on with the run, which has so many trials now.
 
-    By asking for more blocks, or after stopping it by hand with enough of them for a verdict.
+    By asking for more blocks, or after stopping it by hand with at least so many, that is enough for a verdict.
     """
     changed = {change.after for change in extensions(info) if change.looked}
-    enough = (each for each in stops(info) if each.blocks >= MIN_BLOCKS_VERDICT)
+    enough = (each for each in stops(info) if each.blocks >= least)
     return frozenset(changed | {each.blocks for each in enough if each.trials < trials})
 
 

@@ -95,7 +95,7 @@ def control_sentence(analysis: Analysis) -> str:
         checked = "" if analysis.few else f"Not checked: {_reason(analysis)}."
         return " ".join(filter(None, (disturbed, checked)))
     baseline = display_name(analysis.baseline)
-    control = f"Check passed: {baseline} measured twice agrees"
+    control = f"Check passed: {baseline} measured twice agrees{_in_blocks(analysis)}"
     missed = _could_miss(analysis)
     if disturbed:
         return " ".join(filter(None, (disturbed, f"{control}. {_floor(trust)}.", missed)))
@@ -106,6 +106,15 @@ def control_sentence(analysis: Analysis) -> str:
     words = disturbance_words(analysis.disturbance, baseline) if analysis.disturbance.heavy else ""
     although = f" {_capital(words)}." if words else ""
     return " ".join(filter(None, (f"{control}. {_floor(trust)}.{although}", missed)))
+
+
+def _in_blocks(analysis: Analysis) -> str:
+    """`` in 23 to 69 blocks``: how many the control has of each headline; empty where there is none."""
+    blocks = [each.aa.blocks for each in analysis.headlines if each.aa is not None and each.aa.cost is not None]
+    if not blocks:
+        return ""
+    least, most = min(blocks), max(blocks)
+    return f" in {plural(most, 'block') if least == most else f'{least} to {most} blocks'}"
 
 
 def _floor(trust: Trust) -> str:
