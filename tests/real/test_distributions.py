@@ -215,5 +215,5 @@ def test_debians_keys_are_missed_before_anything_is_built(home: Path):
     hide = 'for at in /usr/share/keyrings /etc/apt; do mount -t tmpfs none "$at"; done; exec "$@"'
     told = rows(home, "unshare", "--mount", "sh", "-c", hide, "sh", python=sys.executable)
     for name in ("packages", "iperf3"):
-        assert "debian-archive-keyring.gpg) are not installed" in told[name]["detail"], told[name]
+        assert "debian-archive-keyring.gpg), which are not installed" in told[name]["detail"], told[name]
         assert not told[name]["ready"] and told[name]["remedy"].endswith("debian-archive-keyring")

@@ -361,5 +361,5 @@ def test_engine_of_another_machine_is_refused(machine: Machine, small_userland: 
     with own_engine(small_userland, tmp_path, *elsewhere) as engine:
         address = {"DOCKER_HOST": f"unix://{socket_of(engine)}"}
         done = weighbridge("run", study, "--out", tmp_path / "out", "--yes", env=address)
-        done.must_fail(4, "the Docker engine that answers is on another machine")
+        done.must_fail(4, "the Docker engine is on another machine")
         assert [container.name for container in engine.containers.list(all=True)] == ["foreign"]

@@ -154,7 +154,7 @@ def test_limits_of_the_server_are_results(machine: Machine, tmp_path: Path):
     assert told["many", True] == ("broke", "the server refused a client (max number of clients reached)")
     outcome, message = told["full", False]
     assert outcome == "broke"
-    assert message.endswith("out of the memory that maxmemory allows (OOM command not allowed)")
+    assert message.endswith("reached maxmemory (OOM command not allowed)")
 
 
 def test_a_generator_without_file_descriptors(machine: Machine, tmp_path: Path):
