@@ -118,11 +118,11 @@ class Shown:
         )
 
     def time_known(self, trial_s: float, blocks: int, left_s: float) -> None:
-        """Tell how long a run of the program takes, and by when there is a verdict."""
+        """Tell how long a run of the program takes, and by when there is a first verdict."""
         from weighbridge.report.text.formatting import quantity
         from weighbridge.runner.preflight import can_decide
 
-        for_ = "a verdict" if can_decide(blocks) else plural(blocks, "block")
+        for_ = f"a first verdict ({blocks} blocks)" if can_decide(blocks) else plural(blocks, "block")
         err().print(f"one run takes {quantity(trial_s, 's')}: about {clock(left_s)} for {for_}", markup=False)
 
     def costs_estimated(self, blocks: int, estimates: Sequence[Estimate]) -> None:
