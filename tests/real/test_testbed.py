@@ -215,7 +215,7 @@ def test_groups_meters_scopes_and_signals_go_by_its_own_numbers(hosts: dict[str,
 
 def test_a_cpu_that_is_not_there(run: RunContext):
     with (
-        pytest.raises(Unavailable, match=r"host far .*CPU 4095\b"),
+        pytest.raises(Unavailable, match=r"host far.*not 4095\b"),
         made(run, "far", cpus="4095"),
     ):
         pass
