@@ -161,9 +161,9 @@ def judge_gate(
     ``changes`` are judged with it, as one family; ``spending``: which share of the error each may spend.
     """
     costs = _Costs(store, analysis)
-    asked = [(budget, each) for budget in budgets for each in targets(budget, analysis)]
-    left_out, not_judged = _in_other_units(budgets, {each.name for _, each in asked}, analysis)
-    tested: list[TestedFinding] = [_test_cost(budget, each, costs, spending) for budget, each in asked]
+    budgeted = [(budget, each) for budget in budgets for each in targets(budget, analysis)]
+    left_out, not_judged = _in_other_units(budgets, {each.name for _, each in budgeted}, analysis)
+    tested: list[TestedFinding] = [_test_cost(budget, each, costs, spending) for budget, each in budgeted]
     family = len(tested) + len(changes)
     tested += [*((each, None) for each in left_out), *changes]
     adjusted = verdicts.adjusted([p for _, p in tested])

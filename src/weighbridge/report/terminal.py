@@ -59,13 +59,7 @@ from weighbridge.report.text.summary import (
     verdict_sentences,
 )
 from weighbridge.report.text.trial_flags import common_flag_sentences, flagged_sentence
-from weighbridge.report.text.trust import (
-    control_sentence,
-    imprecise,
-    place_sentence,
-    trust_sentence,
-    unchecked_sentence,
-)
+from weighbridge.report.text.trust import checked_sentence, imprecise, place_sentence, trust_sentence
 from weighbridge.report.text.verdicts import HIDDEN, comparison_verdict, cost_text, resolved_text
 
 SHOWN_FAILURES = 10
@@ -125,7 +119,7 @@ def print_run_screen(
     """
     head = [styled(f"{analysis.study}: {analysis.question}"), styled(answer_, "bold")]
     head[0].truncate(out.width, overflow="ellipsis")
-    trusted = " ".join(filter(None, (control_sentence(analysis), unchecked_sentence(analysis.trust))))
+    trusted = checked_sentence(analysis)
     sentence = _short(trusted, out.width) if trusted and analysis.metrics else ""
     trust = [styled(sentence, _trust_style(analysis))] if sentence else []
     print_screen(

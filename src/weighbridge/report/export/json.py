@@ -337,10 +337,7 @@ def _noise(noise: tuple[float, float] | None) -> Noise:
 
 
 def cost_json(analysis: Analysis, report: MetricReport, row: Comparison, against: str | None = None) -> CostFigures:
-    """The figures of one object of ``costs``, or of ``ladder``: the cost ``against`` another than the baseline.
-
-    Of fewer than six blocks, of which people are shown no verdict, none is decided either.
-    """
+    """The figures of one object of ``costs``, or of ``ladder``: the cost ``against`` another than the baseline."""
     family = None if row.aa else family_of(report) if against is None else Family.LADDER
     cost = row.cost
     ratio = cost if cost is not None and cost.scale == "ratio" else None

@@ -48,8 +48,12 @@ def trust_sentence(analysis: Analysis) -> str:
 
     Empty where there are too few blocks to ask, and nobody took anything.
     """
-    parts = (control_sentence(analysis), unchecked_sentence(analysis.trust), place_sentence(analysis))
-    return " ".join(filter(None, parts))
+    return " ".join(filter(None, (checked_sentence(analysis), place_sentence(analysis))))
+
+
+def checked_sentence(analysis: Analysis) -> str:
+    """Give what the control says, and which headlines have none; empty as `trust_sentence` is."""
+    return " ".join(filter(None, (control_sentence(analysis), unchecked_sentence(analysis.trust))))
 
 
 def unchecked_sentence(trust: Trust, shown: int = 3) -> str:
