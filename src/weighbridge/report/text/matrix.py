@@ -5,9 +5,11 @@ from dataclasses import dataclass
 
 from weighbridge.analysis.remarks import NotAfterHolm, Unproven, WithinNoise
 from weighbridge.analysis.results import Analysis, Comparison, MetricReport
+from weighbridge.model.study import CLIENT
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import SPACE, TOO_FEW, margin, percent_short, quantities, quantity
 from weighbridge.report.text.metric_names import metric_title, value_unit
+from weighbridge.report.text.paths import place_words
 from weighbridge.report.text.summary import swept
 from weighbridge.report.text.verdicts import broke_instead, cost_text, effect, resolved_text
 
@@ -71,7 +73,10 @@ def matrix(analysis: Analysis) -> Matrix:
 
 
 def _rows(analysis: Analysis) -> dict[str, list[MetricReport]]:
-    """The headline metrics by row; under a rising load the other factors make rows apart."""
+    """The headline metrics by row; under a rising load the other factors make rows apart.
+
+    Where clients are is said as in the answer above the matrix.
+    """
     many = swept(analysis)
     sweeps = {(sweep.workload, level.level): sweep.title for sweep in analysis.sweeps for level in sweep.levels}
     reports_by_title: dict[str, list[MetricReport]] = {}
@@ -79,6 +84,8 @@ def _rows(analysis: Analysis) -> dict[str, list[MetricReport]]:
         place = sweeps.get((report.workload, report.level), report.workload)
         title = metric_title(report)
         title = title.replace(report.label, place, 1) if report.workload in many else title
+        if client := report.level.value_of(CLIENT):
+            title = title.replace(f"{CLIENT}={client}", place_words(analysis.paths.place(client)))
         reports_by_title.setdefault(title, []).append(report)
     return reports_by_title
 
