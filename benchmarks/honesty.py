@@ -90,9 +90,9 @@ def bimodal(rng: np.random.Generator, blocks: int, arms: int) -> Floats:
     return SLOWER * (rng.random((blocks, arms)) < 0.1) + own(rng, blocks, arms)
 
 
-def episodes(rng: np.random.Generator, blocks: int, arms: int, *, share: float = 0.1) -> Floats:
-    """Shared slow spells of 5 runs in the mean, which take `share` of the runs."""
-    leave = 1 / 5
+def episodes(rng: np.random.Generator, blocks: int, arms: int, *, share: float = 0.1, length: float = 5) -> Floats:
+    """Shared slow spells of `length` runs in the mean, which take `share` of the runs."""
+    leave = 1 / length
     enter = leave * share / (1 - share)
     draws = rng.random(blocks * arms)
     slow = np.empty(draws.size, dtype=bool)

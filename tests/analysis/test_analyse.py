@@ -442,13 +442,14 @@ def _stopped(store, blocks: int, trials: int, planned: int):
         return analyse(kept)
 
 
-def test_a_run_stopped_by_hand_says_so_and_once_it_went_on_was_looked_at(run):
+def test_a_run_stopped_by_hand_was_looked_at_and_says_so_until_it_goes_on(run):
     store = run(costs={"bridge": 1.25}, blocks=9)
     with RunStore(store.directory) as kept:
         trials = len(kept.finished())
     stopped = _stopped(store, 9, trials, 20)
-    assert "stopped" in codes(row(stopped, "bridge")) and stopped.looks == Looks(1, 0)
-    assert "stopped" not in codes(row(_stopped(store, 9, trials, 9), "bridge"))
+    assert "stopped" in codes(row(stopped, "bridge")) and stopped.looks == Looks(1, 1)
+    at_the_end = _stopped(store, 9, trials, 9)
+    assert "stopped" not in codes(row(at_the_end, "bridge")) and at_the_end.looks == Looks(1, 0)
     went_on = _stopped(store, 6, trials - 1, 9)
     assert "stopped" not in codes(row(went_on, "bridge")) and went_on.looks == Looks(1, 1)
     assert _stopped(store, 5, trials - 1, 9).looks == Looks(1, 0), "of five blocks no verdict was shown"

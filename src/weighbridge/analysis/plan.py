@@ -43,7 +43,7 @@ class Plan:
     changes: tuple[RunExtension, ...] = ()
     """How the number of blocks was changed after the run had begun."""
     further_looks: frozenset[int] = frozenset()
-    """After how many blocks a reader went on with the run: by asking for more, or after stopping it by hand."""
+    """After how many blocks somebody looked beside the planned ones: who asked for more, or stopped it by hand."""
     stopped_after: int | None = None
     """The number of blocks at which the run was stopped by hand, where it did not go on."""
 
@@ -66,7 +66,8 @@ def plan_of(store: RunStore) -> Plan:
         looks = len(planned_looks(int(repetitions["min"]), int(repetitions["max"]))) if target else 1
     except (KeyError, TypeError, ValueError):
         raise RunDirectoryError(f"{store.directory} is damaged: its repetitions cannot be read") from None
-    further = further_looks(info, trials, MIN_BLOCKS_VERDICT)
+    planned_blocks = changes[-1].blocks if changes and fixed else fixed
+    further = further_looks(info, trials, MIN_BLOCKS_VERDICT, planned_blocks)
     left_out = {each.environment for each in store.left_out()}
     every = tuple(name for name, *_ in arms)
     names = tuple(name for name in every if name not in left_out)
@@ -81,7 +82,7 @@ def plan_of(store: RunStore) -> Plan:
         ),
         ladder=tuple(rung for rung in store.ladder() if rung.name in every),
         looks=Looks(looks, len(further)),
-        planned_blocks=changes[-1].blocks if changes and fixed else fixed,
+        planned_blocks=planned_blocks,
         changes=changes,
         further_looks=further,
         stopped_after=next((each.blocks for each in stops(info) if each.trials == trials), None),

@@ -137,10 +137,10 @@ class Precision:
     @property
     def _looks(self) -> Looks:
         """How often the costs may be looked at, as the report counts it (`weighbridge.analysis.plan`)."""
-        repetitions, finished = self.study.file.repetitions, len(self.store.finished())
-        fixed = repetitions.blocks is not None
-        planned = 1 if fixed else len(planned_looks(repetitions.min, repetitions.max))
-        return Looks(planned, len(further_looks(self.store.info(), finished, MIN_BLOCKS_VERDICT)))
+        repetitions, trials = self.study.file.repetitions, len(self.store.finished())
+        planned = 1 if repetitions.blocks is not None else len(planned_looks(repetitions.min, repetitions.max))
+        further = further_looks(self.store.info(), trials, MIN_BLOCKS_VERDICT, self.repetitions.blocks)
+        return Looks(planned, len(further))
 
     @property
     def _changed_at(self) -> set[int]:

@@ -34,7 +34,7 @@ FURTHER_SHARE = 0.5
 class Looks:
     """How often the data may be looked at: at the ``planned`` numbers of blocks, and ``further`` times.
 
-    A further look is one after which a reader went on with the run.
+    A further look is one after which somebody went on with the run, or for which it was stopped by hand.
     """
 
     planned: int = 1

@@ -58,14 +58,15 @@ def stops(info: Mapping[str, str]) -> tuple[RunStop, ...]:
         raise RunDirectoryError("the run is damaged: when it was stopped by hand cannot be read") from None
 
 
-def further_looks(info: Mapping[str, str], trials: int, least: int) -> frozenset[int]:
-    """After how many blocks a reader went on with the run, which has so many trials now.
+def further_looks(info: Mapping[str, str], trials: int, least: int, planned: int | None) -> frozenset[int]:
+    """After how many blocks somebody looked at the run beside the ``planned`` number; it has so many ``trials`` now.
 
-    By asking for more blocks, or after stopping it by hand with at least so many, that is enough for a verdict.
+    By asking for more blocks, or by stopping it by hand with at least so many, that is enough for a verdict: whether
+    it went on or not, the costs shown so far may have been the reason.
     """
     changed = {change.after for change in extensions(info) if change.looked}
-    enough = (each for each in stops(info) if each.blocks >= least)
-    return frozenset(changed | {each.blocks for each in enough if each.trials < trials})
+    unplanned = (each for each in stops(info) if each.trials < trials or each.blocks != planned)
+    return frozenset(changed | {each.blocks for each in unplanned if each.blocks >= least})
 
 
 def note_stop(store: RunStore) -> None:

@@ -81,12 +81,12 @@ def _(remark: remarks.Extended) -> str:
 
 @words(
     remarks.StoppedByHand,
-    "stopped by hand: if the costs shown so far were the reason, verdicts err more often than 5 %",
+    "stopped by hand: judged more strictly, as the costs shown so far may have been the reason",
 )
 def _(remark: remarks.StoppedByHand) -> str:
     of_planned = f" of {remark.planned}" if remark.planned else ""
     text = f"stopped by hand after {remark.blocks}{of_planned} blocks"
-    return f"{text}: if the costs shown so far were the reason, verdicts err more often than 5 %"
+    return f"{text}: judged more strictly, as the costs shown so far may have been the reason"
 
 
 # -- about its cost --------------------------------------------------------------------------------
