@@ -448,6 +448,7 @@ def test_a_run_stopped_by_hand_was_looked_at_and_says_so_until_it_goes_on(run):
         trials = len(kept.finished())
     stopped = _stopped(store, 9, trials, 20)
     assert "stopped" in codes(row(stopped, "bridge")) and stopped.looks == Looks(1, 1)
+    assert [each.code for each in stopped.confounders] == ["stopped"]
     at_the_end = _stopped(store, 9, trials, 9)
     assert "stopped" not in codes(row(at_the_end, "bridge")) and at_the_end.looks == Looks(1, 0)
     went_on = _stopped(store, 6, trials - 1, 9)

@@ -1121,6 +1121,7 @@ def _other_paths(context: Context) -> Iterator[Remark]:
 
 
 about_run(_extended)
+about_run(_stopped)
 
 
 # -- what stands on top ----------------------------------------------------------------------------
