@@ -5,7 +5,6 @@ the server's; the netfilter rules whose counters rose meanwhile are those that a
 silences between, to tell the interfaces that carried them from those that others use (`weighbridge.facts.carried`).
 """
 
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -189,8 +188,8 @@ def _too_large(sender: End, receiver: End) -> bool:
 
 def _namespace(host: Host) -> Namespace | None:
     """A host's own network namespace."""
-    number = re.search(r"\d+", _output_of(host, "readlink", "/proc/self/ns/net") or "")
-    return (_read(host, _BOOT), int(number[0])) if number else None
+    number = host.namespaces().get("net")
+    return None if number is None else (_read(host, _BOOT), number)
 
 
 def _packet_filter(host: Host) -> PacketFilter | None:

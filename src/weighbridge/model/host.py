@@ -191,6 +191,12 @@ class Host(Protocol):
     def read(self, path: str) -> bytes:
         """A file of the host, as its processes see it (/proc too). Raises OSError."""
 
+    def namespaces(self) -> Mapping[str, int]:
+        """The numbers of the namespaces that its processes start in, by kind (``net``); unreadable ones are omitted.
+
+        Two kernels may have the same number.
+        """
+
     def meters_of(self, pid: int) -> Mapping[str, float]:
         """The counters of the control group that a process of the host is in, as ``Site.meters``."""
 
