@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from weighbridge.model.command import Command, Transport, Usage
 
-VERSION = 6
+VERSION = 7
 LARGEST = 192 * 2**20
 """Bytes of a body at most."""
 TOO_MUCH, LEFT_RUNNING = 1, 2
@@ -31,6 +31,7 @@ class Kind(enum.Enum):
     LISTENING = b"L"
     ALONE = b"Q"
     PRINTED = b"P"
+    PAUSE = b"F"
     HELLO = b"h"
     REFUSED = b"x"
     BEGAN = b"b"
@@ -118,6 +119,11 @@ def listening(number: int, ports: tuple[tuple[Transport, int], ...], within_s: f
     """Ask which ports have a listener; the answer may wait for that long until all have one."""
     packed_ports = b"".join(struct.pack("<HH", _PROTOCOLS[how], port) for how, port in ports)
     return Frame(Kind.LISTENING, number, struct.pack("<I", round(within_s * 1000)) + packed_ports)
+
+
+def pause(number: int, *, stopped: bool) -> Frame:
+    """Stop every process of the site but the launcher by SIGSTOP, or let all go on."""
+    return Frame(Kind.PAUSE, number, struct.pack("<I", stopped))
 
 
 def hello(frame: Frame) -> tuple[int, int, int]:

@@ -114,6 +114,15 @@ class Launcher:
         """Whether no process is left in the site but the launcher."""
         return frames.errno_of(self.ask(Frame(Kind.ALONE, next(self._numbers)), Kind.DATA)) == 1
 
+    def pause(self, *, stopped: bool) -> None:
+        """Stop every process of the site but the launcher by SIGSTOP, or let all go on.
+
+        Unavailable: it is not the first process of its namespace.
+        """
+        answer = self.ask(frames.pause(next(self._numbers), stopped=stopped), Kind.DONE)
+        if error := frames.errno_of(answer):
+            raise Unavailable(f"{self.name}: its processes cannot be stopped: {os.strerror(error)}")
+
     def close(self) -> None:
         """Have the launcher end everything in the site, and itself; whoever opened the site waits for that."""
         with contextlib.suppress(OSError, EnvironmentLost):

@@ -2,6 +2,7 @@
  *
  *     launcher [--join FILE]... [--files NUMBER] [--user root|self] [--net] [--root FOLDER --name NAME [--data FOLDER] [--layer FOLDER] [--hosts FILE] [--shm BYTES]]
  *     launcher [--join FILE]... [--files NUMBER] --exec PROGRAM [ARGUMENT]...
+ *     launcher [--files NUMBER] --listen SOCKET
  *     launcher --connect SOCKET
  *
  * With --user it has a user namespace of its own, in which its user is root or has the same number as outside. What it
@@ -9,6 +10,7 @@
  * It joins control groups, makes namespaces and enters a root folder where it is told to; in a container all of that
  * has been done. It needs nothing of the root folder. When its standard input ends, everything in the site ends.
  * With --exec it becomes another program instead, in these control groups: one that brings up a site (a hypervisor).
+ * With --listen its stream is that of the one who connects to the socket, within two minutes: the first process of a pod.
  * With --connect it is none, but carries the stream to one that is behind a socket.
  */
 #define _GNU_SOURCE
@@ -32,6 +34,10 @@
 #include "relay.h"
 #include "site.h"
 #include "wire.h"
+
+#define AWAIT_S 120
+
+static pid_t carrier;  /* who carries our stream, where that is a process of the site's namespace: it is not paused */
 
 static int refuse(const char *what)
 {
@@ -81,6 +87,7 @@ static void serve(struct frame *request, int signals)
 	case LISTENING: tell_listening(request, signals); break;
 	case ALONE: tell_alone(request); break;
 	case PRINTED: tell_printed(request); break;
+	case PAUSE: pause_all(request, carrier); break;
 	}
 }
 
@@ -144,6 +151,9 @@ int main(int count, char **words)
 			limit_open_files(value);
 		} else if (strcmp(word, "--connect") == 0) {
 			return relay(value);
+		} else if (strcmp(word, "--listen") == 0) {
+			if ((carrier = await_stream(value, AWAIT_S)) < 0)
+				return refuse(value);
 		} else if (strcmp(word, "--exec") == 0) {
 			signal(SIGPIPE, SIG_DFL);
 			execvp(value, words + at + 1);

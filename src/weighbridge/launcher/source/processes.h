@@ -18,6 +18,11 @@ int watch(void);
 /* True where the launcher has no children, however far below. */
 int is_alone(void);
 
+/* Stops every process of the site by SIGSTOP, or lets all go on: of one whose launcher is the first process of its
+   namespace, where no control group can be frozen. u32 1: stop. `spared`: the process that carries our stream, and
+   nobody's. */
+void pause_all(struct frame *request, int spared);
+
 /* Ends every process of the site but the launcher itself. */
 void end_all(void);
 

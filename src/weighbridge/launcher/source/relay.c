@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -18,14 +19,22 @@ static int gone_within(int ms)
 	return poll(&input, 1, ms) > 0;
 }
 
-static int connected(const char *path)
+static int address_of(const char *path, struct sockaddr_un *address)
 {
-	struct sockaddr_un address = {.sun_family = AF_UNIX};
-	if (strlen(path) >= sizeof address.sun_path) {
+	if (strlen(path) >= sizeof address->sun_path) {
 		errno = ENAMETOOLONG;
 		return -1;
 	}
-	strcpy(address.sun_path, path);
+	address->sun_family = AF_UNIX;
+	strcpy(address->sun_path, path);
+	return 0;
+}
+
+static int connected(const char *path)
+{
+	struct sockaddr_un address = {0};
+	if (address_of(path, &address) != 0)
+		return -1;
 	int there = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
 	while (there >= 0 && connect(there, (struct sockaddr *)&address, sizeof address) != 0)
 		if ((errno != ENOENT && errno != ECONNREFUSED) || gone_within(LOOK_MS))
@@ -58,4 +67,30 @@ int relay(const char *path)
 		if ((ends[0].revents && !pass(STDIN_FILENO, there)) || (ends[1].revents && !pass(there, STDOUT_FILENO)))
 			return 0;
 	}
+}
+
+int await_stream(const char *path, int seconds)
+{
+	struct sockaddr_un address = {0};
+	int door = address_of(path, &address) == 0 ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
+	if (door < 0)
+		return -1;
+	unlink(path);
+	if (bind(door, (struct sockaddr *)&address, sizeof address) != 0 || chmod(path, 0600) != 0 || listen(door, 1) != 0)
+		return -1;
+	struct pollfd knock = {door, POLLIN, 0};
+	int came = poll(&knock, 1, seconds * 1000), there = came > 0 ? accept(door, NULL, NULL) : -1;
+	if (came == 0)
+		errno = ETIMEDOUT;
+	if (there < 0)
+		return -1;
+	unlink(path);
+	close(door);
+	struct ucred peer = {0};
+	socklen_t size = sizeof peer;
+	getsockopt(there, SOL_SOCKET, SO_PEERCRED, &peer, &size);
+	if (dup2(there, STDIN_FILENO) < 0 || dup2(there, STDOUT_FILENO) < 0)
+		return -1;
+	close(there);
+	return peer.pid;
 }
