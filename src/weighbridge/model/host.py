@@ -154,13 +154,13 @@ class Host(Protocol):
 
     name: str
     machine: str
-    """The machine that it is on: `HERE`, or "host NAME"."""
+    """The machine that it is on: `HERE`, or "host NAME", of the first host of a run that is on it."""
     this_machine: bool
     """Whether it is this machine itself, with whatever else runs there."""
     python: str
     """The Python interpreter that its commands find."""
     network: tuple[str, str]
-    """Its network namespace: a name for it, and the path of its interfaces' counters for `read`."""
+    """Its network namespace: a name that no other one has, and the path of its interfaces' counters for `read`."""
     root: bool
     """Whether commands run as root there."""
     address: str

@@ -32,6 +32,7 @@ from weighbridge.runner.pollers import Pollers
 from weighbridge.runner.preflight import without_left_out
 from weighbridge.runner.room import DiskBudget, Written, written
 from weighbridge.runner.routes import Routes, first_over, published_ports
+from weighbridge.runner.same_machine import name_machines
 from weighbridge.runner.stage import AtEnd, DataDisks, Finish, RoleSetup, Stage, machines_of
 from weighbridge.runner.storage import require_in_force, set_disk_speed, site_storage, storage_facts, writes
 from weighbridge.store.run import RunStore
@@ -427,6 +428,7 @@ def open_hosts(study: Study, run: RunContext) -> dict[str, Host]:
             refused.append(str(error))
     if refused:
         raise Unavailable("; ".join(refused))
+    name_machines(opened.values())
     return opened
 
 
