@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any, get_args
@@ -252,7 +252,10 @@ def holds_as_host(plugin: HostKind, given: Mapping[str, Any], folder: Path) -> N
     must(plugin, isinstance(traits, HostTraits), "options.traits", "be HostTraits", traits)
     here = traits.here or not traits.this_machine
     must(plugin, here, "options.traits", "be 'here' where it is 'this_machine'", traits)
-    must(plugin, traits.reaches(traits), "options.traits", "let two hosts of its kind reach one another", traits)
+    networks = options.networks
+    named = isinstance(networks, Set) and all(isinstance(name, str) and name for name in networks)
+    must(plugin, named and bool(networks), "options.networks", "be a set of names, with at least one", networks)
+    must(plugin, options.reaches(options), "options.networks", "let two hosts with these options reach one another")
     described = bool(options.description) and "\n" not in options.description
     must(plugin, described, "options.description", "be one line", options.description)
     answers(plugin, plugin.readiness())

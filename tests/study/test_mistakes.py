@@ -8,6 +8,7 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.errors import StudyError
+from weighbridge.hosts.kinds.ssh import SshOptions
 from weighbridge.study.loader import load
 from weighbridge.study.source import LARGEST
 
@@ -462,3 +463,12 @@ def test_hosts_that_do_not_reach_one_another(client: str, server: str, reached: 
     ((line, sentence),) = told(text)
     assert line == line_of(text, "placement")
     assert sentence.startswith("placement: a and b ")
+
+
+def test_two_hosts_of_one_kind_on_different_networks_do_not_reach_one_another(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(SshOptions, "networks", property(lambda options: {options.destination.partition(".")[2]}))
+    text = changed("baseline: native", TWO % ("ssh, destination: a.lab", "ssh, destination: b.PLACE"))
+    text = text.replace(BRIDGE, "{kind: docker, network: host}")
+    assert loaded(text.replace("PLACE", "lab")).server_host == "b"
+    ((line, sentence),) = told(text.replace("PLACE", "office"))
+    assert line == line_of(text, "placement") and "hosts of kind ssh with these options" in sentence

@@ -237,7 +237,8 @@ class HostTraits:
 
     ``here``: it is on this physical machine, whose CPUs and memory it uses. ``own_kernel``: its kernel and files are
     not this machine's, so that what it can hold is found only when it is open. ``this_machine``: it is that machine
-    itself, of which there is one. ``networks``: hosts reach one another where they are on a common one.
+    itself, of which there is one. ``networks``: hosts reach one another where they are on a common one; their
+    options may name others (`weighbridge.model.host_kind.HostOptions.networks`).
     ``attachable``: its interface is known, and container networks that are attached to it are on its network.
     ``gives_addresses``: containers on such networks get addresses without being given them in the study.
     ``disposable``: it is made for the run, and an open one is a `DisposableHost`. ``interface``: the name of the one
@@ -253,10 +254,6 @@ class HostTraits:
     disposable: bool = False
     interface: str = ""
     slows_disk: bool = False
-
-    def reaches(self, other: "HostTraits") -> bool:
-        """Whether hosts of the two kinds reach one another."""
-        return bool(self.networks & other.networks)
 
 
 THIS_MACHINE = HostTraits(

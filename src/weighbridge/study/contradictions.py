@@ -173,9 +173,12 @@ def _unreachable(file: StudyFile) -> Iterator[tuple[Place, str]]:
         if server == client or not {server, client} <= {*file.hosts}:
             continue
         one, other = file.hosts[client], file.hosts[server]
-        if not one.traits.reaches(other.traits):
+        if not one.reaches(other):
             text = f"placement: {client} and {server} cannot reach each other"
-            yield ("placement",), f"{text}: hosts of kind {one.kind} and of kind {other.kind} share no network"
+            kinds = f"kind {one.kind} and of kind {other.kind} share no network"
+            if one.kind == other.kind:
+                kinds = f"kind {one.kind} with these options share no network"
+            yield ("placement",), f"{text}: hosts of {kinds}"
         elif one.traits.this_machine and other.traits.this_machine:
             yield ("placement",), f"placement: {client} and {server} are both this machine: use one name"
 
