@@ -138,6 +138,7 @@ def holds_as_environment(environment: Environment) -> None:
     joined = environment.problems(options, needs=Needs(network=True))
     must(environment, not _lines(*joined), "problems()", "be sentences of one line", joined)
     must(environment, options == before, "problems()", "change none of the options that it is given", options)
+    _says_where_it_can_be(environment)
     _is_told_how_to_be_made_by_hand(environment, options)
     ready = environment.readiness()
     answers(environment, ready)
@@ -151,6 +152,16 @@ def holds_as_environment(environment: Environment) -> None:
         environment, isinstance(opened, AbstractContextManager), "open()",
         "be a context manager, which looks at its request once it is entered", opened,
     )  # fmt: skip
+
+
+def _says_where_it_can_be(environment: Environment) -> None:
+    every = [kind.options.traits for kind in registry.hosts().values()]
+    said = {traits: environment.unplaceable(traits) for traits in (*every, HostTraits(managed=True))}
+    part = all(_is_part_of_a_sentence(why) for why in said.values())
+    must(environment, part, "unplaceable()", "be one line without a full stop at its end, or ''", said)
+    must(environment, "" in said.values(), "unplaceable()", "be '' for some hosts", said)
+    again = {traits: environment.unplaceable(traits) for traits in said}
+    must(environment, said == again, "unplaceable()", "give the same when asked twice", said)
 
 
 def _lines(*sentences: str) -> list[str]:

@@ -2,6 +2,7 @@
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from weighbridge import registry
 from weighbridge.errors import StudyError
 from weighbridge.hosts.kinds.ssh import SshOptions
+from weighbridge.hosts.kinds.testbed import TestbedOptions
 from weighbridge.study.loader import load
 from weighbridge.study.source import LARGEST
 
@@ -472,3 +474,14 @@ def test_two_hosts_of_one_kind_on_different_networks_do_not_reach_one_another(mo
     assert loaded(text.replace("PLACE", "lab")).server_host == "b"
     ((line, sentence),) = told(text.replace("PLACE", "office"))
     assert line == line_of(text, "placement") and "hosts of kind ssh with these options" in sentence
+
+
+def test_an_environment_is_refused_on_hosts_that_have_none_of_its_sites(monkeypatch: pytest.MonkeyPatch):
+    """That alone is told, not what else its options lack there."""
+    monkeypatch.setattr(TestbedOptions, "traits", replace(TestbedOptions.traits, managed=True))
+    monkeypatch.setattr(type(registry.environments()["netns"]), "unplaceable", lambda *_: "")
+    text = changed("baseline: native", TWO % ("local", "testbed"))
+    text = text.replace(BRIDGE, "{kind: docker, network: macvlan, attach: interface}")
+    sentences = {sentence.split(":")[0]: sentence for _, sentence in told(text)}
+    assert {*sentences} == {"native", "bridge"}
+    assert all(said.endswith("(kind testbed); supported there: netns") for said in sentences.values())

@@ -87,6 +87,10 @@ class Environment(Plugin):
         """Why these options cannot work in a study that needs this of them, whatever the machine."""
         return []
 
+    def unplaceable(self, traits: HostTraits) -> str:
+        """Why none of its sites can be on a host of such traits, whatever its options; "" where they can."""
+        return "it cannot be on hosts on which another program starts everything" if traits.managed else ""
+
     @abstractmethod
     def readiness(self, options: Any | None = None) -> Readiness:
         """Whether a site can be opened on this machine, with these options where some are given.

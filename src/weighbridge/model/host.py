@@ -243,6 +243,7 @@ class HostTraits:
     ``gives_addresses``: containers on such networks get addresses without being given them in the study.
     ``disposable``: it is made for the run, and an open one is a `DisposableHost`. ``interface``: the name of the one
     interface that it is made with; empty where that is not known. ``slows_disk``: its data disk can be limited.
+    ``managed``: another program starts whatever runs on it; it has sites of those environments that know such hosts.
     """
 
     here: bool = False
@@ -254,6 +255,7 @@ class HostTraits:
     disposable: bool = False
     interface: str = ""
     slows_disk: bool = False
+    managed: bool = False
 
 
 THIS_MACHINE = HostTraits(

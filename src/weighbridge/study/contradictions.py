@@ -64,13 +64,23 @@ def _cannot_be(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[tuple[P
     hosts_by_problem: dict[str, list[str]] = {}
     for host in reached:
         needs = needs_of(file, cells, host, arm)
-        for problem in registry.environments()[arm.kind].problems(arm.options, needs=needs):
+        unplaceable = [*_unplaceable(arm.kind, needs)]
+        for problem in unplaceable or registry.environments()[arm.kind].problems(arm.options, needs=needs):
             hosts_by_problem.setdefault(problem, []).append(host)
     for problem, concerned in hosts_by_problem.items():
         rest = [host for host in hosts if host not in concerned]
         way = f" (or measure it with other clients only: 'clients: [{', '.join(rest)}]')" if rest else ""
         where = f" with a client on {', '.join(concerned)}" if rest else ""
         yield place, f"{arm.name}{where}: {problem}{way}"
+
+
+def _unplaceable(kind: str, needs: Needs) -> Iterator[str]:
+    """Why sites of a kind of environment cannot be on the hosts that have them, and which can."""
+    every = registry.environments()
+    for host, traits in needs.holding.items():
+        if why := every[kind].unplaceable(traits):
+            fits = ", ".join(each for each, environment in every.items() if not environment.unplaceable(traits))
+            yield f"{why} (kind {host}); supported there: {fits or 'none'}"
 
 
 def _unpacked(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[str]:
