@@ -139,6 +139,7 @@ def holds_as_environment(environment: Environment) -> None:
     must(environment, not _lines(*joined), "problems()", "be sentences of one line", joined)
     must(environment, options == before, "problems()", "change none of the options that it is given", options)
     _says_where_it_can_be(environment)
+    _may_be_the_host(environment)
     _is_told_how_to_be_made_by_hand(environment, options)
     ready = environment.readiness()
     answers(environment, ready)
@@ -162,6 +163,17 @@ def _says_where_it_can_be(environment: Environment) -> None:
     must(environment, "" in said.values(), "unplaceable()", "be '' for some hosts", said)
     again = {traits: environment.unplaceable(traits) for traits in said}
     must(environment, said == again, "unplaceable()", "give the same when asked twice", said)
+
+
+def _may_be_the_host(environment: Environment) -> None:
+    for kind in registry.hosts().values():
+        options = environment.as_host(kind.options.traits)
+        own = options is None or isinstance(options, environment.options)
+        must(environment, own, "as_host()", "be options of its own, or None", options)
+        fits = options is None or not environment.unplaceable(kind.options.traits)
+        must(environment, fits, "as_host()", "be None where its sites cannot be on such hosts", options)
+        again = environment.as_host(kind.options.traits)
+        must(environment, options == again, "as_host()", "give the same when asked twice", options)
 
 
 def _lines(*sentences: str) -> list[str]:

@@ -207,8 +207,11 @@ class Sites:
             self.left_out.append(LeftOut(environment=arm.name, kind=arm.kind, why=str(error)))
             self.study = without_left_out(self.study, self.left_out)
 
+    def _host_name(self, role: Role, client: str = "") -> str:
+        return (client or self.study.client_hosts[0]) if role == "client" else self.study.server_host
+
     def _host(self, role: Role, client: str = "") -> Host:
-        return self.hosts[(client or self.study.client_hosts[0]) if role == "client" else self.study.server_host]
+        return self.hosts[self._host_name(role, client)]
 
     def _name(self, key: Key) -> str:
         """A name that no other site of the run has or had."""
@@ -220,8 +223,10 @@ class Sites:
             return
         place, role, client = key
         inside, host, ports = place != OUTSIDE, self._host(role, client), self.routes.ports(arm.name, client)
-        environment = registry.environments()[arm.kind] if inside else registry.the_host()
-        storage = site_storage(environment, arm.options if inside else None, self.study, role, self.hosts)
+        environment, options = registry.environments()[arm.kind], arm.options
+        if not inside:
+            environment, options = registry.the_host(self.study.file.hosts[self._host_name(role, client)].traits)
+        storage = site_storage(environment, options, self.study, role, self.hosts)
         request = SiteRequest(
             run=self.run,
             host=host,
@@ -239,7 +244,6 @@ class Sites:
         )
         apart = f", client on {client}" if len(self.study.client_hosts) > 1 else ""
         self.run.say(f"starting {place} ({role}{apart})")
-        options = arm.options if inside else environment.options()
         opened = self._open[key] = OpenSite.open(stack, environment, options, request)
         if storage is not None:
             require_in_force(storage.mounts, opened.site)

@@ -29,6 +29,7 @@ def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Itera
     yield from _misplaced(file)
     yield from (unplaced := [*_unplaced(file)])
     yield from _unreachable(file)
+    yield from _outside_of_all(file, cells)
     yield from _mixed(arms, cells)
     yield from _other_roles(arms, cells)
     yield from _missteps(file.ladder, names, {*file.environments} - {each.partition("[")[0] for each in names})
@@ -191,6 +192,17 @@ def _unreachable(file: StudyFile) -> Iterator[tuple[Place, str]]:
             yield ("placement",), f"{text}: hosts of {kinds}"
         elif one.traits.this_machine and other.traits.this_machine:
             yield ("placement",), f"placement: {client} and {server} are both this machine: use one name"
+
+
+def _outside_of_all(file: StudyFile, cells: list[Cell]) -> Iterator[tuple[Place, str]]:
+    """Roles outside of all environments on hosts that have nothing but sites of environments."""
+    first = next(iter(file.hosts))
+    every = {role for cell in cells for role in registry.workloads()[cell.kind].roles(cell.options)}
+    for role in sorted(every - {"solo", *file.inside}):
+        for name in (file.placement.clients or (first,)) if role == "client" else (file.placement.server or first,):
+            if name in file.hosts and not registry.has_itself(file.hosts[name].traits):
+                why = f"the {role} is on host '{name}', which has nothing outside of environments"
+                yield ("placement",), f"placement: {why}: add {role} to 'inside'"
 
 
 def _lonely(file: StudyFile) -> Iterator[tuple[Place, str]]:
