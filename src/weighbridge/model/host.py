@@ -154,13 +154,13 @@ class Host(Protocol):
 
     name: str
     machine: str
-    """The machine that it is on: `HERE`, or "host NAME"."""
+    """The machine that it is on: `HERE`, or "host NAME", of the first host of a run that is on it."""
     this_machine: bool
     """Whether it is this machine itself, with whatever else runs there."""
     python: str
     """The Python interpreter that its commands find."""
     network: tuple[str, str]
-    """Its network namespace: a name for it, and the path of its interfaces' counters for `read`."""
+    """Its network namespace: a name that no other one has, and the path of its interfaces' counters for `read`."""
     root: bool
     """Whether commands run as root there."""
     address: str
@@ -237,11 +237,13 @@ class HostTraits:
 
     ``here``: it is on this physical machine, whose CPUs and memory it uses. ``own_kernel``: its kernel and files are
     not this machine's, so that what it can hold is found only when it is open. ``this_machine``: it is that machine
-    itself, of which there is one. ``networks``: hosts reach one another where they are on a common one.
+    itself, of which there is one. ``networks``: hosts reach one another where they are on a common one; their
+    options may name others (`weighbridge.model.host_kind.HostOptions.networks`).
     ``attachable``: its interface is known, and container networks that are attached to it are on its network.
     ``gives_addresses``: containers on such networks get addresses without being given them in the study.
     ``disposable``: it is made for the run, and an open one is a `DisposableHost`. ``interface``: the name of the one
     interface that it is made with; empty where that is not known. ``slows_disk``: its data disk can be limited.
+    ``managed``: another program starts whatever runs on it; it has sites of those environments that know such hosts.
     """
 
     here: bool = False
@@ -253,10 +255,7 @@ class HostTraits:
     disposable: bool = False
     interface: str = ""
     slows_disk: bool = False
-
-    def reaches(self, other: "HostTraits") -> bool:
-        """Whether hosts of the two kinds reach one another."""
-        return bool(self.networks & other.networks)
+    managed: bool = False
 
 
 THIS_MACHINE = HostTraits(
