@@ -22,6 +22,7 @@ from . import held, held_adapter, held_workload
 
 NEEDED: Mapping[str, Mapping[str, Any]] = {
     "host guest": {"kind": "guest"},
+    "host kubernetes": {"kind": "kubernetes"},
     "host ssh": {"kind": "ssh", "destination": "far"},
     "host testbed": {"kind": "testbed"},
     "userland directory": {"path": "/nonexistent"},

@@ -11,6 +11,7 @@ from weighbridge.cli.output import BesideOthersOption, JsonFlag, examples, out, 
 
 if TYPE_CHECKING:
     from weighbridge.analysis.noise import MachineNoise
+    from weighbridge.model.plugin import Readiness
 
 UNVERIFIED = "never tested on real hardware"
 NOISE_STUDY = "noise"
@@ -21,28 +22,32 @@ OFTEN_PER_S = 100.0
 def register(app: typer.Typer) -> None:
     """Add the command."""
 
-    @app.command(epilog=examples("weighbridge doctor", "weighbridge doctor --noise"))
+    @app.command(epilog=examples("weighbridge doctor", "weighbridge doctor --noise", "weighbridge doctor --cluster"))
     def doctor(
         noisy: bool = typer.Option(
             False, "--noise", help="Measure this machine's noise for a minute and find its causes."
         ),
+        cluster: bool = typer.Option(
+            False, "--cluster", help="Ask the Kubernetes cluster of kubectl's own context what can be measured there."
+        ),
+        context: str = typer.Option("", "--context", help="With --cluster: another context of the kubeconfig."),
         beside_others: bool = BesideOthersOption,
         as_json: bool = JsonFlag,
     ) -> None:
-        """Show what this machine can measure and what is missing, or (--noise) how noisy it is."""
+        """Show what this machine (--cluster: a cluster) can measure and what is missing, or (--noise) its noise."""
         if noisy:
             from weighbridge.runner.living import require_alone
 
             require_alone(beside_others=beside_others)
             measure_noise(as_json=as_json)
             return
-        sections = examine()
+        sections = examine_cluster(context) if cluster or context else examine()
         if as_json:
             print_json(sections)
             return
         remedies: list[str] = []
-        for section in ("machine", "environments", "storage", "hosts", "userlands", "workloads"):
-            _print(section, rows_of(sections[section], remedies))
+        for section in ("machine", "environments", "storage", "hosts", "userlands", "workloads", "cluster"):
+            _print(section, rows_of(sections.get(section, ()), remedies))
         unverified = {
             row["name"]: row["unverified"] for rows in sections.values() for row in rows if row["unverified"]
         }
@@ -115,6 +120,25 @@ def examine() -> dict[str, Any]:
         "machine": checks(),
     }
     unverified |= {("hosts", kind): plugin.unverified() for kind, plugin in registry.hosts().items()}
+    return _documents(sections, unverified)
+
+
+def examine_cluster(context: str) -> dict[str, Any]:
+    """What the cluster of a context lets this user measure; "": of kubectl's own."""
+    from weighbridge import registry
+    from weighbridge.runner.preflight import lacking_here
+
+    rows: dict[str, Readiness] = {}
+    for kind, plugin in registry.hosts().items():
+        if plugin.options.traits.managed:
+            lacking = lacking_here(plugin)
+            rows |= plugin.survey(context) if lacking is None else {kind: lacking}
+    return _documents({"cluster": rows}, {})
+
+
+def _documents(
+    sections: Mapping[str, Mapping[str, "Readiness"]], unverified: Mapping[tuple[str, str], str]
+) -> dict[str, Any]:
     return {
         section: [
             {"name": name, "ready": state.ready, "detail": state.detail, "remedy": state.remedy,

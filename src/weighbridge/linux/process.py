@@ -113,6 +113,11 @@ class Process:
         self._popen.stdin.write(data)
         self._popen.stdin.flush()
 
+    def end_input(self) -> None:
+        """Close the standard input that ``hold`` keeps open: it reads the end of it."""
+        if self._popen.stdin is not None:
+            self._popen.stdin.close()
+
     def stop(self, *, timed_out: bool = False) -> Completed:
         """End it and its whole group: its stop signal, then KILL after two seconds. Several threads may do so."""
         with self._stopping:

@@ -304,6 +304,27 @@ class Power(Protocol):
         """The machine, started again with the disk as the cut left it. Raises Unavailable."""
 
 
+class Pods(Protocol):
+    """A node of a Kubernetes cluster, on which pods can be started."""
+
+    @property
+    def node_name(self) -> str:
+        """Its name in the cluster."""
+
+    @property
+    def owner(self) -> Any:
+        """What owns all that the run makes there (`weighbridge.hosts.kubernetes.objects.Owner`)."""
+
+    def image(self, userland: Userland) -> str:
+        """Return the name of the image of a userland, brought there at first use. Raises Unavailable."""
+
+    def open_pod(self, request: Any) -> AbstractContextManager[Any]:
+        """Start a pod (`weighbridge.hosts.kubernetes.objects.PodRequest`), which runs until the context ends.
+
+        It gives a `weighbridge.hosts.kubernetes.cluster.RunningPod`. Raises Unavailable.
+        """
+
+
 class DataDisk(Protocol):
     """The disk of a host's data, which is its own."""
 
@@ -364,3 +385,5 @@ class Capabilities:
     """The disk of its data, where no others use that."""
     power: Power | None = None
     """Its power, where it shares no kernel and no disk with hosts that stay."""
+    pods: Pods | None = None
+    """Pods, where it is a node of a cluster: it has nothing else."""

@@ -1,7 +1,7 @@
 """What a kind of host has to be, and its options. One object per module of ``hosts/kinds``; the registry finds it."""
 
 from abc import abstractmethod
-from collections.abc import Sequence, Set
+from collections.abc import Mapping, Sequence, Set
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Self
 
@@ -61,6 +61,13 @@ class HostKind(Plugin):
         With these options where some are given. Changes nothing.
         """
         return Readiness(True)
+
+    def survey(self, place: str = "") -> Mapping[str, Readiness]:
+        """What can be measured at a place that many hosts are in (``doctor --cluster``), by what it is called.
+
+        ``place``: as its users name it; "": the usual one. Changes nothing.
+        """
+        return {}
 
     @abstractmethod
     def open(

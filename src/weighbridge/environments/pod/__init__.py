@@ -1,0 +1,95 @@
+"""Pods of a Kubernetes cluster, on nodes that a study names as hosts."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from weighbridge.environments.pod.manifest import not_honoured, pod_request
+from weighbridge.environments.pod.site import PodSite
+from weighbridge.errors import Unavailable
+from weighbridge.linux.process import most_open_files
+from weighbridge.model.environment import Environment, Needs
+from weighbridge.model.facts import CONFINEMENT
+from weighbridge.model.host import HostTraits
+from weighbridge.model.options import Options
+from weighbridge.model.plugin import Readiness
+from weighbridge.model.site import Site, SiteRequest
+
+_CLASS = r"^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?)?$"
+
+
+class PodOptions(Options):
+    """``network: host`` is the node's own network: the baseline of what the pods' network costs."""
+
+    network: Annotated[
+        Literal["pod", "host"], Field(description="The cluster's network for pods, or the node's own")
+    ] = "pod"
+    runtime_class: Annotated[
+        str, Field(pattern=_CLASS, description="A RuntimeClass; default: the cluster's")
+    ] = ""  # fmt: skip
+
+
+class Pod(Environment):
+    """One pod for each site, whose first process is our launcher."""
+
+    kind = "pod"
+    summary = "a pod of a Kubernetes cluster, with the pods' network or the node's own"
+    options = PodOptions
+    fixed_s = (0.1, 1.0)
+    takes = frozenset({"shm_size", "sysctls"})
+
+    def as_host(self, traits: HostTraits) -> Any | None:
+        """Return the node's own network: on nodes a pod with it is as close to the host as there is."""
+        return PodOptions(network="host") if traits.managed else None
+
+    def unplaceable(self, traits: HostTraits) -> str:
+        """Why it cannot be on such a host; "": it can."""
+        return "" if traits.managed else "a pod needs a host of kind kubernetes, the node that it is on"
+
+    def readiness(self, options: Any | None = None) -> Readiness:
+        """Ready: what a cluster lacks is known to its hosts."""
+        return Readiness(True)
+
+    def problems(self, options: Any, *, needs: Needs) -> list[str]:
+        """Return why sysctls cannot be set: those of the network are the node's."""
+        of_network = sorted(name for name in needs.sysctls if name.startswith("net."))
+        if options.network == "host" and of_network:
+            return [f"{of_network[0]} is the node's with 'network: host': remove it, or use 'network: pod'"]
+        return []
+
+    def confinement(self, options: Any) -> Mapping[str, str]:
+        """Return all: the cluster's runtime decides."""
+        return dict.fromkeys(CONFINEMENT, "")
+
+    def weighed_in(self) -> Mapping[str, Mapping[str, Any]]:
+        """Return none: ``weigh`` measures on this machine."""
+        return {}
+
+    @contextmanager
+    def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
+        """A pod on the host's node, with our launcher as its first process."""
+        pods = request.host.capabilities.pods
+        if pods is None:
+            raise Unavailable(f"host {request.host.name} has no pods: use a host of kind kubernetes")
+        if request.storage is not None:
+            raise Unavailable("pods have no storage yet")
+        asked = pod_request(
+            request,
+            pods.node_name,
+            pods.image(request.userland),
+            pods.owner,
+            host_network=options.network == "host",
+            runtime_class=options.runtime_class,
+            open_files=most_open_files(),
+        )
+        with pods.open_pod(asked) as running:
+            site = PodSite(request, running, asked, not_honoured(request.limits))
+            try:
+                yield site
+            finally:  # stopped, its programs would not hear that they are to end
+                site.thaw()
+
+
+PLUGIN = Pod()

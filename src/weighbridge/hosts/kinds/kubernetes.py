@@ -1,0 +1,136 @@
+"""A node of a Kubernetes cluster, reached by the user's own kubectl."""
+
+import os
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from weighbridge.errors import Unavailable
+from weighbridge.hosts.kubernetes.leavings import ClusterObjects, Place
+from weighbridge.model.host import Host, HostTraits, RunContext
+from weighbridge.model.host_kind import HostKind, HostOptions
+from weighbridge.model.options import ABSOLUTE, Brings, Options
+from weighbridge.model.plugin import Readiness
+
+_WORD = r"^[^\s-]\S{0,252}$"
+_NAME = r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$"
+
+
+class NodeImages(Options):
+    """How images get to a node."""
+
+    load: Annotated[
+        tuple[str, ...],
+        Field(
+            min_length=1,
+            description="A command that loads an image onto the node from its standard input: "
+            "[ssh, NODE, sudo, ctr, --namespace, k8s.io, images, import, '-']",
+        ),
+        Brings.COMMAND,
+    ]
+
+
+class KubernetesOptions(HostOptions):
+    """A node of a cluster. ``context`` and ``namespace`` are kubectl's own unless they are named."""
+
+    traits: ClassVar[HostTraits] = HostTraits(own_kernel=True, attachable=False, managed=True)
+    kind: Literal["kubernetes"]
+    node: Annotated[
+        str | None,
+        Field(pattern=_NAME, description="The node's name; default: a ready one that no other host has"),
+        Brings.MACHINE,
+    ] = None
+    selector: Annotated[
+        str | None, Field(pattern=_WORD, description="Labels of the nodes to choose from, as for kubectl")
+    ] = None
+    context: Annotated[
+        str | None, Field(pattern=_WORD, description="The context of the kubeconfig; default: the current one")
+    ] = None
+    namespace: Annotated[
+        str | None, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$", description="Default: the context's")
+    ] = None
+    kubeconfig: Annotated[
+        Annotated[str, ABSOLUTE] | None, Field(description="A kubeconfig in place of yours"), Brings.PROGRAM
+    ] = None
+    images: Annotated[NodeImages | None, Field(description="How images get to the node; default: they are there")] = (
+        None
+    )
+
+    @property
+    def networks(self) -> Set[str]:
+        """The cluster's, as the study names it: its nodes reach one another."""
+        return frozenset({f"kubernetes {self.kubeconfig or ''} {self.context or ''}"})
+
+    @property
+    def loader(self) -> tuple[str, ...]:
+        """The command that loads an image from its standard input; () where there is none."""
+        return self.images.load if self.images is not None else ()
+
+    @property
+    def place(self) -> Place:
+        """The cluster and the namespace, as kubectl is told them."""
+        return Place(self.context or "", self.namespace or "", self.kubeconfig or "")
+
+    @property
+    def description(self) -> str:
+        """Words for the plan."""
+        cluster = f"context {self.context}" if self.context else "kubectl's own context"
+        namespace = f", namespace {self.namespace}" if self.namespace else ""
+        node = f"node {self.node}" if self.node else f"a node with {self.selector}" if self.selector else "any node"
+        return f"Kubernetes, {cluster}{namespace}, {node}"
+
+
+class Kubernetes(HostKind):
+    """A node seen through one small pod of ours; pods are opened on it."""
+
+    kind = "kubernetes"
+    summary = "a node of a Kubernetes cluster, by your own kubectl; it has only pods"
+    options = KubernetesOptions
+    programs: ClassVar = ("kubectl",)
+    leavings: ClassVar = (ClusterObjects(),)
+
+    def readiness(self, options: Any | None = None) -> Readiness:
+        """Whether the user may do in the cluster what a run does, and its API server would take such pods."""
+        if options is None:
+            return Readiness(True)
+        from weighbridge.hosts.kubernetes import survey
+
+        kubectl = options.place.kubectl()
+        try:
+            steps = (survey.rights(kubectl), survey.admission(kubectl, host_network=True))
+        except Unavailable as error:
+            return Readiness(False, str(error), "weighbridge doctor --cluster")
+        return next((step for step in steps if not step.ready), steps[0])
+
+    def survey(self, place: str = "") -> Mapping[str, Readiness]:
+        """What a context's cluster lets this user measure, and what refuses the rest."""
+        from weighbridge.hosts.kubernetes import survey
+
+        return survey.survey(Place(place, "", "").kubectl())
+
+    @contextmanager
+    def open(self, name: str, options: Any, run: RunContext, peers: Sequence[HostOptions]) -> Iterator[Host]:
+        """Start the pod by which the node is seen."""
+        from weighbridge.hosts.kubernetes.cluster import Cluster
+        from weighbridge.hosts.kubernetes.node import node_host
+
+        run.say(f"starting a pod for host {name} ({options.description})")
+        place = _resolved(options.place)
+        named = frozenset(peer.node for peer in peers if isinstance(peer, KubernetesOptions) and peer.node)
+        with node_host(name, Cluster.of(run, place), options, named) as host:
+            yield host
+
+
+def _resolved(place: Place) -> Place:
+    """The place by its names: what is current may be another one when `clean` looks."""
+    kubectl = place.kubectl()
+    return Place(
+        place.context or kubectl.current_context(),
+        place.namespace or kubectl.current_namespace(),
+        place.kubeconfig or os.environ.get("KUBECONFIG", ""),
+    )
+
+
+PLUGIN = Kubernetes()

@@ -1,0 +1,197 @@
+"""A cluster during a run: the object that owns all of it, its nodes, its pods and the streams to their launchers."""
+
+import contextlib
+import platform
+import time
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.hosts.kubernetes.images import Image, launcher_image, load, userland_image
+from weighbridge.hosts.kubernetes.kubectl import Kubectl, failure_of
+from weighbridge.hosts.kubernetes.leavings import Place, note, remove
+from weighbridge.hosts.kubernetes.objects import (
+    LAUNCHER,
+    MOST_BYTES,
+    SOCKET,
+    NodeInfo,
+    Owner,
+    PodRequest,
+    last_warning,
+    node_info,
+    owner,
+    pod,
+    state_of,
+)
+from weighbridge.launcher import build
+from weighbridge.launcher.launch import Launcher
+from weighbridge.linux.process import RUN_VARIABLE, environment_of
+from weighbridge.model.host import RunContext
+from weighbridge.model.userland import Userland
+
+START_S = 180.0
+"""How long a pod may take to start, where nothing tells that it will not."""
+_LOOK_S = 0.25
+_TOGETHER_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class RunningPod:
+    """A pod whose launcher answers. ``address``: of the pod, which is the node's where it has the node's network."""
+
+    name: str
+    address: str
+    launcher: Launcher
+    about: Mapping[str, Any]
+
+
+class Cluster:
+    """One namespace of a cluster, in which this run has its objects."""
+
+    def __init__(self, run: RunContext, kubectl: Kubectl, namespace: str, its_owner: Owner) -> None:
+        self.run, self.kubectl, self.namespace = run, kubectl, namespace
+        self.owner = its_owner
+        self._taken: dict[str, NodeInfo] = {}
+        self._loaded: set[tuple[str, str]] = set()
+
+    @classmethod
+    def of(cls, run: RunContext, place: Place) -> "Cluster":
+        """Return the cluster in this place, which the hosts of a run share."""
+        return run.share(f"kubernetes {place}", lambda: _opened(cls, run, place))
+
+    def node(self, host: str, name: str | None, selector: str | None, named: Collection[str]) -> NodeInfo:
+        """Return the node for a host: the one of this name, else a ready one that no other host has, or is to have.
+
+        ``named``: those that the study gives to its hosts. Raises Unavailable.
+        """
+        words = ("nodes", *((f"--selector={selector}",) if selector else ()))
+        every = [node_info(each) for each in self.kubectl.get(*words)["items"]]
+        if name is not None:
+            node = next((each for each in every if each.name == name), None)
+            if node is None:
+                known = ", ".join(each.name for each in every) or "none"
+                raise Unavailable(f"host {host}: the cluster has no node {name}: it has {known}")
+            candidates = [node]
+        else:
+            taken = {*named, *(each.name for each in self._taken.values())}
+            free = [each for each in every if each.name not in taken]
+            candidates = [each for each in free if not each.cordoned and each.ready] or free
+        if not candidates:
+            raise Unavailable(
+                f"host {host}: the cluster has no further node ({len(every)} in all): put both roles on one host"
+            )
+        chosen = candidates[0]
+        if not chosen.ready:
+            raise Unavailable(f"host {host}: node {chosen.name} is not ready")
+        if chosen.architecture != platform.machine():
+            raise Unavailable(
+                f"host {host}: node {chosen.name} is {chosen.architecture}, but userlands are built for "
+                f"{platform.machine()} here: run weighbridge on a {chosen.architecture} machine"
+            )
+        self._taken[host] = chosen
+        return chosen
+
+    def image(self, node: NodeInfo, image: Image, loader: tuple[str, ...]) -> str:
+        """Return the name of an image that a node has, brought there where it has not. Raises Unavailable."""
+        if (node.name, image.reference) not in self._loaded and image.reference not in node.images:
+            if not loader:
+                raise Unavailable(
+                    f"node {node.name} does not have the image {image.reference}: say how it loads one "
+                    "(images: {load: [ssh, NODE, sudo, ctr, -n, k8s.io, images, import, '-']})"
+                )
+            self.run.say(
+                f"loading {image.reference.rpartition('/')[2]} ({image.size / 1e6:.0f} MB) onto node {node.name}"
+            )
+            load(image, node.architecture, loader)
+        self._loaded.add((node.name, image.reference))
+        return image.reference
+
+    def userland(self, node: NodeInfo, userland: Userland, loader: tuple[str, ...]) -> str:
+        """Return the image of a userland on a node. Raises Unavailable."""
+        return self.image(node, userland_image(userland), loader)
+
+    def launcher(self, node: NodeInfo, loader: tuple[str, ...]) -> str:
+        """Return the image that holds the launcher alone. Raises Unavailable."""
+        return self.image(node, launcher_image(build.ensure(self.run.cache, self.run.say).read_bytes()), loader)
+
+    @contextmanager
+    def started(self, request: PodRequest) -> Iterator[RunningPod]:
+        """Start a pod and talk to its launcher; both have ended when the context ends. Raises Unavailable."""
+        self.kubectl.create(pod(request))
+        try:
+            about = self._await_running(request.name)
+            process, stream = self.kubectl.talk(request.name, (LAUNCHER, "--connect", SOCKET))
+            try:
+                why = self._why_lost(request.name, lambda: self._stream_ended(process))
+                with Launcher(stream, request.site, why, environment_of(self.run.id), START_S) as launcher:
+                    yield RunningPod(request.name, str(about["status"].get("podIP") or ""), launcher, about)
+                process.wait(_TOGETHER_S)
+            finally:
+                process.stop()
+        finally:
+            with contextlib.suppress(Unavailable):  # with its owner it goes, too
+                self.kubectl.delete(f"pod/{request.name}")
+
+    @staticmethod
+    def _stream_ended(process: Any) -> str:
+        process.wait(_TOGETHER_S)
+        if process.poll() is None:
+            return "its launcher does not answer"
+        done = process.stop()
+        if done.returncode == 0:  # also where the node has died (kubernetes/kubernetes#124571)
+            return "the stream to its pod was cut: kubelet or its node ended, or the connection to the cluster"
+        return f"the stream to its pod was cut: {failure_of(done)}"
+
+    def _why_lost(self, name: str, stream_ended: Callable[[], str]) -> Callable[[], str]:
+        """Return what tells why a pod was lost: what the cluster says of it, else how the stream ended."""
+
+        def why() -> str:
+            cut = stream_ended()
+            try:
+                return state_of(self.kubectl.get(f"pod/{name}")).refusal or cut
+            except Unavailable as error:
+                return f"{cut}; {error}"
+
+        return why
+
+    def _await_running(self, name: str) -> Mapping[str, Any]:
+        """Wait until a pod's container runs. Raises Unavailable, at once where the cluster says that it will not."""
+        deadline = time.monotonic() + START_S
+        while True:
+            about: Mapping[str, Any] = self.kubectl.get(f"pod/{name}")
+            state = state_of(about)
+            if state.running:
+                return about
+            if state.refusal:
+                raise Unavailable(f"pod {name}: {state.refusal}")
+            if time.monotonic() > deadline:
+                raise Unavailable(f"pod {name} did not start within {START_S:.0f} s: {self._warning(name)}")
+            time.sleep(_LOOK_S)
+
+    def _warning(self, name: str) -> str:
+        with contextlib.suppress(Unavailable):
+            events = self.kubectl.get("events", f"--field-selector=involvedObject.name={name}")
+            return last_warning(events) or "the cluster does not say why"
+        return "its events cannot be read"
+
+
+@contextmanager
+def _opened(cls: type[Cluster], run: RunContext, place: Place) -> Iterator[Cluster]:
+    """Make the run's owner, which all else goes with; deleted, and gone, when the context ends."""
+    program = build.ensure(run.cache, run.say).read_bytes()
+    if len(program) > MOST_BYTES:
+        raise Unavailable(
+            f"the sites' launcher ({len(program)} bytes) is larger than a ConfigMap: build it by another compiler"
+        )
+    kubectl = place.kubectl({RUN_VARIABLE: run.id})
+    note(run.state, place)
+    created = kubectl.create(owner(run.id, program))
+    try:
+        yield cls(run, kubectl, place.namespace, Owner.of(created))
+    finally:
+        try:
+            remove(kubectl, run.id)
+        except (Unavailable, EnvironmentLost, OSError) as error:
+            run.say(f"objects of the run may be left in the cluster: {error}; 'weighbridge clean' removes them")

@@ -1,0 +1,88 @@
+"""What killed runs leave in clusters, found by notes made before the first object of a run."""
+
+import contextlib
+import json
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from weighbridge.errors import Unavailable
+from weighbridge.hosts.kubernetes.kubectl import Kubectl
+from weighbridge.hosts.kubernetes.objects import RUN_LABEL, runs_of
+from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders, is_run_id
+
+NOTES = "kubernetes.json"
+KINDS = "configmaps,pods"
+"""What runs make."""
+GONE_S = 30.0
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """A namespace of a cluster, as kubectl is told it."""
+
+    context: str
+    namespace: str
+    kubeconfig: str
+
+    def kubectl(self, variables: Mapping[str, str] | None = None) -> Kubectl:
+        """Return the user's kubectl for it."""
+        return Kubectl(self.context, self.namespace, self.kubeconfig, variables)
+
+
+def note(state: Path, place: Place) -> None:
+    """Note, before anything is made there, that a run has objects in a place."""
+    places = {*places_of(state), place}
+    path = state / NOTES
+    unfinished = path.with_suffix(".new")
+    unfinished.write_text(json.dumps([asdict(each) for each in sorted(places, key=str)]))
+    unfinished.replace(path)
+
+
+def places_of(state: Path) -> list[Place]:
+    """Return the places in which a run has objects, by its notes; none where these cannot be read."""
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        return [Place(**each) for each in json.loads((state / NOTES).read_text())]
+    return []
+
+
+def objects_of(kubectl: Kubectl, run_id: str) -> list[tuple[str, str]]:
+    """Return (kind, name) of each object of a run. Raises Unavailable."""
+    items = kubectl.get(KINDS, f"--selector={RUN_LABEL}={run_id}")["items"]
+    return [(kind, name) for run, kind, name in runs_of(items) if run == run_id]
+
+
+def remove(kubectl: Kubectl, run_id: str, within_s: float = GONE_S) -> None:
+    """Delete all of a run in a place, and wait until it has gone. Raises Unavailable, or OSError where some stays."""
+    deadline = time.monotonic() + within_s
+    kubectl.delete(KINDS, f"--selector={RUN_LABEL}={run_id}")
+    while objects := objects_of(kubectl, run_id):
+        if time.monotonic() > deadline:
+            names = ", ".join(f"{kind} {name}" for kind, name in objects)
+            raise OSError(f"still in the cluster {within_s:g} s after they were deleted: {names}")
+        time.sleep(0.3)
+
+
+class ClusterObjects(Leavings):
+    """Pods and the ConfigMap that owns them, in the clusters that this machine's runs note."""
+
+    label = "objects in Kubernetes clusters"
+
+    def find(self, folders: RunFolders) -> Iterator[Leftover]:
+        """Each object of a run that has notes. OSError where a cluster does not answer."""
+        for state in sorted(folders.states.iterdir()) if folders.states.is_dir() else ():
+            for place in places_of(state) if is_run_id(state.name) else ():
+                try:
+                    objects = objects_of(place.kubectl(), state.name)
+                except Unavailable as error:
+                    raise OSError(f"context {place.context or 'of kubectl'}: {error}") from error
+                yield from (Leftover(state.name, f"Kubernetes {kind}", name) for kind, name in objects)
+
+    def remove(self, run: DeadRun) -> None:
+        """Delete what the run noted. OSError where a cluster does not answer, or keeps something."""
+        for place in places_of(run.state):
+            try:
+                remove(place.kubectl(), run.id)
+            except Unavailable as error:
+                raise OSError(f"context {place.context or 'of kubectl'}: {error}") from error

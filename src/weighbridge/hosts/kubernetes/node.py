@@ -1,0 +1,180 @@
+"""A node of a cluster as a host, seen by the launcher of a pod of ours that has the node's network."""
+
+import contextlib
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager
+from pathlib import Path
+from typing import Protocol
+
+from weighbridge.errors import Unavailable
+from weighbridge.hosts.kubernetes.cluster import Cluster, RunningPod
+from weighbridge.hosts.kubernetes.objects import NodeInfo, Owner, PodRequest
+from weighbridge.launcher.launch import Launched
+from weighbridge.linux import network
+from weighbridge.linux.confinement import status_field
+from weighbridge.linux.namespaces import namespaces_in
+from weighbridge.model.command import Command, HostProcess, Stream, Transport
+from weighbridge.model.host import Capabilities, Group, Host, RunContext
+from weighbridge.model.isolation import Layers
+from weighbridge.model.quantity import cpus_in
+from weighbridge.model.userland import Userland
+
+
+class NodeOptions(Protocol):
+    """What a study says of a node."""
+
+    node: str | None
+    selector: str | None
+
+    @property
+    def loader(self) -> tuple[str, ...]:
+        """The command that loads an image from its standard input; () where there is none."""
+
+
+@contextmanager
+def node_host(name: str, cluster: Cluster, options: NodeOptions, named: Collection[str]) -> Iterator["Node"]:
+    """Start the pod by which a node is seen. ``named``: nodes that the study names. Raises Unavailable."""
+    info = cluster.node(name, options.node, options.selector, named)
+    image = cluster.launcher(info, options.loader)
+    request = PodRequest(cluster.run.id, f"host-{name}", info.name, image, cluster.owner, host_network=True)
+    with cluster.started(request) as seen:
+        yield Node(name, cluster, info, seen, options.loader)
+
+
+class NodeProcess:
+    """A program that the node's launcher started. Implements ``HostProcess``."""
+
+    pid = 0
+    """Not told by a launcher."""
+
+    def __init__(self, launched: Launched) -> None:
+        self.poll, self.wait, self.stop = launched.poll, launched.wait, launched.stop
+        self._printed = launched.printed
+
+    def output_so_far(self, start: int = 0) -> bytes:
+        """Return what it has written to standard output, from the byte ``start`` on."""
+        return self._printed()[0][start:]
+
+    def send(self, data: bytes) -> None:
+        """A launcher's programs have no pipe."""
+        raise BrokenPipeError("it was started without a pipe to it")
+
+
+class Node:
+    """A node. Implements ``Host``: what it has no program or right for is Unavailable."""
+
+    this_machine = False
+    python = "python3"
+    interface = ""
+    cpuset: str | None = None
+    layers: Layers = ()
+    root = True
+
+    def __init__(
+        self, name: str, cluster: Cluster, info: NodeInfo, seen: RunningPod, loader: tuple[str, ...]
+    ) -> None:
+        self.name, self.cluster, self.info = name, cluster, info
+        self.machine = f"host {name}"
+        self.network = (self.machine, "/proc/self/net/dev")
+        self.address = info.address or seen.address
+        self._launcher = seen.launcher
+        self._loader = loader
+        self.run, self.read = self._launcher.run, self._launcher.read
+
+    @property
+    def capabilities(self) -> Capabilities:
+        """It has pods."""
+        return Capabilities(pods=self)
+
+    @property
+    def node_name(self) -> str:
+        """Its name in the cluster."""
+        return self.info.name
+
+    @property
+    def owner(self) -> Owner:
+        """What owns all that the run makes there."""
+        return self.cluster.owner
+
+    def image(self, userland: Userland) -> str:
+        """Return the name of a userland's image, which the node has then. Raises Unavailable."""
+        return self.cluster.userland(self.info, userland, self._loader)
+
+    def open_pod(self, request: PodRequest) -> AbstractContextManager[RunningPod]:
+        """Start a pod on the node. Raises Unavailable."""
+        return self.cluster.started(request)
+
+    def start(self, command: Command, *, hold: bool = False) -> HostProcess:
+        """Start and return at once; its standard input is the command's."""
+        return NodeProcess(self._launcher.start(command))
+
+    def talk(self, command: Command) -> tuple[HostProcess, Stream]:
+        """Raises Unavailable."""
+        raise Unavailable(f"host {self.name} is a node of a cluster, which has only pods")
+
+    def program(self, program: Path) -> str:
+        """Raises Unavailable."""
+        raise Unavailable(f"host {self.name} is a node of a cluster: no files are brought there")
+
+    def namespaces(self) -> Mapping[str, int]:
+        """Return those of the pod by which it is seen: of the network alone they are the node's."""
+        own = namespaces_in(lambda kind: self.read(f"/proc/self/ns/{kind}").decode())
+        return {kind: number for kind, number in own.items() if kind == "net"}
+
+    def meters_of(self, pid: int) -> Mapping[str, float]:
+        """Return none: its processes are not seen."""
+        return {}
+
+    def scope_of(self, pid: int) -> Mapping[str, str]:
+        """Return none: its processes are not seen."""
+        return {}
+
+    def signal(self, pid: int, number: int) -> None:
+        """Raises Unavailable."""
+        raise Unavailable(f"host {self.name} is a node of a cluster, whose processes are not seen")
+
+    def group(self, name: str) -> Group:
+        """Raises Unavailable."""
+        raise Unavailable("Kubernetes sets the limits of pods")
+
+    def cpus_online(self) -> list[int]:
+        """Return the CPUs on which its pods may run."""
+        allowed = status_field(self.read("/proc/self/status").decode(), "Cpus_allowed_list") or "0"
+        return sorted(cpus_in(allowed))
+
+    def free_ports(self, taken: Collection[int] = ()) -> int:
+        """A port of the node that is free, and the next one too. Raises Unavailable."""
+        bound = network_ports(lambda path: self.read(path).decode())
+        return network.free_port(taken, lambda port: port not in bound)
+
+    def userland(self, userland: Userland) -> Path:
+        """Raises Unavailable."""
+        raise Unavailable(f"host {self.name} is a node of a cluster, which has only pods")
+
+    def data_folder(self, run: RunContext, name: str) -> AbstractContextManager[Path]:
+        """Raises Unavailable."""
+        raise Unavailable(f"host {self.name} is a node of a cluster, which has only pods")
+
+    def dedicated_host(self, purpose: str) -> Host:
+        """Raises Unavailable."""
+        raise Unavailable(f"host {self.name} is a node of a cluster: a run does not change it")
+
+    def facts(self) -> Mapping[str, str]:
+        """Return what the cluster says of the node, and what its kernel says of its CPU."""
+        return {**self.info.facts, "node": self.info.name, "address": self.address} | self._cpu()
+
+    def _cpu(self) -> dict[str, str]:
+        lines = self.read("/proc/cpuinfo").decode(errors="replace").splitlines()
+        names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
+        return {"CPU": names[0]} if names else {}
+
+
+def network_ports(read: Callable[[str], str]) -> set[int]:
+    """Return the ports that have a listener, or a bound UDP socket, in the network of who reads."""
+    transports: tuple[Transport, ...] = ("tcp", "udp")
+    ports: set[int] = set()
+    for transport in transports:
+        for table in network.tables_of(transport):
+            with contextlib.suppress(OSError):  # without IPv6 there is no table of it
+                ports |= network.bound_in(transport, read(f"/proc/self/net/{table}"))
+    return ports

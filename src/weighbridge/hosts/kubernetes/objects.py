@@ -1,0 +1,253 @@
+"""The objects that a run makes in a cluster, as JSON has them, and what the cluster says of them. Pure."""
+
+import base64
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from weighbridge.model.leavings import is_run_id
+
+RUN_LABEL, SITE_LABEL = "weighbridge.run", "weighbridge.site"
+FOLDER = "/weighbridge"
+LAUNCHER = f"{FOLDER}/launcher"
+"""Where every pod of ours has the launcher."""
+SOCKET = "/run/weighbridge.stream"
+"""Where the launcher of a pod waits for its stream."""
+MOST_BYTES = 2**20
+"""What a ConfigMap holds."""
+_CONTAINER = "site"
+_READ_AND_EXECUTE = 0o555
+_NAME_LENGTH = 63
+_REFUSED = {
+    "ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ImageInspectError",
+    "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff",
+}  # fmt: skip
+"""Why a container waits that will not start (kubelet's own words)."""
+
+
+def object_name(run_id: str, *parts: str) -> str:
+    """Return the name of an object of a run: small letters, digits and dashes, at most 63 of them."""
+    words = re.sub(r"[^a-z0-9]+", "-", "-".join(parts).lower()).strip("-")
+    return f"weighbridge-{run_id}-{words}"[:_NAME_LENGTH].strip("-") if words else f"weighbridge-{run_id}"
+
+
+def labels(run_id: str, site: str = "") -> dict[str, str]:
+    """Return the labels by which what a run made is found."""
+    named = re.sub(r"[^A-Za-z0-9_.-]+", "-", site)[:_NAME_LENGTH].strip("-_.")
+    return {RUN_LABEL: run_id} | ({SITE_LABEL: named} if named else {})
+
+
+def owner(run_id: str, program: bytes) -> dict[str, Any]:
+    """Return the one object that owns all others of a run: it holds the launcher, which every pod mounts."""
+    return {
+        "apiVersion": "v1",
+        "kind": "ConfigMap",
+        "metadata": {"name": object_name(run_id), "labels": labels(run_id)},
+        "immutable": True,
+        "binaryData": {"launcher": base64.b64encode(program).decode()},
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """The owner as the cluster has it."""
+
+    name: str
+    uid: str
+
+    @classmethod
+    def of(cls, created: Mapping[str, Any]) -> "Owner":
+        """Return what is needed of a created object."""
+        return cls(created["metadata"]["name"], created["metadata"]["uid"])
+
+    @property
+    def references(self) -> list[dict[str, Any]]:
+        """``ownerReferences`` of what goes with it."""
+        return [{"apiVersion": "v1", "kind": "ConfigMap", "name": self.name, "uid": self.uid}]
+
+
+@dataclass(frozen=True, slots=True)
+class PodRequest:
+    """What a pod of ours is to be. ``owner``: None where it is only asked whether it may be.
+
+    ``limits`` and ``sysctls`` by Kubernetes' names. ``shm_size``: bytes of its own /dev/shm; None: the runtime's.
+    """
+
+    run_id: str
+    site: str
+    node: str
+    image: str
+    owner: Owner | None
+    host_network: bool = False
+    limits: Mapping[str, str] = field(default_factory=dict)
+    sysctls: Mapping[str, str] = field(default_factory=dict)
+    shm_size: int | None = None
+    open_files: int = 0
+    runtime_class: str = ""
+    pull: bool = False
+
+    @property
+    def name(self) -> str:
+        """The pod's name."""
+        return object_name(self.run_id, self.site)
+
+
+def pod(request: PodRequest) -> dict[str, Any]:
+    """Return the manifest of a pod whose first process is the launcher, on a node of its name.
+
+    Its root is read-only with /tmp and /run in memory, as every site's; it ends with its launcher.
+    """
+    volumes: dict[str, dict[str, Any]] = {
+        "tmp": {"emptyDir": {"medium": "Memory"}}, "run": {"emptyDir": {"medium": "Memory"}}
+    }  # fmt: skip
+    mounts = {"tmp": "/tmp", "run": "/run"}  # noqa: S108 - the pod's own
+    if request.owner is not None:
+        files = [{"key": "launcher", "path": "launcher"}]
+        about = {"name": request.owner.name, "defaultMode": _READ_AND_EXECUTE, "items": files}
+        volumes, mounts = {"launcher": {"configMap": about}, **volumes}, {"launcher": FOLDER, **mounts}
+    if request.shm_size is not None:
+        volumes["shm"] = {"emptyDir": {"medium": "Memory", "sizeLimit": str(request.shm_size)}}
+        mounts["shm"] = "/dev/shm"  # noqa: S108 - the pod's own
+    container: dict[str, Any] = {
+        "name": _CONTAINER,
+        "image": request.image,
+        "imagePullPolicy": "IfNotPresent" if request.pull else "Never",
+        "command": [
+            LAUNCHER,
+            *(("--files", str(request.open_files)) if request.open_files else ()),
+            "--listen",
+            SOCKET,
+        ],
+        "workingDir": "/",
+        "securityContext": {"readOnlyRootFilesystem": True, "runAsUser": 0, "runAsGroup": 0},
+        "volumeMounts": [{"name": name, "mountPath": path} for name, path in mounts.items()],
+    }
+    if request.limits:
+        container["resources"] = {"limits": dict(request.limits), "requests": dict(request.limits)}
+    spec: dict[str, Any] = {
+        "containers": [container],
+        "volumes": [{"name": name, **volume} for name, volume in volumes.items()],
+        "affinity": _only_on(request.node),
+        "restartPolicy": "Never",
+        "terminationGracePeriodSeconds": 1,
+        "automountServiceAccountToken": False,
+        "enableServiceLinks": False,
+    }
+    if request.host_network:
+        spec |= {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"}
+    if request.sysctls:
+        pairs = [{"name": name, "value": value} for name, value in request.sysctls.items()]
+        spec["securityContext"] = {"sysctls": pairs}
+    if request.runtime_class:
+        spec["runtimeClassName"] = request.runtime_class
+    metadata: dict[str, Any] = {"name": request.name, "labels": labels(request.run_id, request.site)}
+    if request.owner is not None:
+        metadata["ownerReferences"] = request.owner.references
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def _only_on(node: str) -> dict[str, Any]:
+    """Of a node by its name, under the scheduler's rules: a taint or a lack of CPU is told."""
+    by_name = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
+    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [by_name]}}}
+
+
+@dataclass(frozen=True, slots=True)
+class PodState:
+    """``running``: its container runs. ``refusal``: why it will not start, or has ended; "" while it may still."""
+
+    running: bool
+    refusal: str = ""
+
+
+def state_of(about: Mapping[str, Any]) -> PodState:
+    """Return the state of a pod, as ``kubectl get`` has it, in the cluster's own words."""
+    status = about.get("status") or {}
+    containers = status.get("containerStatuses") or [{}]
+    state = containers[0].get("state") or {}
+    if (metadata := about.get("metadata") or {}).get("deletionTimestamp"):
+        return PodState(False, f"pod {metadata.get('name')} was deleted")
+    if status.get("phase") in ("Failed", "Succeeded"):
+        return PodState(False, _ended(status, state.get("terminated") or {}))
+    if "running" in state:
+        return PodState(True)
+    waiting = state.get("waiting") or {}
+    if waiting.get("reason") in _REFUSED:
+        return PodState(False, waiting.get("message") or waiting["reason"])
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "PodScheduled" and condition.get("reason") == "Unschedulable":
+            return PodState(False, condition.get("message") or "Unschedulable")
+    return PodState(False)
+
+
+def _ended(status: Mapping[str, Any], terminated: Mapping[str, Any]) -> str:
+    why = status.get("message") or terminated.get("message") or ""
+    reason = status.get("reason") or terminated.get("reason") or ""
+    code = terminated.get("exitCode")
+    if why:
+        return f"{reason}: {why}" if reason and reason not in why else str(why)
+    return f"its container ended with exit code {code} ({reason})" if code is not None else reason or "its pod ended"
+
+
+def last_warning(events: Mapping[str, Any]) -> str:
+    """Return the message of the last warning among events; "" where there is none."""
+    warnings = [each for each in events.get("items") or () if each.get("type") == "Warning"]
+    warnings.sort(key=lambda each: str(each.get("lastTimestamp") or each.get("eventTime") or ""))
+    return str(warnings[-1].get("message", "")) if warnings else ""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeInfo:
+    """What a cluster knows of a node. ``address``: its InternalIP; ``images``: names of those that it holds."""
+
+    name: str
+    ready: bool
+    address: str
+    architecture: str
+    labels: Mapping[str, str]
+    facts: Mapping[str, str]
+    images: Sequence[str]
+    cordoned: bool = False
+
+
+_FACTS = {
+    "kernel": "kernelVersion", "operating system": "osImage", "architecture": "architecture",
+    "kubelet": "kubeletVersion", "container runtime": "containerRuntimeVersion",
+}  # fmt: skip
+_LABELS = {"instance type": "node.kubernetes.io/instance-type", "zone": "topology.kubernetes.io/zone"}
+_MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
+
+
+def node_info(about: Mapping[str, Any]) -> NodeInfo:
+    """Return what is needed of a node, as ``kubectl get`` has it."""
+    metadata, status, spec = about["metadata"], about.get("status") or {}, about.get("spec") or {}
+    info, its_labels = status.get("nodeInfo") or {}, metadata.get("labels") or {}
+    conditions = {each["type"]: each["status"] for each in status.get("conditions") or ()}
+    addresses = [each["address"] for each in status.get("addresses") or () if each["type"] == "InternalIP"]
+    machine = _MACHINES.get(str(info.get("architecture")), str(info.get("architecture")))
+    facts = {fact: str(info[key]) for fact, key in _FACTS.items() if info.get(key)} | {"architecture": machine}
+    facts |= {fact: its_labels[key] for fact, key in _LABELS.items() if key in its_labels}
+    allocatable = status.get("allocatable") or {}
+    facts["allocatable"] = ", ".join(f"{allocatable[key]} {key}" for key in ("cpu", "memory") if key in allocatable)
+    return NodeInfo(
+        name=metadata["name"],
+        ready=conditions.get("Ready") == "True",
+        address=next((each for each in addresses if "." in each), ""),
+        architecture=machine,
+        labels=its_labels,
+        facts={key: value for key, value in facts.items() if value},
+        images=[name for image in status.get("images") or () for name in image.get("names") or ()],
+        cordoned=bool(spec.get("unschedulable")),
+    )
+
+
+def runs_of(items: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:
+    """Return (run, kind, name) of each listed object that says by its label which run made it."""
+    found = []
+    for each in items:
+        metadata = each.get("metadata") or {}
+        run = (metadata.get("labels") or {}).get(RUN_LABEL, "")
+        if is_run_id(run):
+            found.append((run, str(each.get("kind", "object")), str(metadata.get("name", ""))))
+    return found

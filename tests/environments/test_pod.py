@@ -1,0 +1,119 @@
+"""What a site asks of Kubernetes, and what of it cannot be."""
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from weighbridge import registry
+from weighbridge.environments.pod import PodOptions
+from weighbridge.environments.pod.manifest import limits_of, not_honoured, pod_request
+from weighbridge.environments.pod.site import PodSite
+from weighbridge.errors import Unavailable
+from weighbridge.hosts.kubernetes.objects import Owner
+from weighbridge.model.environment import Needs
+from weighbridge.model.host import THIS_MACHINE, HostTraits, Limits
+
+POD = registry.environments()["pod"]
+
+
+def test_limits_are_thousandths_of_a_cpu_and_bytes():
+    assert limits_of(Limits()) == {}
+    assert limits_of(Limits(0.5, 1 << 30)) == {"cpu": "500m", "memory": str(1 << 30)}
+    assert limits_of(Limits(0.0001)) == {"cpu": "1m"}
+
+
+def test_what_kubelet_decides_is_said():
+    assert not_honoured(Limits(1, 1)) == {}
+    assert {*not_honoured(Limits(1, cpuset="0", cpu_period_us=10_000))} == {"pin", "cpu_period"}
+
+
+def request(**changes: Any) -> Any:
+    host = SimpleNamespace(name="a", address="10.0.0.1", layers=(), read=lambda path: b"")
+    asked = {"name": "1-pod-server", "host": host, "run": SimpleNamespace(id="0123456789ab"), "limits": Limits(1),
+             "sysctls": {"net.core.somaxconn": "9"}, "shm_size": None, "apart": True, "storage": None}  # fmt: skip
+    return SimpleNamespace(**{**asked, **changes})
+
+
+def asked(*, host_network: bool = False) -> Any:
+    return pod_request(
+        request(), "node-b", "image", Owner("o", "u"), host_network=host_network, runtime_class="", open_files=9
+    )
+
+
+def test_a_request_becomes_a_pods():
+    pod = asked()
+    assert (pod.node, pod.limits, pod.name) == ("node-b", {"cpu": "1000m"}, "weighbridge-0123456789ab-1-pod-server")
+
+
+@pytest.mark.parametrize(("host_network", "apart", "address"), [(False, True, "10.244.1.7"), (True, True, "10.0.0.1"),
+                                                                (True, False, "127.0.0.1")])  # fmt: skip
+def test_it_is_reached_at_its_own_address_or_its_nodes(host_network: bool, apart: bool, address: str):
+    site = site_of({}, host_network=host_network, apart=apart)
+    assert site.address == site.listen == address
+
+
+def site_of(files: dict[str, str], *, host_network: bool = False, apart: bool = True, pauses: Any = None) -> PodSite:
+    def read(path: str) -> bytes:
+        if path not in files:
+            raise FileNotFoundError(path)
+        return files[path].encode()
+
+    launcher = SimpleNamespace(
+        open_files=9, run=None, start=None, read=read, put=None, listening=None, alone=lambda: False, pause=pauses
+    )
+    about = {"spec": {"nodeName": "node-b"}, "status": {"qosClass": "Guaranteed"}}
+    running = SimpleNamespace(name="p", address="10.244.1.7", launcher=launcher, about=about)
+    process = SimpleNamespace(user=lambda launcher: launcher)
+    userland = SimpleNamespace(digest="d", process=process)
+    return PodSite(
+        request(apart=apart, userland=userland),
+        running,
+        asked(host_network=host_network),
+        {"pin": "no"},  # type: ignore[arg-type]
+    )
+
+
+def test_meters_are_those_of_the_group_that_a_pod_sees():
+    top = "/sys/fs/cgroup"
+    old = {
+        "/sys/fs/cgroup/cpuacct/cpuacct.usage": "2000000000\n",
+        "/sys/fs/cgroup/memory/memory.usage_in_bytes": "7\n",
+    }
+    meters = site_of(old).meters()
+    assert meters["cpu_s"] == 2 and meters["memory_bytes"] == 7
+    new = {f"{top}/cgroup.controllers": "cpu memory", f"{top}/cpu.stat": "usage_usec 3000000\n",
+           f"{top}/memory.current": "8\n"}  # fmt: skip
+    meters = site_of(new).meters()
+    assert (meters["cpu_s"], meters["throttled_s"], meters["memory_bytes"]) == (3, 0, 8)
+    assert site_of({}).meters() == {}
+
+
+def test_its_facts_say_what_kubernetes_made_of_it():
+    facts = site_of({}).facts()
+    assert (facts["node"], facts["network"], facts["quality of service"]) == ("node-b", "pod", "Guaranteed")
+    assert facts["not honoured: pin"] == "no" and facts["frozen by"] == "signals"
+
+
+def test_it_is_stopped_by_signals():
+    calls: list[bool] = []
+    site = site_of({}, pauses=lambda *, stopped: calls.append(stopped))
+    site.freeze()
+    site.freeze()
+    site.thaw()
+    site.thaw()
+    assert calls == [True, False]
+
+
+def test_the_nodes_network_has_no_sysctls_of_a_pods_own():
+    needs = Needs(sysctls=frozenset({"net.core.somaxconn", "kernel.shm_rmid_forced"}))
+    assert POD.problems(PodOptions(), needs=needs) == []
+    assert "net.core.somaxconn" in POD.problems(PodOptions(network="host"), needs=needs)[0]
+
+
+def test_it_is_on_nodes_alone():
+    assert "kubernetes" in POD.unplaceable(THIS_MACHINE)
+    assert POD.unplaceable(HostTraits(managed=True)) == ""
+    host = SimpleNamespace(name="a", capabilities=SimpleNamespace(pods=None))
+    with pytest.raises(Unavailable, match="host a has no pods"), POD.open(PodOptions(), request(host=host)):
+        pass
