@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from weighbridge.linux import cgroups
+from weighbridge.linux import cgroups, process
 from weighbridge.linux.process import run_of
 from weighbridge.runner import living
 from weighbridge.runner import run_lock as state
@@ -37,6 +37,8 @@ SYSCTLS = (
     "net/ipv4/ip_forward", "net/ipv[46]/conf/all/forwarding", "net/ipv6/conf/default/forwarding",
     "net/bridge/bridge-nf-*", "vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic*", "kernel/keys/root_max*",
 )  # fmt: skip
+XTABLES = ("filter", "nat", "mangle", "raw", "security")
+"""The tables of iptables, whose rules iptables-save tells: only nft removes them."""
 SETTLE_S = 10.0
 OTHERS_S = 240.0
 
@@ -112,6 +114,8 @@ def _kernel() -> Iterator[str]:
         rules = subprocess.run([program], capture_output=True, text=True, check=False).stdout
         lines = (re.sub(r" .[0-9]+:[0-9]+.$", "", line) for line in rules.splitlines() if line[:1] in "*-:")
         yield from (f"{program} {number} {rule}" for number, rule in enumerate(_of_tables(lines)))
+    tables = process.output(("nft", "list", "tables")) or ""
+    yield from (f"nft {table}" for table in tables.splitlines() if table.split()[-1] not in XTABLES)
     for path in (path for pattern in SYSCTLS for path in sorted(Path("/proc/sys").glob(pattern))):
         yield f"sysctl {path} {path.read_text().strip()}"
 
