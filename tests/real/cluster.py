@@ -149,6 +149,8 @@ class Node:
     data: Path
     logs: Path
     pods: str
+    group: str
+    """The control group in which kubelet makes those of pods."""
     daemons: dict[str, process.Process] = field(default_factory=dict)
 
     def start(self, daemon: str, *argv: str | Path, **env: str) -> None:
@@ -213,8 +215,12 @@ class Cluster:
         self, *words: str, stdin: str = "", user: str = "admin", deadline_s: float = 2 * READY_S
     ) -> Completed:
         """Run kubectl on this machine, as one of `USERS`."""
+        return process.run(self.command(*words, stdin=stdin, user=user, deadline_s=deadline_s))
+
+    def command(self, *words: str, stdin: str = "", user: str = "admin", deadline_s: float = 2 * READY_S) -> Command:
+        """Return the command that runs kubectl on this machine, as one of `USERS`."""
         argv = (str(self.programs["kubectl"]), *words)
-        return process.run(Command(argv, deadline_s, self.variables(user), stdin.encode()))
+        return Command(argv, deadline_s, self.variables(user), stdin.encode())
 
     def must(self, *words: str, stdin: str = "") -> str:
         """Return what kubectl prints; it has to succeed."""
@@ -248,6 +254,11 @@ class Cluster:
             ended = importing.wait(command.deadline_s)
             done = importing.stop(timed_out=not ended)
             assert ended and done.returncode == 0, done
+
+    def start_kubelets(self, *nodes: Node) -> None:
+        """Start kubelet on these nodes."""
+        for node in nodes:
+            _start_kubelet(self, node)
 
     def start_proxies(self, mode: str) -> None:
         """Have kube-proxy on each node in this mode, in the place of the one that runs."""
@@ -330,8 +341,7 @@ def two_nodes(folder: Path, *, proxy: str = "iptables", run_id: str = RUN) -> It
         cluster.load(pause)
         cluster.eventually("the API server", lambda: cluster.kubectl("get", "--raw", "/readyz").returncode == 0)
         _start_controllers(cluster)
-        for node in nodes:
-            _start_kubelet(cluster, node, f"/weighbridge/{run_id}/host-{node.name}/pods")
+        cluster.start_kubelets(*nodes)
         cluster.start_proxies(proxy)
         names = [f"node/{name}" for name in NAMES]
         wanted = ("get", "--output", "name", "serviceaccount/default", *names)
@@ -343,9 +353,9 @@ def two_nodes(folder: Path, *, proxy: str = "iptables", run_id: str = RUN) -> It
 def _node(stack: ExitStack, run: RunContext, name: str, number: int, folder: Path) -> Node:
     host = stack.enter_context(testbed_host(name, TestbedOptions(kind="testbed"), run))
     data = Path(stack.enter_context(host.engine_folder()))
-    pods = cgroups.Cgroup(f"{run.id}/host-{name}/pods").create()
-    assert pods.everywhere  # kubelet wants it in each hierarchy; it goes with the host's own group
-    node = Node(name, host, data, folder / name, f"10.244.{number}.0/24")
+    group = cgroups.Cgroup(f"{run.id}/host-{name}/pods").create()
+    assert group.everywhere  # kubelet wants it in each hierarchy; it goes with the host's own group
+    node = Node(name, host, data, folder / name, f"10.244.{number}.0/24", f"/{cgroups.TOPS[0]}/{group.name}")
     node.logs.mkdir()
     stack.callback(node.power_off)
     return node
@@ -431,11 +441,11 @@ def _start_controllers(cluster: Cluster) -> None:
     )  # fmt: skip
 
 
-def _start_kubelet(cluster: Cluster, node: Node, group: str) -> None:
+def _start_kubelet(cluster: Cluster, node: Node) -> None:
     configuration = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration", "address": node.host.address,
         "authentication": {"anonymous": {"enabled": True}, "webhook": {"enabled": False}},
-        "authorization": {"mode": "AlwaysAllow"}, "cgroupDriver": "cgroupfs", "cgroupRoot": group,
+        "authorization": {"mode": "AlwaysAllow"}, "cgroupDriver": "cgroupfs", "cgroupRoot": node.group,
         "containerRuntimeEndpoint": f"unix://{_SOCKET}", "failCgroupV1": False, "failSwapOn": False, "healthzPort": 0,
         "evictionHard": {"nodefs.available": "1%", "imagefs.available": "1%", "memory.available": "100Mi"},
         "imageGCHighThresholdPercent": 100, "volumePluginDir": "/var/lib/kubelet/volume-plugins",

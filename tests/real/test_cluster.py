@@ -7,15 +7,17 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from weighbridge import registry
+from weighbridge.linux import process
 from weighbridge.runner import clean
 
 from . import cluster as clusters
-from .cluster import NAMES, PAUSE, PROXY_RULES, RUN, Cluster, pod
+from .cluster import NAMES, PAUSE, PROXY_RULES, READY_S, RUN, Cluster, pod
 from .conftest import kept_userland
 from .machine import Machine
 
@@ -28,6 +30,7 @@ IMAGE = "docker.io/library/userland:1"
 PORT, NODE_PORT = 5201, 30_201
 PATIENCE_MS = 1500
 CLIENT, SERVER = NAMES
+TICKS = ("sh", "-c", "while true; do echo tick; sleep 0.11; done")
 
 
 def test_a_killed_cluster_is_cleaned_away(tmp_path: Path):
@@ -90,13 +93,24 @@ def rules(cluster: Cluster, mode: str) -> list[str]:
     return [node.run(*PROXY_RULES[mode]).text for node in cluster.nodes]
 
 
+@contextmanager
+def printing(cluster: Cluster) -> Iterator[process.Process]:
+    """A kubectl that has passed on the first output of a program of the server's pod, which prints without end."""
+    started = process.Process(cluster.command("exec", "server", "--", *TICKS))
+    try:
+        cluster.eventually("it prints", lambda: b"tick" in started.output_so_far())
+        yield started
+    finally:
+        started.stop()
+
+
 def test_two_nodes_are_ready(cluster: Cluster):
     nodes = {node["metadata"]["name"]: node["status"] for node in cluster.get("nodes")["items"]}
     assert {*nodes} == {*NAMES}
     version = json.loads(cluster.must("version", "--output", "json"))["serverVersion"]["gitVersion"]
     for status in nodes.values():
         assert {each["type"]: each["status"] for each in status["conditions"]}["Ready"] == "True", status
-        assert status["nodeInfo"]["kubeletVersion"] == version == "v1.35.4"
+        assert status["nodeInfo"]["kubeletVersion"] == version
         assert status["nodeInfo"]["containerRuntimeVersion"].startswith("containerd://")
 
 
@@ -138,3 +152,17 @@ def test_a_policy_is_only_accepted_until_something_enforces_it(cluster: Cluster)
     cluster.apply({**policy, "spec": {**spec, "ingress": [client]}})
     cluster.eventually("allowed to the client", lambda: reaches(cluster, server))
     assert not answers(cluster.nodes[1].host.address), "and to nobody else"
+
+
+def test_kubectl_exec_ends_well_with_a_cut_output_where_kubelet_or_its_node_dies(cluster: Cluster):
+    """Last: it takes the second node away."""
+    node = cluster.nodes[1]
+    with printing(cluster) as started:
+        node.kill("kubelet")
+        assert started.wait(READY_S) and started.stop().returncode == 0
+        assert node.run("pgrep", "--full", TICKS[-1]).returncode == 0, "the program goes on"
+    cluster.start_kubelets(node)
+    cluster.eventually("kubelet answers", lambda: cluster.exec("server", "true").returncode == 0)
+    with printing(cluster) as started:
+        node.power_off()
+        assert started.wait(READY_S) and started.stop().returncode == 0
