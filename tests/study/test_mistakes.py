@@ -484,11 +484,12 @@ def test_an_environment_is_refused_on_hosts_that_have_none_of_its_sites(monkeypa
     text = text.replace(BRIDGE, "{kind: docker, network: macvlan, attach: interface}")
     sentences = {sentence.split(":")[0]: sentence for _, sentence in told(text)}
     assert {*sentences} == {"native", "bridge"}
-    assert all(said.endswith("(kind testbed); supported there: netns") for said in sentences.values())
+    assert all(said.endswith("(kind testbed); supported there: netns, pod") for said in sentences.values())
 
 
 def test_nothing_is_outside_of_environments_on_hosts_that_no_environment_is(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(TestbedOptions, "traits", replace(TestbedOptions.traits, managed=True))
+    monkeypatch.setattr(type(registry.environments()["pod"]), "as_host", lambda *_: None)
     text = changed("baseline: native", TWO % ("testbed", "local")).replace(BRIDGE, "{kind: docker, network: host}")
     ((line, sentence),) = told(text)
     assert line == line_of(text, "placement") and sentence.endswith("add client to 'inside'")

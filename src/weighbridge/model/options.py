@@ -46,6 +46,7 @@ class Brings(StrEnum):
     COMPOSE = "Compose file"
     IMAGE = "image"
     SSH_CONFIGURATION = "ssh configuration"
+    KUBECONFIG = "kubeconfig"
     MACHINE = "machine"
     SERVER = "server"
     COMMAND = "command"
@@ -57,7 +58,9 @@ class Brings(StrEnum):
     @property
     def is_path(self) -> bool:
         """Whether it is a file of this machine, named relative to where weighbridge is called."""
-        return self in (Brings.FILE, Brings.COMPOSE, Brings.SSH_CONFIGURATION, Brings.PROGRAM)
+        return self in (
+            Brings.FILE, Brings.COMPOSE, Brings.SSH_CONFIGURATION, Brings.KUBECONFIG, Brings.PROGRAM,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ class Brought:
     place: str
     value: str
     lines: tuple[str, ...] = ()
-    """Of an OpenSSH configuration: the lines that start programs or read further files."""
+    """Of an OpenSSH configuration: the lines that start programs or read further files; of a kubeconfig: programs."""
 
 
 def brought_by(study: Study) -> tuple[Brought, ...]:
@@ -58,7 +58,7 @@ def _brought(place: str, options: Options | None) -> Iterator[Brought]:
         for what in (each for each in field.metadata if isinstance(each, Brings)):
             for named, part in _parts(f"{place}.{key}", value):
                 shown = str(Path(part).absolute()) if what.is_path else part
-                lines = _starting_lines(Path(shown)) if what is Brings.SSH_CONFIGURATION else ()
+                lines = _STARTING_LINES[what](Path(shown)) if what in _STARTING_LINES else ()
                 yield Brought(what, named, shown, lines)
 
 
@@ -70,11 +70,41 @@ def _parts(place: str, value: object) -> Iterator[tuple[str, str]]:
         yield place, shlex.join(value) if isinstance(value, tuple) else str(value)
 
 
-def _starting_lines(path: Path) -> tuple[str, ...]:
+def _text(path: Path) -> str:
     with suppress(OSError):
         if path.is_file():
             with path.open("rb") as file:
-                lines = file.read(_LARGEST).decode(errors="replace").splitlines()
-            words = ((line.strip(), line.replace("=", " ").split()) for line in lines)
-            return tuple(line for line, tokens in words if tokens and tokens[0].lower() in _STARTS)
-    return ()
+                return file.read(_LARGEST).decode(errors="replace")
+    return ""
+
+
+def _lines_of_ssh(path: Path) -> tuple[str, ...]:
+    words = ((line.strip(), line.replace("=", " ").split()) for line in _text(path).splitlines())
+    return tuple(line for line, tokens in words if tokens and tokens[0].lower() in _STARTS)
+
+
+def _programs_of_kubectl(path: Path) -> tuple[str, ...]:
+    """The credential plug-ins of a kubeconfig: their names alone, as a line of it may hold a token."""
+    from ruamel.yaml import YAML
+    from ruamel.yaml.error import YAMLError
+
+    with suppress(YAMLError, ValueError, RecursionError):
+        return tuple(
+            dict.fromkeys(f"starts {program}" for program in _commands_in(YAML(typ="safe").load(_text(path))))
+        )
+    return ("it cannot be read: what it starts is not known",)
+
+
+def _commands_in(value: object) -> Iterator[str]:
+    if isinstance(value, Mapping):
+        for key, each in value.items():
+            if key in ("command", "cmd-path") and isinstance(each, str):
+                yield each
+            else:
+                yield from _commands_in(each)
+    elif isinstance(value, list):
+        for each in value:
+            yield from _commands_in(each)
+
+
+_STARTING_LINES = {Brings.SSH_CONFIGURATION: _lines_of_ssh, Brings.KUBECONFIG: _programs_of_kubectl}

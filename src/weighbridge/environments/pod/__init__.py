@@ -46,7 +46,7 @@ class Pod(Environment):
 
     def unplaceable(self, traits: HostTraits) -> str:
         """Why it cannot be on such a host; "": it can."""
-        return "" if traits.managed else "a pod needs a host of kind kubernetes, the node that it is on"
+        return "" if traits.managed else "pods are on nodes of a cluster alone: use hosts of kind kubernetes"
 
     def readiness(self, options: Any | None = None) -> Readiness:
         """Ready: what a cluster lacks is known to its hosts."""

@@ -52,7 +52,7 @@ class KubernetesOptions(HostOptions):
         str | None, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$", description="Default: the context's")
     ] = None
     kubeconfig: Annotated[
-        Annotated[str, ABSOLUTE] | None, Field(description="A kubeconfig in place of yours"), Brings.PROGRAM
+        Annotated[str, ABSOLUTE] | None, Field(description="A kubeconfig in place of yours"), Brings.KUBECONFIG
     ] = None
     images: Annotated[NodeImages | None, Field(description="How images get to the node; default: they are there")] = (
         None

@@ -1,0 +1,255 @@
+"""Pods of a real cluster of two nodes: what is measured, what is told where it cannot be, and that nothing is left."""
+
+import contextlib
+import json
+import os
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from weighbridge import registry
+from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.model.command import Command
+from weighbridge.model.host import Host, Limits, RunContext
+from weighbridge.model.site import Site, SiteRequest
+from weighbridge.model.userland import Userland
+
+from . import cluster as clusters
+from .cluster import NAMES, Cluster
+from .conftest import kept_userland, open_run
+from .machine import Machine
+from .weighing import facts, going, run_id, trials, weighbridge
+
+pytestmark = [
+    pytest.mark.skipif(bool(clusters.missing()), reason=clusters.missing()),
+    pytest.mark.promise("pods of a cluster are measured, and nothing stays in it"),
+]
+RUN = "90d590d590d6"
+MADE = "all,configmaps,networkpolicies,persistentvolumeclaims,secrets"
+"""What there may be in a namespace that a run could leave."""
+STRICT = "strict"
+STUDY = """study: pods
+question: What does the pods' network cost?
+hosts:
+%s
+placement: {client: a, server: %s}
+inside: [server, client]
+resources: {cpus: 1, memory: 256MiB}
+baseline: host
+aa: false
+environments:
+  host: {kind: pod, network: host}
+  pod:  {kind: pod}
+workloads:
+  tcp: {kind: iperf3, duration: 1s}
+  rr:  {kind: netperf, test: TCP_RR, duration: 1s}
+repetitions: {blocks: 2}
+"""
+
+
+@pytest.fixture(scope="module")
+def userland() -> Userland:
+    return kept_userland([registry.workloads()["iperf3"], registry.workloads()["netperf"]])
+
+
+@pytest.fixture(scope="module")
+def cluster(userland: Userland, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    before = Machine.as_it_is()
+    with (
+        clusters.two_nodes(tmp_path_factory.mktemp("cluster")) as cluster,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        for name, value in cluster.variables().items():
+            patch.setenv(name, value)
+        patch.setenv("PATH", str(cluster.programs["kubectl"].parent), prepend=":")
+        restricted = {"pod-security.kubernetes.io/enforce": "restricted"}
+        cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": STRICT, "labels": restricted}})
+        yield cluster
+    before.must_be_unchanged()
+
+
+@pytest.fixture
+def unchanged(cluster: Cluster) -> Iterator[None]:
+    """Nothing of the run is in the cluster when the test has ended."""
+    before = made(cluster)
+    yield
+    cluster.eventually("nothing of the run is left", lambda: made(cluster) == before)
+
+
+def made(cluster: Cluster) -> set[tuple[str, str, str]]:
+    items = cluster.get(MADE, "--all-namespaces")["items"]
+    return {(each["kind"], each["metadata"]["namespace"], each["metadata"]["name"]) for each in items}
+
+
+def host_options(cluster: Cluster, node: int, **more: Any) -> dict[str, Any]:
+    enter = ("nsenter", "--target", str(cluster.nodes[node].host.pid), "--mount", "--net", "--pid", "--")
+    load = [*enter, "ctr", "--namespace", "k8s.io", "images", "import", "-"]
+    return {"kind": "kubernetes", "node": NAMES[node], "images": {"load": load}, **more}
+
+
+def study(cluster: Cluster, folder: Path, *nodes: int, **more: Any) -> Path:
+    """Client and server on these nodes, on one where there is one."""
+    hosts = {name: host_options(cluster, node, **more) for name, node in zip("ab", nodes, strict=False)}
+    path = folder / "study.yaml"
+    lines = "\n".join(f"  {name}: {json.dumps(options)}" for name, options in hosts.items())
+    path.write_text(STUDY % (lines, [*hosts][-1]))
+    return path
+
+
+@pytest.mark.usefixtures("unchanged")
+@pytest.mark.parametrize("nodes", [(0, 1), (1,)], ids=["two nodes", "one node"])
+def test_the_network_of_pods_is_measured_against_the_nodes_own(
+    cluster: Cluster, tmp_path: Path, nodes: tuple[int, ...]
+):
+    run = tmp_path / "run"
+    ended = weighbridge("run", study(cluster, tmp_path, *nodes), "--rehearsal", "--out", run, "--yes")
+    assert ended.code == 0, ended
+    rows = trials(run)
+    assert len(rows) == 8 and {row["outcome"] for row in rows} == {"ok"}, rows
+    told = facts(run)
+    assert told["host a", "node"] == NAMES[nodes[0]] and told["host a", "kubelet"].startswith("v1.")
+    assert told["pod/server", "node"] == NAMES[nodes[-1]] and told["pod/server", "quality of service"] == "Guaranteed"
+    assert (told["host/server", "network"], told["pod/server", "network"]) == ("host", "pod")
+    networks = "net" in told["pod/server", "namespaces"].split(), "net" in told["host/server", "namespaces"].split()
+    assert networks == (True, False), "by the kernel's own numbers"
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_a_killed_runs_pods_end_by_themselves_and_clean_deletes_them(cluster: Cluster, tmp_path: Path):
+    run = tmp_path / "run"
+    path = study(cluster, tmp_path, 0, 1)
+    with going("run", path, "--rehearsal", "--out", run, "--yes", files=tmp_path) as run_going:
+        run_going.await_that(lambda: trials(run), "a trial is saved")
+        run_going.end(signal.SIGKILL)
+    run_name = run_id(run)
+    mine = f"--selector=weighbridge.run={run_name}"
+    cluster.eventually("all pods have ended", lambda: {*phases(cluster, mine)} == {"Succeeded"})
+    assert weighbridge("clean", "--check", "--run", run_name).code != 0
+    cleaned = weighbridge("clean", "--run", run_name)
+    assert cleaned.code == 0 and f"removed: Kubernetes ConfigMap weighbridge-{run_name}" in cleaned.stdout, cleaned
+
+
+def phases(cluster: Cluster, selector: str) -> list[str]:
+    return [each["status"]["phase"] for each in cluster.get("pods", selector)["items"]]
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_a_pod_that_is_deleted_ends_the_run_and_keeps_its_trials(cluster: Cluster, tmp_path: Path):
+    run = tmp_path / "run"
+    path = study(cluster, tmp_path, 0, 1)
+    with going("run", path, "--rehearsal", "--out", run, "--yes", files=tmp_path) as run_going:
+        run_going.await_that(lambda: trials(run), "a trial is saved")
+        [server] = [name for kind, _, name in made(cluster) if kind == "Pod" and name.endswith("pod-server")]
+        cluster.must("delete", "pod", server, "--force", "--grace-period=0")
+        ended = run_going.end()
+    assert trials(run) and "Traceback" not in ended.stderr
+    assert ended.code != 0, ended
+    again = weighbridge("run", "--out", run, "--yes")
+    assert again.code == 0, again
+
+
+def test_doctor_says_what_refuses_pods(cluster: Cluster):
+    assert weighbridge("doctor", "--cluster").code == 0
+    mine = weighbridge("doctor", "--cluster", "--json")
+    assert '"ready": false' not in mine.stdout, mine
+    tester = weighbridge("doctor", "--cluster", env=cluster.variables("tester"))
+    assert "create pods/exec" in tester.stdout.replace("\n", " "), tester
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_what_the_cluster_refuses_is_told_by_plan_before_anything_is_made(cluster: Cluster, tmp_path: Path):
+    refused = weighbridge("run", study(cluster, tmp_path, 0, 1, namespace=STRICT), "--out", tmp_path / "run", "--yes")
+    assert refused.code == 4 and "violates PodSecurity" in refused.stderr, refused
+
+
+@contextlib.contextmanager
+def opened_host(cluster: Cluster, run: RunContext, **more: Any) -> Iterator[Host]:
+    kind = registry.hosts()["kubernetes"]
+    options = kind.options.model_validate(host_options(cluster, 1, **more))
+    with kind.open("a", options, run, (options,)) as host:
+        yield host
+
+
+def opened_pod(host: Host, run: RunContext, userland: Userland, name: str = "0-pod-solo", **options: Any):
+    environment = registry.environments()["pod"]
+    request = SiteRequest(run, host, name, "solo", userland, Limits(cpus=0.5, memory=128 << 20), apart=True)
+    return environment.open(environment.options.model_validate(options), request)
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_a_site_is_as_every_other(cluster: Cluster, userland: Userland):
+    with (
+        open_run(RUN) as run,
+        opened_host(cluster, run) as host,
+        opened_pod(host, run, userland) as site,
+    ):
+        done = site.run(Command(("sh", "-c", "echo out; echo err >&2; exit 3")))
+        assert (done.returncode, done.stdout, done.stderr) == (3, b"out\n", b"err\n")
+        assert site.run(Command(("nosuch",))).error
+        site.put("/tmp/big", os.urandom(20 << 20))
+        assert len(site.read("/tmp/big")) == 20 << 20
+        with pytest.raises(OSError, match="Read-only"):
+            site.put("/etc/new", b"")
+        used = site.meters()
+        busy = site.run(Command(("sh", "-c", "i=0; while [ $i -lt 300000 ]; do i=$((i+1)); done")))
+        assert busy.usage is not None
+        later = site.meters()
+        assert later["cpu_s"] - used["cpu_s"] >= 0.9 * (busy.usage.cpu_user_s + busy.usage.cpu_system_s)
+        assert later["throttled_s"] > used["throttled_s"], "half a CPU"
+        assert later["memory_bytes"] > 20 << 20
+        must_stop(site)
+
+
+def must_stop(site: Site) -> None:
+    """A program of a frozen site does nothing, and goes on when it is thawed."""
+    program = site.start(Command(("sh", "-c", "while :; do echo x; sleep 0.02; done"), deadline_s=60))
+    printing(program)
+    site.freeze()
+    before = program.printed()[0]
+    assert not program.wait(0.5) and program.printed()[0] == before
+    site.thaw()
+    printing(program)
+    site.freeze()
+    site.thaw()
+    assert program.stop().returncode < 0
+
+
+def printing(program: Any) -> None:
+    before = program.printed()[0]
+    for _ in range(100):
+        program.wait(0.05)
+        if len(program.printed()[0]) > len(before) + 4:
+            return
+    pytest.fail("it prints nothing")
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_a_deleted_pod_is_a_lost_environment_in_the_clusters_words(cluster: Cluster, userland: Userland):
+    with open_run(RUN) as run, opened_host(cluster, run) as host, opened_pod(host, run, userland) as site:
+        cluster.must("delete", "pod", f"weighbridge-{RUN}-0-pod-solo", "--force", "--grace-period=0")
+        with pytest.raises(EnvironmentLost, match="not found|was deleted|stream to its pod was cut"):
+            site.run(Command(("sleep", "60")))
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_why_a_pod_cannot_be_had_is_told_at_once(cluster: Cluster, userland: Userland):
+    with open_run(RUN) as run, opened_host(cluster, run) as host:
+        with (
+            pytest.raises(Unavailable, match="RuntimeClass.*gvisor"),
+            opened_pod(host, run, userland, runtime_class="gvisor"),
+        ):
+            pass
+        environment = registry.environments()["pod"]
+        request = SiteRequest(run, host, "1-big", "solo", userland, Limits(cpus=99))
+        with pytest.raises(Unavailable, match="Insufficient cpu"), environment.open(environment.options(), request):
+            pass
+    other = registry.hosts()["kubernetes"].options.model_validate({"kind": "kubernetes", "node": "node-z"})
+    with (
+        open_run(RUN) as run,
+        pytest.raises(Unavailable, match="has no node node-z: it has node-a, node-b"),
+        registry.hosts()["kubernetes"].open("a", other, run, (other,)),
+    ):
+        pass

@@ -1,0 +1,101 @@
+"""Studies on the nodes of a cluster: what their hosts may say, and what cannot be there."""
+
+from pathlib import Path
+
+import pytest
+
+from sentences import raises_sentence
+from weighbridge import registry
+from weighbridge.errors import StudyError
+from weighbridge.hosts.kinds.kubernetes import KubernetesOptions
+from weighbridge.model.options import Brings
+from weighbridge.model.study import Study
+from weighbridge.study.brings import brought_by
+
+from .texts import loaded as text_loaded
+
+TWO = "{kind: kubernetes, node: worker-1%s}\n  b: {kind: kubernetes, node: worker-2%s}"
+ON_NODES = ("hosts", "  a:", "  b:", "placement")
+STUDY = """study: pods
+question: What does the pods' network cost?
+hosts:
+  a: {kind: kubernetes, node: worker-1}
+  b: {kind: kubernetes, node: worker-2}
+placement: {client: a, server: b}
+inside: [server, client]
+baseline: host
+environments:
+  host: {kind: pod, network: host}
+  pod:  {kind: pod}
+workloads:
+  tcp: {kind: iperf3, duration: 1s}
+repetitions: {blocks: 6}
+"""
+
+
+def loaded(old: str = "", new: str = "") -> Study:
+    """The study with one change."""
+    assert old in STUDY
+    return text_loaded(STUDY.replace(old, new, 1) if old else STUDY)
+
+
+def test_two_nodes_of_one_cluster_reach_each_other():
+    assert [arm.options.network for arm in loaded().arms][:2] == ["host", "pod"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("node: worker-2", "context: other"),
+        ("pod:  {kind: pod}", "pod:  {kind: docker}"),
+        ("{kind: kubernetes, node: worker-1}", "{kind: testbed}"),
+        ("{kind: pod, network: host}", "{kind: pod, network: host, sysctls: {net.core.somaxconn: 9}}"),
+        ("node: worker-2", "node: 'worker;2'"),
+        ("node: worker-2", "selector: --all"),
+        ("node: worker-2", "images: {load: []}"),
+    ],
+    ids=["another cluster", "docker", "another kind of host", "sysctl of the node", "node", "selector", "no command"],
+)
+def test_a_mistake_has_a_sentence(old: str, new: str):
+    with raises_sentence(StudyError):
+        loaded(old, new)
+
+
+def test_pods_are_on_nodes_alone():
+    with raises_sentence(StudyError):
+        text_loaded("".join(line for line in STUDY.splitlines(keepends=True) if not line.startswith(ON_NODES)))
+
+
+def test_a_role_outside_of_all_is_in_a_pod_with_the_nodes_network():
+    study = loaded("inside: [server, client]", "inside: [server]")
+    environment, options = registry.the_host(study.file.hosts["a"].traits)
+    assert (environment.kind, options.network) == ("pod", "host")
+
+
+def test_a_host_is_told_in_the_plan():
+    options = KubernetesOptions(kind="kubernetes", context="prod", namespace="bench", selector="disk=ssd")
+    assert options.description == "Kubernetes, context prod, namespace bench, a node with disk=ssd"
+    assert options.networks == {"kubernetes  prod"} and options.loader == ()
+
+
+def test_what_a_study_names_of_a_cluster_is_shown_and_no_secret(tmp_path: Path):
+    kubeconfig = tmp_path / "config"
+    kubeconfig.write_text(
+        '{"users": [{"user": {"token": "s3cr3t"}}, '
+        '{"user": {"exec": {"command": "aws", "args": ["s3cr3t"]}}}], "x": {"command": 1}}'
+    )
+    more = f", kubeconfig: {kubeconfig}, images: {{load: [ssh, worker-2, ctr, '-']}}"
+    brought = brought_by(loaded(TWO % ("", ""), TWO % (f", kubeconfig: {kubeconfig}", more)))
+    shown = {(each.what, each.place): each for each in brought}
+    assert shown[Brings.KUBECONFIG, "hosts.b.kubeconfig"].lines == ("starts aws",)
+    assert shown[Brings.COMMAND, "hosts.b.images.load"].value == "ssh worker-2 ctr -"
+    assert shown[Brings.MACHINE, "hosts.b.node"].value == "worker-2"
+    assert not any("s3cr3t" in line for each in brought for line in (each.value, *each.lines))
+
+
+@pytest.mark.parametrize("text", ["{", "a: [", "- - -", "", "exec: !!python/object/apply:os.system [true]"])
+def test_whatever_a_kubeconfig_holds_the_plan_is_shown(tmp_path: Path, text: str):
+    (tmp_path / "config").write_text(text)
+    more = f", kubeconfig: {tmp_path}/config"
+    study = loaded(TWO % ("", ""), TWO % (more, more))
+    assert any(each.what is Brings.KUBECONFIG for each in brought_by(study))
