@@ -7,7 +7,7 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.environments.pod import PodOptions
-from weighbridge.environments.pod.manifest import limits_of, not_honoured, pod_request
+from weighbridge.environments.pod.manifest import given_otherwise, limits_of, not_honoured, pod_request
 from weighbridge.environments.pod.site import PodSite
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes.objects import Owner
@@ -26,6 +26,12 @@ def test_limits_are_thousandths_of_a_cpu_and_bytes():
 def test_what_kubelet_decides_is_said():
     assert not_honoured(Limits(1, 1)) == {}
     assert {*not_honoured(Limits(1, cpuset="0", cpu_period_us=10_000))} == {"pin", "cpu_period"}
+
+
+def test_a_limit_of_the_clusters_own_is_said():
+    about = {"spec": {"containers": [{"resources": {"limits": {"cpu": "500m", "memory": "1Gi"}}}]}}
+    assert {*given_otherwise(Limits(0.5), about)} == {"memory"}
+    assert given_otherwise(Limits(0.5, 1 << 30), about) == {} == given_otherwise(Limits(), {})
 
 
 def request(**changes: Any) -> Any:

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes import images, leavings, objects, survey
 from weighbridge.hosts.kubernetes.cluster import Cluster
@@ -183,12 +184,16 @@ def test_a_node_is_known_by_what_the_cluster_says_of_it():
     assert info.facts["allocatable"] == "2 cpu, 4Gi memory" and "instance type" not in info.facts
 
 
-def fake(monkeypatch: pytest.MonkeyPatch, *answers: tuple[int, str, str]) -> list[Command]:
+def fake(
+    monkeypatch: pytest.MonkeyPatch, *answers: tuple[int, str, str], seen: list[Mapping[str, str]] | None = None
+) -> list[Command]:
     """Have kubectl answer with a code, an output and words, the last ones over and over; return what it was told."""
     commands: list[Command] = []
 
     def run(command: Command, *, env: Mapping[str, str]) -> Completed:
         commands.append(command)
+        if seen is not None:
+            seen.append(env)
         code, out, words = answers[min(len(commands), len(answers)) - 1]
         return Completed(command.argv, code, out.encode(), words.encode(), 0.1)
 
@@ -201,6 +206,21 @@ def test_names_are_arguments_of_their_own(monkeypatch: pytest.MonkeyPatch):
     Kubectl("my context; rm", "ns", "/k").get("pods")
     place = ("--kubeconfig=/k", "--context=my context; rm", "--namespace=ns")
     assert calls[0].argv == ("kubectl", *place, "--request-timeout=20s", "get", "pods", "--output=json")
+
+
+def test_several_kubeconfigs_are_named_by_the_variable(monkeypatch: pytest.MonkeyPatch):
+    seen: list[Mapping[str, str]] = []
+    calls = fake(monkeypatch, (0, "{}", ""), seen=seen)
+    Kubectl(kubeconfig="/a:/b", variables={"X": "1"}).get("pods")
+    assert seen == [{"X": "1", "KUBECONFIG": "/a:/b"}] and "--kubeconfig=/a:/b" not in calls[0].argv
+
+
+def test_a_kubeconfig_that_a_study_brings_is_not_used_before_the_user_was_asked(monkeypatch: pytest.MonkeyPatch):
+    calls = fake(monkeypatch, (0, "yes", ""))
+    kind = registry.hosts()["kubernetes"]
+    assert kind.readiness(kind.options.model_validate({"kind": "kubernetes", "kubeconfig": "/theirs"})).ready
+    assert not calls
+    assert kind.readiness(kind.options.model_validate({"kind": "kubernetes"})).ready and calls
 
 
 def test_rights_are_yes_no_or_a_failure(monkeypatch: pytest.MonkeyPatch):

@@ -1,4 +1,4 @@
-"""Pods of a real cluster of two nodes: what is measured, what is told where it cannot be, and that nothing is left."""
+"""Pods of a real cluster: what is measured, what is told where it cannot be, and that nothing is left."""
 
 import contextlib
 import json
@@ -37,7 +37,7 @@ hosts:
 %s
 placement: {client: a, server: %s}
 inside: [server, client]
-resources: {cpus: 1, memory: 256MiB}
+resources: {cpus: 0.4, memory: 256MiB}
 baseline: host
 aa: false
 environments:
@@ -147,7 +147,7 @@ def test_a_pod_that_is_deleted_ends_the_run_and_keeps_its_trials(cluster: Cluste
         ended = run_going.end()
     assert trials(run) and "Traceback" not in ended.stderr
     assert ended.code != 0, ended
-    again = weighbridge("run", "--out", run, "--yes")
+    again = weighbridge("run", "--out", run, "--rehearsal", "--yes")
     assert again.code == 0, again
 
 
@@ -230,7 +230,7 @@ def printing(program: Any) -> None:
 def test_a_deleted_pod_is_a_lost_environment_in_the_clusters_words(cluster: Cluster, userland: Userland):
     with open_run(RUN) as run, opened_host(cluster, run) as host, opened_pod(host, run, userland) as site:
         cluster.must("delete", "pod", f"weighbridge-{RUN}-0-pod-solo", "--force", "--grace-period=0")
-        with pytest.raises(EnvironmentLost, match="not found|was deleted|stream to its pod was cut"):
+        with pytest.raises(EnvironmentLost, match=r"not found|was deleted|stream to its pod was cut"):
             site.run(Command(("sleep", "60")))
 
 
@@ -238,7 +238,7 @@ def test_a_deleted_pod_is_a_lost_environment_in_the_clusters_words(cluster: Clus
 def test_why_a_pod_cannot_be_had_is_told_at_once(cluster: Cluster, userland: Userland):
     with open_run(RUN) as run, opened_host(cluster, run) as host:
         with (
-            pytest.raises(Unavailable, match="RuntimeClass.*gvisor"),
+            pytest.raises(Unavailable, match=r"RuntimeClass.*gvisor"),
             opened_pod(host, run, userland, runtime_class="gvisor"),
         ):
             pass

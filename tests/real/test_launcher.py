@@ -7,6 +7,7 @@ import subprocess
 import tarfile
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from itertools import count
 from pathlib import Path
 from statistics import median
@@ -14,11 +15,16 @@ from statistics import median
 import pytest
 
 from weighbridge import registry
+from weighbridge.errors import Unavailable
 from weighbridge.hosts.local import LocalHost
+from weighbridge.launcher import build
+from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.within import within
+from weighbridge.linux import process
+from weighbridge.linux.process import Process
 from weighbridge.model.command import Command, Transport
 from weighbridge.model.host import Limits, RunContext
-from weighbridge.model.site import Site, SiteRequest
+from weighbridge.model.site import SITE_ENV, Site, SiteRequest
 from weighbridge.model.userland import Userland
 
 from .conftest import open_run
@@ -295,6 +301,53 @@ def test_a_launcher_that_is_killed_takes_its_programs_along(run: RunContext, sma
         assert running.wait(5)
         time.sleep(0.1)
         assert _state(child) in ("", "Z")
+
+
+@contextmanager
+def behind_a_socket(run: RunContext, folder: Path) -> Iterator[tuple[Launcher, Process, Process]]:
+    """One that is the first process of a namespace, as in a pod; itself, and who carries its stream."""
+    program, socket = str(build.ensure(run.cache, print)), str(folder / "stream")
+    own = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
+    waiting = Process(Command((*own, program, "--listen", socket)))
+    carrier, stream = process.talk(Command((program, "--connect", socket)))
+    try:
+        with Launcher(stream, "site", lambda: "it ended", SITE_ENV) as launcher:
+            yield launcher, waiting, carrier
+    finally:
+        carrier.stop()
+        waiting.stop()
+
+
+def test_its_stream_may_come_by_a_socket(run: RunContext, tmp_path: Path):
+    with behind_a_socket(run, tmp_path) as (launcher, waiting, carrier):
+        assert launcher.run(Command(("echo", "there"))).stdout == b"there\n"
+        assert not (tmp_path / "stream").exists(), "nobody else connects"
+        launcher.start(Command(("sleep", "60"), deadline_s=60))
+        carrier.stop()
+        assert waiting.wait(10), "it ends with its stream"
+
+
+def test_what_runs_in_a_site_can_be_stopped_by_signals(run: RunContext, tmp_path: Path):
+    tree = "(while :; do echo x; sleep 0.01; done) & wait"
+    with behind_a_socket(run, tmp_path) as (launcher, *_):
+        program = launcher.start(Command(("sh", "-c", tree), deadline_s=60))
+        while not program.printed()[0]:
+            program.wait(0.01)
+        launcher.pause(stopped=True)
+        before = program.printed()[0]
+        assert not program.wait(0.3) and program.printed()[0] == before and not launcher.alone()
+        launcher.pause(stopped=False)
+        while program.printed()[0] == before:
+            program.wait(0.01)
+        launcher.pause(stopped=True)
+    with behind_a_socket(run, tmp_path) as (launcher, *_):
+        assert launcher.alone()
+        launcher.pause(stopped=True)
+
+
+def test_one_among_the_machines_processes_stops_none(run: RunContext, small_userland: Userland):
+    with contextmanager(opened)(run, "native", small_userland) as native, pytest.raises(Unavailable):
+        native._launcher.pause(stopped=True)  # type: ignore[attr-defined]
 
 
 def test_it_becomes_another_program_in_a_control_group(run: RunContext):

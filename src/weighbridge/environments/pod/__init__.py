@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from weighbridge.environments.pod.manifest import not_honoured, pod_request
+from weighbridge.environments.pod.manifest import given_otherwise, not_honoured, pod_request
 from weighbridge.environments.pod.site import PodSite
 from weighbridge.errors import Unavailable
 from weighbridge.linux.process import most_open_files
@@ -85,7 +85,8 @@ class Pod(Environment):
             open_files=most_open_files(),
         )
         with pods.open_pod(asked) as running:
-            site = PodSite(request, running, asked, not_honoured(request.limits))
+            refused = {**not_honoured(request.limits), **given_otherwise(request.limits, running.about)}
+            site = PodSite(request, running, asked, refused)
             try:
                 yield site
             finally:  # stopped, its programs would not hear that they are to end

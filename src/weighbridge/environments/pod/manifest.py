@@ -1,6 +1,7 @@
 """What a site asks of Kubernetes, as a pod's manifest says it; and what of its limits that cannot be. Pure."""
 
 from collections.abc import Mapping
+from typing import Any
 
 from weighbridge.hosts.kubernetes.objects import Owner, PodRequest
 from weighbridge.model.host import Limits
@@ -27,6 +28,18 @@ def not_honoured(limits: Limits) -> Mapping[str, str]:
     if limits.cpus is not None and limits.cpu_period_us != _USUAL_PERIOD_US:
         refused["cpu_period"] = "kubelet sets it, for all pods of a node"
     return refused
+
+
+def given_otherwise(limits: Limits, about: Mapping[str, Any]) -> Mapping[str, str]:
+    """Return the limits that a cluster (its LimitRange) gave a pod which was not asked to have them."""
+    containers = (about.get("spec") or {}).get("containers") or [{}]
+    given = (containers[0].get("resources") or {}).get("limits") or {}
+    asked = limits_of(limits)
+    return {
+        what: f"the cluster set {given[resource]}, not asked for"
+        for resource, what in (("cpu", "cpus"), ("memory", "memory"))
+        if resource in given and resource not in asked
+    }
 
 
 def pod_request(

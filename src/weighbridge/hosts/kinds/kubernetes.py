@@ -46,7 +46,9 @@ class KubernetesOptions(HostOptions):
         str | None, Field(pattern=_WORD, description="Labels of the nodes to choose from, as for kubectl")
     ] = None
     context: Annotated[
-        str | None, Field(pattern=_WORD, description="The context of the kubeconfig; default: the current one")
+        str | None,
+        Field(pattern=_WORD, description="The context of the kubeconfig; default: the current one"),
+        Brings.MACHINE,
     ] = None
     namespace: Annotated[
         str | None, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$", description="Default: the context's")
@@ -92,8 +94,11 @@ class Kubernetes(HostKind):
     leavings: ClassVar = (ClusterObjects(),)
 
     def readiness(self, options: Any | None = None) -> Readiness:
-        """Whether the user may do in the cluster what a run does, and its API server would take such pods."""
-        if options is None:
+        """Whether the user may do in the cluster what a run does, and its API server would take such pods.
+
+        A kubeconfig that a study brings is not used before the user was asked: it may start programs.
+        """
+        if options is None or options.kubeconfig is not None:
             return Readiness(True)
         from weighbridge.hosts.kubernetes import survey
 
@@ -126,10 +131,11 @@ class Kubernetes(HostKind):
 def _resolved(place: Place) -> Place:
     """The place by its names: what is current may be another one when `clean` looks."""
     kubectl = place.kubectl()
+    usual = filter(None, os.environ.get("KUBECONFIG", "").split(os.pathsep))
     return Place(
         place.context or kubectl.current_context(),
         place.namespace or kubectl.current_namespace(),
-        place.kubeconfig or os.environ.get("KUBECONFIG", ""),
+        place.kubeconfig or os.pathsep.join(os.path.abspath(each) for each in usual),  # noqa: PTH100 - not resolved
     )
 
 

@@ -1,6 +1,7 @@
 """The user's own kubectl: contexts, credential plug-ins and proxies work as they do for them."""
 
 import json
+import os
 import re
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -46,16 +47,17 @@ def _logged(line: str) -> str:
 class Kubectl:
     """kubectl for one context and namespace; each "" is kubectl's own.
 
-    ``variables``: what its processes have in their environment beside ours. Names are arguments of
-    their own or in JSON, never in YAML or in a shell's words.
+    ``kubeconfig`` is a path, or several as the variable KUBECONFIG has them. ``variables``: what its processes have
+    in their environment beside ours. Names are arguments of their own or in JSON, never in YAML or a shell's words.
     """
 
     def __init__(
         self, context: str = "", namespace: str = "", kubeconfig: str = "", variables: Mapping[str, str] | None = None
     ) -> None:
-        options = {"--kubeconfig": kubeconfig, "--context": context, "--namespace": namespace}
+        several = os.pathsep in kubeconfig  # which only the variable may name
+        options = {"--kubeconfig": "" if several else kubeconfig, "--context": context, "--namespace": namespace}
         self._argv = ("kubectl", *(f"{option}={value}" for option, value in options.items() if value))
-        self._variables = dict(variables or {})
+        self._variables = {**(variables or {}), **({"KUBECONFIG": kubeconfig} if several else {})}
 
     def run(self, *words: str, stdin: str = "", deadline_s: float = ANSWER_S) -> Completed:
         """Run it to its end. Raises Unavailable where there is no kubectl."""
