@@ -573,7 +573,7 @@ def test_the_time_that_a_run_may_take_is_not_called_what_is_left(monkeypatch: py
     assert screen.file.getvalue().splitlines() == [
         "0 trials done, at most 75 s left; block 1: redis in bridge",
         "1 of 40 trials done, 60 s left; block 1: redis in bridge",
-        "2 of 40 trials done, 3 s to finish the block; block 1: redis in bridge",
+        "2 trials done, last block, 3 s left; block 1: redis in bridge",
         "3 trials done; block 1: redis in bridge",
     ]
 

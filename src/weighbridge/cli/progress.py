@@ -82,7 +82,8 @@ class Shown:
             self._advance()
             self._bar.update(self._task, description=text, left=_left(left))
         else:
-            of = "" if left.at_most else f" of {total}"  # those up to the next look say nothing of the end
+            every = left.ends_by == "blocks" and not left.at_most  # else the end may come before
+            of = f" of {total}" if every else ""
             self._line_if_due(", ".join(filter(None, [f"{finished}{of} trials done", _left(left)])), text)
 
     def _line_if_due(self, done: str, text: str) -> None:
@@ -134,10 +135,10 @@ class Shown:
         self._line(f"after {out_of_reach.blocks} blocks: {took}; {misses}. {helps}")
 
     def time_known(self, trial_s: float, left: Forecast) -> None:
-        """Tell how long a run of the program takes, and when there is a verdict."""
+        """Tell how long a run of the program takes, with its start and its readings, and when there is a verdict."""
         from weighbridge.report.text.formatting import quantity
 
-        self._line(f"one run takes {quantity(trial_s, 's')}: {verdict_time(left)}")
+        self._line(f"a run takes {quantity(trial_s, 's')} in all: {verdict_time(left)}")
 
     def costs_estimated(self, blocks: int, estimates: Sequence[Estimate]) -> None:
         """Show what costs are so far: in place on a terminal, in the next line elsewhere."""
@@ -175,7 +176,7 @@ def _left(left: Forecast) -> str:
     if left.last_s == math.inf:
         return ""
     if left.ends_by == "block":
-        return f"{clock(left.last_s)} to finish the block"
+        return f"last block, {clock(left.last_s)} left"
     return f"{'at most ' if left.at_most else ''}{clock(left.last_s)} left"
 
 
@@ -209,7 +210,7 @@ def prospect(standings: Sequence[Standing], since_s: float = 0.0) -> str:
         return ""
     if late := sorted(each.expected for each in open_ if each.expected is not None):
         widths = " to ".join(dict.fromkeys([share(late[0]), share(late[-1])]))
-        of = f" in {len(late)} of {len(standings)} comparisons" if len(standings) > 1 else ""
+        of = f" in {len(late)} of {len(standings)} comparisons" if len(late) < len(standings) else ""
         return f"{margin(target)} out of reach{of}: expect about {widths}"
     longest_s: dict[str, float] = {}
     for each in open_:
