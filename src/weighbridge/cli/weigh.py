@@ -296,7 +296,7 @@ def _run(
                 export.write_text(json.dumps(report_json(store, analysis), indent=2, ensure_ascii=False))
                 err().print(f"JSON: {export}", markup=False)
 
-        run_study(study, directory, progress, after, short_time=short_time)
+        run_study(study, directory, progress, after, short_time=short_time, timed=False)
 
 
 def _userland(image: str | None, env: Sequence[str]) -> Mapping[str, Any]:

@@ -39,7 +39,7 @@ FIRST_ESTIMATE = 3
 class Standing:
     """How precise one comparison is after a look. ``width`` is the relative half-width (0.02 is ±2 %).
 
-    ``expected``: the half-width to expect when the time is over, where the target is out of reach; else None.
+    ``expected``: the half-width to expect when the run ends, where the target is out of reach; else None.
     """
 
     cell: str
@@ -50,6 +50,16 @@ class Standing:
     expected: float | None = None
     blocks: int = 0
     """Blocks of which it is made."""
+    target: float | None = None
+    """The half-width that it is to have; None where that is not known."""
+    needed_s: float | None = None
+    """Seconds until it is expected to have that; None where that cannot be told."""
+
+    def with_time(self, block_s: float) -> "Standing":
+        """Give it with `needed_s`, where each further block takes so long."""
+        if self.reached or self.predicted_blocks is None:
+            return self
+        return replace(self, needed_s=max(0, self.predicted_blocks - self.blocks) * block_s)
 
     def after(self, later: int) -> float | None:
         """Give ``expected``, where it is made of about so many blocks when the time is over."""
@@ -67,7 +77,7 @@ class Estimate:
 
     cell: str
     environment: str
-    unit: str
+    metric: Metric
     cost: Cost
     target: float | None
 
@@ -188,7 +198,7 @@ class Precision:
             for arm in self.study.arms_of(cell):
                 cost = self._cost(cell, arm.name, values) if self._compared(arm) else None
                 if cost is not None and cost.blocks >= FIRST_ESTIMATE:
-                    estimates.append(Estimate(cell.label, arm.name, metric.unit, cost, self.repetitions.target))
+                    estimates.append(Estimate(cell.label, arm.name, metric, cost, self.repetitions.target))
         return estimates
 
     def out_of_reach(self, blocks: int, last: int) -> OutOfReach | None:
@@ -224,11 +234,11 @@ class Precision:
 
     def _standing(self, cell: Cell, arm: str, blocks: int, target: float, cost: Cost | None) -> Standing:
         if cost is None:  # where one of them breaks under the load every time, more blocks tell nothing more
-            return Standing(cell.label, arm, float("inf"), self._broke(cell, arm), None)
+            return Standing(cell.label, arm, float("inf"), self._broke(cell, arm), None, target=target)
         fewest, most = self.repetitions.min, self.repetitions.max
         decision = next_look(blocks, [cost], target, minimum=fewest, maximum=most)
         reached, predicted = decision.reached[0], decision.predicted_blocks
-        return Standing(cell.label, arm, cost.half_width, reached, predicted, blocks=cost.blocks)
+        return Standing(cell.label, arm, cost.half_width, reached, predicted, blocks=cost.blocks, target=target)
 
     def _broke(self, cell: Cell, arm: str) -> bool:
         sides = {(*_key(cell), side) for side in (self.study.file.baseline, arm)}

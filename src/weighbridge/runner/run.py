@@ -157,13 +157,15 @@ def run_study(
     extender: BlockExtender | None = None,
     *,
     short_time: ShortTime = "keep",
+    timed: bool = True,
 ) -> None:
     """Run a study into a directory, or continue the run that is in it.
 
     ``study`` may be None to continue; ``blocks`` then changes how many blocks the run has in all; ``extender`` may
     ask for more when they are done. ``short_time``: what is done where the study's time is too short for a verdict;
-    StudyError where that refuses it. ``after`` is called with the store at the end, also when the run failed or was
-    interrupted, so that a report shows what there is.
+    StudyError where that refuses it. Not ``timed``: the study does not know how long its programs take. ``after`` is
+    called with the store at the end, also when the run failed or was interrupted, so that a report shows what there
+    is.
     """
     with RunStore(directory, writable=True) as store:
         continued = "study_text" in store.info()
@@ -175,12 +177,13 @@ def run_study(
                 refused.callback(run_lock.forget, run_id)
                 if continued:  # what a killed process of this same run left, whose memory is then free
                     _say_failures(progress, clean.sweep(run_id))
-                study = leave_out(study, store, readiness_of, progress.say)
+                # whoever begins a run was told of what is left out before it was asked whether to start
+                study = leave_out(study, store, readiness_of, progress.say if continued else lambda _: None)
                 for note in require_ready(study):
                     progress.say(note)
                 refused.pop_all()
             try:
-                _session(study, store, run_id, folder, cache, progress, extender, short_time=short_time)
+                _session(study, store, run_id, folder, cache, progress, extender, short_time=short_time, timed=timed)
             except Interrupted as interrupted:
                 if interrupted.number == signal.SIGINT:
                     with shield():
@@ -303,12 +306,13 @@ def _session(
     extender: BlockExtender | None,
     *,
     short_time: ShortTime,
+    timed: bool,
 ) -> None:
     _raise_open_files()
     userlands = ensure_userlands(study, cache, progress.say)
     about = userland_facts(study, userlands)
     with usual_priority(), ExitStack() as stack:
-        run = RunContext(run_id, folder, cache, stack, progress.say)
+        run = RunContext(run_id, folder, cache, stack, progress.say, progress.step)
         with contextlib.suppress(Unavailable):  # before anything starts, so that all of the run is in one place
             tree(run_id)
         before = volatile_facts()
@@ -327,7 +331,7 @@ def _session(
         store.add_facts(PROGRAMS, programs)
         session = Session(
             study, store, run, userlands, progress, volatile_facts, pollers=pollers, extender=extender,
-            short_time=short_time,
+            short_time=short_time, timed=timed,
         )  # fmt: skip
         add_series = Watched(study.file.prometheus).completed if study.file.prometheus else session.completed
         noted: set[str] = set()
