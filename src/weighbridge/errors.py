@@ -66,7 +66,7 @@ class EnvironmentLost(WeighbridgeError):
 
 
 class TrialsFailed(WeighbridgeError):
-    """The run ended, but a comparison has no complete block, even after repeated trials."""
+    """The run ended, but a comparison has no complete block, even after repeated trials; ``gate`` of such a run."""
 
     exit_code = 9
 
