@@ -27,6 +27,7 @@ class UserlandSource(Plugin):
     """Gives the root file system with the programs that are measured. Its archive is built once under its key."""
 
     options: ClassVar[type[SourceOptions]]
+    group = "load generators"
     packed: ClassVar[bool] = True
     """Whether there is an archive of it, which engines, guests and other machines can have."""
 
@@ -47,6 +48,10 @@ class UserlandSource(Plugin):
 
     def cannot_build(self, options: Any, spec: UserlandSpec, cache: Path) -> tuple[str, str] | None:
         """Why this user cannot build it, and what helps; None: it can. Without ``options``: why none at all."""
+        return None
+
+    def lacks(self, options: Any, program: str) -> tuple[str, str] | None:
+        """Why it cannot have a program that a command names by a path, and what helps; None: it may have it."""
         return None
 
     def recipe(self, options: Any, spec: UserlandSpec) -> Recipe:
