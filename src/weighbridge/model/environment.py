@@ -62,6 +62,7 @@ class Environment(Plugin):
     """One isolation layer: it opens sites."""
 
     launches = True
+    group = "engines"
     mounts: ClassVar[frozenset[Way]] = frozenset()
     """The ways in which storage gets into its sites; its options are then `EnvironmentOptions`."""
     shares_storage: ClassVar[bool] = True

@@ -45,6 +45,7 @@ class HostKind(Plugin):
     """A kind of machine on which sites are opened."""
 
     options: ClassVar[type[HostOptions]]
+    group = "network"
 
     def readiness(self, options: Any | None = None) -> Readiness:
         """Whether such hosts can be had from this machine, as far as can be told without one.
