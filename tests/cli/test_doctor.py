@@ -52,7 +52,7 @@ def test_every_plug_in_is_counted_in_a_group(weighbridge: Weighbridge):
     found = json.loads(weighbridge("doctor", "--json").out)
     grouped = {row["name"]: row["group"] for section in found.values() for row in section}
     assert {name for name, group in grouped.items() if not group} == {
-        "native", "local", *(row["name"] for row in found["machine"])
+        "native", "local", *(row["name"] for section in ("machine", "userlands") for row in found[section])
     }  # fmt: skip
     assert {grouped[name] for name in ("qemu", "xen", "guest")} == {"virtual machines"}
     assert grouped["docker macvlan"] == grouped["netns"] == "network" and grouped["bubblewrap"] == "engines"
@@ -65,17 +65,19 @@ def _row(name: str, remedy: str = "", caveat: str = "") -> dict[str, object]:
 def test_a_group_has_one_command_for_what_is_missing(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(packages, "this_distribution", lambda: packages.distribution_of("ID=debian"))
     rows = [
-        _row("docker", caveat="images only"), _row("podman", "apt-get install podman crun"),
+        _row("docker", caveat="images only"), _row("qemu", caveat="emulated"),
+        _row("podman", "apt-get install podman crun"),
         _row("lxc", "apt-get install lxc crun; install x by hand"), _row("gvisor", "go install runsc"),
     ]  # fmt: skip
     assert _group_lines("engines", rows, 80) == [
-        "  engines          ready: docker (images only); missing: podman, lxc, gvisor",
-        "                   to add: apt-get install podman crun lxc",
+        "  engines          ready: docker*, qemu (emulated); missing: podman, lxc, gvisor",
+        "                   remedy: apt-get install podman crun lxc",
     ]
-    rows = [_row(str(number), "run as root" if number else "") for number in range(20)]
+    rows = [_row(f"driver{number}", "run as root" if number else "") for number in range(20)]
     assert _group_lines("network", rows, 80) == [
-        "  network          1 ready; 19 missing", "                   to add: run as root",
+        "  network          ready: driver0; 19 missing", "                   remedy: run as root",
     ]  # fmt: skip
+    assert _group_lines("network", [_row("a, b", "x" * 200)], 80)[1].endswith("see weighbridge doctor --all")
     assert _group_lines("storage", [_row("tmpfs")], 80) == ["  storage          ready: tmpfs"]
 
 

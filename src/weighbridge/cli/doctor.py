@@ -18,8 +18,9 @@ UNVERIFIED = "never tested on real hardware"
 NOISE_STUDY = "noise"
 _SECTIONS = ("machine", "environments", "storage", "hosts", "userlands", "workloads")
 _GROUPS = ("machine", "engines", "virtual machines", "load generators", "storage", "network")
-_LABEL, _MOST_NAMES = 18, 12
-"""Characters before what is said of a group; and as many plug-ins as are named, not counted."""
+_LABEL = 18
+"""Characters before what is said of a group."""
+LIMITED = "*"
 _CUT = " ... (--all)"
 OFTEN_PER_S = 100.0
 """Interrupts that are told: at 5 us each, one in 2000 of a CPU's time."""
@@ -85,7 +86,7 @@ def summary_lines(
         for section in sections
         for row in sections[section]
     ]
-    last = ["details: weighbridge doctor --all; noise: weighbridge doctor --noise"]
+    last = [f"{LIMITED} with limits; details: weighbridge doctor --all"]
     for most in ((2, 2), (2, 1), (1, 1)):
         groups = [
             line
@@ -112,24 +113,33 @@ def _default_words(defaults: "DefaultEnvironments") -> str:
 def _group_lines(
     group: str, rows: Sequence[Mapping[str, Any]], width: int, most: tuple[int, int] = (2, 2)
 ) -> list[str]:
-    """Which plug-ins of a group are ready and which are not, and one command that provides more of them.
+    """Which plug-ins of a group are ready and which are not, by name or counted, and one command that provides more.
 
     ``most``: the lines that the one and the other may have.
     """
     from weighbridge.runner.preflight import one_command
 
-    ready = [f"{row['name']} ({row['caveat']})" if row["caveat"] else row["name"] for row in rows if row["ready"]]
-    missing = [row["name"] for row in rows if not row["ready"]]
-    many = len(rows) > _MOST_NAMES
-    parts = [
-        f"{len(names)} {what}" if many else f"{what}: {', '.join(names)}"
-        for what, names in (("ready", ready), ("missing", missing))
-        if names
-    ]
-    lines = _cell(f"  {group}", "; ".join(parts), width, most[0])
+    names: dict[bool, list[str]] = {True: [], False: []}
+    for row in rows:
+        limited = f" ({row['caveat']})" if len(row["caveat"]) <= len("emulated") else LIMITED
+        name = row["name"].replace(", ", " ")  # they are parted by commas here
+        names[row["ready"]].append(name + (limited if row["ready"] and row["caveat"] else ""))
+    for counted in ((), (False,), (False, True)):
+        parts = [
+            f"{len(names[state])} {word}" if state in counted else f"{word}: {', '.join(names[state])}"
+            for word, state in (("ready", True), ("missing", False))
+            if names[state]
+        ]
+        lines = _cell(f"  {group}", "; ".join(parts), width, most[0])
+        if not lines[-1].endswith(_CUT):
+            break
     remedies = list(dict.fromkeys(row["remedy"] for row in rows if not row["ready"] and row["remedy"]))
-    command = one_command(remedies)
-    return lines + (_cell("", f"to add: {command}", width, most[1]) if command else [])
+    if not (command := one_command(remedies)):
+        return lines
+    remedy = _cell("", f"remedy: {command}", width, most[1])
+    if remedy[-1].endswith(_CUT):  # no part of a command is of use
+        remedy = _cell("", "remedy: see weighbridge doctor --all", width, 1)
+    return lines + remedy
 
 
 def _cell(label: str, text: str, width: int, most: int) -> list[str]:

@@ -27,7 +27,6 @@ class UserlandSource(Plugin):
     """Gives the root file system with the programs that are measured. Its archive is built once under its key."""
 
     options: ClassVar[type[SourceOptions]]
-    group = "load generators"
     packed: ClassVar[bool] = True
     """Whether there is an archive of it, which engines, guests and other machines can have."""
 

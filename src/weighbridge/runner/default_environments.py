@@ -25,7 +25,7 @@ class DefaultEnvironments:
     @property
     def remedies(self) -> str:
         """What makes each environment that is not ready so, the simplest first: ``bubblewrap (apt-get ...)``."""
-        return ", ".join(f"{name} ({state.remedy})" for name, state in reversed(self.passed_over.items()))
+        return ", ".join(f"{name} ({state.remedy})" for name, state in reversed([*self.passed_over.items()]))
 
 
 def default_environments(userland: str, *, server: bool) -> DefaultEnvironments:
