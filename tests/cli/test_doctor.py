@@ -59,7 +59,7 @@ def test_every_plug_in_is_counted_in_a_group(weighbridge: Weighbridge):
 
 
 def _row(name: str, remedy: str = "", caveat: str = "") -> dict[str, object]:
-    return {"name": name, "ready": not remedy, "remedy": remedy, "caveat": caveat}
+    return {"name": name, "ready": not remedy, "remedy": remedy, "caveat": caveat, "unverified": ""}
 
 
 def test_a_group_has_one_command_for_what_is_missing(monkeypatch: pytest.MonkeyPatch):

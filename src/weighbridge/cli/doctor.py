@@ -121,9 +121,8 @@ def _group_lines(
 
     names: dict[bool, list[str]] = {True: [], False: []}
     for row in rows:
-        limited = f" ({row['caveat']})" if len(row["caveat"]) <= len("emulated") else LIMITED
         name = row["name"].replace(", ", " ")  # they are parted by commas here
-        names[row["ready"]].append(name + (limited if row["ready"] and row["caveat"] else ""))
+        names[row["ready"]].append(name + (_limits_mark(row) if row["ready"] else ""))
     for counted in ((), (False,), (False, True)):
         parts = [
             f"{len(names[state])} {word}" if state in counted else f"{word}: {', '.join(names[state])}"
@@ -140,6 +139,13 @@ def _group_lines(
     if remedy[-1].endswith(_CUT):  # no part of a command is of use
         remedy = _cell("", "remedy: see weighbridge doctor --all", width, 1)
     return lines + remedy
+
+
+def _limits_mark(row: Mapping[str, Any]) -> str:
+    """What stands behind a name that is ready for less than one would take it for: why, where that is short."""
+    if row["caveat"] and len(row["caveat"]) <= len("emulated"):
+        return f" ({row['caveat']})"
+    return LIMITED if row["caveat"] or row["unverified"] else ""
 
 
 def _cell(label: str, text: str, width: int, most: int) -> list[str]:
