@@ -86,14 +86,15 @@ def summary_lines(
         for section in sections
         for row in sections[section]
     ]
-    last = [f"{LIMITED} with limits; details: weighbridge doctor --all"]
+    details = "details: weighbridge doctor --all"
     for most in ((2, 2), (2, 1), (1, 1)):
         groups = [
             line
             for group in _GROUPS
             for line in _group_lines(group, [row for row in rows if row["group"] == group], width, most)
         ]
-        lines = [*first, "ready and missing:", *groups, *last]
+        legend = f"{LIMITED} with limits; " if any(LIMITED in line for line in groups) else ""
+        lines = [*first, "ready and missing:", *groups, f"{legend}{details}"]
         if len(lines) <= LINES:
             break
     return lines

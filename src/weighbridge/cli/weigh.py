@@ -80,7 +80,7 @@ def register(app: typer.Typer) -> None:
     )
     def weigh(
         command: list[str] = typer.Argument(
-            [], metavar="COMMAND...", show_default=False, help="The program and its arguments, after --."
+            [], metavar="COMMAND", show_default=False, help="The program and its arguments, after --."
         ),
         inside: list[str] = typer.Option(
             [],
