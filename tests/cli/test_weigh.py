@@ -1,6 +1,7 @@
 """The words of `weighbridge weigh`: what they make of a study, and what is wrong with them."""
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +13,11 @@ from sentences import assert_sentence, raises_sentence
 from weighbridge import registry
 from weighbridge.cli.app import app
 from weighbridge.errors import RunDirectoryError, Unavailable
+from weighbridge.model.level import NO_LEVEL
+from weighbridge.model.measurement import Outcome
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Role, Study
+from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.model.workload import Endpoint
 from weighbridge.store.run import RunStore
 from weighbridge.study.loader import load
@@ -313,9 +317,22 @@ def test_a_directory_with_another_run_is_refused_at_once(tmp_path: Path, monkeyp
     study = saved(tmp_path, "--in", "docker", "--", "true")
     with RunStore(tmp_path / "run", writable=True) as store:
         store.begin(study, {"run_id": "0123456789ab"})
+        store.save(TrialRecord(Trial(1, 0, "command", NO_LEVEL, "native"), Outcome.OK, 1e9, 0.5, 0.4))
     argv = ["weigh", "--in", "docker", "--out", str(tmp_path / "run"), "--", "true", "--else"]
     with raises_sentence(RunDirectoryError):
         CliRunner().invoke(app, argv, catch_exceptions=False)
+
+
+def test_a_run_that_was_refused_before_its_first_trial_takes_no_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("weighbridge.runner.living.require_alone", lambda **_: None)
+    monkeypatch.setattr("weighbridge.cli.approval.announce", lambda *_, **__: sys.exit(77))
+    study = saved(tmp_path, "--in", "docker", "--", "true")
+    with RunStore(tmp_path / "run", writable=True) as store:
+        store.begin(study, {"run_id": "0123456789ab"})
+    argv = ["weigh", "--in", "docker", "--out", str(tmp_path / "run"), "--", "true", "--else"]
+    assert CliRunner().invoke(app, argv).exit_code == 77 and not (tmp_path / "run").exists()
 
 
 def test_a_server_of_a_users_is_weighed_on_a_bridge_alone(

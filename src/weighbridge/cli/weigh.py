@@ -308,7 +308,7 @@ def _run(
 
 
 def _require_own_run(directory: Path, study: "Study") -> None:
-    """Raise RunDirectoryError where a directory holds a run of another command."""
+    """Raise RunDirectoryError where a directory holds a run of another command; one without a trial is removed."""
     from weighbridge.cli.runs import holds_a_run
     from weighbridge.errors import RunDirectoryError
     from weighbridge.runner.run import study_of
@@ -317,12 +317,16 @@ def _require_own_run(directory: Path, study: "Study") -> None:
     if not holds_a_run(directory):
         return
     with RunStore(directory) as store:
-        frozen = study_of(store)
-    if frozen.text != study.text:
+        frozen, has_trials = study_of(store), bool(store.finished())
+    if frozen.text == study.text:
+        return
+    if has_trials:
         raise RunDirectoryError(
             f"{directory} already holds the run of another command ({frozen.file.study}): choose a new --out, or "
             f"continue that run with 'weighbridge run --out {directory}'"
         )
+    with RunStore(directory, writable=True) as store:
+        store.discard()
 
 
 def _userland(image: str | None, env: Sequence[str]) -> Mapping[str, Any]:
