@@ -247,6 +247,15 @@ def test_the_plan_tells_that_guest_hosts_are_set_up_at_every_run(weighbridge: We
     assert "plus set-up at every run: a and b boot" in " ".join(said.out.split())
 
 
+def test_the_plan_says_that_a_program_will_not_be_there(weighbridge: Weighbridge):
+    study = Path("own.yaml")
+    study.write_text(HALF.replace("cpu: {kind: sysbench-cpu, duration: 1s}", "own: {kind: command, run: [./prog]}"))
+    said = weighbridge("plan", study)
+    assert said.code == 4
+    (line,) = [each for each in said.out.splitlines() if "./prog is not in" in each]
+    assert_sentence(line)
+
+
 def test_the_plan_of_a_precision(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(running, "readiness_of", lambda study: {arm.name: Readiness(True) for arm in study.arms})
     weighbridge("init", "s.yaml")

@@ -16,7 +16,7 @@ from weighbridge.errors import (
     EnvironmentLost,
     Interrupted,
     RunDirectoryError,
-    StudyError,
+    TimeTooShort,
     TrialsFailed,
     Unavailable,
 )
@@ -24,12 +24,14 @@ from weighbridge.linux import cpus
 from weighbridge.model.command import Command
 from weighbridge.model.facts import layers_of
 from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
-from weighbridge.model.level import Level
+from weighbridge.model.level import NO_LEVEL, Level
 from weighbridge.model.measurement import Broke, Outcome
+from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Repetitions, Role, Study
-from weighbridge.model.trial import Trial
+from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
 from weighbridge.model.workload import Endpoint
 from weighbridge.runner import routes
+from weighbridge.runner import run as running
 from weighbridge.runner import session as session_module
 from weighbridge.runner.estimate import Forecast, TimeLeft, seconds
 from weighbridge.runner.session import Session
@@ -261,7 +263,7 @@ def test_a_time_too_short_for_a_verdict_is_refused_after_the_first_run(
         if trials is None:
             session.go()
         else:
-            with raises_sentence(StudyError):
+            with raises_sentence(TimeTooShort):
                 session.go()
             assert len(store.finished()) == trials and told.times == [], "one time is told, that of the refusal"
     assert world.left() == []
@@ -284,6 +286,31 @@ def test_a_run_promises_no_more_time_than_its_limit_leaves_but_for_the_block_tha
     assert all(each.last_s <= 40.0 * len(ARMS) for each in seen if each.ends_by == "block")
     ((_, _, left),) = told.times
     assert left.ends_by == "limit" and not left.at_most and left.last_blocks < 10, "as ten blocks take 1600 s"
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_run_that_is_refused_leaves_neither_report_nor_directory(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, beside: bool
+):
+    """The same command with more time may have the same --out."""
+
+    def refuse(made: Study, store: RunStore, *_: object, **__: object) -> NoReturn:
+        role = RoleRecord("solo", ("x",), 0, 0.4, b"out", b"")
+        trial = Trial(1, 0, "cpu", NO_LEVEL, "native")
+        store.save(TrialRecord(trial, Outcome.OK, 1e9, 0.5, 0.4, measurements=(), roles=(role,)))
+        raise TimeTooShort("'within' is too short: raise it")
+
+    monkeypatch.setattr(running, "_session", refuse)
+    monkeypatch.setattr(running, "readiness_of", lambda made: {arm.name: Readiness(True) for arm in made.arms})
+    monkeypatch.setattr(running.clean, "sweep_and_forget", lambda _: ())
+    if beside:
+        (tmp_path / "run").mkdir()
+        (tmp_path / "run/notes").touch()
+    made = study("cpu: {kind: fake-solo}", blocks=12)
+    with pytest.raises(TimeTooShort):
+        running.run_study(made, tmp_path / "run", Told(), lambda _: pytest.fail("there is nothing to report"))
+    assert [path.name for path in tmp_path.glob("run/*")] == ["notes"] * beside
+    assert (tmp_path / "run").exists() == beside
 
 
 def test_where_nobody_gave_a_time_the_first_look_is_waited_for(world: World, tmp_path: Path):

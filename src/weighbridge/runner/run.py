@@ -9,11 +9,12 @@ import secrets
 import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 
 from weighbridge import registry
-from weighbridge.errors import DiskFull, Interrupted, RunDirectoryError, Unavailable
+from weighbridge.errors import DiskFull, Interrupted, RunDirectoryError, TimeTooShort, Unavailable
 from weighbridge.facts.host import fingerprint, volatile_facts
 from weighbridge.launcher import build as launcher
 from weighbridge.linux.cpus import cpus_online
@@ -36,6 +37,7 @@ from weighbridge.runner.signals import shield
 from weighbridge.runner.storage import storage_readiness, storage_server_readiness
 from weighbridge.runner.userlands import (
     PROGRAMS,
+    absent_programs,
     ensure_userlands,
     measured_packages,
     measured_programs,
@@ -115,9 +117,13 @@ def refusals(study: Study, environments: Mapping[str, Readiness]) -> list[str]:
     for arm in study.arms:
         if not (readiness := environments[arm.name]).ready:
             missing.setdefault(f"{readiness.detail}: {readiness.remedy}", []).append(arm.name)
-    return reasons + [
+    reasons += [
         f"{_line(study, 'environments', names[0])}{', '.join(names)}: {why}" for why, names in missing.items()
     ]
+    absent: dict[str, str] = {}
+    for workload, why in absent_programs(study):
+        absent.setdefault(why, workload)
+    return reasons + [f"{_line(study, 'workloads', workload)}{workload}: {why}" for why, workload in absent.items()]
 
 
 def _line(study: Study, section: str, name: str) -> str:
@@ -163,9 +169,9 @@ def run_study(
 
     ``study`` may be None to continue; ``blocks`` then changes how many blocks the run has in all; ``extender`` may
     ask for more when they are done. ``short_time``: what is done where the study's time is too short for a verdict;
-    StudyError where that refuses it. Not ``timed``: the study does not know how long its programs take. ``after`` is
-    called with the store at the end, also when the run failed or was interrupted, so that a report shows what there
-    is.
+    TimeTooShort where that refuses it: nothing of a new run stays then. Not ``timed``: the study does not know how
+    long its programs take. Else ``after`` is called with the store at the end, also when the run failed or was
+    interrupted, so that a report shows what there is.
     """
     with RunStore(directory, writable=True) as store:
         continued = "study_text" in store.info()
@@ -182,18 +188,36 @@ def run_study(
                 for note in require_ready(study):
                     progress.say(note)
                 refused.pop_all()
+            end = partial(_end, store, after, progress, run_id)
             try:
                 _session(study, store, run_id, folder, cache, progress, extender, short_time=short_time, timed=timed)
+            except TimeTooShort:
+                if not continued:
+                    end = partial(_discard, store, progress, run_id)
+                raise
             except Interrupted as interrupted:
                 if interrupted.number == signal.SIGINT:
                     with shield():
                         note_stop(store)  # before the report, which says so
                 raise
             finally:
-                with shield(), ExitStack() as ending:  # last one first, and each whatever becomes of the others
-                    ending.callback(_tell, after, store)
-                    ending.callback(lambda: store.add_facts("after", volatile_facts()))
-                    ending.callback(lambda: _say_failures(progress, clean.sweep_and_forget(run_id)))
+                with shield():
+                    end()
+
+
+def _end(store: RunStore, after: Callable[[RunStore], None], progress: Progress, run_id: str) -> None:
+    """Clean up after a run, and have its report written."""
+    with ExitStack() as ending:  # last one first, and each whatever becomes of the others
+        ending.callback(_tell, after, store)
+        ending.callback(lambda: store.add_facts("after", volatile_facts()))
+        ending.callback(lambda: _say_failures(progress, clean.sweep_and_forget(run_id)))
+
+
+def _discard(store: RunStore, progress: Progress, run_id: str) -> None:
+    """Clean up after a run that was refused, of which nothing is kept: a better one may have its directory."""
+    with ExitStack() as ending:
+        ending.callback(store.discard)
+        ending.callback(lambda: _say_failures(progress, clean.sweep_and_forget(run_id)))
 
 
 def _note_others(store: RunStore, run_id: str, noted: set[str]) -> None:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from weighbridge import registry
-from weighbridge.errors import EnvironmentLost, StudyError, TrialsFailed
+from weighbridge.errors import EnvironmentLost, TimeTooShort, TrialsFailed
 from weighbridge.meters.machines import IdleLevels
 from weighbridge.meters.opened import meters
 from weighbridge.model import isolation
@@ -368,7 +368,7 @@ class Session:
     def _tell_time(self, now: Sequence[Trial]) -> None:
         """Tell, once, how long a trial takes, and when the run ends.
 
-        Raises StudyError where the study's time is too short for a verdict, and that refuses it.
+        Raises TimeTooShort where the study's time is too short for a verdict, and that refuses it.
         """
         first_s = self._time.first_s(_key(cell) for cell in self.study.cells)
         if self._time_told or first_s is None or not self._blocks:
@@ -378,14 +378,14 @@ class Session:
         self.progress.time_known(first_s / len(self.study.cells), self._forecast(now))
 
     def _require_time(self) -> None:
-        """Raise StudyError where the study's time is too short for a verdict, and that refuses it."""
+        """Raise TimeTooShort where the study's time is too short for a verdict, and that refuses it."""
         limit_s = self._precision.repetitions.limit_s
         if limit_s is None or self.short_time != "refuse" or self._blocks > 1:
             return
         block = self._one_block()
         needed_s = MIN_BLOCKS_VERDICT * self._time.left_s(block)
         if needed_s > limit_s:
-            raise StudyError(
+            raise TimeTooShort(
                 f"a verdict needs {MIN_BLOCKS_VERDICT} blocks of {block.total()} runs, or {clock(needed_s)}, but "
                 f"'within' is {clock(limit_s)}: raise it"
             )
