@@ -12,7 +12,7 @@ from weighbridge.model.disturbance import Disturbance, disturbance_of
 from weighbridge.model.facts import HOST_DIFFERENCES
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Metric, Outcome, scale_of
-from weighbridge.model.study import Arm, Cell, Repetitions, Study
+from weighbridge.model.study import MOST_BLOCKS, Arm, Cell, Repetitions, Study
 from weighbridge.runner.estimate import TimeLeft
 from weighbridge.statistics import (
     Contender,
@@ -27,7 +27,7 @@ from weighbridge.statistics import (
 )
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.blocks import arm_values
-from weighbridge.store.extensions import RunExtension, apply_extensions, extensions, further_looks
+from weighbridge.store.extensions import RunExtension, apply_extensions, extensions, looks_at_changes, looks_at_stops
 from weighbridge.store.reader import ALLOTMENTS
 from weighbridge.store.run import RunStore, Value
 
@@ -144,13 +144,15 @@ class Precision:
         before = (look for look in planned if look < self._changes[0].after)
         return (*before, *sorted({*self._changed_at, self._changes[-1].blocks}))
 
-    @property
-    def _looks(self) -> Looks:
-        """How often the costs may be looked at, as the report counts it (`weighbridge.analysis.plan`)."""
-        repetitions, trials = self.study.file.repetitions, len(self.store.finished())
+    def _looks_until(self, blocks: int) -> Looks:
+        """How often the costs may be looked at, as the report counts it (`weighbridge.analysis.plan`).
+
+        Of further looks those before ``blocks``: whoever comes to that block again decides as was decided then.
+        """
+        repetitions, info = self.study.file.repetitions, self.store.info()
         planned = 1 if repetitions.blocks is not None else len(planned_looks(repetitions.min, repetitions.max))
-        further = further_looks(self.store.info(), trials, MIN_BLOCKS_VERDICT, self.repetitions.blocks)
-        return Looks(planned, len(further))
+        further = looks_at_changes(info) | looks_at_stops(info, MIN_BLOCKS_VERDICT)
+        return Looks(planned, sum(each < blocks for each in further))
 
     @property
     def _changed_at(self) -> set[int]:
@@ -184,7 +186,7 @@ class Precision:
         for cell in self.study.cells:
             for arm in self.arms_of(cell):
                 if self._compared(self._arm(arm)):
-                    standings.append(self._standing(cell, arm, blocks, target, self._cost(cell, arm, values)))
+                    standings.append(self._standing(cell, arm, blocks, target, self._cost(cell, arm, values, blocks)))
                     if standings[-1].reached:
                         self._left.add((*_key(cell), arm))
         self._come_back(blocks)
@@ -196,7 +198,7 @@ class Precision:
         for cell in self.study.cells:
             metric = registry.workloads()[cell.kind].metrics(cell.options)[0]
             for arm in self.study.arms_of(cell):
-                cost = self._cost(cell, arm.name, values) if self._compared(arm) else None
+                cost = self._cost(cell, arm.name, values, MOST_BLOCKS) if self._compared(arm) else None
                 if cost is not None and cost.blocks >= FIRST_ESTIMATE:
                     estimates.append(Estimate(cell.label, arm.name, metric, cost, self.repetitions.target))
         return estimates
@@ -247,12 +249,12 @@ class Precision:
             for row in self.store.trials()
         )
 
-    def _cost(self, cell: Cell, arm: str, values: Sequence[Value]) -> Cost | None:
+    def _cost(self, cell: Cell, arm: str, values: Sequence[Value], blocks: int) -> Cost | None:
         metric, sides = self._headline(cell, arm, values)
         if not sides[0]:
             return None
         return self._contrast(arm).cost(
-            sides, better=metric.better, looks=self._looks, scale=scale_of(metric.name, metric.unit)
+            sides, better=metric.better, looks=self._looks_until(blocks), scale=scale_of(metric.name, metric.unit)
         )
 
     def _effects(self, cell: Cell, arm: str, values: Sequence[Value]) -> Sequence[float]:

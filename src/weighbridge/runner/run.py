@@ -6,7 +6,6 @@ import json
 import os
 import resource
 import secrets
-import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from functools import partial
@@ -14,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 
 from weighbridge import registry
-from weighbridge.errors import DiskFull, Interrupted, RunDirectoryError, TimeTooShort, Unavailable
+from weighbridge.errors import DiskFull, Interrupted, RunDirectoryError, TimeTooShort, Unavailable, WeighbridgeError
 from weighbridge.facts.host import fingerprint, volatile_facts
 from weighbridge.launcher import build as launcher
 from weighbridge.linux.cpus import cpus_online
@@ -44,7 +43,7 @@ from weighbridge.runner.userlands import (
     userland_facts,
 )
 from weighbridge.store.consistency import require_same_study
-from weighbridge.store.extensions import extend, note_stop
+from weighbridge.store.extensions import extend, note_begin, note_end, note_stop, unfinished
 from weighbridge.store.run import RunStore
 from weighbridge.study.frozen import first_difference, thaw
 from weighbridge.study.loader import check
@@ -195,9 +194,9 @@ def run_study(
                 if not continued:
                     end = partial(_discard, store, progress, run_id)
                 raise
-            except Interrupted as interrupted:
-                if interrupted.number == signal.SIGINT:
-                    with shield():
+            except Interrupted:
+                with shield():
+                    if unfinished(store.info()):
                         note_stop(store)  # before the report, which says so
                 raise
             finally:
@@ -365,4 +364,11 @@ def _session(
             return add_series(record)
 
         session.completed = completed
-        session.go()
+        note_begin(store)
+        try:
+            session.go()
+        except WeighbridgeError:  # nobody chose this end
+            with contextlib.suppress(DiskFull):
+                note_end(store)
+            raise
+        note_end(store)

@@ -82,12 +82,12 @@ def _(remark: remarks.Extended) -> str:
 
 @words(
     remarks.StoppedByHand,
-    "stopped by hand: judged more strictly, as the costs shown so far may have been the reason",
+    "stopped before its end, or still going on: judged more strictly, as the costs so far may be the reason to stop",
 )
 def _(remark: remarks.StoppedByHand) -> str:
     of_planned = f" of {remark.planned}" if remark.planned else ""
-    text = f"stopped by hand after {remark.blocks}{of_planned} blocks"
-    return f"{text}: judged more strictly, as the costs shown so far may have been the reason"
+    text = f"stopped before its end, or still going on, in block {remark.blocks}{of_planned}"
+    return f"{text}: judged more strictly, as the costs so far may be the reason to stop"
 
 
 # -- about its cost --------------------------------------------------------------------------------
