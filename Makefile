@@ -4,6 +4,7 @@
 # make docs: the documentation as a site, in build/docs/index.html; it opens without a network.
 # make calibrate: put known costs on this machine and read them back.
 # make gvisor: build runsc, Docker's runtime of gVisor, for all users (as root; Go 1.21 or later, two minutes).
+# make kubernetes: build Kubernetes' own programs for the clusters of the tests (as root; Go 1.25 or later, 20 minutes).
 # make dist: build and check a release in dist/: wheels, source archive, checksums, changelog; uploads nothing.
 # make deb: a Debian package in dist/, with all that it needs of Python, for Debian 12 (DEB="--python 3.13": for 13).
 # make monitoring: Prometheus and its exporters on this machine, until Ctrl-C.
@@ -12,7 +13,8 @@
 # worker, would compile all modules anew: half of the time of collecting the tests.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-long test-machines check unit real side_by_side apart alone setup calibrate monitoring gvisor dist deb docs
+.PHONY: demo test test-long test-machines check unit real side_by_side apart alone setup calibrate monitoring gvisor kubernetes dist deb \
+	docs
 
 demo:
 	@scripts/setup.sh
@@ -88,6 +90,11 @@ gvisor:
 	@scripts/setup.sh
 	CGO_ENABLED=0 GOBIN=$${GOBIN:-/usr/local/bin} go install gvisor.dev/gvisor/runsc@$$(.venv/bin/python -c \
 		'from weighbridge.engines.gvisor import VERSION; print(VERSION)')
+
+# Kept in the user's cache; with Debian's etcd, containerd, runc and CNI plug-ins. A second call does nothing.
+kubernetes:
+	@scripts/setup.sh dev kubernetes
+	.venv/bin/python scripts/kubernetes/build.py
 
 # With cross compilers for the processors that this machine's is not; DIST="--machines x86_64" without.
 dist: setup

@@ -1,10 +1,12 @@
 #!/bin/sh
 # Installs what Weighbridge needs: the missing packages of the system (it says which), and .venv with the tool in it.
-# Run by `make`; usage: scripts/setup.sh [EXTRA], where EXTRA is "dev" for the tests' tools.
+# Run by `make`; usage: scripts/setup.sh [EXTRA [kubernetes]], where EXTRA is "dev" for the tests' tools, and
+# "kubernetes" is for what a cluster of the tests takes beside `make kubernetes`.
 # PYTHON names another interpreter than python3; SETUP_ROOT another root folder than /, for the tests of this script.
 set -eu
 cd "$(dirname "$0")/.."
 extra=${1:-}
+cluster=${2:-}
 root=${SETUP_ROOT:-}
 python=${PYTHON:-python3}
 table=src/weighbridge/linux/packages.txt # which package of a distribution has a program
@@ -137,6 +139,12 @@ if [ "$extra" = dev ]; then
         for folder in $loader; do set -- "$@" "$root$folder/$name"; done
         need_file "$name" "$@"
     done
+fi
+if [ "$cluster" = kubernetes ]; then
+    for program in etcd containerd ctr runc conntrack nft ipset openssl; do
+        need "$program"
+    done
+    need_file host-local "$root"/usr/lib/cni/host-local "$root"/usr/libexec/cni/host-local "$root"/opt/cni/bin/host-local
 fi
 
 if [ -n "$names" ] && [ "$column" = 0 ]; then

@@ -6,6 +6,7 @@ import json
 import tarfile
 from types import SimpleNamespace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -30,6 +31,14 @@ def test_the_layers_of_an_image_are_those_that_its_manifest_and_its_config_name(
         [member] = layer.getmembers()
         assert (member.name, member.mode) == ("launcher", 0o755)
         assert layer.extractfile(member).read() == upper  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("command", [(), ("/pause", "now")])
+def test_an_image_may_say_what_a_container_starts(command: tuple[str, ...]):
+    saved = image_archive("pause:1", {}, "amd64", (file_layer("/pause", b""),), command)
+    with tarfile.open(fileobj=io.BytesIO(saved)) as archive:
+        config = json.loads(archive.extractfile("config.json").read())["config"]  # type: ignore[union-attr]
+    assert tuple(config.get("Cmd", ())) == command
 
 
 @given(st.binary(max_size=2000))

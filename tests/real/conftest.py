@@ -80,16 +80,17 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 @pytest.fixture(scope="session")
 def userland() -> Userland:
     """The userland with the programs of every workload but Java's, which engines import fast; kept by the user."""
-    return _kept(_light())
+    return kept_userland(_light())
 
 
 @pytest.fixture(scope="session")
 def small_userland() -> Userland:
     """The one that studies without a database use: an engine imports it three times as fast."""
-    return _kept(_small())
+    return kept_userland(_small())
 
 
-def _kept(workloads: Iterable[Workload]) -> Userland:
+def kept_userland(workloads: Iterable[Workload]) -> Userland:
+    """The userland with the programs of these workloads, kept by the user."""
     return ensure(_spec(workloads), Path.home() / ".cache/weighbridge", print)
 
 
@@ -127,7 +128,7 @@ def cache(userland: Userland, small_userland: Userland, tmp_path_factory: pytest
         kept.mkdir(exist_ok=True)
         (folder / kind).symlink_to(kept)
     everything = [each for each in registry.workloads().values() if each.kind not in IN_STORAGE_TESTS]
-    with_java = _kept(everything)
+    with_java = kept_userland(everything)
     enough = {*_spec(_small()).packages}
     few = [some for number in (1, 2, 3) for some in itertools.combinations(everything, number)]
     many = [

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from weighbridge.linux import cgroups
+from weighbridge.linux import cgroups, process
 from weighbridge.linux.process import run_of
 from weighbridge.runner import living
 from weighbridge.runner import run_lock as state
@@ -18,6 +18,7 @@ from weighbridge.userland.build import cache_folder
 PROGRAMS = {
     "dockerd", "containerd", "docker-proxy", "redis-server", "redis-benchmark", "iperf3", "sysbench", "nginx", "wrk",
     "mariadbd", "mysqld", "qemu-system-x86", "hpcc", "pbzip2", "podman", "conmon", "slirp4netns", "pasta",
+    "etcd", "kubelet", "kube-apiserver", "kube-controller", "kube-scheduler", "kube-proxy", "kube-router",
 }  # fmt: skip
 FOLDERS = tuple(
     Path(path)
@@ -25,13 +26,19 @@ FOLDERS = tuple(
         "/run/docker", "/run/docker.pid", "/run/docker.sock", "/run/containerd", "/run/runc", "/run/netns",
         "/etc/docker", "/etc/containerd", "/var/lib/docker", "/var/lib/containerd", "/var/lib/cni",
         "/var/lib/weighbridge", "/opt/containerd", "/run/containers", "/run/libpod", "/var/lib/containers",
-        "/etc/containers/networks", "/dev/shm/libpod_lock", "/run/user",
+        "/etc/containers/networks", "/dev/shm/libpod_lock", "/run/user", "/etc/cni", "/run/cni", "/opt/cni",
+        "/var/lib/kubelet", "/var/log/pods", "/var/log/containers", "/usr/libexec/kubernetes", "/run/kubernetes",
     )
 )  # fmt: skip
 """Whatever an engine may write to, beside its own data in the cache."""
 TEMPORARY = ("containerd*", "docker*", "runc*", "weighbridge-[0-9]*")
 MOUNTS = ("weighbridge", "userlands", "docker", "containerd", "netns", "overlay", "cgroup", "loop")
-SYSCTLS = ("ipv4/ip_forward", "ipv[46]/conf/all/forwarding", "ipv6/conf/default/forwarding", "bridge/bridge-nf-*")
+SYSCTLS = (
+    "net/ipv4/ip_forward", "net/ipv[46]/conf/all/forwarding", "net/ipv6/conf/default/forwarding",
+    "net/bridge/bridge-nf-*", "vm/overcommit_memory", "vm/panic_on_oom", "kernel/panic*", "kernel/keys/root_max*",
+)  # fmt: skip
+XTABLES = ("filter", "nat", "mangle", "raw", "security")
+"""The tables of iptables, whose rules iptables-save tells: only nft removes them."""
 SETTLE_S = 10.0
 OTHERS_S = 240.0
 
@@ -107,7 +114,9 @@ def _kernel() -> Iterator[str]:
         rules = subprocess.run([program], capture_output=True, text=True, check=False).stdout
         lines = (re.sub(r" .[0-9]+:[0-9]+.$", "", line) for line in rules.splitlines() if line[:1] in "*-:")
         yield from (f"{program} {number} {rule}" for number, rule in enumerate(_of_tables(lines)))
-    for path in (path for pattern in SYSCTLS for path in sorted(Path("/proc/sys/net").glob(pattern))):
+    tables = process.output(("nft", "list", "tables")) or ""
+    yield from (f"nft {table}" for table in tables.splitlines() if table.split()[-1] not in XTABLES)
+    for path in (path for pattern in SYSCTLS for path in sorted(Path("/proc/sys").glob(pattern))):
         yield f"sysctl {path} {path.read_text().strip()}"
 
 

@@ -149,6 +149,14 @@ def test_the_tests_tools_are_named_for_each_system(tmp_path: Path):
     assert {"qemu-system-x86-core", "shadow-utils", "syslinux", "systemd-container"} < {*command.split()}
 
 
+def test_what_a_cluster_of_the_tests_takes_is_asked_for_by_name(tmp_path: Path):
+    machine = played(tmp_path, "debian")
+    machine.set_up("dev")
+    machine.set_up("dev", "kubernetes")
+    without, with_it = ({*call.split()} for call in machine.installed)
+    assert {"etcd-server", "containernetworking-plugins", "nftables", "ipset"} <= with_it - without
+
+
 def test_guests_of_the_tests_have_the_architecture_of_the_machine(tmp_path: Path):
     machine = played(tmp_path, "alpine")
     machine.processor = "aarch64"

@@ -31,12 +31,18 @@ def file_layer(path: str, content: bytes) -> bytes:
     return executable(path, content) + _END
 
 
-def image_archive(tag: str, labels: Mapping[str, str], architecture: str, layers: Sequence[bytes]) -> bytes:
-    """An image with these layers, the lowest one first (Docker Image Specification v1.2)."""
+def image_archive(
+    tag: str, labels: Mapping[str, str], architecture: str, layers: Sequence[bytes], command: Sequence[str] = ()
+) -> bytes:
+    """An image with these layers, the lowest one first (Docker Image Specification v1.2).
+
+    ``command``: what a container starts that is not told what to start.
+    """
+    about_containers = {"Labels": dict(labels)} | ({"Cmd": [*command]} if command else {})
     sums = [hashlib.sha256(layer).hexdigest() for layer in layers]
     config = json.dumps(
         {
-            "architecture": architecture, "os": "linux", "config": {"Labels": dict(labels)},
+            "architecture": architecture, "os": "linux", "config": about_containers,
             "rootfs": {"type": "layers", "diff_ids": [f"sha256:{each}" for each in sums]},
         }
     ).encode()  # fmt: skip
