@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from weighbridge.errors import WeighbridgeError
 from weighbridge.model.adapter import Adapter
 from weighbridge.model.environment import Environment
+from weighbridge.model.host import HostTraits
 from weighbridge.model.host_kind import HostKind
 from weighbridge.model.leavings import Leavings
 from weighbridge.model.plugin import Plugin
@@ -72,10 +73,22 @@ def environments() -> Mapping[str, Environment]:
     return register(_discover("weighbridge.environments"), Environment)  # type: ignore[type-abstract]
 
 
-def the_host() -> Environment:
-    """The environment that is the host itself, in which the roles are that are outside of all others."""
-    [environment] = [each for each in environments().values() if each.is_host]
-    return environment
+def the_host(traits: HostTraits) -> tuple[Environment, Any]:
+    """The environment that is a host of such traits itself, in which roles outside of all others are; its options.
+
+    Raises RegistryError where there is none (`has_itself`), or more than one.
+    """
+    as_host = {kind: environment.as_host(traits) for kind, environment in environments().items()}
+    kinds = [kind for kind, options in as_host.items() if options is not None]
+    if len(kinds) != 1:
+        who = f"the environments {' and '.join(kinds)} are each" if kinds else "no environment is"
+        raise RegistryError(f"{who} the host itself")
+    return environments()[kinds[0]], as_host[kinds[0]]
+
+
+def has_itself(traits: HostTraits) -> bool:
+    """Whether roles outside of all environments can be on hosts of such traits."""
+    return any(environment.as_host(traits) is not None for environment in environments().values())
 
 
 def weighed_in() -> Mapping[str, Mapping[str, Any]]:

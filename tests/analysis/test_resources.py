@@ -185,12 +185,14 @@ def test_differences_of_hosts_have_words():
         HostDifference(kind="fact", fact="kernel", values=(("a", "6.1"), ("b", "6.5"))),
         HostDifference(kind="clock", host="b", ahead_s=-1.5),
         HostDifference(kind="shared-cpus"),
+        HostDifference(kind="shared-cpus", values=(("a", "host a"), ("b", "host a"))),
     ]
     facts = [("host differences", str(n), each.model_dump_json(), 1.0) for n, each in enumerate(differences)]
-    kernel, clock, shared = (remark_text(each) for each in confounders(facts, "native", ("native",)))
+    kernel, clock, shared, far = (remark_text(each) for each in confounders(facts, "native", ("native",)))
     assert kernel == "hosts: kernel differs: a 6.1, b 6.5"
     assert clock == "hosts: the clock of host b is -1.500 s off this machine's"
     assert shared.startswith("hosts: all share this machine's CPUs")
+    assert far.startswith("hosts: a and b share one machine's CPUs")
 
 
 def test_the_latest_difference_counts():

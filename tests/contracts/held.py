@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any, get_args
@@ -138,6 +138,8 @@ def holds_as_environment(environment: Environment) -> None:
     joined = environment.problems(options, needs=Needs(network=True))
     must(environment, not _lines(*joined), "problems()", "be sentences of one line", joined)
     must(environment, options == before, "problems()", "change none of the options that it is given", options)
+    _says_where_it_can_be(environment)
+    _may_be_the_host(environment)
     _is_told_how_to_be_made_by_hand(environment, options)
     ready = environment.readiness()
     answers(environment, ready)
@@ -151,6 +153,27 @@ def holds_as_environment(environment: Environment) -> None:
         environment, isinstance(opened, AbstractContextManager), "open()",
         "be a context manager, which looks at its request once it is entered", opened,
     )  # fmt: skip
+
+
+def _says_where_it_can_be(environment: Environment) -> None:
+    every = [kind.options.traits for kind in registry.hosts().values()]
+    said = {traits: environment.unplaceable(traits) for traits in (*every, HostTraits(managed=True))}
+    part = all(_is_part_of_a_sentence(why) for why in said.values())
+    must(environment, part, "unplaceable()", "be one line without a full stop at its end, or ''", said)
+    must(environment, "" in said.values(), "unplaceable()", "be '' for some hosts", said)
+    again = {traits: environment.unplaceable(traits) for traits in said}
+    must(environment, said == again, "unplaceable()", "give the same when asked twice", said)
+
+
+def _may_be_the_host(environment: Environment) -> None:
+    for kind in registry.hosts().values():
+        options = environment.as_host(kind.options.traits)
+        own = options is None or isinstance(options, environment.options)
+        must(environment, own, "as_host()", "be options of its own, or None", options)
+        fits = options is None or not environment.unplaceable(kind.options.traits)
+        must(environment, fits, "as_host()", "be None where its sites cannot be on such hosts", options)
+        again = environment.as_host(kind.options.traits)
+        must(environment, options == again, "as_host()", "give the same when asked twice", options)
 
 
 def _lines(*sentences: str) -> list[str]:
@@ -252,7 +275,10 @@ def holds_as_host(plugin: HostKind, given: Mapping[str, Any], folder: Path) -> N
     must(plugin, isinstance(traits, HostTraits), "options.traits", "be HostTraits", traits)
     here = traits.here or not traits.this_machine
     must(plugin, here, "options.traits", "be 'here' where it is 'this_machine'", traits)
-    must(plugin, traits.reaches(traits), "options.traits", "let two hosts of its kind reach one another", traits)
+    networks = options.networks
+    named = isinstance(networks, Set) and all(isinstance(name, str) and name for name in networks)
+    must(plugin, named and bool(networks), "options.networks", "be a set of names, with at least one", networks)
+    must(plugin, options.reaches(options), "options.networks", "let two hosts with these options reach one another")
     described = bool(options.description) and "\n" not in options.description
     must(plugin, described, "options.description", "be one line", options.description)
     answers(plugin, plugin.readiness())

@@ -206,6 +206,7 @@ def test_the_host_is_opened(tmp_path: Path) -> None:
     with ExitStack() as stack:
         (host,) = open_hosts(study(), RunContext("0123456789ab", tmp_path, tmp_path, stack)).values()
         assert (host.name, host.capabilities) == ("here", Capabilities(guest_disk=host.program))
+        assert {"mnt", "net"} <= {*host.namespaces()}
 
 
 def test_a_workload_has_the_roles_that_its_options_ask_for() -> None:

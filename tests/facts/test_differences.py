@@ -1,5 +1,6 @@
 """In what the hosts of a run differ is kept as data."""
 
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
@@ -10,10 +11,13 @@ from weighbridge.facts.differences import COMPARED, about_hosts, host_difference
 from weighbridge.model.facts import HostDifference
 from weighbridge.model.host import Capabilities, ClockOffset
 
+_numbers = count()
 
-def host(offset: ClockOffset | None = None, **facts: str) -> Any:
+
+def host(offset: ClockOffset | None = None, machine: str = "", *, this: bool = False, **facts: str) -> Any:
     capabilities = Capabilities(clock=None if offset is None else lambda: offset)
-    return SimpleNamespace(machine="host x", this_machine=False, facts=lambda: facts, capabilities=capabilities)
+    machine = machine or f"host {next(_numbers)}"
+    return SimpleNamespace(machine=machine, this_machine=this, facts=lambda: facts, capabilities=capabilities)
 
 
 def test_hosts_without_facts_have_none_and_no_differences():
@@ -45,6 +49,18 @@ def test_clocks_that_are_far_apart_are_told():
     assert found["host differences"] == {"clock of b": '{"kind":"clock","host":"b","ahead_s":-1.5}'}
     assert set(found["host b"]) == set(found["host c"]) == {"clock"}
     assert "host differences" not in about_hosts({"b": host(ClockOffset(0.010, 0.0095))})  # less than is known
+
+
+def test_hosts_of_one_machine_share_its_cpus():
+    here, far = host(machine="host", this=True), {"a": host(machine="host a"), "b": host(machine="host a")}
+    testbed = host(machine="host")
+    testbed.capabilities = Capabilities(disposable=testbed)
+    assert about_hosts({"here": here, "t": testbed})["host differences"] == {"CPUs": '{"kind":"shared-cpus"}'}
+    assert about_hosts({"t": testbed, "u": testbed}) == {}, "each says so itself"
+    values = '"values":[["a","host a"],["b","host a"]]'
+    assert about_hosts(far)["host differences"] == {"CPUs of host a": f'{{"kind":"shared-cpus",{values}}}'}
+    apart = {"here": here, "also": host(machine="host"), "c": host()}
+    assert [*about_hosts(apart)["host differences"]] == ["CPUs of host"]
 
 
 @given(st.dictionaries(st.sampled_from([*COMPARED, "other"]), st.text(max_size=20)))

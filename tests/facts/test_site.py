@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import pytest
 
 from weighbridge.facts.site import about_site
+from weighbridge.linux.namespaces import namespaces_in
 from weighbridge.model.facts import CONFINEMENT, KERNEL, OPEN_FILES
 
 
@@ -50,7 +51,7 @@ def confined(own: tuple[str, ...] = (), **files: bytes) -> SimpleNamespace:
     """A site with some namespaces of its own, on a host that tells its own."""
     inside = {name: (link.replace("402", "999") if name in own else link) for name, link in LINKS.items()}
     site_ = site(**files, **{name: link.encode() for name, link in inside.items()})
-    host = SimpleNamespace(layers=(), run=lambda _: SimpleNamespace(text="\n".join(LINKS.values())))
+    host = SimpleNamespace(layers=(), namespaces=lambda: namespaces_in(lambda kind: LINKS.get(kind, "")))
     return SimpleNamespace(**vars(site_), host=host, layers=())
 
 
@@ -64,6 +65,14 @@ def test_how_it_is_confined_is_what_its_own_proc_tells():
     assert (facts["AppArmor profile"], facts["namespaces"]) == ("docker-default (enforce)", "mnt pid")
     bare = about_site(confined(status=STATUS % (b"000001ffffffffff", b"0", b"0"), current=b"unconfined\0"))
     assert [bare[key] for key in CONFINEMENT] == ["off", "all", "allowed", "unconfined", "none"]
+
+
+def test_namespaces_that_its_host_does_not_tell_are_not_called_its_own():
+    box = confined(("mnt", "pid"))
+    box.host.namespaces = lambda: {"pid": 1}
+    assert about_site(box)["namespaces"] == "pid"
+    box.host.namespaces = dict
+    assert "namespaces" not in about_site(box)
 
 
 def test_what_its_proc_does_not_tell_is_omitted():

@@ -25,6 +25,7 @@ from weighbridge.hosts.agent import frames, operations, userlands
 from weighbridge.hosts.agent.main import Agent, Wire
 from weighbridge.hosts.agent.sweep import Owner, sweep
 from weighbridge.hosts.kinds.ssh import SshOptions
+from weighbridge.hosts.local import LocalHost
 from weighbridge.hosts.remote.channel import Channel
 from weighbridge.hosts.remote.processes import RemoteSocket
 from weighbridge.hosts.remote.start import clock_offset, start_agent
@@ -65,6 +66,7 @@ def test_questions_are_answered(far: tuple[Channel, socket.socket], tmp_path: Pa
     (tmp_path / "file").write_bytes(b"\0some\xff")
     assert channel.call("read", path=str(tmp_path / "file")).data == b"\0some\xff"
     assert channel.call("free_port", taken=[]).fields["value"] % 2 == 0
+    assert channel.call("namespaces").fields["value"] == LocalHost(WHOSE.run).namespaces()
     offset = clock_offset(channel, 3)
     assert abs(offset.ahead_s) <= offset.within_s + 0.01 and offset.within_s < 5
 

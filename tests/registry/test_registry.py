@@ -9,6 +9,7 @@ import pytest
 from sentences import raises_sentence
 from weighbridge import registry
 from weighbridge.model.environment import Environment
+from weighbridge.model.host import HostTraits
 from weighbridge.model.workload import Workload
 from weighbridge.registry import RegistryError, register
 from weighbridge.workloads.iperf3 import PLUGIN
@@ -86,8 +87,22 @@ def test_plug_ins_are_sorted_and_cannot_be_changed():
         workloads["iperf3"] = PLUGIN
 
 
-def test_one_environment_is_the_host_itself():
-    assert [kind for kind, each in registry.environments().items() if each.is_host] == [registry.the_host().kind]
+def test_of_each_kind_of_host_one_environment_is_the_host_itself():
+    for kind in registry.hosts().values():
+        environment, options = registry.the_host(kind.options.traits)
+        assert isinstance(options, environment.options) and registry.has_itself(kind.options.traits)
+
+
+def test_a_host_that_is_no_environment_s_and_one_of_two_are_faults(monkeypatch: pytest.MonkeyPatch):
+    managed = HostTraits(managed=True)
+    assert not registry.has_itself(managed)
+    with raises_sentence(RegistryError):
+        registry.the_host(managed)
+    netns = registry.environments()["netns"]
+    monkeypatch.setattr(type(netns), "as_host", lambda *_: netns.options())
+    assert registry.the_host(managed) == (netns, netns.options())
+    with raises_sentence(RegistryError):
+        registry.the_host(HostTraits())
 
 
 def test_each_environment_is_weighed_in_by_its_kind_or_by_names_of_its_own(monkeypatch: pytest.MonkeyPatch):

@@ -13,7 +13,7 @@ from weighbridge.hosts.local import LocalHost
 from weighbridge.model.command import Command, Completed, SiteProcess, Transport, Usage
 from weighbridge.model.environment import Environment
 from weighbridge.model.facts import NetworkPath
-from weighbridge.model.host import Capabilities, Group, Host, Link, RunContext
+from weighbridge.model.host import Capabilities, Group, Host, HostTraits, Link, RunContext
 from weighbridge.model.isolation import Layers
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.options import Options
@@ -212,8 +212,10 @@ class Layer(Environment):
 
     def __init__(self, world: "World", kind: str) -> None:
         self.kind = kind  # type: ignore[misc]  # two of one class
-        self.is_host = kind == "native"  # type: ignore[misc]
         self.world = world
+
+    def as_host(self, traits: HostTraits) -> Options | None:
+        return Options() if self.kind == "native" else None
 
     def readiness(self, options: Any | None = None) -> Readiness:
         return (self.kind == "fake" and self.world.not_ready) or Readiness(True)

@@ -2,12 +2,15 @@
 
 import os
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from weighbridge import registry
 from weighbridge.errors import StudyError
+from weighbridge.hosts.kinds.ssh import SshOptions
+from weighbridge.hosts.kinds.testbed import TestbedOptions
 from weighbridge.study.loader import load
 from weighbridge.study.source import LARGEST
 
@@ -462,3 +465,33 @@ def test_hosts_that_do_not_reach_one_another(client: str, server: str, reached: 
     ((line, sentence),) = told(text)
     assert line == line_of(text, "placement")
     assert sentence.startswith("placement: a and b ")
+
+
+def test_two_hosts_of_one_kind_on_different_networks_do_not_reach_one_another(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(SshOptions, "networks", property(lambda options: {options.destination.partition(".")[2]}))
+    text = changed("baseline: native", TWO % ("ssh, destination: a.lab", "ssh, destination: b.PLACE"))
+    text = text.replace(BRIDGE, "{kind: docker, network: host}")
+    assert loaded(text.replace("PLACE", "lab")).server_host == "b"
+    ((line, sentence),) = told(text.replace("PLACE", "office"))
+    assert line == line_of(text, "placement") and "hosts of kind ssh with these options" in sentence
+
+
+def test_an_environment_is_refused_on_hosts_that_have_none_of_its_sites(monkeypatch: pytest.MonkeyPatch):
+    """That alone is told, not what else its options lack there."""
+    monkeypatch.setattr(TestbedOptions, "traits", replace(TestbedOptions.traits, managed=True))
+    monkeypatch.setattr(type(registry.environments()["netns"]), "unplaceable", lambda *_: "")
+    text = changed("baseline: native", TWO % ("local", "testbed"))
+    text = text.replace(BRIDGE, "{kind: docker, network: macvlan, attach: interface}")
+    sentences = {sentence.split(":")[0]: sentence for _, sentence in told(text)}
+    assert {*sentences} == {"native", "bridge"}
+    assert all(said.endswith("(kind testbed); supported there: netns") for said in sentences.values())
+
+
+def test_nothing_is_outside_of_environments_on_hosts_that_no_environment_is(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(TestbedOptions, "traits", replace(TestbedOptions.traits, managed=True))
+    text = changed("baseline: native", TWO % ("testbed", "local")).replace(BRIDGE, "{kind: docker, network: host}")
+    ((line, sentence),) = told(text)
+    assert line == line_of(text, "placement") and sentence.endswith("add client to 'inside'")
+    bridge = registry.environments()["docker"]
+    monkeypatch.setattr(type(bridge), "as_host", lambda _, traits: bridge.options() if traits.managed else None)
+    assert loaded(text).client_hosts == ("a",)

@@ -16,6 +16,7 @@ from weighbridge.linux import user_namespaces
 from weighbridge.linux.process import link_prefix, output
 from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
+from weighbridge.model.host import HostTraits
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.quantity import Share
 from weighbridge.model.site import Site, SiteRequest
@@ -46,13 +47,16 @@ class Native(Environment):
     summary = "the host itself: a chroot into the userland, limits by control group; optionally with an idle engine"
     options = NativeOptions
     programs = ("unshare",)
-    is_host = True
     fixed_s = (0.05, 0.3)
     limited_by_host = True
     mounts = frozenset({"folder"})
     storage = "directory"
     shares_root = True
     takes = frozenset({"shm_size"})
+
+    def as_host(self, traits: HostTraits) -> NativeOptions | None:
+        """Return options that change nothing of the host; None where it cannot be."""
+        return None if self.unplaceable(traits) else NativeOptions()
 
     def readiness(self, options: Any | None = None) -> Readiness:
         """Ready where mount namespaces may be made: always for root, else where user namespaces are allowed."""

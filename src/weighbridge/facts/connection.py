@@ -5,7 +5,6 @@ the server's; the netfilter rules whose counters rose meanwhile are those that a
 silences between, to tell the interfaces that carried them from those that others use (`weighbridge.facts.carried`).
 """
 
-import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -68,7 +67,10 @@ def connection(server: Site, client: Site, at: Mapping[Role, Endpoint], transpor
     listens_at, reached_at = at["server"], at["client"]
     if server.listening(((transport, listens_at.port),)):
         raise Unavailable(port_in_use(transport, listens_at.port))
-    hosts = list({host.name: host for host in (client.host, server.host)}.values())
+    namespaces: dict[Namespace | str, Host] = {}
+    for host in (client.host, server.host):
+        namespaces.setdefault(_namespace(host) or host.name, host)
+    hosts = list(namespaces.values())
     watch = Watch({
         **{f"host {host.name}": partial(_read, host, host.network[1]) for host in hosts},
         "client": partial(_read, client, _COUNTERS), "server": partial(_read, server, _COUNTERS),
@@ -89,7 +91,7 @@ def connection(server: Site, client: Site, at: Mapping[Role, Endpoint], transpor
     crossed = crossed_on_hosts(before, after)
     return NetworkPath(
         transport=transport,
-        interfaces=tuple(_interfaces(near, far, hosts, carried)),
+        interfaces=tuple(_interfaces(near, far, namespaces, carried)),
         mss=near.numbers.get("mss"),
         mss_back=far.numbers.get("mss"),
         routers=near.numbers["ttl"] - 1 if "ttl" in near.numbers else None,
@@ -189,8 +191,8 @@ def _too_large(sender: End, receiver: End) -> bool:
 
 def _namespace(host: Host) -> Namespace | None:
     """A host's own network namespace."""
-    number = re.search(r"\d+", _output_of(host, "readlink", "/proc/self/ns/net") or "")
-    return (_read(host, _BOOT), int(number[0])) if number else None
+    number = host.namespaces().get("net")
+    return None if number is None else (_read(host, _BOOT), number)
 
 
 def _packet_filter(host: Host) -> PacketFilter | None:
@@ -220,13 +222,17 @@ def _read(place: Host | Site, path: str) -> str:
         return ""
 
 
-def _interfaces(near: End, far: End, hosts: list[Host], carried: list[Carrier]) -> Iterator[Interface]:
-    """The interfaces that carried the probe, from the client's end on; each network namespace once."""
-    namespaces = [_namespace(host) for host in hosts]
-    own = {namespace: f"host {host.name}" for host, namespace in zip(hosts, namespaces, strict=True)}
+def _interfaces(
+    near: End, far: End, hosts: Mapping[Namespace | str, Host], carried: list[Carrier]
+) -> Iterator[Interface]:
+    """The interfaces that carried the probe, from the client's end on; each network namespace once.
+
+    ``hosts``: by the number of their network namespace, or by their name where they do not tell it.
+    """
+    own = {namespace: f"host {host.name}" for namespace, host in hosts.items()}
     ends: list[Namespace] = [(end.kernel, end.numbers["namespace"]) for end in (near, far)]
     yield from _interfaces_at(near, own.get(ends[0], "client"))
-    for host, namespace in zip(hosts, namespaces, strict=True):
+    for namespace, host in hosts.items():
         names = [name for place, name in carried if place == f"host {host.name}"]
         yield from (_of_a_host(host, name) for name in names if namespace not in ends)
     if ends[1] != ends[0]:

@@ -14,7 +14,8 @@ LARGE_OFFSET_S = 0.001
 def about_hosts(hosts: Mapping[str, Host]) -> dict[str, dict[str, str]]:
     """By scope: "host NAME" with its facts, and "host differences" with each of them as JSON.
 
-    Hosts made on this machine beside others: they share its CPUs, and there is no second machine behind them.
+    Hosts of one machine share its CPUs, and there is no second machine behind them; hosts that were made for the run
+    all say so themselves.
     """
     clocks = {name: clock() for name, host in hosts.items() if (clock := host.capabilities.clock) is not None}
     facts = {name: dict(host.facts()) for name, host in hosts.items()}
@@ -22,10 +23,26 @@ def about_hosts(hosts: Mapping[str, Host]) -> dict[str, dict[str, str]]:
         facts[name]["clock"] = str(offset)
     scopes = {f"host {name}": host_facts for name, host_facts in facts.items() if host_facts}
     differences = host_differences(facts, clocks)
-    if {host.this_machine for host in hosts.values() if host.machine == HERE} == {True, False}:
-        differences["CPUs"] = HostDifference(kind="shared-cpus")
+    differences |= _shared_cpus(hosts)
     documents = {what: each.model_dump_json(exclude_defaults=True) for what, each in differences.items()}
     return scopes | ({HOST_DIFFERENCES: documents} if documents else {})
+
+
+def _shared_cpus(hosts: Mapping[str, Host]) -> dict[str, HostDifference]:
+    """Each machine that several hosts are on; which ones, where that is not all of them on this machine."""
+    shared = {}
+    for machine in dict.fromkeys(host.machine for host in hosts.values()):
+        there = {name: host for name, host in hosts.items() if host.machine == machine}
+        made = all(host.capabilities.disposable is not None for host in there.values())
+        itself = all(host.this_machine for host in there.values())
+        if len(there) == 1 or made or itself:
+            continue
+        if machine == HERE and len(there) == len(hosts):
+            shared["CPUs"] = HostDifference(kind="shared-cpus")
+        else:
+            values = tuple((name, machine) for name in there)
+            shared[f"CPUs of {machine}"] = HostDifference(kind="shared-cpus", values=values)
+    return shared
 
 
 def host_differences(

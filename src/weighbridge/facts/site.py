@@ -6,15 +6,12 @@ import re
 
 from weighbridge.facts.surroundings import about_surroundings
 from weighbridge.linux.confinement import SECCOMP_MODES, named, status_field
-from weighbridge.model.command import Command
+from weighbridge.linux.namespaces import namespaces_in
 from weighbridge.model.facts import APPARMOR, CAPABILITIES, KERNEL, NAMESPACES, NEW_PRIVILEGES, OPEN_FILES, SECCOMP
 from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.site import Site
 
 UNKNOWN = "unknown"
-_NAMESPACES = ("cgroup", "ipc", "mnt", "net", "pid", "time", "user", "uts")
-_NAMESPACE = re.compile(r"[a-z]+:\[\d+\]")
-_READ_LINKS = 'for name; do readlink "/proc/self/ns/$name"; done'
 _APPARMOR = re.compile(r"unconfined|.+ \((?:enforce|complain|kill|prompt|mixed|unconfined)\)")
 """A label of AppArmor: SELinux has others, in the same file."""
 
@@ -55,13 +52,11 @@ def _apparmor(site: Site) -> str:
 
 
 def _own_namespaces(site: Site) -> str:
-    """The names of those namespaces that are not its host's; empty where it has a kernel of its own, or is silent."""
-    inside = {name: _line(site, f"/proc/self/ns/{name}") for name in _NAMESPACES}
-    inside = {name: text for name, text in inside.items() if _NAMESPACE.fullmatch(text)}
-    if not inside or site.layers != site.host.layers:
+    """The kinds of those namespaces that are not its host's; empty where it has a kernel of its own, or is silent."""
+    inside = namespaces_in(lambda kind: _line(site, f"/proc/self/ns/{kind}"))
+    if not inside or site.layers != site.host.layers or not (outside := site.host.namespaces()):
         return ""
-    outside = site.host.run(Command(("sh", "-c", _READ_LINKS, "links", *_NAMESPACES), 20)).text.split()
-    return " ".join(name for name, text in inside.items() if text not in outside) or "none"
+    return " ".join(kind for kind, number in inside.items() if outside.get(kind, number) != number) or "none"
 
 
 def layers_of_site(site: Site) -> SiteLayers:

@@ -14,6 +14,7 @@ from weighbridge.linux import cgroup_files, cpus, network, process
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.linux.delegation import tree
 from weighbridge.linux.folders import unmount_below
+from weighbridge.linux.namespaces import namespaces_of
 from weighbridge.linux.process import output
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import HERE, Capabilities, Group, Host, RunContext
@@ -82,6 +83,10 @@ class LocalHost:
     def read(self, path: str) -> bytes:
         """A file of this machine. Raises OSError."""
         return Path(path).read_bytes()
+
+    def namespaces(self) -> Mapping[str, int]:
+        """Return the numbers of our own process's namespaces, by kind."""
+        return namespaces_of(Path("/proc/self"))
 
     def meters_of(self, pid: int) -> Mapping[str, float]:
         """The counters of the control group that a process is in; empty where it has ended."""

@@ -16,6 +16,7 @@ from weighbridge.hosts.local import LocalHost, remove_engine_folder
 from weighbridge.hosts.switch import NOWHERE, SUBNET, Switch, await_ready, without_offloads
 from weighbridge.linux import cpus, network, tc
 from weighbridge.linux.cgroups import Cgroup
+from weighbridge.linux.namespaces import namespaces_of
 from weighbridge.linux.process import Process, SocketStream
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import Capabilities, Group, Limits, Link, RunContext
@@ -119,6 +120,10 @@ class TestbedHost(LocalHost):
     def read(self, path: str) -> bytes:
         """A file as the host's processes see it. Raises OSError."""
         return (self.folder / path.lstrip("/")).read_bytes()
+
+    def namespaces(self) -> Mapping[str, int]:
+        """Return the numbers of its first process's namespaces, by kind."""
+        return namespaces_of(Path(f"/proc/{self.pid}"))
 
     def signal(self, pid: int, number: int) -> None:
         """Send a signal to a process group of the host."""

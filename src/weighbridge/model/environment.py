@@ -71,8 +71,6 @@ class Environment(Plugin):
     """The kind of storage where a workload needs one and the study names none."""
     limited_by_host: ClassVar[bool] = False
     """Whether its sites are in control groups of ours, in which a user who is not root may find no limits."""
-    is_host: ClassVar[bool] = False
-    """Whether it is the host itself: what every role outside of a study's environments is in. Of one kind alone."""
     fixed_s: ClassVar[tuple[float, float]] = (0.15, 0.8)
     """Seconds that a trial takes beside its programs, from and to: for the time that a study is expected to take."""
     shares_root: ClassVar[bool] = False
@@ -87,6 +85,17 @@ class Environment(Plugin):
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         """Why these options cannot work in a study that needs this of them, whatever the machine."""
         return []
+
+    def as_host(self, traits: HostTraits) -> Any | None:
+        """Options with which it is a host of such traits itself: where roles outside of a study's environments are.
+
+        None: it is not. Of each kind of host one environment is.
+        """
+        return None
+
+    def unplaceable(self, traits: HostTraits) -> str:
+        """Why none of its sites can be on a host of such traits, whatever its options; "" where they can."""
+        return "it cannot be on hosts on which another program starts everything" if traits.managed else ""
 
     @abstractmethod
     def readiness(self, options: Any | None = None) -> Readiness:

@@ -91,7 +91,7 @@ class HostDifference(BaseModel):
     kind: Literal["fact", "clock", "shared-cpus", "beside"]
     fact: str = ""
     values: tuple[tuple[str, str], ...] = ()
-    """Host and value; or run and directory."""
+    """Host and value, of CPUs their machine (none: all hosts share this machine's); or run and directory."""
     host: str = ""
     ahead_s: float = 0.0
     """By how many seconds the clock of ``host`` is ahead of this machine's."""

@@ -156,13 +156,13 @@ class Host(Protocol):
 
     name: str
     machine: str
-    """The machine that it is on: `HERE`, or "host NAME"."""
+    """The machine that it is on: `HERE`, or "host NAME", of the first host of a run that is on it."""
     this_machine: bool
     """Whether it is this machine itself, with whatever else runs there."""
     python: str
     """The Python interpreter that its commands find."""
     network: tuple[str, str]
-    """Its network namespace: a name for it, and the path of its interfaces' counters for `read`."""
+    """Its network namespace: a name that no other one has, and the path of its interfaces' counters for `read`."""
     root: bool
     """Whether commands run as root there."""
     address: str
@@ -192,6 +192,12 @@ class Host(Protocol):
 
     def read(self, path: str) -> bytes:
         """A file of the host, as its processes see it (/proc too). Raises OSError."""
+
+    def namespaces(self) -> Mapping[str, int]:
+        """The numbers of the namespaces that its processes start in, by kind (``net``); unreadable ones are omitted.
+
+        Two kernels may have the same number.
+        """
 
     def meters_of(self, pid: int) -> Mapping[str, float]:
         """The counters of the control group that a process of the host is in, as ``Site.meters``."""
@@ -233,11 +239,13 @@ class HostTraits:
 
     ``here``: it is on this physical machine, whose CPUs and memory it uses. ``own_kernel``: its kernel and files are
     not this machine's, so that what it can hold is found only when it is open. ``this_machine``: it is that machine
-    itself, of which there is one. ``networks``: hosts reach one another where they are on a common one.
+    itself, of which there is one. ``networks``: hosts reach one another where they are on a common one; their
+    options may name others (`weighbridge.model.host_kind.HostOptions.networks`).
     ``attachable``: its interface is known, and container networks that are attached to it are on its network.
     ``gives_addresses``: containers on such networks get addresses without being given them in the study.
     ``disposable``: it is made for the run, and an open one is a `DisposableHost`. ``interface``: the name of the one
     interface that it is made with; empty where that is not known. ``slows_disk``: its data disk can be limited.
+    ``managed``: another program starts whatever runs on it; it has sites of those environments that know such hosts.
     """
 
     here: bool = False
@@ -249,10 +257,7 @@ class HostTraits:
     disposable: bool = False
     interface: str = ""
     slows_disk: bool = False
-
-    def reaches(self, other: "HostTraits") -> bool:
-        """Whether hosts of the two kinds reach one another."""
-        return bool(self.networks & other.networks)
+    managed: bool = False
 
 
 THIS_MACHINE = HostTraits(

@@ -1,7 +1,7 @@
 """What a kind of host has to be, and its options. One object per module of ``hosts/kinds``; the registry finds it."""
 
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 from contextlib import AbstractContextManager
 from typing import Any, ClassVar, Self
 
@@ -15,6 +15,15 @@ class HostOptions(Options):
 
     traits: ClassVar[HostTraits]
     kind: str
+
+    @property
+    def networks(self) -> Set[str]:
+        """The networks that it is on; of two hosts of one kind they may be different ones."""
+        return self.traits.networks
+
+    def reaches(self, other: "HostOptions") -> bool:
+        """Whether the two hosts reach one another: they are on a common network."""
+        return bool(self.networks & other.networks)
 
     @property
     def own_cpus(self) -> str | None:

@@ -18,7 +18,7 @@ from weighbridge import registry
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.model.command import Command
 from weighbridge.model.decisions import LeftOut
-from weighbridge.model.host import Host, Power, RunContext
+from weighbridge.model.host import Host, HostTraits, Power, RunContext
 from weighbridge.model.measurement import TrialFailure
 from weighbridge.model.power_cut import (
     ACKNOWLEDGED,
@@ -200,7 +200,7 @@ def commits(cell: Cell) -> bool:
 
 
 def cut_and_recover(
-    site: Site, request: SiteRequest, server: Server, seconds: float
+    site: Site, request: SiteRequest, server: Server, seconds: float, study: Study
 ) -> tuple[Host, int, ReadBack, str]:
     """Commit for so many seconds, cut the power, start the server again, and count.
 
@@ -227,15 +227,16 @@ def cut_and_recover(
     if folder is None:
         return host, count, read_committed("", count), ""
     with power.restored() as again:
-        printed, failure = _read_back(replace(request, host=again), str(folder), server)
+        of_host = study.file.hosts.get(host.name, study.file.hosts[study.server_host])  # a dedicated one is as that
+        printed, failure = _read_back(replace(request, host=again), str(folder), server, of_host.traits)
     return host, count, read_committed(printed, count), failure
 
 
-def _read_back(request: SiteRequest, folder: str, server: Server) -> tuple[str, str]:
+def _read_back(request: SiteRequest, folder: str, server: Server, traits: HostTraits) -> tuple[str, str]:
     """What the server's client prints of the data in a folder of the host, and why it prints nothing."""
-    native = registry.the_host()
+    native, options = registry.the_host(traits)
     storage = SiteStorage("directory", lambda _: nullcontext(Mount("folder", folder)))
-    with native.open(native.options(), replace(request, name="1-recovered", storage=storage)) as site:
+    with native.open(options, replace(request, name="1-recovered", storage=storage)) as site:
         site.thaw()
         programs = server.programs(site)
         try:
@@ -399,7 +400,7 @@ def _checked(
         cut, acknowledged, back = cut_and_read_back(site, storage.mounts, promise, seconds, run.say)
     else:
         server = Server.of(cell.kind, study.options(arm, cell), site.host)
-        cut, acknowledged, back, failure = cut_and_recover(site, request, server, seconds)
+        cut, acknowledged, back, failure = cut_and_recover(site, request, server, seconds, study)
     return PowerCut(
         environment=arm.name,
         promise=promise,

@@ -32,6 +32,7 @@ from weighbridge.runner.pollers import Pollers
 from weighbridge.runner.preflight import without_left_out
 from weighbridge.runner.room import DiskBudget, Written, written
 from weighbridge.runner.routes import Routes, first_over, published_ports
+from weighbridge.runner.same_machine import name_machines
 from weighbridge.runner.stage import AtEnd, DataDisks, Finish, RoleSetup, Stage, machines_of
 from weighbridge.runner.storage import require_in_force, set_disk_speed, site_storage, storage_facts, writes
 from weighbridge.store.run import RunStore
@@ -206,8 +207,11 @@ class Sites:
             self.left_out.append(LeftOut(environment=arm.name, kind=arm.kind, why=str(error)))
             self.study = without_left_out(self.study, self.left_out)
 
+    def _host_name(self, role: Role, client: str = "") -> str:
+        return (client or self.study.client_hosts[0]) if role == "client" else self.study.server_host
+
     def _host(self, role: Role, client: str = "") -> Host:
-        return self.hosts[(client or self.study.client_hosts[0]) if role == "client" else self.study.server_host]
+        return self.hosts[self._host_name(role, client)]
 
     def _name(self, key: Key) -> str:
         """A name that no other site of the run has or had."""
@@ -219,8 +223,10 @@ class Sites:
             return
         place, role, client = key
         inside, host, ports = place != OUTSIDE, self._host(role, client), self.routes.ports(arm.name, client)
-        environment = registry.environments()[arm.kind] if inside else registry.the_host()
-        storage = site_storage(environment, arm.options if inside else None, self.study, role, self.hosts)
+        environment, options = registry.environments()[arm.kind], arm.options
+        if not inside:
+            environment, options = registry.the_host(self.study.file.hosts[self._host_name(role, client)].traits)
+        storage = site_storage(environment, options, self.study, role, self.hosts)
         request = SiteRequest(
             run=self.run,
             host=host,
@@ -238,7 +244,6 @@ class Sites:
         )
         apart = f", client on {client}" if len(self.study.client_hosts) > 1 else ""
         self.run.step(f"starting {place} ({role}{apart})")
-        options = arm.options if inside else environment.options()
         opened = self._open[key] = OpenSite.open(stack, environment, options, request)
         if storage is not None:
             require_in_force(storage.mounts, opened.site)
@@ -427,6 +432,7 @@ def open_hosts(study: Study, run: RunContext) -> dict[str, Host]:
             refused.append(str(error))
     if refused:
         raise Unavailable("; ".join(refused))
+    name_machines(opened.values())
     return opened
 
 

@@ -76,7 +76,7 @@ class Stage:
     sites: Mapping[Role, Site]
     endpoints: Mapping[Role, Endpoint]
     machines: Mapping[str, StageMachine] = field(default_factory=dict)
-    """Those whose state flags the trial: "host" is this one, which testbed hosts share, "host NAME" another."""
+    """Those whose state flags the trial, as hosts name them: "host" is this one, which testbed hosts share."""
     parts: Mapping[Role, RoleSetup] = field(default_factory=dict)
     meters: Mapping[str, Meter] = field(default_factory=dict)
     further: tuple[Site, ...] = ()
@@ -143,14 +143,16 @@ class Stage:
 def machines_of(sites: Mapping[Role, Site], local_read: Read) -> dict[str, StageMachine]:
     """The machines that sites are on, and this one where sites are in guests on it; ``local_read`` reads this one."""
     machines: dict[str, StageMachine] = {}
+    cpus: dict[str, set[int]] = {}
+    """Those of all its hosts: containers may have some each."""
     groups = ((site.host.name, site.host.capabilities.hypervisor) for site in sites.values())
     hypervisors = {f"hypervisor of host {name}": group for name, group in groups if group is not None}
     for role, site in sites.items():
         name, mine = site.host.machine, site.host.machine == HERE
-        cpus = len(cpus_online() if mine else site.host.cpus_online())
-        others = machines[name].roles if name in machines else ()
-        read = local_read if mine else site.host.read
-        machines[name] = StageMachine(cpus, (*others, role), read, hypervisors if mine else {})
+        cpus[name] = cpus.get(name, {*cpus_online()} if mine else set()) | {*site.host.cpus_online()}
+        others, read = (machines[name].roles, machines[name].read) if name in machines else ((), site.host.read)
+        read = local_read if mine else read
+        machines[name] = StageMachine(len(cpus[name]), (*others, role), read, hypervisors if mine else {})
     if hypervisors and HERE not in machines:
         machines[HERE] = StageMachine(len(cpus_online()), (), local_read, hypervisors)
     return machines

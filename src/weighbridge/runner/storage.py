@@ -55,11 +55,13 @@ def durability_of(study: Study, arm: Arm, cell: Cell) -> Durability | None:
     workload, options = registry.workloads()[cell.kind], study.options(arm, cell)
     own = workload.durability(options)
     inside = "server" in study.file.inside or "solo" in workload.roles(options)
-    environment = registry.environments()[arm.kind] if inside else registry.the_host()
-    named = _named(arm.options) if inside else None
+    environment, of_site = registry.environments()[arm.kind], arm.options
+    if not inside:
+        environment, of_site = registry.the_host(study.file.hosts[study.server_host].traits)
+    named = _named(of_site)
     if own is None or (named is None and not (workload.needs_data(options) and environment.storage)):
         return own
-    return weaker(own, _durability(environment, arm.options if inside else environment.options(), named))
+    return weaker(own, _durability(environment, of_site, named))
 
 
 def storage_durability(arm: Arm) -> Durability:

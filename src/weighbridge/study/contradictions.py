@@ -29,6 +29,7 @@ def contradictions(file: StudyFile, arms: list[Arm], cells: list[Cell]) -> Itera
     yield from _misplaced(file)
     yield from (unplaced := [*_unplaced(file)])
     yield from _unreachable(file)
+    yield from _outside_of_all(file, cells)
     yield from _mixed(arms, cells)
     yield from _other_roles(arms, cells)
     yield from _missteps(file.ladder, names, {*file.environments} - {each.partition("[")[0] for each in names})
@@ -64,13 +65,23 @@ def _cannot_be(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[tuple[P
     hosts_by_problem: dict[str, list[str]] = {}
     for host in reached:
         needs = needs_of(file, cells, host, arm)
-        for problem in registry.environments()[arm.kind].problems(arm.options, needs=needs):
+        unplaceable = [*_unplaceable(arm.kind, needs)]
+        for problem in unplaceable or registry.environments()[arm.kind].problems(arm.options, needs=needs):
             hosts_by_problem.setdefault(problem, []).append(host)
     for problem, concerned in hosts_by_problem.items():
         rest = [host for host in hosts if host not in concerned]
         way = f" (or measure it with other clients only: 'clients: [{', '.join(rest)}]')" if rest else ""
         where = f" with a client on {', '.join(concerned)}" if rest else ""
         yield place, f"{arm.name}{where}: {problem}{way}"
+
+
+def _unplaceable(kind: str, needs: Needs) -> Iterator[str]:
+    """Why sites of a kind of environment cannot be on the hosts that have them, and which can."""
+    every = registry.environments()
+    for host, traits in needs.holding.items():
+        if why := every[kind].unplaceable(traits):
+            fits = ", ".join(each for each, environment in every.items() if not environment.unplaceable(traits))
+            yield f"{why} (kind {host}); supported there: {fits or 'none'}"
 
 
 def _unpacked(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[str]:
@@ -173,11 +184,25 @@ def _unreachable(file: StudyFile) -> Iterator[tuple[Place, str]]:
         if server == client or not {server, client} <= {*file.hosts}:
             continue
         one, other = file.hosts[client], file.hosts[server]
-        if not one.traits.reaches(other.traits):
+        if not one.reaches(other):
             text = f"placement: {client} and {server} cannot reach each other"
-            yield ("placement",), f"{text}: hosts of kind {one.kind} and of kind {other.kind} share no network"
+            kinds = f"kind {one.kind} and of kind {other.kind} share no network"
+            if one.kind == other.kind:
+                kinds = f"kind {one.kind} with these options share no network"
+            yield ("placement",), f"{text}: hosts of {kinds}"
         elif one.traits.this_machine and other.traits.this_machine:
             yield ("placement",), f"placement: {client} and {server} are both this machine: use one name"
+
+
+def _outside_of_all(file: StudyFile, cells: list[Cell]) -> Iterator[tuple[Place, str]]:
+    """Roles outside of all environments on hosts that have nothing but sites of environments."""
+    first = next(iter(file.hosts))
+    every = {role for cell in cells for role in registry.workloads()[cell.kind].roles(cell.options)}
+    for role in sorted(every - {"solo", *file.inside}):
+        for name in (file.placement.clients or (first,)) if role == "client" else (file.placement.server or first,):
+            if name in file.hosts and not registry.has_itself(file.hosts[name].traits):
+                why = f"the {role} is on host '{name}', which has nothing outside of environments"
+                yield ("placement",), f"placement: {why}: add {role} to 'inside'"
 
 
 def _lonely(file: StudyFile) -> Iterator[tuple[Place, str]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from weighbridge.errors import StudyError
 from weighbridge.model.facts import CpuIdle
+from weighbridge.model.host import THIS_MACHINE
 from weighbridge.registry import environments as environments_by_kind
 from weighbridge.registry import the_host, weighed_in
 from weighbridge.study.source import nearest, plain, written
@@ -150,7 +151,7 @@ def written_out(value: Any) -> Any:
 
 def _environments(weighed: Weighed) -> dict[str, dict[str, Any]]:
     names = weighed.inside or (USUAL_OF_SERVERS if weighed.server else USUAL)[0]
-    choices, host = weighed_in(), the_host().kind
+    choices, host = weighed_in(), _native()
     for name in names:
         if name not in choices:
             hint = nearest(name, choices) or f"; known: {', '.join(choices)}"
@@ -162,7 +163,7 @@ def _environments(weighed: Weighed) -> dict[str, dict[str, Any]]:
 
 def _two(weighed: Weighed, earlier: Earlier) -> dict[str, dict[str, Any]]:
     """One environment twice: with what the program is weighed against, and with the program."""
-    usual = "bridge" if weighed.server is not None or earlier.userland is not None else the_host().kind
+    usual = "bridge" if weighed.server is not None or earlier.userland is not None else _native()
     names = [*dict.fromkeys(weighed.inside or (usual,))]
     if len(names) != 1:
         raise StudyError(f"--against compares in one environment: choose one of {', '.join(names)}")
@@ -230,4 +231,9 @@ def _repetitions(weighed: Weighed) -> dict[str, Any]:
 
 def _ladder(environments: Mapping[str, Any]) -> list[str]:
     rungs = [name for name in _LADDER if name in environments]
-    return [the_host().kind, *rungs] if len(rungs) > 1 else []
+    return [_native(), *rungs] if len(rungs) > 1 else []
+
+
+def _native() -> str:
+    """The kind of the environment that is this machine itself."""
+    return the_host(THIS_MACHINE)[0].kind

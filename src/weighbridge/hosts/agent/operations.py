@@ -144,6 +144,10 @@ class Operations:
         """Return a file's content."""
         return {}, Path(path).read_bytes()
 
+    def namespaces(self, data: bytes) -> Answer:
+        """The numbers of our own namespaces, by kind."""
+        return {"value": dict(self._local.namespaces())}, b""
+
     def meters_of(self, data: bytes, *, pid: int) -> Answer:
         """The counters of a process's control group."""
         return {"value": dict(self._local.meters_of(pid))}, b""

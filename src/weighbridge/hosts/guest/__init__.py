@@ -169,7 +169,7 @@ class GuestHost(AgentHost):
         """Return the cable's link while its rate limit is in force."""
         if self.options.link is None or not self.limited:
             return None
-        return Link(self.machine, self.options.link, lambda: self.switch.carried(self.address, self.run))
+        return Link(f"host {self.name}", self.options.link, lambda: self.switch.carried(self.address, self.run))
 
     def set_link(self, *, limited: bool) -> None:
         """Put the token buckets at both ends of the cable, or take them away."""

@@ -46,7 +46,7 @@ class Local(HostKind):
 
     @staticmethod
     def _is_joined_to(peer: HostOptions) -> bool:
-        return not peer.traits.this_machine and peer.traits.reaches(THIS_MACHINE)
+        return not peer.traits.this_machine and peer.reaches(LocalOptions())
 
 
 PLUGIN = Local()

@@ -90,6 +90,11 @@ class AgentHost:
         """A file of the host. Raises OSError."""
         return self._channel.call("read", path=path).data
 
+    def namespaces(self) -> Mapping[str, int]:
+        """Return the numbers of the agent's namespaces, by kind."""
+        namespaces: dict[str, int] = self._channel.call("namespaces").fields["value"]
+        return namespaces
+
     def meters_of(self, pid: int) -> Mapping[str, float]:
         """Return the counters of the control group of a process there; empty where it has ended."""
         meters: dict[str, float] = self._channel.call("meters_of", pid=pid).fields["value"]

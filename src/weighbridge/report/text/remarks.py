@@ -334,7 +334,9 @@ def _host_difference(difference: HostDifference) -> str:
     if difference.kind == "beside":
         runs = ", ".join(f"{run} ({directory})" if directory else run for run, directory in difference.values)
         return f"another run shared this machine, and each disturbed the other (--beside-others): {runs}"
-    return "all share this machine's CPUs, so a sender's CPU also handles arriving packets"
+    names = " and ".join(host for host, _ in difference.values)
+    where = f"{names} share one machine's CPUs" if names else "all share this machine's CPUs"
+    return f"{where}, so a sender's CPU also handles arriving packets"
 
 
 @words(remarks.NotHonoured)
