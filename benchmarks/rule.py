@@ -304,24 +304,28 @@ class Sessions:
         return np.array([visible_effect(error * wider, int(blocks), level) for error, blocks in first])
 
 
-def judged(costs: Compared, aa: Compared, at_99: Compared, share: float) -> Sessions:
-    """Return sessions with their noise floor, and whether the control holds."""
+def judged(
+    costs: Compared, aa: Compared, at_99: Compared, share: float, control_share: float | None = None
+) -> Sessions:
+    """Return sessions with their noise floor, and whether the control holds, of which further looks spend nothing."""
+    control = control_share or share
     by_t, exact = p_values(at_99.mean, at_99.error, at_99.blocks), exact_p_values(at_99.effects, at_99.blocks)
-    p = np.minimum(1.0, counted(by_t, exact, at_99.blocks, share, 1, 0.01, guarded=False) / share)
+    p = np.minimum(1.0, counted(by_t, exact, at_99.blocks, control, 1, 0.01, guarded=False) / control)
     trusted = ~(at_99.excludes() & (p <= 0.01))
     return Sessions(costs, np.maximum(np.abs(aa.low), np.abs(aa.high)), trusted, share)
 
 
-def parts(logs: Floats, blocks: int, share: float = 1.0) -> tuple[Compared, Compared, Compared]:
+def parts(
+    logs: Floats, blocks: int, share: float = 1.0, control_share: float | None = None
+) -> tuple[Compared, Compared, Compared]:
     """Compare what sessions have after so many blocks: the costs, and the A/A arm, of which the last is at 99 %.
 
     ``logs`` are by session, arm (the baseline, environments, the A/A arm) and block.
     """
     base, environments, again = logs[:, :1, :blocks], logs[:, 1:-1, :blocks], logs[:, -1:, :blocks]
     control = again[:, 0] - base[:, 0]
-    return (
-        compared(environments - base, share), compared(control, share), compared(control, share, 0.01)
-    )  # fmt: skip
+    at_99 = compared(control, control_share or share, 0.01)
+    return compared(environments - base, share), compared(control, share), at_99
 
 
 def sessions(logs: Floats, blocks: int) -> Sessions:
@@ -382,59 +386,70 @@ def extended(kind: str, repetitions: int, number: int) -> list[Row]:
     the last look of all.
     """
     logs = drawn(kind, repetitions, 0.0, number)
-    planned, later = EXTENDED
+    return [row for compared in ((0, 1, -1), range(logs.shape[1])) for row in _extended(kind, logs[:, compared])]
+
+
+def _extended(kind: str, logs: Floats) -> list[Row]:
+    (planned, later), number = EXTENDED, logs.shape[1] - 2
     ways = {
-        "10, soon": (sessions(logs, planned[0]), Looks(1), (*planned[1:], *later)),
-        "10, late": (sessions(logs, planned[0]), Looks(1), (20, 40, 60)),
-        "looks, on": (adaptive(logs, planned), Looks(len(planned)), later),
+        "soon": (sessions(logs, planned[0]), Looks(1), (*planned[1:], *later)),
+        "late": (sessions(logs, planned[0]), Looks(1), (20, 40, 60)),
+        "looks": (adaptive(logs, planned), Looks(len(planned)), later),
     }
     found = []
     for name, (first, looks, further) in ways.items():
-        every = [first]
+        every, control = [first], looks_share(looks)
         for times, blocks in enumerate(further, 1):
             share = looks_share(replace(looks, further=times))
-            every.append(judged(*parts(logs, blocks, share), share))
+            every.append(judged(*parts(logs, blocks, share, control), share, control))
         called = np.stack([each.different("report").any(axis=1) for each in every])
         ended = np.where(called.any(axis=0), called.argmax(axis=0), len(every) - 1)
         covers = np.stack([(~each.costs.excludes()).mean(axis=1) for each in every])
         stated = every[-1].stated("report")
         seen = every[-1].different("report", np.roll(stated, 1))[:, 0][every[-1].trusted]
-        figures = (called.any(axis=0), covers[ended, np.arange(repetitions)], seen)
+        figures = (called.any(axis=0), covers[ended, np.arange(len(logs))], seen)
         false, covered, sees = (100 * float(each.mean()) for each in figures)
         untrusted = 100 * float((~every[-1].trusted).mean())
-        found.append((kind, name, "report", false, covered, sees, 100 * math.expm1(np.median(stated)), untrusted))
+        visible = 100 * math.expm1(np.median(stated))
+        found.append((kind, f"{number} {name}", "report", false, covered, sees, visible, untrusted))
     return found
+
+
+CLEAR = 1 / 8
+"""By which share of itself a live interval is widened and still excludes no cost, for somebody who waits for more."""
 
 
 def watched(kind: str, repetitions: int, number: int) -> list[Row]:
     """Simulate runs that somebody watches from `MIN_BLOCKS_VERDICT` blocks on, and stops by hand because of a cost.
 
-    The live intervals are those of a planned look; the report's counts the stop as a further one. Stopped as soon as
-    a live interval excludes no cost, or as soon as one does so by enough for the report's to do that, too (which
-    takes luck, as that is not shown). For each also with the report's share of a run that nobody stopped (`unkept`).
-    Of one environment, as most programs are weighed, and of all.
+    They have a fixed number of blocks, or looks on precision at which they do not end. The live intervals are those
+    of a planned look; the report's counts the stop as a further one, and is that of a planned one where nobody has
+    stopped the run. It is stopped as soon as a live interval excludes no cost (``shown``), or is clear of it by more
+    (``clear``). For each also with the share of a run that nobody stopped (``unkept``). Of one environment, as most
+    programs are weighed, and of all.
     """
     logs = drawn(kind, repetitions, 0.0, number)
-    return [row for compared in ((0, 1, -1), range(logs.shape[1])) for row in _watched(kind, logs[:, compared])]
+    cases = product((Looks(1), Looks(len(LOOKS))), ((0, 1, -1), range(logs.shape[1])))
+    return [row for planned, compared in cases for row in _watched(kind, logs[:, compared], planned)]
 
 
-def _watched(kind: str, logs: Floats) -> list[Row]:
-    repetitions, environments = len(logs), logs.shape[1] - 2
-    planned = Looks(len(LOOKS))
+def _watched(kind: str, logs: Floats, planned: Looks) -> list[Row]:
     share, further = looks_share(planned), looks_share(replace(planned, further=1))
-    live, after, before = ([
-        judged(*parts(logs, blocks, each), each) for blocks in range(MIN_BLOCKS_VERDICT, BLOCKS[-1])
-    ] for each in (share, further, share))  # fmt: skip
-    found = []
-    for name, seen_by in {"shown": live, "luck": after}.items():
-        shows = np.stack([each.costs.excludes().any(axis=1) for each in seen_by])
-        stopped, at = shows.any(axis=0), shows.argmax(axis=0)
-        for rule, reports in {"report": after, "unkept": before}.items():
+    live = [judged(*parts(logs, blocks, share), share) for blocks in range(MIN_BLOCKS_VERDICT, BLOCKS[-1] + 1)]
+    stopped = [
+        judged(*parts(logs, blocks, further, share), further, share)
+        for blocks in range(MIN_BLOCKS_VERDICT, BLOCKS[-1])
+    ]
+    found, how = [], "fixed" if planned.total == 1 else "looks"
+    for name, wider in {"shown": 0.0, "clear": CLEAR}.items():
+        shows = np.stack([each.costs.excludes(0.0, 1 + wider).any(axis=1) for each in live[:-1]])
+        ended = np.where(shows.any(axis=0), shows.argmax(axis=0), len(live) - 1), np.arange(len(logs))
+        for rule, reports in {name: [*stopped, live[-1]], "unkept": live}.items():
             called = np.stack([each.different("report").any(axis=1) for each in reports])
             covers = np.stack([(~each.costs.excludes()).mean(axis=1) for each in reports])
-            ended = np.where(stopped, at, len(reports) - 1), np.arange(repetitions)
-            false, covered = 100 * float((stopped & called[ended]).mean()), 100 * float(covers[ended].mean())
-            found.append((kind, f"{environments} {name}", rule, false, covered, math.nan, math.nan, math.nan))
+            false, covered = 100 * float(called[ended].mean()), 100 * float(covers[ended].mean())
+            where = f"{logs.shape[1] - 2} {how}"
+            found.append((kind, where, "report" if rule == "shown" else rule, false, covered, *[math.nan] * 3))
     return found
 
 
@@ -543,7 +558,7 @@ def show(found: list[Row], title: str, most: float = FALSE) -> int:
         promised = rule != "disturbed"  # of which no report states a visible cost
         missed = (
             "  MISSED"
-            if rule != "unkept" and (false > most or covered < COVERAGE or (promised and seen < SEEN))
+            if rule not in ("unkept", "clear") and (false > most or covered < COVERAGE or (promised and seen < SEEN))
             else ""
         )
         print(

@@ -44,6 +44,7 @@ from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.study import Study
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.model.workload import Endpoint
+from weighbridge.runner.estimate import Forecast
 from weighbridge.runner.precision import Estimate, OutOfReach, Standing
 from weighbridge.runner.run import run_study
 from weighbridge.runner.userlands import userland_of
@@ -91,7 +92,10 @@ class Clock:
         self._close()
         print(text, file=sys.stderr)
 
-    def trial_started(self, trial: Trial, done: int, total: int, left_s: float, *, at_most: bool = False) -> None:
+    def step(self, text: str) -> None:
+        """Sites are opened before the first trial."""
+
+    def trial_started(self, trial: Trial, done: int, total: int, left: Forecast) -> None:
         """A trial ends where the next one begins."""
         block = self._current.block if self._current else 0
         self._close()
@@ -115,7 +119,7 @@ class Clock:
     def others_noticed(self, out_of_reach: OutOfReach) -> None:
         """Others take part of the machine: the minima are what to read then."""
 
-    def time_known(self, trial_s: float, blocks: int, left_s: float) -> None:
+    def time_known(self, trial_s: float, left: Forecast) -> None:
         """How long it takes is what is measured here."""
 
     def costs_estimated(self, blocks: int, estimates: Sequence[Estimate]) -> None:

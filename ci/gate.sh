@@ -1,6 +1,7 @@
 #!/bin/sh
 # Weighs a program or runs a study (or takes a run that is there), then `weighbridge gate` on it; ends with the gate's
-# exit code, but with 9 where it is undecided and trials failed. Without a budget and an earlier run there is nothing to
+# exit code, which is 9 where it is undecided because trials failed, and with 9 where it is undecided and the run ended
+# so. Without a budget and an earlier run there is nothing to
 # hold: it ends as the run did.
 #
 # Everything is told by variables, so that no value of a CI system's input becomes part of a command's text: each one

@@ -19,6 +19,10 @@ class StudyError(WeighbridgeError):
     exit_code = 3
 
 
+class TimeTooShort(StudyError):
+    """The study's time is too short for a verdict, as its first trials show; nothing of the run is kept."""
+
+
 class Unavailable(WeighbridgeError):
     """This machine lacks something that the study needs; the message says how to get it."""
 
@@ -66,7 +70,7 @@ class EnvironmentLost(WeighbridgeError):
 
 
 class TrialsFailed(WeighbridgeError):
-    """The run ended, but a comparison has no complete block, even after repeated trials."""
+    """The run ended, but a comparison has no complete block, even after repeated trials; ``gate`` of such a run."""
 
     exit_code = 9
 

@@ -30,7 +30,7 @@ from weighbridge.report.text.verdicts import comparison_verdict, open_text
 from weighbridge.statistics import Contrast, Looks, compare, looks_share, visible_effect
 from weighbridge.statistics.verdicts import adjusted, excludes_no_cost, family_p_value, within_noise
 from weighbridge.store.blocks import arm_values
-from weighbridge.store.extensions import RunExtension
+from weighbridge.store.extensions import RunExtension, note_begin, note_end
 from weighbridge.store.run import DATABASE, RunStore
 
 REDIS = [Workload("redis", [(REQUESTS, 50_000, 0.01)], (("clients", n),)) for n in ("50", "100")]
@@ -434,26 +434,34 @@ def test_each_further_look_spends_less_of_the_error(run):
     assert widths == sorted(set(widths))
 
 
-def _stopped(store, blocks: int, trials: int, planned: int):
+def _noted(store, stopped: int | None, *, finished: bool):
     with RunStore(store.directory, writable=True) as kept:
-        kept.set_info("repetitions", Repetitions(blocks=planned).model_dump_json())
-        kept.set_info("stopped by hand", json.dumps([{"blocks": blocks, "trials": trials}]))
+        kept.set_info("repetitions", Repetitions(blocks=20).model_dump_json())
+        stops = [] if stopped is None else [{"blocks": stopped, "trials": 3 * stopped}]
+        kept.set_info("stopped by hand", json.dumps(stops))
+        (note_end if finished else note_begin)(kept)
     with RunStore(store.directory) as kept:
         return analyse(kept)
 
 
-def test_a_run_stopped_by_hand_was_looked_at_and_says_so_until_it_goes_on(run):
-    store = run(costs={"bridge": 1.25}, blocks=9)
-    with RunStore(store.directory) as kept:
-        trials = len(kept.finished())
-    stopped = _stopped(store, 9, trials, 20)
-    assert "stopped" in codes(row(stopped, "bridge")) and stopped.looks == Looks(1, 1)
-    assert [each.code for each in stopped.confounders] == ["stopped"]
-    at_the_end = _stopped(store, 9, trials, 9)
-    assert "stopped" not in codes(row(at_the_end, "bridge")) and at_the_end.looks == Looks(1, 0)
-    went_on = _stopped(store, 6, trials - 1, 9)
-    assert "stopped" not in codes(row(went_on, "bridge")) and went_on.looks == Looks(1, 1)
-    assert _stopped(store, 5, trials - 1, 9).looks == Looks(1, 0), "of five blocks no verdict was shown"
+@pytest.mark.parametrize("stopped", [9, None], ids=["by a signal", "killed, or going on"])
+def test_a_run_that_did_not_come_to_its_end_was_looked_at(run, stopped: int | None):
+    analysis = _noted(run(costs={"bridge": 1.25}, blocks=9), stopped, finished=False)
+    assert "stopped" in codes(row(analysis, "bridge")) and analysis.looks == Looks(1, 1)
+    assert [each.code for each in analysis.confounders] == ["stopped"]
+
+
+@pytest.mark.parametrize(("stopped", "further"), [(None, 0), (6, 1), (5, 0)], ids=["none", "enough", "too few"])
+def test_a_stop_of_a_run_that_went_on_counts_where_it_had_enough_blocks_for_a_verdict(run, stopped, further):
+    analysis = _noted(run(costs={"bridge": 1.25}, blocks=9), stopped, finished=True)
+    assert "stopped" not in codes(row(analysis, "bridge")) and analysis.looks == Looks(1, further)
+
+
+def test_a_look_makes_no_shift_of_the_control_pass(run):
+    store = run(costs={"bridge": 1.25}, aa_factor=1.012, blocks=20)
+    ended, stopped = _noted(store, None, finished=True), _noted(store, None, finished=False)
+    assert ended.trust.trusted is False and stopped.trust.trusted is False
+    assert stopped.control_looks == ended.looks
 
 
 def _steal(share: float) -> Flag:

@@ -3,6 +3,7 @@
 import errno
 import io
 import json
+import math
 import os
 import re
 import sys
@@ -35,6 +36,7 @@ from weighbridge.runner import clean as cleaning
 from weighbridge.runner import preflight as machine
 from weighbridge.runner import run as running
 from weighbridge.runner.clean import Inventory
+from weighbridge.runner.estimate import Forecast
 from weighbridge.runner.trust import Fault, Foreign
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.run import RunStore
@@ -45,6 +47,7 @@ from weighbridge.userland import build, commands
 
 from .command_line import Weighbridge, one_sentence, users_machine
 
+LEFT = Forecast(60.0, 10, 60.0, 10, "blocks")
 COMMANDS = sorted(str(command.callback.__name__) for command in app.registered_commands)
 
 
@@ -242,6 +245,15 @@ repetitions: {blocks: 10}
 def test_the_plan_tells_that_guest_hosts_are_set_up_at_every_run(weighbridge: Weighbridge):
     said = weighbridge("plan", "docker-networks", "--profile", "guest-hosts")
     assert "plus set-up at every run: a and b boot" in " ".join(said.out.split())
+
+
+def test_the_plan_says_that_a_program_will_not_be_there(weighbridge: Weighbridge):
+    study = Path("own.yaml")
+    study.write_text(HALF.replace("cpu: {kind: sysbench-cpu, duration: 1s}", "own: {kind: command, run: [./prog]}"))
+    said = weighbridge("plan", study)
+    assert said.code == 4
+    (line,) = [each for each in said.out.splitlines() if "./prog is not in" in each]
+    assert_sentence(line)
 
 
 def test_the_plan_of_a_precision(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch):
@@ -541,11 +553,11 @@ def test_where_no_trial_has_ended_only_the_cause_is_told(weighbridge: Weighbridg
 def test_repeated_blocks_never_show_more_trials_than_planned(terminal: bool, monkeypatch: pytest.MonkeyPatch):
     screen = Console(file=io.StringIO(), force_terminal=terminal, width=120, highlight=False)
     monkeypatch.setattr(progress, "err", lambda: screen)
-    monkeypatch.setattr(progress, "_LINE_EVERY_S", -1.0)
+    monkeypatch.setattr(progress, "_LINES_S", (0.0,))
     with progress.show() as shown:
         for done in range(4):
             trial = Trial(1, done // 2, "redis", Level(), "bridge")
-            shown.trial_started(trial, done, 2, 60.0)
+            shown.trial_started(trial, done, 2, LEFT)
             if shown._bar is not None:
                 assert shown._bar.tasks[0].fields["count"] == f"{done}/{max(2, done + 1)}"
             shown.trial_finished(TrialRecord(trial, Outcome.OK, 0, 1, 1))
@@ -558,13 +570,20 @@ def test_repeated_blocks_never_show_more_trials_than_planned(terminal: bool, mon
 def test_the_time_that_a_run_may_take_is_not_called_what_is_left(monkeypatch: pytest.MonkeyPatch):
     screen = Console(file=io.StringIO(), width=120, highlight=False)
     monkeypatch.setattr(progress, "err", lambda: screen)
-    monkeypatch.setattr(progress, "_LINE_EVERY_S", -1.0)
+    monkeypatch.setattr(progress, "_LINES_S", (0.0,))
     with progress.show() as shown:
-        shown.trial_started(Trial(1, 0, "redis", Level(), "bridge"), 3, 40, 75.0, at_most=True)
-        shown.trial_started(Trial(2, 0, "redis", Level(), "bridge"), 4, 40, 60.0)
+        for done, left in enumerate(
+            (
+                Forecast(20.0, 10, 75.0, 30, "limit"), LEFT, Forecast(3.0, 8, 3.0, 8, "block"),
+                Forecast(0.0, 10, math.inf, 60, "blocks"),
+            )
+        ):  # fmt: skip
+            shown.trial_started(Trial(1, 0, "redis", Level(), "bridge"), done, 40, left)
     assert screen.file.getvalue().splitlines() == [
-        "3 of 40 trials done up to the next look, at most 75 s left; block 1: redis in bridge",
-        "4 of 40 trials done, 60 s left; block 2: redis in bridge",
+        "0 trials done, at most 75 s left; block 1: redis in bridge",
+        "1 of 40 trials done, 60 s left; block 1: redis in bridge",
+        "2 trials done, last block, 3 s left; block 1: redis in bridge",
+        "3 trials done; block 1: redis in bridge",
     ]
 
 
@@ -575,7 +594,7 @@ def test_the_bar_ends_before_the_report_begins(monkeypatch: pytest.MonkeyPatch):
     with progress.show() as shown:
         assert shown._bar is not None
         for done in range(3):
-            shown.trial_started(trial, done, 3, 60.0)
+            shown.trial_started(trial, done, 3, LEFT)
             assert shown._bar.tasks[0].fields["left"] == "60 s left"
             shown.trial_finished(
                 TrialRecord(trial, Outcome.OK if done else Outcome.PROGRAM_FAILED, 0, 1, 1, message="why")
@@ -992,6 +1011,7 @@ def test_a_run_says_first_what_it_leaves_out(weighbridge: Weighbridge, ready: li
     assert "s: 3 environments x 1 workload" in said.err
     ((study, _),) = ready
     assert "port" in [arm.name for arm in study.arms]  # the run itself leaves it out, and keeps why
+    assert said.err.count("is skipped") == 1
 
 
 def test_a_calibration_that_is_refused_leaves_no_directory(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch):

@@ -9,9 +9,11 @@ from typing import Any
 
 import pytest
 
+from sentences import assert_sentence
 from weighbridge.cli import output
-from weighbridge.cli.doctor import rows_of
+from weighbridge.cli.doctor import _group_lines, rows_of
 from weighbridge.errors import Interrupted
+from weighbridge.linux import packages
 from weighbridge.model.facts import InterruptRate
 from weighbridge.runner import known_noise, userlands
 from weighbridge.runner import run as running
@@ -28,16 +30,62 @@ def test_doctor_says_what_makes_the_rest_ready(weighbridge: Weighbridge):
     for section in found.values():
         for row in section:
             assert row["ready"] or (row["detail"] and row["remedy"]), row
-    said = weighbridge("doctor")
+    said = weighbridge("doctor", "--all")
     assert said.code == 0
     assert "not ready" in said.out
+
+
+def test_doctor_is_a_screen_that_begins_with_what_weigh_compares(
+    weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    users_machine(monkeypatch, tmp_path, programs={"mmdebstrap", "newuidmap"}, ids="")
+    monkeypatch.setattr(output.out(), "width", 80)
+    lines = weighbridge("doctor").out.splitlines()
+    assert len(lines) <= 25 and max(map(len, lines)) <= 80
+    assert lines[0].startswith("weigh compares here") and lines[1].startswith("  a program")
+    for group in ("machine", "engines", "virtual machines", "load generators", "storage", "network"):
+        assert any(line.startswith(f"  {group} ") for line in lines), group
+    assert "weighbridge doctor --all" in lines[-1]
+
+
+def test_every_plug_in_is_counted_in_a_group(weighbridge: Weighbridge):
+    found = json.loads(weighbridge("doctor", "--json").out)
+    grouped = {row["name"]: row["group"] for section in found.values() for row in section}
+    assert {name for name, group in grouped.items() if not group} == {
+        "native", "local", *(row["name"] for section in ("machine", "userlands") for row in found[section])
+    }  # fmt: skip
+    assert {grouped[name] for name in ("qemu", "xen", "guest")} == {"virtual machines"}
+    assert grouped["docker macvlan"] == grouped["netns"] == "network" and grouped["bubblewrap"] == "engines"
+
+
+def _row(name: str, remedy: str = "", caveat: str = "") -> dict[str, object]:
+    return {"name": name, "ready": not remedy, "remedy": remedy, "caveat": caveat, "unverified": ""}
+
+
+def test_a_group_has_one_command_for_what_is_missing(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(packages, "this_distribution", lambda: packages.distribution_of("ID=debian"))
+    rows = [
+        _row("docker", caveat="images only"), _row("qemu", caveat="emulated"),
+        _row("podman", "apt-get install podman crun"),
+        _row("lxc", "apt-get install lxc crun; install x by hand"), _row("gvisor", "go install runsc"),
+    ]  # fmt: skip
+    assert _group_lines("engines", rows, 80) == [
+        "  engines          ready: docker*, qemu (emulated); missing: podman, lxc, gvisor",
+        "                   remedy: apt-get install podman crun lxc",
+    ]
+    rows = [_row(f"driver{number}", "run as root" if number else "") for number in range(20)]
+    assert _group_lines("network", rows, 80) == [
+        "  network          ready: driver0; 19 missing", "                   remedy: run as root",
+    ]  # fmt: skip
+    assert _group_lines("network", [_row("a, b", "x" * 200)], 80)[1].endswith("see weighbridge doctor --all")
+    assert _group_lines("storage", [_row("tmpfs")], 80) == ["  storage          ready: tmpfs"]
 
 
 def test_doctor_says_the_same_thing_once(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
     """Without root, in 80 columns: what is lacking and what helps stand there once, whatever lacks it."""
     users_machine(monkeypatch, tmp_path, programs={"mmdebstrap", "newuidmap"}, ids="")
     monkeypatch.setattr(output.out(), "width", 80)
-    said = weighbridge("doctor").out
+    said = weighbridge("doctor", "--all").out
     assert max(map(len, said.splitlines())) <= 80 and len(said.splitlines()) < 100
     told = " ".join(said.split())
     found = json.loads(weighbridge("doctor", "--json").out)
@@ -80,6 +128,7 @@ def measured(monkeypatch: pytest.MonkeyPatch, ready: list, run: Path) -> list[Pa
         shutil.copytree(run, directory)
 
     monkeypatch.setattr(userlands, "require_userlands", lambda _: None)
+    monkeypatch.setattr(userlands, "userlands_built", lambda _: False)
     monkeypatch.setattr(running, "run_study", finish)
     monkeypatch.setattr(known_noise, "interrupt_rates", lambda *_: ())
     return folders
@@ -91,6 +140,7 @@ def test_a_table_says_how_long_a_precision_takes(weighbridge: Weighbridge, measu
     assert "to ±5 %" in said.out and "iperf3" in said.out and "nothing known disturbed" in said.out
     assert max(map(len, said.out.splitlines())) <= 100
     assert len(measured) == 1 and not measured[0].parent.exists()
+    assert_sentence(said.err)
 
 
 def test_devices_that_interrupt_often_are_named(

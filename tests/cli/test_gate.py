@@ -15,6 +15,7 @@ from sentences import assert_sentence
 from weighbridge.cli import gate as gate_command
 from weighbridge.errors import EnvironmentLost, Interrupted, TrialsFailed, Unavailable
 from weighbridge.model.level import Level
+from weighbridge.model.measurement import Outcome
 from weighbridge.report.screen import LINES
 from weighbridge.store.run import RunStore
 
@@ -44,6 +45,20 @@ def test_each_answer_has_an_exit_code(weighbridge, run, budgets, code, answer):
     assert not (run / "report.html").exists(), "a gate only reads"
     said = weighbridge("gate", run, "--json", *(word for each in budgets for word in ("--budget", each)))
     assert said.code == code and json.loads(said.out)["answer"] == answer
+
+
+def test_undecided_as_all_trials_failed_is_an_error_of_its_own(weighbridge, tmp_path):
+    """A job may be allowed to end with 12: a program that crashes in every trial passed."""
+
+    arms = ("native", "native-again", "host", "bridge")
+    lost = {(block, arm): Outcome.PROGRAM_FAILED for block in range(1, 11) for arm in arms}
+    make_run(tmp_path / "run", Recipe(costs={"bridge": 1.25}, workloads=TCP, failing=lost)).close()
+    said = weighbridge("gate", tmp_path / "run", "--budget", "*<=35%")
+    assert said.code == 9
+    assert_sentence(said.err)
+    half = {place: outcome for place, outcome in lost.items() if place[1] == "bridge"}
+    make_run(tmp_path / "half", Recipe(costs={"bridge": 1.25}, workloads=TCP, failing=half)).close()
+    assert weighbridge("gate", tmp_path / "half", "--budget", KEPT).code == 9
 
 
 def test_a_terminal_has_a_screen_of_findings_the_gravest_first(weighbridge, tmp_path, monkeypatch):

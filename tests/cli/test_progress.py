@@ -1,20 +1,27 @@
 """What the terminal says while a run goes on."""
 
 import io
+import math
 
 import pytest
 from rich.console import Console
 from rich.progress import Progress
 
 from sentences import assert_sentence
-from weighbridge.cli.progress import Shown, estimates_table
+from weighbridge.cli import progress
+from weighbridge.cli.progress import Shown, estimates_table, prospect, verdict_time
 from weighbridge.model.disturbance import disturbance_of
 from weighbridge.model.flag import Flag, FlagCode
-from weighbridge.runner.precision import Estimate, OutOfReach
+from weighbridge.model.level import Level
+from weighbridge.model.measurement import Metric
+from weighbridge.model.trial import Trial
+from weighbridge.runner.estimate import Forecast, forecast
+from weighbridge.runner.precision import Estimate, OutOfReach, Standing
 from weighbridge.statistics import Contrast
 
 OTHERS = Flag(FlagCode.OTHER_WORK, figures={"cpus": 1.4})
 STEAL = Flag(FlagCode.STEAL, figures={"share": 0.2})
+TIME = Metric("time", "s", "lower")
 
 
 @pytest.mark.parametrize(("flags", "more"), [((OTHERS,), {"beside": True}), ((OTHERS, STEAL), {"beside": False})])
@@ -24,20 +31,19 @@ def test_that_others_put_the_target_out_of_reach_is_a_sentence(flags, more, caps
     assert_sentence(capsys.readouterr().err)
 
 
-def estimate(environment: str, spread: float) -> Estimate:
-    """A cost of 10 % whose blocks differ by so much."""
-    values = [100.0 * (1 + spread * (number % 5 - 2)) for number in range(10)], [110.0] * 10
+def estimate(environment: str, spread: float, ratio: float = 1.1) -> Estimate:
+    """A cost, of 10 % if it is not said, whose blocks differ by so much."""
+    values = [100.0 * (1 + spread * (number % 5 - 2)) for number in range(10)], [100.0 * ratio] * 10
     cost = Contrast.between(environment, "native").cost(values, better="lower")
     assert cost is not None
-    return Estimate("command", environment, "s", cost, 0.02)
+    return Estimate("command", environment, TIME, cost, 0.02)
 
 
 @pytest.mark.parametrize(("blocks", "interval"), [(5, False), (6, True)])
-def test_a_cost_so_far_has_its_blocks_and_an_interval_only_of_enough(blocks, interval, capsys):
+def test_a_cost_so_far_has_its_blocks_and_an_interval_only_of_enough(blocks, interval):
     values = [100.0 + number for number in range(blocks)], [110.0] * blocks
     cost = Contrast.between("docker", "native").cost(values, better="lower")
-    Shown(None).costs_estimated(1, [Estimate("command", "docker", "s", cost, 0.02)])
-    line = capsys.readouterr().err
+    (line,) = drawn(80, 10, Estimate("command", "docker", TIME, cost, 0.02))
     assert f"after {blocks} blocks" in line and ("[" in line) == interval
 
 
@@ -49,9 +55,24 @@ def drawn(width: int, height: int, *estimates: Estimate) -> list[str]:
 
 def test_a_bar_is_full_where_a_cost_is_as_precise_as_it_is_to_become():
     near, far = drawn(80, 10, estimate("near", 0.001), estimate("far", 0.05))
-    assert near.startswith("near") and near.count("━") == 20 and "─" not in near
-    assert far.startswith("far") and 0 < far.count("━") < 20 and far.count("━") + far.count("─") == 20
-    assert "of ±2%" in far and "[" in far
+    assert near.startswith("near") and near.count("━") == 10 and "─" not in near
+    assert far.startswith("far") and 0 < far.count("━") < 10 and far.count("━") + far.count("─") == 10
+    assert "of ±2\u00a0%" in far and "[" in far
+
+
+@pytest.mark.parametrize(
+    ("ratio", "spread", "says"),
+    [
+        (0.9, 0.002, "10.0 % [9.8, 10.2] faster"),
+        (1.1, 0.002, "10.0 % [9.8, 10.2] slower"),
+        (0.99, 0.05, "cost -0.9 % [-5.7, 4.4]"),
+    ],
+)
+def test_what_has_a_direction_word_has_no_sign_and_what_has_both_signs_has_no_word(ratio, spread, says):
+    """As in the report: -5.4 % became "6.5 % faster" at the end."""
+    (line,) = drawn(80, 10, estimate("docker", spread, ratio))
+    assert says in line.replace("\u00a0", " ")
+    assert ("faster" in line or "slower" in line) == ("cost" not in line)
 
 
 def test_costs_so_far_fit_a_narrow_and_low_terminal():
@@ -60,19 +81,71 @@ def test_costs_so_far_fit_a_narrow_and_low_terminal():
     assert lines[0].startswith("far") and lines[-1] == "and 4 more"
 
 
-def test_without_a_terminal_the_first_costs_and_the_time_are_lines(capsys):
+FAR = Standing("command", "bridge", 0.051, False, 2074, 0.034, blocks=10, target=0.02, needed_s=900.0)
+NEAR = Standing("command", "docker", 0.051, False, 66, None, blocks=10, target=0.02, needed_s=12.0)
+NEVER = Standing("command", "docker", math.inf, False, None, target=0.02)
+
+
+def test_without_a_terminal_lines_become_rarer_and_have_the_least_precise_cost(capsys, monkeypatch):
+    """A run of two minutes had about 20, one for each look."""
+    now = 0.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
     shown = Shown(None)
-    shown.time_known(0.0521, 10, 95.0)
-    for blocks in (3, 4):
-        shown.costs_estimated(blocks, [estimate("bridge", 0.001)])
+    for name in ("native", "docker"):
+        shown.step(f"starting {name} (server)")
+    for second in range(1000):
+        now = float(second)
+        left = Forecast(5.0, 10, 1000.0 - second, 400, "limit")
+        shown.trial_started(Trial(second // 2 + 1, 0, "command", Level(), "docker"), second, 20, left)
+        if second == 9:
+            shown.time_known(0.0521, left)
+            shown.costs_estimated(10, [estimate("bridge", 0.05)])
+        if second == 100:
+            shown.costs_estimated(50, [estimate("bridge", 0.001), estimate("docker", 0.05)])
+        if second % 20 == 19:
+            shown.precision_checked(second // 2, [FAR, NEAR])
+    shown.precision_checked(500, [Standing("command", "docker", 0.019, True, 66, target=0.02)])
     assert_sentence(capsys.readouterr().err)
 
 
-def test_on_a_terminal_costs_stand_below_the_bar():
+def test_a_slow_start_is_told_without_a_terminal(capsys, monkeypatch):
+    now = 0.0
+    monkeypatch.setattr(progress.time, "monotonic", lambda: now)
+    shown = Shown(None)
+    for second, name in ((1.0, "one"), (12.0, "two"), (13.0, "three")):
+        now = second
+        shown.step(f"starting {name}")
+    assert capsys.readouterr().err == "starting two\n"
+
+
+@pytest.mark.parametrize(
+    ("limit_s", "blocks", "rest_s"),
+    [(math.inf, 1, 2.0), (20.0, 1, 2.0), (20.0, 7, 2.0), (1.0, 7, 2.0), (4.0, 1, 2.0), (25.0, 0, 4.0)],
+)
+def test_when_a_run_ends_is_one_sentence(limit_s, blocks, rest_s):
+    """Looks at 10 and 60 blocks of 3 s; the last block that the limit allows to begin is completed."""
+    looks = [(look, rest_s + 3.0 * (look - blocks)) for look in (10, 60)]
+    left = forecast(blocks, looks, limit_s, 3.0, rest_s)
+    assert left.first_s <= left.last_s and left.first_blocks <= left.last_blocks
+    assert left.last_s <= max(limit_s, rest_s)
+    assert_sentence(f"{left.ends_by}: {verdict_time(left)}")
+
+
+def test_what_is_to_be_expected_is_one_sentence():
+    reached = Standing("command", "netns", 0.01, True, 10, target=0.02)
+    for standings in ([NEAR], [FAR], [NEAR, FAR, reached], [NEVER], [reached], []):
+        assert_sentence(prospect(standings))
+    assert "next look" in prospect([NEAR], since_s=20.0)
+
+
+def test_on_a_terminal_costs_stand_below_the_bar_and_what_to_expect_below_them():
     file = io.StringIO()
     console = Console(file=file, width=80, force_terminal=True, color_system=None)
     shown = Shown(Progress(console=console))
     shown.costs_estimated(3, [estimate("near", 0.001)])
     console.print(shown.rendered())
-    bar, cost = file.getvalue().splitlines()
+    shown.precision_checked(10, [FAR])
+    console.print(shown.rendered())
+    bar, cost, again, _, expected = file.getvalue().splitlines()
     assert "starting" in bar and cost.startswith("near") and "━" in cost
+    assert again == bar and expected == prospect([FAR])

@@ -1,6 +1,7 @@
 """The words of `weighbridge weigh`: what they make of a study, and what is wrong with them."""
 
 import os
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -8,11 +9,17 @@ import pytest
 from typer.testing import CliRunner
 
 from saved_images import save_without_layers
+from sentences import assert_sentence, raises_sentence
 from weighbridge import registry
 from weighbridge.cli.app import app
+from weighbridge.errors import RunDirectoryError, Unavailable
+from weighbridge.model.level import NO_LEVEL
+from weighbridge.model.measurement import Outcome
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Role, Study
+from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.model.workload import Endpoint
+from weighbridge.store.run import RunStore
 from weighbridge.study.loader import load
 
 
@@ -280,6 +287,52 @@ def test_what_is_not_usual_is_told_and_what_is_asked_for_is_never_changed(tmp_pa
     done = CliRunner().invoke(app, ["weigh", "--save", str(tmp_path / "b.yaml"), "--in", "docker", "--", "true"])
     assert "note:" not in done.output
     assert [*load(str(tmp_path / "b.yaml")).file.environments] == ["native", "docker"]
+
+
+def test_where_nothing_is_ready_one_sentence_names_all_that_would_do(
+    tmp_path: Path, lacking: dict[str, str], monkeypatch: pytest.MonkeyPatch
+):
+    def ready(plugin: Any, options: Any = None) -> Readiness:
+        return Readiness(False, "it is not installed", f"apt-get install {plugin.kind}")
+
+    monkeypatch.setattr("weighbridge.runner.preflight.ready", ready)
+    monkeypatch.chdir(tmp_path)
+    for words in ([], ["--server", "python3 -m http.server {port}"]):
+        with raises_sentence(Unavailable):
+            CliRunner().invoke(app, ["weigh", "--out", "run", *words, "--", "true"], catch_exceptions=False)
+    assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("words", [[], ["--"], ["--in", "docker"], ["--server", "env {port}"], ["--shell"]])
+def test_without_a_program_an_example_is_shown(words: list[str], capsys: pytest.CaptureFixture[str]):
+    done = CliRunner().invoke(app, ["weigh", *words])
+    assert done.exit_code == 2
+    assert_sentence(capsys.readouterr().err or done.output)
+
+
+def test_a_directory_with_another_run_is_refused_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """In the words of weigh, which has no study to omit; the same command goes on with its run."""
+    monkeypatch.setattr("weighbridge.cli.approval.announce", lambda *_, **__: pytest.fail("it was announced"))
+    monkeypatch.setattr("weighbridge.runner.living.require_alone", lambda **_: None)
+    study = saved(tmp_path, "--in", "docker", "--", "true")
+    with RunStore(tmp_path / "run", writable=True) as store:
+        store.begin(study, {"run_id": "0123456789ab"})
+        store.save(TrialRecord(Trial(1, 0, "command", NO_LEVEL, "native"), Outcome.OK, 1e9, 0.5, 0.4))
+    argv = ["weigh", "--in", "docker", "--out", str(tmp_path / "run"), "--", "true", "--else"]
+    with raises_sentence(RunDirectoryError):
+        CliRunner().invoke(app, argv, catch_exceptions=False)
+
+
+def test_a_run_that_was_refused_before_its_first_trial_takes_no_directory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("weighbridge.runner.living.require_alone", lambda **_: None)
+    monkeypatch.setattr("weighbridge.cli.approval.announce", lambda *_, **__: sys.exit(77))
+    study = saved(tmp_path, "--in", "docker", "--", "true")
+    with RunStore(tmp_path / "run", writable=True) as store:
+        store.begin(study, {"run_id": "0123456789ab"})
+    argv = ["weigh", "--in", "docker", "--out", str(tmp_path / "run"), "--", "true", "--else"]
+    assert CliRunner().invoke(app, argv).exit_code == 77 and not (tmp_path / "run").exists()
 
 
 def test_a_server_of_a_users_is_weighed_on_a_bridge_alone(

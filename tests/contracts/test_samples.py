@@ -148,7 +148,7 @@ def test_what_is_unverified_on_real_hardware_is_said_everywhere(
     assert (rows["emulator"], rows["emulator (hardware)"], rows["native"], rows["nice"]) == (
         "", why, "", "nobody was nice",
     )  # fmt: skip
-    shown = " ".join(CliRunner().invoke(app, ["doctor"]).stdout.split())
+    shown = " ".join(CliRunner().invoke(app, ["doctor", "--all"]).stdout.split())
     section = shown.partition("never tested on real hardware ")[2]
     assert f"emulator (hardware): {why}" in section and "nice: nobody was nice" in section
 

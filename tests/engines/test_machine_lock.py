@@ -3,10 +3,13 @@
 import fcntl
 import os
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from sentences import raises_sentence
 from weighbridge.engines import firewall, machine_lock
+from weighbridge.errors import Unavailable
 
 
 @pytest.fixture(autouse=True)
@@ -50,6 +53,29 @@ def test_the_lock_is_held_until_the_last_engine_has_gone(tmp_path: Path, restore
     machine_lock.restore(tmp_path, firewall.Adds.DOCKER)
     assert restored == [(firewall.Adds.PODMAN, False), (None, False)]
     assert not said
+
+
+def test_another_runs_engine_is_waited_for_but_not_for_ever(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    other = os.open(tmp_path, os.O_RDONLY)
+    fcntl.flock(other, fcntl.LOCK_EX)
+    now = [0.0]
+
+    def sleep(seconds: float) -> None:
+        now[0] += seconds
+        if now[0] > ends:
+            fcntl.flock(other, fcntl.LOCK_UN)
+
+    monkeypatch.setattr(machine_lock, "time", SimpleNamespace(monotonic=lambda: now[0], sleep=sleep))
+    said: list[str] = []
+    ends = machine_lock.WAIT_S + 1
+    with raises_sentence(Unavailable), machine_lock.exclusive_machine_lock(tmp_path, said.append):
+        pytest.fail("another run has it")
+    assert now[0] == pytest.approx(machine_lock.WAIT_S, abs=1)
+    ends = now[0] + 5
+    with machine_lock.exclusive_machine_lock(tmp_path, said.append):
+        assert locked(tmp_path)
+    os.close(other)
+    assert len(said) == 2 and max(map(len, said)) < 59, "what a terminal of 80 columns shows of it"
 
 
 def test_an_engine_of_the_users_that_answers_is_told(

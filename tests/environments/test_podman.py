@@ -98,7 +98,7 @@ def test_only_root_has_rootful_containers(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     ready = PODMAN.readiness(options())
     assert not ready.ready
-    assert "rootless: true" in ready.remedy
+    assert "podman-rootless" in ready.remedy
 
 
 def test_podman_leaves_no_folders_behind_when_it_is_asked(monkeypatch: pytest.MonkeyPatch):

@@ -98,6 +98,6 @@ def test_only_a_users_rootless_containers_can_have_it(monkeypatch: pytest.Monkey
     assert root.unmet(own, rootless=True) is None
     assert root.unmet(Needs(), rootless=False) is None
     refusal = root.unmet(own, rootless=False)
-    assert refusal is not None and "rootless: true" in refusal.detail
+    assert refusal is not None and "podman-rootless" in refusal.remedy
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert root.unmet(own, rootless=True) is not None

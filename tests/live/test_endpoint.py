@@ -19,8 +19,10 @@ from weighbridge.model.isolation import Layer, SiteLayers
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Measurement, Metric, Outcome
 from weighbridge.model.trial import RoleRecord, Series, Trial, TrialRecord
+from weighbridge.runner.estimate import Forecast
 from weighbridge.runner.precision import Standing
 
+LEFT = Forecast(60.0, 10, 60.0, 10, "blocks")
 KVM = Layer("QEMU, KVM")
 NATIVE = Trial(3, 1, "net", Level([("clients", "50"), ("size", "1KiB")]), "native")
 ONE = Trial(3, 0, "cpu", Level(), "one")
@@ -67,7 +69,7 @@ def test_before_the_first_trial_there_is_only_what_is_known():
 
 def test_the_trial_that_runs():
     live = Live()
-    live.trial_started(NATIVE, 7, 24, 60.0)
+    live.trial_started(NATIVE, 7, 24, LEFT)
     found = scraped(live)
     assert (found["trials_done"], found["trials_planned"], found["block"]) == ([({}, 7)], [({}, 24)], [({}, 3)])
     assert found["trial_info"] == [({**AT, "block": "3", "attempt": "1"}, 1.0)]
@@ -80,11 +82,11 @@ def test_the_trial_that_runs():
 
 def test_what_a_trial_measured_and_how_it_ended():
     live = Live()
-    live.trial_started(NATIVE, 0, 2, 60.0)
+    live.trial_started(NATIVE, 0, 2, LEFT)
     live.trial_finished(ended(speed=41.0))
-    live.trial_started(ONE, 1, 2, 60.0)
+    live.trial_started(ONE, 1, 2, LEFT)
     live.trial_finished(ended(ONE, Outcome.BROKE))
-    live.trial_started(NATIVE, 2, 2, 60.0)
+    live.trial_started(NATIVE, 2, 2, LEFT)
     live.trial_finished(ended())
     found = scraped(live)
     assert found["trials_done"] == found["trials_planned"] == [({}, 3)], "a repeated block: more than was planned"
@@ -129,11 +131,11 @@ def test_every_figure_of_an_environment_names_its_hypervisors():
     tcg, xen = Layer("QEMU, TCG", emulated=True), Layer("Xen PVH")
     live = Live()
     live.layers_known({"native": (SiteLayers("lab", (tcg,), (xen,)),), "kvm": (SiteLayers("here", (), (KVM,)),)})
-    live.trial_started(NATIVE, 0, 4, 60.0)
+    live.trial_started(NATIVE, 0, 4, LEFT)
     series = (Series("server", "cpu_share", (1.0,), (0.5,)),)
     live.trial_finished(ended(samples=(("server", "cpu_s", 1.5),), series=series))
     live.precision_checked(10, [Standing("net", "native", 0.03, False, 22), Standing("net", "one", 0.03, True, 22)])
-    live.trial_started(NATIVE, 1, 4, 60.0)
+    live.trial_started(NATIVE, 1, 4, LEFT)
     found = [(name, labels) for name, rows in scraped(live).items() for labels, _ in rows if "environment" in labels]
     assert {name for name, _ in found} >= {"trial_info", "trial_start_time_seconds", "measurement", "sample",
                                            "meter_mean", "trial_duration_seconds", "trial_measured_seconds",
@@ -187,7 +189,7 @@ def test_several_are_told_the_same():
     first, second = Live(), Live()
     both = ProgressFanout(first, second)
     both.say("hello")
-    both.trial_started(NATIVE, 0, 1, 60.0)
+    both.trial_started(NATIVE, 0, 1, LEFT)
     both.trial_finished(ended())
     both.precision_checked(10, [Standing("net", "one", 0.1, False, None)])
     for live in (first, second):
@@ -266,7 +268,7 @@ def test_it_is_served_and_ended(monkeypatch: pytest.MonkeyPatch, capsys: pytest.
         assert (port, host) == (0, "::1")
         body = generate_latest(registry)
         assert b"weighbridge_block 0.0" in body and b"python_info" not in body, "a registry of its own"
-        live.trial_started(NATIVE, 0, 1, 60.0)
+        live.trial_started(NATIVE, 0, 1, LEFT)
         assert b"weighbridge_block 3.0" in generate_latest(registry)
         served.handle_error(None, ("::1", 1))  # somebody hung up
         raise KeyError
@@ -294,7 +296,7 @@ def test_an_address_that_cannot_be_had(monkeypatch: pytest.MonkeyPatch, number: 
 def test_a_second_scrape_in_one_trial_computes_nothing():
     live = Live()
     families = Families(live.now)
-    live.trial_started(NATIVE, 0, 1, 60.0)
+    live.trial_started(NATIVE, 0, 1, LEFT)
     first = families.collect()
     assert families.collect() is first
     live.trial_finished(ended())

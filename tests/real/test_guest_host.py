@@ -196,7 +196,7 @@ def test_a_study_on_it_and_a_guest_killed_in_its_midst(tmp_path: Path):
     study.write_text(STUDY.replace("1s}", "600s}"))
     out = tmp_path / "run"
     with going("run", study, "--yes", "--out", out, files=tmp_path) as run:
-        run.await_text("starting native (server)")
+        run.await_text("trials done")
         time.sleep(10)
         [guest] = _processes(run_id(out), "qemu")
         os.kill(int(guest.name), signal.SIGKILL)

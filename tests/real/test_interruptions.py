@@ -184,7 +184,7 @@ def test_two_runs_with_private_engines_take_turns(machine: Machine, study: Path,
     with going("run", study, "--out", folders[0] / "run", "--yes", files=folders[0]) as first:
         first.await_text("importing the userland")
         with going("run", study, "--out", folders[1] / "run", "--yes", files=folders[1]) as second:
-            second.await_text("waiting for another run to end")
+            second.await_text("for another run's engine to end")
             assert first.process.poll() is None
             done = [first.end(), second.end()]
     assert [one.code for one in done] == [0, 0], done

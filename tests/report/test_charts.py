@@ -57,7 +57,7 @@ def test_a_percentage_that_is_compared_by_difference_has_an_axis_in_points(run):
     analysis = analyse(run(costs={"bridge": 2.0}, workloads=[Workload("udp", [(LOSS, 4.0, 0.05)])]))
     layers_of = definition_of(charts.forest(analysis, analysis.metrics[0]))["layer"]
     titles = {layer["encoding"]["x"]["title"] for layer in layers_of if "title" in layer["encoding"]["x"]}
-    assert titles == {"cost, points (right of 0 is worse)"}
+    assert titles == {"cost, points (right of 0 is worse, left is better)"}
 
 
 def test_a_cost_far_out_leaves_the_others_their_axis(run):

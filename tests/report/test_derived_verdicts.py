@@ -125,7 +125,7 @@ def test_trust_follows_from_the_document(document):
     shifted = [
         {key: row[key] for key in ("workload", "metric", "level")}
         for row, p in zip(checks, adjusted([row["headline"] for row in checks], p_values, 0.01), strict=True)
-        if p <= 0.01 and excludes_none(interval(document, row, 0.01))
+        if p <= 0.01 and excludes_none(interval_of(effects(row), 0.01 * share(document, aa=True)))
     ]
     assert document["shifted"] == shifted
     assert document["trusted"] == (not shifted if checks else None)
@@ -218,8 +218,8 @@ def effects(row):
     return tuple(value - baseline for baseline, value in sides)
 
 
-def share(document):
-    return document["error_share"]
+def share(document, *, aa=False):
+    return document["control_error_share" if aa else "error_share"]
 
 
 def interval(document, row, error=0.05):
@@ -278,7 +278,7 @@ def p_values_of(document, row, *, aa=False):
     blocks = effects(row)
     found = 2.0 ** (1 - len(blocks)), exact_p_value(blocks), student_p_value(blocks)
     enough = len(blocks) >= 10 or (document["aa_arm"] is not None and not aa)
-    return enough, *(min(1.0, each / share(document)) for each in found)
+    return enough, *(min(1.0, each / share(document, aa=aa)) for each in found)
 
 
 def student_p_value(blocks):

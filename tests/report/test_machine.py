@@ -31,7 +31,7 @@ def test_the_document_has_the_promised_shape(run):
     document = report_json(run(costs={"bridge": 1.25, "host": 1.0}))
     json.dumps(document, allow_nan=False)
     assert list(document) == ["version", "study", "run", "question", "baseline", "aa_arm", "equivalence", "looks",
-                              "error_share",
+                              "error_share", "control_error_share",
                               "families", "date", "kernel", "engine", "versions", "hosts",
                               "paths", "noise_floor", "noise_low", "noise_high", "trusted", "trust_reason", "shifted",
                               "unchecked", "disturbed", "visible_shift", "place_effects", "sessions", "mixed_blocks",

@@ -69,12 +69,12 @@ def amounts(world: World) -> Counter[tuple[str, str]]:
 def test_of_a_run_that_may_end_before_its_time_is_said_how_much_is_left_at_most(world: World, tmp_path: Path):
     """ "3 s left" was the time up to the next look."""
     told = go(tmp_path, study(ASKED, repetitions="target: 0.1%, within: 1h, min: 2, max: 40"))
-    assert all(told.at_most) and all(0 <= left <= 3600 for left in told.left)
+    assert all(left.at_most for left in told.left) and all(0 <= left.last_s <= 3600 for left in told.left)
     first = next(number for number, trial in enumerate(told.begun) if trial.block == 1)
     (tmp_path / "last").mkdir()
     last = go(tmp_path / "last", study(ASKED, repetitions="target: 0.1%, within: 1h, min: 2, max: 2"))
-    assert not any(each for each, trial in zip(last.at_most, last.begun, strict=True) if trial.block)
-    assert told.left[first] > 10 * last.left[first], "of 40 blocks, and of 2"
+    assert not any(each.at_most for each, trial in zip(last.left, last.begun, strict=True) if trial.block)
+    assert told.left[first].last_s > 10 * last.left[first].last_s, "of 40 blocks, and of 2"
 
 
 def test_each_environment_works_for_about_as_long(world: World, tmp_path: Path):

@@ -137,6 +137,33 @@ def test_a_stop_is_kept_with_the_blocks_that_were_finished(world: World, tmp_pat
         assert stops(store.info()) == (RunStop(7, len(store.finished())),)
 
 
+def test_a_run_that_was_stopped_goes_on_as_it_would_have(world: World, tmp_path: Path):
+    """What left at an earlier look stays away, although the stop leaves less of the error to later ones."""
+    made, trials = study(SOLO, repetitions="target: 2%, max: 17"), {}
+
+    def act(site, command) -> Act:
+        chance = random.Random(f"{site.place} {len(world.started)}")
+        return Act(stdout=b"%f" % (100 * chance.lognormvariate(0, 0.2 if site.place == "two" else 0.008)))
+
+    def interrupt(trial) -> None:
+        if trial.block == 12:
+            raise Interrupted(2)
+
+    world.act = act
+    for stopped in (False, True):
+        path = tmp_path / str(stopped)
+        world.started.clear()
+        with pytest.raises(Interrupted):
+            go(path, made, Told(at_begin=interrupt))
+        if stopped:
+            with RunStore(path / "run", writable=True) as store:
+                note_stop(store)
+        go(path, made)
+        with RunStore(path / "run") as store:
+            trials[stopped] = [(trial.block, trial.environment) for trial in store.trials()]
+    assert trials[True] == trials[False] and max(block for block, name in trials[True] if name == "one") < 17
+
+
 def test_a_spent_budget_ends_the_run_after_a_block(world: World, tmp_path: Path):
     noisy(world, one=0.5, two=0.5)
     told = Told()

@@ -339,3 +339,18 @@ def test_what_a_run_began_with_it_does_not_leave_out_later(world: World, tmp_pat
     with pytest.raises(EnvironmentLost):  # of what is not ready `require_ready` tells before
         go(tmp_path, made, world)
     assert kept(tmp_path) == ()
+
+
+def test_who_is_left_out_is_told_once(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Whoever begins a run is told before it is asked whether to start; whoever continues it, by the run."""
+    not_here = {"one": Readiness(True), "two": INSTALL, "native": Readiness(True), "native-again": Readiness(True)}
+    monkeypatch.setattr(running, "readiness_of", lambda made: {arm.name: not_here[arm.name] for arm in made.arms})
+    monkeypatch.setattr(running, "_session", lambda *_, **__: None)
+    monkeypatch.setattr(running, "volatile_facts", dict)
+    for name in ("sweep", "sweep_and_forget"):
+        monkeypatch.setattr(running.clean, name, lambda _: [])
+    made, told = study(optional=["two"]), [Told(), Told()]
+    running.run_study(made, tmp_path / "run", told[0], lambda _: None)
+    running.run_study(None, tmp_path / "run", told[1], lambda _: None)
+    counts = [sum("two is skipped" in line for line in each.lines) for each in told]
+    assert counts == [0, 1]

@@ -1,7 +1,9 @@
 """A session: every trial saved as it ends, failed ones again, finished ones never; all closed however it ends."""
 
+import math
 from collections import Counter
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NoReturn
@@ -14,7 +16,7 @@ from weighbridge.errors import (
     EnvironmentLost,
     Interrupted,
     RunDirectoryError,
-    StudyError,
+    TimeTooShort,
     TrialsFailed,
     Unavailable,
 )
@@ -22,14 +24,16 @@ from weighbridge.linux import cpus
 from weighbridge.model.command import Command
 from weighbridge.model.facts import layers_of
 from weighbridge.model.isolation import SCOPE, Layer, SiteLayers
-from weighbridge.model.level import Level
+from weighbridge.model.level import NO_LEVEL, Level
 from weighbridge.model.measurement import Broke, Outcome
+from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Repetitions, Role, Study
-from weighbridge.model.trial import Trial
+from weighbridge.model.trial import RoleRecord, Trial, TrialRecord
 from weighbridge.model.workload import Endpoint
 from weighbridge.runner import routes
+from weighbridge.runner import run as running
 from weighbridge.runner import session as session_module
-from weighbridge.runner.estimate import TimeLeft, seconds
+from weighbridge.runner.estimate import Forecast, TimeLeft, seconds
 from weighbridge.runner.session import Session
 from weighbridge.runner.sites import Sites, limits_of
 from weighbridge.store.run import RunStore
@@ -207,10 +211,10 @@ def test_the_first_time_left_is_the_plan_s_and_then_what_was_seen(
         session.completed = saved
         session.go()
     least, most = seconds(made)
-    assert least <= told.left[0] <= most
-    assert told.left[1] <= 80 * 4
+    assert least <= told.left[0].last_s <= most
+    assert told.left[1].last_s <= 80 * 4
     for done in (20, 40, 79):
-        assert told.left[done] == pytest.approx((80 - done) * 4, rel=0.1)
+        assert told.left[done].last_s == pytest.approx((80 - done) * 4, rel=0.1)
 
 
 def _taking(monkeypatch: pytest.MonkeyPatch, trial_s: float) -> None:
@@ -229,9 +233,22 @@ def test_how_long_a_run_takes_is_told_after_the_first_one(
 ):
     _taking(monkeypatch, 40.0)
     told = go(tmp_path, study("cpu: {kind: fake-solo}", blocks=12))
-    ((after, trial_s, blocks, left_s),) = told.times
-    assert (after, trial_s, blocks) == (1, 40.0, 12)
-    assert left_s == 40.0 * (12 * len(ARMS) - 1)
+    ((after, trial_s, left),) = told.times
+    assert (after, trial_s) == (1, 40.0)
+    left_s = 40.0 * (12 * len(ARMS) - 1)
+    assert left == Forecast(left_s, 12, left_s, 12, "blocks") and not left.at_most
+
+
+def test_without_a_time_in_the_study_nothing_is_forecast_before_a_program_has_run(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """ "at most 5 s left" of a run `--within 2s` was made of what a program takes by the schema's default."""
+    _taking(monkeypatch, 40.0)
+    made, told = study("cpu: {kind: fake-solo}", blocks=12), Told()
+    with RunStore(tmp_path / "run", writable=True) as store, context(tmp_path) as run:
+        store.begin(made, {"run_id": run.id})
+        Session(made, store, run, USERLAND, told, timed=False).go()
+    assert told.left[0].last_s == math.inf and told.left[1].last_s == 40.0 * (12 * len(ARMS) - 1)
 
 
 @pytest.mark.parametrize(("limit", "trials"), [("959s", 1), ("960s", None)])
@@ -246,10 +263,54 @@ def test_a_time_too_short_for_a_verdict_is_refused_after_the_first_run(
         if trials is None:
             session.go()
         else:
-            with raises_sentence(StudyError):
+            with raises_sentence(TimeTooShort):
                 session.go()
-            assert len(store.finished()) == trials
+            assert len(store.finished()) == trials and told.times == [], "one time is told, that of the refusal"
     assert world.left() == []
+
+
+def test_a_run_promises_no_more_time_than_its_limit_leaves_but_for_the_block_that_runs(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    _taking(monkeypatch, 40.0)
+    clock = count(0, 1.0)
+    monkeypatch.setattr("weighbridge.runner.session.time.monotonic", lambda: next(clock))
+    told = Told()
+    made = _limited(study("cpu: {kind: fake-solo}"), "300s")
+    with RunStore(tmp_path / "run", writable=True) as store, context(tmp_path) as run:
+        store.begin(made, {"run_id": run.id})
+        Session(made, store, run, USERLAND, told).go()
+    seen = told.left[1:]
+    assert {each.ends_by for each in seen} == {"limit", "block"}
+    assert all(each.last_s < 300 for each in seen if each.ends_by == "limit")
+    assert all(each.last_s <= 40.0 * len(ARMS) for each in seen if each.ends_by == "block")
+    ((_, _, left),) = told.times
+    assert left.ends_by == "limit" and not left.at_most and left.last_blocks < 10, "as ten blocks take 1600 s"
+
+
+@pytest.mark.parametrize("beside", [False, True])
+def test_a_run_that_is_refused_leaves_neither_report_nor_directory(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, beside: bool
+):
+    """The same command with more time may have the same --out."""
+
+    def refuse(made: Study, store: RunStore, *_: object, **__: object) -> NoReturn:
+        role = RoleRecord("solo", ("x",), 0, 0.4, b"out", b"")
+        trial = Trial(1, 0, "cpu", NO_LEVEL, "native")
+        store.save(TrialRecord(trial, Outcome.OK, 1e9, 0.5, 0.4, measurements=(), roles=(role,)))
+        raise TimeTooShort("'within' is too short: raise it")
+
+    monkeypatch.setattr(running, "_session", refuse)
+    monkeypatch.setattr(running, "readiness_of", lambda made: {arm.name: Readiness(True) for arm in made.arms})
+    monkeypatch.setattr(running.clean, "sweep_and_forget", lambda _: ())
+    if beside:
+        (tmp_path / "run").mkdir()
+        (tmp_path / "run/notes").touch()
+    made = study("cpu: {kind: fake-solo}", blocks=12)
+    with pytest.raises(TimeTooShort):
+        running.run_study(made, tmp_path / "run", Told(), lambda _: pytest.fail("there is nothing to report"))
+    assert [path.name for path in tmp_path.glob("run/*")] == ["notes"] * beside
+    assert (tmp_path / "run").exists() == beside
 
 
 def test_where_nobody_gave_a_time_the_first_look_is_waited_for(world: World, tmp_path: Path):
@@ -257,8 +318,11 @@ def test_where_nobody_gave_a_time_the_first_look_is_waited_for(world: World, tmp
     for short_time, blocks in (("keep", 1), ("extend", 10)):
         with RunStore(tmp_path / short_time, writable=True) as store, context(tmp_path) as run:
             store.begin(made, {"run_id": run.id})
-            Session(made, store, run, USERLAND, Told(), short_time=short_time).go()
+            told = Told()
+            Session(made, store, run, USERLAND, told, short_time=short_time).go()
             assert max(trial.block for trial in store.finished()) == blocks
+            ((_, _, left),) = told.times
+            assert (left.ends_by, left.last_blocks) == (("block", 1) if blocks == 1 else ("blocks", 10))
 
 
 def test_costs_are_estimated_from_the_third_block_on(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -268,6 +332,17 @@ def test_costs_are_estimated_from_the_third_block_on(world: World, tmp_path: Pat
     assert [blocks for blocks, _ in told.estimates] == [3, 4, 5]
     assert {each.environment for each in told.estimates[-1][1]} == {"one", "two"}
     assert [each.cost.blocks for each in told.estimates[0][1]] == [3, 3]
+
+
+@pytest.mark.parametrize("repetitions", ["blocks: 5", "target: 0.001%, min: 4, max: 5"])
+def test_the_last_estimate_is_of_all_blocks_however_seldom_costs_are_estimated(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, repetitions: str
+):
+    monkeypatch.setattr(session_module, "ESTIMATE_EVERY_S", 1e6)
+    told = go(tmp_path, study("cpu: {kind: fake-solo}", repetitions=repetitions))
+    (blocks, estimates) = told.estimates[-1]
+    assert blocks == max(trial.block for trial in told.begun)
+    assert {each.cost.blocks for each in estimates} == {blocks}
 
 
 def test_what_broke_is_a_result_and_not_run_again(world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -5,13 +5,19 @@ from pathlib import Path
 
 import pytest
 
-from sentences import raises_sentence
+from sentences import assert_sentence, raises_sentence
 from weighbridge.errors import StudyError
 from weighbridge.model.command import ProcessDefaults
 from weighbridge.model.options import Brings
 from weighbridge.model.stored_study import StoredStudy, study_json
 from weighbridge.model.userland import Userland, Userlands
-from weighbridge.runner.userlands import ensure_userlands, measured_packages, measured_programs, userland_facts
+from weighbridge.runner.userlands import (
+    absent_programs,
+    ensure_userlands,
+    measured_packages,
+    measured_programs,
+    userland_facts,
+)
 from weighbridge.study.brings import brought_by
 from weighbridge.study.frozen import first_difference, thaw
 from weighbridge.study.loader import check
@@ -108,6 +114,41 @@ workloads:
   own: {kind: command, run: [/app]}
 repetitions: {blocks: 1}
 """
+
+
+ABSENT = """\
+study: own
+question: Is the program there?
+{userland}baseline: native
+environments:
+  native: {{kind: native}}
+  host: {{kind: docker, network: host}}
+workloads:
+  own: {{kind: command, {words}}}
+repetitions: {{blocks: 1}}
+"""
+HOST = "userland: {{kind: host}}\n"
+HOST_FOLDER = "userland: {{kind: host, folder: {folder}}}\n"
+
+
+@pytest.mark.parametrize(
+    ("userland", "words", "absent"),
+    [
+        ("", "run: [./prog]", True), ("", "run: [/home/me/prog]", True), ("", "run: [usr/bin/true]", False),
+        ("", "run: [/tmp/prog]", False), ("", "run: ./prog, shell: true", False), ("", "run: [prog]", False),
+        (HOST, "run: [./prog]", True), (HOST, "run: [/bin/sh]", False), (HOST, "run: [/no/such/program]", True),
+        (HOST_FOLDER, "run: [./prog]", False), (HOST_FOLDER, "run: [./other]", True),
+        (HOST_FOLDER, "run: [./made], setup: make", False),
+        ("", "server: './serve {port}', client: [nc]", True),
+    ],
+)  # fmt: skip
+def test_a_program_that_the_userland_cannot_have_is_told_beforehand(tmp_path, userland, words, absent):
+    (tmp_path / "prog").touch()
+    text = ABSENT.format(userland=userland.format(folder=tmp_path), words=words)
+    why = [*absent_programs(check(parse(text, "own.yaml")))]
+    assert [workload for workload, _ in why] == ["own"] * absent
+    if absent:
+        assert_sentence(why[0][1])
 
 
 def test_a_userland_of_an_environment_s_own_is_kept_with_the_run_and_told_beforehand():

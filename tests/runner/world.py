@@ -23,6 +23,8 @@ from weighbridge.model.study import Role, Study
 from weighbridge.model.trial import Trial, TrialRecord, TrialResult
 from weighbridge.model.userland import Userland, Userlands
 from weighbridge.model.workload import Endpoint, Workload
+from weighbridge.runner.estimate import Forecast
+from weighbridge.runner.precision import Standing
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
 
@@ -392,13 +394,14 @@ class Told:
     begun: list[Trial] = field(default_factory=list)
     records: list[TrialRecord] = field(default_factory=list)
     counts: list[tuple[int, int]] = field(default_factory=list)
-    left: list[float] = field(default_factory=list)
-    at_most: list[bool] = field(default_factory=list)
+    left: list[Forecast] = field(default_factory=list)
+    steps: list[str] = field(default_factory=list)
+    standings: list[Sequence[Standing]] = field(default_factory=list)
     at_begin: Callable[[Trial], None] = lambda _: None
     layers: Mapping[str, object] | None = None
     noticed: list[tuple[int, object]] = field(default_factory=list)
     """After how many trials what was told of others."""
-    times: list[tuple[int, float, int, float]] = field(default_factory=list)
+    times: list[tuple[int, float, Forecast]] = field(default_factory=list)
     """After how many trials what was told of the time."""
     estimates: list[tuple[int, Sequence[object]]] = field(default_factory=list)
 
@@ -408,24 +411,27 @@ class Told:
     def layers_known(self, layers: Mapping[str, object]) -> None:
         self.layers = layers
 
-    def trial_started(self, trial: Trial, finished: int, total: int, left_s: float, *, at_most: bool = False) -> None:
+    def step(self, text: str) -> None:
+        self.steps.append(text)
+
+    def trial_started(self, trial: Trial, finished: int, total: int, left: Forecast) -> None:
         self.begun.append(trial)
         self.counts.append((finished, total))
-        self.left.append(left_s)
-        self.at_most.append(at_most)
+        self.left.append(left)
         self.at_begin(trial)
 
     def trial_finished(self, record: TrialRecord) -> None:
         self.records.append(record)
 
-    def precision_checked(self, blocks: int, standings: Sequence[object]) -> None:
+    def precision_checked(self, blocks: int, standings: Sequence[Standing]) -> None:
         self.lines.append(f"looked after {blocks}")
+        self.standings.append(standings)
 
     def others_noticed(self, out_of_reach: object) -> None:
         self.noticed.append((len(self.records), out_of_reach))
 
-    def time_known(self, trial_s: float, blocks: int, left_s: float) -> None:
-        self.times.append((len(self.records), trial_s, blocks, left_s))
+    def time_known(self, trial_s: float, left: Forecast) -> None:
+        self.times.append((len(self.records), trial_s, left))
 
     def costs_estimated(self, blocks: int, estimates: Sequence[object]) -> None:
         self.estimates.append((blocks, estimates))

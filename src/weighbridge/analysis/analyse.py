@@ -109,7 +109,9 @@ def analyse(store: RunStore) -> Analysis:
         target=plan.target,
         labels=tuple(labels.values()),
         metrics=tuple(reports),
-        trust=replace(session_trust(reports, checks, shifted, plan.aa_arm, plan.looks), places=place_effects(trials)),
+        trust=replace(
+            session_trust(reports, checks, shifted, plan.aa_arm, plan.control_looks), places=place_effects(trials)
+        ),
         confounders=tuple(about_run.remarks(context)),
         trials=trials,
         polled=polled(facts),
@@ -130,6 +132,7 @@ def analyse(store: RunStore) -> Analysis:
         notices=tuple(on_top.remarks(context)),
         sessions=sessions(facts, trials, {kind for _, kind, *_ in store.environments()}, store.session_starts()),
         looks=plan.looks,
+        control_looks=plan.control_looks,
         context=context,
     )
 
@@ -166,6 +169,7 @@ def _metric_reports(
     p_values: list[PValues | None] = []
     cells_with_headline: set[tuple[str, Level]] = set()
     order = {cell: position for position, cell in enumerate(labels)}
+    control = replace(plan, looks=plan.control_looks)
     # The metrics of a workload keep their order, but what the meters add comes after what it measures.
     for key in sorted(values, key=lambda key: (order.get(key[:2], len(order)), is_resource_use(key[2]))):
         workload, level, metric = key
@@ -184,7 +188,9 @@ def _metric_reports(
         reports.append(report)
         p_values.extend(None if each.aa else p for each, p in compared)
         if aa is not None and plan.aa_arm:
-            at_99 = contrast_cost(metric_values, Contrast.between(plan.aa_arm, plan.baseline), plan, 0.99, aa.scale)
+            at_99 = contrast_cost(
+                metric_values, Contrast.between(plan.aa_arm, plan.baseline), control, 0.99, aa.scale
+            )
             assert at_99 is not None
             nothing = negligible(report.metric, at_99.cost.typical)
             checks.append(ControlCheck(report, at_99.cost, 1.0 if nothing else at_99.p_values, at_99.standard_error))

@@ -72,8 +72,7 @@ def look_of(store: RunStore, spending: Spending, still_open: tuple[ComparedArm, 
 
 def looks_beside(store: RunStore) -> Looks:
     """Return how often a run was looked at, the looks of gates excepted, which share the error themselves."""
-    plan, gates = plan_of(store), {each.blocks for each in store.gate_looks()}
-    return Looks(plan.looks.planned, len(plan.further_looks - gates))
+    return plan_of(store).looks_beside_gates
 
 
 def looks_of_both(store: RunStore, earlier: Plan | None) -> Looks:

@@ -176,7 +176,7 @@ def with_visible_cost(report: MetricReport, row: Comparison, level: float | None
     undecided = row.verdict == "inconclusive" and not cost.equivalent and not row.never_equivalent
     if undecided and cost.scale == "ratio" and context.plan.equivalence:
         margin = math.log1p(context.plan.equivalence)
-        looks, seen = context.plan.looks, context.plan.stopped_after in context.plan.further_looks
+        looks, seen = context.plan.looks, context.plan.stopped_after is not None
         then = looks_share(replace(looks, further=looks.further + (not seen)))  # who adds blocks has seen this cost
         settled = blocks_to_settle(error, cost.blocks, level * then, margin, then)
     further = settled - cost.blocks if settled is not None and settled > cost.blocks else None

@@ -9,7 +9,7 @@ from weighbridge.model.level import Level
 from weighbridge.model.study import Rung
 from weighbridge.statistics import Looks, planned_looks
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
-from weighbridge.store.extensions import RunExtension, extensions, further_looks, stops
+from weighbridge.store.extensions import RunExtension, extensions, looks_at_changes, looks_at_stops, unfinished
 from weighbridge.store.run import METERS_HZ, RunStore
 
 FASTEST_HZ = 10.0
@@ -42,10 +42,23 @@ class Plan:
 
     changes: tuple[RunExtension, ...] = ()
     """How the number of blocks was changed after the run had begun."""
-    further_looks: frozenset[int] = frozenset()
-    """After how many blocks somebody looked beside the planned ones: who asked for more, or stopped it by hand."""
+    stops: frozenset[int] = frozenset()
+    """After how many blocks the run was looked at before its end, as it was stopped, or is still going on."""
+    gates: frozenset[int] = frozenset()
+    """After how many blocks gates looked at the run, which share an error of their own."""
     stopped_after: int | None = None
-    """The number of blocks at which the run was stopped by hand, where it did not go on."""
+    """The number of blocks so far where the run did not come to its end, and that counts as a look."""
+
+    @property
+    def control_looks(self) -> Looks:
+        """How often the A/A arm may be looked at: a further look must not make a check less strict."""
+        return Looks(self.looks.planned)
+
+    @property
+    def looks_beside_gates(self) -> Looks:
+        """How often the run was looked at but by gates."""
+        changed = {change.after for change in self.changes if change.looked} - self.gates
+        return Looks(self.looks.planned, len(changed | self.stops))
 
     @property
     def compared(self) -> tuple[str, ...]:
@@ -58,7 +71,6 @@ def plan_of(store: RunStore) -> Plan:
     """Give the plan that a run was begun with. Raises RunDirectoryError where the store cannot be read."""
     info, arms = store.info(), store.environments()
     repetitions = json.loads(info.get("repetitions", "{}"))
-    trials = len(store.finished())
     target = repetitions.get("target")
     changes = extensions(info)
     fixed = repetitions.get("blocks")
@@ -67,7 +79,9 @@ def plan_of(store: RunStore) -> Plan:
     except (KeyError, TypeError, ValueError):
         raise RunDirectoryError(f"{store.directory} is damaged: its repetitions cannot be read") from None
     planned_blocks = changes[-1].blocks if changes and fixed else fixed
-    further = further_looks(info, trials, MIN_BLOCKS_VERDICT, planned_blocks)
+    blocks = max((trial.block for trial in store.finished()), default=0)
+    now = {blocks} if unfinished(info) and blocks >= MIN_BLOCKS_VERDICT else set()
+    stopped = looks_at_stops(info, MIN_BLOCKS_VERDICT) | now
     left_out = {each.environment for each in store.left_out()}
     every = tuple(name for name, *_ in arms)
     names = tuple(name for name in every if name not in left_out)
@@ -81,11 +95,12 @@ def plan_of(store: RunStore) -> Plan:
             (str(w), Level.from_text(level), str(arm)) for w, level, arm in json.loads(info.get("absent", "[]"))
         ),
         ladder=tuple(rung for rung in store.ladder() if rung.name in every),
-        looks=Looks(looks, len(further)),
+        looks=Looks(looks, len(looks_at_changes(info) | stopped)),
         planned_blocks=planned_blocks,
         changes=changes,
-        further_looks=further,
-        stopped_after=next((each.blocks for each in stops(info) if each.trials == trials), None),
+        stops=stopped,
+        gates=frozenset(each.blocks for each in store.gate_looks()),
+        stopped_after=blocks if now else None,
     )
 
 

@@ -7,7 +7,6 @@ Remarks stand in the order of their rules, those that weigh most first. A rule i
 environment's values of a metric, its trials, what the facts of a site say, or the run as a whole.
 """
 
-import math
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -362,7 +361,7 @@ def _extended(context: Context) -> Iterator[Remark]:
 
 @dataclass(frozen=True, slots=True)
 class StoppedByHand(Remark):
-    """The run was stopped by hand after so many ``blocks``; ``planned`` is None where it stops on precision."""
+    """The run has not come to its end after so many ``blocks``; ``planned`` is None where it stops on precision."""
 
     code = "stopped"
     blocks: int
@@ -371,7 +370,7 @@ class StoppedByHand(Remark):
 
 def _stopped(context: Context) -> Iterator[Remark]:
     plan = context.plan
-    if plan.stopped_after is not None and not plan.stopped_after >= (plan.planned_blocks or math.inf):
+    if plan.stopped_after is not None:
         yield StoppedByHand(plan.stopped_after, plan.planned_blocks)
 
 

@@ -322,6 +322,8 @@ class Analysis:
     """How often the run was begun or went on, and which blocks are of which time."""
     looks: Looks = field(default_factory=Looks)
     """How often the run may be looked at in all: of several each spends less of the error."""
+    control_looks: Looks = field(default_factory=Looks)
+    """The same for the A/A arm, of planned looks alone."""
     context: Context | None = field(default=None, repr=False, compare=False)
     """What further comparisons of this run are judged by."""
     trials_of: Mapping[str, Sequence[TrialRow]] = field(init=False, repr=False, compare=False)

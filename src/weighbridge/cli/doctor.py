@@ -1,5 +1,6 @@
 """`weighbridge doctor`: what this machine can measure; with `--noise`, how noisy it is."""
 
+import textwrap
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, replace
@@ -7,14 +8,21 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from weighbridge.cli.output import BesideOthersOption, JsonFlag, examples, out, print_json
+from weighbridge.cli.output import BesideOthersOption, JsonFlag, err, examples, out, print_json
 
 if TYPE_CHECKING:
     from weighbridge.analysis.noise import MachineNoise
     from weighbridge.model.plugin import Readiness
+    from weighbridge.runner.default_environments import DefaultEnvironments
 
 UNVERIFIED = "never tested on real hardware"
 NOISE_STUDY = "noise"
+_SECTIONS = ("machine", "environments", "storage", "hosts", "userlands", "workloads", "cluster")
+_GROUPS = ("machine", "engines", "virtual machines", "load generators", "storage", "network")
+_LABEL = 18
+"""Characters before what is said of a group."""
+LIMITED = "*"
+_CUT = " ... (--all)"
 OFTEN_PER_S = 100.0
 """Interrupts that are told: at 5 us each, one in 2000 of a CPU's time."""
 
@@ -22,8 +30,16 @@ OFTEN_PER_S = 100.0
 def register(app: typer.Typer) -> None:
     """Add the command."""
 
-    @app.command(epilog=examples("weighbridge doctor", "weighbridge doctor --noise", "weighbridge doctor --cluster"))
+    @app.command(
+        epilog=examples(
+            "weighbridge doctor",
+            "weighbridge doctor --all",
+            "weighbridge doctor --noise",
+            "weighbridge doctor --cluster",
+        )
+    )
     def doctor(
+        everything: bool = typer.Option(False, "--all", help="Show every plug-in, and all that would be missing."),
         noisy: bool = typer.Option(
             False, "--noise", help="Measure this machine's noise for a minute and find its causes."
         ),
@@ -34,7 +50,7 @@ def register(app: typer.Typer) -> None:
         beside_others: bool = BesideOthersOption,
         as_json: bool = JsonFlag,
     ) -> None:
-        """Show what this machine (--cluster: a cluster) can measure and what is missing, or (--noise) its noise."""
+        """Show what weigh compares by default, what is ready and what is missing; of a cluster, or the noise."""
         if noisy:
             from weighbridge.runner.living import require_alone
 
@@ -45,14 +61,115 @@ def register(app: typer.Typer) -> None:
         if as_json:
             print_json(sections)
             return
-        remedies: list[str] = []
-        for section in ("machine", "environments", "storage", "hosts", "userlands", "workloads", "cluster"):
-            _print(section, rows_of(sections.get(section, ()), remedies))
-        unverified = {
-            row["name"]: row["unverified"] for rows in sections.values() for row in rows if row["unverified"]
-        }
-        _print(UNVERIFIED, [("", f"{name}: {why}") for name, why in unverified.items()])
-        _print("to install", [(f"[{number}]", remedy) for number, remedy in enumerate(remedies, 1)])
+        if cluster or context:
+            _print_sections(sections)
+            return
+        for line in summary_lines(sections, out().width, whole=everything):
+            out().print(line, markup=False)
+        if everything:
+            out().print()
+            _print_sections(sections)
+
+
+def _print_sections(sections: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+    remedies: list[str] = []
+    for section in _SECTIONS:
+        _print(section, rows_of(sections.get(section, ()), remedies))
+    unverified = {row["name"]: row["unverified"] for rows in sections.values() for row in rows if row["unverified"]}
+    _print(UNVERIFIED, [("", f"{name}: {why}") for name, why in unverified.items()])
+    _print("to install", [(f"[{number}]", remedy) for number, remedy in enumerate(remedies, 1)])
+
+
+def summary_lines(
+    sections: Mapping[str, Sequence[Mapping[str, Any]]], width: int, *, whole: bool = False
+) -> list[str]:
+    """What `weigh` compares here by default and why, then a line or two for each group, and where the rest is.
+
+    ``whole``: the first alone, and nothing of it cut.
+    """
+    from weighbridge.report.screen import LINES
+    from weighbridge.runner.default_environments import default_environments
+
+    first = ["weigh compares here, unless --in says otherwise:"]
+    for label, server in (("a program", False), ("a server", True)):
+        text = _default_words(default_environments("host", server=server))
+        first += _cell(f"  {label}", text, width, 99 if whole else 3)
+    if whole:
+        return first
+    rows = [
+        {**row, "group": "machine"} if section == "machine" else row
+        for section in sections
+        for row in sections[section]
+    ]
+    details = "details: weighbridge doctor --all"
+    for most in ((2, 2), (2, 1), (1, 1)):
+        groups = [
+            line
+            for group in _GROUPS
+            for line in _group_lines(group, [row for row in rows if row["group"] == group], width, most)
+        ]
+        legend = f"{LIMITED} with limits; " if any(LIMITED in line for line in groups) else ""
+        lines = [*first, "ready and missing:", *groups, f"{legend}{details}"]
+        if len(lines) <= LINES:
+            break
+    return lines
+
+
+def _default_words(defaults: "DefaultEnvironments") -> str:
+    """``native with netns (not docker: no Docker engine is installed)``."""
+    if not defaults.ready:
+        return f"nothing; one is enough: {defaults.remedies}"
+    with_ = " and ".join(
+        f"{name} ({state.detail})" if state.detail else name for name, state in defaults.ready.items()
+    )
+    without = "; ".join(f"not {name}: {state.detail}" for name, state in defaults.passed_over.items())
+    return f"native with {with_}" + (f"; {without}" if without else "")
+
+
+def _group_lines(
+    group: str, rows: Sequence[Mapping[str, Any]], width: int, most: tuple[int, int] = (2, 2)
+) -> list[str]:
+    """Which plug-ins of a group are ready and which are not, by name or counted, and one command that provides more.
+
+    ``most``: the lines that the one and the other may have.
+    """
+    from weighbridge.runner.preflight import one_command
+
+    names: dict[bool, list[str]] = {True: [], False: []}
+    for row in rows:
+        name = row["name"].replace(", ", " ")  # they are parted by commas here
+        names[row["ready"]].append(name + (_limits_mark(row) if row["ready"] else ""))
+    for counted in ((), (False,), (False, True)):
+        parts = [
+            f"{len(names[state])} {word}" if state in counted else f"{word}: {', '.join(names[state])}"
+            for word, state in (("ready", True), ("missing", False))
+            if names[state]
+        ]
+        lines = _cell(f"  {group}", "; ".join(parts), width, most[0])
+        if not lines[-1].endswith(_CUT):
+            break
+    remedies = list(dict.fromkeys(row["remedy"] for row in rows if not row["ready"] and row["remedy"]))
+    if not (command := one_command(remedies)):
+        return lines
+    remedy = _cell("", f"remedy: {command}", width, most[1])
+    if remedy[-1].endswith(_CUT):  # no part of a command is of use
+        remedy = _cell("", "remedy: see weighbridge doctor --all", width, 1)
+    return lines + remedy
+
+
+def _limits_mark(row: Mapping[str, Any]) -> str:
+    """What stands behind a name that is ready for less than one would take it for: why, where that is short."""
+    if row["caveat"] and len(row["caveat"]) <= len("emulated"):
+        return f" ({row['caveat']})"
+    return LIMITED if row["caveat"] or row["unverified"] else ""
+
+
+def _cell(label: str, text: str, width: int, most: int) -> list[str]:
+    """Lines of a text behind a label, no more than ``most``."""
+    return textwrap.wrap(
+        text, max(40, width), initial_indent=f"{label:{_LABEL}} ", subsequent_indent=" " * (_LABEL + 1),
+        max_lines=most, placeholder=_CUT, break_on_hyphens=False,
+    )  # fmt: skip
 
 
 def rows_of(section: Sequence[Mapping[str, Any]], remedies: list[str]) -> list[tuple[str, str]]:
@@ -102,12 +219,20 @@ def examine() -> dict[str, Any]:
     )
 
     environments, unverified = {}, {}
+    groups: dict[tuple[str, str], str] = {}
     for kind, plugin in registry.environments().items():
         environments[kind] = environment_readiness(plugin)
         unverified["environments", kind] = plugin.unverified()
+        groups["environments", kind] = plugin.group
         for name, options in plugin.variants().items():
             environments[name] = ready(plugin, options)
             unverified["environments", name] = plugin.unverified(options)
+            groups["environments", name] = "network" if "network" in options.model_fields_set else plugin.group
+    for section, plugins in (
+        ("storage", registry.storage()), ("hosts", registry.hosts()),
+        ("userlands", registry.userlands()), ("workloads", registry.workloads()),
+    ):  # fmt: skip
+        groups |= {(section, kind): each.group for kind, each in plugins.items()}
     workloads = {kind: workload_readiness(plugin) for kind, plugin in registry.workloads().items()}
     storage = {kind: ready(plugin) for kind, plugin in registry.storage().items()}
     hosts = {kind: lacking_here(plugin) or plugin.readiness() for kind, plugin in registry.hosts().items()}
@@ -120,7 +245,7 @@ def examine() -> dict[str, Any]:
         "machine": checks(),
     }
     unverified |= {("hosts", kind): plugin.unverified() for kind, plugin in registry.hosts().items()}
-    return _documents(sections, unverified)
+    return _documents(sections, unverified, groups)
 
 
 def examine_cluster(context: str) -> dict[str, Any]:
@@ -133,16 +258,19 @@ def examine_cluster(context: str) -> dict[str, Any]:
         if plugin.options.traits.managed:
             lacking = lacking_here(plugin)
             rows |= plugin.survey(context) if lacking is None else {kind: lacking}
-    return _documents({"cluster": rows}, {})
+    return _documents({"cluster": rows}, {}, {})
 
 
 def _documents(
-    sections: Mapping[str, Mapping[str, "Readiness"]], unverified: Mapping[tuple[str, str], str]
+    sections: Mapping[str, Mapping[str, "Readiness"]],
+    unverified: Mapping[tuple[str, str], str],
+    groups: Mapping[tuple[str, str], str],
 ) -> dict[str, Any]:
     return {
         section: [
             {"name": name, "ready": state.ready, "detail": state.detail, "remedy": state.remedy,
-             "caveat": state.caveat, "unverified": unverified.get((section, name), "")}
+             "caveat": state.caveat, "unverified": unverified.get((section, name), ""),
+             "group": groups.get((section, name), "")}
             for name, state in states.items()
         ]
         for section, states in sections.items()
@@ -156,13 +284,17 @@ def measure_noise(*, as_json: bool) -> None:
     from weighbridge.runner.known_noise import counted_interrupts, keep, run_folder
     from weighbridge.runner.run import require_ready, run_study
     from weighbridge.runner.signals import interruptible
-    from weighbridge.runner.userlands import require_userlands
+    from weighbridge.runner.userlands import require_userlands, userlands_built
     from weighbridge.store.run import RunStore
     from weighbridge.study.loader import load
 
     study = load(NOISE_STUDY)
     require_ready(study)
     require_userlands(study)
+    first = (
+        "" if userlands_built(study) else "first builds a userland with its programs, once, in a few minutes; then "
+    )
+    err().print(f"doctor --noise {first}runs {len(study.cells)} programs against themselves for about a minute")
     with run_folder() as folder:
         with interruptible(), counted_interrupts(OFTEN_PER_S) as often, show() as progress:
             run_study(study, folder / "run", progress, lambda store: None)

@@ -106,7 +106,7 @@ def register(app: typer.Typer) -> None:
         """Check a run's costs against budgets: passed (exit code 0), failed (11), undecided (12), untrusted (10).
 
         A cost passes if its whole interval is within the budget, fails if all of it is above, and is undecided in
-        between.
+        between. A gate that is undecided because trials failed ends with 9.
         """
         from weighbridge.cli.runs import run_directory
         from weighbridge.store.run import RunStore
@@ -129,7 +129,7 @@ def register(app: typer.Typer) -> None:
             err().print(sentence, markup=False)
         if ended is not None:
             raise ended
-        _end(judged, refused)
+        _end(judged, refused, run)
 
 
 def _seconds(extend: str | None) -> float | None:
@@ -144,8 +144,11 @@ def _seconds(extend: str | None) -> float | None:
         fail(f"--extend: {wrong}", WRONG_COMMAND_LINE)
 
 
-def _end(judged: "JudgedRun", refused: list[str]) -> None:
+def _end(judged: "JudgedRun", refused: list[str], run: Path) -> None:
     """Raise what the gate comes to, unless it has passed and everything is written."""
+    if judged.gate.answer == "undecided" and (failed := judged.failed):
+        why = f"no block of {', '.join(failed)} is complete, as trials failed: 'weighbridge report {run}' says why"
+        raise TrialsFailed(f"{judged.answer} But {why}")
     ends = {"failed": LimitExceeded, "undecided": LimitUndecided, "untrusted": Untrusted}
     if (end := ends.get(judged.gate.answer)) is not None:
         raise end(judged.answer)
@@ -177,6 +180,16 @@ class JudgedRun:
         from weighbridge.report.text.gate import disturbance_sentence
 
         return "" if self.against is None else disturbance_sentence(self.analysis, self.against)
+
+    @property
+    def failed(self) -> list[str]:
+        """The workloads that a finding is about without a complete block, as their trials failed."""
+        without_cost = [each.target for each in self.gate.findings if each.reason == "no-cost"]
+        return [
+            target.workload
+            for label, target in {each.label: each for each in without_cost}.items()
+            if any(not (trial.ok or trial.broke) for trial in self.analysis.trials_of.get(label, ()))
+        ]
 
     @property
     def answer(self) -> str:

@@ -1,4 +1,4 @@
-"""Progress of a run: a live bar on a terminal, plain lines elsewhere."""
+"""Progress of a run: a live bar on a terminal; elsewhere a line now and then."""
 
 import math
 import time
@@ -13,7 +13,7 @@ from weighbridge.model.measurement import Outcome
 from weighbridge.model.text import printable
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.report.text.formatting import plural
-from weighbridge.runner.estimate import clock
+from weighbridge.runner.estimate import Forecast, clock
 from weighbridge.runner.precision import Estimate, OutOfReach, Standing
 
 if TYPE_CHECKING:
@@ -22,11 +22,13 @@ if TYPE_CHECKING:
     from rich.progress import Progress as Bar
     from rich.table import Table
 
-_LINE_EVERY_S = 15.0
-_ESTIMATES = 4
-"""Costs that have a line each where there is no terminal."""
-_BAR, _WITH_BAR = 20, 70
-"""Characters of a bar, and of a terminal that has room for it."""
+_LINES_S = (0.0, 10.0, 30.0, 60.0, 120.0, 300.0)
+"""Seconds after the first trial at which a line is due where there is no terminal; the last ones time and again."""
+_QUIET_S = 10.0
+"""Seconds without a line after which each step is one, where there is no terminal: opening sites may take minutes."""
+_BARS = {100: 20, 70: 10}
+"""Characters of a bar by those that a terminal has at least; a narrower one has none."""
+_WITH_BAR = min(_BARS)
 _REFRESHES = 4
 """A second: drawing takes CPU time of the machine that is measured."""
 
@@ -38,42 +40,66 @@ class Shown:
         self._bar = bar
         self._task = bar.add_task("starting", total=None, count="", left="") if bar else None
         self._live: Live | None = None
-        self._begun = False
         self._ended = 0
         self._total = 0
-        self._last_line = 0.0
-        self._last_estimate = -_LINE_EVERY_S
-        self._told_of_time = False
+        self._began: float | None = None
+        self._due_s = 0.0
+        self._line_at = time.monotonic()
         self._estimates: Sequence[Estimate] = ()
+        self._standings: Sequence[Standing] = ()
+        self._looked_at = 0.0
+
+    def _line(self, text: str) -> None:
+        """A line that stays."""
+        self._line_at = time.monotonic()
+        err().print(text, markup=False)
 
     def say(self, text: str) -> None:
         """One line about what happens now."""
+        self._standings = ()  # what is expected is of the trials, which have ended, or were disturbed
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, description=text, left="")
         else:
-            err().print(text, markup=False)
+            self._line(text)
+
+    def step(self, text: str) -> None:
+        """What is done now: a line only after a while without any, where there is no terminal."""
+        if self._bar is not None or time.monotonic() - self._line_at >= _QUIET_S:
+            self.say(text)
 
     def layers_known(self, layers: Mapping[str, tuple[SiteLayers, ...]]) -> None:
         """No figure is shown here that hypervisors would have to stand beside."""
 
-    def trial_started(self, trial: Trial, finished: int, total: int, left_s: float, *, at_most: bool = False) -> None:
+    def trial_started(self, trial: Trial, finished: int, total: int, left: Forecast) -> None:
         """Show what runs now, how far the session is and how long it still takes, or may take.
 
         Repeated blocks may make more trials than were planned: then this one is the last that is known of.
         """
         total = max(total, finished + 1)
-        now = time.monotonic()
-        first, self._begun = not self._begun, True
         self._ended, self._total = finished, total
-        left = f"{'at most ' if at_most else ''}{clock(left_s)} left"
-        done = f"{finished} of {total} trials done{' up to the next look' if at_most else ''}"
         text = f"{_block(trial)}: {_where(trial)}"
         if self._bar is not None and self._task is not None:
             self._advance()
-            self._bar.update(self._task, description=text, left=left)
-        elif now - self._last_line > _LINE_EVERY_S or first:
-            self._last_line = now
-            err().print(f"{done}, {left}; {text}", markup=False)
+            self._bar.update(self._task, description=text, left=_left(left))
+        else:
+            every = left.ends_by == "blocks" and not left.at_most  # else the end may come before
+            of = f" of {total}" if every else ""
+            self._line_if_due(", ".join(filter(None, [f"{finished}{of} trials done", _left(left)])), text)
+
+    def _line_if_due(self, done: str, text: str) -> None:
+        """Print a line where one is due: how far the run is, and costs so far, else what runs now."""
+        now = time.monotonic()
+        if self._began is None:
+            self._began = now
+        elapsed_s = now - self._began
+        if elapsed_s < self._due_s:
+            return
+        self._due_s = next((each for each in _LINES_S if each > elapsed_s), elapsed_s + _LINES_S[-1])
+        so_far = _costs_so_far(self._estimates, self._prospect())
+        self._line(f"{f'{clock(elapsed_s)}: ' if elapsed_s >= 1 else ''}{done}; {so_far or text}")
+
+    def _prospect(self) -> str:
+        return prospect(self._standings, time.monotonic() - self._looked_at)
 
     def trial_finished(self, record: TrialRecord) -> None:
         """Count a trial, and tell of one that failed, or broke under its load."""
@@ -82,57 +108,41 @@ class Shown:
         if record.outcome is not Outcome.OK:
             where = f"{_block(record.trial)}, {_where(record.trial)}"
             how = "broke under its load" if record.outcome is Outcome.BROKE else str(record.outcome)
-            err().print(f"{where}: {how}: {record.message}", markup=False)
+            self._line(f"{where}: {how}: {record.message}")
 
     def precision_checked(self, blocks: int, standings: Sequence[Standing]) -> None:
-        """Tell how many comparisons are precise enough, and how far the widest of the others is."""
-        if not standings:
-            return
-        reached, widest = sum(each.reached for each in standings), max(standings, key=lambda each: each.width)
-        sentence = f"after {blocks} blocks: {reached} of {plural(len(standings), 'open comparison')} at the target"
-        if not widest.reached:
-            width = f"±{widest.width:.1%}" if widest.width < 10 else "no interval yet"  # also infinite
-            prediction = f", about {widest.predicted_blocks} blocks needed" if widest.predicted_blocks else ""
-            sentence += f"; widest: {widest.cell} in {widest.environment}, {width}{prediction}"
-        err().print(sentence, markup=False)
-        late: dict[str, list[float]] = {}
-        for each in standings:
-            if each.expected is not None:
-                late.setdefault(each.cell, []).append(each.expected)
-        if late and not self._told_of_time:
-            self._told_of_time = True
-            expectations = ", ".join(f"{cell} {_span(widths)}" for cell, widths in late.items())
-            err().print(f"not every workload will reach the target in time; expect {expectations}", markup=False)
+        """Keep what is to be expected, and tell where every cost is precise enough, which ends the run."""
+        from weighbridge.report.text.formatting import margin
+
+        self._standings, self._looked_at = standings, time.monotonic()
+        target = standings[0].target if standings else None
+        if target is not None and all(each.reached and each.width <= target for each in standings):
+            self._line(f"after {plural(blocks, 'block')} every cost is known to {margin(target)}")
 
     def others_noticed(self, out_of_reach: OutOfReach) -> None:
-        """Tell that others take so much that the precision asked for is out of reach, and what would help."""
+        """Tell that others take so much that the precision asked for is out of reach, and what would help.
+
+        How wide intervals will be `prospect` says, which the next looks correct.
+        """
+        from weighbridge.report.text.formatting import margin
         from weighbridge.report.text.trust import disturbance_words, what_helps
 
         took = disturbance_words(out_of_reach.disturbance, out_of_reach.baseline)
-        number = f"{len(out_of_reach.expected)} of {plural(out_of_reach.comparisons, 'comparison')}"
+        missed, every = len(out_of_reach.expected), out_of_reach.comparisons
+        number = "the cost" if every == 1 else f"{missed} of {every} costs"
         helps = what_helps(out_of_reach.disturbance, polled=out_of_reach.polled, beside=out_of_reach.beside)
-        err().print(
-            f"after {out_of_reach.blocks} blocks: {took}; {number} will miss ±{100 * out_of_reach.target:g}%, "
-            f"expect {_span(out_of_reach.expected)}. {helps}",
-            markup=False,
-        )
+        misses = f"{number} will likely miss {margin(out_of_reach.target)}"
+        self._line(f"after {out_of_reach.blocks} blocks: {took}; {misses}. {helps}")
 
-    def time_known(self, trial_s: float, blocks: int, left_s: float) -> None:
-        """Tell how long a run of the program takes, and by when there is a first verdict."""
+    def time_known(self, trial_s: float, left: Forecast) -> None:
+        """Tell how long a run of the program takes, with its start and its readings, and when there is a verdict."""
         from weighbridge.report.text.formatting import quantity
-        from weighbridge.runner.preflight import can_decide
 
-        for_ = f"a first verdict ({blocks} blocks)" if can_decide(blocks) else plural(blocks, "block")
-        err().print(f"one run takes {quantity(trial_s, 's')}: about {clock(left_s)} for {for_}", markup=False)
+        self._line(f"a run takes {quantity(trial_s, 's')} in all: {verdict_time(left)}")
 
     def costs_estimated(self, blocks: int, estimates: Sequence[Estimate]) -> None:
-        """Show what costs are so far: in place on a terminal, now and then as a line elsewhere."""
+        """Show what costs are so far: in place on a terminal, in the next line elsewhere."""
         self._estimates = estimates
-        now = time.monotonic()
-        if self._bar is None and now - self._last_estimate >= _LINE_EVERY_S:
-            self._last_estimate = now
-            for each in estimates[:_ESTIMATES]:
-                err().print(f"{each.cell} in {each.environment} costs {_cost(each)}", markup=False)
 
     def attach(self, live: "Live") -> None:
         """Be shown by ``live`` until `close`."""
@@ -141,9 +151,14 @@ class Shown:
     def rendered(self) -> "RenderableType":
         """Return what is shown now: how far the run is, and a line for each cost so far."""
         from rich.console import Group
+        from rich.text import Text
 
         bar = self._bar.get_renderable() if self._bar is not None else ""
-        return Group(bar, estimates_table(self._estimates, err().width, err().height - 4)) if self._estimates else bar
+        if not self._estimates:
+            return bar
+        table = estimates_table(self._estimates, err().width, err().height - 5)
+        expected = self._prospect()
+        return Group(bar, table, Text(expected, "dim", no_wrap=True)) if expected else Group(bar, table)
 
     def close(self) -> None:
         """Take the bar away: what is printed next is a result."""
@@ -156,10 +171,75 @@ class Shown:
             self._bar.update(self._task, completed=self._ended, total=total, count=f"{self._ended}/{total}")
 
 
-def _span(widths: Sequence[float]) -> str:
-    """Half-widths: ``±3.1% to ±4.0%``."""
-    low, high = f"±{min(widths):.1%}", f"±{max(widths):.1%}"
-    return low if low == high else f"{low} to {high}"
+def _left(left: Forecast) -> str:
+    """How long a run still takes: ``at most 18 s left``; empty while that is not known."""
+    if left.last_s == math.inf:
+        return ""
+    if left.ends_by == "block":
+        return f"last block, {clock(left.last_s)} left"
+    return f"{'at most ' if left.at_most else ''}{clock(left.last_s)} left"
+
+
+def verdict_time(left: Forecast) -> str:
+    """Say when a run gives its verdict at the earliest and at the latest, and of how many blocks it is."""
+    from weighbridge.runner.preflight import can_decide
+
+    first = f"{clock(left.first_s)} ({plural(left.first_blocks, 'block')})"
+    last = f"{clock(left.last_s)} ({plural(left.last_blocks, 'block')})"
+    if left.ends_by != "blocks":
+        last = f"{clock(left.last_s)} (time limit"
+        last += ")" if left.at_most else f", about {plural(left.last_blocks, 'block')})"
+    if not can_decide(left.last_blocks):
+        return f"it ends in about {last}, too few blocks for a verdict"
+    if left.at_most:
+        return f"a verdict in {first} to {last}"
+    return f"a verdict in about {last}"
+
+
+def prospect(standings: Sequence[Standing], since_s: float = 0.0) -> str:
+    """Say when costs will be precise enough, or how precise they will be at the end; empty where nobody knows.
+
+    By the last look, ``since_s`` seconds ago: ``±2 % expected in about 12 s``, ``±2 % out of reach: expect about
+    ±3.1 %``.
+    """
+    from weighbridge.report.text.formatting import margin, share
+
+    open_ = [each for each in standings if not each.reached]
+    target = next((each.target for each in open_), None)
+    if target is None:
+        return ""
+    if late := sorted(each.expected for each in open_ if each.expected is not None):
+        widths = " to ".join(dict.fromkeys([share(late[0]), share(late[-1])]))
+        of = f" in {len(late)} of {len(standings)} comparisons" if len(late) < len(standings) else ""
+        return f"{margin(target)} out of reach{of}: expect about {widths}"
+    longest_s: dict[str, float] = {}
+    for each in open_:
+        if each.needed_s is None:
+            return ""
+        longest_s[each.cell] = max(longest_s.get(each.cell, 0.0), each.needed_s)
+    left_s = round(sum(longest_s.values()) - since_s)
+    return f"{margin(target)} expected {f'in about {clock(left_s)}' if left_s > 0 else 'at the next look'}"
+
+
+def _costs_so_far(estimates: Sequence[Estimate], expected: str) -> str:
+    """The least precise cost so far with what is ``expected``, of several how many are precise enough.
+
+    Empty where there is none.
+    """
+    from weighbridge.report.text.formatting import margin
+
+    if not estimates:
+        return ""
+    widest = max(estimates, key=_half_width)
+    parts = [f"{widest.cell} in {widest.environment}: {_cost(widest)}"]
+    if widest.target is not None:
+        parts[0] += f", {_share(widest)}"
+        parts.append(expected or f"target {margin(widest.target)}")
+    if len(estimates) > 1:
+        parts[0] = f"widest {parts[0]}"
+    if len(estimates) > 1 and widest.target is not None:
+        parts.insert(0, f"{sum(map(_reached, estimates))} of {len(estimates)} costs precise enough")
+    return "; ".join(parts)
 
 
 def _block(trial: Trial) -> str:
@@ -182,6 +262,7 @@ def estimates_table(estimates: Sequence[Estimate], width: int, height: int) -> "
     lines = max(2, height)
     shown = sorted(estimates, key=_reached)[: lines - 1] if len(estimates) > lines else estimates
     several = len({each.cell for each in estimates}) > 1
+    bar = next((characters for least, characters in _BARS.items() if width >= least), 0)
     table = Table.grid(padding=(0, 2))
     table.add_column(no_wrap=True, overflow="ellipsis")
     for each in shown:
@@ -189,12 +270,11 @@ def estimates_table(estimates: Sequence[Estimate], width: int, height: int) -> "
         enough = not each.few
         cost = _cost(each).partition(" after")[0] if width < _WITH_BAR and enough else _cost(each)
         cells = [Text(printable(name)), Text(cost, no_wrap=True)]
-        if each.target is not None and width >= _WITH_BAR:
-            share = min(1.0, each.target / max(each.cost.half_width, 1e-9))
-            share = 0.0 if each.few else share
-            full = int(_BAR * share)
+        if each.target is not None and bar:
+            share = min(1.0, each.target / max(_half_width(each), 1e-9))
+            full = int(bar * share)
             style = "green" if share == 1.0 else "yellow"
-            cells.append(Text("━" * full, style).append("─" * (_BAR - full), "bright_black"))
+            cells.append(Text("━" * full, style).append("─" * (bar - full), "bright_black"))
         if each.target is not None:
             words = _width(each) if width >= _WITH_BAR else _width(each).partition(" of ")[0]
             cells.append(Text(words, "green" if _reached(each) else ""))
@@ -205,26 +285,46 @@ def estimates_table(estimates: Sequence[Estimate], width: int, height: int) -> "
 
 
 def _reached(estimate: Estimate) -> bool:
-    return not estimate.few and estimate.target is not None and estimate.cost.half_width <= estimate.target
+    return estimate.target is not None and _half_width(estimate) <= estimate.target
+
+
+def _half_width(estimate: Estimate) -> float:
+    """Of its interval; infinite where it has too few blocks to show one."""
+    return math.inf if estimate.few else estimate.cost.half_width
 
 
 def _width(estimate: Estimate) -> str:
-    """``±4.5% of ±2%``."""
-    half_width = math.inf if estimate.few else estimate.cost.half_width
-    width = f"±{half_width:.1%}" if half_width < 10 else "no interval yet"
-    return width if estimate.target is None else f"{width} of ±{100 * estimate.target:g}%"
+    """``±4.5 % of ±2 %``."""
+    from weighbridge.report.text.formatting import margin
+
+    width = _share(estimate)
+    return width if estimate.target is None else f"{width} of {margin(estimate.target)}"
+
+
+def _share(estimate: Estimate) -> str:
+    from weighbridge.report.text.formatting import share
+
+    half_width = _half_width(estimate)
+    return share(half_width) if half_width < 10 else "no interval yet"
 
 
 def _cost(estimate: Estimate) -> str:
-    """``1.2 % [-3.1, 5.6] after 9 blocks``, positive is worse; without an interval where there is no verdict yet."""
-    from weighbridge.report.text.formatting import difference_interval, percent_interval
+    """``4.5 % [2.0, 7.1] slower after 9 blocks``; with both signs ``cost -0.4 % [-1.9, 1.0]``, positive is worse.
 
-    cost = estimate.cost
-    ratio, worsening = cost.scale == "ratio", cost.worsening
-    sentence = percent_interval(worsening) if ratio else difference_interval(worsening, estimate.unit)
-    if estimate.few:  # an interval that excludes 0 would be taken for a verdict
-        sentence = sentence.partition(" [")[0]
-    return f"{sentence} after {plural(cost.blocks, 'block')}"
+    Without an interval where there is no verdict yet: one that excludes 0 would be taken for it.
+    """
+    from weighbridge.report.text.formatting import difference_interval, percent_interval
+    from weighbridge.report.text.verdicts import cost_effect, metric_direction
+
+    cost, worsening, metric = estimate.cost, estimate.cost.worsening, estimate.metric
+    after = f"after {plural(cost.blocks, 'block')}"
+    if not estimate.few and (worsening.low > 0 or worsening.high < 0):
+        word = metric_direction(metric, worse=worsening.estimate >= 0)
+        effect = cost_effect(cost, metric.unit, word)
+        return f"{effect.amount} {effect.relation} {after}"
+    ratio = cost.scale == "ratio"
+    amount = percent_interval(worsening) if ratio else difference_interval(worsening, metric.unit)
+    return f"cost {amount.partition(' [')[0] if estimate.few else amount} {after}"
 
 
 @contextmanager

@@ -28,6 +28,7 @@ from weighbridge.model.facts import CpuIdle
 
 if TYPE_CHECKING:
     from weighbridge.model.study import Study
+    from weighbridge.runner.default_environments import DefaultEnvironments
     from weighbridge.runner.session import ShortTime
     from weighbridge.study.weighed import Earlier, Weighed
 
@@ -78,7 +79,9 @@ def register(app: typer.Typer) -> None:
         ),
     )
     def weigh(
-        command: list[str] = typer.Argument(help="The program and its arguments, after --."),
+        command: list[str] = typer.Argument(
+            [], metavar="COMMAND", show_default=False, help="The program and its arguments, after --."
+        ),
         inside: list[str] = typer.Option(
             [],
             "--in",
@@ -199,6 +202,7 @@ def register(app: typer.Typer) -> None:
         composed = ComposeFlags(compose, service, without, saved, image, ready)
         composed.require_whole(server=server is not None, shell=shell)
         apart = compose is not None or (image is not None and server is not None)
+        _require_command(command, server or service, None if apart else image)
         where: dict[str, Any] = {"server": server, "port": ready}
         if compose is not None and against is not None:
             fail(
@@ -218,6 +222,7 @@ def register(app: typer.Typer) -> None:
                 command = [*entry_point, *command]
             else:
                 where["server"] = _server_behind(entry_point, server)
+        _require_command(command, server or service)
         if label is not None:
             where["labels"] = _labels(label, against)
         if server is not None and ready is None:
@@ -228,7 +233,8 @@ def register(app: typer.Typer) -> None:
             _require_programs(of_this_machine if image is None or apart else (), _variables(env))
         environments = [name for names in inside for name in names.split(",") if name]
         if not environments and against is None:
-            environments = [*_usual_inside(where["userland"], server=where.get("server") is not None)]
+            has_server = where.get("server") is not None
+            environments = [*_default_inside(where["userland"], server=has_server, save=save is not None)]
         weighed = Weighed(
             command=command,
             **where,
@@ -284,6 +290,8 @@ def _run(
     from weighbridge.runner.signals import interruptible
     from weighbridge.store.run import RunStore
 
+    if directory is not None:
+        _require_own_run(directory, study)
     directory = directory or _runs() / new_directory(study).name
     announce(study, directory, rehearsal=rehearsal, timed=False)
     with interruptible(), show() as progress, continuable(directory, *continuing("run", directory, yes=True)):
@@ -296,7 +304,29 @@ def _run(
                 export.write_text(json.dumps(report_json(store, analysis), indent=2, ensure_ascii=False))
                 err().print(f"JSON: {export}", markup=False)
 
-        run_study(study, directory, progress, after, short_time=short_time)
+        run_study(study, directory, progress, after, short_time=short_time, timed=False)
+
+
+def _require_own_run(directory: Path, study: "Study") -> None:
+    """Raise RunDirectoryError where a directory holds a run of another command; one without a trial is removed."""
+    from weighbridge.cli.runs import holds_a_run
+    from weighbridge.errors import RunDirectoryError
+    from weighbridge.runner.run import study_of
+    from weighbridge.store.run import RunStore
+
+    if not holds_a_run(directory):
+        return
+    with RunStore(directory) as store:
+        frozen, has_trials = study_of(store), bool(store.finished())
+    if frozen.text == study.text:
+        return
+    if has_trials:
+        raise RunDirectoryError(
+            f"{directory} already holds the run of another command ({frozen.file.study}): choose a new --out, or "
+            f"continue that run with 'weighbridge run --out {directory}'"
+        )
+    with RunStore(directory, writable=True) as store:
+        store.discard()
 
 
 def _userland(image: str | None, env: Sequence[str]) -> Mapping[str, Any]:
@@ -363,6 +393,15 @@ def _metric(option: str) -> tuple[str, Mapping[str, Any]]:
         message = "write NAME=json:PATH,higher|lower,UNIT or NAME=regex:PATTERN,higher|lower,UNIT"
         fail(f"--metric {shlex.quote(option)}: {message}", WRONG_COMMAND_LINE)
     return name, {how: parts[0], "better": parts[1], "unit": parts[2]}
+
+
+def _require_command(command: Sequence[str], server: str | None, image: str | None = None) -> None:
+    """End with an example where there is no program; an ``image`` may have one of its own."""
+    if command or image is not None:
+        return
+    if server is None:
+        fail("name the program to weigh: weighbridge weigh -- ./my-benchmark", WRONG_COMMAND_LINE)
+    fail("name the server's client: weighbridge weigh ... -- curl -s http://{address}:{port}/", WRONG_COMMAND_LINE)
 
 
 def _labels(option: str, against: str | None) -> tuple[str, str]:
@@ -496,50 +535,30 @@ def _saved(option: str) -> tuple[str, str]:
     return image, file
 
 
-def _usual_inside(userland: Mapping[str, Any], *, server: bool) -> Sequence[str]:
-    """The names of the first choice that is ready here, of the first one of all where none is.
+def _default_inside(userland: Mapping[str, Any], *, server: bool, save: bool) -> Sequence[str]:
+    """The names of the first choice that is ready here. Says so where that is not the first one of all.
 
-    Says so where that is not what is usual, and what it does not show.
+    Where none is ready, a study that is only saved has the first one of all. Raises Unavailable for another.
     """
+    from weighbridge.errors import Unavailable
+    from weighbridge.runner.default_environments import default_environments
     from weighbridge.study.weighed import USUAL, USUAL_OF_SERVERS
 
-    choices = USUAL_OF_SERVERS if server else USUAL
-    reasons: dict[str, str] = {}
-    for names in choices:
-        lacking = {name: why for name in names if (why := _lacking(name, userland, server=server))}
-        if not lacking:
-            if names != choices[0]:
-                _tell(names, reasons)
-            return names
-        reasons |= lacking
-    return choices[0]
+    defaults = default_environments(userland["kind"], server=server)
+    if not defaults.ready and not save:
+        what = "a server" if server else "a program"
+        raise Unavailable(f"nothing that isolates {what} is ready here; one is enough: {defaults.remedies}")
+    if defaults.ready and defaults.passed_over:
+        _tell(defaults)
+    return [*defaults.ready] or (USUAL_OF_SERVERS if server else USUAL)[0]
 
 
-def _lacking(name: str, userland: Mapping[str, Any], *, server: bool) -> str:
-    """Why a program of the userland cannot be weighed in what has this name; "" where nothing is known."""
-    from weighbridge import registry
-    from weighbridge.model.environment import Needs
-    from weighbridge.runner.preflight import ready
-
-    options = dict(registry.weighed_in()[name])
-    plugin = registry.environments()[options.pop("kind")]
-    of_this_machine = not registry.userlands()[userland["kind"]].packed
-    if of_this_machine and not plugin.shares_root:
-        return "its containers cannot run this machine's programs without --image"
-    inside = plugin.options.model_validate(options)
-    state = ready(plugin, inside)
-    if not state.ready:
-        return state.detail
-    unmet = plugin.unmet(inside, needs=Needs(network=server, of_this_machine=of_this_machine))
-    return unmet.detail if unmet is not None else ""
-
-
-def _tell(names: Sequence[str], reasons: Mapping[str, str]) -> None:
+def _tell(defaults: "DefaultEnvironments") -> None:
     from weighbridge.study.weighed import WITHOUT_ENGINE
 
-    why = "; ".join(f"{name}: {reason}" for name, reason in reasons.items())
-    shows = f"; {_ENGINE_SHOWS}" if {*names} <= WITHOUT_ENGINE else ""
-    err().print(f"note: using {', '.join(names)} ({why}){shows}", markup=False, soft_wrap=True)
+    why = "; ".join(f"{name}: {state.detail}" for name, state in defaults.passed_over.items())
+    shows = f"; {_ENGINE_SHOWS}" if {*defaults.ready} <= WITHOUT_ENGINE else ""
+    err().print(f"note: using {', '.join(defaults.ready)} ({why}){shows}", markup=False, soft_wrap=True)
 
 
 def _checked_study(make_text: Callable[[], str]) -> tuple[str, "Study"]:

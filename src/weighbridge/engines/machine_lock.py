@@ -1,8 +1,14 @@
-"""One run at a time has engines of its own on this machine: each changes the packet filter, and undoes that."""
+"""One run at a time has engines of its own on this machine: each changes the packet filter, and undoes that.
+
+Two cannot share it, whatever their folders, bridges and subnets: dockerd empties the chains of fixed names (DOCKER,
+DOCKER-ISOLATION-STAGE-1, ...) in which another one has its rules, and an engine that was killed is undone by bringing
+back the filter from before it.
+"""
 
 import contextlib
 import fcntl
 import os
+import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -10,6 +16,11 @@ from pathlib import Path
 
 from weighbridge.engines import client, firewall
 from weighbridge.engines.firewall import Adds
+from weighbridge.errors import Unavailable
+
+WAIT_S = 120.0
+"""How long a run waits for another one's engine."""
+_PAUSE_S = 0.2
 
 
 @dataclass(slots=True)
@@ -26,7 +37,8 @@ _locks: dict[Path, _Lock] = {}
 def exclusive_machine_lock(base: Path, say: Callable[[str], None]) -> Iterator[None]:
     """Inside, no engine of another run changes the machine; engines of this process share it.
 
-    ``base`` is the folder of all runs' states, which is locked.
+    ``base`` is the folder of all runs' states, which is locked. Unavailable where another run has held it for
+    `WAIT_S`.
     """
     lock = _locks.get(base) or _Lock(os.open(base, os.O_RDONLY | os.O_DIRECTORY))
     try:
@@ -45,11 +57,27 @@ def exclusive_machine_lock(base: Path, say: Callable[[str], None]) -> Iterator[N
 
 
 def _wait_for(folder: int, say: Callable[[str], None]) -> None:
+    if _taken(folder):
+        return
+    minutes = f"{WAIT_S / 60:.0f} min"
+    say(f"waiting at most {minutes} for another run's engine to end")  # as long as a line of 80 columns has room for
+    deadline = time.monotonic() + WAIT_S
+    while time.monotonic() < deadline:
+        time.sleep(_PAUSE_S)
+        if _taken(folder):
+            return
+    raise Unavailable(
+        f"another run's container engine is still there after {minutes}, and two would undo each other's packet "
+        "filter rules: wait for that run to end, or (for docker) start this machine's Docker engine, which runs share"
+    )
+
+
+def _taken(folder: int) -> bool:
     try:
         fcntl.flock(folder, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
-        say("waiting for another run to end: two private engines would disturb each other")
-        fcntl.flock(folder, fcntl.LOCK_EX)
+        return False
+    return True
 
 
 def restore(base: Path, adds: Adds, further: Callable[[], None] = lambda: None) -> None:

@@ -43,6 +43,7 @@ class Native(Environment):
     """The baseline of most studies."""
 
     kind = "native"
+    group = ""
     summary = "the host itself: a chroot into the userland, limits by control group; optionally with an idle engine"
     options = NativeOptions
     programs = ("unshare",)

@@ -32,6 +32,7 @@ class Netns(Environment):
     """What an own network costs without any engine: the step between host network and a container's bridge."""
 
     kind = "netns"
+    group = "network"
     summary = "native in a network namespace behind a veth pair, with an optional link rate"
     options = NetnsOptions
     limited_by_host = True

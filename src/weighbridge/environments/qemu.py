@@ -78,6 +78,7 @@ class Qemu(Environment):
     """A guest with Debian's kernel, without firmware, boot loader and init system."""
 
     kind = "qemu"
+    group = "virtual machines"
     summary = "a QEMU guest, under KVM or emulated, with a choice of devices, on a bridge or a user network"
     options = QemuOptions
     mounts = frozenset({"folder"})

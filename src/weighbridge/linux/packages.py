@@ -128,5 +128,19 @@ def install(
     return "; ".join((*command, *brought, *named, *dict.fromkeys(commands), *absent))
 
 
+def join_installs(commands: Iterable[str]) -> str:
+    """Return one command of this machine's package manager that installs what all of these do; "" where none does.
+
+    ``commands``: what `install_here` returned, whose other parts are left out.
+    """
+    distribution = this_distribution()
+    if distribution is None:
+        return ""
+    begin = f"{' '.join(distribution.install)} "
+    parts = [part for command in commands for part in command.split("; ") if part.startswith(begin)]
+    packages = dict.fromkeys(name for part in parts for name in part.removeprefix(begin).split())
+    return begin + " ".join(packages) if packages else ""
+
+
 def _and(names: Iterable[str]) -> str:
     return " and ".join(names)

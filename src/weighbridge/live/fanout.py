@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.trial import Trial, TrialRecord
+from weighbridge.runner.estimate import Forecast
 from weighbridge.runner.precision import Estimate, OutOfReach, Standing
 from weighbridge.runner.session import Progress
 
@@ -19,15 +20,20 @@ class ProgressFanout:
         for each in self._listeners:
             each.say(text)
 
+    def step(self, text: str) -> None:
+        """What is done now."""
+        for each in self._listeners:
+            each.step(text)
+
     def layers_known(self, layers: Mapping[str, tuple[SiteLayers, ...]]) -> None:
         """The hypervisors of the environments are known."""
         for each in self._listeners:
             each.layers_known(layers)
 
-    def trial_started(self, trial: Trial, finished: int, total: int, left_s: float, *, at_most: bool = False) -> None:
+    def trial_started(self, trial: Trial, finished: int, total: int, left: Forecast) -> None:
         """A trial begins."""
         for each in self._listeners:
-            each.trial_started(trial, finished, total, left_s, at_most=at_most)
+            each.trial_started(trial, finished, total, left)
 
     def trial_finished(self, record: TrialRecord) -> None:
         """A trial ended and is saved."""
@@ -44,10 +50,10 @@ class ProgressFanout:
         for each in self._listeners:
             each.others_noticed(out_of_reach)
 
-    def time_known(self, trial_s: float, blocks: int, left_s: float) -> None:
+    def time_known(self, trial_s: float, left: Forecast) -> None:
         """It is known how long a trial takes."""
         for each in self._listeners:
-            each.time_known(trial_s, blocks, left_s)
+            each.time_known(trial_s, left)
 
     def costs_estimated(self, blocks: int, estimates: Sequence[Estimate]) -> None:
         """Costs were estimated."""

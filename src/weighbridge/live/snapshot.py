@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.measurement import Measurement, Outcome
 from weighbridge.model.trial import Trial, TrialRecord
+from weighbridge.runner.estimate import Forecast
 from weighbridge.runner.precision import Estimate, OutOfReach, Standing
 
 Where = tuple[str, str, str]
@@ -71,13 +72,16 @@ class Live:
     def say(self, text: str) -> None:
         """Words are for people: nothing is noted."""
 
+    def step(self, text: str) -> None:
+        """Words are for people: nothing is noted."""
+
     def layers_known(self, layers: Mapping[str, tuple[SiteLayers, ...]]) -> None:
         """Note in which hypervisors environments are."""
         with self._lock:
             self._copied = None
             self._moment = replace(self._moment, layers=dict(layers))
 
-    def trial_started(self, trial: Trial, finished: int, total: int, left_s: float, *, at_most: bool = False) -> None:
+    def trial_started(self, trial: Trial, finished: int, total: int, left: Forecast) -> None:
         """Note which trial runs, and how many there are."""
         with self._lock:
             self._copied = None
@@ -111,7 +115,7 @@ class Live:
     def others_noticed(self, out_of_reach: OutOfReach) -> None:
         """No figure of others is served here: the machine's own exporters have them."""
 
-    def time_known(self, trial_s: float, blocks: int, left_s: float) -> None:
+    def time_known(self, trial_s: float, left: Forecast) -> None:
         """Every trial's time is served, and what is left."""
 
     def costs_estimated(self, blocks: int, estimates: Sequence[Estimate]) -> None:

@@ -12,7 +12,7 @@ from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.facts import CONFINEMENT
 from weighbridge.model.host import THIS_MACHINE, HostTraits
 from weighbridge.model.options import Options, by_kind
-from weighbridge.model.plugin import Durability, Plugin, Readiness
+from weighbridge.model.plugin import Durability, Group, Plugin, Readiness
 from weighbridge.model.site import Site, SiteRequest, Way
 from weighbridge.model.storage import StorageOptions
 from weighbridge.model.study import Resources
@@ -62,6 +62,7 @@ class Environment(Plugin):
     """One isolation layer: it opens sites."""
 
     launches = True
+    group: ClassVar[Group] = "engines"
     mounts: ClassVar[frozenset[Way]] = frozenset()
     """The ways in which storage gets into its sites; its options are then `EnvironmentOptions`."""
     shares_storage: ClassVar[bool] = True

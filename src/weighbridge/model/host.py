@@ -62,6 +62,8 @@ class RunContext:
     cache: Path
     stack: ExitStack
     say: Callable[[str], None] = field(default=lambda _: None)
+    step: Callable[[str], None] = field(default=lambda _: None)
+    """Says what is done now, as one of many like it."""
     _shared: dict[str, Any] = field(default_factory=dict)
 
     def share(self, key: str, make: Callable[[], AbstractContextManager[T]]) -> T:

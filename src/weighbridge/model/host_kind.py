@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Self
 
 from weighbridge.model.host import Host, HostTraits, RunContext
 from weighbridge.model.options import Options
-from weighbridge.model.plugin import Plugin, Readiness
+from weighbridge.model.plugin import Group, Plugin, Readiness
 
 
 class HostOptions(Options):
@@ -54,6 +54,7 @@ class HostKind(Plugin):
     """A kind of machine on which sites are opened."""
 
     options: ClassVar[type[HostOptions]]
+    group: ClassVar[Group] = "network"
 
     def readiness(self, options: Any | None = None) -> Readiness:
         """Whether such hosts can be had from this machine, as far as can be told without one.

@@ -23,6 +23,8 @@ class Readiness:
     caveat: str = ""
 
 
+Group = Literal["", "engines", "virtual machines", "load generators", "storage", "network"]
+"""A line of `doctor`; "": none."""
 Durability = Literal["synchronous", "asynchronous", "none"]
 """All of what was acknowledged is on the disk; most of it is; it is in memory alone."""
 
@@ -33,6 +35,8 @@ class Plugin(ABC):
     kind: ClassVar[str]
     summary: ClassVar[str]
     options: ClassVar[type[Options]]
+    group: ClassVar[Group] = ""
+    """What `doctor` counts it among, where it does not name all by themselves."""
     programs: ClassVar[Collection[str]] = ()
     """The programs that it starts on this machine itself, as PATH finds them.
 

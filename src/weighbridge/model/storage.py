@@ -72,6 +72,7 @@ class StorageOptions(Options):
 class Storage(Plugin):
     """What a site keeps its data on."""
 
+    group = "storage"
     options: ClassVar[type[StorageOptions]]
     ways: ClassVar[tuple[Way, ...]]
     """How it can get into a site, the preferred way first; an environment says which of them its sites take."""

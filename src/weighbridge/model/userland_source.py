@@ -49,6 +49,10 @@ class UserlandSource(Plugin):
         """Why this user cannot build it, and what helps; None: it can. Without ``options``: why none at all."""
         return None
 
+    def lacks(self, options: Any, program: str) -> tuple[str, str] | None:
+        """Why it cannot have a program that a command names by a path, and what helps; None: it may have it."""
+        return None
+
     def recipe(self, options: Any, spec: UserlandSpec) -> Recipe:
         """How an image with its programs is built by hand, without Weighbridge, for ``weighbridge kit``."""
         return Recipe("its files are on one machine: archive them there, and `docker import` the archive")

@@ -96,6 +96,7 @@ def by_seconds(shortest_s: float, measured: str, step: float = 1) -> Length:
 class Workload(Plugin):
     """A program that is run and measured. Pure: it gives commands and reads outputs, and starts nothing."""
 
+    group = "load generators"
     packages: ClassVar[tuple[str, ...]]
     """The Debian packages that hold its programs."""
     has_data_port: ClassVar[bool] = False

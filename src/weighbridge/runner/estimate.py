@@ -1,8 +1,10 @@
-"""How long a study takes."""
+"""How long a study takes, and how much of that is left."""
 
 import math
 from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from statistics import mean, median
+from typing import Literal
 
 from weighbridge import registry
 from weighbridge.model.level import Level
@@ -102,6 +104,56 @@ class TimeLeft:
         workload, level, _ = timed
         own_s, seen_s = self._durations_s[timed], self._seen_s.get((workload, level))
         return median(own_s[1:] or seen_s or own_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Forecast:
+    """When a run ends, as far as that is known now: whatever is said of its time is said by this.
+
+    Seconds are from now on, blocks are those of the whole run.
+    """
+
+    first_s: float
+    """Until the next look at the precision, which may end the run: no verdict comes sooner. 0 while unknown."""
+    first_blocks: int
+    last_s: float
+    """Until it ends, whatever the precision is; infinite while unknown."""
+    last_blocks: int
+    """About how many it has then."""
+    ends_by: Literal["blocks", "limit", "block"]
+    """What ends it at last: its last planned block, its time limit, or the block that runs at that limit."""
+
+    @property
+    def at_most(self) -> bool:
+        """Whether it may end before `last_s`."""
+        return self.first_s < self.last_s
+
+
+def forecast(
+    blocks: int, looks: Iterable[tuple[int, float]], limit_s: float, block_s: float, rest_s: float
+) -> Forecast:
+    """Return when a run of ``blocks`` blocks, the current one included, ends.
+
+    ``looks`` are the looks that are ahead, as blocks of the run and seconds until then; ``limit_s`` is what is left
+    of its time, ``rest_s`` what is left of the current block, ``block_s`` how long the next ones take. A block that
+    runs when the time is over is completed. What is not known is infinite.
+    """
+    ahead = list(looks)
+    (first_blocks, first_s), (last_blocks, last_s) = ahead[0], ahead[-1]
+    if first_s == math.inf:
+        return Forecast(
+            0.0, first_blocks, max(0.0, limit_s), last_blocks, "limit" if limit_s < math.inf else "blocks"
+        )
+    if last_s <= limit_s:
+        return Forecast(first_s, first_blocks, last_s, last_blocks, "blocks")
+    if limit_s < rest_s:
+        return Forecast(rest_s, blocks, rest_s, blocks, "block")
+    limit_s = max(0.0, limit_s)
+    further = (limit_s - rest_s) / block_s if block_s > 0 else 0.0
+    in_time = min(last_blocks, blocks + math.ceil(further))
+    if first_s > limit_s:
+        return Forecast(limit_s, in_time, limit_s, in_time, "limit")
+    return Forecast(first_s, first_blocks, limit_s, in_time, "limit")
 
 
 def meter_hz(study: Study) -> float:

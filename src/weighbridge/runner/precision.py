@@ -12,7 +12,7 @@ from weighbridge.model.disturbance import Disturbance, disturbance_of
 from weighbridge.model.facts import HOST_DIFFERENCES
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Metric, Outcome, scale_of
-from weighbridge.model.study import Arm, Cell, Repetitions, Study
+from weighbridge.model.study import MOST_BLOCKS, Arm, Cell, Repetitions, Study
 from weighbridge.runner.estimate import TimeLeft
 from weighbridge.statistics import (
     Contender,
@@ -27,7 +27,7 @@ from weighbridge.statistics import (
 )
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.blocks import arm_values
-from weighbridge.store.extensions import RunExtension, apply_extensions, extensions, further_looks
+from weighbridge.store.extensions import RunExtension, apply_extensions, extensions, looks_at_changes, looks_at_stops
 from weighbridge.store.reader import ALLOTMENTS
 from weighbridge.store.run import RunStore, Value
 
@@ -39,7 +39,7 @@ FIRST_ESTIMATE = 3
 class Standing:
     """How precise one comparison is after a look. ``width`` is the relative half-width (0.02 is ±2 %).
 
-    ``expected``: the half-width to expect when the time is over, where the target is out of reach; else None.
+    ``expected``: the half-width to expect when the run ends, where the target is out of reach; else None.
     """
 
     cell: str
@@ -50,6 +50,16 @@ class Standing:
     expected: float | None = None
     blocks: int = 0
     """Blocks of which it is made."""
+    target: float | None = None
+    """The half-width that it is to have; None where that is not known."""
+    needed_s: float | None = None
+    """Seconds until it is expected to have that; None where that cannot be told."""
+
+    def with_time(self, block_s: float) -> "Standing":
+        """Give it with `needed_s`, where each further block takes so long."""
+        if self.reached or self.predicted_blocks is None:
+            return self
+        return replace(self, needed_s=max(0, self.predicted_blocks - self.blocks) * block_s)
 
     def after(self, later: int) -> float | None:
         """Give ``expected``, where it is made of about so many blocks when the time is over."""
@@ -67,7 +77,7 @@ class Estimate:
 
     cell: str
     environment: str
-    unit: str
+    metric: Metric
     cost: Cost
     target: float | None
 
@@ -134,13 +144,15 @@ class Precision:
         before = (look for look in planned if look < self._changes[0].after)
         return (*before, *sorted({*self._changed_at, self._changes[-1].blocks}))
 
-    @property
-    def _looks(self) -> Looks:
-        """How often the costs may be looked at, as the report counts it (`weighbridge.analysis.plan`)."""
-        repetitions, trials = self.study.file.repetitions, len(self.store.finished())
+    def _looks_until(self, blocks: int) -> Looks:
+        """How often the costs may be looked at, as the report counts it (`weighbridge.analysis.plan`).
+
+        Of further looks those before ``blocks``: whoever comes to that block again decides as was decided then.
+        """
+        repetitions, info = self.study.file.repetitions, self.store.info()
         planned = 1 if repetitions.blocks is not None else len(planned_looks(repetitions.min, repetitions.max))
-        further = further_looks(self.store.info(), trials, MIN_BLOCKS_VERDICT, self.repetitions.blocks)
-        return Looks(planned, len(further))
+        further = looks_at_changes(info) | looks_at_stops(info, MIN_BLOCKS_VERDICT)
+        return Looks(planned, sum(each < blocks for each in further))
 
     @property
     def _changed_at(self) -> set[int]:
@@ -174,7 +186,7 @@ class Precision:
         for cell in self.study.cells:
             for arm in self.arms_of(cell):
                 if self._compared(self._arm(arm)):
-                    standings.append(self._standing(cell, arm, blocks, target, self._cost(cell, arm, values)))
+                    standings.append(self._standing(cell, arm, blocks, target, self._cost(cell, arm, values, blocks)))
                     if standings[-1].reached:
                         self._left.add((*_key(cell), arm))
         self._come_back(blocks)
@@ -186,9 +198,9 @@ class Precision:
         for cell in self.study.cells:
             metric = registry.workloads()[cell.kind].metrics(cell.options)[0]
             for arm in self.study.arms_of(cell):
-                cost = self._cost(cell, arm.name, values) if self._compared(arm) else None
+                cost = self._cost(cell, arm.name, values, MOST_BLOCKS) if self._compared(arm) else None
                 if cost is not None and cost.blocks >= FIRST_ESTIMATE:
-                    estimates.append(Estimate(cell.label, arm.name, metric.unit, cost, self.repetitions.target))
+                    estimates.append(Estimate(cell.label, arm.name, metric, cost, self.repetitions.target))
         return estimates
 
     def out_of_reach(self, blocks: int, last: int) -> OutOfReach | None:
@@ -224,11 +236,11 @@ class Precision:
 
     def _standing(self, cell: Cell, arm: str, blocks: int, target: float, cost: Cost | None) -> Standing:
         if cost is None:  # where one of them breaks under the load every time, more blocks tell nothing more
-            return Standing(cell.label, arm, float("inf"), self._broke(cell, arm), None)
+            return Standing(cell.label, arm, float("inf"), self._broke(cell, arm), None, target=target)
         fewest, most = self.repetitions.min, self.repetitions.max
         decision = next_look(blocks, [cost], target, minimum=fewest, maximum=most)
         reached, predicted = decision.reached[0], decision.predicted_blocks
-        return Standing(cell.label, arm, cost.half_width, reached, predicted, blocks=cost.blocks)
+        return Standing(cell.label, arm, cost.half_width, reached, predicted, blocks=cost.blocks, target=target)
 
     def _broke(self, cell: Cell, arm: str) -> bool:
         sides = {(*_key(cell), side) for side in (self.study.file.baseline, arm)}
@@ -237,12 +249,12 @@ class Precision:
             for row in self.store.trials()
         )
 
-    def _cost(self, cell: Cell, arm: str, values: Sequence[Value]) -> Cost | None:
+    def _cost(self, cell: Cell, arm: str, values: Sequence[Value], blocks: int) -> Cost | None:
         metric, sides = self._headline(cell, arm, values)
         if not sides[0]:
             return None
         return self._contrast(arm).cost(
-            sides, better=metric.better, looks=self._looks, scale=scale_of(metric.name, metric.unit)
+            sides, better=metric.better, looks=self._looks_until(blocks), scale=scale_of(metric.name, metric.unit)
         )
 
     def _effects(self, cell: Cell, arm: str, values: Sequence[Value]) -> Sequence[float]:

@@ -14,7 +14,7 @@ from weighbridge.linux import cgroup_files, delegation, firewalld, own_container
 from weighbridge.linux.counters import memory_kib
 from weighbridge.linux.cpus import cpus_online
 from weighbridge.linux.memory_room import LESS, MEMINFO, mib, no_room, room_in
-from weighbridge.linux.packages import install_here
+from weighbridge.linux.packages import install_here, join_installs
 from weighbridge.linux.process import which
 from weighbridge.model.decisions import LeftOut, left_out_text
 from weighbridge.model.environment import Environment
@@ -286,6 +286,11 @@ def lacking_here(plugin: Plugin) -> Readiness | None:
 def ready(plugin: Environment | Storage, options: Any | None = None) -> Readiness:
     """Whether an environment or a storage can be used here, with these options where some are given."""
     return lacking_here(plugin) or _without_a_launcher(plugin) or plugin.readiness(options)
+
+
+def one_command(remedies: Sequence[str]) -> str:
+    """Return one command that installs what these remedies do, else the shortest of them; "" of none."""
+    return join_installs(remedies) or min(remedies, key=len, default="")
 
 
 def hosts_readiness(study: Study) -> Mapping[str, Readiness]:

@@ -6,14 +6,14 @@ import json
 import os
 import resource
 import secrets
-import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
+from functools import partial
 from importlib import metadata
 from pathlib import Path
 
 from weighbridge import registry
-from weighbridge.errors import DiskFull, Interrupted, RunDirectoryError, Unavailable
+from weighbridge.errors import DiskFull, Interrupted, RunDirectoryError, TimeTooShort, Unavailable, WeighbridgeError
 from weighbridge.facts.host import fingerprint, volatile_facts
 from weighbridge.launcher import build as launcher
 from weighbridge.linux.cpus import cpus_online
@@ -36,13 +36,14 @@ from weighbridge.runner.signals import shield
 from weighbridge.runner.storage import storage_readiness, storage_server_readiness
 from weighbridge.runner.userlands import (
     PROGRAMS,
+    absent_programs,
     ensure_userlands,
     measured_packages,
     measured_programs,
     userland_facts,
 )
 from weighbridge.store.consistency import require_same_study
-from weighbridge.store.extensions import extend, note_stop
+from weighbridge.store.extensions import extend, note_begin, note_end, note_stop, unfinished
 from weighbridge.store.run import RunStore
 from weighbridge.study.frozen import first_difference, thaw
 from weighbridge.study.loader import check
@@ -115,9 +116,13 @@ def refusals(study: Study, environments: Mapping[str, Readiness]) -> list[str]:
     for arm in study.arms:
         if not (readiness := environments[arm.name]).ready:
             missing.setdefault(f"{readiness.detail}: {readiness.remedy}", []).append(arm.name)
-    return reasons + [
+    reasons += [
         f"{_line(study, 'environments', names[0])}{', '.join(names)}: {why}" for why, names in missing.items()
     ]
+    absent: dict[str, str] = {}
+    for workload, why in absent_programs(study):
+        absent.setdefault(why, workload)
+    return reasons + [f"{_line(study, 'workloads', workload)}{workload}: {why}" for why, workload in absent.items()]
 
 
 def _line(study: Study, section: str, name: str) -> str:
@@ -157,12 +162,14 @@ def run_study(
     extender: BlockExtender | None = None,
     *,
     short_time: ShortTime = "keep",
+    timed: bool = True,
 ) -> None:
     """Run a study into a directory, or continue the run that is in it.
 
     ``study`` may be None to continue; ``blocks`` then changes how many blocks the run has in all; ``extender`` may
     ask for more when they are done. ``short_time``: what is done where the study's time is too short for a verdict;
-    StudyError where that refuses it. ``after`` is called with the store at the end, also when the run failed or was
+    TimeTooShort where that refuses it: nothing of a new run stays then. Not ``timed``: the study does not know how
+    long its programs take. Else ``after`` is called with the store at the end, also when the run failed or was
     interrupted, so that a report shows what there is.
     """
     with RunStore(directory, writable=True) as store:
@@ -175,22 +182,41 @@ def run_study(
                 refused.callback(run_lock.forget, run_id)
                 if continued:  # what a killed process of this same run left, whose memory is then free
                     _say_failures(progress, clean.sweep(run_id))
-                study = leave_out(study, store, readiness_of, progress.say)
+                # whoever begins a run was told of what is left out before it was asked whether to start
+                study = leave_out(study, store, readiness_of, progress.say if continued else lambda _: None)
                 for note in require_ready(study):
                     progress.say(note)
                 refused.pop_all()
+            end = partial(_end, store, after, progress, run_id)
             try:
-                _session(study, store, run_id, folder, cache, progress, extender, short_time=short_time)
-            except Interrupted as interrupted:
-                if interrupted.number == signal.SIGINT:
-                    with shield():
+                _session(study, store, run_id, folder, cache, progress, extender, short_time=short_time, timed=timed)
+            except TimeTooShort:
+                if not continued:
+                    end = partial(_discard, store, progress, run_id)
+                raise
+            except Interrupted:
+                with shield():
+                    if unfinished(store.info()):
                         note_stop(store)  # before the report, which says so
                 raise
             finally:
-                with shield(), ExitStack() as ending:  # last one first, and each whatever becomes of the others
-                    ending.callback(_tell, after, store)
-                    ending.callback(lambda: store.add_facts("after", volatile_facts()))
-                    ending.callback(lambda: _say_failures(progress, clean.sweep_and_forget(run_id)))
+                with shield():
+                    end()
+
+
+def _end(store: RunStore, after: Callable[[RunStore], None], progress: Progress, run_id: str) -> None:
+    """Clean up after a run, and have its report written."""
+    with ExitStack() as ending:  # last one first, and each whatever becomes of the others
+        ending.callback(_tell, after, store)
+        ending.callback(lambda: store.add_facts("after", volatile_facts()))
+        ending.callback(lambda: _say_failures(progress, clean.sweep_and_forget(run_id)))
+
+
+def _discard(store: RunStore, progress: Progress, run_id: str) -> None:
+    """Clean up after a run that was refused, of which nothing is kept: a better one may have its directory."""
+    with ExitStack() as ending:
+        ending.callback(store.discard)
+        ending.callback(lambda: _say_failures(progress, clean.sweep_and_forget(run_id)))
 
 
 def _note_others(store: RunStore, run_id: str, noted: set[str]) -> None:
@@ -303,12 +329,13 @@ def _session(
     extender: BlockExtender | None,
     *,
     short_time: ShortTime,
+    timed: bool,
 ) -> None:
     _raise_open_files()
     userlands = ensure_userlands(study, cache, progress.say)
     about = userland_facts(study, userlands)
     with usual_priority(), ExitStack() as stack:
-        run = RunContext(run_id, folder, cache, stack, progress.say)
+        run = RunContext(run_id, folder, cache, stack, progress.say, progress.step)
         with contextlib.suppress(Unavailable):  # before anything starts, so that all of the run is in one place
             tree(run_id)
         before = volatile_facts()
@@ -327,7 +354,7 @@ def _session(
         store.add_facts(PROGRAMS, programs)
         session = Session(
             study, store, run, userlands, progress, volatile_facts, pollers=pollers, extender=extender,
-            short_time=short_time,
+            short_time=short_time, timed=timed,
         )  # fmt: skip
         add_series = Watched(study.file.prometheus).completed if study.file.prometheus else session.completed
         noted: set[str] = set()
@@ -337,4 +364,11 @@ def _session(
             return add_series(record)
 
         session.completed = completed
-        session.go()
+        note_begin(store)
+        try:
+            session.go()
+        except WeighbridgeError:  # nobody chose this end
+            with contextlib.suppress(DiskFull):
+                note_end(store)
+            raise
+        note_end(store)

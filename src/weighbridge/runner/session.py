@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 from weighbridge import registry
-from weighbridge.errors import EnvironmentLost, StudyError, TrialsFailed
+from weighbridge.errors import EnvironmentLost, TimeTooShort, TrialsFailed
 from weighbridge.meters.machines import IdleLevels
 from weighbridge.meters.opened import meters
 from weighbridge.model import isolation
@@ -21,11 +21,11 @@ from weighbridge.model.study import Cell, Study
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.model.userland import Userlands
 from weighbridge.runner.continuity import layers_of_run
-from weighbridge.runner.estimate import TimedBy, TimeLeft, clock, meter_hz
+from weighbridge.runner.estimate import Forecast, TimedBy, TimeLeft, clock, forecast, meter_hz
 from weighbridge.runner.lengths import PILOT, Lengths
 from weighbridge.runner.notes import note_sites
 from weighbridge.runner.pollers import Pollers
-from weighbridge.runner.precision import Allotments, Estimate, OutOfReach, Precision, Standing
+from weighbridge.runner.precision import FIRST_ESTIMATE, Allotments, Estimate, OutOfReach, Precision, Standing
 from weighbridge.runner.preflight import left_out_line
 from weighbridge.runner.signals import shield
 from weighbridge.runner.sites import Sites
@@ -116,13 +116,16 @@ class Progress(Protocol):
     def say(self, text: str) -> None:
         """One line about what happens now."""
 
+    def step(self, text: str) -> None:
+        """What is done now, as one of many like it: nothing that a log needs."""
+
     def layers_known(self, layers: Mapping[str, tuple[isolation.SiteLayers, ...]]) -> None:
         """Before the first trial: the environments that are in hypervisors, and in which."""
 
-    def trial_started(self, trial: Trial, finished: int, total: int, left_s: float, *, at_most: bool = False) -> None:
-        """A trial begins; ``finished`` of ``total`` planned ones have ended; ``left_s`` seconds are left to the end.
+    def trial_started(self, trial: Trial, finished: int, total: int, left: Forecast) -> None:
+        """A trial begins; ``finished`` of ``total`` planned ones have ended; ``left``: when the run ends.
 
-        ``at_most``: the run may be precise enough before; then ``total`` counts those up to the next look.
+        Where it may be precise enough before its last block, ``total`` counts the trials up to the next look.
         """
 
     def trial_finished(self, record: TrialRecord) -> None:
@@ -134,11 +137,11 @@ class Progress(Protocol):
     def others_noticed(self, out_of_reach: OutOfReach) -> None:
         """Others take so much of the machine that the precision asked for is out of reach; told once."""
 
-    def time_known(self, trial_s: float, blocks: int, left_s: float) -> None:
-        """A trial takes ``trial_s`` seconds, all up to the first look, after ``blocks``, ``left_s``; told once."""
+    def time_known(self, trial_s: float, left: Forecast) -> None:
+        """A trial takes ``trial_s`` seconds, so that the run ends as ``left`` says; told once."""
 
     def costs_estimated(self, blocks: int, estimates: Sequence[Estimate]) -> None:
-        """After ``blocks`` blocks costs were estimated; at most every `ESTIMATE_EVERY_S` seconds."""
+        """After ``blocks`` blocks costs were estimated; at most every `ESTIMATE_EVERY_S` seconds, and at the end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -186,6 +189,8 @@ class Session:
     """Asks for more blocks once all looks are done."""
     short_time: ShortTime = "keep"
     """What is done where the first trials show that the study's time is too short for a verdict."""
+    timed: bool = True
+    """Whether the study says how long its programs take; else nothing is forecast before each has run."""
     _finished: dict[Trial, Outcome] = field(default_factory=dict)
     _planned_arms: dict[int, dict[tuple[str, Level], list[str]]] = field(default_factory=dict)
     _blocks: int = 0
@@ -197,6 +202,8 @@ class Session:
     _time_told: bool = False
     _estimate_at: float = -math.inf
     """When costs are estimated again (time.monotonic)."""
+    _estimated: int = 0
+    """How many trials had finished at the last estimate."""
     _idle: IdleLevels = field(default_factory=lambda: IdleLevels({}))
     _stack: ExitStack = field(default_factory=ExitStack)
     _precision: Precision = field(init=False)
@@ -285,6 +292,7 @@ class Session:
             self._precision = Precision(self.study, self.store)
             self._blocks, self._planned_arms, self._ends = 0, {}, over
             goes_on = self._walk_to_precision(math.inf, over)
+        self._estimate_costs(at_end=True)
 
     def _walk_to_precision(self, ends: float, over: float) -> bool:
         """Walk until all is precise enough or the study's time ``ends``; whether the session's is not ``over``."""
@@ -295,7 +303,7 @@ class Session:
                 self._run_all(self._block(self._blocks))
                 self._look_at_idle_machines()
                 self._estimate_costs()
-                self._notice_others(ends)
+                self._notice_others()
                 late = time.monotonic() > ends + self._opening_s
                 late &= self.short_time != "extend" or self._blocks >= self._precision.looks[0]
                 if late or time.monotonic() > over:
@@ -319,10 +327,13 @@ class Session:
     def _look(self, left_s: float) -> list[Standing]:
         """Look at the precision, and share the time that is left. Gives where it stands and what to expect."""
         standings = self._precision.look(self._blocks)
+        block_s = {cell.label: self._time.left_s(self._one_block([cell])) for cell in self.study.cells}
+        standings = [each.with_time(block_s[each.cell]) for each in standings]
         following = next((look for look in self._precision.looks if look > self._blocks), None)
-        if following is None or left_s == math.inf:
-            return standings
-        return self._allotments.decide((self._blocks, following), standings, self._arms, self._time, left_s)
+        if following is not None and left_s < math.inf:
+            return self._allotments.decide((self._blocks, following), standings, self._arms, self._time, left_s)
+        last = self._precision.looks[-1]
+        return [replace(each, expected=each.after(each.blocks + last - self._blocks)) for each in standings]
 
     def _choose_lengths(self) -> None:
         """Run the pilot block, and choose by it how long the trials of all others are."""
@@ -341,46 +352,49 @@ class Session:
             self._sites.rest()
             self._idle.look()
 
-    def _estimate_costs(self) -> None:
-        """Tell what costs are so far, unless that was told just now."""
+    def _estimate_costs(self, *, at_end: bool = False) -> None:
+        """Tell what costs are so far, unless that was told just now; ``at_end`` unless nothing has changed since."""
         began = time.monotonic()
-        if began < self._estimate_at:
+        if (began < self._estimate_at and not at_end) or self._estimated == len(self._finished):
             return
+        if self._blocks < FIRST_ESTIMATE:
+            return
+        first, self._estimated = not self._estimated, len(self._finished)
         if estimates := self._precision.estimates():
             self.progress.costs_estimated(self._blocks, estimates)
-        took_s = time.monotonic() - began
+        took_s = 0.0 if first else time.monotonic() - began  # the first one imports what it needs
         self._estimate_at = began + max(ESTIMATE_EVERY_S, took_s / ESTIMATE_SHARE)
 
     def _tell_time(self, now: Sequence[Trial]) -> None:
-        """Tell, once, how long a trial takes, and how long the blocks up to the first look.
+        """Tell, once, how long a trial takes, and when the run ends.
 
-        Raises StudyError where the study's time is too short for a verdict, and that refuses it.
+        Raises TimeTooShort where the study's time is too short for a verdict, and that refuses it.
         """
         first_s = self._time.first_s(_key(cell) for cell in self.study.cells)
         if self._time_told or first_s is None or not self._blocks:
             return
         self._time_told = True
-        first_look, left_s = self._precision.looks[0], self._time.left_s(self._remaining(now))
-        self.progress.time_known(first_s / len(self.study.cells), first_look, left_s)
+        self._require_time()
+        self.progress.time_known(first_s / len(self.study.cells), self._forecast(now))
+
+    def _require_time(self) -> None:
+        """Raise TimeTooShort where the study's time is too short for a verdict, and that refuses it."""
         limit_s = self._precision.repetitions.limit_s
         if limit_s is None or self.short_time != "refuse" or self._blocks > 1:
             return
         block = self._one_block()
         needed_s = MIN_BLOCKS_VERDICT * self._time.left_s(block)
         if needed_s > limit_s:
-            raise StudyError(
+            raise TimeTooShort(
                 f"a verdict needs {MIN_BLOCKS_VERDICT} blocks of {block.total()} runs, or {clock(needed_s)}, but "
                 f"'within' is {clock(limit_s)}: raise it"
             )
 
-    def _notice_others(self, ends: float) -> None:
-        """Tell, once, that others take so much that the run will not be precise enough when the time ``ends``."""
+    def _notice_others(self) -> None:
+        """Tell, once, that others take so much that the run will not be precise enough at its end."""
         if self._others_noticed:
             return
-        last, left_s = self._precision.looks[-1], ends + self._opening_s - time.monotonic()
-        if left_s < math.inf:
-            block_s = max(1e-3, self._time.left_s(self._one_block()))
-            last = min(last, self._blocks + int(max(0.0, left_s) / block_s))
+        last = self._forecast(()).last_blocks
         if (out_of_reach := self._precision.out_of_reach(self._blocks, last)) is not None:
             self._others_noticed = True
             self.progress.others_noticed(replace(out_of_reach, polled=self.pollers is not None))
@@ -400,8 +414,8 @@ class Session:
             where = trial.workload, trial.level
             if trial in self._finished or trial.environment in self._failures.given_up(*where):
                 continue
-            left_s, at_most = self._left(trials[place:])
-            self.progress.trial_started(trial, len(self._finished), self._planned(), left_s, at_most=at_most)
+            left = self._forecast(trials[place:])
+            self.progress.trial_started(trial, len(self._finished), self._planned(), left)
             self._opened()  # not part of the first trial's time
             started_at = time.monotonic()
             record = self._run_one(trial)
@@ -446,18 +460,23 @@ class Session:
                     counts[workload, level, arm] += Trial(number, 0, workload, level, arm) not in self._finished
         return counts
 
-    def _left(self, now: Sequence[Trial]) -> tuple[float, bool]:
-        """The seconds to the run's end, no sooner than that of the trials ``now``; whether it may come before."""
-        left_s, last = self._time.left_s(self._remaining(now)), max(self._planned_arms)
-        further = self._precision.looks[-1] - last
-        if further > 0:
-            left_s += further * self._time.left_s(self._one_block())
-        block_s = self._time.left_s(Counter((trial.workload, trial.level, trial.environment) for trial in now))
-        return max(block_s, min(left_s, self._ends + self._opening_s - time.monotonic())), further > 0
+    def _forecast(self, now: Sequence[Trial]) -> Forecast:
+        """When the run ends of whose current block the trials ``now`` are left."""
+        planned, block_s = max(self._planned_arms), self._time.left_s(self._one_block())
+        rest_s = self._time.left_s(Counter((trial.workload, trial.level, trial.environment) for trial in now))
+        left_s, limit_s = self._time.left_s(self._remaining(now)), self._ends + self._opening_s - time.monotonic()
+        if not self.timed and self._time.first_s(_key(cell) for cell in self.study.cells) is None:
+            left_s = rest_s = math.inf
+        ahead = [look for look in self._precision.looks if look >= planned] or [planned]
+        looks = [(look, left_s + (look - planned) * block_s) for look in ahead]
+        if self.short_time == "extend" and ahead[0] == self._precision.looks[0] and looks[0][1] > limit_s:
+            looks, limit_s = looks[:1], math.inf  # it ends there, however late that is
+        return forecast(self._blocks, looks, limit_s, block_s, rest_s)
 
-    def _one_block(self) -> Counter[TimedBy]:
-        """How many trials the next block has of each workload, level and environment."""
-        return Counter((*_key(cell), arm) for cell in self.study.cells for arm in self._arms(cell))
+    def _one_block(self, cells: Iterable[Cell] | None = None) -> Counter[TimedBy]:
+        """How many trials the next block has of each workload, level and environment, or of these ``cells``."""
+        every = self.study.cells if cells is None else cells
+        return Counter((*_key(cell), arm) for cell in every for arm in self._arms(cell))
 
     def _planned(self) -> int:
         """How many trials there will be up to the next look."""

@@ -243,7 +243,7 @@ class Sites:
             companions=self.neighbourhood if inside else None,
         )
         apart = f", client on {client}" if len(self.study.client_hosts) > 1 else ""
-        self.run.say(f"starting {place} ({role}{apart})")
+        self.run.step(f"starting {place} ({role}{apart})")
         opened = self._open[key] = OpenSite.open(stack, environment, options, request)
         if storage is not None:
             require_in_force(storage.mounts, opened.site)
@@ -254,7 +254,7 @@ class Sites:
     def _open_further(self, stack: ExitStack, key: Key, number: int) -> None:
         first = self._open[key]
         while len(first.further) < number:
-            self.run.say(f"starting {key[0]} ({len(first.further) + 2} of {number + 1})")
+            self.run.step(f"starting {key[0]} ({len(first.further) + 2} of {number + 1})")
             site = stack.enter_context(first.open_sharing(self._name(key)))
             first.further.append(site)
             site.freeze()

@@ -13,7 +13,7 @@ from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.measurement import TrialFailure
 from weighbridge.model.options import Brings
 from weighbridge.model.plugin import Readiness
-from weighbridge.model.study import Study
+from weighbridge.model.study import Role, Study
 from weighbridge.model.userland import (
     CLIENTS_SCOPE,
     USUAL_SCOPE,
@@ -24,10 +24,11 @@ from weighbridge.model.userland import (
     own_userland_scope,
     packages_scope,
 )
+from weighbridge.model.userland_source import SourceOptions
 from weighbridge.model.workload import Endpoint, Workload
 from weighbridge.runner.preflight import userland_problem
 from weighbridge.study.brings import brought_by
-from weighbridge.userland.build import ensure
+from weighbridge.userland.build import cache_folder, cached, ensure
 from weighbridge.userland.products.root import packages_of
 from weighbridge.userland.programs import digest_of, digests, program_files
 
@@ -45,10 +46,45 @@ def userland_problems(study: Study) -> Iterator[Readiness]:
             yield Readiness(False, prefix + problem.detail, problem.remedy)
 
 
+def userlands_built(study: Study) -> bool:
+    """Whether no userland of the study has to be built before it runs."""
+    spec, cache = userland_of(study), cache_folder()
+    return all(cached(spec, cache, source) is not None for source in study.sources.values())
+
+
 def require_userlands(study: Study) -> None:
     """Raise Unavailable where a userland of the study is missing and cannot be built by this user."""
     for problem in userland_problems(study):
         raise Unavailable(f"{problem.detail}: {problem.remedy}")
+
+
+def absent_programs(study: Study) -> Iterator[tuple[str, str]]:
+    """Yield each workload with a program, named by a path, that its userland cannot have, and why with what helps.
+
+    One that is made or brought there before it starts is none.
+    """
+    kinds = registry.workloads()
+    for cell in study.cells:
+        reasons: dict[str, None] = {}
+        for arm in [arm for arm in study.arms_of(cell) if arm.aa_of is None]:
+            workload, options = kinds[cell.kind], study.options(arm, cell)
+            if workload.openings(options) is not None or workload.prepare(options, _NOWHERE) is not None:
+                continue
+            for role in workload.roles(options):
+                inside = role == "solo" or role in study.file.inside
+                source = arm.source(role, study.file) if inside else study.file.source(role)
+                reasons |= dict.fromkeys(_absent(workload, options, role, source))
+        yield from ((cell.workload, why) for why in reasons)
+
+
+def _absent(workload: Workload, options: object, role: Role, source: SourceOptions | None) -> Iterator[str]:
+    plugin = registry.userlands()["packages" if source is None else source.kind]
+    with contextlib.suppress(TrialFailure):  # the trial tells it
+        program = workload.command(role, options, _NOWHERE).argv[0]
+        if "/" not in program or (lacks := plugin.lacks(source, program)) is None:
+            return
+        if program not in workload.files(role, options, _NOWHERE):
+            yield f"{program} is not in the userland: {lacks[0]}: {lacks[1]}"
 
 
 def ensure_userlands(study: Study, cache: Path, say: Callable[[str], None]) -> Userlands:

@@ -2,7 +2,6 @@
 
 import json
 import time
-from collections import Counter
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Annotated
@@ -15,6 +14,7 @@ from weighbridge.store.run import RunStore
 
 _KEY = "extensions"
 _STOPS_KEY = "stopped by hand"
+_FINISHED_KEY = "finished"
 _Count = Annotated[int, Field(ge=0, le=10**6, strict=True)]
 
 
@@ -41,7 +41,7 @@ _EXTENSIONS = TypeAdapter(tuple[RunExtension, ...])
 
 @dataclass(frozen=True, slots=True)
 class RunStop:
-    """A stop by hand, when ``blocks`` blocks were finished and ``trials`` trials had ended."""
+    """A stop by a signal, when trials of ``blocks`` blocks had ended, perhaps not all of the last one's."""
 
     blocks: _Count
     trials: _Count
@@ -51,31 +51,46 @@ _STOPS = TypeAdapter(tuple[RunStop, ...])
 
 
 def stops(info: Mapping[str, str]) -> tuple[RunStop, ...]:
-    """When the run was stopped by hand, the first time first. RunDirectoryError: unreadable."""
+    """When the run was stopped before its end, the first time first. RunDirectoryError: unreadable."""
     try:
         return _STOPS.validate_json(info.get(_STOPS_KEY, "[]"))
     except ValueError:
         raise RunDirectoryError("the run is damaged: when it was stopped by hand cannot be read") from None
 
 
-def further_looks(info: Mapping[str, str], trials: int, least: int, planned: int | None) -> frozenset[int]:
-    """After how many blocks somebody looked at the run beside the ``planned`` number; it has so many ``trials`` now.
+def looks_at_stops(info: Mapping[str, str], least: int) -> frozenset[int]:
+    """After how many blocks somebody looked at the run and stopped it: at least so many, enough for a verdict.
 
-    By asking for more blocks, or by stopping it by hand with at least so many, that is enough for a verdict: whether
-    it went on or not, the costs shown so far may have been the reason.
+    The costs shown so far may have been the reason.
     """
-    changed = {change.after for change in extensions(info) if change.looked}
-    unplanned = (each for each in stops(info) if each.trials < trials or each.blocks != planned)
-    return frozenset(changed | {each.blocks for each in unplanned if each.blocks >= least})
+    return frozenset(each.blocks for each in stops(info) if each.blocks >= least)
+
+
+def looks_at_changes(info: Mapping[str, str]) -> frozenset[int]:
+    """After how many blocks somebody asked for more, or fewer."""
+    return frozenset(change.after for change in extensions(info) if change.looked)
+
+
+def unfinished(info: Mapping[str, str]) -> bool:
+    """Whether the run is going on, or was ended before it came to its end; False of runs that did not note it."""
+    return info.get(_FINISHED_KEY) == "no"
+
+
+def note_begin(store: RunStore) -> None:
+    """Record that the run goes on now."""
+    store.set_info(_FINISHED_KEY, "no")
+
+
+def note_end(store: RunStore) -> None:
+    """Record that the run came to its end: that of its blocks, its precision or its time, or a failure."""
+    store.set_info(_FINISHED_KEY, "yes")
 
 
 def note_stop(store: RunStore) -> None:
-    """Record that the run is stopped by hand now: its report may be read before it goes on."""
+    """Record that the run is stopped now, before its end: its report may be read before it goes on."""
     before, finished = stops(store.info()), store.finished()
-    sizes = Counter(block for block, *_ in {(t.block, t.workload, t.level, t.environment) for t in finished})
-    last = max(sizes, default=0)
-    stop = RunStop(last if sizes[last] >= sizes[max(1, last - 1)] else last - 1, len(finished))
-    if last and stop not in before:
+    stop = RunStop(max((trial.block for trial in finished), default=0), len(finished))
+    if stop.blocks and stop not in before:
         store.set_info(_STOPS_KEY, json.dumps([asdict(each) for each in (*before, stop)]))
 
 

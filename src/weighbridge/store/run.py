@@ -28,6 +28,7 @@ from weighbridge.store.schema import bring_up_to_date
 __all__ = ["DATABASE", "METERS_HZ", "RunStore", "Value"]
 
 DATABASE = "run.sqlite"
+_RAW = "raw"
 METERS_HZ = "meters_hz"
 """The key of a run under which it keeps how many readings a second its meters took."""
 
@@ -44,7 +45,7 @@ class RunStore(RunReader):
         with contextlib.ExitStack() as undo, saving(directory):
             undo.callback(self._let_go)
             if writable:
-                (directory / "raw").mkdir(parents=True, exist_ok=True)
+                (directory / _RAW).mkdir(parents=True, exist_ok=True)
                 self._take_lock()
             file = connect(database) if writable else connect_to_read(database)
             undo.callback(file.close)
@@ -72,6 +73,16 @@ class RunStore(RunReader):
             self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # refused where it is open for reading
         self._db.close()
         self._let_go()
+
+    def discard(self) -> None:
+        """Remove the run's files, and its folders where nothing else is in them. It is not used afterwards."""
+        raw = self.directory / _RAW
+        files = [self.directory / each for each in (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", "lock")]
+        for file in (*raw.glob("[0-9]*.*"), *files):
+            file.unlink(missing_ok=True)
+        for folder in (raw, self.directory):
+            with contextlib.suppress(OSError):
+                folder.rmdir()
 
     def _let_go(self) -> None:
         if self._lock is not None:
@@ -172,7 +183,7 @@ class RunStore(RunReader):
     def _keep_raw(self, number: int, role: RoleRecord) -> tuple[str, str, int, float, str, str]:
         names = []
         for stream, data in (("stdout", role.stdout), ("stderr", role.stderr)):
-            name = f"raw/{number:06d}.{role.role}.{stream}"
+            name = f"{_RAW}/{number:06d}.{role.role}.{stream}"
             (self.directory / name).write_bytes(data)
             names.append(name)
         return role.role, json.dumps(role.argv), role.returncode, role.duration_s, names[0], names[1]

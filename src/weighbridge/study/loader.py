@@ -85,6 +85,7 @@ def check(source: Source, normalised: Normalised | None = None) -> Study:
         arms.append(again.model_copy(update={"name": file.baseline + AA_SUFFIX, "aa_of": file.baseline}))
     lines = {("environments", arm.name): source.where(("environments", arm.name.split("[")[0])) for arm in arms}
     lines |= {("hosts", host): source.where(("hosts", host)) for host in file.hosts}
+    lines |= {("workloads", name): source.where(("workloads", name)) for name in file.workloads}
     return Study(text=source.text, file=file, arms=tuple(arms), cells=tuple(cells), lines=lines, compose=compose_file)
 
 

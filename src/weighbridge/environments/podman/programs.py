@@ -35,7 +35,9 @@ def readiness(options: Any | None) -> Readiness:
     root = os.geteuid() == 0
     rootless = options.rootless if options is not None else not root
     if not root and not rootless:
-        return Readiness(False, "only root can start podman's rootful containers", "run as root, or rootless: true")
+        return Readiness(
+            False, "only root can start podman's rootful containers", "run as root, or use podman-rootless"
+        )
     programs = [runtime()]
     if rootless:
         programs += ["newuidmap", "newgidmap"]

@@ -17,8 +17,8 @@ def unmet(needs: Needs, *, rootless: bool) -> Readiness | None:
     """Return why a container cannot have this machine's root folder; None where it can, or need not."""
     if not needs.of_this_machine or (rootless and os.geteuid() != 0):
         return None
-    why = "podman can run this machine's own programs only for an ordinary user, with rootless: true"
-    return Readiness(False, why, "give --image, or use docker")
+    why = "only an ordinary user's rootless podman can run this machine's own programs"
+    return Readiness(False, why, "give --image, use docker, or run as an ordinary user with podman-rootless")
 
 
 def root_words(stack: ExitStack, podman: Podman, request: SiteRequest, others: Collection[str] = ()) -> list[str]:

@@ -55,6 +55,7 @@ class Virtualbox(Environment):
     """A machine with Debian's kernel, booted from a CD image of ours, without an init system."""
 
     kind = "virtualbox"
+    group = "virtual machines"
     summary = "a VirtualBox machine, with a choice of networks and interfaces"
     leavings: ClassVar = (VirtualBoxTraces(),)
     options = VirtualboxOptions

@@ -118,6 +118,7 @@ class Xen(Environment):
     """A domain with Debian's kernel, whose first process is ours; the launcher is on its console."""
 
     kind = "xen"
+    group = "virtual machines"
     summary = "a Xen domain (PV, PVH or HVM), on a bridge"
     leavings: ClassVar = (XenDomains(),)
     options = XenOptions

@@ -87,6 +87,7 @@ class Guest(HostKind):
     """A QEMU guest whose first process starts an agent of ours; it ends when our end of its stream closes."""
 
     kind = "guest"
+    group = "virtual machines"
     summary = "a QEMU guest as a host, with Debian's full kernel: runs engines that this machine's kernel cannot"
     leavings: ClassVar = OF_HOSTS
     root_makes = "guest hosts"

@@ -26,6 +26,7 @@ class Local(HostKind):
     """This machine; with a cable to the switch where other hosts of the run are on that."""
 
     kind = "local"
+    group = ""
     summary = "this machine itself"
     leavings: ClassVar = OF_HOSTS
     options = LocalOptions

@@ -52,9 +52,13 @@ def axis_numbers(row: Comparison, scale: str, factor: float) -> tuple[float, flo
     return cost.estimate * by, cost.low * by, cost.high * by
 
 
-def cost_axis_title(scale: str, unit: str, worse: str = "right of 0") -> str:
-    """Return the title of an axis of costs: ``cost, % (right of 0 is worse)``."""
-    return f"cost, {'%' if scale == 'ratio' else difference_unit(unit)} ({worse} is worse)"
+WORSE = "right of 0 is worse, left is better"
+"""Which way costs and gains are on a horizontal axis, where a gain is a negative cost."""
+
+
+def cost_axis_title(scale: str, unit: str, way: str = WORSE) -> str:
+    """Return the title of an axis of costs: ``cost, % (right of 0 is worse, left is better)``."""
+    return f"cost, {'%' if scale == 'ratio' else difference_unit(unit)} ({way})"
 
 
 def _forest_rows(report: MetricReport) -> tuple[str, str, list[tuple[Comparison, tuple[float, float, float]]]]:
@@ -159,7 +163,7 @@ def overview(analysis: Analysis) -> Chart | None:
     points = [_point(report, row, numbers, limits) for report, row, numbers in drawn]
     titles = list(dict.fromkeys(metric_title(report) for report, _, _ in drawn))
     names = [name for name in analysis.environments if name in {row.environment for _, row, _ in drawn}]
-    axes = number_axis(limits, f"cost, % (right of 0 is worse{beyond})", WIDE), title_axis(titles)
+    axes = number_axis(limits, cost_axis_title("ratio", "", f"{WORSE}{beyond}"), WIDE), title_axis(titles)
     x, y = axes[0].encoding("cost"), axes[1].encoding("metric")
     offset = nominal("environment", sort=[display_name(name) for name in names], scale={"paddingOuter": 0.6})
     noise = canvas.rows([

@@ -95,7 +95,7 @@ def over_runs(run_history: History, series: CostSeries) -> Chart | None:
     ]  # fmt: skip
     mine = sorted({number for number, *_ in series.points})
     canvas, x = Canvas(), _runs_axis(run_history, mine)
-    title = cost_axis_title(scale, unit, "up")
+    title = cost_axis_title(scale, unit, "up is worse, down is better")
     y = quantitative("cost", scale={"domain": list(limits), "nice": False}, title=title)
     shown = {name: scheme[name] for name in names}
     colour, shape = colour_of("environment", shown), shape_of("environment", shown)

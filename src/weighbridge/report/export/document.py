@@ -328,8 +328,9 @@ class MetricPlace(TypedDict):
 class Report(Provenance, Noise):
     """The document of ``weighbridge report RUN --json``.
 
-    Version 6: ``unchecked``, ``disturbed``; ``visible_shift`` is that of the noisiest headline, not of the median
-    one; ``of`` of ``bottlenecks``; ``userlands`` of ``versions`` in place of ``userland``: that listed every package.
+    Version 6: ``unchecked``, ``disturbed``, ``control_error_share``; ``visible_shift`` is that of the noisiest
+    headline, not of the median one; ``of`` of ``bottlenecks``; ``userlands`` of ``versions`` in place of
+    ``userland``: that listed every package.
     Version 5: it stands alone. ``question``, ``baseline``, ``aa_arm``, ``equivalence``, ``looks``, ``families``,
     ``trust_reason``, ``shifted``, ``confounders`` and ``notices``; each remark once, in ``remarks``, and in costs its
     places there, without ``flags``; beside costs ``aa``, ``headline``, ``family``, ``value``, ``scale``,
@@ -353,6 +354,7 @@ class Report(Provenance, Noise):
     equivalence: float | None
     looks: int
     error_share: float
+    control_error_share: float
     families: dict[Family, int]
     noise_floor: float | None
     trusted: bool | None

@@ -164,6 +164,7 @@ def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
         "equivalence": analysis.equivalence,
         "looks": analysis.looks.total,
         "error_share": looks_share(analysis.looks),
+        "control_error_share": looks_share(analysis.control_looks),
         "families": {family: tested[family] for family in Family},
         "date": origin["date"],
         "kernel": origin["kernel"],

@@ -14,6 +14,7 @@ from weighbridge.report.text.formatting import difference_interval, noise_text, 
 from weighbridge.report.text.paths import difference_words, place_words
 from weighbridge.report.text.trial_flags import flag_kind_text
 from weighbridge.report.text.verdicts import LIMITS
+from weighbridge.statistics.precision import MOST_BLOCKS
 
 Kind = TypeVar("Kind", bound=Remark)
 Sentence = Callable[[Kind], str]
@@ -81,12 +82,12 @@ def _(remark: remarks.Extended) -> str:
 
 @words(
     remarks.StoppedByHand,
-    "stopped by hand: judged more strictly, as the costs shown so far may have been the reason",
+    "stopped before its end, or still going on: judged more strictly, as the costs so far may be the reason to stop",
 )
 def _(remark: remarks.StoppedByHand) -> str:
     of_planned = f" of {remark.planned}" if remark.planned else ""
-    text = f"stopped by hand after {remark.blocks}{of_planned} blocks"
-    return f"{text}: judged more strictly, as the costs shown so far may have been the reason"
+    text = f"stopped before its end, or still going on, in block {remark.blocks}{of_planned}"
+    return f"{text}: judged more strictly, as the costs so far may be the reason to stop"
 
 
 # -- about its cost --------------------------------------------------------------------------------
@@ -95,7 +96,8 @@ def _(remark: remarks.StoppedByHand) -> str:
 @words(remarks.TargetMissed, "the study's target precision was not reached")
 def _(remark: remarks.TargetMissed) -> str:
     predicted = remark.predicted_blocks
-    needed = f"; it needs about {predicted} blocks" if predicted else ""
+    number = f"about {predicted}" if predicted and predicted <= MOST_BLOCKS else f"more than {MOST_BLOCKS}"
+    needed = f"; it needs {number} blocks" if predicted else ""
     width = share(remark.half_width) if math.isfinite(remark.half_width) else "no relative width"
     return f"target {share(remark.target)} not reached: {width} after {remark.blocks} blocks{needed}"
 

@@ -181,7 +181,9 @@ def _advice(analysis: Analysis) -> str:
         return "More blocks would help."
     needed = aa.blocks * (math.log1p(trust.noise_floor) / math.log1p(equivalence)) ** 2
     if needed > MOST_BLOCKS:
-        return f"No number of blocks gives a noise floor of {margin(equivalence)} here."
+        return (
+            f"A noise floor of {margin(equivalence)} needs more than {MOST_BLOCKS} blocks, the most a run can have."
+        )
     return f"A noise floor of {margin(equivalence)} needs about {math.ceil(needed)} blocks."
 
 

@@ -7,6 +7,7 @@ from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.overload import Breakage
 from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.model.flag import FlagCode
+from weighbridge.model.measurement import Metric
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import (
     SPACE,
@@ -20,7 +21,7 @@ from weighbridge.report.text.formatting import (
     quantity,
     unit_as,
 )
-from weighbridge.statistics import Interval
+from weighbridge.statistics import Cost, Interval
 
 HIDDEN = (
     "hidden: both sides hit the same limit, so their results are equal whatever the environment costs; a rate limit"
@@ -169,13 +170,16 @@ class Effect:
 
 def effect(report: MetricReport, row: Comparison) -> Effect | None:
     """Return a comparison's cost in words; None where it has no cost, or too few blocks for one."""
-    cost = row.cost
-    if cost is None or row.few:
+    if row.cost is None or row.few:
         return None
-    worse = cost.worsening.estimate >= 0
-    size, word = size_of(cost.worsening), direction_word(report, worse=worse)
+    return cost_effect(row.cost, report.unit, direction_word(report, worse=row.cost.worsening.estimate >= 0))
+
+
+def cost_effect(cost: Cost, unit: str, word: str) -> Effect:
+    """Return a cost of enough blocks in words; ``word`` says in which direction the metric differs."""
+    size, worse = size_of(cost.worsening), cost.worsening.estimate >= 0
     if cost.scale == "difference":
-        amount = difference_interval(size, report.unit)
+        amount = difference_interval(size, unit)
         return Effect(amount, amount.partition(" [")[0], word, worse)
     short = percent_short(size.estimate)
     return Effect(percent_text(size, cost.blocks), short, word, worse, times=in_times(size.estimate))
@@ -194,9 +198,15 @@ SPREADS = ("jitter", "deviation", "stddev")
 
 def direction_word(report: MetricReport, *, worse: bool) -> str:
     """Return in which direction a metric differs: slower or faster of a rate or a time, else lower or higher."""
-    if report.better == "higher":
-        speed, words = report.unit.endswith("/s"), ("lower", "higher")
+    metric = Metric(report.metric, report.unit, report.better)
+    return metric_direction(metric, worse=worse, resource_use=report.resource_use)
+
+
+def metric_direction(metric: Metric, *, worse: bool, resource_use: bool = False) -> str:
+    """Return what `direction_word` does, of a metric that a workload measures."""
+    if metric.better == "higher":
+        speed, words = metric.unit.endswith("/s"), ("lower", "higher")
     else:
-        taken = not report.resource_use and not any(word in report.metric for word in SPREADS)
-        speed, words = taken and unit_as("s", report.unit) is not None, ("higher", "lower")
+        taken = not resource_use and not any(word in metric.name for word in SPREADS)
+        speed, words = taken and unit_as("s", metric.unit) is not None, ("higher", "lower")
     return (("slower", "faster") if speed else words)[0 if worse else 1]

@@ -1,6 +1,7 @@
 """This machine's own root file system: the programs that are installed here."""
 
 import hashlib
+import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Annotated, Any, Literal
@@ -10,7 +11,7 @@ from pydantic import Field
 from weighbridge.errors import Unavailable
 from weighbridge.model.command import ProcessDefaults
 from weighbridge.model.options import ABSOLUTE, Brings
-from weighbridge.model.site import SITES_OWN
+from weighbridge.model.site import DATA, SITES_OWN
 from weighbridge.model.userland import Userland, UserlandSpec
 from weighbridge.model.userland_source import SourceOptions, UserlandSource
 from weighbridge.userland.products.root import packages_in
@@ -57,6 +58,17 @@ class HostRoot(UserlandSource):
             raise Unavailable(f"userland: there is no directory {options.folder}")
         process = ProcessDefaults(options.env, options.folder or "/")
         return Userland(digest, _ROOT, None, versions, process, options.folder or "")
+
+    def lacks(self, options: Any, program: str) -> tuple[str, str] | None:
+        """A path at which there is no file; it may come where each site has files of its own."""
+        folder = options.folder or "/"
+        place = Path(os.path.normpath(Path(folder, program)))
+        in_site = place.parts[1:2] and place.parts[1] in (*SITES_OWN, DATA.strip("/"))
+        if place.exists() or (in_site and not (options.folder and place.is_relative_to(folder))):
+            return None
+        if program.startswith("/") or options.folder:
+            return f"there is no {place}", "check the path"
+        return f"there is no {place}, as programs start in /", "name a folder: userland: {kind: host, folder: .}"
 
     def key(self, options: Any, spec: UserlandSpec) -> str:
         """The beginning of the digest of what is installed."""

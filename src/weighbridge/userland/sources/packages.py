@@ -33,6 +33,13 @@ BUILDER = 1
 """Raised when what is built from the same packages changes."""
 
 
+_PLACES = frozenset((
+    "bin", "dev", "etc", "lib", "lib32", "lib64", "libx32", "opt", "proc", "run", "sbin", "srv", "sys", "tmp", "usr",
+    "var",
+))  # fmt: skip
+"""Folders of its root in which a package or a site may put a program."""
+
+
 class PackagesOptions(SourceOptions):
     """It has no options: the study's workloads say which packages they need."""
 
@@ -72,6 +79,17 @@ class Packages(UserlandSource):
             jars.cannot_build(spec.maven, cache)
             or go_programs.cannot_build(spec.golang, cache)
             or c_programs.cannot_build(spec.c, cache)
+        )
+
+    def lacks(self, options: Any, program: str) -> tuple[str, str] | None:
+        """A path in a folder in which no package puts a program; programs start in its root folder."""
+        place = os.path.normpath(Path("/", program))
+        if place.split("/")[1] in _PLACES:
+            return None
+        why = f"a userland of Debian packages has no {place}"
+        return why, (
+            "use this machine's files (userland: {kind: host, folder: .}), as "
+            f"'weighbridge weigh --save own.yaml -- {program}' writes it"
         )
 
     def recipe(self, options: Any, spec: UserlandSpec) -> Recipe:
