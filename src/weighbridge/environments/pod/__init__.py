@@ -37,6 +37,7 @@ class Pod(Environment):
     kind = "pod"
     summary = "a pod of a Kubernetes cluster, with the pods' network or the node's own"
     options = PodOptions
+    group = ""
     fixed_s = (0.1, 1.0)
     takes = frozenset({"shm_size", "sysctls"})
 

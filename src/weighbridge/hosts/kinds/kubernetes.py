@@ -90,6 +90,7 @@ class Kubernetes(HostKind):
     kind = "kubernetes"
     summary = "a node of a Kubernetes cluster, by your own kubectl; it has only pods"
     options = KubernetesOptions
+    group = ""
     programs: ClassVar = ("kubectl",)
     leavings: ClassVar = (ClusterObjects(),)
 
