@@ -10,11 +10,13 @@ from typing import Any
 import pytest
 
 from sentences import assert_sentence
+from weighbridge import registry
 from weighbridge.cli import output
 from weighbridge.cli.doctor import _group_lines, rows_of
 from weighbridge.errors import Interrupted
 from weighbridge.linux import packages
 from weighbridge.model.facts import InterruptRate
+from weighbridge.model.plugin import Readiness
 from weighbridge.runner import known_noise, userlands
 from weighbridge.runner import run as running
 from weighbridge.statistics import visible_effect
@@ -52,10 +54,25 @@ def test_every_plug_in_is_counted_in_a_group(weighbridge: Weighbridge):
     found = json.loads(weighbridge("doctor", "--json").out)
     grouped = {row["name"]: row["group"] for section in found.values() for row in section}
     assert {name for name, group in grouped.items() if not group} == {
-        "native", "local", *(row["name"] for section in ("machine", "userlands") for row in found[section])
+        "native", "local", "pod", "kubernetes", *(row["name"] for section in ("machine", "userlands") for row in found[section])
     }  # fmt: skip
     assert {grouped[name] for name in ("qemu", "xen", "guest")} == {"virtual machines"}
     assert grouped["docker macvlan"] == grouped["netns"] == "network" and grouped["bubblewrap"] == "engines"
+
+
+def test_a_cluster_has_rows_of_its_own(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch):
+    asked: list[str] = []
+
+    def survey(_: object, place: str = "") -> dict[str, Readiness]:
+        asked.append(place)
+        return {"API server": Readiness(True, "v1.35.4"), "rights": Readiness(False, "none", "ask for them")}
+
+    monkeypatch.setattr(type(registry.hosts()["kubernetes"]), "survey", survey)
+    monkeypatch.setattr("weighbridge.runner.preflight.lacking_here", lambda _: None)
+    lines = weighbridge("doctor", "--cluster").out.splitlines()
+    assert lines[0] == "cluster" and any("rights - none [1]" in line for line in lines)
+    found = json.loads(weighbridge("doctor", "--context", "prod", "--json").out)
+    assert [row["ready"] for row in found["cluster"]] == [True, False] and asked == ["", "prod"]
 
 
 def _row(name: str, remedy: str = "", caveat: str = "") -> dict[str, object]:
