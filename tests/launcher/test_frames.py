@@ -91,3 +91,8 @@ def test_what_was_left_running_is_told():
 def test_ports_by_their_protocol_numbers():
     asked = frames.listening(1, (("tcp", 80), ("udp", 5201)), 0.25)
     assert asked.body == struct.pack("<IHHHH", 250, 6, 80, 17, 5201)
+
+
+def test_a_pause_says_which_way():
+    stop, go = frames.pause(3, stopped=True), frames.pause(4, stopped=False)
+    assert (stop.kind, stop.number, stop.body) == (Kind.PAUSE, 3, b"\1\0\0\0") and go.body == b"\0\0\0\0"
