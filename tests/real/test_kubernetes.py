@@ -19,7 +19,7 @@ from weighbridge.model.userland import Userland
 
 from . import cluster as clusters
 from .cluster import NAMES, Cluster
-from .conftest import kept_userland, open_run
+from .conftest import open_run
 from .machine import Machine
 from .weighing import facts, going, run_id, trials, weighbridge
 
@@ -51,12 +51,7 @@ repetitions: {blocks: 2}
 
 
 @pytest.fixture(scope="module")
-def userland() -> Userland:
-    return kept_userland([registry.workloads()["iperf3"], registry.workloads()["netperf"]])
-
-
-@pytest.fixture(scope="module")
-def cluster(userland: Userland, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
     before = Machine.as_it_is()
     with (
         clusters.two_nodes(tmp_path_factory.mktemp("cluster")) as cluster,
@@ -180,11 +175,11 @@ def opened_pod(host: Host, run: RunContext, userland: Userland, name: str = "0-p
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_a_site_is_as_every_other(cluster: Cluster, userland: Userland):
+def test_a_site_is_as_every_other(cluster: Cluster, small_userland: Userland):
     with (
         open_run(RUN) as run,
         opened_host(cluster, run) as host,
-        opened_pod(host, run, userland) as site,
+        opened_pod(host, run, small_userland) as site,
     ):
         done = site.run(Command(("sh", "-c", "echo out; echo err >&2; exit 3")))
         assert (done.returncode, done.stdout, done.stderr) == (3, b"out\n", b"err\n")
@@ -227,23 +222,23 @@ def printing(program: Any) -> None:
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_a_deleted_pod_is_a_lost_environment_in_the_clusters_words(cluster: Cluster, userland: Userland):
-    with open_run(RUN) as run, opened_host(cluster, run) as host, opened_pod(host, run, userland) as site:
+def test_a_deleted_pod_is_a_lost_environment_in_the_clusters_words(cluster: Cluster, small_userland: Userland):
+    with open_run(RUN) as run, opened_host(cluster, run) as host, opened_pod(host, run, small_userland) as site:
         cluster.must("delete", "pod", f"weighbridge-{RUN}-0-pod-solo", "--force", "--grace-period=0")
         with pytest.raises(EnvironmentLost, match=r"not found|was deleted|stream to its pod was cut"):
             site.run(Command(("sleep", "60")))
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_why_a_pod_cannot_be_had_is_told_at_once(cluster: Cluster, userland: Userland):
+def test_why_a_pod_cannot_be_had_is_told_at_once(cluster: Cluster, small_userland: Userland):
     with open_run(RUN) as run, opened_host(cluster, run) as host:
         with (
             pytest.raises(Unavailable, match=r"RuntimeClass.*gvisor"),
-            opened_pod(host, run, userland, runtime_class="gvisor"),
+            opened_pod(host, run, small_userland, runtime_class="gvisor"),
         ):
             pass
         environment = registry.environments()["pod"]
-        request = SiteRequest(run, host, "1-big", "solo", userland, Limits(cpus=99))
+        request = SiteRequest(run, host, "1-big", "solo", small_userland, Limits(cpus=99))
         with pytest.raises(Unavailable, match="Insufficient cpu"), environment.open(environment.options(), request):
             pass
     other = registry.hosts()["kubernetes"].options.model_validate({"kind": "kubernetes", "node": "node-z"})
