@@ -451,7 +451,8 @@ def _watched(kind: str, logs: Floats, planned: Looks) -> list[Row]:
             covers = np.stack([(~each.costs.excludes()).mean(axis=1) for each in reports])
             false, covered = 100 * float(called[ended].mean()), 100 * float(covers[ended].mean())
             where = f"{logs.shape[1] - 2} {how}"
-            found.append((kind, where, "report" if rule == "shown" else rule, false, covered, *[math.nan] * 3))
+            held = "report" if rule == "shown" else rule
+            found.append((kind, where, held, false, covered, math.nan, math.nan, math.nan))
     return found
 
 
