@@ -81,10 +81,11 @@ two sites of the same differ by 1 % for a whole session no rule holds: of 10 to 
 of families, the report in 20 to 48 %. So the rule rests on there being no such difference, which `aa_sessions.py`
 measures (docs/design.md has the figures).
 
-Whoever goes on until something is different finds that falsely in 3.2 to 6.0 % of families (`extended`; coverage
-97.8 % and more). Whoever stops the run as soon as a live interval excludes no cost does in 0.0 to 1.4 % (`watched`;
-coverage 96 %), of one environment or four; were the stop no look, in 11 to 17 % of one (77 to 82 %), 0.3 to 2 % of
-four. With the luck to stop when the report's own interval excludes it, it is 6 to 10 % of one (86 to 90 %).
+Whoever goes on until something is different finds that falsely in 3.0 to 5.7 % of families of four (`extended`;
+coverage 97.8 % and more), and in 2.6 to 7.7 % of single comparisons (92 %). Whoever stops the run as soon as a live
+interval excludes no cost does in 0.0 to 1.4 % (`watched`; coverage 96 %); were the stop no look, in 11 to 22 % of
+single comparisons. Who waits until it is clear of no cost by an eighth of its width errs in 2.7 to 7.2 % of single
+comparisons that stop on precision (coverage 88 %), 1.5 to 3.5 % of those of fixed blocks, at most 2.0 % of families.
 
 With the noise of the ten blocks of `tests/report/finished_runs/first-look`, a family of 22 headlines (``--run``),
 blocks until a cost of 3, 5 and 10 % is different in four sessions of five, with the floor -> without:
@@ -144,8 +145,9 @@ SITE = 0.01
 RULES = ("report", "disturbed", "widened", "by t", "floor")
 FALSE, COVERAGE, SEEN = 5.5, 94.0, 78.0
 """The bounds, in percent."""
-GONE_ON = 7.0
-"""The bound on false alarms of whoever goes on until a cost is different, in percent: 1.4 times 5 %."""
+GONE_ON = 8.5
+"""The bound on false alarms of whoever goes on until a cost is different, in percent: what the levels of all looks
+add up to, 5 % of a first one and 3.5 % of all further ones."""
 
 
 def heavy_tails(rng: np.random.Generator, blocks: int, arms: int) -> Floats:
@@ -449,7 +451,8 @@ def _watched(kind: str, logs: Floats, planned: Looks) -> list[Row]:
             covers = np.stack([(~each.costs.excludes()).mean(axis=1) for each in reports])
             false, covered = 100 * float(called[ended].mean()), 100 * float(covers[ended].mean())
             where = f"{logs.shape[1] - 2} {how}"
-            found.append((kind, where, "report" if rule == "shown" else rule, false, covered, *[math.nan] * 3))
+            held = "report" if rule == "shown" else rule
+            found.append((kind, where, held, false, covered, math.nan, math.nan, math.nan))
     return found
 
 

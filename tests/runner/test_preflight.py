@@ -347,8 +347,8 @@ def test_who_is_left_out_is_told_once(world: World, tmp_path: Path, monkeypatch:
     monkeypatch.setattr(running, "readiness_of", lambda made: {arm.name: not_here[arm.name] for arm in made.arms})
     monkeypatch.setattr(running, "_session", lambda *_, **__: None)
     monkeypatch.setattr(running, "volatile_facts", dict)
-    for name in ("sweep", "sweep_and_forget"):
-        monkeypatch.setattr(running.clean, name, lambda _: [])
+    monkeypatch.setattr(running.clean, "sweep", lambda _: [])
+    monkeypatch.setattr(running.clean, "sweep_and_forget", lambda run: running.run_lock.forget(run) or ())
     made, told = study(optional=["two"]), [Told(), Told()]
     running.run_study(made, tmp_path / "run", told[0], lambda _: None)
     running.run_study(None, tmp_path / "run", told[1], lambda _: None)

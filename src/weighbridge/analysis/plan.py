@@ -57,7 +57,7 @@ class Plan:
     @property
     def looks_beside_gates(self) -> Looks:
         """How often the run was looked at but by gates."""
-        changed = {change.after for change in self.changes if change.looked} - self.gates
+        changed = looks_at_changes(self.changes) - self.gates
         return Looks(self.looks.planned, len(changed | self.stops))
 
     @property
@@ -78,7 +78,6 @@ def plan_of(store: RunStore) -> Plan:
         looks = len(planned_looks(int(repetitions["min"]), int(repetitions["max"]))) if target else 1
     except (KeyError, TypeError, ValueError):
         raise RunDirectoryError(f"{store.directory} is damaged: its repetitions cannot be read") from None
-    planned_blocks = changes[-1].blocks if changes and fixed else fixed
     blocks = max((trial.block for trial in store.finished()), default=0)
     now = {blocks} if unfinished(info) and blocks >= MIN_BLOCKS_VERDICT else set()
     stopped = looks_at_stops(info, MIN_BLOCKS_VERDICT) | now
@@ -95,8 +94,8 @@ def plan_of(store: RunStore) -> Plan:
             (str(w), Level.from_text(level), str(arm)) for w, level, arm in json.loads(info.get("absent", "[]"))
         ),
         ladder=tuple(rung for rung in store.ladder() if rung.name in every),
-        looks=Looks(looks, len(looks_at_changes(info) | stopped)),
-        planned_blocks=planned_blocks,
+        looks=Looks(looks, len(looks_at_changes(changes) | stopped)),
+        planned_blocks=changes[-1].blocks if changes and fixed else fixed,
         changes=changes,
         stops=stopped,
         gates=frozenset(each.blocks for each in store.gate_looks()),

@@ -998,11 +998,19 @@ class HostsDiffer(Remark):
 
 
 def _hosts_differ(differences: Mapping[str, str]) -> Iterator[HostsDiffer]:
+    beside: dict[tuple[str, str], None] = {}
     for value in differences.values():
         try:
-            yield HostsDiffer(HostDifference.model_validate_json(value))
+            difference = HostDifference.model_validate_json(value)
         except ValidationError:
             yield HostsDiffer(None, value)
+            continue
+        if difference.kind == "beside":  # one note for each run
+            beside |= dict.fromkeys(difference.values)
+        else:
+            yield HostsDiffer(difference)
+    if beside:
+        yield HostsDiffer(HostDifference(kind="beside", values=tuple(beside)))
 
 
 @dataclass(frozen=True, slots=True)

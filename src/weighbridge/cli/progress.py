@@ -211,7 +211,8 @@ def prospect(standings: Sequence[Standing], since_s: float = 0.0) -> str:
     if late := sorted(each.expected for each in open_ if each.expected is not None):
         widths = " to ".join(dict.fromkeys([share(late[0]), share(late[-1])]))
         of = f" in {len(late)} of {len(standings)} comparisons" if len(late) < len(standings) else ""
-        return f"{margin(target)} out of reach{of}: expect about {widths}"
+        beyond = "out of reach" if share(late[0]) != margin(target) else "hardly in reach"
+        return f"{margin(target)} {beyond}{of}: expect about {widths}"
     longest_s: dict[str, float] = {}
     for each in open_:
         if each.needed_s is None:

@@ -68,7 +68,8 @@ def _wait_for(folder: int, say: Callable[[str], None]) -> None:
             return
     raise Unavailable(
         f"another run's container engine is still there after {minutes}, and two would undo each other's packet "
-        "filter rules: wait for that run to end, or (for docker) start this machine's Docker engine, which runs share"
+        "filter rules: wait for that run to end, measure without an engine (weigh --in netns), or (for docker) "
+        "start this machine's Docker engine, which runs share"
     )
 
 

@@ -32,15 +32,15 @@ def _shared_cpus(hosts: Mapping[str, Host]) -> dict[str, HostDifference]:
     """Each machine that several hosts are on; which ones, where that is not all of them on this machine."""
     shared = {}
     for machine in dict.fromkeys(host.machine for host in hosts.values()):
-        there = {name: host for name, host in hosts.items() if host.machine == machine}
-        made = all(host.capabilities.disposable is not None for host in there.values())
-        itself = all(host.this_machine for host in there.values())
-        if len(there) == 1 or made or itself:
+        on_it = {name: host for name, host in hosts.items() if host.machine == machine}
+        made = all(host.capabilities.disposable is not None for host in on_it.values())
+        itself = all(host.this_machine for host in on_it.values())
+        if len(on_it) == 1 or made or itself:
             continue
-        if machine == HERE and len(there) == len(hosts):
+        if machine == HERE and len(on_it) == len(hosts):
             shared["CPUs"] = HostDifference(kind="shared-cpus")
         else:
-            values = tuple((name, machine) for name in there)
+            values = tuple((name, machine) for name in on_it)
             shared[f"CPUs of {machine}"] = HostDifference(kind="shared-cpus", values=values)
     return shared
 

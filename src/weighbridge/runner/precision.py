@@ -149,14 +149,14 @@ class Precision:
 
         Of further looks those before ``blocks``: whoever comes to that block again decides as was decided then.
         """
-        repetitions, info = self.study.file.repetitions, self.store.info()
+        repetitions = self.study.file.repetitions
         planned = 1 if repetitions.blocks is not None else len(planned_looks(repetitions.min, repetitions.max))
-        further = looks_at_changes(info) | looks_at_stops(info, MIN_BLOCKS_VERDICT)
+        further = self._changed_at | looks_at_stops(self.store.info(), MIN_BLOCKS_VERDICT)
         return Looks(planned, sum(each < blocks for each in further))
 
     @property
-    def _changed_at(self) -> set[int]:
-        return {change.after for change in self._changes if change.looked}
+    def _changed_at(self) -> frozenset[int]:
+        return looks_at_changes(self._changes)
 
     def arms_of(self, cell: Cell) -> list[str]:
         """The environments that the next block measures for a cell; none where all reached the target."""

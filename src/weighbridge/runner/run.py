@@ -13,7 +13,7 @@ from importlib import metadata
 from pathlib import Path
 
 from weighbridge import registry
-from weighbridge.errors import DiskFull, Interrupted, RunDirectoryError, TimeTooShort, Unavailable, WeighbridgeError
+from weighbridge.errors import DiskFull, Interrupted, RunDirectoryError, TimeTooShort, Unavailable
 from weighbridge.facts.host import fingerprint, volatile_facts
 from weighbridge.launcher import build as launcher
 from weighbridge.linux.cpus import cpus_online
@@ -232,6 +232,11 @@ def _note_others(store: RunStore, run_id: str, noted: set[str]) -> None:
         store.add_facts(HOST_DIFFERENCES, documents)
 
 
+def _note_end(store: RunStore) -> None:
+    with contextlib.suppress(DiskFull):
+        note_end(store)
+
+
 def _say_failures(progress: Progress, failures: Iterable[str]) -> None:
     for each in failures:
         progress.say(f"{each} ('weighbridge clean' tries again)")
@@ -365,10 +370,10 @@ def _session(
 
         session.completed = completed
         note_begin(store)
-        try:
-            session.go()
-        except WeighbridgeError:  # nobody chose this end
-            with contextlib.suppress(DiskFull):
-                note_end(store)
-            raise
-        note_end(store)
+        with ExitStack() as ended:
+            ended.callback(_note_end, store)
+            try:
+                session.go()
+            except Interrupted:  # somebody chose this end
+                ended.pop_all()
+                raise

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Annotated
 
@@ -66,9 +66,9 @@ def looks_at_stops(info: Mapping[str, str], least: int) -> frozenset[int]:
     return frozenset(each.blocks for each in stops(info) if each.blocks >= least)
 
 
-def looks_at_changes(info: Mapping[str, str]) -> frozenset[int]:
+def looks_at_changes(changes: Iterable[RunExtension]) -> frozenset[int]:
     """After how many blocks somebody asked for more, or fewer."""
-    return frozenset(change.after for change in extensions(info) if change.looked)
+    return frozenset(change.after for change in changes if change.looked)
 
 
 def unfinished(info: Mapping[str, str]) -> bool:

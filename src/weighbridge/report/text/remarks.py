@@ -77,7 +77,7 @@ def _(remark: remarks.Extended) -> str:
     how = "extended" if remark.blocks > remark.planned else "shortened"
     at = " and ".join(map(str, remark.looked_after))
     text = f"{how} from {remark.planned} to {remark.blocks} blocks after looking at {at}"
-    return f"{text}: up to about 7 % of such families have a false alarm, instead of 5 %"
+    return f"{text}: up to about 8 % of such runs have a false alarm, instead of 5 %"
 
 
 @words(
@@ -333,6 +333,9 @@ def _host_difference(difference: HostDifference) -> str:
         return f"{difference.fact} differs: {values}"
     if difference.kind == "beside":
         runs = ", ".join(f"{run} ({directory})" if directory else run for run, directory in difference.values)
+        if len(difference.values) > 1:
+            number = len(difference.values)
+            return f"{number} other runs shared this machine, and each disturbed the others (--beside-others): {runs}"
         return f"another run shared this machine, and each disturbed the other (--beside-others): {runs}"
     names = " and ".join(host for host, _ in difference.values)
     where = f"{names} share one machine's CPUs" if names else "all share this machine's CPUs"
