@@ -434,34 +434,36 @@ def test_each_further_look_spends_less_of_the_error(run):
     assert widths == sorted(set(widths))
 
 
-def _noted(store, stopped: int | None, *, finished: bool):
+def _noted(store, *, finished: bool):
     with RunStore(store.directory, writable=True) as kept:
         kept.set_info("repetitions", Repetitions(blocks=20).model_dump_json())
-        stops = [] if stopped is None else [{"blocks": stopped, "trials": 3 * stopped}]
-        kept.set_info("stopped by hand", json.dumps(stops))
         (note_end if finished else note_begin)(kept)
     with RunStore(store.directory) as kept:
         return analyse(kept)
 
 
-@pytest.mark.parametrize("stopped", [9, None], ids=["by a signal", "killed, or going on"])
-def test_a_run_that_did_not_come_to_its_end_was_looked_at(run, stopped: int | None):
-    analysis = _noted(run(costs={"bridge": 1.25}, blocks=9), stopped, finished=False)
-    assert "stopped" in codes(row(analysis, "bridge")) and analysis.looks == Looks(1, 1)
-    assert [each.code for each in analysis.confounders] == ["stopped"]
-
-
-@pytest.mark.parametrize(("stopped", "further"), [(None, 0), (6, 1), (5, 0)], ids=["none", "enough", "too few"])
-def test_a_stop_of_a_run_that_went_on_counts_where_it_had_enough_blocks_for_a_verdict(run, stopped, further):
-    analysis = _noted(run(costs={"bridge": 1.25}, blocks=9), stopped, finished=True)
-    assert "stopped" not in codes(row(analysis, "bridge")) and analysis.looks == Looks(1, further)
+def test_a_run_that_did_not_come_to_its_end_may_be_looked_at_in_every_block(run):
+    store = run(costs={"bridge": 1.25}, blocks=12)
+    stopped, ended = _noted(store, finished=False), _noted(store, finished=True)
+    assert "unfinished" in codes(row(stopped, "bridge")) and stopped.looks == Looks(1, interim=True)
+    assert [each.code for each in stopped.confounders] == ["unfinished"]
+    assert "unfinished" not in codes(row(ended, "bridge")) and ended.looks == Looks(1)
+    widths = [row(each, "bridge").cost.high - row(each, "bridge").cost.low for each in (stopped, ended)]
+    assert widths[0] > widths[1]
 
 
 def test_a_look_makes_no_shift_of_the_control_pass(run):
     store = run(costs={"bridge": 1.25}, aa_factor=1.012, blocks=20)
-    ended, stopped = _noted(store, None, finished=True), _noted(store, None, finished=False)
+    ended, stopped = _noted(store, finished=True), _noted(store, finished=False)
     assert ended.trust.trusted is False and stopped.trust.trusted is False
     assert stopped.control_looks == ended.looks
+
+
+@pytest.mark.parametrize("blocks", [6, 7, 9])
+def test_few_blocks_find_a_large_shift_of_the_control(run, blocks: int):
+    """No exact p-value of so few is below 1 %: native runs that took three times as long passed."""
+    analysis = analyse(run(costs={"bridge": 1.0}, aa_factor=3.0, blocks=blocks))
+    assert analysis.trust.trusted is False
 
 
 def _steal(share: float) -> Flag:

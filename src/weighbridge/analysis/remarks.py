@@ -354,29 +354,29 @@ class Extended(Remark):
 
 
 def _extended(context: Context) -> Iterator[Remark]:
-    looked = [change for change in context.plan.changes if change.looked]
+    looked = [change for change in context.plan.changes if change.after]
     if looked:
         yield Extended(looked[0].planned, looked[-1].blocks, tuple(change.after for change in looked))
 
 
 @dataclass(frozen=True, slots=True)
-class StoppedByHand(Remark):
+class Unfinished(Remark):
     """The run has not come to its end after so many ``blocks``; ``planned`` is None where it stops on precision."""
 
-    code = "stopped"
+    code = "unfinished"
     blocks: int
     planned: int | None
 
 
-def _stopped(context: Context) -> Iterator[Remark]:
+def _unfinished(context: Context) -> Iterator[Remark]:
     plan = context.plan
-    if plan.stopped_after is not None:
-        yield StoppedByHand(plan.stopped_after, plan.planned_blocks)
+    if plan.stopped_after:
+        yield Unfinished(plan.stopped_after, plan.planned_blocks)
 
 
 @about_comparison
-def _stopped_run(comparison: ComparisonInRun) -> Iterator[Remark]:
-    yield from _stopped(comparison.context)
+def _unfinished_run(comparison: ComparisonInRun) -> Iterator[Remark]:
+    yield from _unfinished(comparison.context)
 
 
 @about_comparison
@@ -1128,7 +1128,7 @@ def _other_paths(context: Context) -> Iterator[Remark]:
 
 
 about_run(_extended)
-about_run(_stopped)
+about_run(_unfinished)
 
 
 # -- what stands on top ----------------------------------------------------------------------------

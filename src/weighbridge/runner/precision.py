@@ -27,7 +27,7 @@ from weighbridge.statistics import (
 )
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.blocks import arm_values
-from weighbridge.store.extensions import RunExtension, apply_extensions, extensions, looks_at_changes, looks_at_stops
+from weighbridge.store.extensions import RunExtension, apply_extensions, extensions, looks_at_changes
 from weighbridge.store.reader import ALLOTMENTS
 from weighbridge.store.run import RunStore, Value
 
@@ -151,12 +151,13 @@ class Precision:
         """
         repetitions = self.study.file.repetitions
         planned = 1 if repetitions.blocks is not None else len(planned_looks(repetitions.min, repetitions.max))
-        further = self._changed_at | looks_at_stops(self.store.info(), MIN_BLOCKS_VERDICT)
-        return Looks(planned, sum(each < blocks for each in further))
+        seen = looks_at_changes(self._changes, MIN_BLOCKS_VERDICT)
+        return Looks(planned, sum(each < blocks for each in seen))
 
     @property
     def _changed_at(self) -> frozenset[int]:
-        return looks_at_changes(self._changes)
+        """After how many blocks there was a result to look at before the number was changed."""
+        return looks_at_changes(self._changes, 1)
 
     def arms_of(self, cell: Cell) -> list[str]:
         """The environments that the next block measures for a cell; none where all reached the target."""

@@ -43,7 +43,7 @@ from weighbridge.runner.userlands import (
     userland_facts,
 )
 from weighbridge.store.consistency import require_same_study
-from weighbridge.store.extensions import extend, note_begin, note_end, note_stop, unfinished
+from weighbridge.store.extensions import extend
 from weighbridge.store.run import RunStore
 from weighbridge.study.frozen import first_difference, thaw
 from weighbridge.study.loader import check
@@ -194,11 +194,6 @@ def run_study(
                 if not continued:
                     end = partial(_discard, store, progress, run_id)
                 raise
-            except Interrupted:
-                with shield():
-                    if unfinished(store.info()):
-                        note_stop(store)  # before the report, which says so
-                raise
             finally:
                 with shield():
                     end()
@@ -230,11 +225,6 @@ def _note_others(store: RunStore, run_id: str, noted: set[str]) -> None:
     if notes:
         documents = {f"run {other}": note.model_dump_json(exclude_defaults=True) for other, note in notes.items()}
         store.add_facts(HOST_DIFFERENCES, documents)
-
-
-def _note_end(store: RunStore) -> None:
-    with contextlib.suppress(DiskFull):
-        note_end(store)
 
 
 def _say_failures(progress: Progress, failures: Iterable[str]) -> None:
@@ -369,11 +359,4 @@ def _session(
             return add_series(record)
 
         session.completed = completed
-        note_begin(store)
-        with ExitStack() as ended:
-            ended.callback(_note_end, store)
-            try:
-                session.go()
-            except Interrupted:  # somebody chose this end
-                ended.pop_all()
-                raise
+        session.go()

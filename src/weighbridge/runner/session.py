@@ -31,7 +31,7 @@ from weighbridge.runner.signals import shield
 from weighbridge.runner.sites import Sites
 from weighbridge.runner.trial import run_trial
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
-from weighbridge.store.extensions import extend
+from weighbridge.store.extensions import extend, note_begin, note_end
 from weighbridge.store.reader import LEFT_OUT, TIME_IS_OVER
 from weighbridge.store.run import METERS_HZ, RunStore
 from weighbridge.study import schedule
@@ -245,6 +245,7 @@ class Session:
     def _opened(self) -> Sites:
         """The sites, opened for the first trial: a run in which nothing is left to do opens none."""
         if self._sites is None:
+            note_begin(self.store)
             started_at = time.monotonic()
             hz = meter_hz(self.study)
             self.store.set_info(METERS_HZ, repr(hz))
@@ -288,10 +289,13 @@ class Session:
             self._choose_lengths()
         over = math.inf if self.extender is None else time.monotonic() + self.extender.limit_s
         goes_on = over_before or self._walk_to_precision(ends, over)
+        note_end(self.store)
         while goes_on and self.extender and self.extender.extended(self.study, self.store):
+            note_begin(self.store)
             self._precision = Precision(self.study, self.store)
             self._blocks, self._planned_arms, self._ends = 0, {}, over
             goes_on = self._walk_to_precision(math.inf, over)
+            note_end(self.store)
         self._estimate_costs(at_end=True)
 
     def _walk_to_precision(self, ends: float, over: float) -> bool:

@@ -81,13 +81,13 @@ def _(remark: remarks.Extended) -> str:
 
 
 @words(
-    remarks.StoppedByHand,
-    "stopped before its end, or still going on: judged more strictly, as the costs so far may be the reason to stop",
+    remarks.Unfinished,
+    "not finished: intervals are wider than at its end, as it may be stopped, or read, in any block",
 )
-def _(remark: remarks.StoppedByHand) -> str:
+def _(remark: remarks.Unfinished) -> str:
     of_planned = f" of {remark.planned}" if remark.planned else ""
-    text = f"stopped before its end, or still going on, in block {remark.blocks}{of_planned}"
-    return f"{text}: judged more strictly, as the costs so far may be the reason to stop"
+    text = f"not finished: in block {remark.blocks}{of_planned}"
+    return f"{text}; intervals are wider than at its end, as it may be stopped, or read, in any block"
 
 
 # -- about its cost --------------------------------------------------------------------------------
