@@ -607,7 +607,7 @@ def test_beside_an_undecided_cost_stands_what_would_have_shown(run):
     for each in undecided:
         assert each.visible.cost > 100 * report.noise_floor / (1 + report.noise_floor), "no less than the noise floor"
         assert each.visible.blocks > 12
-        block_s = 4 * 1.2  # native, a, b and the A/A arm
+        block_s = 4 * 2.0  # native, a, b and the A/A arm: 1.2 s each, one every 2 s
         assert each.visible.seconds == pytest.approx((each.visible.blocks - 12) * block_s)
         words = open_text(report, each).replace("\u00a0", " ")
         assert words.startswith("could miss costs below ") and f"about {each.visible.blocks} blocks (" in words
