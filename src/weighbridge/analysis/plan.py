@@ -47,6 +47,8 @@ class Plan:
     gates: frozenset[int] = frozenset()
     """After how many blocks gates looked at the run, which share an error of their own."""
     stopped_after: int | None = None
+    unfinished: bool = False
+    """Whether it goes on, or was ended before its end, be it with too few blocks for a look."""
     """The number of blocks so far where the run did not come to its end, and that counts as a look."""
 
     @property
@@ -100,6 +102,7 @@ def plan_of(store: RunStore) -> Plan:
         stops=stopped,
         gates=frozenset(each.blocks for each in store.gate_looks()),
         stopped_after=blocks if now else None,
+        unfinished=unfinished(info),
     )
 
 

@@ -25,7 +25,15 @@ from weighbridge.runner.estimate import Forecast, TimedBy, TimeLeft, clock, fore
 from weighbridge.runner.lengths import PILOT, Lengths
 from weighbridge.runner.notes import note_sites
 from weighbridge.runner.pollers import Pollers
-from weighbridge.runner.precision import FIRST_ESTIMATE, Allotments, Estimate, OutOfReach, Precision, Standing
+from weighbridge.runner.precision import (
+    FIRST_ESTIMATE,
+    Allotments,
+    Estimate,
+    OutOfReach,
+    Precision,
+    Standing,
+    needed_s,
+)
 from weighbridge.runner.preflight import left_out_line
 from weighbridge.runner.signals import shield
 from weighbridge.runner.sites import Sites
@@ -340,7 +348,13 @@ class Session:
         """Look at the precision, and share the time that is left. Gives where it stands and what to expect."""
         standings = self._precision.look(self._blocks)
         block_s = {cell.label: self._time.left_s(self._one_block([cell])) for cell in self.study.cells}
-        standings = [each.with_time(block_s[each.cell]) for each in standings]
+        ahead = [look for look in self._precision.looks if look > self._blocks]
+        standings = [each.with_time(self._blocks, ahead, block_s[each.cell]) for each in standings]
+        if needed_s(standings)[1] > left_s:
+            standings = [
+                each if each.needed_s is None else replace(each, needed_s=(each.needed_s[0], math.inf))
+                for each in standings
+            ]
         following = next((look for look in self._precision.looks if look > self._blocks), None)
         if following is not None and left_s < math.inf:
             return self._allotments.decide((self._blocks, following), standings, self._arms, self._time, left_s)
