@@ -15,6 +15,9 @@ _SITE_S = (0.1, 2.0)
 _READINGS = 20
 """Readings in a trial of the expected length: a quick machine may need a quarter of that time."""
 
+_RECENT = 50
+"""Trials of an environment by which the next ones are forecast."""
+
 TimedBy = tuple[str, Level, str]
 """What takes its own time: a workload at a level in an environment."""
 
@@ -91,8 +94,9 @@ class TimeLeft:
     def left_s(self, remaining: Mapping[TimedBy, int]) -> float:
         """Seconds that so many trials of each take: of each the mean, as those that are left have slow ones too.
 
-        The first of each counts only where there is no other: it may have made what all need. An environment in which
-        a workload has not run takes as long as the others in which it has.
+        That of the last `_RECENT`, as a machine becomes busy, and idle again. The first of all counts only where there
+        is no other: it may have made what all need. An environment in which a workload has not run takes as long as
+        the others in which it has.
         """
         return sum(count * self._trial_s(each) for each, count in remaining.items())
 
@@ -104,7 +108,7 @@ class TimeLeft:
     def _trial_s(self, timed: TimedBy) -> float:
         workload, level, _ = timed
         own_s, seen_s = self._durations_s[timed], self._seen_s.get((workload, level))
-        return mean(own_s[2:] or own_s[1:] or seen_s or own_s)
+        return mean((own_s[2:] or own_s[1:] or seen_s or own_s)[-_RECENT:])
 
 
 @dataclass(frozen=True, slots=True)
