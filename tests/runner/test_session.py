@@ -3,6 +3,8 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -215,6 +217,33 @@ def test_the_first_time_left_is_the_plan_s_and_then_what_was_seen(
     assert told.left[1].last_s <= 80 * 4
     for done in (20, 40, 79):
         assert told.left[done].last_s == pytest.approx((80 - done) * 4, rel=0.1)
+
+
+def test_a_run_that_goes_on_knows_its_pace_from_the_begin(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """ "14 min left" of a run that took 82 s was made of what a program takes by the schema's default."""
+    now = [1000.0]
+
+    def interrupt(trial: Trial) -> None:
+        now[0] += 3
+        if trial.block == 11:
+            raise Interrupted(2)
+
+    def saved(record: TrialRecord) -> TrialRecord:
+        return replace(record, started_at=now[0], duration_s=2.0)
+
+    monkeypatch.setattr(session_module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    made = study("cpu: {kind: fake-solo}", blocks=20)
+    for told in (Told(at_begin=interrupt), again := Told()):
+        with RunStore(tmp_path / "run", writable=True) as store, context(tmp_path) as run:
+            if not store.finished():
+                store.begin(made, {"run_id": run.id})
+            session = Session(made, store, run, USERLAND, told)
+            session.completed = saved
+            with suppress(Interrupted):
+                session.go()
+    assert again.left[0].last_s == pytest.approx(10 * len(ARMS) * 3), "2 s each, one every 3 s"
 
 
 def _taking(monkeypatch: pytest.MonkeyPatch, trial_s: float) -> None:

@@ -138,7 +138,9 @@ def _show(
     except PermissionError as error:
         refused = f"{error.filename}: {error.strerror}: no page was written: name another file with --html FILE"
         pages = []
-    print_report(analysis, out(), everything=everything, tables=tables, run=str(run), pages=pages)
+    # on a terminal a study that somebody else wrote is asked about before it runs
+    yes = not out().is_terminal
+    print_report(analysis, out(), everything=everything, tables=tables, run=str(run), pages=pages, yes=yes)
     if everything and beside is not None:
         print_replication(beside, out())
     if refused:

@@ -25,13 +25,22 @@ from weighbridge.runner.estimate import Forecast, TimedBy, TimeLeft, clock, fore
 from weighbridge.runner.lengths import PILOT, Lengths
 from weighbridge.runner.notes import note_sites
 from weighbridge.runner.pollers import Pollers
-from weighbridge.runner.precision import FIRST_ESTIMATE, Allotments, Estimate, OutOfReach, Precision, Standing
+from weighbridge.runner.precision import (
+    FIRST_ESTIMATE,
+    Allotments,
+    Estimate,
+    OutOfReach,
+    Precision,
+    Standing,
+    needed_s,
+)
 from weighbridge.runner.preflight import left_out_line
 from weighbridge.runner.signals import shield
 from weighbridge.runner.sites import Sites
 from weighbridge.runner.trial import run_trial
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.extensions import extend, note_begin, note_end
+from weighbridge.store.pace import pause_s
 from weighbridge.store.reader import LEFT_OUT, TIME_IS_OVER
 from weighbridge.store.run import METERS_HZ, RunStore
 from weighbridge.study import schedule
@@ -198,6 +207,8 @@ class Session:
     _opening_s: float = 0.0
     _ends: float = math.inf
     """When the time for the trials is over, without what the opening of sites took (time.monotonic)."""
+    _trial_ended: float = 0.0
+    """When the last trial ended (time.monotonic); 0 before the first."""
     _others_noticed: bool = False
     _time_told: bool = False
     _estimate_at: float = -math.inf
@@ -230,6 +241,7 @@ class Session:
         self._finished = self.store.finished()
         for trial, (outcome, message) in self.store.endings().items():
             self._failures.note(trial, outcome, message)
+        self._note_pace()
         try:
             if not self._finished:  # before the first trial it is decided what the run measures
                 self._opened()
@@ -241,6 +253,14 @@ class Session:
                     self.progress.say("cleaning up")
                 self._stack.close()
         require_results(self.study, self._failures, self._has_result)
+
+    def _note_pace(self) -> None:
+        """Note how long the trials of earlier sessions took: a run that goes on knows its pace from the begin."""
+        rows = [each for each in self.store.trials() if each.block != PILOT]
+        pause = pause_s(rows)
+        for each in rows:
+            trial = Trial(each.block, each.attempt, each.workload, each.level, each.environment)
+            self._time.note(trial, each.duration_s + pause, succeeded=each.outcome is Outcome.OK)
 
     def _opened(self) -> Sites:
         """The sites, opened for the first trial: a run in which nothing is left to do opens none."""
@@ -332,7 +352,13 @@ class Session:
         """Look at the precision, and share the time that is left. Gives where it stands and what to expect."""
         standings = self._precision.look(self._blocks)
         block_s = {cell.label: self._time.left_s(self._one_block([cell])) for cell in self.study.cells}
-        standings = [each.with_time(block_s[each.cell]) for each in standings]
+        ahead = [look for look in self._precision.looks if look > self._blocks]
+        standings = [each.with_time(self._blocks, ahead, block_s[each.cell]) for each in standings]
+        if needed_s(standings)[1] > left_s:
+            standings = [
+                each if each.needed_s is None else replace(each, needed_s=(each.needed_s[0], math.inf))
+                for each in standings
+            ]
         following = next((look for look in self._precision.looks if look > self._blocks), None)
         if following is not None and left_s < math.inf:
             return self._allotments.decide((self._blocks, following), standings, self._arms, self._time, left_s)
@@ -421,13 +447,14 @@ class Session:
             left = self._forecast(trials[place:])
             self.progress.trial_started(trial, len(self._finished), self._planned(), left)
             self._opened()  # not part of the first trial's time
-            started_at = time.monotonic()
+            began = self._trial_ended or time.monotonic()
             record = self._run_one(trial)
             with shield():
                 record = self.completed(record)
                 self.store.save(record)
                 self._finished[trial] = record.outcome
-            self._time.note(trial, time.monotonic() - started_at, succeeded=record.outcome is Outcome.OK)
+            self._trial_ended = time.monotonic()
+            self._time.note(trial, self._trial_ended - began, succeeded=record.outcome is Outcome.OK)
             self.progress.trial_finished(record)
             self._tell_time(trials[place + 1 :])
             if record.outcome is Outcome.ENVIRONMENT_LOST:

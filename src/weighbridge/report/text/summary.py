@@ -157,8 +157,8 @@ def _hidden_sentences(analysis: Analysis, rows: Sequence[_Row], many: Collection
 def undecided_lines(analysis: Analysis) -> list[str]:
     """Give for each undecided headline cost what would have shown, and what would settle it.
 
-    ``docker, tcp throughput: a cost of 4.2 % would have shown; about 38 blocks (3 min more) would settle it``. Of a
-    workload with many levels one line an environment, about the level that takes the most.
+    ``docker, tcp throughput: a cost of 4.2 % would likely have shown; about 38 blocks (3 min more) would settle it``.
+    Of a workload with many levels one line an environment, about the level that takes the most.
     """
     many, lines = swept(analysis), []
     by_arm: dict[tuple[str, str], list[_Row]] = {}
