@@ -256,7 +256,7 @@ def _launcher(machine: QemuMachine, request: SiteRequest, group: Group | None) -
             except Unavailable:
                 if boot.ended or attempt == len(BOOTS_S):
                     raise
-                request.run.say(f"{request.name}: its guest did not answer within {ready_s:.0f} s: booting it again")
+                request.run.say(f"{request.title}: its guest did not answer within {ready_s:.0f} s: booting it again")
                 continue
             yield launcher
             return
@@ -280,7 +280,7 @@ class _Boot:
         request = self._request
         if self._machine.network is not None:
             self._machine.network.join(request.host, self._process, self._why)
-        launcher = Launcher(self._stream, request.name, self._why, environment_of(request.run.id), ready_s)
+        launcher = Launcher(self._stream, request.title, self._why, environment_of(request.run.id), ready_s)
         return self._stack.enter_context(launcher)
 
     def _why(self) -> str:

@@ -249,7 +249,7 @@ class Docker(Environment):
         engine = engine_of(request.run, host, settings)
         with ExitStack() as stack:
             attachment = _attach(stack, options, request, engine)
-            with engine_errors(f"opening {request.name}"):
+            with engine_errors(f"opening {request.title}"):
                 container = _container(stack, engine, options, request, attachment)
                 if request.companions is not None and options.network != "host":
                     engine.client.networks.get(request.companions.network).connect(container)
@@ -257,7 +257,7 @@ class Docker(Environment):
                 addresses = _addresses(container, options, request, engine, attachment)
             notes = partial(notes_of, options, request, engine)
             why, variables = why_lost(engine, container, attached), environment_of(request.run.id)
-            launcher = stack.enter_context(Launcher(attached, request.name, why, variables))
+            launcher = stack.enter_context(Launcher(attached, request.title, why, variables))
             launcher.tells_use = options.runtime != "runsc"
             site = DockerSite(request, engine, container, addresses, notes, launcher)
             site.reached = request.reached if options.publish else {}
