@@ -71,7 +71,7 @@ class Bubblewrap(Environment):
         if completed.returncode != 0:
             refusal = user_namespaces.refusal("bwrap") or (
                 completed.last_words,
-                "run as root, outside of a container",
+                "run outside of a container" if os.geteuid() == 0 else "run as root, outside of a container",
             )
             return Readiness(False, *refusal)
         behind_cable = options is not None and options.network == "own"

@@ -32,6 +32,7 @@ from weighbridge.hosts.bridge import bridge_for
 from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.within import within
 from weighbridge.linux.process import environment_of, most_open_files, mounted_by
+from weighbridge.linux.remedies import load_module
 from weighbridge.model.command import Command
 from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
 from weighbridge.model.host import Group, Host
@@ -112,7 +113,7 @@ class Qemu(Environment):
         if not accelerated.ready:
             return accelerated
         if options is not None and options.nic == "vhost" and not Path(_VHOST).exists():
-            return Readiness(False, f"there is no {_VHOST}", "modprobe vhost_net")
+            return Readiness(False, f"there is no {_VHOST}", load_module("vhost_net"))
         if os.geteuid() == 0:
             return accelerated
         if options is not None and options.network == "bridge":

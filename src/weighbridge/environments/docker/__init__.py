@@ -40,6 +40,7 @@ from weighbridge.model.plugin import Durability, Readiness
 from weighbridge.model.site import DATA, Mount, MountRequest, Site, SiteRequest
 from weighbridge.model.userland import Userland
 
+_OTHER_KERNEL = "use a kernel that has it, or hosts with their own: 'hosts: {a: {kind: guest}}'"
 _PURPOSES = {"none": "docker", "host": "docker", "bridge": "nat", "overlay": "swarm"}
 
 
@@ -197,7 +198,7 @@ class Docker(Environment):
         features = [*kernel_networks, *(["encrypted"] if options.encrypted else [])]
         for feature in features:
             if why := lacking(feature):
-                return Readiness(False, why, "use a kernel with it, or remove this environment")
+                return Readiness(False, why, _OTHER_KERNEL)
         if features and (why_not := not_looked()) is not None:
             return Readiness(True, *why_not, caveat="whether the kernel supports it is unknown")
         return ready
