@@ -1,14 +1,15 @@
 /* The first process of a site: starts the programs that Weighbridge asks for over its standard input and output.
  *
  *     launcher [--join FILE]... [--files NUMBER] [--user root|self] [--net] [--root FOLDER --name NAME [--data FOLDER] [--layer FOLDER] [--hosts FILE] [--shm BYTES]]
- *     launcher [--join FILE]... [--files NUMBER] --exec PROGRAM [ARGUMENT]...
+ *     launcher [--join FILE]... [--files NUMBER] [--user root] [--layer FOLDER --name NAME] --exec PROGRAM [ARGUMENT]...
  *     launcher --connect SOCKET
  *
  * With --user it has a user namespace of its own, in which its user is root or has the same number as outside. What it
  * mounts it mounts before it starts a program, so that "self" can do so too and its programs have no capabilities.
  * It joins control groups, makes namespaces and enters a root folder where it is told to; in a container all of that
  * has been done. It needs nothing of the root folder. When its standard input ends, everything in the site ends.
- * With --exec it becomes another program instead, in these control groups: one that brings up a site (a hypervisor).
+ * With --exec it becomes another program instead, in these control groups, behind a layer over a folder of the machine
+ * where one is asked for: one that brings up a site (a hypervisor, bwrap).
  * With --connect it is none, but carries the stream to one that is behind a socket.
  */
 #define _GNU_SOURCE
@@ -145,6 +146,9 @@ int main(int count, char **words)
 		} else if (strcmp(word, "--connect") == 0) {
 			return relay(value);
 		} else if (strcmp(word, "--exec") == 0) {
+			const char *lacking = enter(&site);
+			if (lacking)
+				return refuse(lacking);
 			signal(SIGPIPE, SIG_DFL);
 			execvp(value, words + at + 1);
 			return refuse(value);

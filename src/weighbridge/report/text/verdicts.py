@@ -59,7 +59,7 @@ def comparison_verdict(row: Comparison) -> str:
 
 def _verdict(row: Comparison) -> str:
     if row.aa:
-        return "A/A arm"
+        return "control"
     if row.broke_instead:
         return "broke"
     if row.cost is None:
