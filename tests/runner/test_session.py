@@ -171,6 +171,19 @@ def test_what_fails_alike_everywhere_is_given_up_in_the_second_block(world: Worl
     assert outcomes == {("cpu", Outcome.UNPARSEABLE): len(ARMS) + 1, ("net", Outcome.OK): len(ARMS)}
 
 
+def test_messages_that_differ_in_figures_alone_are_alike(world: World, tmp_path: Path):
+    """Of a program whose output nobody could read, every trial was run: each message had a time in it."""
+
+    def act(site, command) -> Act:
+        words = f"no result after {len(world.started)}.{len(world.started)} s".encode()
+        return Act(returncode=1, stderr=words) if site.place == "two" else usual(site, command)
+
+    world.act = act
+    with pytest.raises(TrialsFailed):
+        go(tmp_path, study("cpu: {kind: fake-solo}", blocks=5))
+    assert Counter(trial.environment for trial in finished(tmp_path))["two"] == 3
+
+
 def test_without_its_baseline_a_workload_is_given_up(world: World, tmp_path: Path):
     failing(world, *((number, "native") for number in range(100)))
     with pytest.raises(TrialsFailed):
@@ -180,8 +193,8 @@ def test_without_its_baseline_a_workload_is_given_up(world: World, tmp_path: Pat
 
 def test_what_fails_in_other_ways_is_repeated_twice_and_then_told(world: World, tmp_path: Path):
     def act(site, command) -> Act:
-        words = str(len(world.started)).encode()
-        return Act(returncode=1, stderr=words) if site.place == "two" else usual(site, command)
+        words = "x" * len(world.started)
+        return Act(returncode=1, stderr=words.encode()) if site.place == "two" else usual(site, command)
 
     world.act = act
     with raises_sentence(TrialsFailed):

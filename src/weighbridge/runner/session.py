@@ -1,6 +1,7 @@
 """A session: walks the blocks of a study, saves each trial as it ends, and continues where it was interrupted."""
 
 import math
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -52,6 +53,20 @@ RESULTS = (Outcome.OK, Outcome.BROKE)
 
 
 @dataclass(frozen=True, slots=True)
+class Ending:
+    """How a trial ended; alike are those whose messages differ in figures alone."""
+
+    outcome: Outcome
+    message: str = field(compare=False)
+    words: str
+
+    @classmethod
+    def of(cls, outcome: Outcome, message: str) -> "Ending":
+        """Return it without the figures of its message: a time, a process, a line that could not be read."""
+        return cls(outcome, message, re.sub(r"\d+", "0", message))
+
+
+@dataclass(frozen=True, slots=True)
 class Repeated:
     """How something failed every time."""
 
@@ -65,14 +80,14 @@ class RepeatedFailures:
     """What became of the trials of each workload, level and environment, and which of these are given up."""
 
     study: Study
-    _endings: dict[tuple[str, Level], dict[str, Counter[tuple[Outcome, str]]]] = field(default_factory=dict)
+    _endings: dict[tuple[str, Level], dict[str, Counter[Ending]]] = field(default_factory=dict)
     _attempts: dict[tuple[str, Level], set[tuple[int, int]]] = field(default_factory=dict)
 
     def note(self, trial: Trial, outcome: Outcome, message: str) -> None:
         """Note how a trial ended. A lost environment says nothing of what it was to measure."""
         if outcome is not Outcome.ENVIRONMENT_LOST:
             by_environment = self._endings.setdefault((trial.workload, trial.level), {})
-            by_environment.setdefault(trial.environment, Counter())[outcome, message] += 1
+            by_environment.setdefault(trial.environment, Counter())[Ending.of(outcome, message)] += 1
             self._attempts.setdefault((trial.workload, trial.level), set()).add((trial.block, trial.attempt))
 
     def given_up(self, workload: str, level: Level) -> Mapping[str, Repeated]:
@@ -93,11 +108,11 @@ class RepeatedFailures:
         return dict.fromkeys(arms, of_all) | repeats if of_all is not None else repeats
 
 
-def _repeated(endings: Counter[tuple[Outcome, str]]) -> Repeated | None:
+def _repeated(endings: Counter[Ending]) -> Repeated | None:
     if len(endings) != 1 or endings.total() < ENOUGH:
         return None
-    ((outcome, message),) = endings
-    return None if outcome in RESULTS else Repeated(outcome, message, endings.total())
+    (ending,) = endings
+    return None if ending.outcome in RESULTS else Repeated(ending.outcome, ending.message, endings.total())
 
 
 def require_results(study: Study, failures: RepeatedFailures, has_result: Callable[[Cell], bool]) -> None:

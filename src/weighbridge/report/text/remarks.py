@@ -104,7 +104,7 @@ def _(remark: remarks.TargetMissed) -> str:
 
 @words(
     remarks.AsDifference,
-    "the cost is a difference, not a percentage: a count, a share, or a value was zero",
+    "the cost is a difference, not a percentage: a count, a share, or a value was not positive",
 )
 def _(remark: remarks.AsDifference) -> str:
     return f"the cost is a difference: {difference_interval(remark.difference, remark.unit)}"
