@@ -94,7 +94,7 @@ class TimeLeft:
     def left_s(self, remaining: Mapping[TimedBy, int]) -> float:
         """Seconds that so many trials of each take: of each the mean, as those that are left have slow ones too.
 
-        That of the last `_RECENT`, as a machine becomes busy, and idle again. The first of all counts only where there
+        That of the last `_RECENT`, as a machine becomes busy and idle. The first of all counts only where there
         is no other: it may have made what all need. An environment in which a workload has not run takes as long as
         the others in which it has.
         """
