@@ -94,7 +94,7 @@ class TimeLeft:
     def left_s(self, remaining: Mapping[TimedBy, int]) -> float:
         """Seconds that so many trials of each take: of each the mean, as those that are left have slow ones too.
 
-        Of the last `_RECENT`, as a machine becomes busy, and idle again. The first of all counts only where there
+        That of the last `_RECENT`, as a machine becomes busy and idle. The first of all counts only where there
         is no other: it may have made what all need. An environment in which a workload has not run takes as long as
         the others in which it has.
         """
@@ -181,11 +181,6 @@ def _work_s(cell: Cell, *, short: bool) -> float:
     length = workload.length(cell.options) if short else None
     asked_s = workload.expected_s(cell.options)
     return asked_s if length is None else min(asked_s, length.shortest_s)
-
-
-def clock_range(least_s: float, most_s: float) -> str:
-    """A duration from-to as people say it: 33 s to 2 min; once where both are the same."""
-    return " to ".join(dict.fromkeys((clock(least_s), clock(most_s))))
 
 
 def clock(duration_s: float) -> str:
