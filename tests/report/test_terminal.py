@@ -121,7 +121,7 @@ def test_why_a_run_stopped_is_on_every_screen(run, width: int):
     costs = {f"environment-{number}": 1.0 + number / 10 for number in range(6)}
     store = unfinished(run(costs=costs, workloads=workloads, blocks=12, outputs=False))
     text = screen(store, width)
-    assert " ".join(text.split()).count("stopped before its end, or still going on, in block 12") == 1
+    assert " ".join(text.split()).count("not finished: in block 12") == 1
     assert len(text.splitlines()) <= LINES
 
 

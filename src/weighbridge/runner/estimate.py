@@ -183,6 +183,11 @@ def _work_s(cell: Cell, *, short: bool) -> float:
     return asked_s if length is None else min(asked_s, length.shortest_s)
 
 
+def clock_range(least_s: float, most_s: float) -> str:
+    """A duration from-to as people say it: 33 s to 2 min; once where both are the same."""
+    return " to ".join(dict.fromkeys((clock(least_s), clock(most_s))))
+
+
 def clock(duration_s: float) -> str:
     """A duration as people say it: 45 s, 7 min, 2 h 5 min."""
     rounded_s = round(duration_s)
