@@ -1,7 +1,8 @@
 """The parts of the documentation that come from the program itself, as Markdown.
 
 A page has ``*Shown by `make docs`.* <!-- generated: NAME ARGUMENT -->`` on a line of its own where such a part
-belongs. `conf.py` puts it there while Sphinx reads the page; nothing of it is kept in a file.
+belongs. `conf.py` puts it there while Sphinx reads the page; nothing of it is kept in a file. Only the exit codes are
+kept, as who meets one may have no site at hand: `tests/test_docs.py` holds them.
 """
 
 import ast
@@ -510,7 +511,7 @@ def examples() -> str:
 
 
 PARTS: dict[str, Callable[..., str]] = {
-    "commands": commands, "exit-codes": exit_codes, "study-keys": study_keys, "kinds": kinds,
+    "commands": commands, "study-keys": study_keys, "kinds": kinds,
     "shared-keys": shared_keys, "summaries": summaries, "json": json_document, "remark-codes": remark_codes,
     "prometheus": prometheus, "studies": studies, "unverified": unverified, "weigh-text": weigh_text,
     "replications": replications, "examples": examples,

@@ -279,6 +279,14 @@ def test_the_reference_has_every_kind_study_code_and_metric():
     assert {name for name in typer.main.get_command(app).commands if f"## {name}\n" not in pages} == set()
 
 
+def test_the_exit_codes_are_in_the_page(request: pytest.FixtureRequest):
+    page = DOCS / "reference/exit-codes.md"
+    table = re.compile(r"^\|.*\|$(?:\n^\|.*\|$)*", re.MULTILINE)
+    if request.config.getoption("--update-golden"):
+        page.write_text(table.sub(lambda _: generated.exit_codes().strip(), page.read_text(), count=1))
+    assert table.findall(page.read_text()) == [generated.exit_codes().strip()]
+
+
 @pytest.mark.parametrize("document", [each for each in Document if each is not Document.STUDY])
 def test_the_reference_has_every_key_of_a_document(document: Document):
     keys = {

@@ -4,7 +4,10 @@ from typing import ClassVar
 
 
 class WeighbridgeError(Exception):
-    """A failure that is told to the user as one sentence. Only the CLI catches it."""
+    """Something else failed; the message says what.
+
+    Each kind of failure is told to the user as one sentence, which only the CLI does.
+    """
 
     exit_code = 1
     continuable: ClassVar[bool] = False
@@ -70,7 +73,7 @@ class EnvironmentLost(WeighbridgeError):
 
 
 class TrialsFailed(WeighbridgeError):
-    """The run ended, but a comparison has no complete block, even after repeated trials; ``gate`` of such a run."""
+    """A comparison has no complete block, even after repeated trials (``run``, ``gate``, ``report --fail-if``)."""
 
     exit_code = 9
 

@@ -517,8 +517,8 @@ def test_too_few_blocks_for_a_verdict_are_refused_unless_it_is_a_rehearsal(
     ("blocks", "words"),
     [
         (2, "2 blocks: too few for a verdict (6 for a first one, 10 for a reliable one)"),
-        (6, "6 blocks, exploratory (below 10 blocks): can detect costs from"),
-        (10, "10 blocks: can detect costs from"),
+        (6, "6 blocks, exploratory (below 10 blocks); from what size on a cost shows depends"),
+        (10, "10 blocks; from what size on a cost shows depends"),
     ],
 )
 def test_plan_and_the_first_line_of_a_run_say_what_its_blocks_can_decide(

@@ -44,6 +44,7 @@ def test_doctor_is_a_screen_that_begins_with_what_weigh_compares(
     monkeypatch.setattr(output.out(), "width", 80)
     lines = weighbridge("doctor").out.splitlines()
     assert len(lines) <= 25 and max(map(len, lines)) <= 80
+    assert "..." not in "".join(lines), "no reason is cut off"
     assert lines[0].startswith("weigh compares here") and lines[1].startswith("  a program")
     for group in ("machine", "engines", "virtual machines", "load generators", "storage", "network"):
         assert any(line.startswith(f"  {group} ") for line in lines), group
@@ -89,7 +90,7 @@ def test_a_group_has_one_command_for_what_is_missing(monkeypatch: pytest.MonkeyP
     ]  # fmt: skip
     assert _group_lines("engines", rows, 80) == [
         "  engines          ready: docker*, qemu (emulated); missing: podman, lxc, gvisor",
-        "                   remedy: apt-get install podman crun lxc",
+        "                   remedy for podman: apt-get install podman crun",
     ]
     rows = [_row(f"driver{number}", "run as root" if number else "") for number in range(20)]
     assert _group_lines("network", rows, 80) == [
@@ -196,3 +197,11 @@ def test_interrupted_it_leaves_nothing(
     monkeypatch.setattr(running, "run_study", interrupt)
     assert weighbridge("doctor", "--noise").code == 130
     assert not measured[0].parent.exists()
+
+
+def test_a_group_s_remedy_names_what_it_helps():
+    rows = [
+        _row("podman-rootless", "as root: usermod x"), _row("lxc", "run as root, please"),
+        _row("nspawn", "run as root, please"),
+    ]  # fmt: skip
+    assert _group_lines("engines", rows, 80)[1:] == ["                   remedy for lxc, nspawn: run as root, please"]

@@ -59,6 +59,7 @@ def test_undecided_as_all_trials_failed_is_an_error_of_its_own(weighbridge, tmp_
     half = {place: outcome for place, outcome in lost.items() if place[1] == "bridge"}
     make_run(tmp_path / "half", Recipe(costs={"bridge": 1.25}, workloads=TCP, failing=half)).close()
     assert weighbridge("gate", tmp_path / "half", "--budget", KEPT).code == 9
+    assert weighbridge("report", tmp_path / "half", "--fail-if", "bridge.tcp.throughput > 35%").code == 9
 
 
 def test_a_terminal_has_a_screen_of_findings_the_gravest_first(weighbridge, tmp_path, monkeypatch):

@@ -289,6 +289,20 @@ def test_what_is_not_usual_is_told_and_what_is_asked_for_is_never_changed(tmp_pa
     assert [*load(str(tmp_path / "b.yaml")).file.environments] == ["native", "docker"]
 
 
+def test_in_the_root_folder_there_is_nothing_to_write_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.chdir("/")
+    assert saved(tmp_path, "--", "true").file.userland.model_dump()["folder"] is None
+
+
+def test_a_folder_that_each_environment_has_of_its_own_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.chdir("/tmp")
+    done = CliRunner().invoke(app, ["weigh", "--save", str(tmp_path / "a.yaml"), "--", "true"])
+    assert done.exit_code == 2
+    assert_sentence(capsys.readouterr().err or done.output)
+
+
 def test_where_nothing_is_ready_one_sentence_names_all_that_would_do(
     tmp_path: Path, lacking: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ):

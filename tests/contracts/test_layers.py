@@ -21,7 +21,9 @@ class Anywhere(LaunchedSite):
     """As little of a site as there is."""
 
     def __init__(self, host: LocalHost) -> None:
-        launcher: Any = type("Launcher", (), dict.fromkeys(("open_files", "run", "start", "put", "listening")))
+        launcher: Any = type(
+            "Launcher", (), dict.fromkeys(("name", "open_files", "run", "start", "put", "listening"))
+        )
         launcher.read = lambda path: {"/proc/stat": b"cpu  10 0 5 90 0 0 1 4 0 0\n"}[path]
         super().__init__("1-one-server", host, launcher, ("127.0.0.1", "127.0.0.1"))
 

@@ -12,7 +12,7 @@ import pytest
 from sentences import assert_sentence, raises_sentence
 from weighbridge import registry
 from weighbridge.environments import bubblewrap
-from weighbridge.environments.bubblewrap import BubblewrapOptions, command
+from weighbridge.environments.bubblewrap import BubblewrapOptions, command, layer
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.cable import NO_CABLE
 from weighbridge.hosts.chroot import Parts
@@ -85,14 +85,14 @@ def test_this_machines_own_programs_are_the_users_behind_a_layer_over_the_folder
     folder = tmp_path / "work"
     folder.mkdir()
     (tmp_path / "link").symlink_to(folder)
-    words = words_of(Userland("d", Path("/"), None, {}, layered=str(tmp_path / "link")))
-    assert words[0] == "unshare" and ("--map-root-user" in words) is (user != 0)
-    behind = words.index("bwrap")
-    assert words[behind - 4 : behind] == ["layer", str(folder), ",userxattr" if user else "", f"weighbridge-{RUN}"]
+    userland = Userland("d", Path("/"), None, {}, layered=str(tmp_path / "link"))
+    words, options = words_of(userland), [*layer(request_of(userland))]
+    assert values(options, "--user") == ([["root"]] if user else [])
+    assert values(options, "--layer") == [[str(folder)]] and values(options, "--name") == [[f"weighbridge-{RUN}"]]
     assert values(words, "--uid") == values(words, "--gid") == [[str(user)]]
     assert [str(folder)] * 2 in values(words, "--bind", 2)
     assert values(words, "--ro-bind", 2)[0] == ["/", "/"]
-    assert words_of(Userland("d", Path("/"), None, {}))[0] == "bwrap"
+    assert words[0] == "bwrap" and layer(request_of(Userland("d", Path("/"), None, {}))) == ()
 
 
 @pytest.mark.parametrize(

@@ -160,7 +160,7 @@ class Plain(SystemContainer):
 
     def started(self, container: Container, stack: ExitStack) -> StartedContainer:
         nothing = dict.fromkeys(("run", "start", "read", "put", "listening"))
-        launcher: Any = SimpleNamespace(open_files=1, **nothing)
+        launcher: Any = SimpleNamespace(name="lxc", open_files=1, **nothing)
         return StartedContainer(launcher, SimpleNamespace(), {})  # type: ignore[arg-type]
 
 

@@ -88,7 +88,7 @@ def test_what_is_missing_is_told_with_what_brings_it(tmp_path: Path, monkeypatch
     assert VIRTUALBOX.readiness().detail.startswith("VirtualBox is not installed")
     (tmp_path / "VBoxManage").touch()
     monkeypatch.setattr(virtualbox, "_DEVICE", tmp_path / "vboxdrv")
-    assert VIRTUALBOX.readiness().remedy == "modprobe vboxdrv"
+    assert VIRTUALBOX.readiness().remedy.endswith("vboxdrv")
     (tmp_path / "vboxdrv").touch()
     assert VIRTUALBOX.readiness().ready
     assert VIRTUALBOX.unverified()

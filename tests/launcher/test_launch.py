@@ -69,7 +69,7 @@ def made(
     act: Callable[[Frame], Iterator[Frame]] = obliging, greeting: Frame | None = HELLO
 ) -> tuple[Launcher, Played]:
     stream = Played(act, greeting)
-    return Launcher(stream, "0-native-server", lambda: "its launcher was killed", {"PATH": "/bin"}), stream
+    return Launcher(stream, "native", lambda: "its launcher was killed", {"PATH": "/bin"}), stream
 
 
 def test_a_program_runs_with_the_site_s_variables_and_its_own():

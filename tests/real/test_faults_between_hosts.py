@@ -273,7 +273,7 @@ def test_what_the_kernel_cannot_do_is_named_by_plan_and_refused_by_run(
     planned = weighbridge("plan", study, "--json")
     assert planned.code == 4 and why in planned.stdout
     run = weighbridge("run", study, "--out", tmp_path / "run", "--yes")
-    run.must_fail(4, "wanted: ", why.split(" (")[0], "remove this environment")
+    run.must_fail(4, "wanted: ", why.split(" (")[0], "use a kernel that has it")
     assert why.split(" (")[0] in " ".join(weighbridge("doctor", "--json").stdout.split())
     assert not (tmp_path / "run").exists()
 

@@ -156,6 +156,30 @@ def test_docker_through_an_engine_that_lets_the_user_in(user: Path, small_userla
         assert {container.name for container in engine.containers.list(all=True)} == before
 
 
+@pytest.mark.promise("without root, a program is weighed in a folder of whatever owner and group")
+@pytest.mark.parametrize(
+    ("owner", "group", "mode"),
+    [(USER, 0, 0o2775), (0, USER, 0o2770), (0, 0, 0o700)],
+)
+def test_weigh_in_a_folder_of_others(machine: Machine, user: Path, owner: int, group: int, mode: int):
+    """A shared checkout, /usr/share, and one that the user may not even read: natively and in the sandbox alike."""
+    work = user / "work"
+    work.mkdir()
+    (work / "program").write_text("#!/bin/sh\ncat /dev/null && echo new > new && cat new\n")
+    (work / "program").chmod(0o755)
+    for path in (work / "program", work):
+        os.chown(path, owner, group)
+    work.chmod(mode)
+    program = ("./program",) if mode != 0o700 else ("echo", "new")
+    words = ("--in", "netns,bubblewrap", "--blocks", "1", "--out", user / "run", "--", *program)
+    done = as_user(user, "weigh", *words, cwd=work)
+    assert done.code == 0, done
+    assert {(row["environment"], row["outcome"]) for row in trials(user / "run")} == {
+        (name, "ok") for name in ("native", "netns", "bubblewrap", "native-again")
+    }, done
+    assert [path.name for path in work.iterdir()] == ["program"]
+
+
 PROGRAM_OF_THE_USERS = """
 import json, os
 open("out", "w").write("x" * 5000)

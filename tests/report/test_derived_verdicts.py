@@ -277,7 +277,7 @@ def p_values_of(document, row, *, aa=False):
         return None
     blocks = effects(row)
     found = 2.0 ** (1 - len(blocks)), exact_p_value(blocks), student_p_value(blocks)
-    enough = len(blocks) >= 10 or (document["aa_arm"] is not None and not aa)
+    enough = len(blocks) >= 10 or document["aa_arm"] is not None
     return enough, *(min(1.0, each / share(document, aa=aa)) for each in found)
 
 

@@ -3,7 +3,6 @@
 import json
 import math
 from dataclasses import fields
-from types import SimpleNamespace
 
 import pytest
 
@@ -20,7 +19,6 @@ from weighbridge.analysis.remarks import (
 from weighbridge.analysis.results import Remark
 from weighbridge.model.flag import FlagKind
 from weighbridge.report.export.json import remark_json
-from weighbridge.report.text import trust
 from weighbridge.report.text.remarks import CODES, remark_text
 
 BASES = (Remark, AboutCost, AboutEnvironment, Confounder, PartOfCost)
@@ -62,11 +60,7 @@ def test_a_remark_without_words_is_an_error():
         remark_text(Remark())
 
 
-@pytest.mark.parametrize("noise_floor", [0.05, 0.4])
-def test_a_number_of_blocks_that_no_run_can_have_is_not_told_as_one(noise_floor: float):
+@pytest.mark.parametrize("predicted", [61, 2886])
+def test_a_number_of_blocks_that_no_run_can_have_is_not_told_as_one(predicted: int):
     """ "about 2074 blocks needed" stood beside "No number of blocks"."""
-    aa = SimpleNamespace(blocks=10)
-    floor = SimpleNamespace(noise_floor=noise_floor, noise_floor_in=SimpleNamespace(aa=aa))
-    assert_sentence(trust._advice(SimpleNamespace(trust=floor, equivalence=0.03)))  # type: ignore[arg-type]
-    predicted = math.ceil(10 * (math.log1p(noise_floor) / math.log1p(0.02)) ** 2)
-    assert_sentence(remark_text(TargetMissed(0.02, noise_floor, 10, predicted)))
+    assert_sentence(remark_text(TargetMissed(0.02, 0.05, 10, predicted)))

@@ -17,6 +17,8 @@ from weighbridge.report.text.paths import TITLE
 from weighbridge.report.text.remarks import remark_text
 from weighbridge.report.text.summary import undecided_lines
 from weighbridge.report.text.verdicts import open_text
+from weighbridge.store.extensions import note_begin
+from weighbridge.store.run import RunStore
 
 from .made_up_runs import LOSS, REQUESTS, TCP, Workload
 
@@ -80,6 +82,51 @@ def test_what_more_blocks_would_decide_is_a_command(run):
     assert few is not None and few.blocks == 10 and "10 blocks" in few.sentence
     assert next_blocks(analyse(run(costs={"bridge": 1.25}, blocks=12))) is None
     assert next_blocks(analyse(run(costs={"bridge": 1.25}, aa_factor=1.1, blocks=12))) is None, "not trusted"
+
+
+def screen(store, width: int = 80, **options) -> str:
+    file = io.StringIO()
+    print_report(analyse(store), Console(file=file, width=width, highlight=False), run="run", **options)
+    return file.getvalue().replace("\u00a0", " ")
+
+
+def unfinished(store):
+    with RunStore(store.directory, writable=True) as writable:
+        note_begin(writable)
+    return RunStore(store.directory)
+
+
+def test_the_command_for_more_blocks_asks_where_somebody_may_answer(run):
+    few = run(costs={"bridge": 1.25}, blocks=7)
+    assert screen(few).count("weighbridge run --out run --blocks 10") == 1
+    assert screen(few, yes=True).count("weighbridge run --out run --yes --blocks 10") == 1
+
+
+@pytest.mark.parametrize("blocks", [3, 7, 12])
+def test_an_unfinished_run_has_one_command_that_goes_on_with_it(run, blocks: int):
+    """The one for more blocks stood beside "to continue"."""
+    store = unfinished(
+        run(costs={"bridge": 1.02}, blocks=blocks, workloads=[Workload("w", [(REQUESTS, 1000, 0.05)])])
+    )
+    assert [line for line in screen(store).splitlines() if "run --out" in line] == [
+        "next, unless it still runs: weighbridge run --out run"
+    ]
+    assert "run --out" not in screen(store, yes=True, ended=True), "that ends by saying so itself"
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_why_a_run_stopped_is_on_every_screen(run, width: int):
+    """It was among "3 more remarks" where lines were short."""
+    workloads = [Workload(f"w{number}", [(REQUESTS, 1000, 0.05)]) for number in range(8)]
+    costs = {f"environment-{number}": 1.0 + number / 10 for number in range(6)}
+    store = unfinished(run(costs=costs, workloads=workloads, blocks=12, outputs=False))
+    text = screen(store, width)
+    assert " ".join(text.split()).count("not finished: in block 12") == 1
+    assert len(text.splitlines()) <= LINES
+
+
+def test_a_cost_within_the_margin_is_shown_with_its_interval(run):
+    assert re.search(r"within ±3 % *\n.*cost -?\d\.\d % \[-\d\.\d, \d\.\d\]", screen(run(costs={"host": 1.0})))
 
 
 def test_texts_cannot_steer_the_terminal(run):

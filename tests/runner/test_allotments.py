@@ -1,5 +1,6 @@
 """Blocks between two looks: time that is short goes to where it narrows most, and a continued run has the same."""
 
+import math
 import random
 from collections import Counter
 from collections.abc import Sequence
@@ -52,7 +53,9 @@ def of_seconds(made, **seconds: float) -> TimeLeft:
 
 def wide(predicted: int | None = 400, width: float = 0.2) -> list[Standing]:
     return [
-        Standing(cell, name, width, False, predicted, blocks=10) for cell in ("net", "cpu") for name in ("one", "two")
+        Standing(cell, name, width, False, predicted, blocks=10, target=0.02)
+        for cell in ("net", "cpu")
+        for name in ("one", "two")
     ]
 
 
@@ -71,7 +74,7 @@ def test_the_slow_ones_take_part_in_fewer_blocks(tmp_path: Path, world: World, l
         store.begin(made, {"run_id": "x"})
         shares = Allotments(made, store)
         times = of_seconds(made, net=4.0, cpu=1.0)
-        found = shares.decide((10, 38), wide(), everything, times, left_s)
+        found = shares.decide((10, 38), wide(width=0.6), everything, times, left_s)
         assert [(each.workload, each.after, each.until) for each in store.allotments()] == [
             ("net", 10, 38), ("cpu", 10, 38),
         ]  # fmt: skip
@@ -93,8 +96,8 @@ def test_the_slow_ones_take_part_in_fewer_blocks(tmp_path: Path, world: World, l
 def test_what_has_left_or_was_given_up_gets_nothing(tmp_path: Path, world: World):
     made = study(BOTH, repetitions="target: 2%, within: 1h")
     standings = [
-        Standing("net", "one", 0.01, True, 10, blocks=10), Standing("net", "two", 0.5, False, None),
-        Standing("cpu", "one", 0.2, False, 400, blocks=10),
+        Standing("net", "one", 0.01, True, 10, blocks=10), Standing("net", "two", math.inf, False, None),
+        Standing("cpu", "one", 0.2, False, 400, blocks=10, target=0.02),
     ]  # fmt: skip
     with RunStore(tmp_path / "run", writable=True) as store:
         store.begin(made, {"run_id": "x"})

@@ -11,12 +11,13 @@ import pytest
 from sentences import raises_sentence
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.plan import plan_of
-from weighbridge.errors import Interrupted, RunDirectoryError, TrialsFailed
+from weighbridge.errors import DiskFull, EnvironmentLost, Interrupted, RunDirectoryError, TrialsFailed
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric
 from weighbridge.runner.precision import OutOfReach, Precision
 from weighbridge.runner.session import Session
-from weighbridge.store.extensions import RunStop, extend, extensions, note_stop, stops
+from weighbridge.statistics import Looks
+from weighbridge.store.extensions import extend, extensions, unfinished
 from weighbridge.store.run import RunStore
 
 from . import world as world_module
@@ -129,39 +130,34 @@ def test_a_continued_run_comes_to_the_same_schedule(world: World, tmp_path: Path
     assert Counter(values(part)) == Counter(values(whole)), "nothing is measured twice, and nothing is left out"
 
 
-def test_a_stop_is_kept_with_the_blocks_that_were_finished(world: World, tmp_path: Path):
-    go(tmp_path, study(SOLO, repetitions="blocks: 7"))
-    with RunStore(tmp_path / "run", writable=True) as store:
-        note_stop(store)
-        note_stop(store)
-        assert stops(store.info()) == (RunStop(7, len(store.finished())),)
+@pytest.mark.parametrize("why", [Interrupted(2), EnvironmentLost("one was lost"), DiskFull("no space left")])
+def test_only_a_run_that_came_to_its_end_is_finished(world: World, tmp_path: Path, why: Exception):
+    """An end that somebody may have chosen, by a signal or by stopping an engine, was taken for the planned one."""
+    made = study(SOLO, blocks=7)
+
+    def end(trial) -> None:
+        if trial.block == 6:
+            raise why
+
+    with pytest.raises(type(why)):
+        go(tmp_path, made, Told(at_begin=end))
+    with RunStore(tmp_path / "run") as store:
+        assert unfinished(store.info()) and plan_of(store).looks.interim
+    go(tmp_path, made)
+    with RunStore(tmp_path / "run") as store:
+        assert not unfinished(store.info()) and plan_of(store).looks == Looks(1)
 
 
-def test_a_run_that_was_stopped_goes_on_as_it_would_have(world: World, tmp_path: Path):
-    """What left at an earlier look stays away, although the stop leaves less of the error to later ones."""
-    made, trials = study(SOLO, repetitions="target: 2%, max: 17"), {}
+def test_a_signal_after_the_last_block_stops_nothing(world: World, tmp_path: Path):
+    class Late(Told):
+        def say(self, message: str) -> None:
+            if message == "cleaning up":
+                raise Interrupted(2)
 
-    def act(site, command) -> Act:
-        chance = random.Random(f"{site.place} {len(world.started)}")
-        return Act(stdout=b"%f" % (100 * chance.lognormvariate(0, 0.2 if site.place == "two" else 0.008)))
-
-    def interrupt(trial) -> None:
-        if trial.block == 12:
-            raise Interrupted(2)
-
-    world.act = act
-    for stopped in (False, True):
-        path = tmp_path / str(stopped)
-        world.started.clear()
-        with pytest.raises(Interrupted):
-            go(path, made, Told(at_begin=interrupt))
-        if stopped:
-            with RunStore(path / "run", writable=True) as store:
-                note_stop(store)
-        go(path, made)
-        with RunStore(path / "run") as store:
-            trials[stopped] = [(trial.block, trial.environment) for trial in store.trials()]
-    assert trials[True] == trials[False] and max(block for block, name in trials[True] if name == "one") < 17
+    with pytest.raises(Interrupted):
+        go(tmp_path, study(SOLO, blocks=6), Late())
+    with RunStore(tmp_path / "run") as store:
+        assert not unfinished(store.info())
 
 
 def test_a_spent_budget_ends_the_run_after_a_block(world: World, tmp_path: Path):
@@ -206,7 +202,7 @@ def test_a_run_is_extended_and_its_order_stays(world: World, tmp_path: Path):
     assert first.begun + more.begun == whole.begun
     with RunStore(tmp_path / "run") as store:
         (change,) = extensions(store.info())
-        assert (change.planned, change.blocks, change.after, change.looked) == (10, 20, 10, True)
+        assert (change.planned, change.blocks, change.after) == (10, 20, 10)
         assert store.info()["study_text"] == made.text
         assert len(Precision(made, store).looks) == 2
         plan = plan_of(store)

@@ -354,3 +354,20 @@ def test_who_is_left_out_is_told_once(world: World, tmp_path: Path, monkeypatch:
     running.run_study(None, tmp_path / "run", told[1], lambda _: None)
     counts = [sum("two is skipped" in line for line in each.lines) for each in told]
     assert counts == [0, 1]
+
+
+@pytest.mark.parametrize("opened", [True, False])
+def test_of_a_run_that_is_refused_nothing_stays(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, opened: bool
+):
+    """Before anything is opened, or while it is: nothing was measured."""
+
+    def refuse(*_: object, **__: object) -> None:
+        raise Unavailable("it cannot be had")
+
+    monkeypatch.setattr(running, "require_ready" if not opened else "_session", refuse)
+    monkeypatch.setattr(running, "readiness_of", lambda made: {arm.name: Readiness(True) for arm in made.arms})
+    monkeypatch.setattr(running.clean, "sweep_and_forget", lambda run: running.run_lock.forget(run) or ())
+    with pytest.raises(Unavailable):
+        running.run_study(study(), tmp_path / "run", Told(), lambda _: pytest.fail("it has no report"))
+    assert not (tmp_path / "run").exists()

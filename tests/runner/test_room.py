@@ -114,6 +114,7 @@ class Disk:
 
     free: str
     name: str = "0-one-server"
+    title: str = "one"
     host: SimpleNamespace = field(default_factory=lambda: SimpleNamespace(name="lab"))
     code: int = 0
 

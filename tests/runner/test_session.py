@@ -3,6 +3,8 @@
 import math
 from collections import Counter
 from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from types import SimpleNamespace
@@ -169,6 +171,19 @@ def test_what_fails_alike_everywhere_is_given_up_in_the_second_block(world: Worl
     assert outcomes == {("cpu", Outcome.UNPARSEABLE): len(ARMS) + 1, ("net", Outcome.OK): len(ARMS)}
 
 
+def test_messages_that_differ_in_figures_alone_are_alike(world: World, tmp_path: Path):
+    """Of a program whose output nobody could read, every trial was run: each message had a time in it."""
+
+    def act(site, command) -> Act:
+        words = f"no result after {len(world.started)}.{len(world.started)} s".encode()
+        return Act(returncode=1, stderr=words) if site.place == "two" else usual(site, command)
+
+    world.act = act
+    with pytest.raises(TrialsFailed):
+        go(tmp_path, study("cpu: {kind: fake-solo}", blocks=5))
+    assert Counter(trial.environment for trial in finished(tmp_path))["two"] == 3
+
+
 def test_without_its_baseline_a_workload_is_given_up(world: World, tmp_path: Path):
     failing(world, *((number, "native") for number in range(100)))
     with pytest.raises(TrialsFailed):
@@ -178,8 +193,8 @@ def test_without_its_baseline_a_workload_is_given_up(world: World, tmp_path: Pat
 
 def test_what_fails_in_other_ways_is_repeated_twice_and_then_told(world: World, tmp_path: Path):
     def act(site, command) -> Act:
-        words = str(len(world.started)).encode()
-        return Act(returncode=1, stderr=words) if site.place == "two" else usual(site, command)
+        words = "x" * len(world.started)
+        return Act(returncode=1, stderr=words.encode()) if site.place == "two" else usual(site, command)
 
     world.act = act
     with raises_sentence(TrialsFailed):
@@ -215,6 +230,33 @@ def test_the_first_time_left_is_the_plan_s_and_then_what_was_seen(
     assert told.left[1].last_s <= 80 * 4
     for done in (20, 40, 79):
         assert told.left[done].last_s == pytest.approx((80 - done) * 4, rel=0.1)
+
+
+def test_a_run_that_goes_on_knows_its_pace_from_the_begin(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """ "14 min left" of a run that took 82 s was made of what a program takes by the schema's default."""
+    now = [1000.0]
+
+    def interrupt(trial: Trial) -> None:
+        now[0] += 3
+        if trial.block == 11:
+            raise Interrupted(2)
+
+    def saved(record: TrialRecord) -> TrialRecord:
+        return replace(record, started_at=now[0], duration_s=2.0)
+
+    monkeypatch.setattr(session_module, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    made = study("cpu: {kind: fake-solo}", blocks=20)
+    for told in (Told(at_begin=interrupt), again := Told()):
+        with RunStore(tmp_path / "run", writable=True) as store, context(tmp_path) as run:
+            if not store.finished():
+                store.begin(made, {"run_id": run.id})
+            session = Session(made, store, run, USERLAND, told)
+            session.completed = saved
+            with suppress(Interrupted):
+                session.go()
+    assert again.left[0].last_s == pytest.approx(10 * len(ARMS) * 3), "2 s each, one every 3 s"
 
 
 def _taking(monkeypatch: pytest.MonkeyPatch, trial_s: float) -> None:

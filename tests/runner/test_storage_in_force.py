@@ -20,7 +20,7 @@ class Host:
 
 
 class Site:
-    name, layers, host = "0-native-server", (), Host()
+    name, title, layers, host = "0-native-server", "native", (), Host()
 
     def __init__(self, table: bytes) -> None:
         self.table = table

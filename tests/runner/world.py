@@ -141,11 +141,12 @@ class FakeSite:
     links: tuple[Link, ...] = ()
     open_files: int = 1024
     layers: Layers = field(init=False)
+    title: str = field(init=False)
     counted: bool = True
     reached: Mapping[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.host = FakeHost(self.world)
+        self.host, self.title = FakeHost(self.world), self.place
         self.layers = (*self.host.layers, *self.world.layers.get(self.place, ()))
 
     def start(self, command: Command) -> Program:

@@ -14,13 +14,17 @@ from weighbridge.statistics import (
     Contender,
     allotted,
     blocks_to_settle,
+    blocks_to_target,
     compare,
+    half_width_after,
     next_look,
     planned_looks,
     shared,
     smallest_visible_cost,
     visible_effect,
+    widened,
 )
+from weighbridge.statistics.precision import LATEST, OUT_OF_REACH, SOONEST
 
 
 def cost(n, sd, ratio=1.0):
@@ -254,3 +258,44 @@ def test_nothing_else_in_its_time_narrows_more_but_by_a_block_that_did_not_fit(
 def test_shares_are_parts_of_the_blocks(contenders: list[Contender], left_s: float, blocks: int):
     parts = shared(allotted(contenders, left_s, 1000), contenders, blocks)
     assert len(parts) == len(contenders) and max(parts) == blocks and min(parts) >= 0
+
+
+# -- how precise a run will be --------------------------------------------------------------------
+
+
+def test_a_width_falls_with_the_square_root_of_the_blocks():
+    assert half_width_after(0.04, 10, 10) == pytest.approx(0.04)
+    assert half_width_after(0.04, 10, 40) == pytest.approx(1.04**0.5 - 1)
+    assert blocks_to_target(1.04**2 - 1, 10, 0.0401) == 40
+    assert blocks_to_target(0.01, 12, 0.02) == 12 and blocks_to_target(math.inf, 12, 0.02) is None
+
+
+@given(
+    st.floats(1e-4, 10),
+    st.integers(2, 500),
+    st.floats(1e-3, 0.5),
+    st.sampled_from([OUT_OF_REACH, SOONEST, 0.0, LATEST]),
+)
+def test_the_blocks_to_a_target_are_the_fewest_that_are_forecast_to_have_it(width, blocks, target, spread):
+    needed = blocks_to_target(width, blocks, target, spread)
+    assert needed is not None and needed >= blocks
+    assert half_width_after(width, blocks, needed, spread) <= max(target, width if needed == blocks else 0) * 1.000001
+    if needed > blocks and (spread <= 0 or needed > 2 * blocks):
+        assert half_width_after(width, blocks, needed - 1, spread) > target * 0.999999
+
+
+@given(st.floats(1e-3, 10), st.integers(2, 500), st.floats(1e-3, 0.5))
+def test_a_favourable_forecast_is_no_later_than_the_likely_one(width, blocks, target):
+    spreads = (OUT_OF_REACH, SOONEST, 0.0, LATEST)
+    needed = [blocks_to_target(width, blocks, target, spread) for spread in spreads]
+    assert needed == sorted(needed)
+
+
+def test_the_fewer_blocks_the_less_is_out_of_reach():
+    """Ten blocks that are three times too wide may still do in 60; of 44 so wide that is out of reach."""
+    assert half_width_after(0.06, 10, 60, OUT_OF_REACH) < 0.02 < half_width_after(0.06, 44, 60, OUT_OF_REACH)
+
+
+def test_a_further_look_widens_the_interval():
+    assert widened(0.02, 0.05, 0.05) == pytest.approx(0.02)
+    assert math.log1p(widened(0.02, 0.035, 0.0175)) / math.log1p(0.02) == pytest.approx(2.376 / 2.108, abs=0.001)

@@ -101,7 +101,7 @@ def contrast_cost(
     effects = contrast.effects(sides, cost.scale)
     error = float(np.std(effects, ddof=1)) / math.sqrt(len(effects)) if len(effects) > 1 else None
     blocks = tuple(first.block for first, *_ in complete)
-    guarded = plan.aa_arm is not None and plan.aa_arm not in contrast.arms
+    guarded = plan.aa_arm is not None
     p_values = verdicts.p_values_of(effects, cost, plan.looks, guarded=guarded)
     return ContrastCost(blocks, sides, cost, p_values, error)
 

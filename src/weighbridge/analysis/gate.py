@@ -149,6 +149,16 @@ def judge(requirements: Sequence[Requirement], analysis: Analysis) -> tuple[Find
     )
 
 
+def failed_workloads(findings: Sequence[Finding], analysis: Analysis) -> list[str]:
+    """Return the workloads that a finding is about without a complete block, as their trials failed."""
+    without_cost = {each.target.label: each.target.workload for each in findings if each.reason == "no-cost"}
+    return [
+        workload
+        for label, workload in without_cost.items()
+        if any(not (trial.ok or trial.broke) for trial in analysis.trials_of.get(label, ()))
+    ]
+
+
 def judge_gate(
     budgets: Sequence[Requirement],
     store: RunStore,

@@ -13,6 +13,7 @@ from weighbridge.errors import RunDirectoryError
 from weighbridge.model.decisions import LARGEST_COUNT, ComparedArm, GateLook
 from weighbridge.model.study import MOST_BLOCKS
 from weighbridge.statistics import Looks, decision_looks, look_shares, looks_share
+from weighbridge.store.pace import pause_s
 from weighbridge.store.run import RunStore
 
 
@@ -134,7 +135,8 @@ def plan_gate(store: RunStore, limit_s: float, spending: Spending) -> GatePlan:
 
     They are planned before the first is taken. A look that was taken before at what there is spends nothing more.
     """
-    blocks, spent_s = blocks_of(store), store.spent_s()
+    blocks, trials = blocks_of(store), store.trials()
+    spent_s = store.spent_s() + len(trials) * pause_s(trials)
     further = int(limit_s * blocks / spent_s) if spent_s > 0 else 0
     looks = decision_looks(blocks, max(blocks, min(MOST_BLOCKS, blocks + further))) if blocks else (blocks,)
     if spending.now is None:

@@ -176,8 +176,7 @@ def with_visible_cost(report: MetricReport, row: Comparison, level: float | None
     undecided = row.verdict == "inconclusive" and not cost.equivalent and not row.never_equivalent
     if undecided and cost.scale == "ratio" and context.plan.equivalence:
         margin = math.log1p(context.plan.equivalence)
-        looks, seen = context.plan.looks, context.plan.stopped_after is not None
-        then = looks_share(replace(looks, further=looks.further + (not seen)))  # who adds blocks has seen this cost
+        then = looks_share(context.plan.next_looks)
         settled = blocks_to_settle(error, cost.blocks, level * then, margin, then)
     further = settled - cost.blocks if settled is not None and settled > cost.blocks else None
     seconds = further * context.block_s(report.workload, report.level) if further is not None else None

@@ -2,14 +2,14 @@
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.level import Level
 from weighbridge.model.study import Rung
 from weighbridge.statistics import Looks, planned_looks
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
-from weighbridge.store.extensions import RunExtension, extensions, looks_at_changes, looks_at_stops, unfinished
+from weighbridge.store.extensions import RunExtension, extensions, looks_at_changes, unfinished
 from weighbridge.store.run import METERS_HZ, RunStore
 
 FASTEST_HZ = 10.0
@@ -42,12 +42,10 @@ class Plan:
 
     changes: tuple[RunExtension, ...] = ()
     """How the number of blocks was changed after the run had begun."""
-    stops: frozenset[int] = frozenset()
-    """After how many blocks the run was looked at before its end, as it was stopped, or is still going on."""
     gates: frozenset[int] = frozenset()
     """After how many blocks gates looked at the run, which share an error of their own."""
     stopped_after: int | None = None
-    """The number of blocks so far where the run did not come to its end, and that counts as a look."""
+    """The number of blocks so far where the run did not come to its end: it was stopped, or is still going on."""
 
     @property
     def control_looks(self) -> Looks:
@@ -57,8 +55,16 @@ class Plan:
     @property
     def looks_beside_gates(self) -> Looks:
         """How often the run was looked at but by gates."""
-        changed = looks_at_changes(self.changes) - self.gates
-        return Looks(self.looks.planned, len(changed | self.stops))
+        changed = looks_at_changes(self.changes, MIN_BLOCKS_VERDICT) - self.gates
+        return replace(self.looks, further=len(changed))
+
+    @property
+    def next_looks(self) -> Looks:
+        """How often a run will have been looked at that comes to its end, or that somebody adds blocks to.
+
+        Whoever adds blocks has seen what there is.
+        """
+        return replace(self.looks, further=self.looks.further + (not self.looks.interim), interim=False)
 
     @property
     def compared(self) -> tuple[str, ...]:
@@ -79,8 +85,6 @@ def plan_of(store: RunStore) -> Plan:
     except (KeyError, TypeError, ValueError):
         raise RunDirectoryError(f"{store.directory} is damaged: its repetitions cannot be read") from None
     blocks = max((trial.block for trial in store.finished()), default=0)
-    now = {blocks} if unfinished(info) and blocks >= MIN_BLOCKS_VERDICT else set()
-    stopped = looks_at_stops(info, MIN_BLOCKS_VERDICT) | now
     left_out = {each.environment for each in store.left_out()}
     every = tuple(name for name, *_ in arms)
     names = tuple(name for name in every if name not in left_out)
@@ -94,12 +98,11 @@ def plan_of(store: RunStore) -> Plan:
             (str(w), Level.from_text(level), str(arm)) for w, level, arm in json.loads(info.get("absent", "[]"))
         ),
         ladder=tuple(rung for rung in store.ladder() if rung.name in every),
-        looks=Looks(looks, len(looks_at_changes(changes) | stopped)),
+        looks=Looks(looks, len(looks_at_changes(changes, MIN_BLOCKS_VERDICT)), interim=unfinished(info)),
         planned_blocks=changes[-1].blocks if changes and fixed else fixed,
         changes=changes,
-        stops=stopped,
         gates=frozenset(each.blocks for each in store.gate_looks()),
-        stopped_after=blocks if now else None,
+        stopped_after=blocks if unfinished(info) else None,
     )
 
 

@@ -41,7 +41,8 @@ from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.measurement import SITES_CPU, is_difference_itself
 from weighbridge.model.quantity import TIME_UNITS
 from weighbridge.model.stored_study import StoredFile
-from weighbridge.statistics import Interval, cost_percent, next_look
+from weighbridge.statistics import LOOKS, Cost, Interval, blocks_to_target, cost_percent, looks_share, widened
+from weighbridge.statistics.precision import LATEST
 from weighbridge.statistics.verdicts import ALPHA, excludes_no_cost, failing, proves_nothing
 
 Subject = TypeVar("Subject")
@@ -354,29 +355,29 @@ class Extended(Remark):
 
 
 def _extended(context: Context) -> Iterator[Remark]:
-    looked = [change for change in context.plan.changes if change.looked]
+    looked = [change for change in context.plan.changes if change.after]
     if looked:
         yield Extended(looked[0].planned, looked[-1].blocks, tuple(change.after for change in looked))
 
 
 @dataclass(frozen=True, slots=True)
-class StoppedByHand(Remark):
+class Unfinished(Remark):
     """The run has not come to its end after so many ``blocks``; ``planned`` is None where it stops on precision."""
 
-    code = "stopped"
+    code = "unfinished"
     blocks: int
     planned: int | None
 
 
-def _stopped(context: Context) -> Iterator[Remark]:
+def _unfinished(context: Context) -> Iterator[Remark]:
     plan = context.plan
-    if plan.stopped_after is not None:
-        yield StoppedByHand(plan.stopped_after, plan.planned_blocks)
+    if plan.stopped_after:
+        yield Unfinished(plan.stopped_after, plan.planned_blocks)
 
 
 @about_comparison
-def _stopped_run(comparison: ComparisonInRun) -> Iterator[Remark]:
-    yield from _stopped(comparison.context)
+def _unfinished_run(comparison: ComparisonInRun) -> Iterator[Remark]:
+    yield from _unfinished(comparison.context)
 
 
 @about_comparison
@@ -406,8 +407,16 @@ def _target_missed(comparison: ComparisonInRun) -> Iterator[Remark]:
     if target is None or row.cost is None or row.aa or not comparison.report.headline:
         return
     if not row.cost.half_width <= target:
-        predicted = next_look(row.cost.blocks, [row.cost], target).predicted_blocks
+        predicted = _blocks_to_target(row.cost, target, context)
         yield TargetMissed(target, row.cost.half_width, row.cost.blocks, predicted)
+
+
+def _blocks_to_target(cost: Cost, target: float, context: Context) -> int | None:
+    """Return after how many blocks the interval likely has the target: it widens, as who adds blocks has seen it."""
+    now, then = (ALPHA * looks_share(looks) for looks in (context.plan.looks, context.plan.next_looks))
+    width = widened(cost.half_width, now, then)
+    blocks = blocks_to_target(width, cost.blocks, target, LATEST)
+    return None if blocks is None else max(LOOKS[0], blocks)
 
 
 @dataclass(frozen=True, slots=True)
@@ -1128,7 +1137,7 @@ def _other_paths(context: Context) -> Iterator[Remark]:
 
 
 about_run(_extended)
-about_run(_stopped)
+about_run(_unfinished)
 
 
 # -- what stands on top ----------------------------------------------------------------------------

@@ -34,7 +34,7 @@ def announce(study: "Study", directory: Path, *, rehearsal: bool = False, timed:
     Raises StudyError where its blocks can give no verdict and it is no ``rehearsal``, Unavailable where it cannot
     be run.
     """
-    from weighbridge.runner.estimate import clock, seconds
+    from weighbridge.runner.estimate import clock_range, seconds
     from weighbridge.runner.known_noise import decidable
     from weighbridge.runner.preflight import left_out_line, not_ready, too_few_blocks, warnings, without_left_out
     from weighbridge.runner.run import readiness_of, require_ready
@@ -48,8 +48,7 @@ def announce(study: "Study", directory: Path, *, rehearsal: bool = False, timed:
     require_userlands(study)
     if timed:
         arms, cells = plural(len(study.arms), "environment"), plural(len(study.cells), "workload")
-        least, most = seconds(study)
-        what = f"{arms} x {cells}, {clock(least)} to {clock(most)}; {decides_sentence(decidable(study))}"
+        what = f"{arms} x {cells}, {clock_range(*seconds(study))}; {decides_sentence(decidable(study))}"
     else:
         what = ", ".join(arm.name for arm in study.arms)
     err().print(f"{study.file.study}: {what}; results go to {directory}", markup=False)
@@ -76,11 +75,7 @@ def decides_sentence(size: "Decidable") -> str:
     if size.visible:
         sizes = ", ".join(f"{kind} {plain(100 * cost, 2)} %" for kind, cost in size.visible.items())
         return f"{which}: can detect costs from {sizes} (80 % power; doctor --noise, {size.measured})"
-    deviations = plain(size.visible_deviations, 2)
-    return (
-        f"{which}: can detect costs from {deviations} standard deviations between blocks (80 % power; 'weighbridge "
-        "doctor --noise' gives percentages for this machine)"
-    )
+    return f"{which}; from what size on a cost shows depends on this machine's noise: weighbridge doctor --noise"
 
 
 def confirm_named(named: str, study: "Study", *, yes: bool) -> None:

@@ -21,6 +21,7 @@ _SECTIONS = ("machine", "environments", "storage", "hosts", "userlands", "worklo
 _GROUPS = ("machine", "engines", "virtual machines", "load generators", "storage", "network")
 _LABEL = 18
 """Characters before what is said of a group."""
+_WEIGHED = {"a program": False, "a server": True}
 LIMITED = "*"
 _CUT = " ... (--all)"
 OFTEN_PER_S = 100.0
@@ -85,24 +86,30 @@ def summary_lines(
 ) -> list[str]:
     """What `weigh` compares here by default and why, then a line or two for each group, and where the rest is.
 
-    ``whole``: the first alone, and nothing of it cut.
+    ``whole``: the first alone. Where there is no room for why something is not compared, that is left out.
     """
     from weighbridge.report.screen import LINES
     from weighbridge.runner.default_environments import default_environments
 
-    first = ["weigh compares here, unless --in says otherwise:"]
-    for label, server in (("a program", False), ("a server", True)):
-        text = _default_words(default_environments("host", server=server))
-        first += _cell(f"  {label}", text, width, 99 if whole else 3)
+    defaults = {label: default_environments("host", server=server) for label, server in _WEIGHED.items()}
+    long, short = (
+        ["weigh compares here, unless --in says otherwise:"]
+        + [
+            line
+            for label, each in defaults.items()
+            for line in _cell(f"  {label}", _default_words(each, reasons=reasons), width, 99)
+        ]
+        for reasons in (True, False)
+    )
     if whole:
-        return first
+        return long
     rows = [
         {**row, "group": "machine"} if section == "machine" else row
         for section in sections
         for row in sections[section]
     ]
     details = "details: weighbridge doctor --all"
-    for most in ((2, 2), (2, 1), (1, 1)):
+    for first, most in ((long, (2, 2)), (long, (2, 1)), (short, (2, 2)), (short, (2, 1)), (short, (1, 1))):
         groups = [
             line
             for group in _GROUPS
@@ -115,13 +122,15 @@ def summary_lines(
     return lines
 
 
-def _default_words(defaults: "DefaultEnvironments") -> str:
-    """``native with netns (not docker: no Docker engine is installed)``."""
+def _default_words(defaults: "DefaultEnvironments", *, reasons: bool) -> str:
+    """``native with netns; not docker: no Docker engine is installed``, or without the ``reasons``."""
     if not defaults.ready:
         return f"nothing; one is enough: {defaults.remedies}"
     with_ = " and ".join(
-        f"{name} ({state.detail})" if state.detail else name for name, state in defaults.ready.items()
+        f"{name} ({state.detail})" if state.detail and reasons else name for name, state in defaults.ready.items()
     )
+    if not reasons:
+        return f"native with {with_}" + (f"; not {', '.join(defaults.passed_over)}" if defaults.passed_over else "")
     without = "; ".join(f"not {name}: {state.detail}" for name, state in defaults.passed_over.items())
     return f"native with {with_}" + (f"; {without}" if without else "")
 
@@ -133,7 +142,7 @@ def _group_lines(
 
     ``most``: the lines that the one and the other may have.
     """
-    from weighbridge.runner.preflight import one_command
+    from weighbridge.runner.preflight import most_helpful
 
     names: dict[bool, list[str]] = {True: [], False: []}
     for row in rows:
@@ -148,13 +157,16 @@ def _group_lines(
         lines = _cell(f"  {group}", "; ".join(parts), width, most[0])
         if not lines[-1].endswith(_CUT):
             break
-    remedies = list(dict.fromkeys(row["remedy"] for row in rows if not row["ready"] and row["remedy"]))
-    if not (command := one_command(remedies)):
+    lacking = [(row["name"].replace(", ", " "), row["remedy"]) for row in rows if not row["ready"]]
+    command, helped = most_helpful(lacking)
+    if not command:
         return lines
-    remedy = _cell("", f"remedy: {command}", width, most[1])
-    if remedy[-1].endswith(_CUT):  # no part of a command is of use
-        remedy = _cell("", "remedy: see weighbridge doctor --all", width, 1)
-    return lines + remedy
+    of_all = len(helped) == len(names[False])
+    for which in ("",) if of_all else (f" for {', '.join(helped)}", f" for {len(helped)}"):
+        told = _cell("", f"remedy{which}: {command}", width, most[1])
+        if not told[-1].endswith(_CUT):
+            return lines + told
+    return lines + _cell("", "remedy: see weighbridge doctor --all", width, 1)  # no part of a command is of use
 
 
 def _limits_mark(row: Mapping[str, Any]) -> str:

@@ -184,12 +184,9 @@ class JudgedRun:
     @property
     def failed(self) -> list[str]:
         """The workloads that a finding is about without a complete block, as their trials failed."""
-        without_cost = [each.target for each in self.gate.findings if each.reason == "no-cost"]
-        return [
-            target.workload
-            for label, target in {each.label: each for each in without_cost}.items()
-            if any(not (trial.ok or trial.broke) for trial in self.analysis.trials_of.get(label, ()))
-        ]
+        from weighbridge.analysis.gate import failed_workloads
+
+        return failed_workloads(self.gate.findings, self.analysis)
 
     @property
     def answer(self) -> str:

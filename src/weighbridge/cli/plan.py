@@ -325,7 +325,7 @@ def _print(planned: PlanDocument, hosts: str, set_up: str, with_trials: bool) ->
     from rich.table import Table
 
     from weighbridge.model.options import Brings
-    from weighbridge.runner.estimate import clock
+    from weighbridge.runner.estimate import clock, clock_range
     from weighbridge.study.brings import Brought
 
     out().print(f"[bold]{escape(planned['study'])}[/bold]: {escape(planned['question'])}\n")
@@ -369,11 +369,11 @@ def _print(planned: PlanDocument, hosts: str, set_up: str, with_trials: bool) ->
     if short := dict.fromkeys(cell["label"].partition(" (")[0] for cell in planned["workloads"] if cell["short"]):
         out().print(f"an uncounted pilot block sets the trial length of {escape(', '.join(short))}")
     times = planned["seconds"]
-    out().print(f"time: {clock(times['from'])} to {clock(times['to'])}, {escape(set_up)}")
+    out().print(f"time: {clock_range(times['from'], times['to'])}, {escape(set_up)}")
     out().print(f"idle CPUs: {planned['cpu_idle']} (cpu_idle)")
-    out().print(f"precision: {planned['decides']['sentence']}", markup=False, soft_wrap=True)
+    out().print(f"precision: {planned['decides']['sentence']}", markup=False)
     for why in planned["refusals"]:
-        out().print(f"weighbridge run will refuse: {why}", markup=False, soft_wrap=True)
+        out().print(f"weighbridge run will refuse: {why}", markup=False)
     brought = (
         Brought(Brings(each["what"]), each["place"], each["value"], tuple(each["lines"]))
         for each in planned["brings"]
@@ -381,7 +381,7 @@ def _print(planned: PlanDocument, hosts: str, set_up: str, with_trials: bool) ->
     for line in brought_lines(brought):
         out().print(f"the study uses: {line}", markup=False, soft_wrap=True)
     for warning in planned["warnings"]:
-        out().print(f"note: {warning}", markup=False, soft_wrap=True)
+        out().print(f"note: {warning}", markup=False)
     if with_trials:
         out().print(_trial_table(planned["trials"]))
 

@@ -14,7 +14,7 @@ from weighbridge.model.text import printable
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.report.text.formatting import plural
 from weighbridge.runner.estimate import Forecast, clock
-from weighbridge.runner.precision import Estimate, OutOfReach, Standing
+from weighbridge.runner.precision import Estimate, OutOfReach, Standing, needed_s
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -199,8 +199,8 @@ def verdict_time(left: Forecast) -> str:
 def prospect(standings: Sequence[Standing], since_s: float = 0.0) -> str:
     """Say when costs will be precise enough, or how precise they will be at the end; empty where nobody knows.
 
-    By the last look, ``since_s`` seconds ago: ``±2 % expected in about 12 s``, ``±2 % out of reach: expect about
-    ±3.1 %``.
+    By the last look, ``since_s`` seconds ago: ``±2 % expected in 12 to 40 s``, ``±2 % may not be reached``, and where
+    that is all but sure ``±2 % out of reach: expect about ±3.1 %``.
     """
     from weighbridge.report.text.formatting import margin, share
 
@@ -208,18 +208,30 @@ def prospect(standings: Sequence[Standing], since_s: float = 0.0) -> str:
     target = next((each.target for each in open_), None)
     if target is None:
         return ""
-    if late := sorted(each.expected for each in open_ if each.expected is not None):
+    wide = (each.expected for each in open_ if each.expected is not None)
+    if late := sorted(each for each in wide if share(each) != share(target)):
         widths = " to ".join(dict.fromkeys([share(late[0]), share(late[-1])]))
         of = f" in {len(late)} of {len(standings)} comparisons" if len(late) < len(standings) else ""
-        beyond = "out of reach" if share(late[0]) != margin(target) else "hardly in reach"
-        return f"{margin(target)} {beyond}{of}: expect about {widths}"
-    longest_s: dict[str, float] = {}
-    for each in open_:
-        if each.needed_s is None:
-            return ""
-        longest_s[each.cell] = max(longest_s.get(each.cell, 0.0), each.needed_s)
-    left_s = round(sum(longest_s.values()) - since_s)
-    return f"{margin(target)} expected {f'in about {clock(left_s)}' if left_s > 0 else 'at the next look'}"
+        return f"{margin(target)} out of reach{of}: expect about {widths}"
+    if any(each.needed_s is None for each in open_):
+        return ""
+    soonest_s, latest_s = (each - since_s for each in needed_s(open_))
+    if latest_s == math.inf:
+        return f"{margin(target)} may not be reached"
+    return f"{margin(target)} expected {_when(round(soonest_s), round(latest_s))}"
+
+
+def _when(soonest_s: int, latest_s: int) -> str:
+    """``in 12 to 40 s``, ``in 40 s to 3 min``, ``within 40 s``, ``in about 12 s``."""
+    if latest_s <= 0:
+        return "at the next look"
+    soonest, latest = clock(soonest_s), clock(latest_s)
+    if soonest_s <= 0:
+        return f"within {latest}"
+    if soonest == latest:
+        return f"in about {latest}"
+    number, _, unit = soonest.partition(" ")
+    return f"in {number if unit == latest.partition(' ')[2] else soonest} to {latest}"
 
 
 def _costs_so_far(estimates: Sequence[Estimate], expected: str) -> str:
@@ -234,7 +246,6 @@ def _costs_so_far(estimates: Sequence[Estimate], expected: str) -> str:
     widest = max(estimates, key=_half_width)
     parts = [f"{widest.cell} in {widest.environment}: {_cost(widest)}"]
     if widest.target is not None:
-        parts[0] += f", {_share(widest)}"
         parts.append(expected or f"target {margin(widest.target)}")
     if len(estimates) > 1:
         parts[0] = f"widest {parts[0]}"
@@ -276,9 +287,6 @@ def estimates_table(estimates: Sequence[Estimate], width: int, height: int) -> "
             full = int(bar * share)
             style = "green" if share == 1.0 else "yellow"
             cells.append(Text("━" * full, style).append("─" * (bar - full), "bright_black"))
-        if each.target is not None:
-            words = _width(each) if width >= _WITH_BAR else _width(each).partition(" of ")[0]
-            cells.append(Text(words, "green" if _reached(each) else ""))
         table.add_row(*cells)
     if len(shown) < len(estimates):
         table.add_row(Text(f"and {len(estimates) - len(shown)} more", "dim"))
@@ -290,23 +298,8 @@ def _reached(estimate: Estimate) -> bool:
 
 
 def _half_width(estimate: Estimate) -> float:
-    """Of its interval; infinite where it has too few blocks to show one."""
-    return math.inf if estimate.few else estimate.cost.half_width
-
-
-def _width(estimate: Estimate) -> str:
-    """``±4.5 % of ±2 %``."""
-    from weighbridge.report.text.formatting import margin
-
-    width = _share(estimate)
-    return width if estimate.target is None else f"{width} of {margin(estimate.target)}"
-
-
-def _share(estimate: Estimate) -> str:
-    from weighbridge.report.text.formatting import share
-
-    half_width = _half_width(estimate)
-    return share(half_width) if half_width < 10 else "no interval yet"
+    """What the next look goes by; infinite where it has too few blocks for one."""
+    return math.inf if estimate.few else estimate.half_width
 
 
 def _cost(estimate: Estimate) -> str:

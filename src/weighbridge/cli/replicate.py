@@ -110,7 +110,7 @@ def _run(
         def after(store: "RunStore") -> None:
             progress.close()
             if store.finished():
-                _show(store, as_json=as_json)
+                _show(store, as_json=as_json, ran=True)
 
         run_study(loaded, directory, told_of_it, after)
 
@@ -133,12 +133,13 @@ def _require_published(directory: Path) -> None:
         published(store.info().get("study", ""))
 
 
-def _show(store: "RunStore", *, as_json: bool) -> None:
-    """Write both pages of a run and print its tables."""
+def _show(store: "RunStore", *, as_json: bool, ran: bool = False) -> None:
+    """Write both pages of a run and print its tables; ``ran``: it ran just now."""
     from weighbridge.analysis.analyse import analyse
     from weighbridge.replication.document import replication_json
     from weighbridge.replication.words import print_replication_screen
     from weighbridge.report.html import write_html
+    from weighbridge.store.extensions import unfinished
 
     analysis = analyse(store)
     page = write_html(store, store.directory / "report.html", analysis)
@@ -148,7 +149,8 @@ def _show(store: "RunStore", *, as_json: bool) -> None:
         print_json(replication_json(result))
         err().print("\n".join(pages), markup=False)
     else:
-        print_replication_screen(result, out(), str(store.directory), pages)
+        ended = ran and unfinished(store.info())
+        print_replication_screen(result, out(), str(store.directory), pages, yes=ran, ended=ended)
 
 
 def write_beside(store: "RunStore", analysis: "Analysis") -> tuple["Replication", Path]:

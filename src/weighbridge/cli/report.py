@@ -8,7 +8,7 @@ import typer
 
 from weighbridge.cli.gate import checked
 from weighbridge.cli.output import WRONG_COMMAND_LINE, JsonFlag, examples, fail, out, print_json
-from weighbridge.errors import LimitExceeded, LimitUndecided
+from weighbridge.errors import LimitExceeded, LimitUndecided, TrialsFailed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -138,7 +138,9 @@ def _show(
     except PermissionError as error:
         refused = f"{error.filename}: {error.strerror}: no page was written: name another file with --html FILE"
         pages = []
-    print_report(analysis, out(), everything=everything, tables=tables, run=str(run), pages=pages)
+    # on a terminal a study that somebody else wrote is asked about before it runs
+    yes = not out().is_terminal
+    print_report(analysis, out(), everything=everything, tables=tables, run=str(run), pages=pages, yes=yes)
     if everything and beside is not None:
         print_replication(beside, out())
     if refused:
@@ -147,11 +149,15 @@ def _show(
 
 def _answer(findings: "Sequence[Finding]", analysis: "Analysis") -> None:
     """Raise what the limits come to, unless every one of them is kept: with a line for each that is not."""
+    from weighbridge.analysis.gate import failed_workloads
     from weighbridge.model.text import printable
     from weighbridge.report.text.gate import limit_sentence
 
     lines = [printable(limit_sentence(each, analysis)) for each in findings if each.outcome != "kept"]
     if any(each.outcome == "exceeded" for each in findings):
         raise LimitExceeded("\n".join(lines))
+    if failed := failed_workloads(findings, analysis):
+        lines.append(f"no block of {', '.join(failed)} is complete, as trials failed")
+        raise TrialsFailed("\n".join(lines))
     if lines:
         raise LimitUndecided("\n".join(lines))

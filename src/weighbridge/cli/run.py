@@ -126,6 +126,7 @@ def report_run(store: "RunStore", progress: "Shown") -> "Analysis | None":
     from weighbridge.report.html import write_html
     from weighbridge.report.terminal import print_report
     from weighbridge.runner.sites import CLEANUP
+    from weighbridge.store.extensions import unfinished
 
     for scope, place, why, _ in store.facts():
         if scope == CLEANUP:
@@ -133,5 +134,6 @@ def report_run(store: "RunStore", progress: "Shown") -> "Analysis | None":
     page = store.directory / "report.html"
     analysis = analyse(store)
     write_html(store, page, analysis)
-    print_report(analysis, out(), run=str(store.directory), pages=[f"report: {page}"])
+    ended = unfinished(store.info())
+    print_report(analysis, out(), run=str(store.directory), pages=[f"report: {page}"], yes=True, ended=ended)
     return analysis

@@ -12,12 +12,14 @@ from typing import Any
 from weighbridge.engines.labelled import Ask, EngineContents
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.linux.packages import install_here
+from weighbridge.linux.remedies import join_group_of
 from weighbridge.model.command import HostProcess
 from weighbridge.model.plugin import Readiness
 
 START_S = 240
 """How long an engine of ours may take to come up, and to answer: on an emulated CPU that others use, minutes."""
 API_TIMEOUT_S = 60
+_SOCKET = Path("/var/run/docker.sock")
 _CONTAINERD_GONE = ("containerd.sock", ": unavailable", "transport is closing")
 """What the engine passes on of gRPC's errors when the program below it has ended; it has no code for that."""
 
@@ -27,7 +29,7 @@ def client_from_environment() -> Any:
     import docker
     from docker.errors import DockerException
 
-    for base in (os.environ.get("DOCKER_HOST"), _context_host(), "unix:///var/run/docker.sock"):
+    for base in (os.environ.get("DOCKER_HOST"), _context_host(), f"unix://{_SOCKET}"):
         if not base:
             continue
         try:
@@ -96,8 +98,9 @@ def readiness() -> Readiness:
     if shutil.which("dockerd", path=path) is None:
         return Readiness(False, "no Docker engine is installed", install_here(["dockerd"]))
     if os.geteuid() != 0:
-        remedy = "run as root, or join the group 'docker'"
-        return Readiness(False, "no Docker engine answers this user, and only root can start a private one", remedy)
+        other = join_group_of(_SOCKET) or "start a Docker engine that lets this user in"
+        why = "no Docker engine answers this user, and only root can start a private one"
+        return Readiness(False, why, f"run as root, or {other}")
     if shutil.which("iptables", path=path) is None:
         why = "dockerd needs iptables, which is not installed"
         return Readiness(False, why, install_here(["iptables"]))

@@ -132,10 +132,10 @@ class DockerSite(LaunchedSite):
         self._userland = request.userland
 
     def _pause(self) -> None:
-        pause(self._engine.client.api, self._container.id, self.name)
+        pause(self._engine.client.api, self._container.id, self.title)
 
     def _resume(self) -> None:
-        with engine_errors(f"{self.name}: unpause"):
+        with engine_errors(f"{self.title}: unpause"):
             self._engine.client.api.unpause(self._container.id)
 
     def meters(self) -> Mapping[str, float]:
@@ -149,7 +149,7 @@ class DockerSite(LaunchedSite):
 
     def facts(self) -> Mapping[str, str]:
         """The engine, the network and the userland."""
-        with engine_errors(f"{self.name}: inspect"):
+        with engine_errors(f"{self.title}: inspect"):
             info, notes = self._engine.client.info(), self._notes()
         warnings = {f"not honoured: {w}": w for w in self._container.attrs.get("Warnings") or ()}
         return {

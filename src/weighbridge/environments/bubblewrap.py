@@ -30,18 +30,6 @@ _ISOLATED = (
 """As Flatpak and agents have it: one user, who has no capabilities; bwrap itself allows no new privileges."""
 _OF_THE_KERNEL = ("--proc", "/proc", "--dev", "/dev")
 _TRY = ("bwrap", *_ISOLATED, "--ro-bind", "/", "/", *_OF_THE_KERNEL, "--", "/bin/sh", "-c", ":")
-_LAYER = """set -e
-exec 3<"$1"
-mount -t tmpfs -o mode=0755 "$3" "$1"
-mkdir "$1/upper" "$1/work"
-chmod --reference=/proc/self/fd/3 "$1/upper"
-exec 4<"$1/upper" 5<"$1/work"
-mount -t overlay -o "lowerdir=/proc/self/fd/3,upperdir=/proc/self/fd/4,workdir=/proc/self/fd/5$2" "$3" "$1"
-exec 3<&- 4<&- 5<&-
-shift 3
-exec "$@"
-"""
-"""Makes a layer in memory over a folder, as natively, in a mount namespace of its own: not every bwrap can."""
 
 
 class BubblewrapOptions(EnvironmentOptions):
@@ -83,7 +71,7 @@ class Bubblewrap(Environment):
         if completed.returncode != 0:
             refusal = user_namespaces.refusal("bwrap") or (
                 completed.last_words,
-                "run as root, outside of a container",
+                "run outside of a container" if os.geteuid() == 0 else "run as root, outside of a container",
             )
             return Readiness(False, *refusal)
         behind_cable = options is not None and options.network == "own"
@@ -99,11 +87,12 @@ class Bubblewrap(Environment):
         if request.userland.process.uid is not None:
             user = request.userland.process.user("root")
             why = f"a sandbox has one user, so it cannot run an image's programs as {user}"
-            raise Unavailable(f"{request.name}: {why}: use docker or podman")
+            raise Unavailable(f"{request.title}: {why}: use docker or podman")
         own_network = options.network == "own"
 
         def argv(parts: Parts) -> tuple[str, ...]:
-            return within(request.host, request.run, parts.group, *command(request, parts, own_network=own_network))
+            words = command(request, parts, own_network=own_network)
+            return within(request.host, request.run, parts.group, *words, layer=layer(request))
 
         with started(request, argv) as running, ExitStack() as stack:
             site = Sandbox(request, running, own_network=own_network)
@@ -125,7 +114,7 @@ class Sandbox(ChrootSite):
     def pid(self) -> int:
         """Return the host's number of the sandbox's first process, looked up at first use."""
         if self._pid is None:
-            self._pid = first_process(self.host, self._first_of, self.name)
+            self._pid = first_process(self.host, self._first_of, self.title)
         return self._pid
 
     def facts(self) -> Mapping[str, str]:
@@ -140,14 +129,14 @@ class Sandbox(ChrootSite):
 
 
 def command(request: SiteRequest, parts: Parts, *, own_network: bool) -> tuple[str, ...]:
-    """Return the argument list (bwrap(1)) that starts the launcher in a sandbox, after that of the layer if any.
+    """Return the argument list (bwrap(1)) that starts the launcher in a sandbox.
 
     The root is read-only; /tmp, /run and /dev are in memory, of the size that bwrap gives them. The user is root, as
     natively, but of this machine's own programs.
     """
     userland = request.userland
     user, group = (os.geteuid(), os.getegid()) if userland.of_this_machine else (0, 0)
-    folder = str(Path(userland.layered).resolve()) if userland.layered else ""
+    folder = _folder(request)
     binds = [
         *(("--bind", parts.data, DATA) if parts.data else ()),
         *(("--ro-bind", parts.hosts, "/etc/hosts") if parts.hosts else ()),
@@ -156,7 +145,6 @@ def command(request: SiteRequest, parts: Parts, *, own_network: bool) -> tuple[s
         *("--ro-bind", parts.launcher, LAUNCHER),
     ]
     return (
-        *(_layer(request, folder) if folder else ()),
         "bwrap",
         *_ISOLATED,
         *(("--unshare-net",) if own_network else ()),
@@ -173,11 +161,17 @@ def command(request: SiteRequest, parts: Parts, *, own_network: bool) -> tuple[s
     )
 
 
-def _layer(request: SiteRequest, folder: str) -> tuple[str, ...]:
-    """Return the command that mounts a layer over ``folder``; with other attributes for a user (mount(8))."""
-    user = () if request.host.root else ("--map-root-user",)
-    name = mounted_by(request.run.id)
-    return ("unshare", *user, "--mount", "sh", "-c", _LAYER, "layer", folder, ",userxattr" if user else "", name)
+def layer(request: SiteRequest) -> tuple[str, ...]:
+    """Return the launcher's options for a layer in memory over the folder of the userland: not every bwrap can."""
+    folder = _folder(request)
+    user = () if request.host.root else ("--user", "root")
+    return (*user, "--layer", folder, "--name", mounted_by(request.run.id)) if folder else ()
+
+
+def _folder(request: SiteRequest) -> str:
+    """The folder that programs can write to, without links, which bwrap would not follow; "" for none."""
+    layered = request.userland.layered
+    return str(Path(layered).resolve()) if layered else ""
 
 
 def _resolver() -> tuple[str, ...]:

@@ -63,7 +63,8 @@ class Native(Environment):
         if os.geteuid() != 0 and (refusal := user_namespaces.refusal()) is not None:
             return Readiness(False, *refusal)
         if output(("unshare", *(() if os.geteuid() == 0 else ("--map-root-user",)), "--mount", "true")) is None:
-            return Readiness(False, "this user cannot create mount namespaces", "run as root, outside of a container")
+            remedy = "run outside of a container" if os.geteuid() == 0 else "run as root, outside of a container"
+            return Readiness(False, "this user cannot create mount namespaces", remedy)
         return client.readiness() if options is not None and options.engine else Readiness(True)
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:

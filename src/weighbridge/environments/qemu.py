@@ -32,6 +32,7 @@ from weighbridge.hosts.bridge import bridge_for
 from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.within import within
 from weighbridge.linux.process import environment_of, most_open_files, mounted_by
+from weighbridge.linux.remedies import load_module
 from weighbridge.model.command import Command
 from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
 from weighbridge.model.host import Group, Host
@@ -112,7 +113,7 @@ class Qemu(Environment):
         if not accelerated.ready:
             return accelerated
         if options is not None and options.nic == "vhost" and not Path(_VHOST).exists():
-            return Readiness(False, f"there is no {_VHOST}", "modprobe vhost_net")
+            return Readiness(False, f"there is no {_VHOST}", load_module("vhost_net"))
         if os.geteuid() == 0:
             return accelerated
         if options is not None and options.network == "bridge":
@@ -256,7 +257,7 @@ def _launcher(machine: QemuMachine, request: SiteRequest, group: Group | None) -
             except Unavailable:
                 if boot.ended or attempt == len(BOOTS_S):
                     raise
-                request.run.say(f"{request.name}: its guest did not answer within {ready_s:.0f} s: booting it again")
+                request.run.say(f"{request.title}: its guest did not answer within {ready_s:.0f} s: booting it again")
                 continue
             yield launcher
             return
@@ -280,7 +281,7 @@ class _Boot:
         request = self._request
         if self._machine.network is not None:
             self._machine.network.join(request.host, self._process, self._why)
-        launcher = Launcher(self._stream, request.name, self._why, environment_of(request.run.id), ready_s)
+        launcher = Launcher(self._stream, request.title, self._why, environment_of(request.run.id), ready_s)
         return self._stack.enter_context(launcher)
 
     def _why(self) -> str:

@@ -11,6 +11,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.guests import kernel, ramdisk
 from weighbridge.guests.console import last_words
 from weighbridge.guests.machine import Accelerator, QemuMachine
+from weighbridge.linux.remedies import join_group_of
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import Host, RunContext
 from weighbridge.model.isolation import Layer
@@ -57,12 +58,16 @@ def no_kvm(device: Path = Path(DEVICE), cpuinfo: Path = Path("/proc/cpuinfo")) -
         return Readiness(False, f"there is no {device}", _ELSEWHERE)
     except PermissionError:
         root = os.geteuid() == 0
-        return Readiness(False, f"this user cannot open {device}", _NOT_EVEN_ROOT if root else "run as root")
+        return Readiness(False, f"this user cannot open {device}", _NOT_EVEN_ROOT if root else _let_in(device))
     except OSError as error:
         if error.errno in (errno.ENODEV, errno.ENXIO):
             return Readiness(False, f"no driver is behind {device}", _ELSEWHERE)
         return None
     return None
+
+
+def _let_in(device: Path) -> str:
+    return " or ".join(text for text in (join_group_of(device), "run as root") if text)
 
 
 def _text(file: Path) -> str:

@@ -128,7 +128,7 @@ def started(request: SiteRequest, command: Callable[[Parts], tuple[str, ...]]) -
             stderr = process.stop().stderr.decode(errors="replace").strip()
             return f"its launcher ended: {stderr.splitlines()[-1]}" if stderr else "its launcher was killed"
 
-        launcher = stack.enter_context(Launcher(stream, request.name, why, environment_of(run.id)))
+        launcher = stack.enter_context(Launcher(stream, request.title, why, environment_of(run.id)))
         yield StartedProgram(launcher, process, group, refused)
 
 

@@ -108,7 +108,7 @@ class SystemContainer(Environment):
             container = _container(stack, options, request)
             bridge = bridge_for(request, attached=bool(options.attach)) if options.network == "bridge" else None
             started = self.started(container, stack)
-            pid = first_process(host, started.group, request.name)
+            pid = first_process(host, started.group, request.title)
             address = _address(stack, bridge, container, pid)
 
             def in_force() -> dict[str, str]:
@@ -170,7 +170,7 @@ def joined(stack: ExitStack, container: Container, argv: tuple[str, ...]) -> Lau
 
     stack.callback(end)
     why = _why(request.host, process)
-    return stack.enter_context(Launcher(stream, request.name, why, environment_of(request.run.id)))
+    return stack.enter_context(Launcher(stream, request.title, why, environment_of(request.run.id)))
 
 
 def remove(groups: list[Group]) -> None:

@@ -23,6 +23,7 @@ class LaunchedSite(ABC):
 
     def __init__(self, name: str, host: Host, launcher: Launcher, addresses: tuple[str, str]) -> None:
         self.name = name
+        self.title = launcher.name
         self.address, self.listen = addresses
         self.reached: Mapping[int, int] = {}
         self.host = host

@@ -14,6 +14,7 @@ from pathlib import Path
 from weighbridge.errors import Unavailable
 from weighbridge.linux.packages import install_here
 from weighbridge.linux.process import run
+from weighbridge.linux.remedies import as_root
 from weighbridge.model.command import Command
 
 _SETTINGS_FOLDER = Path("/proc/sys")
@@ -68,10 +69,11 @@ def refusal(program: str = "") -> tuple[str, str] | None:
         if setting.by_profile and program and (_PROFILES / program).exists():
             return None
         why = f"this user cannot create user namespaces: {setting.name} is {setting.closed}"
-        return why, f"as root: sysctl -w {setting.name}={setting.opened} (for good: in /etc/sysctl.d); or run as root"
+        remedy = as_root(f"sysctl -w {setting.name}={setting.opened} (for good: in /etc/sysctl.d)")
+        return why, remedy if setting.for_root else f"{remedy}; or run as root"
     return (
         f"this user cannot create user namespaces ({completed.last_words})",
-        "run as root, or outside of this container",
+        "run outside of this container" if os.geteuid() == 0 else "run as root, or outside of this container",
     )
 
 

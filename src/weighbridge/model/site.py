@@ -7,7 +7,7 @@ from typing import Literal, Protocol
 
 from weighbridge.model.command import Command, Completed, PublishedPort, SiteProcess, Transport
 from weighbridge.model.host import Host, Limits, Link, RunContext
-from weighbridge.model.isolation import Layers
+from weighbridge.model.isolation import OUTSIDE, Layers
 from weighbridge.model.userland import Userland
 
 SITE_ENV: Mapping[str, str] = {
@@ -133,6 +133,13 @@ class SiteRequest:
     """What it must reach by name, where its environment has a `way_to_companions`."""
 
     @property
+    def title(self) -> str:
+        """`Site.title`: the environment, or the role of what is in none; a client in an environment has both."""
+        if self.environment == OUTSIDE:
+            return f"the {self.role} outside of the environments"
+        return f"{self.environment or self.name}{' (client)' if self.role == 'client' else ''}"
+
+    @property
     def reached(self) -> Mapping[int, int]:
         """`Site.reached` where these ports are published."""
         return {port.listens: port.reached for port in self.ports}
@@ -142,6 +149,8 @@ class Site(Protocol):
     """A live place in an environment. It is closed by the context manager that opened it."""
 
     name: str
+    title: str
+    """What people call it."""
     address: str
     """Where the other role reaches this site."""
     listen: str

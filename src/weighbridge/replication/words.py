@@ -287,18 +287,27 @@ def _measured_setup(setup: Setup, store: RunStore, analysis: Analysis, options: 
 
 
 def print_replication_screen(
-    replication: Replication, console: "Console", run: str = "RUN", pages: Sequence[str] = ()
+    replication: Replication,
+    console: "Console",
+    run: str = "RUN",
+    pages: Sequence[str] = (),
+    *,
+    yes: bool = False,
+    ended: bool = False,
 ) -> None:
     """Print a screen: how many published comparisons agree by environment, whether that can be trusted, what is next.
 
-    `run`: the run directory, as the last lines name it. `pages`: lines that say where its pages are.
+    `run`: the run directory, as the last lines name it. `pages`: lines that say where its pages are. `yes`, `ended`:
+    as `print_report` has them.
     """
-    from weighbridge.report.terminal import bodies, print_run_screen
+    from weighbridge.report.terminal import NextCommand, bodies, print_run_screen
 
     analysis = replication.analysis
     shown = _outcome_tables(replication) if replication.outcomes else bodies(analysis, console.width)
     with use_display_names(names_of(analysis)):
-        print_run_screen(analysis, console, brief_outcome(replication), shown, run, pages)
+        print_run_screen(
+            analysis, console, brief_outcome(replication), shown, NextCommand(run, yes=yes, ended=ended), pages
+        )
 
 
 def _outcome_tables(replication: Replication) -> "Iterator[Sequence[RenderableType]]":

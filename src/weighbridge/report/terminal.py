@@ -3,6 +3,7 @@
 import re
 import shlex
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
 
 from rich.console import Console, RenderableType
 from rich.table import Table
@@ -10,8 +11,8 @@ from rich.text import Text
 
 from weighbridge.analysis.latency import PERCENTS, LatencyReport
 from weighbridge.analysis.paths import path_tables
-from weighbridge.analysis.remarks import DelayedAck, FewReadings
-from weighbridge.analysis.results import Analysis, MetricReport
+from weighbridge.analysis.remarks import DelayedAck, FewReadings, Unfinished
+from weighbridge.analysis.results import Analysis, MetricReport, Remark
 from weighbridge.model.flag import FlagKind
 from weighbridge.report.screen import print_screen
 from weighbridge.report.terminal_layout import (
@@ -72,6 +73,17 @@ MATRIX_HEAD, MATRIX_CELL = 26, 15
 Parts = Iterator[RenderableType]
 
 
+@dataclass(frozen=True, slots=True)
+class NextCommand:
+    """How the command that goes on with a run is written."""
+
+    directory: str
+    yes: bool = False
+    """Whether it starts without asking: whoever has just run the study needs no question, and a log cannot answer."""
+    ended: bool = False
+    """Whether the command ends here, and says itself how an unfinished run goes on."""
+
+
 def print_report(
     analysis: Analysis,
     console: Console | None = None,
@@ -80,11 +92,15 @@ def print_report(
     tables: Collection[MetricReport] = (),
     run: str = "RUN",
     pages: Sequence[str] = (),
+    yes: bool = False,
+    ended: bool = False,
 ) -> None:
     """Print a run's answer, matrix and doubts to `console` (default: standard output; no colours when it is piped).
 
     `everything`: not a screen, but all steps, curves, paths, tables and remarks. `tables`: these metrics' tables.
-    `run`: the run directory, as the last lines name it. `pages`: lines that say where its pages are.
+    `run`: the run directory, as the last lines name it. `pages`: lines that say where its pages are. `yes`: whether
+    the command that adds blocks starts without asking. `ended`: whether the command ends here, which says itself how
+    an unfinished run goes on.
     """
     keep_no_break_spaces()
     out = console or Console(highlight=False)
@@ -99,7 +115,13 @@ def print_report(
                 part for each in tables for part in _metric(analysis, each, out.width, remark_lines(each, set()))
             ]
             print_run_screen(
-                analysis, out, answer(analysis), bodies(analysis, out.width), run, pages, further=further
+                analysis,
+                out,
+                answer(analysis),
+                bodies(analysis, out.width),
+                NextCommand(run, yes=yes, ended=ended),
+                pages,
+                further=further,
             )
 
 
@@ -108,7 +130,7 @@ def print_run_screen(
     out: Console,
     answer_: str,
     shown: Iterable[Sequence[RenderableType]],
-    run: str,
+    run: NextCommand,
     pages: Sequence[str],
     *,
     further: Sequence[RenderableType] = (),
@@ -121,7 +143,8 @@ def print_run_screen(
     head[0].truncate(out.width, overflow="ellipsis")
     trusted = checked_sentence(analysis)
     sentence = _short(trusted, out.width) if trusted and analysis.metrics else ""
-    trust = [styled(sentence, _trust_style(analysis))] if sentence else []
+    trust: list[RenderableType] = [styled(sentence, _trust_style(analysis))] if sentence else []
+    trust += [indented(remark_text(each), "yellow") for each in analysis.confounders if _is_stop(each)]
     print_screen(
         out,
         head,
@@ -142,15 +165,23 @@ def _short(text: str, width: int) -> str:
     return first
 
 
-def _next_lines(analysis: Analysis, run: str, hidden: int, width: int) -> Iterator[Text]:
+def _is_stop(remark: Remark) -> bool:
+    """Whether it says why a run has fewer blocks than it might: that is on every screen."""
+    return isinstance(remark, Unfinished)
+
+
+def _next_lines(analysis: Analysis, run: NextCommand, hidden: int, width: int) -> Iterator[Text]:
     """Give what to do next: commands that can be copied, with a line of their own where `width` is too small."""
     if not analysis.trials:
         return
-    place = shlex.quote(run)
+    place = shlex.quote(run.directory)
+    start = f"run --out {place}{' --yes' if run.yes else ''}"
     remarks = [f"{hidden} more remark{'' if hidden == 1 else 's'}"] if hidden else []
     commands = [(", ".join(filter(None, [*remarks, others_text(analysis)])) or "all tables", f"report {place} --all")]
     if (open_ := next_blocks(analysis)) is not None:
-        commands.insert(0, (open_.sentence, f"run --out {place} --blocks {open_.blocks}"))
+        commands.insert(0, (open_.sentence, f"{start} --blocks {open_.blocks}"))
+    elif analysis.looks.interim and not run.ended:
+        commands.insert(0, ("next, unless it still runs", start))
     for words, command in commands:
         one_line = styled(f"{words}: weighbridge {command}", "dim")
         if one_line.cell_len <= width:
@@ -214,7 +245,8 @@ def _remarks(analysis: Analysis) -> Parts:
     yield from _lines([unmeasured_text(analysis, label) for label in unmeasured], "yellow")
     remarks = (each for report in analysis.headlines for row in report.comparisons for each in row.remarks)
     delayed = dict.fromkeys(remark_text(each) for each in remarks if isinstance(each, DelayedAck))
-    yield from _lines([*delayed, *map(remark_text, analysis.confounders)], "yellow")
+    others = [each for each in analysis.confounders if not _is_stop(each)]
+    yield from _lines([*delayed, *map(remark_text, others)], "yellow")
     doubts = (partly_exploratory_sentence(analysis), flagged_sentence(analysis), place_sentence(analysis))
     yield from _lines([*filter(None, doubts)], "yellow")
     yield from _lines(session_lines(analysis), "yellow")
@@ -311,8 +343,7 @@ def _matrix_cell(analysis: Analysis, row: MatrixRow, number: int, *, dense: bool
     cell = row.cells[number]
     if cell is None:
         return Text(large(row, None), style="dim")
-    quiet = cell.shown_as == "inconclusive" or (cell.shown_as == "equivalent" and not cell.small)
-    quiet |= analysis.few and cell.shown_as == "few"
+    quiet = cell.shown_as == "inconclusive" or (analysis.few and cell.shown_as == "few")
     text = Text(large(row, cell), style=STYLES.get(cell.shown_as, ""))
     below = cost_range(row, cell) if quiet else small(row, cell)
     return stacked(text, styled(below)) if below and not dense else text

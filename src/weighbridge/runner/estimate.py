@@ -3,7 +3,7 @@
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from statistics import mean, median
+from statistics import mean
 from typing import Literal
 
 from weighbridge import registry
@@ -14,6 +14,9 @@ from weighbridge.model.trial import Trial
 _SITE_S = (0.1, 2.0)
 _READINGS = 20
 """Readings in a trial of the expected length: a quick machine may need a quarter of that time."""
+
+_RECENT = 50
+"""Trials of an environment by which the next ones are forecast."""
 
 TimedBy = tuple[str, Level, str]
 """What takes its own time: a workload at a level in an environment."""
@@ -82,16 +85,18 @@ class TimeLeft:
         }
 
     def note(self, trial: Trial, seconds: float, *, succeeded: bool = True) -> None:
-        """Note how long a trial took, without the opening of sites before the first."""
+        """Note how long a trial took with the pause before it, but without the opening of sites before the first."""
         self._durations_s[trial.workload, trial.level, trial.environment].append(seconds)
         self._seen_s.setdefault((trial.workload, trial.level), []).append(seconds)
         if succeeded:
             self._succeeded_s.setdefault((trial.workload, trial.level), []).append(seconds)
 
     def left_s(self, remaining: Mapping[TimedBy, int]) -> float:
-        """Seconds that so many trials of each take. Of each the median: what is made once for all takes part once.
+        """Seconds that so many trials of each take: of each the mean, as those that are left have slow ones too.
 
-        An environment in which a workload has not run takes as long as the others in which it has.
+        That of the last `_RECENT`, as a machine becomes busy and idle. The first of all counts only where there
+        is no other: it may have made what all need. An environment in which a workload has not run takes as long as
+        the others in which it has.
         """
         return sum(count * self._trial_s(each) for each, count in remaining.items())
 
@@ -103,7 +108,7 @@ class TimeLeft:
     def _trial_s(self, timed: TimedBy) -> float:
         workload, level, _ = timed
         own_s, seen_s = self._durations_s[timed], self._seen_s.get((workload, level))
-        return median(own_s[1:] or seen_s or own_s)
+        return mean((own_s[2:] or own_s[1:] or seen_s or own_s)[-_RECENT:])
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,6 +181,11 @@ def _work_s(cell: Cell, *, short: bool) -> float:
     length = workload.length(cell.options) if short else None
     asked_s = workload.expected_s(cell.options)
     return asked_s if length is None else min(asked_s, length.shortest_s)
+
+
+def clock_range(least_s: float, most_s: float) -> str:
+    """A duration from-to as people say it: 33 s to 2 min; once where both are the same."""
+    return " to ".join(dict.fromkeys((clock(least_s), clock(most_s))))
 
 
 def clock(duration_s: float) -> str:

@@ -4,7 +4,6 @@ import math
 from collections import Counter
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field, replace
-from statistics import stdev
 
 from weighbridge import registry
 from weighbridge.model.decisions import Allotment, GateLook, allotments_text
@@ -20,14 +19,16 @@ from weighbridge.statistics import (
     Cost,
     Looks,
     allotted,
-    expected_half_width,
+    blocks_to_target,
+    half_width_after,
     next_look,
     planned_looks,
     shared,
 )
+from weighbridge.statistics.precision import LATEST, OUT_OF_REACH, SOONEST
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.blocks import arm_values
-from weighbridge.store.extensions import RunExtension, apply_extensions, extensions, looks_at_changes, looks_at_stops
+from weighbridge.store.extensions import RunExtension, apply_extensions, extensions, looks_at_changes, unfinished
 from weighbridge.store.reader import ALLOTMENTS
 from weighbridge.store.run import RunStore, Value
 
@@ -39,7 +40,7 @@ FIRST_ESTIMATE = 3
 class Standing:
     """How precise one comparison is after a look. ``width`` is the relative half-width (0.02 is ±2 %).
 
-    ``expected``: the half-width to expect when the run ends, where the target is out of reach; else None.
+    ``expected``: the half-width to expect when the run ends, where the target is surely out of reach; else None.
     """
 
     cell: str
@@ -52,20 +53,46 @@ class Standing:
     """Blocks of which it is made."""
     target: float | None = None
     """The half-width that it is to have; None where that is not known."""
-    needed_s: float | None = None
-    """Seconds until it is expected to have that; None where that cannot be told."""
+    needed_s: tuple[float, float] | None = None
+    """Seconds until it likely has that, at the soonest and at the latest; None where that cannot be told.
 
-    def with_time(self, block_s: float) -> "Standing":
-        """Give it with `needed_s`, where each further block takes so long."""
-        if self.reached or self.predicted_blocks is None:
+    The latest is infinite where the run may end before."""
+
+    def with_time(self, done: int, looks: Sequence[int], block_s: float) -> "Standing":
+        """Give it with `needed_s`: a run of ``done`` blocks, of ``block_s`` each, ends only at one of ``looks``."""
+        if self.reached or self.target is None or not math.isfinite(self.width):
             return self
-        return replace(self, needed_s=max(0, self.predicted_blocks - self.blocks) * block_s)
+
+        def seconds(spread: float) -> float:
+            needed = blocks_to_target(self.width, self.blocks, self.target or 0.0, spread)
+            wanted = done + max(1, (needed or self.blocks) - self.blocks)
+            return next(((look - done) * block_s for look in looks if look >= wanted), math.inf)
+
+        return replace(self, needed_s=(seconds(SOONEST), seconds(LATEST)))
 
     def after(self, later: int) -> float | None:
-        """Give ``expected``, where it is made of about so many blocks when the time is over."""
-        if self.reached or self.predicted_blocks is None or self.predicted_blocks <= later:
+        """Give ``expected``, where it is made of about so many blocks when the time is over.
+
+        None unless also a favourable forecast misses the target.
+        """
+        if self.reached or self.target is None or not math.isfinite(self.width):
             return None
-        return math.expm1(math.log1p(self.width) * math.sqrt(self.blocks / later))
+        if half_width_after(self.width, self.blocks, later, OUT_OF_REACH) <= self.target:
+            return None
+        return half_width_after(self.width, self.blocks, later)
+
+
+def needed_s(standings: Sequence[Standing]) -> tuple[float, float]:
+    """Return the seconds until all of them likely have their target, at the soonest and at the latest.
+
+    Of each cell those of its widest comparison, as the others leave its blocks before. (0, 0) where none is told.
+    """
+    of_cells: dict[str, tuple[float, float]] = {}
+    for each in standings:
+        if each.needed_s is not None:
+            soonest_s, latest_s = of_cells.get(each.cell, (0.0, 0.0))
+            of_cells[each.cell] = max(soonest_s, each.needed_s[0]), max(latest_s, each.needed_s[1])
+    return sum(each for each, _ in of_cells.values()), sum(each for _, each in of_cells.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +106,9 @@ class Estimate:
     environment: str
     metric: Metric
     cost: Cost
+    """As the report says it now: before the run's end wider than at a look of the run's own."""
+    half_width: float
+    """What the next look goes by, as a fraction."""
     target: float | None
 
     @property
@@ -151,12 +181,13 @@ class Precision:
         """
         repetitions = self.study.file.repetitions
         planned = 1 if repetitions.blocks is not None else len(planned_looks(repetitions.min, repetitions.max))
-        further = self._changed_at | looks_at_stops(self.store.info(), MIN_BLOCKS_VERDICT)
-        return Looks(planned, sum(each < blocks for each in further))
+        seen = looks_at_changes(self._changes, MIN_BLOCKS_VERDICT)
+        return Looks(planned, sum(each < blocks for each in seen))
 
     @property
     def _changed_at(self) -> frozenset[int]:
-        return looks_at_changes(self._changes)
+        """After how many blocks there was a result to look at before the number was changed."""
+        return looks_at_changes(self._changes, 1)
 
     def arms_of(self, cell: Cell) -> list[str]:
         """The environments that the next block measures for a cell; none where all reached the target."""
@@ -195,12 +226,15 @@ class Precision:
     def estimates(self) -> list[Estimate]:
         """Return what there is of each comparison's cost so far: of at least `FIRST_ESTIMATE` blocks."""
         values, estimates = self.store.values(), []
+        goes_on = unfinished(self.store.info())
         for cell in self.study.cells:
             metric = registry.workloads()[cell.kind].metrics(cell.options)[0]
             for arm in self.study.arms_of(cell):
                 cost = self._cost(cell, arm.name, values, MOST_BLOCKS) if self._compared(arm) else None
                 if cost is not None and cost.blocks >= FIRST_ESTIMATE:
-                    estimates.append(Estimate(cell.label, arm.name, metric, cost, self.repetitions.target))
+                    shown = self._cost(cell, arm.name, values, MOST_BLOCKS, interim=True) if goes_on else None
+                    width, target = cost.half_width, self.repetitions.target
+                    estimates.append(Estimate(cell.label, arm.name, metric, shown or cost, width, target))
         return estimates
 
     def out_of_reach(self, blocks: int, last: int) -> OutOfReach | None:
@@ -217,9 +251,13 @@ class Precision:
             return None
         values = self.store.values()
         open_ = [(cell, arm) for cell in self.study.cells for arm in self.arms_of(cell)]
-        effects = [self._effects(cell, arm, values) for cell, arm in open_ if self._compared(self._arm(arm))]
-        widths = [expected_half_width(stdev(each), last) for each in effects if len(each) >= MIN_BLOCKS_VERDICT]
-        wide = tuple(width for width in widths if width > target)
+        costs = [self._cost(cell, arm, values, blocks) for cell, arm in open_ if self._compared(self._arm(arm))]
+        widths = [
+            Standing("", "", each.half_width, False, None, blocks=each.blocks, target=target).after(last)
+            for each in costs
+            if each is not None and each.blocks >= MIN_BLOCKS_VERDICT and each.scale == "ratio"
+        ]
+        wide = tuple(width for width in widths if width is not None)
         beside = any(scope == HOST_DIFFERENCES and key.startswith("run ") for scope, key, *_ in self.store.facts())
         return OutOfReach(disturbance, file.baseline, blocks, target, wide, len(widths), beside) if wide else None
 
@@ -249,21 +287,16 @@ class Precision:
             for row in self.store.trials()
         )
 
-    def _cost(self, cell: Cell, arm: str, values: Sequence[Value], blocks: int) -> Cost | None:
+    def _cost(
+        self, cell: Cell, arm: str, values: Sequence[Value], blocks: int, *, interim: bool = False
+    ) -> Cost | None:
         metric, sides = self._headline(cell, arm, values)
         if not sides[0]:
             return None
+        looks = replace(self._looks_until(blocks), interim=interim)
         return self._contrast(arm).cost(
-            sides, better=metric.better, looks=self._looks_until(blocks), scale=scale_of(metric.name, metric.unit)
+            sides, better=metric.better, looks=looks, scale=scale_of(metric.name, metric.unit)
         )
-
-    def _effects(self, cell: Cell, arm: str, values: Sequence[Value]) -> Sequence[float]:
-        """The logarithms of a comparison's ratios, one of each block; none where it is one of differences."""
-        metric, sides = self._headline(cell, arm, values)
-        positive = all(value > 0 for side in sides for value in side)
-        if scale_of(metric.name, metric.unit) == "difference" or not positive:
-            return ()
-        return self._contrast(arm).effects(sides, "ratio")
 
     def _headline(self, cell: Cell, arm: str, values: Sequence[Value]) -> tuple[Metric, Sequence[Sequence[float]]]:
         """A workload's first metric, and the values of the baseline and of an environment, block by block."""

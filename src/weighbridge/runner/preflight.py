@@ -201,7 +201,7 @@ def checks() -> dict[str, Readiness]:
     cpus = len(cpus_online())
     return {
         "root": Readiness(root, "" if root else "only root can start a private Docker engine",
-                          "" if root else "run as root, unless a Docker engine accepts this user"),
+                          "" if root else "run as root"),
         "control groups": _control_groups(version),
         "CPUs": Readiness(cpus > 1, f"{cpus}" + ("" if cpus > 1 else ": server and client share one"),
                           "" if cpus > 1 else "give the machine a second CPU"),
@@ -232,7 +232,7 @@ def _control_groups(version: int) -> Readiness:
         return Readiness(
             False,
             f"version {version}; limits of native programs are not in force (reported as a confounder): {why}",
-            "run as root, or log in where systemd delegates control groups to users",
+            "run as root" + ("" if version == 1 else ", or log in where systemd delegates control groups to users"),
         )
     whose = "" if os.geteuid() == 0 else ", in a systemd scope of this user"
     return Readiness(True, f"version {version}{whose}")
@@ -288,9 +288,18 @@ def ready(plugin: Environment | Storage, options: Any | None = None) -> Readines
     return lacking_here(plugin) or _without_a_launcher(plugin) or plugin.readiness(options)
 
 
-def one_command(remedies: Sequence[str]) -> str:
-    """Return one command that installs what these remedies do, else the shortest of them; "" of none."""
-    return join_installs(remedies) or min(remedies, key=len, default="")
+def most_helpful(remedies: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
+    """Return the remedy that helps most of these, (name, remedy), with their names; ("", []) where there is none.
+
+    What only installs packages is one remedy together, and comes first among those that help as many.
+    """
+    helped: dict[str, list[str]] = {}
+    install = join_installs(remedy for _, remedy in remedies if remedy == join_installs([remedy]))
+    for name, remedy in remedies:
+        helped.setdefault(install if remedy == join_installs([remedy]) else remedy, []).append(name)
+    helped.pop("", None)
+    best = min(helped, key=lambda remedy: (-len(helped[remedy]), remedy != install, len(remedy)), default="")
+    return best, helped.get(best, [])
 
 
 def hosts_readiness(study: Study) -> Mapping[str, Readiness]:

@@ -342,7 +342,7 @@ def endpoints(at: Endpoint, sites: Sequence[Site], *, keeps: bool) -> list[Endpo
     for site, its in zip(sites, each_one, strict=True):
         completed = site.run(Command(("mkdir", "-p", its.data), _FOLDER_S))
         if completed.returncode != 0:
-            raise ProgramFailed(f"{site.name}: {its.data} cannot be made: {completed.last_words}")
+            raise ProgramFailed(f"{site.title}: {its.data} cannot be made: {completed.last_words}")
     return each_one
 
 
@@ -354,7 +354,7 @@ def put_files(site: Site, files: Mapping[str, bytes], modes: Mapping[str, int]) 
         except OSError as error:
             full = error.errno in (errno.ENOSPC, errno.EDQUOT, errno.ENOMEM)
             remedy = "make it smaller, or raise resources: memory" if full else f"name a path in /tmp, /run or {DATA}"
-            what = f"its file {path} ({len(data)} bytes) cannot be written in {site.name}"
+            what = f"its file {path} ({len(data)} bytes) cannot be written in {site.title}"
             raise ProgramFailed(f"{what}: {error.strerror}: {remedy}") from error
 
 
@@ -451,7 +451,7 @@ def settle_page_caches(
     for site in sites:
         hosts.setdefault(site.host.machine, site.host)
         if site.layers != site.host.layers:
-            _require(f"in {site.name}", site.run(command).returncode, "", empty=empty)
+            _require(f"in {site.title}", site.run(command).returncode, "", empty=empty)
     outer = [*hosts.values(), *servers]
     for host in outer:
         completed = host.run(command)

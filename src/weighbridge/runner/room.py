@@ -116,7 +116,7 @@ class DiskBudget:
                     f", of which {text(promised)} are for other environments" if text(promised) != text(0) else ""
                 )
                 short = f"{_WRITE} about {text(needed)}, but its storage has {text(unused)} free{reserved}"
-                raise Unavailable(f"{site.name}: {short}: {remedy}")
+                raise Unavailable(f"{site.title}: {short}: {remedy}")
         self._promised[disk] = Written(others.size + demand.size, others.files + demand.files)
         return lambda: self._give_back(disk, demand)
 

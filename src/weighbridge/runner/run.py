@@ -8,12 +8,11 @@ import resource
 import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
-from functools import partial
 from importlib import metadata
 from pathlib import Path
 
 from weighbridge import registry
-from weighbridge.errors import DiskFull, Interrupted, RunDirectoryError, TimeTooShort, Unavailable
+from weighbridge.errors import DiskFull, RunDirectoryError, TimeTooShort, Unavailable
 from weighbridge.facts.host import fingerprint, volatile_facts
 from weighbridge.launcher import build as launcher
 from weighbridge.linux.cpus import cpus_online
@@ -43,7 +42,7 @@ from weighbridge.runner.userlands import (
     userland_facts,
 )
 from weighbridge.store.consistency import require_same_study
-from weighbridge.store.extensions import extend, note_begin, note_end, note_stop, unfinished
+from weighbridge.store.extensions import extend
 from weighbridge.store.run import RunStore
 from weighbridge.study.frozen import first_difference, thaw
 from weighbridge.study.loader import check
@@ -168,11 +167,11 @@ def run_study(
 
     ``study`` may be None to continue; ``blocks`` then changes how many blocks the run has in all; ``extender`` may
     ask for more when they are done. ``short_time``: what is done where the study's time is too short for a verdict;
-    TimeTooShort where that refuses it: nothing of a new run stays then. Not ``timed``: the study does not know how
-    long its programs take. Else ``after`` is called with the store at the end, also when the run failed or was
-    interrupted, so that a report shows what there is.
+    TimeTooShort where that refuses it. Not ``timed``: the study does not know how long its programs take. ``after``
+    is called with the store at the end, also when the run failed or was interrupted, so that a report shows what
+    there is. Of a new run that was refused, or ended before its first trial, nothing stays.
     """
-    with RunStore(directory, writable=True) as store:
+    with RunStore(directory, writable=True) as store, _kept_once_measured(store):
         continued = "study_text" in store.info()
         study = _begin_or_continue(study, store, progress, blocks)
         run_id = store.info()["run_id"]
@@ -187,21 +186,30 @@ def run_study(
                 for note in require_ready(study):
                     progress.say(note)
                 refused.pop_all()
-            end = partial(_end, store, after, progress, run_id)
+            keep = True
             try:
                 _session(study, store, run_id, folder, cache, progress, extender, short_time=short_time, timed=timed)
-            except TimeTooShort:
-                if not continued:
-                    end = partial(_discard, store, progress, run_id)
-                raise
-            except Interrupted:
-                with shield():
-                    if unfinished(store.info()):
-                        note_stop(store)  # before the report, which says so
+            except BaseException as ended:
+                keep = continued or (bool(store.finished()) and not isinstance(ended, TimeTooShort))
                 raise
             finally:
                 with shield():
-                    end()
+                    if keep:
+                        _end(store, after, progress, run_id)
+                    else:
+                        _discard(store, progress, run_id)
+
+
+@contextlib.contextmanager
+def _kept_once_measured(store: RunStore) -> Iterator[None]:
+    """Remove a run that begins here where it ends before its first trial: nothing can be continued or reported."""
+    continued = "study_text" in store.info()
+    try:
+        yield
+    except BaseException:
+        if not continued and not store.finished():
+            store.discard()
+        raise
 
 
 def _end(store: RunStore, after: Callable[[RunStore], None], progress: Progress, run_id: str) -> None:
@@ -230,11 +238,6 @@ def _note_others(store: RunStore, run_id: str, noted: set[str]) -> None:
     if notes:
         documents = {f"run {other}": note.model_dump_json(exclude_defaults=True) for other, note in notes.items()}
         store.add_facts(HOST_DIFFERENCES, documents)
-
-
-def _note_end(store: RunStore) -> None:
-    with contextlib.suppress(DiskFull):
-        note_end(store)
 
 
 def _say_failures(progress: Progress, failures: Iterable[str]) -> None:
@@ -369,11 +372,4 @@ def _session(
             return add_series(record)
 
         session.completed = completed
-        note_begin(store)
-        with ExitStack() as ended:
-            ended.callback(_note_end, store)
-            try:
-                session.go()
-            except Interrupted:  # somebody chose this end
-                ended.pop_all()
-                raise
+        session.go()

@@ -1,6 +1,7 @@
 """A session: walks the blocks of a study, saves each trial as it ends, and continues where it was interrupted."""
 
 import math
+import re
 import time
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,13 +26,22 @@ from weighbridge.runner.estimate import Forecast, TimedBy, TimeLeft, clock, fore
 from weighbridge.runner.lengths import PILOT, Lengths
 from weighbridge.runner.notes import note_sites
 from weighbridge.runner.pollers import Pollers
-from weighbridge.runner.precision import FIRST_ESTIMATE, Allotments, Estimate, OutOfReach, Precision, Standing
+from weighbridge.runner.precision import (
+    FIRST_ESTIMATE,
+    Allotments,
+    Estimate,
+    OutOfReach,
+    Precision,
+    Standing,
+    needed_s,
+)
 from weighbridge.runner.preflight import left_out_line
 from weighbridge.runner.signals import shield
 from weighbridge.runner.sites import Sites
 from weighbridge.runner.trial import run_trial
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
-from weighbridge.store.extensions import extend
+from weighbridge.store.extensions import extend, note_begin, note_end
+from weighbridge.store.pace import pause_s
 from weighbridge.store.reader import LEFT_OUT, TIME_IS_OVER
 from weighbridge.store.run import METERS_HZ, RunStore
 from weighbridge.study import schedule
@@ -40,6 +50,20 @@ ENOUGH = 3
 """Identical failures without a success between them after which no further trial is made."""
 RESULTS = (Outcome.OK, Outcome.BROKE)
 """The outcomes after which a trial is not made again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a trial ended; alike are those whose messages differ in figures alone."""
+
+    outcome: Outcome
+    message: str = field(compare=False)
+    words: str
+
+    @classmethod
+    def of(cls, outcome: Outcome, message: str) -> "Ending":
+        """Return it without the figures of its message: a time, a process, a line that could not be read."""
+        return cls(outcome, message, re.sub(r"\d+", "0", message))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,14 +80,14 @@ class RepeatedFailures:
     """What became of the trials of each workload, level and environment, and which of these are given up."""
 
     study: Study
-    _endings: dict[tuple[str, Level], dict[str, Counter[tuple[Outcome, str]]]] = field(default_factory=dict)
+    _endings: dict[tuple[str, Level], dict[str, Counter[Ending]]] = field(default_factory=dict)
     _attempts: dict[tuple[str, Level], set[tuple[int, int]]] = field(default_factory=dict)
 
     def note(self, trial: Trial, outcome: Outcome, message: str) -> None:
         """Note how a trial ended. A lost environment says nothing of what it was to measure."""
         if outcome is not Outcome.ENVIRONMENT_LOST:
             by_environment = self._endings.setdefault((trial.workload, trial.level), {})
-            by_environment.setdefault(trial.environment, Counter())[outcome, message] += 1
+            by_environment.setdefault(trial.environment, Counter())[Ending.of(outcome, message)] += 1
             self._attempts.setdefault((trial.workload, trial.level), set()).add((trial.block, trial.attempt))
 
     def given_up(self, workload: str, level: Level) -> Mapping[str, Repeated]:
@@ -84,11 +108,11 @@ class RepeatedFailures:
         return dict.fromkeys(arms, of_all) | repeats if of_all is not None else repeats
 
 
-def _repeated(endings: Counter[tuple[Outcome, str]]) -> Repeated | None:
+def _repeated(endings: Counter[Ending]) -> Repeated | None:
     if len(endings) != 1 or endings.total() < ENOUGH:
         return None
-    ((outcome, message),) = endings
-    return None if outcome in RESULTS else Repeated(outcome, message, endings.total())
+    (ending,) = endings
+    return None if ending.outcome in RESULTS else Repeated(ending.outcome, ending.message, endings.total())
 
 
 def require_results(study: Study, failures: RepeatedFailures, has_result: Callable[[Cell], bool]) -> None:
@@ -198,6 +222,8 @@ class Session:
     _opening_s: float = 0.0
     _ends: float = math.inf
     """When the time for the trials is over, without what the opening of sites took (time.monotonic)."""
+    _trial_ended: float = 0.0
+    """When the last trial ended (time.monotonic); 0 before the first."""
     _others_noticed: bool = False
     _time_told: bool = False
     _estimate_at: float = -math.inf
@@ -230,6 +256,7 @@ class Session:
         self._finished = self.store.finished()
         for trial, (outcome, message) in self.store.endings().items():
             self._failures.note(trial, outcome, message)
+        self._note_pace()
         try:
             if not self._finished:  # before the first trial it is decided what the run measures
                 self._opened()
@@ -242,9 +269,18 @@ class Session:
                 self._stack.close()
         require_results(self.study, self._failures, self._has_result)
 
+    def _note_pace(self) -> None:
+        """Note how long the trials of earlier sessions took: a run that goes on knows its pace from the begin."""
+        rows = [each for each in self.store.trials() if each.block != PILOT]
+        pause = pause_s(rows)
+        for each in rows:
+            trial = Trial(each.block, each.attempt, each.workload, each.level, each.environment)
+            self._time.note(trial, each.duration_s + pause, succeeded=each.outcome is Outcome.OK)
+
     def _opened(self) -> Sites:
         """The sites, opened for the first trial: a run in which nothing is left to do opens none."""
         if self._sites is None:
+            note_begin(self.store)
             started_at = time.monotonic()
             hz = meter_hz(self.study)
             self.store.set_info(METERS_HZ, repr(hz))
@@ -288,10 +324,13 @@ class Session:
             self._choose_lengths()
         over = math.inf if self.extender is None else time.monotonic() + self.extender.limit_s
         goes_on = over_before or self._walk_to_precision(ends, over)
+        note_end(self.store)
         while goes_on and self.extender and self.extender.extended(self.study, self.store):
+            note_begin(self.store)
             self._precision = Precision(self.study, self.store)
             self._blocks, self._planned_arms, self._ends = 0, {}, over
             goes_on = self._walk_to_precision(math.inf, over)
+            note_end(self.store)
         self._estimate_costs(at_end=True)
 
     def _walk_to_precision(self, ends: float, over: float) -> bool:
@@ -328,7 +367,13 @@ class Session:
         """Look at the precision, and share the time that is left. Gives where it stands and what to expect."""
         standings = self._precision.look(self._blocks)
         block_s = {cell.label: self._time.left_s(self._one_block([cell])) for cell in self.study.cells}
-        standings = [each.with_time(block_s[each.cell]) for each in standings]
+        ahead = [look for look in self._precision.looks if look > self._blocks]
+        standings = [each.with_time(self._blocks, ahead, block_s[each.cell]) for each in standings]
+        if needed_s(standings)[1] > left_s:
+            standings = [
+                each if each.needed_s is None else replace(each, needed_s=(each.needed_s[0], math.inf))
+                for each in standings
+            ]
         following = next((look for look in self._precision.looks if look > self._blocks), None)
         if following is not None and left_s < math.inf:
             return self._allotments.decide((self._blocks, following), standings, self._arms, self._time, left_s)
@@ -417,13 +462,14 @@ class Session:
             left = self._forecast(trials[place:])
             self.progress.trial_started(trial, len(self._finished), self._planned(), left)
             self._opened()  # not part of the first trial's time
-            started_at = time.monotonic()
+            began = self._trial_ended or time.monotonic()
             record = self._run_one(trial)
             with shield():
                 record = self.completed(record)
                 self.store.save(record)
                 self._finished[trial] = record.outcome
-            self._time.note(trial, time.monotonic() - started_at, succeeded=record.outcome is Outcome.OK)
+            self._trial_ended = time.monotonic()
+            self._time.note(trial, self._trial_ended - began, succeeded=record.outcome is Outcome.OK)
             self.progress.trial_finished(record)
             self._tell_time(trials[place + 1 :])
             if record.outcome is Outcome.ENVIRONMENT_LOST:

@@ -242,8 +242,8 @@ class Sites:
             sysctls=arm.sysctls if inside else {},
             companions=self.neighbourhood if inside else None,
         )
-        apart = f", client on {client}" if len(self.study.client_hosts) > 1 else ""
-        self.run.step(f"starting {place} ({role}{apart})")
+        apart = f", for clients on {client}" if len(self.study.client_hosts) > 1 else ""
+        self.run.step(f"starting {request.title}{apart}")
         opened = self._open[key] = OpenSite.open(stack, environment, options, request)
         if storage is not None:
             require_in_force(storage.mounts, opened.site)
@@ -254,7 +254,7 @@ class Sites:
     def _open_further(self, stack: ExitStack, key: Key, number: int) -> None:
         first = self._open[key]
         while len(first.further) < number:
-            self.run.step(f"starting {key[0]} ({len(first.further) + 2} of {number + 1})")
+            self.run.step(f"starting {first.request.title} ({len(first.further) + 2} of {number + 1})")
             site = stack.enter_context(first.open_sharing(self._name(key)))
             first.further.append(site)
             site.freeze()

@@ -109,9 +109,9 @@ def require_in_force(mounts: Iterable[Mount], site: Site) -> None:
             continue
         kind, *options = mounted(site) or ("nothing",)
         if kind != mount.filesystem:
-            raise Unavailable(f"{site.name} has {kind} at {DATA}, not the {mount.filesystem} of its storage")
+            raise Unavailable(f"{site.title} has {kind} at {DATA}, not the {mount.filesystem} of its storage")
         if lacking := sorted(mount.options - {word for each in options for word in each.split(",")}):
-            raise Unavailable(f"{site.name} has {kind} at {DATA}, but not '{lacking[0]}': {','.join(options)}")
+            raise Unavailable(f"{site.title} has {kind} at {DATA}, but not '{lacking[0]}': {','.join(options)}")
 
 
 def mounted(site: Site) -> tuple[str, ...]:

@@ -32,12 +32,15 @@ from weighbridge.statistics.precision import (
     allotted,
     blocks_needed,
     blocks_to_settle,
+    blocks_to_target,
     expected_half_width,
+    half_width_after,
     next_look,
     planned_looks,
     shared,
     smallest_visible_cost,
     visible_effect,
+    widened,
 )
 from weighbridge.statistics.sequential import decision_looks, limit_p_values, look_shares
 from weighbridge.statistics.verdicts import holm
@@ -64,6 +67,7 @@ __all__ = [
     "allotted",
     "blocks_needed",
     "blocks_to_settle",
+    "blocks_to_target",
     "compare",
     "compare_percentiles",
     "cost_difference",
@@ -71,6 +75,7 @@ __all__ = [
     "decision_looks",
     "expected_half_width",
     "flags",
+    "half_width_after",
     "has_median_interval",
     "holm",
     "limit_p_values",
@@ -89,4 +94,5 @@ __all__ = [
     "smallest_visible_cost",
     "typical_interval",
     "visible_effect",
+    "widened",
 ]

@@ -29,16 +29,25 @@ LOOKS_SHARE = 0.7
 FURTHER_SHARE = 0.5
 """What each further look that nobody had planned may spend of what the one before it might."""
 
+INTERIM_SHARE = 0.06
+"""What a look at a run that has not come to its end may spend of what the one at its end may.
+
+So little, as it may be one of many: a run may be looked at in every block, and the look at its end loses nothing
+(`benchmarks/rule.py`, ``watched``). With less, ten blocks would have no interval where several looks are planned.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Looks:
     """How often the data may be looked at: at the ``planned`` numbers of blocks, and ``further`` times.
 
-    A further look is one after which somebody went on with the run, or for which it was stopped by hand.
+    A further look is one after which somebody changed how many blocks the run has. ``interim``: the run has not come
+    to its end, so that this may be one look of any number.
     """
 
     planned: int = 1
     further: int = 0
+    interim: bool = False
 
     @property
     def total(self) -> int:
@@ -50,10 +59,11 @@ def looks_share(looks: int | Looks) -> float:
     """Return the share of the error that the last of so many looks may spend; a plain number is of planned ones.
 
     `LOOKS_SHARE` of several planned ones, and `FURTHER_SHARE` of it to the power of the further ones: so all of
-    these together stay bounded, however often a run is extended.
+    these together stay bounded, however often a run is extended. `INTERIM_SHARE` of that before the end.
     """
-    planned, further = (looks, 0) if isinstance(looks, int) else (looks.planned, looks.further)
-    return LOOKS_SHARE * FURTHER_SHARE**further if planned + further > 1 else 1.0
+    counted = Looks(looks) if isinstance(looks, int) else looks
+    share = LOOKS_SHARE * FURTHER_SHARE**counted.further if counted.total > 1 else 1.0
+    return share * INTERIM_SHARE if counted.interim else share
 
 
 Paired = tuple[Sequence[float], Sequence[float]]

@@ -234,7 +234,8 @@ class Nfs(Storage):
 
     def readiness(self, options: Any | None = None) -> Readiness:
         """Not ready: only guest hosts can have it, which end with the run."""
-        return Readiness(False, why_not_here(), REMEDY)
+        root = "" if os.geteuid() == 0 else "run as root, and "
+        return Readiness(False, why_not_here(), root + REMEDY)
 
     @contextmanager
     def open(self, options: Any, request: MountRequest) -> Iterator[Mount]:

@@ -13,7 +13,6 @@ from weighbridge.model.study import Repetitions
 from weighbridge.store.run import RunStore
 
 _KEY = "extensions"
-_STOPS_KEY = "stopped by hand"
 _FINISHED_KEY = "finished"
 _Count = Annotated[int, Field(ge=0, le=10**6, strict=True)]
 
@@ -30,45 +29,13 @@ class RunExtension:
     after: _Count
     at: float
 
-    @property
-    def looked(self) -> bool:
-        """Whether there were results to look at before it."""
-        return self.after > 0
-
 
 _EXTENSIONS = TypeAdapter(tuple[RunExtension, ...])
 
 
-@dataclass(frozen=True, slots=True)
-class RunStop:
-    """A stop by a signal, when trials of ``blocks`` blocks had ended, perhaps not all of the last one's."""
-
-    blocks: _Count
-    trials: _Count
-
-
-_STOPS = TypeAdapter(tuple[RunStop, ...])
-
-
-def stops(info: Mapping[str, str]) -> tuple[RunStop, ...]:
-    """When the run was stopped before its end, the first time first. RunDirectoryError: unreadable."""
-    try:
-        return _STOPS.validate_json(info.get(_STOPS_KEY, "[]"))
-    except ValueError:
-        raise RunDirectoryError("the run is damaged: when it was stopped by hand cannot be read") from None
-
-
-def looks_at_stops(info: Mapping[str, str], least: int) -> frozenset[int]:
-    """After how many blocks somebody looked at the run and stopped it: at least so many, enough for a verdict.
-
-    The costs shown so far may have been the reason.
-    """
-    return frozenset(each.blocks for each in stops(info) if each.blocks >= least)
-
-
-def looks_at_changes(changes: Iterable[RunExtension]) -> frozenset[int]:
-    """After how many blocks somebody asked for more, or fewer."""
-    return frozenset(change.after for change in changes if change.looked)
+def looks_at_changes(changes: Iterable[RunExtension], least: int) -> frozenset[int]:
+    """After how many blocks somebody asked for more, or fewer: at least so many, enough for a verdict to look at."""
+    return frozenset(change.after for change in changes if change.after >= least)
 
 
 def unfinished(info: Mapping[str, str]) -> bool:
@@ -82,16 +49,8 @@ def note_begin(store: RunStore) -> None:
 
 
 def note_end(store: RunStore) -> None:
-    """Record that the run came to its end: that of its blocks, its precision or its time, or a failure."""
+    """Record that the run came to its end: that of its blocks, its precision, its time, or a gate's look."""
     store.set_info(_FINISHED_KEY, "yes")
-
-
-def note_stop(store: RunStore) -> None:
-    """Record that the run is stopped now, before its end: its report may be read before it goes on."""
-    before, finished = stops(store.info()), store.finished()
-    stop = RunStop(max((trial.block for trial in finished), default=0), len(finished))
-    if stop.blocks and stop not in before:
-        store.set_info(_STOPS_KEY, json.dumps([asdict(each) for each in (*before, stop)]))
 
 
 def extensions(info: Mapping[str, str]) -> tuple[RunExtension, ...]:

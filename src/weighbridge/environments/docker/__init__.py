@@ -40,6 +40,7 @@ from weighbridge.model.plugin import Durability, Readiness
 from weighbridge.model.site import DATA, Mount, MountRequest, Site, SiteRequest
 from weighbridge.model.userland import Userland
 
+_OTHER_KERNEL = "use a kernel that has it, or hosts with their own: 'hosts: {a: {kind: guest}}'"
 _PURPOSES = {"none": "docker", "host": "docker", "bridge": "nat", "overlay": "swarm"}
 
 
@@ -197,7 +198,7 @@ class Docker(Environment):
         features = [*kernel_networks, *(["encrypted"] if options.encrypted else [])]
         for feature in features:
             if why := lacking(feature):
-                return Readiness(False, why, "use a kernel with it, or remove this environment")
+                return Readiness(False, why, _OTHER_KERNEL)
         if features and (why_not := not_looked()) is not None:
             return Readiness(True, *why_not, caveat="whether the kernel supports it is unknown")
         return ready
@@ -249,7 +250,7 @@ class Docker(Environment):
         engine = engine_of(request.run, host, settings)
         with ExitStack() as stack:
             attachment = _attach(stack, options, request, engine)
-            with engine_errors(f"opening {request.name}"):
+            with engine_errors(f"opening {request.title}"):
                 container = _container(stack, engine, options, request, attachment)
                 if request.companions is not None and options.network != "host":
                     engine.client.networks.get(request.companions.network).connect(container)
@@ -257,7 +258,7 @@ class Docker(Environment):
                 addresses = _addresses(container, options, request, engine, attachment)
             notes = partial(notes_of, options, request, engine)
             why, variables = why_lost(engine, container, attached), environment_of(request.run.id)
-            launcher = stack.enter_context(Launcher(attached, request.name, why, variables))
+            launcher = stack.enter_context(Launcher(attached, request.title, why, variables))
             launcher.tells_use = options.runtime != "runsc"
             site = DockerSite(request, engine, container, addresses, notes, launcher)
             site.reached = request.reached if options.publish else {}

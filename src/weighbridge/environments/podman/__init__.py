@@ -125,7 +125,7 @@ class PodmanEnvironment(Environment):
                 stderr = process.stop().stderr.decode(errors="replace").strip()
                 return stderr.splitlines()[-1] if stderr else "the container ended"
 
-            launcher = stack.enter_context(Launcher(stream, request.name, why, environment_of(request.run.id)))
+            launcher = stack.enter_context(Launcher(stream, request.title, why, environment_of(request.run.id)))
             state = podman.inspect(name)
             pid = int(state["State"]["Pid"])
             if group and options.rootless:

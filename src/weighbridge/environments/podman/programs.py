@@ -11,6 +11,7 @@ from weighbridge.engines.podman import runtime
 from weighbridge.linux import user_namespaces
 from weighbridge.linux.packages import install_here
 from weighbridge.linux.process import output
+from weighbridge.linux.remedies import load_module
 from weighbridge.linux.user_namespaces import has_ranges, range_command, user
 from weighbridge.model.plugin import Readiness
 
@@ -58,16 +59,18 @@ def readiness(options: Any | None) -> Readiness:
 
 def _rootless(root: bool, network: str) -> Readiness | None:
     if (refusal := user_namespaces.refusal("podman")) is not None:
-        return Readiness(False, refusal[0], f"{refusal[1]}, with rootless: false")
+        return Readiness(False, refusal[0], f"{refusal[1]}; or as root rootless: false")
     if not root and not has_ranges():
         return Readiness(
             False, f"{user()[0]} has no subordinate ids in /etc/subuid and /etc/subgid", f"as root: {range_command()}"
         )
     if network in ("slirp4netns", "pasta"):
         if not _TUN.exists():
-            return Readiness(False, f"{network} needs {_TUN}, which this machine lacks", "modprobe tun")
+            return Readiness(False, f"{network} needs {_TUN}, which this machine lacks", load_module("tun"))
         if not root and not os.access(_TUN, os.R_OK | os.W_OK):
-            return Readiness(False, f"{network} needs {_TUN}, which this user cannot open", f"chmod 666 {_TUN}")
+            return Readiness(
+                False, f"{network} needs {_TUN}, which this user cannot open", f"as root: chmod 666 {_TUN}"
+            )
     return None
 
 

@@ -23,6 +23,7 @@ from weighbridge.guests.resources import SMALLER, cpus_of, lacking_memory, memor
 from weighbridge.guests.site import GuestSite
 from weighbridge.linux.packages import install_here
 from weighbridge.linux.process import most_open_files
+from weighbridge.linux.remedies import load_module
 from weighbridge.model.command import Command
 from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
 from weighbridge.model.isolation import Layer
@@ -94,11 +95,10 @@ class Virtualbox(Environment):
         if (lacking := medium.cannot_build()) is not None:
             return Readiness(False, *lacking)
         if not any((Path(folder) / "VBoxManage").exists() for folder in FOLDERS):
-            return Readiness(
-                False, "VirtualBox is not installed (Debian has it in contrib of sid)", install_here(["VBoxManage"])
-            )
+            remedy = f"add contrib of Debian sid to the package sources; {install_here(['VBoxManage'])}"
+            return Readiness(False, "VirtualBox is not installed", remedy)
         if not _DEVICE.exists():
-            return Readiness(False, "VirtualBox's kernel module is not loaded", "modprobe vboxdrv")
+            return Readiness(False, "VirtualBox's kernel module is not loaded", load_module("vboxdrv"))
         return Readiness(True)
 
     def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:

@@ -144,8 +144,8 @@ def launcher_in(
         try:
             serial.tell(stream, init_arguments, READY_S, ended)
         except Unavailable as error:
-            raise Unavailable(f"{request.name}: {error}{'' if ended() else f', {how_far()}'}") from error
-        with Launcher(stream, request.name, why, environment_of(run.id), READY_S) as launcher:
+            raise Unavailable(f"{request.title}: {error}{'' if ended() else f', {how_far()}'}") from error
+        with Launcher(stream, request.title, why, environment_of(run.id), READY_S) as launcher:
             yield launcher
     finally:
         with suppress(EnvironmentLost, Unavailable):

@@ -266,7 +266,7 @@ def _launcher(domain: Domain, request: SiteRequest) -> Iterator[Launcher]:
 
     try:
         ready_s = EMULATED_READY_S if domain.emulated else READY_S
-        with Launcher(stream, request.name, why, environment_of(run.id), ready_s) as launcher:
+        with Launcher(stream, request.title, why, environment_of(run.id), ready_s) as launcher:
             yield launcher
     finally:
         with contextlib.suppress(EnvironmentLost):

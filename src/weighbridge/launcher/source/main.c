@@ -1,7 +1,7 @@
 /* The first process of a site: starts the programs that Weighbridge asks for over its standard input and output.
  *
  *     launcher [--join FILE]... [--files NUMBER] [--user root|self] [--net] [--root FOLDER --name NAME [--data FOLDER] [--layer FOLDER] [--hosts FILE] [--shm BYTES]]
- *     launcher [--join FILE]... [--files NUMBER] --exec PROGRAM [ARGUMENT]...
+ *     launcher [--join FILE]... [--files NUMBER] [--user root] [--layer FOLDER --name NAME] --exec PROGRAM [ARGUMENT]...
  *     launcher [--files NUMBER] --listen SOCKET
  *     launcher --connect SOCKET
  *
@@ -9,7 +9,8 @@
  * mounts it mounts before it starts a program, so that "self" can do so too and its programs have no capabilities.
  * It joins control groups, makes namespaces and enters a root folder where it is told to; in a container all of that
  * has been done. It needs nothing of the root folder. When its standard input ends, everything in the site ends.
- * With --exec it becomes another program instead, in these control groups: one that brings up a site (a hypervisor).
+ * With --exec it becomes another program instead, in these control groups, behind a layer over a folder of the machine
+ * where one is asked for: one that brings up a site (a hypervisor, bwrap).
  * With --listen its stream is that of the one who connects to the socket, within two minutes: the first process of a pod.
  * With --connect it is none, but carries the stream to one that is behind a socket.
  */
@@ -155,6 +156,9 @@ int main(int count, char **words)
 			if ((carrier = await_stream(value, AWAIT_S)) < 0)
 				return refuse(value);
 		} else if (strcmp(word, "--exec") == 0) {
+			const char *lacking = enter(&site);
+			if (lacking)
+				return refuse(lacking);
 			signal(SIGPIPE, SIG_DFL);
 			execvp(value, words + at + 1);
 			return refuse(value);

@@ -84,22 +84,36 @@ static void make_folders(char *path)
 	mkdir(path, 0755);
 }
 
+/* As the folder that it will cover. In a user namespace most users and groups have no number and can be given nothing
+ * (EINVAL): its files are then our own, and its folder is one that we may write to. */
+static int make_upper(int here, int lower)
+{
+	struct stat as;
+	if (mkdirat(here, "upper", 0755) != 0 || fstat(lower, &as) != 0)
+		return -1;
+	if (fchownat(here, "upper", as.st_uid, -1, 0) != 0) {
+		if (errno != EINVAL)
+			return -1;
+		as.st_mode |= S_IRWXU;
+	}
+	if (fchownat(here, "upper", -1, as.st_gid, 0) != 0 && errno != EINVAL)
+		return -1;
+	return fchmodat(here, "upper", as.st_mode & 07777, 0);
+}
+
 /* A layer in memory over a folder, so that its site can write to it: `lower` was opened before anything hid it. Both
  * folders of the layer are on a tmpfs that the whole is then mounted over, and that no program sees. */
-static const char *layer_over(const struct site *site, int lower, char *path)
+static int layer_over(const struct site *site, int lower, char *path)
 {
 	char options[128];
 	make_folders(path);
 	int here = mount(site->source, path, "tmpfs", 0, "mode=0755") == 0 ? open(path, O_PATH | O_DIRECTORY | O_CLOEXEC) : -1;
-	if (here < 0 || mkdirat(here, "upper", 0755) != 0 || mkdirat(here, "work", 0755) != 0)
-		return path;
-	struct stat as;
+	if (here < 0 || make_upper(here, lower) != 0 || mkdirat(here, "work", 0755) != 0)
+		return -1;
 	int upper = openat(here, "upper", O_PATH | O_DIRECTORY | O_CLOEXEC), work = openat(here, "work", O_PATH | O_DIRECTORY | O_CLOEXEC);
-	if (fstat(lower, &as) != 0 || fchownat(here, "upper", as.st_uid, as.st_gid, 0) != 0 || fchmodat(here, "upper", as.st_mode & 07777, 0) != 0)
-		return path;
 	snprintf(options, sizeof options, "lowerdir=/proc/self/fd/%d,upperdir=/proc/self/fd/%d,workdir=/proc/self/fd/%d%s",
 		 lower, upper, work, site->own_user ? ",userxattr" : "");
-	return mount(site->source, path, "overlay", 0, options) == 0 ? NULL : path;
+	return mount(site->source, path, "overlay", 0, options);
 }
 
 /* Its own, so that nothing of a program's stays in the machine's, of which it has the size and the restrictions. */
@@ -120,40 +134,41 @@ static int mount_shared_memory(const struct site *site, const char *path)
 
 static const char *mount_all(const struct site *site)
 {
-	const char *place = place_of(site);
+	const char *place = site->root ? place_of(site) : "";
 	static char path[4096];
 	static const char *const from_host[] = {"/proc", "/sys", "/dev"}, *const in_memory[] = {"/tmp", "/run"};
+	const char *inside = path + strlen(place);  /* what the site calls it: what is told where it fails */
 	if (mount(NULL, "/", NULL, MS_REC | MS_PRIVATE, NULL) != 0)
 		return "/";
 	int lower = -1;
-	if (site->layered) {
-		snprintf(path, sizeof path, "%s%s", strcmp(site->root, "/") == 0 ? "" : site->root, site->layered);
-		if ((lower = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0)
-			return site->layered;
-	}
+	snprintf(path, sizeof path, "%s%s", !site->root || strcmp(site->root, "/") == 0 ? "" : site->root, site->layered ? site->layered : "");
+	if (site->layered && (lower = open(path, O_PATH | O_DIRECTORY | O_CLOEXEC)) < 0)
+		return site->layered;
+	if (!site->root)
+		return layer_over(site, lower, path) == 0 ? NULL : site->layered;
 	if (mount(site->root, place, NULL, MS_BIND | MS_REC, NULL) != 0 || make_read_only(site, place) != 0)
-		return place;
+		return site->root;
 	for (size_t each = 0; each < sizeof from_host / sizeof *from_host; each++) {
 		snprintf(path, sizeof path, "%s%s", place, from_host[each]);
 		if (mount(from_host[each], path, NULL, MS_BIND | MS_REC, NULL) != 0)
-			return path;
+			return inside;
 	}
 	for (size_t each = 0; each < sizeof in_memory / sizeof *in_memory; each++) {
 		snprintf(path, sizeof path, "%s%s", place, in_memory[each]);
 		if (mount(site->source, path, "tmpfs", 0, "mode=1777") != 0)
-			return path;
+			return inside;
 	}
 	snprintf(path, sizeof path, "%s/dev/shm", place);
 	if (mount_shared_memory(site, path) != 0 && errno != ENOENT)
-		return path;
+		return inside;
 	snprintf(path, sizeof path, "%s/srv", place);
 	if (site->data && mount(site->data, path, NULL, MS_BIND, NULL) != 0)
-		return path;
+		return inside;
 	snprintf(path, sizeof path, "%s/etc/hosts", place);
 	if (site->hosts && mount(site->hosts, path, NULL, MS_BIND, NULL) != 0)
-		return path;
+		return inside;
 	snprintf(path, sizeof path, "%s%s", place, site->layered ? site->layered : "");
-	return site->layered ? layer_over(site, lower, path) : NULL;
+	return !site->layered || layer_over(site, lower, path) == 0 ? NULL : site->layered;
 }
 
 /* The loopback interface of a network of its own, which a user's programs have not the rights for. */
@@ -195,14 +210,14 @@ const char *enter(const struct site *site)
 {
 	unsigned user = geteuid(), group = getegid();
 	int namespaces = (site->own_user ? CLONE_NEWUSER : 0) | (site->own_network ? CLONE_NEWNET : 0) |
-			 (site->root ? CLONE_NEWNS | CLONE_NEWIPC : 0);
+			 (site->root ? CLONE_NEWNS | CLONE_NEWIPC : site->layered ? CLONE_NEWNS : 0);
 	if (namespaces && unshare(namespaces) != 0)
 		return "a namespace";
 	if (site->own_network)
 		raise_loopback();
 	const char *failed = site->own_user ? map_user(site->own_user, user, group) : NULL;
 	int resolver = site->root && strcmp(site->root, "/") == 0 ? open(RESOLVER, O_RDONLY | O_CLOEXEC) : -1;
-	if (failed == NULL && site->root)
+	if (failed == NULL && (site->root || site->layered))
 		failed = mount_all(site);
 	if (failed == NULL && site->root && (chroot(place_of(site)) != 0 || chdir("/") != 0))
 		failed = site->root;

@@ -5,7 +5,7 @@
 struct site {
 	const char *root;     /* becomes /, read-only; NULL: all stays as it is */
 	const char *data;     /* becomes /srv */
-	const char *layered;  /* a folder of the root that can be written to, in memory; NULL: none */
+	const char *layered;  /* a folder (of the root, if any) that can be written to, in memory; NULL: none */
 	const char *shm;      /* bytes that its /dev/shm holds; NULL: as many as the machine's */
 	const char *hosts;    /* a file that stands for /etc/hosts; NULL: the root's own */
 	const char *source;   /* what the folders in memory are named after */

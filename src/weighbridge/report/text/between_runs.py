@@ -57,7 +57,7 @@ def change_amount(row: ChangeRow, unit: str) -> str:
 def change_verdict(row: ChangeRow) -> str:
     """Return the verdict as people read it."""
     if row.aa:
-        return "A/A arm"
+        return "control"
     if row.unknown is not None:
         return WHY_NO_CHANGE[row.unknown]
     if row.few:

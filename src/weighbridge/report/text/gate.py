@@ -21,7 +21,7 @@ _WHY: dict[Reason, str] = {
     "no-cost": "no complete block",
     "broke": "trials broke under their load",
     "hidden": "a bottleneck hides the cost",
-    "no-ratio": "a value was zero: no percentage",
+    "no-ratio": "a value was zero or negative: no percentage",
     "noise": "within the noise floor",
     "failed": "more than one trial in ten failed or broke",
     "untrusted": "the run is untrusted (A/A arm)",

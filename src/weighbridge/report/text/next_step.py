@@ -23,10 +23,11 @@ class NextBlocks:
 def next_blocks(analysis: Analysis) -> NextBlocks | None:
     """Return how many blocks would decide what is open in the headlines; None where nothing is, or no number would.
 
-    First come blocks too few to be sure of, then what is undecided, then a precision that was not reached.
+    Nor of an unfinished run, which comes to its own end. First come blocks too few to be sure of, then what is
+    undecided, then a precision that was not reached.
     """
     rows = [(report, row) for report in analysis.headlines for row in report.comparisons if not row.aa]
-    if analysis.trust.trusted is False or not any(row.cost is not None for _, row in rows):
+    if analysis.looks.interim or analysis.trust.trusted is False or not any(row.cost is not None for _, row in rows):
         return None
     if analysis.exploratory:
         planned = analysis.context.plan.planned_blocks if analysis.context is not None else None
@@ -47,7 +48,7 @@ def next_blocks(analysis: Analysis) -> NextBlocks | None:
     blocks = max((each for _, _, each in needed), default=MOST_BLOCKS + 1)
     if blocks > MOST_BLOCKS:
         return None
-    end = _settles(rows, len(undecided)) if undecided else f"reach {margin(analysis.target or 0.0)}"
+    end = _settles(rows, len(undecided)) if undecided else f"would likely reach {margin(analysis.target or 0.0)}"
     return NextBlocks(blocks, f"next: about {blocks} blocks{_more(analysis, needed)} {end}")
 
 

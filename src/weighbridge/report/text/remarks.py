@@ -81,13 +81,13 @@ def _(remark: remarks.Extended) -> str:
 
 
 @words(
-    remarks.StoppedByHand,
-    "stopped before its end, or still going on: judged more strictly, as the costs so far may be the reason to stop",
+    remarks.Unfinished,
+    "not finished: intervals are wider than at its end, as it may be stopped, or read, in any block",
 )
-def _(remark: remarks.StoppedByHand) -> str:
+def _(remark: remarks.Unfinished) -> str:
     of_planned = f" of {remark.planned}" if remark.planned else ""
-    text = f"stopped before its end, or still going on, in block {remark.blocks}{of_planned}"
-    return f"{text}: judged more strictly, as the costs so far may be the reason to stop"
+    text = f"not finished: in block {remark.blocks}{of_planned}"
+    return f"{text}; intervals are wider than at its end, as it may be stopped, or read, in any block"
 
 
 # -- about its cost --------------------------------------------------------------------------------
@@ -104,7 +104,7 @@ def _(remark: remarks.TargetMissed) -> str:
 
 @words(
     remarks.AsDifference,
-    "the cost is a difference, not a percentage: a count, a share, or a value was zero",
+    "the cost is a difference, not a percentage: a count, a share, or a value was not positive",
 )
 def _(remark: remarks.AsDifference) -> str:
     return f"the cost is a difference: {difference_interval(remark.difference, remark.unit)}"

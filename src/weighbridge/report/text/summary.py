@@ -24,6 +24,7 @@ from weighbridge.report.text.formatting import (
     margin,
     noise_text,
     percent_range,
+    plural,
     quantity,
 )
 from weighbridge.report.text.metric_names import metric_name, metric_phrase, value_unit
@@ -157,8 +158,8 @@ def _hidden_sentences(analysis: Analysis, rows: Sequence[_Row], many: Collection
 def undecided_lines(analysis: Analysis) -> list[str]:
     """Give for each undecided headline cost what would have shown, and what would settle it.
 
-    ``docker, tcp throughput: a cost of 4.2 % would have shown; about 38 blocks (3 min more) would settle it``. Of a
-    workload with many levels one line an environment, about the level that takes the most.
+    ``docker, tcp throughput: a cost of 4.2 % would likely have shown; about 38 blocks (3 min more) would settle it``.
+    Of a workload with many levels one line an environment, about the level that takes the most.
     """
     many, lines = swept(analysis), []
     by_arm: dict[tuple[str, str], list[_Row]] = {}
@@ -274,11 +275,11 @@ def metric_noise(report: MetricReport) -> str:
 
 
 def others_text(analysis: Analysis) -> str:
-    """Give how many costs are not in the matrix: ``9 other costs (2 different)``; empty where none are."""
+    """Give how many costs are not in the matrix: ``9 costs not shown (2 proven)``; empty where none are."""
     rows = [row for report in analysis.metrics if not report.headline for row in report.comparisons if not row.aa]
     costs = [row for row in rows if row.cost is not None and not row.few]
     different = sum(row.shown_as == "different" for row in costs)
-    return f"{len(costs)} other cost{'' if len(costs) == 1 else 's'} ({different} different)" if costs else ""
+    return f"{plural(len(costs), 'cost')} not shown ({different or 'none'} proven)" if costs else ""
 
 
 def unmeasured_text(analysis: Analysis, label: str) -> str:

@@ -39,7 +39,7 @@ _LIMIT_IN = "by its CPU limit for {} % of the time (flagged above 5 %)"
 WORDS: dict[str, Words] = {
     FlagCode.LOAD: Words("load {}", "the machine's load was {} at the start (flagged above 2 per CPU)", "load"),
     FlagCode.OTHER_WORK: Words(
-        "{} CPUs busy outside the sites",
+        "{} CPUs busy with other programs",
         f"other processes, the engine or the kernel used {{}} CPUs (flagged above {FOREIGN:g})",
         "cpus",
     ),

@@ -59,7 +59,7 @@ def comparison_verdict(row: Comparison) -> str:
 
 def _verdict(row: Comparison) -> str:
     if row.aa:
-        return "A/A arm"
+        return "control"
     if row.broke_instead:
         return "broke"
     if row.cost is None:
@@ -78,9 +78,11 @@ def verdict_word(verdict: str) -> str:
 
 
 def open_text(report: MetricReport, row: Comparison) -> str:
-    """Return how large a cost an undecided comparison may miss, and what would settle it; empty for all others.
+    """Return what cost an undecided comparison would have shown in four runs of five, and what would settle it.
 
-    ``could miss costs below 4.2 %; about 38 blocks (3 min more) would settle it``.
+    Empty for all others.
+
+    ``a cost of 4.2 % would likely have shown; about 38 blocks (3 min more) would settle it``.
     """
     visible = row.visible
     if visible is None or row.cost is None or row.verdict != "inconclusive":
@@ -89,7 +91,7 @@ def open_text(report: MetricReport, row: Comparison) -> str:
         size = percent_short(visible.cost)
     else:
         size = quantity(visible.cost, difference_unit(report.unit))
-    words = f"could miss costs below {size}"
+    words = f"a cost of {size} would likely have shown"
     if visible.blocks is None or visible.seconds is None:
         return words
     return f"{words}; about {visible.blocks} blocks ({duration_text(visible.seconds)} more) would settle it"

@@ -9,7 +9,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from weighbridge.engines.client import client_from_environment, engine_errors
+from weighbridge.engines.client import client_from_environment, engine_errors, readiness
 from weighbridge.errors import Unavailable
 from weighbridge.model.by_hand import Recipe
 from weighbridge.model.command import ProcessDefaults
@@ -63,7 +63,8 @@ class Image(UserlandSource):
     def cannot_build(self, options: Any, spec: UserlandSpec, cache: Path) -> tuple[str, str] | None:
         """Without an engine there is no image."""
         if (client := client_from_environment()) is None:
-            return "no Docker engine answers, so no image can be read", "start a Docker engine"
+            remedy = readiness().remedy or "start a Docker engine"
+            return "no Docker engine answers, so no image can be read", remedy
         client.close()
         return None
 
