@@ -72,6 +72,7 @@ def test_the_network_of_pods_is_measured_against_the_nodes_own(
     assert ended.code == 0, ended
     rows = trials(run)
     assert len(rows) == 8 and {row["outcome"] for row in rows} == {"ok"}, rows
+    assert "no-readings" not in str([row["flags"] for row in rows])
     told = facts(run)
     assert told["host a", "node"] == NAMES[nodes[0]] and told["host a", "kubelet"].startswith("v1.")
     assert told["pod/server", "node"] == NAMES[nodes[-1]] and told["pod/server", "quality of service"] == "Guaranteed"

@@ -24,6 +24,7 @@ from weighbridge.linux import process
 from weighbridge.linux.process import Process
 from weighbridge.model.command import Command, Transport
 from weighbridge.model.host import Limits, RunContext
+from weighbridge.model.sampling import SampledFile
 from weighbridge.model.site import SITE_ENV, Site, SiteRequest
 from weighbridge.model.userland import Userland
 
@@ -381,3 +382,25 @@ def _state(pid: int) -> str:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
     except OSError:
         return ""
+
+
+def test_it_reads_files_at_a_steady_rate(run: RunContext, tmp_path: Path):
+    counter, group = tmp_path / "counter", tmp_path / "cgroup.procs"
+    counter.write_text("0")
+    group.write_text("1\n4194303\n")
+    paths = (str(counter), "/proc/stat", "/proc/net/dev", "/nosuch", str(group), "/proc/loadavg")
+    files = [SampledFile(path, 256 if path == "/proc/stat" else 1 << 20, path == "/proc/loadavg") for path in paths]
+    with behind_a_socket(run, tmp_path) as (launcher, *_):
+        with pytest.raises(OSError, match="No such process"):
+            launcher.end_sampling()
+        launcher.begin_sampling(10.0, files)
+        counter.write_text("1")
+        assert launcher.run(Command(("sleep", "2"), deadline_s=60)).returncode == 0
+        told = launcher.end_sampling()
+    counters, stat, net, absent, disks, load = told.texts
+    assert 18 <= len(told.at) <= 23 and told.at[0] < 0.001 and told.at == sorted(told.at)
+    assert counters == ["0", *["1"] * (len(told.at) - 1)]
+    assert {len(text or "") for text in stat} == {256} and "lo:" in (net[-1] or "") and {*absent} == {None}
+    assert (disks[0] or "").startswith("pid: 1\nrchar: ")
+    assert load[0] and load[-1] and 3 <= len([*filter(None, load)]) <= 5
+    assert told.cpu_s < 0.005 * told.at[-1], "of one CPU"

@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from weighbridge.model.command import Command, Completed, HostProcess, Stream
 from weighbridge.model.isolation import Layers
+from weighbridge.model.sampling import Sampler
 from weighbridge.model.userland import Userland
 
 T = TypeVar("T")
@@ -387,5 +388,7 @@ class Capabilities:
     """The disk of its data, where no others use that."""
     power: Power | None = None
     """Its power, where it shares no kernel and no disk with hosts that stay."""
+    sampler: Sampler | None = None
+    """Who reads its files at a steady rate, where it has no Python for that."""
     pods: Pods | None = None
     """Pods, where it is a node of a cluster: it has nothing else."""

@@ -9,6 +9,7 @@ from weighbridge.hosts.kubernetes.cluster import RunningPod
 from weighbridge.hosts.kubernetes.objects import PodRequest
 from weighbridge.launcher.site import LaunchedSite
 from weighbridge.linux import counters
+from weighbridge.linux.cgroup_files import NETWORK, scope_files
 from weighbridge.model.site import SiteRequest
 
 
@@ -22,6 +23,8 @@ class PodSite(LaunchedSite):
         if asked.host_network and not request.apart:
             address = "127.0.0.1"
         super().__init__(request.name, request.host, running.launcher, (address, address))
+        self.sampler = running.launcher
+        self._groups = 2 if self._text("cgroup.controllers") else 1
         self._request, self._running, self._asked, self._not_honoured = request, running, asked, not_honoured
 
     def _pause(self) -> None:
@@ -40,7 +43,7 @@ class PodSite(LaunchedSite):
 
     def meters(self) -> Mapping[str, float]:
         """Counters of the container's control group, which the pod sees as the topmost one (version 1 and 2)."""
-        unified = bool(self._text("cgroup.controllers"))
+        unified = self._groups == 2
         cpu = counters.cpu_stat(self._text("cpu.stat" if unified else "cpu/cpu.stat")).counters
         if not unified:
             cpu |= counters.cpuacct(self._text("cpuacct/cpuacct.usage")).counters
@@ -56,8 +59,10 @@ class PodSite(LaunchedSite):
         return {name: cpu[key] for name, key in seconds.items() if key in cpu} | {**memory, **events}
 
     def scope(self) -> Mapping[str, str]:
-        """Return none: its host's sampler does not see them."""
-        return {}
+        """The files of the container's control group and its network, as the pod sees them."""
+        top = Path("/sys/fs/cgroup")
+        files = scope_files(self._groups, lambda controller: top if self._groups == 2 else top / controller)
+        return {**files, **({} if self._asked.host_network else {NETWORK: "/proc/self/net/dev"})}
 
     def facts(self) -> Mapping[str, str]:
         """The pod, its network, its limits, and what could not be honoured."""

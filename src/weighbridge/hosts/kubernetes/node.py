@@ -83,8 +83,8 @@ class Node:
 
     @property
     def capabilities(self) -> Capabilities:
-        """It has pods."""
-        return Capabilities(pods=self)
+        """It has pods, and its launcher reads its files."""
+        return Capabilities(pods=self, sampler=self._launcher)
 
     @property
     def node_name(self) -> str:
