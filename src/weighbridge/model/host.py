@@ -318,6 +318,10 @@ class Pods(Protocol):
     def owner(self) -> Any:
         """What owns all that the run makes there (`weighbridge.hosts.kubernetes.objects.Owner`)."""
 
+    @property
+    def cpu_manager(self) -> str:
+        """The policy by which it gives pods CPUs of their own (``none``, ``static``); "" where it is not known."""
+
     def image(self, userland: Userland) -> str:
         """Return the name of the image of a userland, brought there at first use. Raises Unavailable."""
 

@@ -63,6 +63,13 @@ class HostKind(Plugin):
         """
         return Readiness(True)
 
+    def whereabouts(self, options: Any) -> str:
+        """Say whose machines such a host is on and what a run makes there, for `plan`; "": the description is enough.
+
+        Reaches nothing, and starts nothing that a study brings.
+        """
+        return ""
+
     def survey(self, place: str = "") -> Mapping[str, Readiness]:
         """What can be measured at a place that many hosts are in (``doctor --cluster``), by what it is called.
 

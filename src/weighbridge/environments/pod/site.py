@@ -4,6 +4,7 @@ import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 
+from weighbridge.environments.pod.manifest import quota_not_honoured
 from weighbridge.errors import EnvironmentLost
 from weighbridge.hosts.kubernetes.cluster import RunningPod
 from weighbridge.hosts.kubernetes.objects import PodRequest
@@ -41,6 +42,14 @@ class PodSite(LaunchedSite):
                 return self.read(str(Path("/sys/fs/cgroup") / path)).decode()
         return ""
 
+    def _quota(self) -> tuple[str, str] | None:
+        """The quota of CPU time in each period and that period, in the kernel's words; None where it tells none."""
+        if self._groups == 2:
+            words = self._text("cpu.max").split()
+        else:
+            words = [self._text(f"cpu/cpu.cfs_{what}_us").strip() for what in ("quota", "period")]
+        return (words[0], words[1]) if len(words) == 2 and all(words) else None
+
     def meters(self) -> Mapping[str, float]:
         """Counters of the container's control group, which the pod sees as the topmost one (version 1 and 2)."""
         unified = self._groups == 2
@@ -75,8 +84,10 @@ class PodSite(LaunchedSite):
             "address": self.address,
             "network": "host" if self._asked.host_network else "pod",
             "quality of service": str(status.get("qosClass", "")),
+            "requests": ", ".join(f"{amount} {what}" for what, amount in self._asked.requests.items()),
             "runtime class": self._asked.runtime_class or "the cluster's default",
             "frozen by": "signals",
         }
-        refused = {f"not honoured: {limit}": why for limit, why in self._not_honoured.items()}
+        refused = {**self._not_honoured, **quota_not_honoured(self._request.limits, self._quota())}
+        refused = {f"not honoured: {limit}": why for limit, why in refused.items()}
         return {key: value for key, value in facts.items() if value} | refused

@@ -3,12 +3,13 @@
 import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes.cluster import Cluster, RunningPod
-from weighbridge.hosts.kubernetes.objects import NodeInfo, Owner, PodRequest
+from weighbridge.hosts.kubernetes.objects import LIMITS, REQUESTS, NodeInfo, Owner, PodRequest
 from weighbridge.launcher.launch import Launched
 from weighbridge.linux import network
 from weighbridge.linux.confinement import status_field
@@ -36,7 +37,10 @@ def node_host(name: str, cluster: Cluster, options: NodeOptions, named: Collecti
     """Start the pod by which a node is seen. ``named``: nodes that the study names. Raises Unavailable."""
     info = cluster.node(name, options.node, options.selector, named)
     image = cluster.launcher(info, options.loader)
-    request = PodRequest(cluster.run.id, f"host-{name}", info.name, image, cluster.owner, host_network=True)
+    request = PodRequest(
+        cluster.run.id, f"host-{name}", info.name, image, cluster.owner,
+        host_network=True, limits=LIMITS, requests=REQUESTS,
+    )  # fmt: skip
     with cluster.started(request) as seen:
         yield Node(name, cluster, info, seen, options.loader)
 
@@ -95,6 +99,19 @@ class Node:
     def owner(self) -> Owner:
         """What owns all that the run makes there."""
         return self.cluster.owner
+
+    @cached_property
+    def kubelet(self) -> Mapping[str, Any]:
+        """Return the configuration of its kubelet, by Kubernetes' names; nothing where the user may not read it."""
+        with contextlib.suppress(Unavailable):
+            configuration = self.cluster.kubectl.raw(f"/api/v1/nodes/{self.info.name}/proxy/configz")
+            return configuration.get("kubeletconfig") or {}
+        return {}
+
+    @property
+    def cpu_manager(self) -> str:
+        """The policy by which kubelet gives pods CPUs of their own; "" where it is not known."""
+        return str(self.kubelet.get("cpuManagerPolicy", ""))
 
     def image(self, userland: Userland) -> str:
         """Return the name of a userland's image, which the node has then. Raises Unavailable."""
@@ -161,12 +178,13 @@ class Node:
 
     def facts(self) -> Mapping[str, str]:
         """Return what the cluster says of the node, and what its kernel says of its CPU."""
-        return {**self.info.facts, "node": self.info.name, "address": self.address} | self._cpu()
+        return {**self._own_facts(), **self.info.facts, "node": self.info.name, "address": self.address}
 
-    def _cpu(self) -> dict[str, str]:
+    def _own_facts(self) -> dict[str, str]:
         lines = self.read("/proc/cpuinfo").decode(errors="replace").splitlines()
         names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-        return {"CPU": names[0]} if names else {}
+        facts = {"kernel": self.read("/proc/sys/kernel/osrelease").decode().strip(), "CPU manager": self.cpu_manager}
+        return {key: value for key, value in facts.items() if value} | ({"CPU": names[0]} if names else {})
 
 
 def network_ports(read: Callable[[str], str]) -> set[int]:
