@@ -12,8 +12,10 @@ from ruamel.yaml import YAML
 
 from weighbridge import registry
 from weighbridge.errors import Unavailable
+from weighbridge.facts.site import about_site
 from weighbridge.meters.opened import meters
 from weighbridge.model.command import Command
+from weighbridge.model.facts import NAMESPACES
 from weighbridge.model.host import Limits
 from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.study import Meters
@@ -66,6 +68,23 @@ def test_a_pod_and_its_node_are_read_over_time(cluster: Cluster, small_userland:
     assert {"cpu_idle_share", "memory_available_bytes", "load1"} <= nodes
     print(f"readings took {taken.own_cpu_s:.4f} s of CPU time in {lasted:.1f} s, of a pod and its node")
     assert taken.own_cpu_s < 0.01 * lasted
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_what_is_known_of_a_node_and_a_pod_is_told(cluster: Cluster, small_userland: Userland):
+    with (
+        open_run(RUN) as run,
+        opened_host(cluster, run) as host,
+        opened_pod(host, run, small_userland) as pod,
+        opened_pod(host, run, small_userland, "1-host-solo", network="host") as on_node,
+    ):
+        facts = host.facts()
+        namespaces = [about_site(site)[NAMESPACES] for site in (pod, on_node)]
+    assert facts["kube-proxy mode"] == "iptables" and facts["CNI"] == "bridge" and facts["MTU"] == "1500", facts
+    assert facts["Kubernetes"] == facts["kubelet"] and facts["Kubernetes"].startswith("v1.")
+    assert facts["CPU manager"] == "none" and facts["clock source"] and facts["CPU"]
+    own = {"ipc", "mnt", "pid"}
+    assert [{*each.split()} & {*own, "net", "uts", "user"} for each in namespaces] == [{*own, "net", "uts"}, own]
 
 
 @pytest.mark.usefixtures("unchanged")

@@ -1,11 +1,13 @@
 """A cluster during a run: the object that owns all of it, its nodes, its pods and the streams to their launchers."""
 
 import contextlib
+import json
 import platform
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
@@ -107,6 +109,23 @@ class Cluster:
         with contextlib.suppress(Unavailable):
             known = f": it has {', '.join(each.name for each in self._nodes()) or 'none'}"
         raise Unavailable(f"host {host}: the cluster has no node {name}{known}")
+
+    @cached_property
+    def version(self) -> str:
+        """The version of the API server; "" where it is not told."""
+        with contextlib.suppress(Unavailable, ValueError):
+            about = json.loads(self.kubectl.must("version", "--output=json"))
+            return str((about.get("serverVersion") or {}).get("gitVersion", ""))
+        return ""
+
+    def images_on(self, node: NodeInfo) -> list[str]:
+        """Return the images of the pods on a node that the user may see: all, or those of the system, or none."""
+        only = f"--field-selector=spec.nodeName={node.name}"
+        for where in ("--all-namespaces", "--namespace=kube-system"):
+            with contextlib.suppress(Unavailable):
+                pods = self.kubectl.get("pods", where, only)["items"]
+                return [container["image"] for pod in pods for container in pod["spec"]["containers"]]
+        return []
 
     def image(self, node: NodeInfo, image: Image, loader: tuple[str, ...]) -> str:
         """Return the name of an image that a node has, brought there where it has not. Raises Unavailable."""

@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from weighbridge.errors import Unavailable
+from weighbridge.facts.host import machine_facts
 from weighbridge.hosts.kubernetes.cluster import Cluster, RunningPod
+from weighbridge.hosts.kubernetes.networking import PROXY_MODE, cni, proxy_mode
 from weighbridge.hosts.kubernetes.objects import LIMITS, REQUESTS, NodeInfo, Owner, PodRequest
 from weighbridge.launcher.launch import Launched
 from weighbridge.linux import network
@@ -134,9 +136,12 @@ class Node:
         raise Unavailable(f"host {self.name} is a node of a cluster: no files are brought there")
 
     def namespaces(self) -> Mapping[str, int]:
-        """Return those of the pod by which it is seen: of the network alone they are the node's."""
-        own = namespaces_in(lambda kind: self.read(f"/proc/self/ns/{kind}").decode())
-        return {kind: number for kind, number in own.items() if kind == "net"}
+        """Return those of the pod by which it is seen.
+
+        It has the node's network and host name, and others of its own. Two pods never share these: one that another
+        pod has too is the node's, and where theirs differ the other pod does not have the node's.
+        """
+        return namespaces_in(lambda kind: self.read(f"/proc/self/ns/{kind}").decode())
 
     def meters_of(self, pid: int) -> Mapping[str, float]:
         """Return none: its processes are not seen."""
@@ -181,10 +186,29 @@ class Node:
         return {**self._own_facts(), **self.info.facts, "node": self.info.name, "address": self.address}
 
     def _own_facts(self) -> dict[str, str]:
-        lines = self.read("/proc/cpuinfo").decode(errors="replace").splitlines()
-        names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-        facts = {"kernel": self.read("/proc/sys/kernel/osrelease").decode().strip(), "CPU manager": self.cpu_manager}
-        return {key: value for key, value in facts.items() if value} | ({"CPU": names[0]} if names else {})
+        interfaces = network.interfaces_in(self._text("/proc/net/dev"))
+        answer = self.run(Command(("/proc/self/exe", "probe-http", *PROXY_MODE), 10)).stdout
+        facts = {
+            **machine_facts(self._text),
+            "kernel": self._text("/proc/sys/kernel/osrelease"),
+            "Kubernetes": self.cluster.version,
+            "CNI": cni(self.cluster.images_on(self.info), self.info.annotations, interfaces),
+            "kube-proxy mode": proxy_mode(answer, interfaces),
+            "CPU manager": self.cpu_manager,
+            **self._interface_facts(),
+        }
+        return {key: value for key, value in facts.items() if value}
+
+    def _text(self, path: str) -> str:
+        with contextlib.suppress(OSError):
+            return self.read(path).decode(errors="replace").strip().replace("\t", " ")
+        return ""
+
+    def _interface_facts(self) -> dict[str, str]:
+        """Of the interface that the node's address is on."""
+        table = self._text("/proc/net/route")
+        name = network.route_in(table, f"{self.address}/32") or network.default_route_in(table)
+        return {"network interface": name, "MTU": self._text(f"/sys/class/net/{name}/mtu")} if name else {}
 
 
 def network_ports(read: Callable[[str], str]) -> set[int]:

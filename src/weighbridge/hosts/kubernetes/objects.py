@@ -214,6 +214,7 @@ class NodeInfo:
     facts: Mapping[str, str]
     images: Sequence[str]
     cordoned: bool = False
+    annotations: Mapping[str, str] = field(default_factory=dict)
     known: bool = True
     """Whether the user may read it: of another one there is only the name."""
 
@@ -227,7 +228,8 @@ _FACTS = {
     "kernel": "kernelVersion", "operating system": "osImage", "architecture": "architecture",
     "kubelet": "kubeletVersion", "container runtime": "containerRuntimeVersion",
 }  # fmt: skip
-_LABELS = {"instance type": "node.kubernetes.io/instance-type", "zone": "topology.kubernetes.io/zone"}
+_LABELS = {"instance type": "node.kubernetes.io/instance-type", "zone": "topology.kubernetes.io/zone",
+           "region": "topology.kubernetes.io/region"}  # fmt: skip
 _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 
 
@@ -251,6 +253,7 @@ def node_info(about: Mapping[str, Any]) -> NodeInfo:
         facts={key: value for key, value in facts.items() if value},
         images=[name for image in status.get("images") or () for name in image.get("names") or ()],
         cordoned=bool(spec.get("unschedulable")),
+        annotations=metadata.get("annotations") or {},
     )
 
 
