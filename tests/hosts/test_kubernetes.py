@@ -4,6 +4,7 @@ import io
 import json
 import tarfile
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ from weighbridge.hosts.kubernetes.remedies import Right, remedy, with_remedy
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import RunContext
 from weighbridge.model.leavings import DeadRun, RunFolders
+from weighbridge.runner import clean
 
 DATA = Path(__file__).parent / "data/kubernetes"
 RUN = "0123456789ab"
@@ -515,6 +517,47 @@ def test_what_is_labelled_as_a_runs_is_found_and_deleted(tmp_path: Path, monkeyp
     deleted = calls[1].argv
     assert {"delete", f"--selector=weighbridge.run={RUN}", "--wait=false"} <= {*deleted}
     assert deleted[1:4] == ("--kubeconfig=/k", "--context=c", "--namespace=n")
+
+
+NOW = datetime(2026, 1, 2, 12, 0, 0, tzinfo=UTC)
+
+
+def made_object(kind: str, name: str, run: str, at: str, **status: str) -> dict[str, Any]:
+    about = {"name": name, "labels": {"weighbridge.run": run}, "creationTimestamp": f"2026-01-02T{at}:00Z"}
+    return {"kind": kind, "metadata": about, "status": status}
+
+
+def test_a_run_of_another_machine_lives_while_it_has_a_pod_or_is_new():
+    other, new = "aaaaaaaaaaaa", "bbbbbbbbbbbb"
+    items = [
+        made_object("ConfigMap", "owner", RUN, "08:00"),
+        made_object("Pod", "ended", RUN, "08:01", phase="Succeeded"),
+        made_object("ConfigMap", "owner", other, "08:00"),
+        made_object("Pod", "works", other, "08:01", phase="Running"),
+        made_object("ConfigMap", "owner", new, "11:50"),
+        made_object("ConfigMap", "somebody's", "../etc", "08:00"),
+    ]
+    runs = {each.id: each for each in leavings.runs_at(items, NOW)}
+    assert runs.keys() == {RUN, other, new}
+    assert not runs[RUN].alive and [each.name for each in runs[RUN].leftovers] == ["owner", "ended"]
+    assert runs[other].alive == "pod works has not ended" and "15 minutes" in runs[new].alive
+
+
+def test_dead_runs_of_all_machines_are_removed_from_a_cluster(monkeypatch: pytest.MonkeyPatch):
+    there = json.dumps({"items": [made_object("ConfigMap", "owner", RUN, "08:00")]})
+    date = "I0102 12:00:00.0 1 x.go:1] headers=<\n\tDate: Fri, 02 Jan 2026 12:00:00 GMT\n >"
+    calls = fake(
+        monkeypatch, (0, there, ""), (0, "{}", date), (0, "", ""), (0, '{"items": []}', ""), (0, '{"items": []}', "")
+    )
+    monkeypatch.setattr(clean.registry, "leavings", lambda: (leavings.ClusterObjects(),))
+    inventory = clean.clean_cluster("c", "n")
+    assert [each.name for each in inventory.removed] == ["owner"] and not inventory.failures and not inventory.left
+    assert {each.argv[1:3] for each in calls} == {("--context=c", "--namespace=n")}
+    assert f"--selector=weighbridge.run={RUN}" in calls[2].argv and "delete" in calls[2].argv
+    fake(monkeypatch, (1, "", "error: no server"))
+    assert clean.find_in_cluster("c", "n").failures == (
+        "objects in Kubernetes clusters cannot be checked: no server",
+    )
 
 
 def test_a_cluster_out_of_reach_keeps_the_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
