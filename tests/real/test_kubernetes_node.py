@@ -4,6 +4,7 @@ import json
 import re
 import time
 from contextlib import ExitStack
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,8 @@ from ruamel.yaml import YAML
 from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.facts.site import about_site
+from weighbridge.hosts.kubernetes import leavings
+from weighbridge.hosts.kubernetes.kubectl import Kubectl
 from weighbridge.meters.opened import meters
 from weighbridge.model.command import Command
 from weighbridge.model.facts import NAMESPACES
@@ -20,6 +23,7 @@ from weighbridge.model.host import Limits
 from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.study import Meters
 from weighbridge.model.userland import Userland
+from weighbridge.runner import clean
 
 from .cluster import Cluster
 from .conftest import open_run
@@ -157,3 +161,15 @@ def pods_study(cluster: Cluster, folder: Path, **more: Any) -> Path:
         "workloads: {cpu: {kind: sysbench-cpu, duration: 1s}}\n"
     )
     return path
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_what_a_run_of_another_machine_left_is_removed(cluster: Cluster, monkeypatch: pytest.MonkeyPatch):
+    about = {"name": "left", "namespace": "default", "labels": {"weighbridge.run": "0a0b0c0d0e0f"}}
+    cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": about})
+    kept = weighbridge("clean", "--cluster")
+    assert kept.code == 0 and "less than 15 minutes ago" in kept.stderr, kept
+    monkeypatch.setattr(leavings, "STARTING_S", 0.0)
+    assert abs((Kubectl().clock() - datetime.now(UTC)).total_seconds()) < 5
+    inventory = clean.clean_cluster("", "default")
+    assert [each.name for each in inventory.removed] == ["left"] and not inventory.left and not inventory.failures

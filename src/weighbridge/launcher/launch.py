@@ -126,7 +126,7 @@ class Launcher:
             raise Unavailable(f"{self.name}: its processes cannot be stopped: {os.strerror(error)}")
 
     def begin_sampling(self, hz: float, files: Sequence[SampledFile]) -> None:
-        """As ``Sampler.begin_sampling``: the launcher itself reads, as a program of the site would be one of it."""
+        """As ``Sampler.begin_sampling``. It reads itself: another process would count as one of the site."""
         self._sampled = len(files)
         self._ask_or_raise(frames.sample(next(self._numbers), 1 / hz, files), Kind.DATA, "what is sampled")
 

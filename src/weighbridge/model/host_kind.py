@@ -70,10 +70,10 @@ class HostKind(Plugin):
         """
         return ""
 
-    def survey(self, place: str = "") -> Mapping[str, Readiness]:
-        """What can be measured at a place that many hosts are in (``doctor --cluster``), by what it is called.
+    def survey(self, context: str = "", namespace: str = "") -> Mapping[str, Readiness]:
+        """What can be measured in a cluster that many hosts are in (``doctor --cluster``), by what it is called.
 
-        ``place``: as its users name it; "": the usual one. Changes nothing.
+        Both as its users name them; "": the usual one. Changes nothing.
         """
         return {}
 

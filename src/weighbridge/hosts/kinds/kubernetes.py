@@ -122,11 +122,11 @@ class Kubernetes(HostKind):
             "NetworkPolicies where environments ask for them, and deletes them"
         )
 
-    def survey(self, place: str = "") -> Mapping[str, Readiness]:
+    def survey(self, context: str = "", namespace: str = "") -> Mapping[str, Readiness]:
         """What a context's cluster lets this user measure, and what refuses the rest."""
         from weighbridge.hosts.kubernetes import survey
 
-        return survey.survey(Place(place, "", "").kubectl())
+        return survey.survey(Place(context, namespace, "").kubectl())
 
     @contextmanager
     def open(self, name: str, options: Any, run: RunContext, peers: Sequence[HostOptions]) -> Iterator[Host]:

@@ -20,6 +20,9 @@ OPTIONAL: Mapping[Right, str] = {
     ("list", "events"): "why a pod does not start is told less well",
     ("get", "nodes"): "facts of nodes are what their pods see",
     ("get", "nodes/proxy"): "kubelet's settings, such as its CPU manager, are not known",
+    ("create", "services"): "no environments with a Service",
+    ("create", "networkpolicies.networking.k8s.io"): "no environments with a NetworkPolicy",
+    ("create", "persistentvolumeclaims"): "no volumes of a StorageClass",
 }
 """What a run does where it may; what is lost where it may not."""
 _NOBODY = "000000000000"
