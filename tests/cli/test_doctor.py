@@ -65,16 +65,16 @@ def test_every_plug_in_is_counted_in_a_group(weighbridge: Weighbridge):
 def test_a_cluster_has_rows_of_its_own(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch):
     asked: list[str] = []
 
-    def survey(_: object, place: str = "") -> dict[str, Readiness]:
-        asked.append(place)
+    def survey(_: object, context: str = "", namespace: str = "") -> dict[str, Readiness]:
+        asked.append(f"{context}/{namespace}")
         return {"API server": Readiness(True, "v1.35.4"), "rights": Readiness(False, "none", "ask for them")}
 
     monkeypatch.setattr(type(registry.hosts()["kubernetes"]), "survey", survey)
     monkeypatch.setattr("weighbridge.runner.preflight.lacking_here", lambda _: None)
     lines = weighbridge("doctor", "--cluster").out.splitlines()
     assert lines[0] == "cluster" and any("rights - none [1]" in line for line in lines)
-    found = json.loads(weighbridge("doctor", "--context", "prod", "--json").out)
-    assert [row["ready"] for row in found["cluster"]] == [True, False] and asked == ["", "prod"]
+    found = json.loads(weighbridge("doctor", "--context", "prod", "--namespace", "team", "--json").out)
+    assert [row["ready"] for row in found["cluster"]] == [True, False] and asked == ["/", "prod/team"]
 
 
 def _row(name: str, remedy: str = "", caveat: str = "") -> dict[str, object]:

@@ -7,12 +7,20 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.environments.pod import PodOptions
-from weighbridge.environments.pod.manifest import given_otherwise, limits_of, not_honoured, pod_request
+from weighbridge.environments.pod.manifest import (
+    given_otherwise,
+    limits_of,
+    not_honoured,
+    pod_request,
+    quota_not_honoured,
+    requests_of,
+)
 from weighbridge.environments.pod.site import PodSite
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes.objects import Owner
 from weighbridge.model.environment import Needs
 from weighbridge.model.host import THIS_MACHINE, HostTraits, Limits
+from weighbridge.model.study import Resources
 
 POD = registry.environments()["pod"]
 
@@ -26,12 +34,41 @@ def test_limits_are_thousandths_of_a_cpu_and_bytes():
 def test_what_kubelet_decides_is_said():
     assert not_honoured(Limits(1, 1)) == {}
     assert {*not_honoured(Limits(1, cpuset="0", cpu_period_us=10_000))} == {"pin", "cpu_period"}
+    assert not_honoured(Limits(cpuset="0"), "none")["pin"].endswith("CPU manager's policy none")
 
 
 def test_a_limit_of_the_clusters_own_is_said():
     about = {"spec": {"containers": [{"resources": {"limits": {"cpu": "500m", "memory": "1Gi"}}}]}}
     assert {*given_otherwise(Limits(0.5), about)} == {"memory"}
     assert given_otherwise(Limits(0.5, 1 << 30), about) == {} == given_otherwise(Limits(), {})
+
+
+def test_all_pods_of_a_run_fit_on_a_small_node():
+    assert requests_of(Limits(2, 1 << 30), "burstable") == {"cpu": "50m", "memory": str(64 << 20)}
+    assert requests_of(Limits(0.02, 1 << 20), "burstable") == {"cpu": "20m", "memory": str(1 << 20)}
+    assert requests_of(Limits(), "burstable").keys() == {"cpu", "memory"}
+    assert requests_of(Limits(2, 1 << 30), "guaranteed") == limits_of(Limits(2, 1 << 30))
+
+
+def test_a_guarantee_needs_limits():
+    needs = Needs(resources=Resources(cpus=1))
+    assert POD.problems(PodOptions(), needs=needs) == []
+    assert "set resources: memory" in POD.problems(PodOptions(quality="guaranteed"), needs=needs)[0]
+    needs = Needs(resources=Resources(cpus=1, memory="1GiB"))
+    assert POD.problems(PodOptions(quality="guaranteed"), needs=needs) == []
+
+
+def test_the_quota_in_force_is_the_kernels():
+    assert quota_not_honoured(Limits(1), ("100000", "100000")) == {} == quota_not_honoured(Limits(), ("max", "1"))
+    assert "no quota" in quota_not_honoured(Limits(1), ("max", "100000"))["cpus"]
+    assert "no quota" in quota_not_honoured(Limits(1), ("-1", "100000"))["cpus"]
+    assert quota_not_honoured(Limits(1), ("5000", "5000")) == {"cpu_period": "kubelet's is 5 ms"}
+    assert quota_not_honoured(Limits(1), None) == {}
+    top = "/sys/fs/cgroup"
+    one = {f"{top}/cpu/cpu.cfs_quota_us": "-1\n", f"{top}/cpu/cpu.cfs_period_us": "100000\n"}
+    assert "not honoured: cpus" in site_of(one).facts()
+    assert "not honoured: cpus" in site_of({f"{top}/cgroup.controllers": "cpu", f"{top}/cpu.max": "max 1\n"}).facts()
+    assert "not honoured: cpus" not in site_of({}).facts()
 
 
 def request(**changes: Any) -> Any:

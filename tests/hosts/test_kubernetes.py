@@ -4,6 +4,7 @@ import io
 import json
 import tarfile
 from collections.abc import Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,11 @@ from weighbridge.hosts.kubernetes.cluster import Cluster
 from weighbridge.hosts.kubernetes.kubectl import Kubectl, sentence
 from weighbridge.hosts.kubernetes.node import network_ports
 from weighbridge.hosts.kubernetes.objects import NodeInfo, Owner, PodRequest, state_of
+from weighbridge.hosts.kubernetes.remedies import Right, remedy, with_remedy
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import RunContext
 from weighbridge.model.leavings import DeadRun, RunFolders
+from weighbridge.runner import clean
 
 DATA = Path(__file__).parent / "data/kubernetes"
 RUN = "0123456789ab"
@@ -109,14 +112,15 @@ def test_a_pod_is_as_every_site():
 
 def test_what_is_asked_for_is_in_the_manifest():
     request = PodRequest(
-        RUN, "s", "n", "i", OWNER, host_network=True, limits={"cpu": "500m"}, sysctls={"net.core.somaxconn": "9"},
+        RUN, "s", "n", "i", OWNER, host_network=True, limits={"cpu": "500m"}, requests={"cpu": "50m"},
+        sysctls={"net.core.somaxconn": "9"},
         shm_size=1 << 20, open_files=1024, runtime_class="gvisor",
     )  # fmt: skip
     spec = objects.pod(request)["spec"]
     [container] = spec["containers"]
     assert spec["hostNetwork"] and spec["runtimeClassName"] == "gvisor"
     assert spec["securityContext"] == {"sysctls": [{"name": "net.core.somaxconn", "value": "9"}]}
-    assert container["resources"] == {"limits": {"cpu": "500m"}, "requests": {"cpu": "500m"}}
+    assert container["resources"] == {"limits": {"cpu": "500m"}, "requests": {"cpu": "50m"}}
     shm = {"name": "shm", "emptyDir": {"medium": "Memory", "sizeLimit": "1048576"}}
     assert shm in spec["volumes"] and container["command"][1:3] == ["--files", "1024"]
 
@@ -215,20 +219,78 @@ def test_several_kubeconfigs_are_named_by_the_variable(monkeypatch: pytest.Monke
     assert seen == [{"X": "1", "KUBECONFIG": "/a:/b"}] and "--kubeconfig=/a:/b" not in calls[0].argv
 
 
+def answering(monkeypatch: pytest.MonkeyPatch, *lacking: Right) -> list[Command]:
+    """Have the API server answer what may be done: all but this."""
+    commands: list[Command] = []
+
+    def run(command: Command, *, env: Mapping[str, str]) -> Completed:
+        commands.append(command)
+        if "view" in command.argv:
+            return Completed(command.argv, 0, b"there\n", b"", 0.1)
+        if not command.stdin or "--dry-run=server" in command.argv:
+            return Completed(command.argv, 0, b'{"serverVersion": {"gitVersion": "v1.35.4"}}', b"", 0.1)
+        answers = []
+        for each in json.loads(command.stdin)["items"]:
+            asked = each["spec"]["resourceAttributes"]
+            part, group = asked["subresource"], asked["group"]
+            assert asked.get("namespace") == (None if asked["resource"] == "nodes" else "there")
+            resource = asked["resource"] + (f"/{part}" if part else "") + (f".{group}" if group else "")
+            answers.append(json.dumps({"status": {"allowed": (asked["verb"], resource) not in lacking}}, indent=4))
+        return Completed(command.argv, 0, "\n".join(answers).encode(), b"", 0.1)
+
+    monkeypatch.setattr("weighbridge.hosts.kubernetes.kubectl.process.run", run)
+    return commands
+
+
 def test_a_kubeconfig_that_a_study_brings_is_not_used_before_the_user_was_asked(monkeypatch: pytest.MonkeyPatch):
-    calls = fake(monkeypatch, (0, "yes", ""))
+    calls = answering(monkeypatch)
     kind = registry.hosts()["kubernetes"]
     assert kind.readiness(kind.options.model_validate({"kind": "kubernetes", "kubeconfig": "/theirs"})).ready
     assert not calls
     assert kind.readiness(kind.options.model_validate({"kind": "kubernetes"})).ready and calls
 
 
-def test_rights_are_yes_no_or_a_failure(monkeypatch: pytest.MonkeyPatch):
-    calls = fake(monkeypatch, (0, "yes\n", ""), (1, "no\n", ""), (1, "", ""))
-    assert Kubectl().can_i("get", "pods") and not Kubectl().can_i("create", "pods/exec")
-    assert calls[1].argv[-3:] == ("create", "pods", "--subresource=exec")
-    with pytest.raises(Unavailable, match="without a word"):
-        Kubectl().can_i("get", "pods")
+VIEW = {
+    "contexts": [{"name": "prod", "context": {"cluster": "c", "user": "alice", "namespace": "team"}}],
+    "clusters": [{"name": "c", "cluster": {"server": "https://me:secret@api.example.org:6443/path"}}],
+}
+
+
+def test_the_cluster_is_named_by_the_kubeconfig(monkeypatch: pytest.MonkeyPatch):
+    calls = fake(monkeypatch, (0, json.dumps(VIEW), ""))
+    kind = registry.hosts()["kubernetes"]
+    options = kind.options.model_validate({"kind": "kubernetes", "kubeconfig": "/theirs"})
+    words = kind.whereabouts(options)
+    assert words.startswith("cluster: context prod (api.example.org:6443, user alice), namespace team: a run makes")
+    assert {each.argv[3:5] for each in calls} == {("config", "view")}, "it starts nothing of theirs"
+    options = kind.options.model_validate({"kind": "kubernetes", "namespace": "mine"})
+    assert "namespace mine" in kind.whereabouts(options)
+    fake(monkeypatch, (0, '{"contexts": null, "clusters": []}', ""))
+    assert kind.whereabouts(options).startswith("cluster: the cluster that kubectl finds by itself, namespace mine")
+
+
+def test_rights_are_there_or_lacking_or_not_told(monkeypatch: pytest.MonkeyPatch):
+    asked: list[Right] = [("get", "pods"), ("create", "pods/exec"), ("list", "networkpolicies.networking.k8s.io")]
+    answering(monkeypatch, *asked[1:])
+    assert Kubectl().lacking([*asked, ("list", "nodes")]) == asked[1:]
+    for answer in ('{"status": {"allowed": true}}', "no JSON", "{}"):
+        fake(monkeypatch, (0, "there", ""), (0, answer, ""))
+        with pytest.raises(Unavailable, match="does not say"):
+            Kubectl().lacking(asked)
+
+
+def test_only_what_a_run_does_is_needed(monkeypatch: pytest.MonkeyPatch):
+    answering(monkeypatch, ("list", "nodes"), ("get", "nodes"), ("list", "events"))
+    kind = registry.hosts()["kubernetes"]
+    assert kind.readiness(kind.options.model_validate({"kind": "kubernetes", "node": "n1"})).ready
+    refused = kind.readiness(kind.options.model_validate({"kind": "kubernetes"}))
+    assert (refused.detail, refused.remedy) == (
+        "this user may not list nodes",
+        'bind this user to a ClusterRole with rules: [{apiGroups: [""], resources: [nodes], verbs: [list]}]',
+    )
+    rows = survey.survey(Kubectl())
+    assert all(row.ready for row in rows.values()) and "node: NAME" in rows["nodes"].caveat
+    assert "facts of nodes" in rows["rights"].caveat and "proxy" not in rows["rights"].detail
 
 
 def test_a_cluster_that_does_not_answer_has_one_row(monkeypatch: pytest.MonkeyPatch):
@@ -238,23 +300,60 @@ def test_a_cluster_that_does_not_answer_has_one_row(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_cluster_has_a_row_for_each_thing(monkeypatch: pytest.MonkeyPatch):
-    fake(monkeypatch, (0, json.dumps({"serverVersion": {"gitVersion": "v1.35.4"}}), ""), (0, "yes", ""))
+    answering(monkeypatch)
     monkeypatch.setattr(Kubectl, "get", lambda *_: {"items": [NODE]})
     rows = survey.survey(Kubectl())
     assert all(row.ready for row in rows.values()) and rows["nodes"].caveat == "one node"
     assert rows["API server"].detail == "v1.35.4, kubectl unknown"
 
 
-def test_lacking_rights_are_named(monkeypatch: pytest.MonkeyPatch):
-    fake(monkeypatch, (1, "no\n", ""))
-    row = survey.rights(Kubectl())
-    assert not row.ready and "create pods/exec" in row.detail
+def test_lacking_rights_are_named_with_the_rule_that_gives_them(monkeypatch: pytest.MonkeyPatch):
+    answering(monkeypatch, ("create", "pods/exec"), ("create", "pods"), ("delete", "pods"))
+    row = survey.rights(Kubectl(namespace="there"))
+    assert not row.ready and row.detail == "this user may not create pods, delete pods, create pods/exec"
+    assert row.remedy == (
+        'bind this user to a Role in namespace there with rules: [{apiGroups: [""], resources: [pods], '
+        'verbs: [create, delete]}, {apiGroups: [""], resources: [pods/exec], verbs: [create]}]'
+    )
+
+
+@pytest.mark.parametrize(
+    ("why", "helps"),
+    [
+        (
+            'services is forbidden: User "t" cannot create resource "services" in API group "" in the namespace "n"',
+            'bind this user to a Role in namespace n with rules: [{apiGroups: [""], resources: [services], '
+            "verbs: [create]}]",
+        ),
+        (
+            'nodes "a" is forbidden: User "t" cannot get resource "nodes/proxy" in API group "" at the cluster scope',
+            'bind this user to a ClusterRole with rules: [{apiGroups: [""], resources: [nodes/proxy], verbs: [get]}]',
+        ),
+        (
+            'networkpolicies.networking.k8s.io is forbidden: User "t" cannot list resource "networkpolicies" in API '
+            'group "networking.k8s.io" in the namespace "n"',
+            'bind this user to a Role in namespace n with rules: [{apiGroups: ["networking.k8s.io"], '
+            "resources: [networkpolicies], verbs: [list]}]",
+        ),
+        (
+            'admission webhook "policy.example.org" denied the request: no',
+            "have the webhook policy.example.org exempt the namespace, or use another one",
+        ),
+        ('pods "x" is forbidden: failed quota: q: must specify limits.cpu', "(resources: cpus, memory)"),
+        ("0/2 nodes are available: 1 Insufficient cpu.", "quality: burstable"),
+        ('pods "x" is forbidden: minimum cpu usage per Container is 100m, but request is 50m', "quality: guaranteed"),
+        ("something else", ""),
+    ],
+)
+def test_a_refusal_names_what_would_allow_it(why: str, helps: str):
+    assert remedy(why, "n").endswith(helps) or helps in remedy(why, "n")
+    assert with_remedy(why, "n").startswith(why)
 
 
 def test_what_refuses_pods_has_a_remedy(monkeypatch: pytest.MonkeyPatch):
     fake(monkeypatch, (1, "", (DATA / "pod-security.txt").read_text().splitlines()[1]))
     row = survey.admission(Kubectl(), host_network=True)
-    assert "violates PodSecurity" in row.detail and "kubectl label namespace" in row.remedy
+    assert "violates PodSecurity" in row.detail and "enforce=privileged" in row.remedy
 
 
 def test_an_image_is_an_archive_that_runtimes_read(tmp_path: Path):
@@ -311,7 +410,14 @@ def info(name: str, **changes: Any) -> NodeInfo:
 def cluster(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *nodes: dict[str, Any]) -> Cluster:
     monkeypatch.setattr("weighbridge.hosts.kubernetes.cluster.platform.machine", lambda: "x86_64")
     kubectl = Kubectl()
-    monkeypatch.setattr(kubectl, "get", lambda *_: {"items": nodes})
+
+    def get(what: str, *_: str) -> Any:
+        named = [each for each in nodes if what == f"node/{each['metadata']['name']}"]
+        if what.startswith("node/") and not named:
+            raise Unavailable("nodes not found")
+        return named[0] if named else {"items": nodes}
+
+    monkeypatch.setattr(kubectl, "get", get)
     run = RunContext(RUN, tmp_path, tmp_path, None)  # type: ignore[arg-type]
     return Cluster(run, kubectl, "default", OWNER)
 
@@ -329,6 +435,22 @@ def test_each_host_has_a_node_of_its_own(tmp_path: Path, monkeypatch: pytest.Mon
         two.node("d", None, None, {"n1"})
     with pytest.raises(Unavailable, match="has no node n9: it has n1, n2, n3"):
         two.node("d", "n9", None, {"n9"})
+
+
+def test_a_named_node_needs_no_rights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    one = cluster(tmp_path, monkeypatch)
+    words = 'nodes "n1" is forbidden: User "t" cannot get resource "nodes" in API group "" at the cluster scope'
+
+    def get(*_: str) -> Any:
+        raise Unavailable(words)
+
+    monkeypatch.setattr(one.kubectl, "get", get)
+    node = one.node("a", "n1", None, {"n1"})
+    assert (node.name, node.known, node.facts) == ("n1", False, {})
+    assert one.image(node, images.Image("other:1", b""), ()) == "other:1", "the cluster says whether it is there"
+    words = "no server"
+    with pytest.raises(Unavailable, match="no server"):
+        one.node("b", "n1", None, {"n1"})
 
 
 def test_a_node_that_cannot_have_pods_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -395,6 +517,47 @@ def test_what_is_labelled_as_a_runs_is_found_and_deleted(tmp_path: Path, monkeyp
     deleted = calls[1].argv
     assert {"delete", f"--selector=weighbridge.run={RUN}", "--wait=false"} <= {*deleted}
     assert deleted[1:4] == ("--kubeconfig=/k", "--context=c", "--namespace=n")
+
+
+NOW = datetime(2026, 1, 2, 12, 0, 0, tzinfo=UTC)
+
+
+def made_object(kind: str, name: str, run: str, at: str, **status: str) -> dict[str, Any]:
+    about = {"name": name, "labels": {"weighbridge.run": run}, "creationTimestamp": f"2026-01-02T{at}:00Z"}
+    return {"kind": kind, "metadata": about, "status": status}
+
+
+def test_a_run_of_another_machine_lives_while_it_has_a_pod_or_is_new():
+    other, new = "aaaaaaaaaaaa", "bbbbbbbbbbbb"
+    items = [
+        made_object("ConfigMap", "owner", RUN, "08:00"),
+        made_object("Pod", "ended", RUN, "08:01", phase="Succeeded"),
+        made_object("ConfigMap", "owner", other, "08:00"),
+        made_object("Pod", "works", other, "08:01", phase="Running"),
+        made_object("ConfigMap", "owner", new, "11:50"),
+        made_object("ConfigMap", "somebody's", "../etc", "08:00"),
+    ]
+    runs = {each.id: each for each in leavings.runs_at(items, NOW)}
+    assert runs.keys() == {RUN, other, new}
+    assert not runs[RUN].alive and [each.name for each in runs[RUN].leftovers] == ["owner", "ended"]
+    assert runs[other].alive == "pod works has not ended" and "15 minutes" in runs[new].alive
+
+
+def test_dead_runs_of_all_machines_are_removed_from_a_cluster(monkeypatch: pytest.MonkeyPatch):
+    there = json.dumps({"items": [made_object("ConfigMap", "owner", RUN, "08:00")]})
+    date = "I0102 12:00:00.0 1 x.go:1] headers=<\n\tDate: Fri, 02 Jan 2026 12:00:00 GMT\n >"
+    calls = fake(
+        monkeypatch, (0, there, ""), (0, "{}", date), (0, "", ""), (0, '{"items": []}', ""), (0, '{"items": []}', "")
+    )
+    monkeypatch.setattr(clean.registry, "leavings", lambda: (leavings.ClusterObjects(),))
+    inventory = clean.clean_cluster("c", "n")
+    assert [each.name for each in inventory.removed] == ["owner"] and not inventory.failures and not inventory.left
+    assert {each.argv[1:3] for each in calls} == {("--context=c", "--namespace=n")}
+    assert f"--selector=weighbridge.run={RUN}" in calls[2].argv and "delete" in calls[2].argv
+    fake(monkeypatch, (1, "", "error: no server"))
+    assert clean.find_in_cluster("c", "n").failures == (
+        "objects in Kubernetes clusters cannot be checked: no server",
+    )
 
 
 def test_a_cluster_out_of_reach_keeps_the_notes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -11,6 +11,7 @@ from sentences import raises_sentence
 from weighbridge.launcher import frames
 from weighbridge.launcher.frames import Frame, FrameReader, Kind
 from weighbridge.model.command import Command, Usage
+from weighbridge.model.sampling import SampledFile
 
 FRAMES = st.builds(Frame, st.sampled_from(Kind), st.integers(0, 2**32 - 1), st.binary(max_size=200))
 COUNTS = (1_500_000, 250_000, 4 << 20, 7, 8, 9, 10)
@@ -96,3 +97,30 @@ def test_ports_by_their_protocol_numbers():
 def test_a_pause_says_which_way():
     stop, go = frames.pause(3, stopped=True), frames.pause(4, stopped=False)
     assert (stop.kind, stop.number, stop.body) == (Kind.PAUSE, 3, b"\1\0\0\0") and go.body == b"\0\0\0\0"
+
+
+SAMPLES = struct.pack("<iIIQ", 0, 100, 4096, 1500)
+
+
+def test_readings_are_whole_or_left_out():
+    begin = frames.sample(3, 0.1, (SampledFile("/proc/stat", 256), SampledFile("/proc/loadavg", 1 << 20, slow=True)))
+    assert begin.body[:8] == struct.pack("<II", 100, 2)
+    assert begin.body[8:] == (
+        struct.pack("<II", 256, 0) + b"/proc/stat\0" + struct.pack("<II", 1 << 20, 1) + b"/proc/loadavg\0"
+    )
+    assert frames.sample(4, 0.0, ()).body == struct.pack("<II", 0, 0)
+    none, same = 0xFFFFFFFF, 0xFFFFFFFE
+    body = SAMPLES + struct.pack("<qI1sI2s", 0, 1, b"a", 2, b"bb")
+    body += struct.pack("<qII", 100_000_000, same, none) + struct.pack("<qI1sI", 200_000_000, 1, b"c", same)
+    told = frames.samples(Frame(Kind.DATA, 4, body + struct.pack("<qI", 300_000_000, 1)), 2)
+    assert (told.at, told.texts) == ([0.0, 0.1, 0.2], [["a", "a", "c"], ["bb", None, "bb"]])
+    assert (told.ticks, told.page, told.cpu_s) == (100, 4096, 0.0015)
+
+
+@given(st.binary(max_size=100), st.integers(0, 3))
+def test_damaged_readings_are_no_more_than_a_value_error(rest: bytes, count: int):
+    told = frames.samples(Frame(Kind.DATA, 4, SAMPLES + rest), count)
+    assert len(told.texts) == count
+    assert all(len(column) == len(told.at) for column in told.texts)
+    with pytest.raises(ValueError, match="damaged"):
+        frames.samples(Frame(Kind.DATA, 4, rest[:8]), count)

@@ -16,6 +16,7 @@ from weighbridge.meters.meter import MeterFailed
 from weighbridge.meters.opened import meters
 from weighbridge.meters.sampler import SamplingSession
 from weighbridge.model.command import Command, Completed
+from weighbridge.model.host import Capabilities
 from weighbridge.model.study import Meters
 
 
@@ -67,7 +68,7 @@ class Sampling:
 class SomeHost:
     """Implements what of ``Host`` a meter uses."""
 
-    name = "a"
+    name, capabilities = "a", Capabilities()
 
     def __init__(self, python: str = sys.executable, refuses: Exception | None = None) -> None:
         self.python, self.refuses = python, refuses

@@ -114,7 +114,7 @@ def test_the_idle_level_is_the_median_of_the_last_looks(monkeypatch: pytest.Monk
 
 def _site(scope: Mapping[str, str], name: str = "host", pid: str = "self") -> SimpleNamespace:
     network = name, f"/proc/{pid}/net/dev"
-    return SimpleNamespace(host=SimpleNamespace(network=network, read=bytes), scope=lambda: scope)
+    return SimpleNamespace(host=SimpleNamespace(network=network, read=bytes), scope=lambda: scope, sampler=None)
 
 
 def test_each_network_namespace_counts_once():
@@ -125,3 +125,11 @@ def test_each_network_namespace_counts_once():
     apart = {"server": _site({}, "a", "1"), "client": _site({"net": "/proc/7/net/dev"}, "b", "1")}
     assert set(networks_of(apart.values())) == {
         ("a", "/proc/1/net/dev"), ("b", "/proc/1/net/dev"), ("b", "/proc/7/net/dev")}  # fmt: skip
+
+
+def test_a_site_that_alone_sees_its_network_reads_it_itself():
+    site = _site({"net": "/proc/self/net/dev"})
+    site.name, site.sampler, site.read = "1-pod-server", object(), repr
+    networks = networks_of([site])
+    assert networks["site 1-pod-server", "/proc/self/net/dev"] == (repr, "/proc/self/net/snmp")
+    assert networks["host", "/proc/self/net/dev"] == (bytes, "/proc/self/net/snmp")

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from weighbridge.linux.cgroup_files import network_of, processes_of
 from weighbridge.meters.readings import Readings
-from weighbridge.meters.scopes import HOST_FILES, order
+from weighbridge.meters.scopes import HOST_FILES, Order
 from weighbridge.meters.series import series
 
 DATA = Path(__file__).parent / "data"
@@ -97,7 +97,8 @@ def test_any_texts(texts: dict[str, list[str | None]]):
 
 def test_what_is_read_of_a_host_with_sites():
     sites = {"server": {"cpu.stat": "/g/cpu.stat", **network_of(7)}, "client": processes_of(8)}
-    files, most, slow = order("a", sites).values()
+    order = Order.of(sites, "a")
+    files, most, slow = order.files, order.most, order.slow
     assert files["host a/stat"] == "/proc/stat"
     assert files["server/net"] == "/proc/7/net/dev"
     assert files["client/processes"] == "/proc/8/ns/mnt"
@@ -107,4 +108,4 @@ def test_what_is_read_of_a_host_with_sites():
         f"host a/pressure.{what}" for what in ("cpu", "memory", "io")
     }
     sites["server"]["cpuacct.usage"] = "/g/cpuacct.usage"
-    assert "server/cpu.stat" in order("a", sites)["slow"], "there it has only the throttling"
+    assert "server/cpu.stat" in Order.of(sites, "a").slow, "there it has only the throttling"

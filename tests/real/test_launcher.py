@@ -1,10 +1,12 @@
 """The launcher itself: in an image that has nothing else, what it costs, and that nothing outlives it."""
 
+import http.server
 import os
 import resource
 import signal
 import subprocess
 import tarfile
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,14 +18,16 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.errors import Unavailable
+from weighbridge.hosts.kubernetes.networking import proxy_mode
 from weighbridge.hosts.local import LocalHost
 from weighbridge.launcher import build
 from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.within import within
 from weighbridge.linux import process
 from weighbridge.linux.process import Process
-from weighbridge.model.command import Command, Transport
+from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.host import Limits, RunContext
+from weighbridge.model.sampling import SampledFile
 from weighbridge.model.site import SITE_ENV, Site, SiteRequest
 from weighbridge.model.userland import Userland
 
@@ -381,3 +385,48 @@ def _state(pid: int) -> str:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0]
     except OSError:
         return ""
+
+
+def test_it_reads_files_at_a_steady_rate(run: RunContext, tmp_path: Path):
+    counter, group = tmp_path / "counter", tmp_path / "cgroup.procs"
+    counter.write_text("0")
+    group.write_text("1\n4194303\n")
+    paths = (str(counter), "/proc/stat", "/proc/net/dev", "/nosuch", str(group), "/proc/loadavg")
+    files = [SampledFile(path, 256 if path == "/proc/stat" else 1 << 20, path == "/proc/loadavg") for path in paths]
+    with behind_a_socket(run, tmp_path) as (launcher, *_):
+        with pytest.raises(OSError, match="No such process"):
+            launcher.end_sampling()
+        launcher.begin_sampling(10.0, files)
+        counter.write_text("1")
+        assert launcher.run(Command(("sleep", "2"), deadline_s=60)).returncode == 0
+        told = launcher.end_sampling()
+    counters, stat, net, absent, disks, load = told.texts
+    assert 18 <= len(told.at) <= 23 and told.at[0] < 0.001 and told.at == sorted(told.at)
+    assert counters == ["0", *["1"] * (len(told.at) - 1)]
+    assert {len(text or "") for text in stat} == {256} and "lo:" in (net[-1] or "") and {*absent} == {None}
+    assert (disks[0] or "").startswith("pid: 1\nrchar: ")
+    assert load[0] and load[-1] and 3 <= len([*filter(None, load)]) <= 5
+    assert told.cpu_s < 0.005 * told.at[-1], "of one CPU"
+
+
+def test_a_program_of_the_machine_is_asked_over_http(run: RunContext, tmp_path: Path):
+    class Answering(http.server.BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            self.send_response(200 if self.path == "/proxyMode" else 404)
+            self.end_headers()
+            self.wfile.write(b"nftables")
+
+        def log_message(self, *_: object) -> None: ...
+
+    def asked(path: str) -> Completed:
+        return launcher.run(Command(("/proc/self/exe", "probe-http", "127.0.0.1", str(server.server_port), path)))
+
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answering)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    with behind_a_socket(run, tmp_path) as (launcher, *_):
+        assert proxy_mode(asked("/proxyMode").stdout, ()) == "nftables"
+        assert proxy_mode(asked("/").stdout, ()) == ""
+        server.shutdown()
+        server.server_close()
+        gone = asked("/")
+    assert gone.returncode == 1 and gone.stderr == b"connect: Connection refused\n"

@@ -15,7 +15,7 @@ from weighbridge.errors import EnvironmentLost, Interrupted
 from weighbridge.linux.cgroups import Cgroup
 from weighbridge.meters import host
 from weighbridge.meters.machines import Idle, read_here
-from weighbridge.meters.meter import MeterFailed, MeterReadings
+from weighbridge.meters.meter import NO_SAMPLERS, MeterFailed, MeterReadings, Samplers
 from weighbridge.model.command import Command, Usage
 from weighbridge.model.flag import BOTTLENECKS, Flag, FlagCode
 from weighbridge.model.host import Link
@@ -549,7 +549,7 @@ class FakeMeter:
         if self.fails == when:
             raise MeterFailed(f"it broke at {when}")
 
-    def begin(self, sites: Mapping[str, Mapping[str, str]]) -> None:
+    def begin(self, sites: Mapping[str, Mapping[str, str]], samplers: Samplers = NO_SAMPLERS) -> None:
         self.done.append(("begin", (dict(sites), len(self.world.started))))
         self._may_fail("begin")
 
@@ -682,7 +682,7 @@ def test_of_a_site_that_its_host_does_not_count_no_cost_is_made(world: World, mo
 def test_only_the_meters_share_of_the_measured_time_is_taken_off(world: World, monkeypatch: pytest.MonkeyPatch):
     clock = iter((9.0, 10.0, 11.0, 14.0))
     monkeypatch.setattr(windows.time, "monotonic", lambda: next(clock))
-    meter = SimpleNamespace(begin=lambda scopes: None, end=lambda since: MeterReadings((), 0.8))
+    meter = SimpleNamespace(begin=lambda scopes, samplers: None, end=lambda since: MeterReadings((), 0.8))
     sites = {"solo": FakeSite(world, "solo", "one", "solo")}
     window = Window(Stage(sites, dict.fromkeys(sites, Endpoint("", "", 0)), meters={"a": meter}))  # type: ignore[arg-type,dict-item]
     window.begin_series()

@@ -18,6 +18,7 @@ from weighbridge.model.isolation import Layers
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.options import Options
 from weighbridge.model.plugin import Readiness
+from weighbridge.model.sampling import Sampler
 from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.study import Role, Study
 from weighbridge.model.trial import Trial, TrialRecord, TrialResult
@@ -197,6 +198,8 @@ class FakeSite:
             return {}
         self.world.guest_cpu_s += 1.5
         return {"guest_cpu_s": self.world.guest_cpu_s, "guest_steal_s": 0.25}
+
+    sampler: Sampler | None = None
 
     def scope(self) -> dict[str, str]:
         return {"cpuacct.usage": f"/groups/{self.name}/cpuacct.usage"}

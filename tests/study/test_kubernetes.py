@@ -6,9 +6,11 @@ import pytest
 
 from sentences import raises_sentence
 from weighbridge import registry
+from weighbridge.cli.plan import whereabouts
 from weighbridge.errors import StudyError
 from weighbridge.hosts.kinds.kubernetes import KubernetesOptions
 from weighbridge.model.options import Brings
+from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Study
 from weighbridge.study.brings import brought_by
 
@@ -99,3 +101,12 @@ def test_whatever_a_kubeconfig_holds_the_plan_is_shown(tmp_path: Path, text: str
     more = f", kubeconfig: {tmp_path}/config"
     study = loaded(TWO % ("", ""), TWO % (more, more))
     assert any(each.what is Brings.KUBECONFIG for each in brought_by(study))
+
+
+def test_a_plan_names_the_cluster_once(monkeypatch: pytest.MonkeyPatch):
+    kind = registry.hosts()["kubernetes"]
+    monkeypatch.setattr(type(kind), "whereabouts", lambda *_: "cluster: context prod")
+    monkeypatch.setattr("weighbridge.runner.preflight.lacking_here", lambda _: None)
+    assert whereabouts(loaded()) == ["cluster: context prod"]
+    monkeypatch.setattr("weighbridge.runner.preflight.lacking_here", lambda _: Readiness(False))
+    assert whereabouts(loaded()) == []

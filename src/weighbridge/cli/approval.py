@@ -34,6 +34,7 @@ def announce(study: "Study", directory: Path, *, rehearsal: bool = False, timed:
     Raises StudyError where its blocks can give no verdict and it is no ``rehearsal``, Unavailable where it cannot
     be run.
     """
+    from weighbridge.cli.plan import whereabouts
     from weighbridge.runner.estimate import clock_range, seconds
     from weighbridge.runner.known_noise import decidable
     from weighbridge.runner.preflight import left_out_line, not_ready, too_few_blocks, warnings, without_left_out
@@ -42,6 +43,8 @@ def announce(study: "Study", directory: Path, *, rehearsal: bool = False, timed:
 
     if not rehearsal and (why := too_few_blocks(study)):
         raise StudyError(why)
+    for line in whereabouts(study):
+        err().print(line, markup=False)
     left_out = not_ready(study, readiness_of)
     study = without_left_out(study, left_out)
     require_ready(study)

@@ -1,12 +1,17 @@
 """`weighbridge clean`."""
 
+from dataclasses import asdict
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from weighbridge.cli.output import JsonFlag, err, examples, out, print_json
 from weighbridge.report.text.formatting import plural
 from weighbridge.runner.trust import Fault
+
+if TYPE_CHECKING:
+    from weighbridge.runner.clean import Inventory
 
 _FAULTS = {
     Fault.OWNER: "belongs to a different user than its name says",
@@ -18,53 +23,82 @@ _FAULTS = {
 def register(app: typer.Typer) -> None:
     """Add the command."""
 
-    @app.command(epilog=examples("weighbridge clean", "weighbridge clean --check", "weighbridge clean --run DIR"))
+    @app.command(
+        epilog=examples(
+            "weighbridge clean",
+            "weighbridge clean --check",
+            "weighbridge clean --run DIR",
+            "weighbridge clean --cluster",
+        )
+    )
     def clean(
         check: bool = typer.Option(False, "--check", help="Only list leftovers; exit with 1 if there are any."),
         run: str | None = typer.Option(None, "--run", metavar="DIR|ID", help="Only this run: its directory or id."),
+        cluster: bool = typer.Option(
+            False, "--cluster", help="In the Kubernetes cluster of kubectl's context, of runs of all machines."
+        ),
+        context: str = typer.Option("", "--context", help="With --cluster: another context of the kubeconfig."),
+        namespace: str = typer.Option("", "--namespace", help="With --cluster: another namespace."),
         as_json: bool = JsonFlag,
     ) -> None:
-        """Remove what interrupted or killed runs left on this machine.
+        """Remove what interrupted or killed runs left on this machine, or in a cluster.
 
         Running measurements, run directories and cached userlands are kept.
         """
-        from dataclasses import asdict
-
         from weighbridge.errors import Leftovers
         from weighbridge.runner import clean as cleaning
 
         only = None if run is None else _run_id(run)
-        inventory = cleaning.find(only) if check else cleaning.clean(only)
-        left = inventory.left
+        words = ["weighbridge clean"]
+        if cluster or context or namespace:
+            look = cleaning.find_in_cluster if check else cleaning.clean_cluster
+            inventory = look(context, namespace, only)
+            words += ["--cluster"]
+            words += [
+                f"--{name} {value}" for name, value in (("context", context), ("namespace", namespace)) if value
+            ]
+        else:
+            inventory = cleaning.find(only) if check else cleaning.clean(only)
         if only is not None and only in inventory.alive and not check:
             raise Leftovers(
                 f"run {only} is still running ({inventory.alive[only]}): stop it, and it cleans up itself"
             )
-        for alive, folder in inventory.alive.items():
-            err().print(f"run {alive} is still running ({folder}): not listed", markup=False, soft_wrap=True)
-        for each in inventory.foreign:
-            err().print(f"ignored: {each.path} {_FAULTS[each.fault]}", markup=False, soft_wrap=True)
-        for failure in inventory.failures:
-            err().print(failure, markup=False, soft_wrap=True)
-        if as_json:
-            print_json([asdict(leftover) for leftover in left])
-        else:
-            for leftover in inventory.removed:
-                out().print(f"removed: {leftover.kind} {leftover.name}", markup=False, soft_wrap=True)
-            for leftover in left:
-                whose = f" (run {leftover.run})" if leftover.run else ""
-                out().print(f"{leftover.kind} {leftover.name}{whose}", markup=False, soft_wrap=True)
-        if left and check:
-            command = "weighbridge clean" if only is None else f"weighbridge clean --run {only}"
-            raise Leftovers(f"{plural(len(left), 'leftover')}: remove with '{command}'")
-        if left:
-            raise Leftovers(f"{plural(len(left), 'leftover')} could not be removed")
-        if inventory.failures:
-            what = "checked" if check else "cleaned"
-            raise Leftovers(f"not everything could be {what}: fix the above, then run 'weighbridge clean' again")
+        _print(inventory, as_json=as_json)
+        _require_clean(inventory, " ".join(words), only, check=check)
         if not as_json:
             of_run = f" of run {only}" if only else ""
             out().print(f"nothing {'else ' * bool(inventory.alive or inventory.foreign)}is left{of_run}")
+
+
+def _require_clean(inventory: "Inventory", command: str, only: str | None, *, check: bool) -> None:
+    """Raise Leftovers where something is left, or could not be told."""
+    from weighbridge.errors import Leftovers
+
+    if inventory.left and check:
+        of_run = f" --run {only}" if only else ""
+        raise Leftovers(f"{plural(len(inventory.left), 'leftover')}: remove with '{command}{of_run}'")
+    if inventory.left:
+        raise Leftovers(f"{plural(len(inventory.left), 'leftover')} could not be removed")
+    if inventory.failures:
+        what = "checked" if check else "cleaned"
+        raise Leftovers(f"not everything could be {what}: fix the above, then run '{command}' again")
+
+
+def _print(inventory: "Inventory", *, as_json: bool) -> None:
+    for alive, why in inventory.alive.items():
+        err().print(f"run {alive} is still running ({why}): not listed", markup=False, soft_wrap=True)
+    for each in inventory.foreign:
+        err().print(f"ignored: {each.path} {_FAULTS[each.fault]}", markup=False, soft_wrap=True)
+    for failure in inventory.failures:
+        err().print(failure, markup=False, soft_wrap=True)
+    if as_json:
+        print_json([asdict(leftover) for leftover in inventory.left])
+        return
+    for leftover in inventory.removed:
+        out().print(f"removed: {leftover.kind} {leftover.name}", markup=False, soft_wrap=True)
+    for leftover in inventory.left:
+        whose = f" (run {leftover.run})" if leftover.run else ""
+        out().print(f"{leftover.kind} {leftover.name}{whose}", markup=False, soft_wrap=True)
 
 
 def _run_id(named: str) -> str:

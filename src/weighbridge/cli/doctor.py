@@ -48,6 +48,7 @@ def register(app: typer.Typer) -> None:
             False, "--cluster", help="Ask the Kubernetes cluster of kubectl's own context what can be measured there."
         ),
         context: str = typer.Option("", "--context", help="With --cluster: another context of the kubeconfig."),
+        namespace: str = typer.Option("", "--namespace", help="With --cluster: another namespace."),
         beside_others: bool = BesideOthersOption,
         as_json: bool = JsonFlag,
     ) -> None:
@@ -58,11 +59,12 @@ def register(app: typer.Typer) -> None:
             require_alone(beside_others=beside_others)
             measure_noise(as_json=as_json)
             return
-        sections = examine_cluster(context) if cluster or context else examine()
+        of_cluster = cluster or context or namespace
+        sections = examine_cluster(context, namespace) if of_cluster else examine()
         if as_json:
             print_json(sections)
             return
-        if cluster or context:
+        if of_cluster:
             _print_sections(sections)
             return
         for line in summary_lines(sections, out().width, whole=everything):
@@ -260,8 +262,8 @@ def examine() -> dict[str, Any]:
     return _documents(sections, unverified, groups)
 
 
-def examine_cluster(context: str) -> dict[str, Any]:
-    """What the cluster of a context lets this user measure; "": of kubectl's own."""
+def examine_cluster(context: str, namespace: str) -> dict[str, Any]:
+    """What the cluster of a context lets this user measure in a namespace; "": kubectl's own."""
     from weighbridge import registry
     from weighbridge.runner.preflight import lacking_here
 
@@ -269,7 +271,7 @@ def examine_cluster(context: str) -> dict[str, Any]:
     for kind, plugin in registry.hosts().items():
         if plugin.options.traits.managed:
             lacking = lacking_here(plugin)
-            rows |= plugin.survey(context) if lacking is None else {kind: lacking}
+            rows |= plugin.survey(context, namespace) if lacking is None else {kind: lacking}
     return _documents({"cluster": rows}, {}, {})
 
 

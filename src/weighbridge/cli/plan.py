@@ -154,7 +154,7 @@ def register(app: typer.Typer) -> None:
         if as_json:
             print_json(planned)
         else:
-            _print(planned, hosts_line(chosen), set_up_line(chosen), trials)
+            _print(planned, [hosts_line(chosen), *whereabouts(chosen)], set_up_line(chosen), trials)
         if planned["refusals"]:
             few = not rehearsal and too_few_blocks(chosen)
             raise typer.Exit((StudyError if few else Unavailable).exit_code)
@@ -287,6 +287,18 @@ def hosts_of(study: "Study") -> PlannedHosts:
     }
 
 
+def whereabouts(study: "Study") -> list[str]:
+    """Whose machines the hosts are on and what is made there, each once, where their options do not say it."""
+    from weighbridge import registry
+    from weighbridge.runner.preflight import lacking_here
+
+    kinds = registry.hosts()
+    names = (study.server_host, *study.client_hosts, *study.storage_hosts)
+    used = (study.file.hosts[name] for name in names)
+    lines = (kinds[host.kind].whereabouts(host) for host in used if lacking_here(kinds[host.kind]) is None)
+    return [*dict.fromkeys(line for line in lines if line)]
+
+
 def hosts_line(study: "Study") -> str:
     """The hosts and placement as one line; empty where everything is on this machine."""
     hosts, layout = study.file.hosts, hosts_of(study)
@@ -320,7 +332,7 @@ def _caveats(ready: "Mapping[str, Readiness]") -> list[str]:
     return [f"{caveat}: {detail}" for caveat, detail in why]
 
 
-def _print(planned: PlanDocument, hosts: str, set_up: str, with_trials: bool) -> None:
+def _print(planned: PlanDocument, hosts: list[str], set_up: str, with_trials: bool) -> None:
     from rich.markup import escape
     from rich.table import Table
 
@@ -340,8 +352,8 @@ def _print(planned: PlanDocument, hosts: str, set_up: str, with_trials: bool) ->
         own = [escape(limits[arm["name"]])] if apart else []
         table.add_row(escape(arm["name"] + note), arm["kind"], *own, escape(state))
     out().print(table)
-    if hosts:
-        out().print(f"\n{escape(hosts)}")
+    if lines := [escape(line) for line in hosts if line]:
+        out().print("\n" + "\n".join(lines))
     names = ", ".join(
         cell["label"] + " (no rate limit on the cables)" * (cell["link"] == "none") for cell in planned["workloads"]
     )

@@ -5,7 +5,11 @@ from collections.abc import Mapping
 from weighbridge.model.facts import HOST_DIFFERENCES, HostDifference
 from weighbridge.model.host import HERE, ClockOffset, Host
 
-COMPARED = ("kernel", "architecture", "CPU", "operating system", "version of dockerd", "clock source", "mitigations")
+COMPARED = (
+    "kernel", "architecture", "CPU", "operating system", "version of dockerd", "clock source", "mitigations",
+    "Kubernetes", "kubelet", "container runtime", "CNI", "kube-proxy mode", "CPU manager", "instance type", "zone",
+    "MTU",
+)  # fmt: skip
 """Facts that two hosts should have in common."""
 LARGE_OFFSET_S = 0.001
 """By which two clocks may differ, beyond what is known of it, before it is told."""

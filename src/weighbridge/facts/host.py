@@ -4,6 +4,7 @@ import contextlib
 import os
 import platform
 import re
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 
 from weighbridge.engines import firewall
@@ -23,26 +24,45 @@ _SYSCTLS = (
 )  # fmt: skip
 
 
+_VULNERABILITIES = "/sys/devices/system/cpu/vulnerabilities"
+_KNOWN_VULNERABILITIES = (
+    "gather_data_sampling", "ghostwrite", "indirect_target_selection", "itlb_multihit", "l1tf", "mds", "meltdown",
+    "mmio_stale_data", "old_microcode", "reg_file_data_sampling", "retbleed", "spec_rstack_overflow",
+    "spec_store_bypass", "spectre_v1", "spectre_v2", "srbds", "tsa", "tsx_async_abort", "vmscape",
+)  # fmt: skip
+"""Those of Linux 6.17, for machines whose folders cannot be listed."""
+
+
+def machine_facts(
+    text: Callable[[str], str], vulnerabilities: Iterable[str] = _KNOWN_VULNERABILITIES
+) -> dict[str, str]:
+    """Facts that the files of a machine's kernel tell; "" where it does not. ``text``: a file's, "" without one."""
+    states = {name: text(f"{_VULNERABILITIES}/{name}") for name in vulnerabilities}
+    return {
+        **_cpu(text),
+        "kernel command line": text("/proc/cmdline"),
+        "memory": _memory(text("/proc/meminfo")),
+        "clock source": text("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "transparent huge pages": _chosen(text("/sys/kernel/mm/transparent_hugepage/enabled")),
+        "mitigations": _mitigations(states),
+        **{f"sysctl {name.replace('/', '.')}": text(f"/proc/sys/{name}") for name in _SYSCTLS},
+    }
+
+
 def fingerprint() -> dict[str, str]:
     """Facts that do not change during a run; those that this machine does not report are absent."""
     return {
-        **_cpu(),
+        **machine_facts(_read, (path.name for path in sorted(Path(_VULNERABILITIES).glob("*")))),
         "kernel": f"{platform.system()} {platform.release()} {platform.version()}",
-        "kernel command line": _read("/proc/cmdline"),
         "architecture": platform.machine(),
         "operating system": _os_name(),
-        "memory": _memory(),
         "cgroup version": str(cgroup_files.version()),
         INTERRUPT_TIME: of_this_machine(),
-        "clock source": _read("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         "virtualisation": _virtualisation(),
-        "transparent huge pages": _chosen(_read("/sys/kernel/mm/transparent_hugepage/enabled")),
         "user": "root" if os.geteuid() == 0 else "unprivileged",
-        **_mitigations(),
         **_programs(),
         selinux.FACT: selinux.state(),
         own_container.FACT: own_container.engine(),
-        **{f"sysctl {name.replace('/', '.')}": _read(f"/proc/sys/{name}") for name in _SYSCTLS},
     }
 
 
@@ -69,8 +89,8 @@ def _arm_cpu(implementer: str, part: str) -> str:
     return f"implementer {implementer}, part {part}" if implementer and part else ""
 
 
-def _cpu() -> dict[str, str]:
-    info = _read("/proc/cpuinfo")
+def _cpu(text: Callable[[str], str]) -> dict[str, str]:
+    info = text("/proc/cpuinfo")
 
     def field(name: str) -> str:
         match = re.search(rf"^{name}\s*:\s*(.+)$", info, re.MULTILINE)
@@ -78,19 +98,17 @@ def _cpu() -> dict[str, str]:
 
     return {
         "CPU": field("model name") or field("Hardware") or _arm_cpu(field("CPU implementer"), field("CPU part")),
-        "CPUs online": _read("/sys/devices/system/cpu/online"),
+        "CPUs online": text("/sys/devices/system/cpu/online"),
         "cores": field("cpu cores"),
         "microcode": field("microcode"),
-        "SMT": _read("/sys/devices/system/cpu/smt/control"),
-        "frequency governor": _read("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or "none",
+        "SMT": text("/sys/devices/system/cpu/smt/control"),
+        "frequency governor": text("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor") or "none",
     }
 
 
-def _mitigations() -> dict[str, str]:
-    folder = Path("/sys/devices/system/cpu/vulnerabilities")
-    states = {path.name: _read(path) for path in sorted(folder.glob("*"))}
+def _mitigations(states: Mapping[str, str]) -> str:
     active = [f"{name}: {state}" for name, state in states.items() if state and state != "Not affected"]
-    return {"mitigations": "; ".join(active) or ("none needed" if states else "")}
+    return "; ".join(active) or ("none needed" if any(states.values()) else "")
 
 
 def _programs() -> dict[str, str]:
@@ -133,8 +151,8 @@ def _number_text(count: int | None) -> str:
     return "" if count is None else str(count)
 
 
-def _memory() -> str:
-    total = counters.memory_kib(_read("/proc/meminfo")).get("MemTotal")
+def _memory(meminfo: str) -> str:
+    total = counters.memory_kib(meminfo).get("MemTotal")
     return f"{total / 2**20:.1f} GiB" if total else ""
 
 

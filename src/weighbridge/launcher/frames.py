@@ -1,13 +1,15 @@
 """Frames: what goes over the one stream to a launcher (source/wire.h). Numbers are little-endian, unaligned."""
 
+import contextlib
 import enum
 import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from weighbridge.model.command import Command, Transport, Usage
+from weighbridge.model.sampling import SampledFile, Samples
 
-VERSION = 7
+VERSION = 8
 LARGEST = 192 * 2**20
 """Bytes of a body at most."""
 TOO_MUCH, LEFT_RUNNING = 1, 2
@@ -17,6 +19,11 @@ _HELLO = struct.Struct("<IIQ")
 _RESULT = struct.Struct("<iIQQQQQQQQQ")
 _PRINTED = struct.Struct("<iQ")
 _START = struct.Struct("<IIIII")
+_SAMPLES = struct.Struct("<iIIQ")
+_MOMENT = struct.Struct("<q")
+_LENGTH = struct.Struct("<I")
+_SAME, _NONE = 0xFFFFFFFE, 0xFFFFFFFF
+"""In place of a text's length: it is the last one again; it could not be read, or was not due."""
 _NOBODY = 0xFFFFFFFF
 _PROTOCOLS: Mapping[Transport, int] = {"tcp": 6, "udp": 17}
 
@@ -32,6 +39,7 @@ class Kind(enum.Enum):
     ALONE = b"Q"
     PRINTED = b"P"
     PAUSE = b"F"
+    SAMPLE = b"M"
     HELLO = b"h"
     REFUSED = b"x"
     BEGAN = b"b"
@@ -124,6 +132,39 @@ def listening(number: int, ports: tuple[tuple[Transport, int], ...], within_s: f
 def pause(number: int, *, stopped: bool) -> Frame:
     """Stop every process of the site but the launcher by SIGSTOP, or let all go on."""
     return Frame(Kind.PAUSE, number, struct.pack("<I", stopped))
+
+
+def sample(number: int, every_s: float, files: Sequence[SampledFile]) -> Frame:
+    """Begin to read files every so many seconds (at least 0.001); 0: read them for the last time, and tell all."""
+    told = b"".join(struct.pack("<II", each.most, each.slow) + each.path.encode() + b"\0" for each in files)
+    return Frame(Kind.SAMPLE, number, struct.pack("<II", round(1000 * every_s), len(files)) + told)
+
+
+def samples(frame: Frame, count: int) -> Samples:
+    """What was read of ``count`` files; a reading that is not whole is left out. ValueError."""
+    if len(frame.body) < _SAMPLES.size:
+        raise ValueError("a damaged answer")
+    _, ticks, page, cpu_us = _SAMPLES.unpack_from(frame.body)
+    at: list[float] = []
+    texts: list[list[str | None]] = [[] for _ in range(count)]
+    last: list[str | None] = [None] * count
+    where = _SAMPLES.size
+    with contextlib.suppress(struct.error):
+        while where < len(frame.body):
+            moment, where = _MOMENT.unpack_from(frame.body, where)[0], where + _MOMENT.size
+            reading: list[str | None] = []
+            for each in range(count):
+                length, where = _LENGTH.unpack_from(frame.body, where)[0], where + _LENGTH.size
+                if length < _SAME:
+                    data, where = frame.body[where : where + length], where + length
+                    if len(data) < length:
+                        raise struct.error
+                    last[each] = data.decode("latin-1")
+                reading.append(None if length == _NONE else last[each])
+            at.append(moment / 1e9)
+            for column, text in zip(texts, reading, strict=True):
+                column.append(text)
+    return Samples(at, texts, ticks, page, cpu_us / 1e6)
 
 
 def hello(frame: Frame) -> tuple[int, int, int]:

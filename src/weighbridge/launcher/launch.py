@@ -6,7 +6,7 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Self
 
 from weighbridge.errors import EnvironmentLost, Unavailable
@@ -14,6 +14,7 @@ from weighbridge.launcher import frames
 from weighbridge.launcher.frames import Frame, Kind
 from weighbridge.linux.process import GRACE_S
 from weighbridge.model.command import Command, Completed, Stream, Transport
+from weighbridge.model.sampling import SampledFile, Samples
 
 READY_S = 20.0
 ANSWER_S = 60.0
@@ -63,6 +64,7 @@ class Launcher:
         self._waiting: dict[tuple[int, Kind], AwaitedFrame] = {}
         self._sending = threading.Lock()
         self._heard = 0.0
+        self._sampled = 0
         greeting = self.expect(0, Kind.HELLO)
         threading.Thread(target=self._read, daemon=True, name=f"site {name}").start()
         if not greeting.arrival.wait(ready_s) or greeting.frame is None:
@@ -122,6 +124,16 @@ class Launcher:
         answer = self.ask(frames.pause(next(self._numbers), stopped=stopped), Kind.DONE)
         if error := frames.errno_of(answer):
             raise Unavailable(f"{self.name}: its processes cannot be stopped: {os.strerror(error)}")
+
+    def begin_sampling(self, hz: float, files: Sequence[SampledFile]) -> None:
+        """As ``Sampler.begin_sampling``. It reads itself: another process would count as one of the site."""
+        self._sampled = len(files)
+        self._ask_or_raise(frames.sample(next(self._numbers), 1 / hz, files), Kind.DATA, "what is sampled")
+
+    def end_sampling(self) -> Samples:
+        """As ``Sampler.end_sampling``."""
+        answer = self._ask_or_raise(frames.sample(next(self._numbers), 0.0, ()), Kind.DATA, "what is sampled")
+        return frames.samples(answer, self._sampled)
 
     def close(self) -> None:
         """Have the launcher end everything in the site, and itself; whoever opened the site waits for that."""

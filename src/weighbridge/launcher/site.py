@@ -11,6 +11,7 @@ from weighbridge.linux.cgroup_files import limits_above, outermost_group, proces
 from weighbridge.model.facts import LIMITS_ABOVE, OUTERMOST_GROUP, PROCESSES
 from weighbridge.model.host import Group, Host, Link
 from weighbridge.model.isolation import Layers
+from weighbridge.model.sampling import Sampler
 
 
 class LaunchedSite(ABC):
@@ -20,6 +21,7 @@ class LaunchedSite(ABC):
     """
 
     counted = True
+    sampler: Sampler | None = None
 
     def __init__(self, name: str, host: Host, launcher: Launcher, addresses: tuple[str, str]) -> None:
         self.name = name

@@ -91,6 +91,20 @@ def route_in(table: str, subnet: str) -> str | None:
     return None
 
 
+def default_route_in(table: str) -> str | None:
+    """The interface of the default route, by the text of /proc/net/route; None where there is none."""
+    for line in table.splitlines()[1:]:
+        interface, destination, _, _, _, _, _, mask = line.split()[:8]
+        if int(destination, 16) == 0 == int(mask, 16):
+            return interface
+    return None
+
+
+def interfaces_in(counters: str) -> list[str]:
+    """The names of interfaces, by the text of /proc/net/dev."""
+    return [line.partition(":")[0].strip() for line in counters.splitlines() if ":" in line]
+
+
 def _address(hexadecimal: str) -> IPv4Address:
     """An address as /proc/net/route has it: in the machine's own order of bytes."""
     return IPv4Address(int(hexadecimal, 16).to_bytes(4, sys.byteorder))

@@ -4,13 +4,14 @@ import contextlib
 import json
 import time
 from collections.abc import Mapping
+from dataclasses import asdict
 from pathlib import Path
 
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.meters import sampler
-from weighbridge.meters.meter import MeterFailed, MeterReadings
+from weighbridge.meters.meter import NO_SAMPLERS, MeterFailed, MeterReadings, Samplers
 from weighbridge.meters.readings import unpack
-from weighbridge.meters.scopes import order
+from weighbridge.meters.scopes import Order
 from weighbridge.meters.series import series
 from weighbridge.model.command import Command, HostProcess, Stream
 from weighbridge.model.host import Host
@@ -38,13 +39,14 @@ class KernelMeter:
             raise MeterFailed(str(error)) from error
         return self._talk
 
-    def begin(self, sites: Mapping[str, Mapping[str, str]]) -> None:
-        """Begin to read the host's files and those of the sites."""
+    def begin(self, sites: Mapping[str, Mapping[str, str]], samplers: Samplers = NO_SAMPLERS) -> None:
+        """Begin to read the host's files and those of the sites that it sees."""
         talk = self._talk
         if talk is None or self._begun is not None or self._has_ended(talk[0]):
             talk = self._start()
         self._begun = time.monotonic()
-        answer = self._ask(*talk, {"do": "begin", "hz": self._hz, **order(self._host.name, sites)})
+        order = Order.of({role: scope for role, scope in sites.items() if role not in samplers}, self._host.name)
+        answer = self._ask(*talk, {"do": "begin", "hz": self._hz, **asdict(order)})
         if not answer.startswith(b'{"begun"'):
             raise MeterFailed(f"it answered {answer[:80]!r}")
 

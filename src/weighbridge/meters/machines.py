@@ -149,10 +149,15 @@ def networks_of(sites: Iterable[Site]) -> Networks:
     files: dict[tuple[str, str], tuple[Read, str]] = {}
     for site in sites:
         owner, counters = site.host.network
-        for path in (counters, site.scope().get("net")):
-            if path is not None:
-                files[owner, path] = site.host.read, str(Path(path).with_name("snmp"))
+        files[owner, counters] = site.host.read, _snmp(counters)
+        if (own := site.scope().get("net")) is not None:
+            read, reader = (site.read, f"site {site.name}") if site.sampler else (site.host.read, owner)
+            files[reader, own] = read, _snmp(own)
     return files
+
+
+def _snmp(counters: str) -> str:
+    return str(Path(counters).with_name("snmp"))
 
 
 def tcp(text: str) -> dict[str, float]:

@@ -2,9 +2,14 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
+from weighbridge.model.sampling import Sampler
 from weighbridge.model.trial import Series
+
+Samplers = Mapping[Any, Sampler]
+"""By role."""
+NO_SAMPLERS: Samplers = {}
 
 
 class MeterFailed(Exception):
@@ -22,8 +27,10 @@ class MeterReadings:
 class Meter(Protocol):
     """Reads what a host and the sites on it use. Both methods raise MeterFailed."""
 
-    def begin(self, sites: Mapping[str, Mapping[str, str]]) -> None:
-        """Begin to read, the first time before this returns. ``sites``: each role's ``Site.scope()``."""
+    def begin(self, sites: Mapping[str, Mapping[str, str]], samplers: Samplers = NO_SAMPLERS) -> None:
+        """Begin to read, the first time before this returns. ``sites``: each role's ``Site.scope()``.
+
+        ``samplers``: of those roles whose sites have one of their own."""
 
     def end(self, since: float) -> MeterReadings:
         """Read for the last time. ``since``: the moment (time.monotonic) from which the series count their time."""

@@ -6,6 +6,7 @@ from contextlib import ExitStack, contextmanager
 from weighbridge.meters.kernel import KernelMeter
 from weighbridge.meters.meter import Meter
 from weighbridge.meters.polling import PolledMeter
+from weighbridge.meters.sampled import SampledMeter
 from weighbridge.meters.sysstat import SysstatMeter
 from weighbridge.model.host import HERE, Host
 from weighbridge.model.study import Meters
@@ -27,10 +28,17 @@ class OpenMeters:
         metered_hosts = list(hosts) if self._options.source != "off" else []
         for host in metered_hosts:
             if host.name not in self._meters:
-                meter = (KernelMeter if self._options.source == "kernel" else SysstatMeter)(host, self._hz)
+                meter = self._meter(host)
                 self._stack.callback(meter.close)
                 self._meters[host.name] = PolledMeter(meter) if self._polled and host.machine == HERE else meter
         return {host.name: self._meters[host.name] for host in metered_hosts}
+
+    def _meter(self, host: Host) -> KernelMeter | SampledMeter | SysstatMeter:
+        if self._options.source != "kernel":
+            return SysstatMeter(host, self._hz)
+        if (sampler := host.capabilities.sampler) is not None:
+            return SampledMeter(host.name, sampler, self._hz)
+        return KernelMeter(host, self._hz)
 
 
 @contextmanager

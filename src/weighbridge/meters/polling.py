@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 
 from weighbridge.linux.counters import cpu_ticks
-from weighbridge.meters.meter import Meter, MeterReadings
+from weighbridge.meters.meter import NO_SAMPLERS, Meter, MeterReadings, Samplers
 from weighbridge.model.trial import Series
 
 _NICED, _IDLE = "cpu_nice_share", "cpu_idle_share"
@@ -53,9 +53,9 @@ class PolledMeter:
     def __init__(self, meter: Meter) -> None:
         self._meter = meter
 
-    def begin(self, sites: Mapping[str, Mapping[str, str]]) -> None:
+    def begin(self, sites: Mapping[str, Mapping[str, str]], samplers: Samplers = NO_SAMPLERS) -> None:
         """Begin to read the host's counters."""
-        self._meter.begin(sites)
+        self._meter.begin(sites, samplers)
 
     def end(self, since: float) -> MeterReadings:
         """Read for the last time, and return the series as if the pollers had not run."""

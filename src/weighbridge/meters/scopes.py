@@ -1,6 +1,9 @@
 """Which files a meter reads, under which labels. A label is "PLACE/WHAT"; the place is "host NAME" or a role."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from weighbridge.model.sampling import SampledFile
 
 HOST_FILES = {
     "stat": "/proc/stat",
@@ -29,12 +32,32 @@ def host_place(name: str) -> str:
     return f"host {name}"
 
 
-def order(host: str, sites: Mapping[str, Mapping[str, str]]) -> dict[str, object]:
-    """What a sampler is to read on a host: files by label, how much of some of them, and which ones slowly."""
-    place = host_place(host)
-    files = {f"{place}/{what}": path for what, path in HOST_FILES.items()}
-    files |= {f"{role}/{what}": path for role, scope in sites.items() for what, path in scope.items()}
-    slow = [label for label in files if label.partition("/")[2] in SLOW]
-    # in version 1 a group's cpu.stat has its throttling alone
-    slow += [f"{role}/cpu.stat" for role, scope in sites.items() if {"cpu.stat", "cpuacct.usage"} <= scope.keys()]
-    return {"files": files, "most": {f"{place}/{what}": most for what, most in MOST.items()}, "slow": slow}
+ENOUGH = 1 << 20
+"""Bytes of any other file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """What a sampler is to read: files by label, how much of some of them, and which ones slowly."""
+
+    files: Mapping[str, str]
+    most: Mapping[str, int]
+    slow: Sequence[str]
+
+    @classmethod
+    def of(cls, sites: Mapping[str, Mapping[str, str]], host: str = "") -> "Order":
+        """Return the order for sites (each role's ``Site.scope()``) and a host; "": for sites alone."""
+        place = host_place(host)
+        files = {f"{place}/{what}": path for what, path in HOST_FILES.items()} if host else {}
+        files |= {f"{role}/{what}": path for role, scope in sites.items() for what, path in scope.items()}
+        slow = [label for label in files if label.partition("/")[2] in SLOW]
+        # in version 1 a group's cpu.stat has its throttling alone
+        slow += [f"{role}/cpu.stat" for role, scope in sites.items() if {"cpu.stat", "cpuacct.usage"} <= scope.keys()]
+        return cls(files, {f"{place}/{what}": most for what, most in MOST.items()} if host else {}, slow)
+
+    @property
+    def sampled(self) -> list[SampledFile]:
+        """The files, in order, for a `weighbridge.model.sampling.Sampler`."""
+        return [
+            SampledFile(path, self.most.get(label, ENOUGH), label in self.slow) for label, path in self.files.items()
+        ]

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.meters.meter import MeterFailed, MeterReadings
+from weighbridge.meters.meter import NO_SAMPLERS, MeterFailed, MeterReadings, Samplers
 from weighbridge.meters.scopes import host_place
 from weighbridge.model.command import Command, Running
 from weighbridge.model.host import Host
@@ -59,7 +59,7 @@ class SysstatMeter:
     def _has(self, path: str) -> bool:
         return self._host.run(Command(("test", "-x", path), 10)).returncode == 0
 
-    def begin(self, sites: Mapping[str, Mapping[str, str]]) -> None:
+    def begin(self, sites: Mapping[str, Mapping[str, str]], samplers: Samplers = NO_SAMPLERS) -> None:
         """Start ``sadc``; sites are not read."""
         self.close()
         self._begun = time.monotonic()

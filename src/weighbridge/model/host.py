@@ -12,6 +12,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from weighbridge.model.command import Command, Completed, HostProcess, Stream
 from weighbridge.model.isolation import Layers
+from weighbridge.model.sampling import Sampler
 from weighbridge.model.userland import Userland
 
 T = TypeVar("T")
@@ -317,6 +318,10 @@ class Pods(Protocol):
     def owner(self) -> Any:
         """What owns all that the run makes there (`weighbridge.hosts.kubernetes.objects.Owner`)."""
 
+    @property
+    def cpu_manager(self) -> str:
+        """The policy by which it gives pods CPUs of their own (``none``, ``static``); "" where it is not known."""
+
     def image(self, userland: Userland) -> str:
         """Return the name of the image of a userland, brought there at first use. Raises Unavailable."""
 
@@ -387,5 +392,7 @@ class Capabilities:
     """The disk of its data, where no others use that."""
     power: Power | None = None
     """Its power, where it shares no kernel and no disk with hosts that stay."""
+    sampler: Sampler | None = None
+    """Who reads its files at a steady rate, where it has no Python for that."""
     pods: Pods | None = None
     """Pods, where it is a node of a cluster: it has nothing else."""

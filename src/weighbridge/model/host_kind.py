@@ -63,10 +63,17 @@ class HostKind(Plugin):
         """
         return Readiness(True)
 
-    def survey(self, place: str = "") -> Mapping[str, Readiness]:
-        """What can be measured at a place that many hosts are in (``doctor --cluster``), by what it is called.
+    def whereabouts(self, options: Any) -> str:
+        """Say whose machines such a host is on and what a run makes there, for `plan`; "": the description is enough.
 
-        ``place``: as its users name it; "": the usual one. Changes nothing.
+        Reaches nothing, and starts nothing that a study brings.
+        """
+        return ""
+
+    def survey(self, context: str = "", namespace: str = "") -> Mapping[str, Readiness]:
+        """What can be measured in a cluster that many hosts are in (``doctor --cluster``), by what it is called.
+
+        Both as its users name them; "": the usual one. Changes nothing.
         """
         return {}
 

@@ -71,6 +71,15 @@ def group_of_host(run_id: str, host: str) -> str:
     return f"{run_id}/ssh-{host}"
 
 
+@dataclass(frozen=True, slots=True)
+class FarRun:
+    """What a run, of whatever machine, has in a cluster that many machines reach. ``alive``: why it may still run."""
+
+    id: str
+    leftovers: tuple[Leftover, ...]
+    alive: str = ""
+
+
 class Leavings(ABC):
     """One kind of things that runs make on a machine, and that may stay where a run is killed.
 
@@ -101,6 +110,16 @@ class Leavings(ABC):
     @abstractmethod
     def find(self, folders: RunFolders) -> Iterable[Leftover]:
         """What runs have of it on this machine, living ones too. Changes nothing."""
+
+    def find_at(self, context: str, namespace: str) -> Iterable[FarRun]:
+        """What runs of all machines have in a cluster (``clean --cluster``), as its users name it; "": the usual one.
+
+        Changes nothing. Raises OSError.
+        """
+        return ()
+
+    def remove_at(self, context: str, namespace: str, run: str) -> None:  # noqa: B027
+        """Remove what a run has there, which does not live. OSError where some stays."""
 
     def end(self, run: DeadRun) -> None:  # noqa: B027
         """Stop what of it still works. Called of every kind before the first `remove`. OSError where some goes on."""

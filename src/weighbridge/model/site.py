@@ -8,6 +8,7 @@ from typing import Literal, Protocol
 from weighbridge.model.command import Command, Completed, PublishedPort, SiteProcess, Transport
 from weighbridge.model.host import Host, Limits, Link, RunContext
 from weighbridge.model.isolation import OUTSIDE, Layers
+from weighbridge.model.sampling import Sampler
 from weighbridge.model.userland import Userland
 
 SITE_ENV: Mapping[str, str] = {
@@ -167,6 +168,8 @@ class Site(Protocol):
     """Those of its host that it is in first, and then the hypervisor that is the environment's own, if it has one."""
     counted: bool
     """Whether its host's kernel counts its CPU time and memory; not those of a domain beside that kernel."""
+    sampler: Sampler | None
+    """Who reads the files of its ``scope``, where only it sees them; None: whoever reads its host's."""
 
     def run(self, command: Command) -> Completed:
         """Run to the end; killed at its deadline."""
@@ -206,7 +209,10 @@ class Site(Protocol):
         """
 
     def scope(self) -> Mapping[str, str]:
-        """The files of its host that tell its use over time: label -> path (`weighbridge.meters.scopes`)."""
+        """The files that tell its use over time: label -> path (`weighbridge.meters.scopes`).
+
+        They are its host's; of a site that has a ``sampler`` its own.
+        """
 
     def facts(self) -> Mapping[str, str]:
         """What is in force: versions, limits, network. ``not honoured: X``, ``not metered: X`` keys: what is not."""

@@ -31,12 +31,13 @@ _GONE_S = 1.0
 class Inventory:
     """What runs have on this machine: what is ``left`` of dead ones, and what keeps the rest from being removed.
 
-    ``alive``: the state folder of each living run, by its id. ``foreign``: what is ignored in the place of one.
-    ``removed``: what was left of dead ones and is gone. ``failures``: a sentence for each step that failed.
+    ``alive``: the state folder of each living run, by its id; in a cluster, why it may live. ``foreign``: what is
+    ignored in the place of one. ``removed``: what was left of dead ones and is gone. ``failures``: a sentence for
+    each step that failed.
     """
 
     left: tuple[Leftover, ...]
-    alive: Mapping[str, Path]
+    alive: Mapping[str, Path | str]
     foreign: tuple[Foreign, ...]
     removed: tuple[Leftover, ...] = ()
     failures: tuple[str, ...] = ()
@@ -81,6 +82,36 @@ def find(only: str | None = None) -> Inventory:
     alive = {run: folder for run, folder in holders.items() if folder is not None}
     left = tuple(leftover for leftover in leftovers if leftover.run not in alive)
     return Inventory(left, alive, tuple(living.foreign(runs)), failures=tuple(failures))
+
+
+def find_in_cluster(context: str, namespace: str, only: str | None = None) -> Inventory:
+    """Look for everything that runs of all machines have in a namespace of a cluster; "": kubectl's own."""
+    left: list[Leftover] = []
+    alive: dict[str, Path | str] = {}
+    failures: list[str] = []
+    for kind in registry.leavings():
+        with noting_failure(failures, f"{kind.label} cannot be checked"):
+            for run in kind.find_at(context, namespace):
+                if only not in (None, run.id):
+                    continue
+                if run.alive:
+                    alive[run.id] = run.alive
+                else:
+                    left += run.leftovers
+    return Inventory(tuple(left), alive, (), failures=tuple(failures))
+
+
+def clean_cluster(context: str, namespace: str, only: str | None = None) -> Inventory:
+    """Remove everything that dead runs of all machines have in a namespace of a cluster."""
+    before, failures = find_in_cluster(context, namespace, only), list[str]()
+    for run in dict.fromkeys(leftover.run for leftover in before.left):
+        for kind in registry.leavings():
+            with noting_failure(failures, f"{kind.label} of run {run} cannot be removed"):
+                kind.remove_at(context, namespace, run)
+    after = find_in_cluster(context, namespace, only)
+    removed = tuple(leftover for leftover in before.left if leftover not in after.left)
+    failures += [each for each in after.failures if each not in failures]
+    return replace(after, removed=removed, failures=tuple(failures))
 
 
 def _listed(only: str | None, kinds: Iterable[Leavings]) -> tuple[list[Leftover], list[str]]:

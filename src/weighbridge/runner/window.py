@@ -15,7 +15,7 @@ from functools import partial
 from weighbridge.errors import EnvironmentLost
 from weighbridge.meters import host
 from weighbridge.meters.machines import Use, counters_of, networks_of, tcp_total, use
-from weighbridge.meters.meter import MeterFailed
+from weighbridge.meters.meter import MeterFailed, Samplers
 from weighbridge.meters.scopes import host_place
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.host import Link
@@ -141,7 +141,9 @@ class Window:
         sites, hosts = self._stage.sites, self._stage.hosts
         for name, meter in self._stage.meters.items():
             try:
-                meter.begin({role: site.scope() for role, site in sites.items() if hosts.get(role) == name})
+                there = {role: site for role, site in sites.items() if hosts.get(role) == name}
+                samplers: Samplers = {role: site.sampler for role, site in there.items() if site.sampler is not None}
+                meter.begin({role: site.scope() for role, site in there.items()}, samplers)
             except (MeterFailed, EnvironmentLost, OSError) as failure:
                 self._no_readings(name, failure)
             else:

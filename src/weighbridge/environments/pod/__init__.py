@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from weighbridge.environments.pod.manifest import given_otherwise, not_honoured, pod_request
+from weighbridge.environments.pod.manifest import Quality, given_otherwise, not_honoured, pod_request
 from weighbridge.environments.pod.site import PodSite
 from weighbridge.errors import Unavailable
 from weighbridge.linux.process import most_open_files
@@ -29,6 +29,14 @@ class PodOptions(Options):
     runtime_class: Annotated[
         str, Field(pattern=_CLASS, description="A RuntimeClass; default: the cluster's")
     ] = ""  # fmt: skip
+
+    quality: Annotated[
+        Quality,
+        Field(
+            description="Requests: small ones (burstable), or the limits, which all pods of a run need at once "
+            "(guaranteed)"
+        ),
+    ] = "burstable"
 
 
 class Pod(Environment):
@@ -54,7 +62,10 @@ class Pod(Environment):
         return Readiness(True)
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
-        """Return why sysctls cannot be set: those of the network are the node's."""
+        """Return why sysctls cannot be set, as those of the network are the node's; what its quality lacks."""
+        lacking = [key for key in ("cpus", "memory") if getattr(needs.resources, key) is None]
+        if options.quality == "guaranteed" and lacking:
+            return [f"'quality: guaranteed' needs limits: set resources: {', '.join(lacking)}"]
         of_network = sorted(name for name in needs.sysctls if name.startswith("net."))
         if options.network == "host" and of_network:
             return [f"{of_network[0]} is the node's with 'network: host': remove it, or use 'network: pod'"]
@@ -84,9 +95,13 @@ class Pod(Environment):
             host_network=options.network == "host",
             runtime_class=options.runtime_class,
             open_files=most_open_files(),
+            quality=options.quality,
         )
         with pods.open_pod(asked) as running:
-            refused = {**not_honoured(request.limits), **given_otherwise(request.limits, running.about)}
+            refused = {
+                **not_honoured(request.limits, pods.cpu_manager),
+                **given_otherwise(request.limits, running.about),
+            }
             site = PodSite(request, running, asked, refused)
             try:
                 yield site

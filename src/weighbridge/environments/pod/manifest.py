@@ -1,33 +1,65 @@
 """What a site asks of Kubernetes, as a pod's manifest says it; and what of its limits that cannot be. Pure."""
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 from weighbridge.hosts.kubernetes.objects import Owner, PodRequest
 from weighbridge.model.host import Limits
 from weighbridge.model.site import SiteRequest
 
+Quality = Literal["burstable", "guaranteed"]
 _USUAL_PERIOD_US = 100_000
+_CPU_REQUEST, _MEMORY_REQUEST = 50, 64 << 20
+"""Thousandths of a CPU, bytes: all pods of a run are there at once, and fit on a small node beside others."""
 
 
 def limits_of(limits: Limits) -> dict[str, str]:
-    """Return Kubernetes' limits: thousandths of a CPU, bytes. Its requests are the same."""
+    """Return Kubernetes' limits: thousandths of a CPU, bytes."""
     asked = {}
     if limits.cpus is not None:
-        asked["cpu"] = f"{max(1, round(1000 * limits.cpus))}m"
+        asked["cpu"] = f"{_thousandths(limits.cpus)}m"
     if limits.memory is not None:
         asked["memory"] = str(limits.memory)
     return asked
 
 
-def not_honoured(limits: Limits) -> Mapping[str, str]:
-    """Return the limits that a pod cannot be given, each with why."""
+def requests_of(limits: Limits, quality: Quality) -> dict[str, str]:
+    """Return what the scheduler keeps free on a node: its limits, or little, as one environment works at a time."""
+    if quality == "guaranteed":
+        return limits_of(limits)
+    cpu = _CPU_REQUEST if limits.cpus is None else min(_CPU_REQUEST, _thousandths(limits.cpus))
+    memory = _MEMORY_REQUEST if limits.memory is None else min(_MEMORY_REQUEST, limits.memory)
+    return {"cpu": f"{cpu}m", "memory": str(memory)}
+
+
+def _thousandths(cpus: float) -> int:
+    return max(1, round(1000 * cpus))
+
+
+def not_honoured(limits: Limits, cpu_manager: str = "") -> Mapping[str, str]:
+    """Return the limits that a pod cannot be given, each with why. ``cpu_manager``: kubelet's policy, where known."""
     refused = {}
     if limits.cpuset is not None:
-        refused["pin"] = "kubelet chooses a pod's CPUs"
+        policy = f", by its CPU manager's policy {cpu_manager}" if cpu_manager else ""
+        refused["pin"] = f"kubelet chooses a pod's CPUs{policy}"
     if limits.cpus is not None and limits.cpu_period_us != _USUAL_PERIOD_US:
         refused["cpu_period"] = "kubelet sets it, for all pods of a node"
     return refused
+
+
+def quota_not_honoured(limits: Limits, quota: tuple[str, str] | None) -> Mapping[str, str]:
+    """Return what of a limit of CPU time the kernel does not have as it was asked for.
+
+    ``quota``: microseconds of CPU time, and of the period, in its own words; None where it does not tell.
+    """
+    if limits.cpus is None or quota is None:
+        return {}
+    allowed, period = quota
+    if not allowed.isdecimal():
+        return {"cpus": "kubelet set no quota of CPU time: it enforces none, or gave the pod CPUs of its own"}
+    if period != str(_USUAL_PERIOD_US) == str(limits.cpu_period_us):
+        return {"cpu_period": f"kubelet's is {int(period) / 1000:g} ms"}
+    return {}
 
 
 def given_otherwise(limits: Limits, about: Mapping[str, Any]) -> Mapping[str, str]:
@@ -51,6 +83,7 @@ def pod_request(
     host_network: bool,
     runtime_class: str,
     open_files: int,
+    quality: Quality = "burstable",
 ) -> PodRequest:
     """Return what the pod of a site is to be."""
     return PodRequest(
@@ -61,6 +94,7 @@ def pod_request(
         owner=owner,
         host_network=host_network,
         limits=limits_of(request.limits),
+        requests=requests_of(request.limits, quality),
         sysctls=dict(request.sysctls),
         shm_size=request.shm_size,
         open_files=open_files,

@@ -4,11 +4,13 @@ import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 
+from weighbridge.environments.pod.manifest import quota_not_honoured
 from weighbridge.errors import EnvironmentLost
 from weighbridge.hosts.kubernetes.cluster import RunningPod
 from weighbridge.hosts.kubernetes.objects import PodRequest
 from weighbridge.launcher.site import LaunchedSite
 from weighbridge.linux import counters
+from weighbridge.linux.cgroup_files import NETWORK, scope_files
 from weighbridge.model.site import SiteRequest
 
 
@@ -22,6 +24,8 @@ class PodSite(LaunchedSite):
         if asked.host_network and not request.apart:
             address = "127.0.0.1"
         super().__init__(request.name, request.host, running.launcher, (address, address))
+        self.sampler = running.launcher
+        self._groups = 2 if self._text("cgroup.controllers") else 1
         self._request, self._running, self._asked, self._not_honoured = request, running, asked, not_honoured
 
     def _pause(self) -> None:
@@ -38,9 +42,17 @@ class PodSite(LaunchedSite):
                 return self.read(str(Path("/sys/fs/cgroup") / path)).decode()
         return ""
 
+    def _quota(self) -> tuple[str, str] | None:
+        """The quota of CPU time in each period and that period, in the kernel's words; None where it tells none."""
+        if self._groups == 2:
+            words = self._text("cpu.max").split()
+        else:
+            words = [self._text(f"cpu/cpu.cfs_{what}_us").strip() for what in ("quota", "period")]
+        return (words[0], words[1]) if len(words) == 2 and all(words) else None
+
     def meters(self) -> Mapping[str, float]:
         """Counters of the container's control group, which the pod sees as the topmost one (version 1 and 2)."""
-        unified = bool(self._text("cgroup.controllers"))
+        unified = self._groups == 2
         cpu = counters.cpu_stat(self._text("cpu.stat" if unified else "cpu/cpu.stat")).counters
         if not unified:
             cpu |= counters.cpuacct(self._text("cpuacct/cpuacct.usage")).counters
@@ -56,8 +68,10 @@ class PodSite(LaunchedSite):
         return {name: cpu[key] for name, key in seconds.items() if key in cpu} | {**memory, **events}
 
     def scope(self) -> Mapping[str, str]:
-        """Return none: its host's sampler does not see them."""
-        return {}
+        """The files of the container's control group and its network, as the pod sees them."""
+        top = Path("/sys/fs/cgroup")
+        files = scope_files(self._groups, lambda controller: top if self._groups == 2 else top / controller)
+        return {**files, **({} if self._asked.host_network else {NETWORK: "/proc/self/net/dev"})}
 
     def facts(self) -> Mapping[str, str]:
         """The pod, its network, its limits, and what could not be honoured."""
@@ -70,8 +84,10 @@ class PodSite(LaunchedSite):
             "address": self.address,
             "network": "host" if self._asked.host_network else "pod",
             "quality of service": str(status.get("qosClass", "")),
+            "requests": ", ".join(f"{amount} {what}" for what, amount in self._asked.requests.items()),
             "runtime class": self._asked.runtime_class or "the cluster's default",
             "frozen by": "signals",
         }
-        refused = {f"not honoured: {limit}": why for limit, why in self._not_honoured.items()}
+        refused = {**self._not_honoured, **quota_not_honoured(self._request.limits, self._quota())}
+        refused = {f"not honoured: {limit}": why for limit, why in refused.items()}
         return {key: value for key, value in facts.items() if value} | refused

@@ -104,17 +104,29 @@ class Kubernetes(HostKind):
         from weighbridge.hosts.kubernetes import survey
 
         kubectl = options.place.kubectl()
+        further = () if options.node else survey.CHOOSE_NODES
         try:
-            steps = (survey.rights(kubectl), survey.admission(kubectl, host_network=True))
+            steps = (survey.rights(kubectl, further, {}), survey.admission(kubectl, host_network=True))
         except Unavailable as error:
             return Readiness(False, str(error), "weighbridge doctor --cluster")
         return next((step for step in steps if not step.ready), steps[0])
 
-    def survey(self, place: str = "") -> Mapping[str, Readiness]:
+    def whereabouts(self, options: Any) -> str:
+        """Name the cluster by the kubeconfig, and what is made in it."""
+        about = options.place.kubectl().configuration()
+        context = f"context {about.context}" if about.context else "the cluster that kubectl finds by itself"
+        known = ", ".join(filter(None, (about.server, f"user {about.user}" if about.user else "")))
+        where = f"{context} ({known})" if known else context
+        return (
+            f"cluster: {where}, namespace {about.namespace}: a run makes a ConfigMap and pods there, Services and "
+            "NetworkPolicies where environments ask for them, and deletes them"
+        )
+
+    def survey(self, context: str = "", namespace: str = "") -> Mapping[str, Readiness]:
         """What a context's cluster lets this user measure, and what refuses the rest."""
         from weighbridge.hosts.kubernetes import survey
 
-        return survey.survey(Place(place, "", "").kubectl())
+        return survey.survey(Place(context, namespace, "").kubectl())
 
     @contextmanager
     def open(self, name: str, options: Any, run: RunContext, peers: Sequence[HostOptions]) -> Iterator[Host]:

@@ -1,16 +1,18 @@
 """A cluster during a run: the object that owns all of it, its nodes, its pods and the streams to their launchers."""
 
 import contextlib
+import json
 import platform
 import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts.kubernetes.images import Image, launcher_image, load, userland_image
-from weighbridge.hosts.kubernetes.kubectl import Kubectl, failure_of
+from weighbridge.hosts.kubernetes.kubectl import FORBIDDEN, NOT_FOUND, Kubectl, failure_of
 from weighbridge.hosts.kubernetes.leavings import Place, note, remove
 from weighbridge.hosts.kubernetes.objects import (
     LAUNCHER,
@@ -24,7 +26,9 @@ from weighbridge.hosts.kubernetes.objects import (
     owner,
     pod,
     state_of,
+    unknown_node,
 )
+from weighbridge.hosts.kubernetes.remedies import with_remedy
 from weighbridge.launcher import build
 from weighbridge.launcher.launch import Launcher
 from weighbridge.linux.process import RUN_VARIABLE, environment_of
@@ -66,15 +70,10 @@ class Cluster:
 
         ``named``: those that the study gives to its hosts. Raises Unavailable.
         """
-        words = ("nodes", *((f"--selector={selector}",) if selector else ()))
-        every = [node_info(each) for each in self.kubectl.get(*words)["items"]]
         if name is not None:
-            node = next((each for each in every if each.name == name), None)
-            if node is None:
-                known = ", ".join(each.name for each in every) or "none"
-                raise Unavailable(f"host {host}: the cluster has no node {name}: it has {known}")
-            candidates = [node]
+            candidates, every = [self._node_named(host, name)], []
         else:
+            every = self._nodes(selector)
             taken = {*named, *(each.name for each in self._taken.values())}
             free = [each for each in every if each.name not in taken]
             candidates = [each for each in free if not each.cordoned and each.ready] or free
@@ -85,7 +84,7 @@ class Cluster:
         chosen = candidates[0]
         if not chosen.ready:
             raise Unavailable(f"host {host}: node {chosen.name} is not ready")
-        if chosen.architecture != platform.machine():
+        if chosen.known and chosen.architecture != platform.machine():
             raise Unavailable(
                 f"host {host}: node {chosen.name} is {chosen.architecture}, but userlands are built for "
                 f"{platform.machine()} here: run weighbridge on a {chosen.architecture} machine"
@@ -93,18 +92,53 @@ class Cluster:
         self._taken[host] = chosen
         return chosen
 
+    def _nodes(self, selector: str | None = None) -> list[NodeInfo]:
+        words = ("nodes", *((f"--selector={selector}",) if selector else ()))
+        return [node_info(each) for each in self.kubectl.get(*words)["items"]]
+
+    def _node_named(self, host: str, name: str) -> NodeInfo:
+        """Return a node; of one that the user may not read its name."""
+        try:
+            return node_info(self.kubectl.get(f"node/{name}"))
+        except Unavailable as error:
+            if FORBIDDEN in str(error):
+                return unknown_node(name)
+            if NOT_FOUND not in str(error):
+                raise
+        known = ""
+        with contextlib.suppress(Unavailable):
+            known = f": it has {', '.join(each.name for each in self._nodes()) or 'none'}"
+        raise Unavailable(f"host {host}: the cluster has no node {name}{known}")
+
+    @cached_property
+    def version(self) -> str:
+        """The version of the API server; "" where it is not told."""
+        with contextlib.suppress(Unavailable, ValueError):
+            about = json.loads(self.kubectl.must("version", "--output=json"))
+            return str((about.get("serverVersion") or {}).get("gitVersion", ""))
+        return ""
+
+    def images_on(self, node: NodeInfo) -> list[str]:
+        """Return the images of the pods on a node that the user may see: all, or those of the system, or none."""
+        only = f"--field-selector=spec.nodeName={node.name}"
+        for where in ("--all-namespaces", "--namespace=kube-system"):
+            with contextlib.suppress(Unavailable):
+                pods = self.kubectl.get("pods", where, only)["items"]
+                return [container["image"] for pod in pods for container in pod["spec"]["containers"]]
+        return []
+
     def image(self, node: NodeInfo, image: Image, loader: tuple[str, ...]) -> str:
         """Return the name of an image that a node has, brought there where it has not. Raises Unavailable."""
         if (node.name, image.reference) not in self._loaded and image.reference not in node.images:
-            if not loader:
+            if not loader and node.known:
                 raise Unavailable(
                     f"node {node.name} does not have the image {image.reference}: say how it loads one "
                     "(images: {load: [ssh, NODE, sudo, ctr, -n, k8s.io, images, import, '-']})"
                 )
-            self.run.say(
-                f"loading {image.reference.rpartition('/')[2]} ({image.size / 1e6:.0f} MB) onto node {node.name}"
-            )
-            load(image, node.architecture, loader)
+            if loader:
+                name, size = image.reference.rpartition("/")[2], image.size / 1e6
+                self.run.say(f"loading {name} ({size:.0f} MB) onto node {node.name}")
+                load(image, node.architecture or platform.machine(), loader)
         self._loaded.add((node.name, image.reference))
         return image.reference
 
@@ -165,7 +199,7 @@ class Cluster:
             if state.running:
                 return about
             if state.refusal:
-                raise Unavailable(f"pod {name}: {state.refusal}")
+                raise Unavailable(with_remedy(f"pod {name}: {state.refusal}"))
             if time.monotonic() > deadline:
                 raise Unavailable(f"pod {name} did not start within {START_S:.0f} s: {self._warning(name)}")
             time.sleep(_LOOK_S)

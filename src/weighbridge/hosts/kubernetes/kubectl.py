@@ -1,18 +1,27 @@
 """The user's own kubectl: contexts, credential plug-ins and proxies work as they do for them."""
 
+import contextlib
 import json
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from typing import Any
+from urllib.parse import urlsplit
 
 from weighbridge.errors import Unavailable
+from weighbridge.hosts.kubernetes.remedies import Right, group_of, is_of_cluster, with_remedy
 from weighbridge.linux import process
 from weighbridge.linux.process import Process, SocketStream
 from weighbridge.model.command import Command, Completed
 
 ANSWER_S = 20.0
 """How long the API server may take to answer."""
+USUAL_NAMESPACE = "default"
+FORBIDDEN, NOT_FOUND = "is forbidden: User", "not found"
+"""In a refusal: what the user may not do; what there is not."""
 _GRACE_S = 10.0
 _LOG = re.compile(r"^[EWIF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [\w./-]+:\d+\] ")
 """What kubectl's own log puts before each of its lines (klog)."""
@@ -20,6 +29,7 @@ _ERR = re.compile(r'\berr="((?:[^"\\]|\\.)*)"')
 _PREFIX = re.compile(
     r"^(?:Error from server(?: \(\w+\))?: |error: |Internal error occurred: |error when creating \"STDIN\": )+"
 )
+_DATE = re.compile(r"\bDate: (\w{3}, [\w :]+ GMT)")
 _NO_CREDENTIALS = "Please enter Username"
 _NOT_STARTED = "unable to start container process: "
 _LONGEST = 600
@@ -44,6 +54,28 @@ def _logged(line: str) -> str:
     return _LOG.sub("", line)
 
 
+@dataclass(frozen=True, slots=True)
+class Configuration:
+    """What a kubeconfig says of a cluster: ``server`` is the API server's host and port. "": it does not say."""
+
+    context: str
+    server: str
+    user: str
+    namespace: str
+
+
+def _access_review(verb: str, resource: str, namespace: str) -> dict[str, Any]:
+    name, group = group_of(resource)
+    kind, _, part = name.partition("/")
+    where = {} if is_of_cluster(name) else {"namespace": namespace}
+    asked = {"verb": verb, "group": group, "resource": kind, "subresource": part, **where}
+    return {
+        "apiVersion": "authorization.k8s.io/v1",
+        "kind": "SelfSubjectAccessReview",
+        "spec": {"resourceAttributes": asked},
+    }
+
+
 class Kubectl:
     """kubectl for one context and namespace; each "" is kubectl's own.
 
@@ -54,6 +86,7 @@ class Kubectl:
     def __init__(
         self, context: str = "", namespace: str = "", kubeconfig: str = "", variables: Mapping[str, str] | None = None
     ) -> None:
+        self.namespace = namespace
         several = os.pathsep in kubeconfig  # which only the variable may name
         options = {"--kubeconfig": "" if several else kubeconfig, "--context": context, "--namespace": namespace}
         self._argv = ("kubectl", *(f"{option}={value}" for option, value in options.items() if value))
@@ -69,12 +102,19 @@ class Kubectl:
         """Return what it prints. Raises Unavailable with its own words where it fails."""
         completed = self.run(*words, stdin=stdin)
         if completed.returncode != 0:
-            raise Unavailable(failure_of(completed))
+            raise Unavailable(with_remedy(failure_of(completed)))
         return completed.text
 
     def get(self, *words: str) -> Any:
         """Return what ``kubectl get`` has of these. Raises Unavailable."""
         return json.loads(self.must("get", *words, "--output=json"))
+
+    def raw(self, path: str) -> Any:
+        """Return what the API server answers at a path. Raises Unavailable."""
+        try:
+            return json.loads(self.must("get", f"--raw={path}"))
+        except ValueError as error:
+            raise Unavailable(f"{path}: the answer is no JSON") from error
 
     def create(self, manifest: Mapping[str, Any]) -> Any:
         """Make one object; return it as it was made. Raises Unavailable."""
@@ -89,14 +129,27 @@ class Kubectl:
         """Delete objects and what they own, without waiting until they have gone. Raises Unavailable."""
         self.must("delete", *words, "--ignore-not-found", "--wait=false", "--cascade=background")
 
-    def can_i(self, verb: str, resource: str) -> bool:
-        """Whether the user may do this to a resource (``pods/exec``). Raises Unavailable where nobody answers."""
-        kind, _, part = resource.partition("/")
-        completed = self.run("auth", "can-i", verb, kind, *((f"--subresource={part}",) if part else ()))
-        answer = completed.text.strip().splitlines()[-1:]
-        if answer not in (["yes"], ["no"]):
-            raise Unavailable(failure_of(completed))
-        return answer == ["yes"]
+    def lacking(self, rights: Sequence[Right]) -> list[Right]:
+        """Return those of these rights that the user has not. Raises Unavailable where nobody answers."""
+        namespace = self.namespace or self.current_namespace()
+        asked = {"apiVersion": "v1", "kind": "List", "items": [_access_review(*each, namespace) for each in rights]}
+        text, allowed = self.must("create", "--filename=-", "--output=json", stdin=json.dumps(asked)).strip(), []
+        decoder = json.JSONDecoder()
+        try:
+            while text:  # one document after the other
+                answer, end = decoder.raw_decode(text)
+                allowed.append(bool(answer["status"]["allowed"]))
+                text = text[end:].lstrip()
+            return [each for each, may in zip(rights, allowed, strict=True) if not may]
+        except (ValueError, KeyError, TypeError) as error:
+            raise Unavailable("the API server does not say what this user may do") from error
+
+    def clock(self) -> datetime:
+        """Return the time by the API server's clock; by this machine's where it does not tell."""
+        told = _DATE.search(self.run("get", "--raw=/version", "-v=8").stderr.decode(errors="replace"))
+        with contextlib.suppress(ValueError):
+            return parsedate_to_datetime(told[1]) if told else datetime.now(UTC)
+        return datetime.now(UTC)
 
     def current_context(self) -> str:
         """Return the context that is kubectl's own; "" where it has none, as in a pod."""
@@ -106,7 +159,22 @@ class Kubectl:
     def current_namespace(self) -> str:
         """Return the namespace that the context names; Kubernetes' own is ``default``."""
         completed = self.run("config", "view", "--minify", "--output=jsonpath={..namespace}")
-        return (completed.text.split() or ["default"])[0] if completed.returncode == 0 else "default"
+        return (completed.text.split() or [USUAL_NAMESPACE])[0] if completed.returncode == 0 else USUAL_NAMESPACE
+
+    def configuration(self) -> Configuration:
+        """Return what the kubeconfig says, without reaching a cluster or starting a credential plug-in."""
+        completed = self.run("config", "view", "--minify", "--output=json")
+        with contextlib.suppress(ValueError, LookupError, TypeError, AttributeError):
+            view = json.loads(completed.stdout)
+            context, cluster = view["contexts"][0], view["clusters"][0]["cluster"]
+            about = context.get("context") or {}
+            return Configuration(
+                str(context["name"]),
+                urlsplit(str(cluster.get("server", ""))).netloc.rpartition("@")[2],
+                str(about.get("user", "")),
+                self.namespace or str(about.get("namespace") or USUAL_NAMESPACE),
+            )
+        return Configuration("", "", "", self.namespace or USUAL_NAMESPACE)
 
     def talk(self, pod: str, argv: Sequence[str]) -> tuple[Process, SocketStream]:
         """Start a program in a pod that is talked to over its standard input and output. Raises Unavailable."""

@@ -3,14 +3,16 @@
 import contextlib
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
+from datetime import datetime
 from pathlib import Path
+from typing import Any
 
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes.kubectl import Kubectl
 from weighbridge.hosts.kubernetes.objects import RUN_LABEL, runs_of
-from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders, is_run_id
+from weighbridge.model.leavings import DeadRun, FarRun, Leavings, Leftover, RunFolders, is_run_id
 
 NOTES = "kubernetes.json"
 KINDS = "configmaps,pods"
@@ -64,6 +66,26 @@ def remove(kubectl: Kubectl, run_id: str, within_s: float = GONE_S) -> None:
         time.sleep(0.3)
 
 
+STARTING_S = 900.0
+"""So long a run may have no pod yet: it builds and loads images first."""
+
+
+def runs_at(items: Sequence[Mapping[str, Any]], now: datetime) -> Iterator[FarRun]:
+    """Yield each run that has any of these objects; one with a pod that has not ended, or a new one, may live."""
+    runs: dict[str, list[Mapping[str, Any]]] = {}
+    for each in items:
+        for run, _, _ in runs_of([each]):
+            runs.setdefault(run, []).append(each)
+    for run, objects in sorted(runs.items()):
+        working = [each for each in objects if (each.get("status") or {}).get("phase") in ("Pending", "Running")]
+        made = [datetime.fromisoformat(each["metadata"]["creationTimestamp"]) for each in objects]
+        alive = f"pod {working[0]['metadata']['name']} has not ended" if working else ""
+        if not alive and (now - max(made)).total_seconds() < STARTING_S:
+            alive = f"it made objects less than {STARTING_S / 60:g} minutes ago"
+        leftovers = tuple(Leftover(run, f"Kubernetes {kind}", name) for _, kind, name in runs_of(objects))
+        yield FarRun(run, leftovers, alive)
+
+
 class ClusterObjects(Leavings):
     """Pods and the ConfigMap that owns them, in the clusters that this machine's runs note."""
 
@@ -78,6 +100,21 @@ class ClusterObjects(Leavings):
                 except Unavailable as error:
                     raise OSError(f"context {place.context or 'of kubectl'}: {error}") from error
                 yield from (Leftover(state.name, f"Kubernetes {kind}", name) for kind, name in objects)
+
+    def find_at(self, context: str, namespace: str) -> Iterator[FarRun]:
+        """What runs of all machines have in a namespace of a context. OSError where the cluster does not answer."""
+        kubectl = Kubectl(context, namespace)
+        try:
+            yield from runs_at(kubectl.get(KINDS, f"--selector={RUN_LABEL}")["items"], kubectl.clock())
+        except Unavailable as error:
+            raise OSError(str(error)) from error
+
+    def remove_at(self, context: str, namespace: str, run: str) -> None:
+        """Delete what a run has there. OSError where the cluster does not answer, or keeps something."""
+        try:
+            remove(Kubectl(context, namespace), run)
+        except Unavailable as error:
+            raise OSError(str(error)) from error
 
     def remove(self, run: DeadRun) -> None:
         """Delete what the run noted. OSError where a cluster does not answer, or keeps something."""

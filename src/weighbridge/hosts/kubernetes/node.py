@@ -3,12 +3,15 @@
 import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from functools import cached_property
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 from weighbridge.errors import Unavailable
+from weighbridge.facts.host import machine_facts
 from weighbridge.hosts.kubernetes.cluster import Cluster, RunningPod
-from weighbridge.hosts.kubernetes.objects import NodeInfo, Owner, PodRequest
+from weighbridge.hosts.kubernetes.networking import PROXY_MODE, cni, proxy_mode
+from weighbridge.hosts.kubernetes.objects import LIMITS, REQUESTS, NodeInfo, Owner, PodRequest
 from weighbridge.launcher.launch import Launched
 from weighbridge.linux import network
 from weighbridge.linux.confinement import status_field
@@ -36,7 +39,10 @@ def node_host(name: str, cluster: Cluster, options: NodeOptions, named: Collecti
     """Start the pod by which a node is seen. ``named``: nodes that the study names. Raises Unavailable."""
     info = cluster.node(name, options.node, options.selector, named)
     image = cluster.launcher(info, options.loader)
-    request = PodRequest(cluster.run.id, f"host-{name}", info.name, image, cluster.owner, host_network=True)
+    request = PodRequest(
+        cluster.run.id, f"host-{name}", info.name, image, cluster.owner,
+        host_network=True, limits=LIMITS, requests=REQUESTS,
+    )  # fmt: skip
     with cluster.started(request) as seen:
         yield Node(name, cluster, info, seen, options.loader)
 
@@ -83,8 +89,8 @@ class Node:
 
     @property
     def capabilities(self) -> Capabilities:
-        """It has pods."""
-        return Capabilities(pods=self)
+        """It has pods, and its launcher reads its files."""
+        return Capabilities(pods=self, sampler=self._launcher)
 
     @property
     def node_name(self) -> str:
@@ -95,6 +101,19 @@ class Node:
     def owner(self) -> Owner:
         """What owns all that the run makes there."""
         return self.cluster.owner
+
+    @cached_property
+    def kubelet(self) -> Mapping[str, Any]:
+        """Return the configuration of its kubelet, by Kubernetes' names; nothing where the user may not read it."""
+        with contextlib.suppress(Unavailable):
+            configuration = self.cluster.kubectl.raw(f"/api/v1/nodes/{self.info.name}/proxy/configz")
+            return configuration.get("kubeletconfig") or {}
+        return {}
+
+    @property
+    def cpu_manager(self) -> str:
+        """The policy by which kubelet gives pods CPUs of their own; "" where it is not known."""
+        return str(self.kubelet.get("cpuManagerPolicy", ""))
 
     def image(self, userland: Userland) -> str:
         """Return the name of a userland's image, which the node has then. Raises Unavailable."""
@@ -117,9 +136,12 @@ class Node:
         raise Unavailable(f"host {self.name} is a node of a cluster: no files are brought there")
 
     def namespaces(self) -> Mapping[str, int]:
-        """Return those of the pod by which it is seen: of the network alone they are the node's."""
-        own = namespaces_in(lambda kind: self.read(f"/proc/self/ns/{kind}").decode())
-        return {kind: number for kind, number in own.items() if kind == "net"}
+        """Return those of the pod by which it is seen.
+
+        It has the node's network and host name, and others of its own. Two pods never share these: one that another
+        pod has too is the node's, and where theirs differ the other pod does not have the node's.
+        """
+        return namespaces_in(lambda kind: self.read(f"/proc/self/ns/{kind}").decode())
 
     def meters_of(self, pid: int) -> Mapping[str, float]:
         """Return none: its processes are not seen."""
@@ -161,12 +183,32 @@ class Node:
 
     def facts(self) -> Mapping[str, str]:
         """Return what the cluster says of the node, and what its kernel says of its CPU."""
-        return {**self.info.facts, "node": self.info.name, "address": self.address} | self._cpu()
+        return {**self._own_facts(), **self.info.facts, "node": self.info.name, "address": self.address}
 
-    def _cpu(self) -> dict[str, str]:
-        lines = self.read("/proc/cpuinfo").decode(errors="replace").splitlines()
-        names = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-        return {"CPU": names[0]} if names else {}
+    def _own_facts(self) -> dict[str, str]:
+        interfaces = network.interfaces_in(self._text("/proc/net/dev"))
+        answer = self.run(Command(("/proc/self/exe", "probe-http", *PROXY_MODE), 10)).stdout
+        facts = {
+            **machine_facts(self._text),
+            "kernel": self._text("/proc/sys/kernel/osrelease"),
+            "Kubernetes": self.cluster.version,
+            "CNI": cni(self.cluster.images_on(self.info), self.info.annotations, interfaces),
+            "kube-proxy mode": proxy_mode(answer, interfaces),
+            "CPU manager": self.cpu_manager,
+            **self._interface_facts(),
+        }
+        return {key: value for key, value in facts.items() if value}
+
+    def _text(self, path: str) -> str:
+        with contextlib.suppress(OSError):
+            return self.read(path).decode(errors="replace").strip().replace("\t", " ")
+        return ""
+
+    def _interface_facts(self) -> dict[str, str]:
+        """Of the interface that the node's address is on."""
+        table = self._text("/proc/net/route")
+        name = network.route_in(table, f"{self.address}/32") or network.default_route_in(table)
+        return {"network interface": name, "MTU": self._text(f"/sys/class/net/{name}/mtu")} if name else {}
 
 
 def network_ports(read: Callable[[str], str]) -> set[int]:

@@ -16,6 +16,8 @@ SOCKET = "/run/weighbridge.stream"
 """Where the launcher of a pod waits for its stream."""
 MOST_BYTES = 2**20
 """What a ConfigMap holds."""
+LIMITS, REQUESTS = {"cpu": "250m", "memory": "128Mi"}, {"cpu": "10m", "memory": "32Mi"}
+"""Of the pod by which a node is seen: a quota or a LimitRange may want some of every pod."""
 _CONTAINER = "site"
 _READ_AND_EXECUTE = 0o555
 _NAME_LENGTH = 63
@@ -71,7 +73,8 @@ class Owner:
 class PodRequest:
     """What a pod of ours is to be. ``owner``: None where it is only asked whether it may be.
 
-    ``limits`` and ``sysctls`` by Kubernetes' names. ``shm_size``: bytes of its own /dev/shm; None: the runtime's.
+    ``limits``, ``requests`` and ``sysctls`` by Kubernetes' names. ``shm_size``: bytes of its own /dev/shm; None: the
+    runtime's.
     """
 
     run_id: str
@@ -81,6 +84,7 @@ class PodRequest:
     owner: Owner | None
     host_network: bool = False
     limits: Mapping[str, str] = field(default_factory=dict)
+    requests: Mapping[str, str] = field(default_factory=dict)
     sysctls: Mapping[str, str] = field(default_factory=dict)
     shm_size: int | None = None
     open_files: int = 0
@@ -123,8 +127,9 @@ def pod(request: PodRequest) -> dict[str, Any]:
         "securityContext": {"readOnlyRootFilesystem": True, "runAsUser": 0, "runAsGroup": 0},
         "volumeMounts": [{"name": name, "mountPath": path} for name, path in mounts.items()],
     }
-    if request.limits:
-        container["resources"] = {"limits": dict(request.limits), "requests": dict(request.limits)}
+    resources = {"limits": dict(request.limits), "requests": dict(request.requests)}
+    if named := {what: amounts for what, amounts in resources.items() if amounts}:
+        container["resources"] = named
     spec: dict[str, Any] = {
         "containers": [container],
         "volumes": [{"name": name, **volume} for name, volume in volumes.items()],
@@ -209,13 +214,22 @@ class NodeInfo:
     facts: Mapping[str, str]
     images: Sequence[str]
     cordoned: bool = False
+    annotations: Mapping[str, str] = field(default_factory=dict)
+    known: bool = True
+    """Whether the user may read it: of another one there is only the name."""
+
+
+def unknown_node(name: str) -> NodeInfo:
+    """Return a node of which the user may know nothing but its name."""
+    return NodeInfo(name, ready=True, address="", architecture="", labels={}, facts={}, images=(), known=False)
 
 
 _FACTS = {
     "kernel": "kernelVersion", "operating system": "osImage", "architecture": "architecture",
     "kubelet": "kubeletVersion", "container runtime": "containerRuntimeVersion",
 }  # fmt: skip
-_LABELS = {"instance type": "node.kubernetes.io/instance-type", "zone": "topology.kubernetes.io/zone"}
+_LABELS = {"instance type": "node.kubernetes.io/instance-type", "zone": "topology.kubernetes.io/zone",
+           "region": "topology.kubernetes.io/region"}  # fmt: skip
 _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 
 
@@ -239,6 +253,7 @@ def node_info(about: Mapping[str, Any]) -> NodeInfo:
         facts={key: value for key, value in facts.items() if value},
         images=[name for image in status.get("images") or () for name in image.get("names") or ()],
         cordoned=bool(spec.get("unschedulable")),
+        annotations=metadata.get("annotations") or {},
     )
 
 

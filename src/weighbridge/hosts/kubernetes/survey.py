@@ -1,58 +1,68 @@
 """What a cluster lets this user measure, and what refuses the rest: asked of its API server, nothing is made."""
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes.kubectl import Kubectl
-from weighbridge.hosts.kubernetes.objects import Owner, PodRequest, node_info, pod
+from weighbridge.hosts.kubernetes.objects import LIMITS, REQUESTS, Owner, PodRequest, node_info, pod
+from weighbridge.hosts.kubernetes.remedies import ASK, Right, remedy, rule
 from weighbridge.model.plugin import Readiness
 
-RIGHTS = (
-    ("create", "configmaps"), ("delete", "configmaps"), ("create", "pods"), ("get", "pods"), ("delete", "pods"),
-    ("create", "pods/exec"), ("get", "nodes"), ("list", "nodes"),
+RIGHTS: tuple[Right, ...] = (
+    ("create", "configmaps"), ("list", "configmaps"), ("delete", "configmaps"), ("create", "pods"), ("get", "pods"),
+    ("list", "pods"), ("delete", "pods"), ("create", "pods/exec"),
 )  # fmt: skip
-"""What a run does in the cluster."""
-OPTIONAL = (("list", "events"),)
-"""By what it tells better why a pod does not start."""
+"""What a run does in its namespace."""
+CHOOSE_NODES: tuple[Right, ...] = (("list", "nodes"),)
+"""What it does where the study does not name its nodes."""
+OPTIONAL: Mapping[Right, str] = {
+    ("list", "events"): "why a pod does not start is told less well",
+    ("get", "nodes"): "facts of nodes are what their pods see",
+    ("get", "nodes/proxy"): "kubelet's settings, such as its CPU manager, are not known",
+    ("create", "services"): "no environments with a Service",
+    ("create", "networkpolicies.networking.k8s.io"): "no environments with a NetworkPolicy",
+    ("create", "persistentvolumeclaims"): "no volumes of a StorageClass",
+}
+"""What a run does where it may; what is lost where it may not."""
 _NOBODY = "000000000000"
 """The run of what is only asked about."""
-_ASK = "ask the cluster's administrator"
 
 
-def rights(kubectl: Kubectl) -> Readiness:
-    """Whether the user may do all that a run does. Raises Unavailable where nobody answers."""
-    lacking = [f"{verb} {resource}" for verb, resource in RIGHTS if not kubectl.can_i(verb, resource)]
-    if lacking:
-        return Readiness(False, f"this user may not {', '.join(lacking)}", f"{_ASK} for these rights")
-    lesser = [f"{verb} {resource}" for verb, resource in OPTIONAL if not kubectl.can_i(verb, resource)]
-    if lesser:
-        return Readiness(True, f"this user may not {', '.join(lesser)}", caveat="events are not told")
+def rights(kubectl: Kubectl, further: Sequence[Right] = (), optional: Mapping[Right, str] = OPTIONAL) -> Readiness:
+    """Whether the user may do all that a run does. Raises Unavailable where nobody answers.
+
+    ``further``: rights that are needed beside those of every run; ``optional``: what is told beside that.
+    """
+    needed = (*RIGHTS, *further)
+    absent = kubectl.lacking((*needed, *optional))
+    if lacking := [each for each in absent if each in needed]:
+        return Readiness(False, _may_not(lacking), rule(lacking, kubectl.namespace))
+    if lesser := [each for each in absent if each in optional]:
+        return Readiness(True, _may_not(lesser), caveat="; ".join(optional[each] for each in lesser))
     return Readiness(True)
+
+
+def _may_not(lacking: Sequence[Right]) -> str:
+    return f"this user may not {', '.join(f'{verb} {resource}' for verb, resource in lacking)}"
 
 
 def admission(kubectl: Kubectl, *, host_network: bool) -> Readiness:
     """Whether the API server takes a pod as ours are: Pod Security, quotas and webhooks have their say."""
     owner = Owner("weighbridge", "00000000-0000-0000-0000-000000000000")
-    request = PodRequest(_NOBODY, "asked", "any", "weighbridge/launcher:asked", owner, host_network=host_network)
+    request = PodRequest(
+        _NOBODY, "asked", "any", "weighbridge/launcher:asked", owner,
+        host_network=host_network, limits=LIMITS, requests=REQUESTS,
+    )  # fmt: skip
     if why := kubectl.dry_run(pod(request)):
-        return Readiness(False, why, _remedy(why))
+        return Readiness(False, why, remedy(why, kubectl.namespace) or ASK)
     return Readiness(True)
-
-
-def _remedy(why: str) -> str:
-    if "violates PodSecurity" in why:
-        return (
-            "use a namespace of your own that allows it: "
-            "kubectl label namespace NAME pod-security.kubernetes.io/enforce=privileged"
-        )
-    if "exceeded quota" in why or "failed quota" in why:
-        return "give the study limits (resources: cpus, memory) within the quota, or use another namespace"
-    return _ASK
 
 
 def nodes(kubectl: Kubectl) -> Readiness:
     """Which nodes can have pods. Raises Unavailable where they cannot be listed."""
+    if kubectl.lacking(CHOOSE_NODES):
+        return Readiness(True, "this user may not list nodes", caveat="only nodes that a study names (node: NAME)")
     every = [node_info(each) for each in kubectl.get("nodes")["items"]]
     usable = [each.name for each in every if each.ready and not each.cordoned]
     if not usable:
@@ -90,5 +100,5 @@ def survey(kubectl: Kubectl) -> Mapping[str, Readiness]:
         try:
             rows[what] = step()
         except Unavailable as error:
-            rows[what] = Readiness(False, str(error), _ASK)
+            rows[what] = Readiness(False, str(error), ASK)
     return rows

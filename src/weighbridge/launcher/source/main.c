@@ -33,6 +33,7 @@
 #include "probe.h"
 #include "processes.h"
 #include "relay.h"
+#include "sample.h"
 #include "site.h"
 #include "wire.h"
 
@@ -89,6 +90,7 @@ static void serve(struct frame *request, int signals)
 	case ALONE: tell_alone(request); break;
 	case PRINTED: tell_printed(request); break;
 	case PAUSE: pause_all(request, carrier); break;
+	case SAMPLE: sample(request); break;
 	}
 }
 
@@ -104,7 +106,8 @@ static void work(int signals)
 		if (there < 0)
 			return;
 		reap();
-		if (poll(events, 2, watch()) < 0 && errno != EINTR)
+		int look = watch(), reading = sample_due();
+		if (poll(events, 2, reading < 0 || (look >= 0 && look < reading) ? look : reading) < 0 && errno != EINTR)
 			return;
 		struct signalfd_siginfo told;
 		if (events[1].revents && read(signals, &told, sizeof told) == sizeof told && told.ssi_signo == SIGTERM)

@@ -16,6 +16,8 @@ int probe(int count, char **words)
 		return probe_datagrams(count, words);
 	if (count > 1 && strcmp(words[1], "probe-connection") == 0)
 		return probe_connection(count, words);
+	if (count > 1 && strcmp(words[1], "probe-http") == 0)
+		return probe_http(count, words);
 	return -1;
 }
 

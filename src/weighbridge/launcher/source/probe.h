@@ -10,6 +10,7 @@ int probe(int count, char **words);
 
 int probe_datagrams(int count, char **words);
 int probe_connection(int count, char **words);
+int probe_http(int count, char **words);
 
 /* Tells why a probe ends without a result: what failed, and how. Gives its exit code. */
 int no_result(const char *what);

@@ -8,11 +8,12 @@
 enum kind {
 	/* from Weighbridge */
 	START = 'S', STOP = 'E', WRITE = 'W', READ = 'R', LISTENING = 'L', ALONE = 'Q', PRINTED = 'P', PAUSE = 'F',
+	SAMPLE = 'M',
 	/* to Weighbridge */
 	HELLO = 'h', REFUSED = 'x', BEGAN = 'b', ENDED = 'e', RESULT = 'r', DONE = 'o', DATA = 'd',
 };
 
-#define VERSION 7
+#define VERSION 8
 #define HEADER 9               /* u32 size of the body, u32 id, u8 kind */
 #define LARGEST (192u << 20)   /* bytes of a body */
 

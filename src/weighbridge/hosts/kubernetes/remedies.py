@@ -1,0 +1,71 @@
+"""The one thing that would allow what a cluster refuses, by its own words. Pure."""
+
+import re
+from collections.abc import Iterable
+
+ASK = "ask the cluster's administrator"
+_FORBIDDEN = re.compile(
+    r'is forbidden: User "(?P<user>[^"]+)" cannot (?P<verb>\w+) resource "(?P<resource>[^"]+)" in API group '
+    r'"(?P<group>[^"]*)"(?: in the namespace "(?P<namespace>[^"]+)")?'
+)
+_WEBHOOK = re.compile(r'admission webhook "(?P<name>[^"]+)" denied')
+_BY_WORDS = {
+    "violates PodSecurity": "kubectl label --overwrite namespace NAMESPACE "
+    "pod-security.kubernetes.io/enforce=privileged, or use a namespace of your own that has it",
+    "exceeded quota": "give the study smaller limits (resources: cpus, memory) or fewer environments, as all pods of "
+    "a run are there at once, or raise the quota",
+    "failed quota": "give the study limits (resources: cpus, memory)",
+    "limit to request ratio": "use 'quality: guaranteed', whose requests are its limits, or change the LimitRange",
+    "minimum cpu usage": "use 'quality: guaranteed', whose requests are its limits, or change the LimitRange",
+    "minimum memory usage": "use 'quality: guaranteed', whose requests are its limits, or change the LimitRange",
+    "maximum cpu usage": "give the study smaller limits (resources: cpus), or change the LimitRange",
+    "maximum memory usage": "give the study smaller limits (resources: memory), or change the LimitRange",
+    "Insufficient cpu": "use 'quality: burstable', smaller limits (resources: cpus), or another node",
+    "Insufficient memory": "use 'quality: burstable', smaller limits (resources: memory), or another node",
+    "untolerated taint": "use another node, or remove its taint: kubectl taint node NODE KEY-",
+}  # fmt: skip
+
+Right = tuple[str, str]
+"""A verb, and a resource with its part and its group: ``pods/exec``, ``networkpolicies.networking.k8s.io``."""
+
+
+def group_of(resource: str) -> tuple[str, str]:
+    """Return a resource (with its part) and its API group; "" is the core's."""
+    name, _, group = resource.partition(".")
+    return name, group
+
+
+def rule(rights: Iterable[Right], namespace: str = "") -> str:
+    """Return what gives these rights, as a Role has it; of nodes, which are in no namespace, as a ClusterRole."""
+    verbs: dict[str, list[str]] = {}
+    for verb, resource in rights:
+        verbs.setdefault(resource, []).append(verb)
+    rules = []
+    for resource, allowed in verbs.items():
+        name, group = group_of(resource)
+        rules.append(f'{{apiGroups: ["{group}"], resources: [{name}], verbs: [{", ".join(allowed)}]}}')
+    whose = "a ClusterRole" if any(is_of_cluster(resource) for resource in verbs) else "a Role"
+    where = f" in namespace {namespace}" if namespace and whose == "a Role" else ""
+    return f"bind this user to {whose}{where} with rules: [{', '.join(rules)}]"
+
+
+def is_of_cluster(resource: str) -> bool:
+    """Whether it is in no namespace."""
+    return resource.partition("/")[0] == "nodes"
+
+
+def remedy(why: str, namespace: str = "") -> str:
+    """Return what would allow what a cluster refused in these words; "" where that is not known."""
+    if (forbidden := _FORBIDDEN.search(why)) is not None:
+        resource = forbidden["resource"] + (f".{forbidden['group']}" if forbidden["group"] else "")
+        return rule([(forbidden["verb"], resource)], forbidden["namespace"] or "")
+    if (webhook := _WEBHOOK.search(why)) is not None:
+        return f"have the webhook {webhook['name']} exempt the namespace, or use another one"
+    words = next((helps for what, helps in _BY_WORDS.items() if what in why), "")
+    return words.replace("NAMESPACE", namespace or "NAME")
+
+
+def with_remedy(why: str, namespace: str = "") -> str:
+    """Return a refusal, and what would allow it where that is known."""
+    helps = remedy(why, namespace)
+    return f"{why}: {helps}" if helps else why

@@ -1,0 +1,175 @@
+"""What is known of nodes and pods of a real cluster: readings over time, resources, facts, rights."""
+
+import json
+import re
+import time
+from contextlib import ExitStack
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from weighbridge import registry
+from weighbridge.errors import Unavailable
+from weighbridge.facts.site import about_site
+from weighbridge.hosts.kubernetes import leavings
+from weighbridge.hosts.kubernetes.kubectl import Kubectl
+from weighbridge.meters.opened import meters
+from weighbridge.model.command import Command
+from weighbridge.model.facts import NAMESPACES
+from weighbridge.model.host import Limits
+from weighbridge.model.site import Site, SiteRequest
+from weighbridge.model.study import Meters
+from weighbridge.model.userland import Userland
+from weighbridge.runner import clean
+
+from .cluster import Cluster
+from .conftest import open_run
+from .kubernetes import (
+    NEEDS_CLUSTER,
+    host_options,
+    module_cluster,  # noqa: F401 - a fixture
+    opened_host,
+    opened_pod,
+    unchanged_cluster,  # noqa: F401 - a fixture
+)
+from .weighing import weighbridge
+
+pytestmark = [
+    NEEDS_CLUSTER,
+    pytest.mark.promise("pods of a cluster are measured, and nothing stays in it"),
+]
+RUN = "90d690d690d6"
+DOCUMENT = Path(__file__).parents[2] / "docs/howto/kubernetes.md"
+SPIN = "i=0; while [ $i -lt 600000 ]; do i=$((i+1)); done"
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_a_pod_and_its_node_are_read_over_time(cluster: Cluster, small_userland: Userland):
+    with (
+        open_run(RUN) as run,
+        opened_host(cluster, run) as host,
+        opened_pod(host, run, small_userland) as site,
+        meters(Meters(), 10.0) as opened,
+    ):
+        meter = opened.of([host])[host.name]
+        since, before = time.monotonic(), site.meters()
+        assert site.sampler is not None
+        meter.begin({"solo": site.scope()}, {"solo": site.sampler})
+        busy = site.run(Command(("sh", "-c", SPIN)))
+        taken, after = meter.end(since), site.meters()
+    assert busy.usage is not None and taken.own_cpu_s is not None
+    found = {each.name: each for each in taken.series if each.place == "solo"}
+    cpu = found["cpu_share"]
+    lasted = cpu.at_s[-1]
+    area = sum(value * (at - start) for value, at, start in zip(cpu.values, cpu.at_s, (0.0, *cpu.at_s), strict=False))
+    assert area == pytest.approx(after["cpu_s"] - before["cpu_s"], rel=0.1, abs=0.05)
+    assert len(cpu.values) >= 7 * lasted and max(found["throttled_share"].values) > 0.1, "half a CPU"
+    assert {"memory_anonymous_bytes", "pids_count"} <= found.keys()
+    nodes = {each.name for each in taken.series if each.place == f"host {host.name}"}
+    assert {"cpu_idle_share", "memory_available_bytes", "load1"} <= nodes
+    print(f"readings took {taken.own_cpu_s:.4f} s of CPU time in {lasted:.1f} s, of a pod and its node")
+    assert taken.own_cpu_s < 0.01 * lasted
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_what_is_known_of_a_node_and_a_pod_is_told(cluster: Cluster, small_userland: Userland):
+    with (
+        open_run(RUN) as run,
+        opened_host(cluster, run) as host,
+        opened_pod(host, run, small_userland) as pod,
+        opened_pod(host, run, small_userland, "1-host-solo", network="host") as on_node,
+    ):
+        facts = host.facts()
+        namespaces = [about_site(site)[NAMESPACES] for site in (pod, on_node)]
+    assert facts["kube-proxy mode"] == "iptables" and facts["CNI"] == "bridge" and facts["MTU"] == "1500", facts
+    assert facts["Kubernetes"] == facts["kubelet"] and facts["Kubernetes"].startswith("v1.")
+    assert facts["CPU manager"] == "none" and facts["clock source"] and facts["CPU"]
+    own = {"ipc", "mnt", "pid"}
+    assert [{*each.split()} & {*own, "net", "uts", "user"} for each in namespaces] == [{*own, "net", "uts"}, own]
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_pods_of_a_run_fit_on_a_small_node_and_into_a_quota(cluster: Cluster, small_userland: Userland):
+    """Both want limits of every pod: those of this namespace are three CPUs in all."""
+    cluster.apply(
+        {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": "small"}},
+        {"apiVersion": "v1", "kind": "ResourceQuota", "metadata": {"name": "small", "namespace": "small"},
+         "spec": {"hard": {"limits.cpu": 3, "limits.memory": "1Gi", "requests.cpu": 2, "requests.memory": "1Gi"}}},
+    )  # fmt: skip
+    environment = registry.environments()["pod"]
+    with open_run(RUN) as run, opened_host(cluster, run, namespace="small") as host, ExitStack() as stack:
+
+        def opened(name: str, **options: str) -> Site:
+            request = SiteRequest(run, host, name, "solo", small_userland, Limits(1, 64 << 20, "0"), apart=True)
+            return stack.enter_context(environment.open(environment.options(**options), request))
+
+        first, second = opened("0-a-solo"), opened("1-b-solo", quality="guaranteed")
+        facts = first.facts()
+        assert (facts["quality of service"], second.facts()["quality of service"]) == ("Burstable", "Guaranteed")
+        assert facts["requests"] == f"50m cpu, {64 << 20} memory"
+        assert facts["not honoured: pin"] == "kubelet chooses a pod's CPUs, by its CPU manager's policy none"
+        assert "not honoured: cpus" not in facts
+        with pytest.raises(Unavailable, match=r"exceeded quota.*limits.cpu=1,.*resources: cpus, memory"):
+            opened("2-c-solo")
+    cluster.must("delete", "namespace", "small")
+
+
+def minimal_role() -> dict[str, Any]:
+    """The Role of the documentation, as it stands there."""
+    [text] = re.findall(r"```yaml\n(apiVersion: rbac.*?)```", DOCUMENT.read_text(), re.DOTALL)
+    return YAML(typ="safe").load(text)
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_the_documented_role_is_enough(
+    cluster: Cluster, small_userland: Userland, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    for name, value in cluster.variables("tester").items():
+        monkeypatch.setenv(name, value)
+    refused = weighbridge("doctor", "--cluster")
+    assert "resources: [pods/exec], verbs: [create]" in " ".join(refused.stdout.split()), refused
+    role = minimal_role()
+    role["metadata"]["namespace"] = "default"
+    subject = {"kind": "User", "name": "tester", "apiGroup": "rbac.authorization.k8s.io"}
+    about = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "tests", "namespace": "default"}}
+    reference = {"kind": "Role", "name": role["metadata"]["name"], "apiGroup": "rbac.authorization.k8s.io"}
+    cluster.apply(role, {**about, "kind": "RoleBinding", "roleRef": reference, "subjects": [subject]})
+    try:
+        told = weighbridge("doctor", "--cluster", "--json")
+        assert '"ready": false' not in told.stdout and "only nodes that a study names" in told.stdout, told
+        with open_run(RUN) as run, opened_host(cluster, run) as host, opened_pod(host, run, small_userland) as site:
+            assert site.run(Command(("true",))).returncode == 0
+            assert {"kernel", "node", "address"} <= host.facts().keys() and "kubelet" not in host.facts()
+        study = pods_study(cluster, tmp_path, node=None)
+        refused = weighbridge("run", study, "--out", tmp_path / "run", "--yes")
+        assert "cluster: context tests (198.19.200.1:6443, user tester), namespace default" in refused.stderr
+        assert "this user may not list nodes" in refused.stderr and "a ClusterRole with rules" in refused.stderr
+    finally:
+        cluster.must("delete", "role/weighbridge", "rolebinding/tests")
+
+
+def pods_study(cluster: Cluster, folder: Path, **more: Any) -> Path:
+    host = {**host_options(cluster, 1), **more}
+    path = folder / "study.yaml"
+    path.write_text(
+        "study: pods\nquestion: Does it run?\nbaseline: host\naa: false\nrepetitions: {blocks: 2}\n"
+        f"hosts: {{a: {json.dumps({key: value for key, value in host.items() if value is not None})}}}\n"
+        "environments: {host: {kind: pod, network: host}, pod: {kind: pod}}\n"
+        "workloads: {cpu: {kind: sysbench-cpu, duration: 1s}}\n"
+    )
+    return path
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_what_a_run_of_another_machine_left_is_removed(cluster: Cluster, monkeypatch: pytest.MonkeyPatch):
+    about = {"name": "left", "namespace": "default", "labels": {"weighbridge.run": "0a0b0c0d0e0f"}}
+    cluster.apply({"apiVersion": "v1", "kind": "ConfigMap", "metadata": about})
+    kept = weighbridge("clean", "--cluster")
+    assert kept.code == 0 and "less than 15 minutes ago" in kept.stderr, kept
+    monkeypatch.setattr(leavings, "STARTING_S", 0.0)
+    assert abs((Kubectl().clock() - datetime.now(UTC)).total_seconds()) < 5
+    inventory = clean.clean_cluster("", "default")
+    assert [each.name for each in inventory.removed] == ["left"] and not inventory.left and not inventory.failures
