@@ -143,6 +143,7 @@ class FakeSite:
     layers: Layers = field(init=False)
     counted: bool = True
     reached: Mapping[int, int] = field(default_factory=dict)
+    assigned_ports: Mapping[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.host = FakeHost(self.world)

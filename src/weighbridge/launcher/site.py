@@ -25,6 +25,7 @@ class LaunchedSite(ABC):
         self.name = name
         self.address, self.listen = addresses
         self.reached: Mapping[int, int] = {}
+        self.assigned_ports: Mapping[int, int] = {}
         self.host = host
         self.links: tuple[Link, ...] = ()
         self.open_files = launcher.open_files
