@@ -4,12 +4,15 @@ import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 
+from weighbridge.environments.pod.reach import Way
 from weighbridge.errors import EnvironmentLost
 from weighbridge.hosts.kubernetes.cluster import RunningPod
 from weighbridge.hosts.kubernetes.objects import PodRequest
 from weighbridge.launcher.site import LaunchedSite
 from weighbridge.linux import counters
 from weighbridge.model.site import SiteRequest
+
+EVERYWHERE = "0.0.0.0"  # noqa: S104 - of a pod
 
 
 class PodSite(LaunchedSite):
@@ -23,6 +26,16 @@ class PodSite(LaunchedSite):
             address = "127.0.0.1"
         super().__init__(request.name, request.host, running.launcher, (address, address))
         self._request, self._running, self._asked, self._not_honoured = request, running, asked, not_honoured
+        self.own_address = address
+        """The pod's own, whatever leads to it."""
+        self.admitted = ""
+        """The site that a NetworkPolicy lets reach it, and nobody else; "" without one."""
+        self._way_facts: Mapping[str, str] = {}
+
+    def reach_by(self, way: Way) -> None:
+        """Have clients reach its server by a Service."""
+        self.address, self.listen = way.address or self._request.host.address, EVERYWHERE
+        self.reached, self.assigned_ports, self._way_facts = way.reached, way.assigned_ports, way.facts
 
     def _pause(self) -> None:
         self._launcher.pause(stopped=True)
@@ -67,11 +80,13 @@ class PodSite(LaunchedSite):
             "user": self._request.userland.process.user("root"),
             "host": self.host.name,
             "node": str(spec.get("nodeName", "")),
-            "address": self.address,
+            "address": self.own_address,
             "network": "host" if self._asked.host_network else "pod",
             "quality of service": str(status.get("qosClass", "")),
             "runtime class": self._asked.runtime_class or "the cluster's default",
+            "network policy": f"allows {self.admitted} alone" if self.admitted else "",
             "frozen by": "signals",
+            **self._way_facts,
         }
         refused = {f"not honoured: {limit}": why for limit, why in self._not_honoured.items()}
         return {key: value for key, value in facts.items() if value} | refused
