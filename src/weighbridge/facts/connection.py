@@ -171,16 +171,17 @@ def parse(text: str) -> End | None:
 def translation(target: tuple[str, int], near: End, far: End, *, sizes: bool = True) -> Translation:
     """Whose address the server's end has otherwise than the client's: see `weighbridge.model.facts.Translation`.
 
-    A program in between has a connection of its own. Where the TTL that the client's end gave its packets is not seen
-    at the server's, that is told by the port, which masquerading mostly keeps (not where it chooses one at random, as
-    kube-proxy's does). Some programs give theirs the same number (QEMU's user network): then one end's segments may
-    be larger than the other end's interface has room for. ``sizes``: the interfaces of both ends are known to be
-    those that carried the probe.
+    A program in between has a connection of its own, and packets that begin with another TTL than the client's end
+    gave its own. Where the server's end does not know what arrives, that is told by the port, which masquerading
+    mostly keeps (not where it chooses one at random, as kube-proxy's does). Some programs give theirs the same
+    number (QEMU's user network): then one end's segments may be larger than the other end's interface has room for.
+    ``sizes``: the interfaces of both ends are known to be those that carried the probe.
     """
     own = near.addresses["own"]
     peer = far.addresses.get("peer", own)
+    same = _same_packets(near, far)
     apart = peer[1] != own[1] or (sizes and (_too_large(near, far) or _too_large(far, near)))
-    if apart and not _same_packets(near, far):
+    if (apart and not same) or (same is False and peer[0] != own[0]):
         return "proxy"
     source, destination = peer[0] != own[0], far.addresses["own"] != target
     if source:
@@ -188,10 +189,13 @@ def translation(target: tuple[str, int], near: End, far: End, *, sizes: bool = T
     return "destination" if destination else "none"
 
 
-def _same_packets(near: End, far: End) -> bool:
-    """Whether the packets that arrived are those that were sent, by a TTL that nobody else begins with."""
+def _same_packets(near: End, far: End) -> bool | None:
+    """Whether the packets that arrived are those that were sent, by a TTL that nobody else begins with.
+
+    None: it is not known what arrived.
+    """
     sent, arrived = near.numbers.get("sent"), far.numbers.get("arrived")
-    return sent is not None and arrived is not None and 0 <= sent - arrived <= _HOPS
+    return None if sent is None or arrived is None else 0 <= sent - arrived <= _HOPS
 
 
 def _too_large(sender: End, receiver: End) -> bool:
