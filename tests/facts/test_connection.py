@@ -56,6 +56,37 @@ def test_a_translated_destination_is_seen():
     assert translation(("127.0.0.1", 23500), near, far) == "proxy", "a connection of its own"
 
 
+@pytest.mark.parametrize(("sent", "arrived", "translated"), [
+    (163, 163, "source and destination"), (163, 147, "source and destination"), (163, 146, "proxy"),
+    (163, 64, "proxy"), (163, 128, "proxy"), (163, 254, "proxy"), (163, None, "proxy"), (None, 163, "proxy"),
+])  # fmt: skip
+def test_another_port_is_no_program_in_between_where_the_packets_are_the_same(
+    sent: int | None, arrived: int | None, translated: str
+):
+    """kube-proxy masquerades with a port that it chooses at random."""
+    near, far = parse(CONNECT), parse(LISTEN)
+    assert near is not None and far is not None
+    near.addresses["own"] = ("10.244.1.5", 40000)
+    near.numbers |= {} if sent is None else {"sent": sent}
+    far.numbers |= {} if arrived is None else {"arrived": arrived}
+    assert translation(("127.0.0.1", 23500), near, far) == translated
+
+
+@pytest.mark.parametrize(
+    ("arrived", "translated"), [(64, "proxy"), (162, "source and destination"), (None, "source and destination")]
+)
+def test_a_program_in_between_that_keeps_the_port_is_seen_by_its_own_packets(arrived: int | None, translated: str):
+    """QEMU's user network over UDP, which has no segments."""
+    near, far = parse(CONNECT), parse(LISTEN)
+    assert near is not None and far is not None
+    near.addresses["own"] = ("192.0.2.1", 43638)
+    near.numbers["sent"] = 163
+    far.numbers |= {} if arrived is None else {"arrived": arrived}
+    assert translation(("127.0.0.1", 23500), near, far) == translated
+    near.addresses["own"] = ("127.0.0.1", 43638)
+    assert translation(("127.0.0.1", 23500), near, far) == "destination", "its source is the client"
+
+
 def test_a_program_in_between_that_keeps_the_port_is_seen_by_segments_that_would_not_fit():
     """QEMU's user network: segments of the size of the loopback interface, and an interface of 1500 bytes."""
     near, far = (parse((DATA / f"connection-user-network-{role}.txt").read_text()) for role in ("connect", "listen"))

@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from weighbridge.errors import EnvironmentLost
-from weighbridge.facts import _probing
 from weighbridge.facts.path import LARGEST, SMALLEST, DatagramPath, parse, probe, probe_command
+from weighbridge.linux import probing
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.study import Role
 from weighbridge.model.workload import Endpoint
@@ -98,7 +98,7 @@ def test_a_port_that_is_taken_is_no_result():
 
 
 def test_an_answering_end_that_never_listens_is_no_result(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(_probing, "READY_S", 0.01)
+    monkeypatch.setattr(probing, "READY_S", 0.01)
     server = Place(listens_after=10**9)
     assert probe(server, Place(), AT) is None
     assert server.receiver.stopped == 1

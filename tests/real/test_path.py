@@ -10,13 +10,12 @@ from typing import Any
 import pytest
 
 from weighbridge import registry
-from weighbridge.facts import _probing
 from weighbridge.facts import connection as path_of_connection
 from weighbridge.facts.connection import connection
 from weighbridge.facts.path import probe
 from weighbridge.hosts.local import LocalHost
 from weighbridge.launcher import build
-from weighbridge.linux import counters, network
+from weighbridge.linux import counters, network, probing
 from weighbridge.model.command import Command, PublishedPort
 from weighbridge.model.host import Limits
 from weighbridge.model.site import Site, SiteRequest
@@ -46,7 +45,7 @@ class Namespace:
         subprocess.run(("nsenter", f"--net=/proc/{self.holder.pid}/ns/net", "ip", *arguments), check=True)
 
     def _inside(self, command: Command) -> Command:
-        if command.argv[0] == _probing.LAUNCHER:  # which a site of a launcher would start
+        if command.argv[0] == probing.LAUNCHER:  # which a site of a launcher would start
             launcher = str(build.ensure(cache_folder(), print))
             command = replace(command, argv=(launcher, *command.argv[1:]))
         return command.wrapped("nsenter", "--target", str(self.holder.pid), "--net", "--")
@@ -311,7 +310,7 @@ def test_the_real_programs_send_what_was_probed_and_a_byte_more_is_fragmented(
 
 
 def test_the_path_of_a_connection(namespace: Make, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(_probing, "READY_S", 1.0)
+    monkeypatch.setattr(probing, "READY_S", 1.0)
     monkeypatch.setattr(path_of_connection, "SECONDS", 4)  # that is what a path without a way back takes
     client, server = namespace(), namespace()
     link(client, "eth0", server, "eth0", 1400)

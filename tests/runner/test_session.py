@@ -572,8 +572,9 @@ def test_every_site_is_opened_once_with_its_limits_and_ports(world: World, tmp_p
     assert all(1024 <= port.reached == port.listens < 65536 for port in ports)
 
 
+@pytest.mark.parametrize("assigned", [0, 5])
 def test_a_client_uses_the_port_by_which_the_site_of_its_server_is_reached(
-    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, assigned: int
 ):
     command, opened, ports = FakeWorkload.command, FakeSite.__post_init__, dict[str, set[int]]()
 
@@ -584,11 +585,12 @@ def test_a_client_uses_the_port_by_which_the_site_of_its_server_is_reached(
     def published(self: FakeSite) -> None:
         opened(self)
         self.reached = {port: port + 1000 for port in range(65536)}
+        self.assigned_ports = {port: port + assigned for port in range(65536)}
 
     monkeypatch.setattr(FakeWorkload, "command", noted)
     monkeypatch.setattr(FakeSite, "__post_init__", published)
     go(tmp_path, study("net: {kind: fake}"))
-    listens = {each.listens for request in world.requests for each in request.ports}
+    listens = {each.listens + assigned for request in world.requests for each in request.ports}
     assert ports == {"server": listens, "client": {port + 1000 for port in listens}}
 
 

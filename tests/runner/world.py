@@ -145,6 +145,7 @@ class FakeSite:
     title: str = field(init=False)
     counted: bool = True
     reached: Mapping[int, int] = field(default_factory=dict)
+    assigned_ports: Mapping[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.host, self.title = FakeHost(self.world), self.place

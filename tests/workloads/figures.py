@@ -79,12 +79,14 @@ def netperf(case: Case) -> Figures:
     if "STREAM" in str(case.options.get("test")):
         return {"throughput": figure(key("REMOTE_RECV_THROUGHPUT"))}
     names = {"latency_mean": "MEAN", "latency_p50": "P50", "latency_p90": "P90", "latency_p99": "P99"}
-    return {
+    figures = {
         "rate": figure(key("TRANSACTION_RATE")),
         **{metric: figure(key(f"{name}_LATENCY")) for metric, name in names.items()},
         "latency_stddev": figure(key("STDDEV_LATENCY")),
-        "one_way_latency": Figure((key("TRANSACTION_RATE"),), lambda rate: 1000 / last(rate) / 2),
     }
+    if case.options.get("test") != "TCP_CRR":  # of a connection too
+        figures["one_way_latency"] = Figure((key("TRANSACTION_RATE"),), lambda rate: 1000 / last(rate) / 2)
+    return figures
 
 
 def nuttcp(case: Case) -> Figures:

@@ -6,12 +6,14 @@ import pytest
 from pydantic import ValidationError
 
 from sentences import raises_sentence
+from weighbridge.model.flag import FlagCode
 from weighbridge.model.measurement import Measurement, ProgramFailed, Unparseable
 from weighbridge.workloads.netperf import ONE_WAY_LATENCY, PLUGIN, RATE, NetperfOptions
 
-from .captured import AT, data, parse
+from .captured import AT, data, ended, parse
 
 RR = "-k TRANSACTION_RATE,MEAN_LATENCY,P50_LATENCY,P90_LATENCY,P99_LATENCY,STDDEV_LATENCY,ELAPSED_TIME"
+CRR = RR.replace("ELAPSED", "MAX_LATENCY,ELAPSED")
 STREAM = "-k REMOTE_RECV_THROUGHPUT,LOCAL_SEND_THROUGHPUT,THROUGHPUT_UNITS,ELAPSED_TIME"
 
 
@@ -32,6 +34,7 @@ def test_the_server():
 def test_the_data_of_tcp_has_the_next_port_and_that_of_udp_the_same():
     client = "netperf -4 -H 192.0.2.7 -p 15201 -t"
     assert _client() == f"{client} TCP_RR -l 10 -j -- -P ,15202 -r 1,1 {RR}"
+    assert _client(test="TCP_CRR") == f"{client} TCP_CRR -l 10 -j -- -P ,15202 -r 1,1 {CRR}"
     assert _client(test="TCP_STREAM", duration="2min") == f"{client} TCP_STREAM -l 120 -j -- -P ,15202 -R 1 {STREAM}"
     assert _client(test="UDP_RR", request_size="1468B", duration="120s") == (
         f"{client} UDP_RR -l 120 -j -- -P ,15201 -r 1468,1468 {RR}"
@@ -55,7 +58,8 @@ def test_the_warm_up_is_a_second_of_the_same():
 @pytest.mark.parametrize(
     "options",
     [
-        {"test": "TCP_CRR"},
+        {"test": "TCP_CC"},
+        {"test": "TCP_CRR", "count": 9},
         {"message_size": "1kB"},
         {"test": "UDP_STREAM", "request_size": "1kB"},
         {"test": "TCP_STREAM", "response_size": "1kB"},
@@ -79,6 +83,34 @@ def test_one_lost_datagram_of_udp_rr_is_a_failure_although_netperf_says_nothing(
 def test_no_transaction_at_all_is_a_failure_and_no_infinite_latency():
     with raises_sentence(ProgramFailed):
         parse("netperf", {"test": "UDP_RR"}, data("netperf-udp-rr-blocked.txt"))
+
+
+CONNECTS = {"test": "TCP_CRR", "duration": "2s"}
+
+
+def test_connections_have_no_one_way_latency():
+    measured = {each.metric.name: each.value for each in parse("netperf", CONNECTS, data("netperf-tcp-crr.txt"))}
+    assert (measured["rate"], measured["latency_p50"]) == (4809.264, 62)
+    assert "one_way_latency" not in measured
+    assert not flags("netperf-tcp-crr.txt")
+
+
+def flags(name: str, *changes: tuple[bytes, bytes]) -> list[tuple[str, float]]:
+    text = data(name)
+    for before, after in changes:
+        assert before in text
+        text = text.replace(before, after)
+    found = PLUGIN.parse(PLUGIN.options.model_validate(CONNECTS), {"client": ended(text)}).flags
+    return [(flag.code, flag.figures["seconds"]) for flag in found]
+
+
+def test_a_trial_whose_connection_was_lost_is_flagged():
+    """In two seconds of the captured one a request of connection was dropped, and came again after a second."""
+    assert flags("netperf-tcp-crr-stalled.txt") == [(FlagCode.CONNECTION_LOST, 1.039959)]
+    [(_, seconds)] = flags("netperf-tcp-crr.txt", (b"4809.264", b"2404.632"))
+    assert seconds == pytest.approx(1.0, abs=0.01), "still waited for at the end"
+    with raises_sentence(ProgramFailed):
+        flags("netperf-tcp-crr.txt", (b"4809.264", b"0.000"))
 
 
 def test_one_way_latency_is_computed_as_published():

@@ -20,6 +20,12 @@ if TYPE_CHECKING:
 
 JsonFlag = typer.Option(False, "--json", help="Print JSON to standard output, and nothing else.")
 ProfileOption = typer.Option(None, "--profile", help="A profile of the study; default: the study itself.")
+SetOption = typer.Option(
+    [],
+    "--set",
+    metavar="KEY=VALUE",
+    help="Set one value of the study, such as hosts.a.node=worker-1. May be repeated.",
+)
 BesideOthersOption = typer.Option(
     False,
     "--beside-others",

@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 from weighbridge.cli.approval import brought_lines, decides_sentence
 from weighbridge.cli.complete import complete_study
 from weighbridge.cli.doctor import UNVERIFIED
-from weighbridge.cli.output import JsonFlag, ProfileOption, RehearsalOption, examples, out, print_json
+from weighbridge.cli.output import JsonFlag, ProfileOption, RehearsalOption, SetOption, examples, out, print_json
 from weighbridge.model.level import level_label
 from weighbridge.report.text.formatting import plural
 
@@ -131,6 +131,7 @@ def register(app: typer.Typer) -> None:
     def plan(
         study: str = typer.Argument(help="A bundled study or a study file.", autocompletion=complete_study),
         profile: str | None = ProfileOption,
+        settings: list[str] = SetOption,
         blocks: int | None = typer.Option(
             None, min=1, max=1000, help="Plan this many blocks instead of the study's."
         ),
@@ -147,8 +148,9 @@ def register(app: typer.Typer) -> None:
         from weighbridge.runner.compose_file import load_study
         from weighbridge.runner.preflight import too_few_blocks
         from weighbridge.study.loader import with_blocks
+        from weighbridge.study.settings import with_settings
 
-        loaded = load_study(study, profile)
+        loaded = with_settings(load_study(study, profile), settings)
         chosen = loaded if blocks is None else with_blocks(loaded, blocks)
         planned = describe(chosen, rehearsal=rehearsal)
         if as_json:

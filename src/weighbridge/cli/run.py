@@ -14,6 +14,7 @@ from weighbridge.cli.output import (
     BesideOthersOption,
     ProfileOption,
     RehearsalOption,
+    SetOption,
     err,
     examples,
     fail,
@@ -43,6 +44,7 @@ def register(app: typer.Typer) -> None:
             help="A new run directory, or that of an interrupted run to continue. Default: ./runs/STUDY-DATE.",
         ),
         profile: str | None = ProfileOption,
+        settings: list[str] = SetOption,
         blocks: int | None = typer.Option(
             None,
             min=1,
@@ -68,14 +70,16 @@ def register(app: typer.Typer) -> None:
         from weighbridge.runner.run import run_study
         from weighbridge.runner.signals import interruptible
         from weighbridge.study.loader import with_blocks
+        from weighbridge.study.settings import with_settings
 
         if study is None and directory is None:
             message = "name a study (see 'weighbridge studies'), or a run to continue with --out DIR"
             fail(message, WRONG_COMMAND_LINE)
-        if study is None and profile is not None:
-            fail("--profile needs a study; a continued run has its own", WRONG_COMMAND_LINE)
+        if study is None and (profile is not None or settings):
+            option = "--profile" if profile is not None else "--set"
+            fail(f"{option} needs a study; a continued run has its own", WRONG_COMMAND_LINE)
         at = address(metrics)
-        loaded = load_study(study, profile) if study is not None else None
+        loaded = with_settings(load_study(study, profile), settings) if study is not None else None
         if loaded is not None and blocks is not None:
             loaded = with_blocks(loaded, blocks)
         if loaded is not None and study is not None and not (directory and holds_a_run(directory)):

@@ -13,9 +13,9 @@ from pathlib import Path
 
 from weighbridge.errors import Unavailable
 from weighbridge.facts import nft_tables, packet_filter
-from weighbridge.facts._probing import listens, probe_of
 from weighbridge.facts.carried import Carrier, Watch, carriers, unsure, untold_ends
 from weighbridge.facts.packet_filter import Met, PacketFilter, crossed_rules
+from weighbridge.linux.probing import listens, probe_of
 from weighbridge.model.command import Command, Transport, port_in_use
 from weighbridge.model.facts import Interface, InterfaceKind, NetworkPath, Translation
 from weighbridge.model.host import Host
@@ -37,7 +37,9 @@ _LONGEST_S = 6.0
 SECONDS = 20
 _HOOKS = ("PREROUTING", "INPUT", "FORWARD", "OUTPUT", "POSTROUTING")
 """The kernel's own chains; any other is only met from one of them."""
-_NUMBERS = ("namespace", "mss", "ttl")
+_NUMBERS = ("namespace", "mss", "ttl", "sent", "arrived")
+_HOPS = 16
+"""The most routers between the two ends for which the probe looks."""
 _DRIVERS: dict[str, InterfaceKind] = {"veth": "veth", "bridge": "bridge", "tun": "tap"}
 
 
@@ -169,18 +171,31 @@ def parse(text: str) -> End | None:
 def translation(target: tuple[str, int], near: End, far: End, *, sizes: bool = True) -> Translation:
     """Whose address the server's end has otherwise than the client's: see `weighbridge.model.facts.Translation`.
 
-    Masquerading keeps the client's port; a program in between has a connection, and so a port, of its own. Some give
-    it the same number (QEMU's user network): then one end's segments may be larger than the other end's interface has
-    room for. ``sizes``: the interfaces of both ends are known to be those that carried the probe.
+    A program in between has a connection of its own, and packets that begin with another TTL than the client's end
+    gave its own. Where the server's end does not know what arrives, that is told by the port, which masquerading
+    mostly keeps (not where it chooses one at random, as kube-proxy's does). Some programs give theirs the same
+    number (QEMU's user network): then one end's segments may be larger than the other end's interface has room for.
+    ``sizes``: the interfaces of both ends are known to be those that carried the probe.
     """
     own = near.addresses["own"]
     peer = far.addresses.get("peer", own)
-    if peer[1] != own[1] or (sizes and (_too_large(near, far) or _too_large(far, near))):
+    same = _same_packets(near, far)
+    apart = peer[1] != own[1] or (sizes and (_too_large(near, far) or _too_large(far, near)))
+    if (apart and not same) or (same is False and peer[0] != own[0]):
         return "proxy"
     source, destination = peer[0] != own[0], far.addresses["own"] != target
     if source:
         return "source and destination" if destination else "source"
     return "destination" if destination else "none"
+
+
+def _same_packets(near: End, far: End) -> bool | None:
+    """Whether the packets that arrived are those that were sent, by a TTL that nobody else begins with.
+
+    None: it is not known what arrived.
+    """
+    sent, arrived = near.numbers.get("sent"), far.numbers.get("arrived")
+    return None if sent is None or arrived is None else 0 <= sent - arrived <= _HOPS
 
 
 def _too_large(sender: End, receiver: End) -> bool:

@@ -4,7 +4,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from weighbridge.facts._probing import listens, probe_of
+from weighbridge.linux.probing import listens, probe_of
 from weighbridge.model.command import Command
 from weighbridge.model.site import Site
 from weighbridge.model.study import Role

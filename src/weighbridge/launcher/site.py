@@ -28,6 +28,7 @@ class LaunchedSite(ABC):
         self.title = launcher.name
         self.address, self.listen = addresses
         self.reached: Mapping[int, int] = {}
+        self.assigned_ports: Mapping[int, int] = {}
         self.host = host
         self.links: tuple[Link, ...] = ()
         self.open_files = launcher.open_files

@@ -31,6 +31,8 @@ class FlagCode(StrEnum):
     """``share`` of its time in which the client rested."""
     CONNECTION_WAIT = "connection-wait"
     """``share`` of the requests that waited for a free connection."""
+    CONNECTION_LOST = "connection-request-lost"
+    """For so many ``seconds`` a program waited for a connection whose request was lost, and sent again."""
     SEARCH_GENERATOR = "search-ended-by-generator"
     """Above the rate that a search found the generator missed the objective, and not the server."""
     SEARCH_CONNECTIONS = "search-ended-by-connections"

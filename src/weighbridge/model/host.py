@@ -331,6 +331,15 @@ class Pods(Protocol):
         It gives a `weighbridge.hosts.kubernetes.cluster.RunningPod`. Raises Unavailable.
         """
 
+    def made(self, manifest: Mapping[str, Any]) -> AbstractContextManager[Any]:
+        """Make an object of the run, as JSON has it, which is deleted when the context ends. Raises Unavailable.
+
+        It gives the object as the cluster has it.
+        """
+
+    def patched(self, kind: str, name: str, changes: Mapping[str, Any]) -> Any:
+        """Change an object of the run (a JSON merge patch); return it as it is then. Raises Unavailable."""
+
 
 class DataDisk(Protocol):
     """The disk of a host's data, which is its own."""

@@ -158,6 +158,8 @@ class Site(Protocol):
     """The address to which a server in this site binds."""
     reached: Mapping[int, int]
     """The port at ``address`` that leads to each port of a server, where that is another number."""
+    assigned_ports: Mapping[int, int]
+    """Where a server listens in the place of each port that the run chose: numbers that its environment was given."""
     host: Host
     """The machine that it is on; not always the one that was asked for, as an environment may need one of its own."""
     links: tuple[Link, ...]

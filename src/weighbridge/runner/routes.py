@@ -66,6 +66,7 @@ class Routes:
         server = sites.get("server", next(iter(sites.values())))
         client, route = sites.get("client", server), self._of(arm.name, cell.client)
         port = port_of(cell, route.ports)
+        port = server.assigned_ports.get(port, port)
         at = Endpoint(server.listen, server.address, port, client.address)
         if route.payload is not None:
             at = replace(at, client=route.payload.client, udp_payload=route.payload.udp_payload)

@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 from pydantic import Field, model_validator
 
 from weighbridge.model.command import Command, Completed, Transport
+from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Measurement, Metric, ProgramFailed, Unparseable
 from weighbridge.model.options import Options
 from weighbridge.model.quantity import PacketSize
@@ -31,19 +32,25 @@ LATENCIES = {
 """netperf's selectors of round-trip latency, in microseconds; the percentiles are whole ones."""
 
 _TRANSACTIONS = ("TRANSACTION_RATE", *LATENCIES, "ELAPSED_TIME")
+_CONNECTIONS = ("TRANSACTION_RATE", *LATENCIES, "MAX_LATENCY", "ELAPSED_TIME")
 _STREAM = ("REMOTE_RECV_THROUGHPUT", "LOCAL_SEND_THROUGHPUT", "THROUGHPUT_UNITS", "ELAPSED_TIME")
 _SHORTEST_S, _FEWEST = 0.1, 1000
 """Of a trial, in seconds and transactions: a tenth of these are beyond the 90th percentile."""
 _BUSY = 0.95
 """The share of the time that transactions must fill: those of a healthy run fill 99 %."""
+_SYN_AGAIN_S = 0.9
+"""A transaction that took so long waited for a request of connection that was lost: it is sent again after 1 s."""
 
 
 class NetperfOptions(Options):
     """What a study file may say about a netperf workload. Sizes are in bytes; of UDP tests also ``mtu``."""
 
     test: Annotated[
-        Literal["TCP_RR", "UDP_RR", "TCP_STREAM", "UDP_STREAM"],
-        Field(description="Request and response, one at a time, or a stream to the server"),
+        Literal["TCP_RR", "TCP_CRR", "UDP_RR", "TCP_STREAM", "UDP_STREAM"],
+        Field(
+            description="Request and response, one at a time (CRR: over a connection of its own), "
+            "or a stream to the server"
+        ),
     ] = "TCP_RR"
     duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
     count: Annotated[
@@ -60,7 +67,12 @@ class NetperfOptions(Options):
     @property
     def transactions(self) -> bool:
         """Whether the test is request and response."""
-        return self.test.endswith("_RR")
+        return self.test.endswith("RR")
+
+    @property
+    def connects(self) -> bool:
+        """Whether each transaction has a connection of its own."""
+        return self.test == "TCP_CRR"
 
     @property
     def sizes(self) -> tuple[PacketBytes, ...]:
@@ -85,7 +97,8 @@ class NetperfOptions(Options):
                 raise ValueError(f"{self.test} has no {name}: it takes {takes}")
             must_fit(name, size, self.test, 1, LARGEST_PAYLOAD if self.udp else 2**20)
         if self.count is not None and self.test != "TCP_RR":
-            raise ValueError(f"{self.test} takes no count: netperf would wait forever for a lost datagram")
+            why = "netperf would wait forever for a lost datagram" if self.udp else "only TCP_RR does"
+            raise ValueError(f"{self.test} takes no count: {why}")
         return self
 
 
@@ -107,7 +120,12 @@ class Netperf(Workload):
         return ("tcp", "udp") if options.udp else ("tcp",)
 
     def metrics(self, options: NetperfOptions) -> tuple[Metric, ...]:
-        """RR: ``rate`` in 1/s, round-trip latency in microseconds, ``one_way_latency`` (derived). STREAM: Mbit/s."""
+        """RR: ``rate`` in 1/s, latency of a transaction in microseconds, ``one_way_latency`` (derived; not of CRR).
+
+        STREAM: Mbit/s.
+        """
+        if options.connects:
+            return (RATE, *LATENCIES.values())
         return (RATE, *LATENCIES.values(), ONE_WAY_LATENCY) if options.transactions else (THROUGHPUT,)
 
     def command(self, role: Role, options: NetperfOptions, at: Endpoint) -> Command:
@@ -151,8 +169,12 @@ class Netperf(Workload):
             return TrialResult((Measurement(THROUGHPUT, _stream(client.text)),))
         figures = {key: _number(client.text, key) for key in _TRANSACTIONS}
         rate = figures["TRANSACTION_RATE"]
+        latencies = tuple(Measurement(metric, figures[key]) for key, metric in LATENCIES.items())
+        if options.connects:
+            longest_s = _longest_wait_s(figures, _number(client.text, "MAX_LATENCY"))
+            flags = (Flag(FlagCode.CONNECTION_LOST, figures={"seconds": longest_s}),) if longest_s else ()
+            return TrialResult((Measurement(RATE, rate), *latencies), flags=flags)
         _without_a_stall(rate, figures["MEAN_LATENCY"])
-        latencies = (Measurement(metric, figures[key]) for key, metric in LATENCIES.items())
         measured = (Measurement(RATE, rate), *latencies, Measurement(ONE_WAY_LATENCY, 1e3 / rate / 2))
         return TrialResult(measured, work_s=options.count / rate if options.count is not None else None)
 
@@ -167,7 +189,7 @@ def _client(options: NetperfOptions, at: Endpoint, duration: float, count: int |
     argv += ["-j", "--", "-P", f",{at.port if options.udp else at.data_port}"]
     sizes = ",".join(str(resolved(size, at)) for size in options.sizes)
     if options.transactions:
-        argv += ["-r", sizes, "-k", ",".join(_TRANSACTIONS)]
+        argv += ["-r", sizes, "-k", ",".join(_CONNECTIONS if options.connects else _TRANSACTIONS)]
     else:
         argv += ["-m", sizes] if sizes else []  # of UDP always: left to itself netperf sends the largest there are
         argv += ["-R", "1"]  # netperf keeps the datagrams of UDP_STREAM from every router, unless told
@@ -205,6 +227,20 @@ def _without_a_stall(rate: float, mean_us: float) -> None:
         raise ProgramFailed("netperf made no transaction: the server sent nothing back")
     if busy < _BUSY:
         raise ProgramFailed(f"netperf waited for a lost message: transactions filled {busy:.1%} of its time")
+
+
+def _longest_wait_s(figures: Mapping[str, float], longest_us: float) -> float:
+    """Seconds of the longest wait for a connection whose request was lost; 0: none was. Raises ProgramFailed.
+
+    Where addresses are translated, a connection may have the numbers of one that the server, or what translates,
+    has not forgotten yet (TIME_WAIT). One that netperf still waited for at its end is in no latency.
+    """
+    rate, elapsed_s = figures["TRANSACTION_RATE"], figures["ELAPSED_TIME"]
+    if rate == 0:
+        raise ProgramFailed("netperf made no connection: the server did not answer")
+    busy = rate * figures["MEAN_LATENCY"] / 1e6
+    unfinished_s = (1 - busy) * elapsed_s if busy < _BUSY else 0.0
+    return max(unfinished_s, longest_us / 1e6 if longest_us / 1e6 >= _SYN_AGAIN_S else 0.0)
 
 
 PLUGIN = Netperf()

@@ -1,12 +1,15 @@
 """Pods of a Kubernetes cluster, on nodes that a study names as hosts."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from weighbridge.environments.pod.contradictions import problems
 from weighbridge.environments.pod.manifest import Quality, given_otherwise, not_honoured, pod_request
+from weighbridge.environments.pod.policy import enforced
+from weighbridge.environments.pod.reach import Reach, opened_way
 from weighbridge.environments.pod.site import PodSite
 from weighbridge.errors import Unavailable
 from weighbridge.linux.process import most_open_files
@@ -21,11 +24,22 @@ _CLASS = r"^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?)?$"
 
 
 class PodOptions(Options):
-    """``network: host`` is the node's own network: the baseline of what the pods' network costs."""
+    """``network: host`` is the node's own network: the baseline of what the pods' network costs.
+
+    Clients reach a server's pod at its own address, or with ``reach`` by a Service of the run's: at its cluster
+    address, or at a port of the server's node. ``policy: allow`` is a NetworkPolicy that lets the client's pod reach
+    the server's and nobody else.
+    """
 
     network: Annotated[
         Literal["pod", "host"], Field(description="The cluster's network for pods, or the node's own")
     ] = "pod"
+    reach: Annotated[
+        Reach, Field(description="How clients reach the server: at its pod's address, or by a Service of the run's")
+    ] = "pod"
+    policy: Annotated[
+        Literal["allow"] | None, Field(description="Let only the client reach the server, by a NetworkPolicy")
+    ] = None
     runtime_class: Annotated[
         str, Field(pattern=_CLASS, description="A RuntimeClass; default: the cluster's")
     ] = ""  # fmt: skip
@@ -62,14 +76,8 @@ class Pod(Environment):
         return Readiness(True)
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
-        """Return why sysctls cannot be set, as those of the network are the node's; what its quality lacks."""
-        lacking = [key for key in ("cpus", "memory") if getattr(needs.resources, key) is None]
-        if options.quality == "guaranteed" and lacking:
-            return [f"'quality: guaranteed' needs limits: set resources: {', '.join(lacking)}"]
-        of_network = sorted(name for name in needs.sysctls if name.startswith("net."))
-        if options.network == "host" and of_network:
-            return [f"{of_network[0]} is the node's with 'network: host': remove it, or use 'network: pod'"]
-        return []
+        """Return a sentence for each combination that cannot work."""
+        return [*problems(options, needs)]
 
     def confinement(self, options: Any) -> Mapping[str, str]:
         """Return all: the cluster's runtime decides."""
@@ -97,16 +105,35 @@ class Pod(Environment):
             open_files=most_open_files(),
             quality=options.quality,
         )
-        with pods.open_pod(asked) as running:
+        with ExitStack() as stack:
+            running = stack.enter_context(pods.open_pod(asked))
             refused = {
                 **not_honoured(request.limits, pods.cpu_manager),
                 **given_otherwise(request.limits, running.about),
             }
             site = PodSite(request, running, asked, refused)
-            try:
-                yield site
-            finally:  # stopped, its programs would not hear that they are to end
-                site.thaw()
+            stack.callback(site.thaw)  # stopped, its programs would not hear that they are to end
+            if request.role == "server" and request.ports and options.reach != "pod":
+                site.reach_by(
+                    stack.enter_context(opened_way(pods, request.run.id, request.name, options.reach, request.ports))
+                )
+            if options.policy is not None and not request.beside:
+                _admit(stack, site, request)
+            yield site
+
+
+def _admit(stack: ExitStack, site: PodSite, request: SiteRequest) -> None:
+    """Put a policy before a server's pod as soon as its client's pod is there."""
+    none: dict[str, tuple[PodSite, SiteRequest]] = {}
+    servers = request.run.share("servers with a policy", lambda: nullcontext(none))
+    if request.role == "server":
+        servers[request.environment] = (site, request)
+    elif request.role == "client" and request.environment in servers:
+        server, asked = servers[request.environment]
+        if (pods := asked.host.capabilities.pods) is not None and asked.ports:
+            request.run.say(f"trying whether the cluster enforces NetworkPolicies ({request.environment})")
+            stack.enter_context(enforced(pods, request.run.id, server, site, asked.ports))
+            server.admitted = site.name
 
 
 PLUGIN = Pod()

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from weighbridge.environments.pod.manifest import quota_not_honoured
+from weighbridge.environments.pod.reach import Way
 from weighbridge.errors import EnvironmentLost
 from weighbridge.hosts.kubernetes.cluster import RunningPod
 from weighbridge.hosts.kubernetes.objects import PodRequest
@@ -12,6 +13,8 @@ from weighbridge.launcher.site import LaunchedSite
 from weighbridge.linux import counters
 from weighbridge.linux.cgroup_files import NETWORK, scope_files
 from weighbridge.model.site import SiteRequest
+
+EVERYWHERE = "0.0.0.0"  # noqa: S104 - of a pod
 
 
 class PodSite(LaunchedSite):
@@ -27,6 +30,16 @@ class PodSite(LaunchedSite):
         self.sampler = running.launcher
         self._groups = 2 if self._text("cgroup.controllers") else 1
         self._request, self._running, self._asked, self._not_honoured = request, running, asked, not_honoured
+        self.own_address = address
+        """The pod's own, whatever leads to it."""
+        self.admitted = ""
+        """The site that a NetworkPolicy lets reach it, and nobody else; "" without one."""
+        self._way_facts: Mapping[str, str] = {}
+
+    def reach_by(self, way: Way) -> None:
+        """Have clients reach its server by a Service."""
+        self.address, self.listen = way.address or self._request.host.address, EVERYWHERE
+        self.reached, self.assigned_ports, self._way_facts = way.reached, way.assigned_ports, way.facts
 
     def _pause(self) -> None:
         self._launcher.pause(stopped=True)
@@ -81,12 +94,14 @@ class PodSite(LaunchedSite):
             "user": self._request.userland.process.user("root"),
             "host": self.host.name,
             "node": str(spec.get("nodeName", "")),
-            "address": self.address,
+            "address": self.own_address,
             "network": "host" if self._asked.host_network else "pod",
             "quality of service": str(status.get("qosClass", "")),
             "requests": ", ".join(f"{amount} {what}" for what, amount in self._asked.requests.items()),
             "runtime class": self._asked.runtime_class or "the cluster's default",
+            "network policy": f"allows {self.admitted} alone" if self.admitted else "",
             "frozen by": "signals",
+            **self._way_facts,
         }
         refused = {**self._not_honoured, **quota_not_honoured(self._request.limits, self._quota())}
         refused = {f"not honoured: {limit}": why for limit, why in refused.items()}

@@ -168,6 +168,16 @@ class Cluster:
             with contextlib.suppress(Unavailable):  # with its owner it goes, too
                 self.kubectl.delete(f"pod/{request.name}")
 
+    @contextmanager
+    def made(self, manifest: Mapping[str, Any]) -> Iterator[Any]:
+        """Make an object, and delete it when the context ends. Raises Unavailable."""
+        about = self.kubectl.create(manifest)
+        try:
+            yield about
+        finally:
+            with contextlib.suppress(Unavailable):  # with its owner it goes, too
+                self.kubectl.delete(f"{about['kind'].lower()}/{about['metadata']['name']}")
+
     @staticmethod
     def _stream_ended(process: Any) -> str:
         process.wait(_TOGETHER_S)

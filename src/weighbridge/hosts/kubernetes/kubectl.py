@@ -120,6 +120,11 @@ class Kubectl:
         """Make one object; return it as it was made. Raises Unavailable."""
         return json.loads(self.must("create", "--filename=-", "--output=json", stdin=json.dumps(manifest)))
 
+    def patch(self, kind: str, name: str, changes: Mapping[str, Any]) -> Any:
+        """Change an object (JSON merge patch, RFC 7386); return it as it is then. Raises Unavailable."""
+        words = ("patch", kind, name, "--type=merge", f"--patch={json.dumps(changes)}", "--output=json")
+        return json.loads(self.must(*words))
+
     def dry_run(self, manifest: Mapping[str, Any]) -> str:
         """Return why the API server would refuse an object, by its admission rules too; "" where it would not."""
         completed = self.run("create", "--dry-run=server", "--filename=-", stdin=json.dumps(manifest))

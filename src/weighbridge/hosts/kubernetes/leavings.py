@@ -16,7 +16,9 @@ from weighbridge.model.leavings import DeadRun, FarRun, Leavings, Leftover, RunF
 
 NOTES = "kubernetes.json"
 KINDS = "configmaps,pods"
-"""What runs make."""
+"""What every run makes."""
+OWNED_KINDS = "services,networkpolicies"
+"""What some runs make, too: a user who may not list them has made none."""
 GONE_S = 30.0
 
 
@@ -51,7 +53,10 @@ def places_of(state: Path) -> list[Place]:
 
 def objects_of(kubectl: Kubectl, run_id: str) -> list[tuple[str, str]]:
     """Return (kind, name) of each object of a run. Raises Unavailable."""
-    items = kubectl.get(KINDS, f"--selector={RUN_LABEL}={run_id}")["items"]
+    mine = f"--selector={RUN_LABEL}={run_id}"
+    items = kubectl.get(KINDS, mine)["items"]
+    with contextlib.suppress(Unavailable):
+        items += kubectl.get(OWNED_KINDS, mine)["items"]
     return [(kind, name) for run, kind, name in runs_of(items) if run == run_id]
 
 

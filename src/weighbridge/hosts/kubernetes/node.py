@@ -123,6 +123,14 @@ class Node:
         """Start a pod on the node. Raises Unavailable."""
         return self.cluster.started(request)
 
+    def made(self, manifest: Mapping[str, Any]) -> AbstractContextManager[Any]:
+        """Make an object of the run, which is deleted when the context ends. Raises Unavailable."""
+        return self.cluster.made(manifest)
+
+    def patched(self, kind: str, name: str, changes: Mapping[str, Any]) -> Any:
+        """Change an object of the run; return it as it is then. Raises Unavailable."""
+        return self.cluster.kubectl.patch(kind, name, changes)
+
     def start(self, command: Command, *, hold: bool = False) -> HostProcess:
         """Start and return at once; its standard input is the command's."""
         return NodeProcess(self._launcher.start(command))

@@ -9,6 +9,7 @@
  *     own ADDRESS PORT / peer ADDRESS PORT    the two ends of the connection, as its own kernel has them
  *     mss BYTES                          of what it sends (TCP; tcp_info of linux/tcp.h)
  *     ttl NUMBER                         the smallest with which the server is reached (the connecting end)
+ *     sent NUMBER / arrived NUMBER       the TTL that the connecting end gives what it sends, and what is left of it
  *     interface NAME DRIVER MTU BYTES OFFLOADS    each of the namespace, with what it carried meanwhile, both ways
  */
 #define _GNU_SOURCE
@@ -31,6 +32,7 @@
 #include <unistd.h>
 
 enum { DATAGRAM = 1000, INTERFACES = 256, HOPS = 16 };
+enum { SENT = 163 };  /* a TTL that nobody else begins with: a program in between sends packets of its own */
 #define ENOUGH 0.3  /* seconds that an answer may take where only its hops are sought */
 
 struct interface {
@@ -106,8 +108,28 @@ static void print_end(const char *which, const struct sockaddr_in *place)
 	printf("%s %s %d\n", which, inet_ntoa(place->sin_addr), ntohs(place->sin_port));
 }
 
+/* The TTL among what was received with a packet; 0: is not there. */
+static int ttl_of(struct msghdr *message)
+{
+	int ttl = 0;
+	for (struct cmsghdr *each = CMSG_FIRSTHDR(message); each; each = CMSG_NXTHDR(message, each))
+		if (each->cmsg_level == IPPROTO_IP && each->cmsg_type == IP_TTL)
+			memcpy(&ttl, CMSG_DATA(each), sizeof ttl);
+	return ttl;
+}
+
+/* The TTL of the packet that completed a connection (ip(7) has IP_PKTOPTIONS of a stream). */
+static int ttl_of_connection(int channel)
+{
+	char options[256];
+	socklen_t room = sizeof options;
+	if (getsockopt(channel, IPPROTO_IP, IP_PKTOPTIONS, options, &room) != 0)
+		return 0;
+	return ttl_of(&(struct msghdr){.msg_control = options, .msg_controllen = room});
+}
+
 /* What there is to tell of a connection; ttl 0: is not known. */
-static int describe(int channel, int ttl, const struct interface *before, int count)
+static int describe(int channel, int ttl, int arrived, const struct interface *before, int count)
 {
 	static struct interface after[INTERFACES];
 	int now = carried(after), any = new_socket();
@@ -128,7 +150,9 @@ static int describe(int channel, int ttl, const struct interface *before, int co
 	if (tcp && getsockopt(channel, IPPROTO_TCP, TCP_INFO, &info, &room) == 0)
 		printf("mss %u\n", info.tcpi_snd_mss);
 	if (ttl)
-		printf("ttl %d\n", ttl);
+		printf("ttl %d\nsent %d\n", ttl, SENT);
+	if (arrived)
+		printf("arrived %d\n", arrived);
 	for (int each = 0; each < now; each++) {
 		const struct interface *was = bsearch(&after[each], before, count, sizeof *before, by_name);
 		print_interface(any, &after[each], was ? was->carried : 0);
@@ -168,6 +192,7 @@ static int take(int64_t bytes)
 	int channel = new_socket(), yes = 1, count = carried(before);
 	int64_t got = 0;
 	setsockopt(channel, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes);
+	setsockopt(channel, IPPROTO_IP, IP_RECVTTL, &yes, sizeof yes);
 	if (bind(channel, (struct sockaddr *)&there, sizeof there) != 0 || (tcp && listen(channel, 8) != 0))
 		return no_result("bind");
 	if (tcp) {
@@ -179,16 +204,24 @@ static int take(int64_t bytes)
 			for (ssize_t part = write(client, "+", 1); part > 0; got += part > 0 ? part : 0)
 				part = read(client, piece, sizeof piece);
 			if (got >= bytes)  /* one that sends nothing was a try */
-				return describe(client, 0, before, count);
+				return describe(client, 0, ttl_of_connection(client), before, count);
 		}
 	}
-	int connected = 0;
+	int connected = 0, arrived = 0;
 	while (got < bytes) {
 		struct sockaddr_in from;
-		socklen_t room = sizeof from;
-		ssize_t part = recvfrom(channel, piece, sizeof piece, 0, (struct sockaddr *)&from, &room);
+		char options[256];
+		struct iovec data = {piece, sizeof piece};
+		struct msghdr message = {
+			.msg_name = &from, .msg_namelen = sizeof from, .msg_iov = &data, .msg_iovlen = 1,
+			.msg_control = options, .msg_controllen = sizeof options,
+		};
+		ssize_t part = recvmsg(channel, &message, 0);
+		socklen_t room = message.msg_namelen;
 		if (part < 0)
 			continue;
+		if (part > 1)  /* one byte is a try */
+			arrived = ttl_of(&message);
 		got += part;
 		if (part == 1)
 			sendto(channel, "+", 1, 0, (struct sockaddr *)&from, room);
@@ -196,7 +229,7 @@ static int take(int64_t bytes)
 			connected = connect(channel, (struct sockaddr *)&from, room) == 0;
 	}
 	send(channel, "+", 1, 0);
-	return describe(channel, 0, before, count);
+	return describe(channel, 0, arrived, before, count);
 }
 
 /* Sends them, and gives whether somebody told that they are there. */
@@ -236,9 +269,10 @@ int probe_connection(int count, char **words)
 	int ttl = 0;
 	for (int hops = 1; ttl == 0 && hops <= HOPS; hops++)
 		ttl = reached(hops) ? hops : 0;
-	int interfaces = carried(before), channel = new_socket();
+	int interfaces = carried(before), channel = new_socket(), sent = SENT;
+	setsockopt(channel, IPPROTO_IP, IP_TTL, &sent, sizeof sent);
 	if (connect(channel, (struct sockaddr *)&there, sizeof there) != 0)
 		return no_result("connect");
 	errno = 0;
-	return give(channel, bytes) ? describe(channel, ttl, before, interfaces) : no_result("no answer");
+	return give(channel, bytes) ? describe(channel, ttl, 0, before, interfaces) : no_result("no answer");
 }

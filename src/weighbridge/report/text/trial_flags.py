@@ -59,6 +59,11 @@ WORDS: dict[str, Words] = {
     FlagCode.CONNECTION_WAIT: _share(
         "waited for a connection", "{} % of the requests waited for a free connection (flagged above 1 %)"
     ),
+    FlagCode.CONNECTION_LOST: Words(
+        "waited {} s for a connection",
+        "for {} s the program waited for a connection whose request was lost: its rate is that of the stall",
+        "seconds",
+    ),
     FlagCode.GENERATOR_RESTED: _share(
         "generator idle",
         "the load generator was idle for {} % of its time, connecting: resource use is below what the load takes"

@@ -1,0 +1,90 @@
+"""A NetworkPolicy that lets a client's pod reach its server's and nobody else; proven to be enforced beforehand."""
+
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from weighbridge.environments.pod.site import PodSite
+from weighbridge.errors import Unavailable
+from weighbridge.hosts.kubernetes.objects import Owner, labels, object_name
+from weighbridge.linux.probing import listens, probe_of
+from weighbridge.model.command import PublishedPort
+from weighbridge.model.host import Pods
+
+WITHIN_S = 15.0
+"""How long a cluster may take to put a policy in force."""
+_PROBE_S = 6
+_BYTES = 1024
+_LOOK_S = 0.5
+_SURE = 2
+"""So many denials in a row: while rules change a connection may be lost by chance."""
+
+
+def policy(
+    run_id: str, server: str, owner: Owner, what: str, client: str = "", ports: Iterable[PublishedPort] = ()
+) -> dict[str, Any]:
+    """Return a policy for the pod of a server: ``client`` may reach its ports; without one nobody may."""
+    entries = {(port.transport, port.listens): None for port in ports}
+    numbers = [{"protocol": transport.upper(), "port": number} for transport, number in entries]
+    allowed = {"from": [{"podSelector": {"matchLabels": labels(run_id, client)}}], "ports": numbers}
+    metadata = {
+        "name": object_name(run_id, what, server), "labels": labels(run_id, server),
+        "ownerReferences": owner.references,
+    }  # fmt: skip
+    spec = {
+        "podSelector": {"matchLabels": labels(run_id, server)}, "policyTypes": ["Ingress"],
+        "ingress": [allowed] if client else [],
+    }  # fmt: skip
+    return {"apiVersion": "networking.k8s.io/v1", "kind": "NetworkPolicy", "metadata": metadata, "spec": spec}
+
+
+@contextmanager
+def enforced(
+    pods: Pods, run_id: str, server: PodSite, client: PodSite, ports: Sequence[PublishedPort]
+) -> Iterator[None]:  # fmt: skip
+    """Let the client reach the server by a policy, once one that denies it was seen to work. Raises Unavailable."""
+    port, server_address = ports[0].listens, server.own_address
+    if not _becomes(lambda: admits(server, server_address, client, port)):
+        raise Unavailable(f"nothing from the client's pod reaches the server's at {server_address}, without a policy")
+    denied = 0
+
+    def denies() -> bool:
+        nonlocal denied
+        denied = 0 if admits(server, server_address, client, port) else denied + 1
+        return denied >= _SURE
+
+    with pods.made(policy(run_id, server.name, pods.owner, "deny")):
+        if not _becomes(denies):
+            raise Unavailable(
+                f"the cluster accepts NetworkPolicies but does not enforce them: {WITHIN_S:.0f} s after one denied "
+                "them, connections still got through; use a network plugin that does (Calico, Cilium, kube-router)"
+            )
+    with pods.made(policy(run_id, server.name, pods.owner, "allow", client.name, ports)):
+        if not _becomes(lambda: admits(server, server_address, client, port)):
+            raise Unavailable("nothing reaches the server under a NetworkPolicy that allows it")
+        yield
+
+
+def _becomes(condition: Any) -> bool:
+    deadline = time.monotonic() + WITHIN_S
+    while not condition():
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(_LOOK_S)
+    return True
+
+
+def admits(server: PodSite, address: str, client: PodSite, port: int) -> bool:
+    """Whether a connection from the client's pod gets to the server's."""
+
+    def end(what: str, where: str) -> Any:
+        return probe_of("connection", _PROBE_S, what, "tcp", where, str(port), str(_PROBE_S), str(_BYTES))
+
+    listener = server.start(end("listen", "0.0.0.0"))  # noqa: S104 - of a pod
+    try:
+        if not listens(listener, server, "tcp", port):
+            raise Unavailable(f"nothing can listen on port {port} of the server's pod")
+        return client.run(end("connect", address)).returncode == 0
+    finally:
+        listener.stop()

@@ -1,0 +1,124 @@
+"""How pods reach each other on a real cluster: Services, node ports, policies, and what their paths are made of."""
+
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from weighbridge import registry
+from weighbridge.analysis.paths import SCOPE
+from weighbridge.environments.pod import policy
+from weighbridge.errors import Unavailable
+from weighbridge.model.command import PublishedPort
+from weighbridge.model.facts import NetworkPath
+from weighbridge.model.host import Host, Limits, RunContext
+from weighbridge.model.site import SiteRequest
+from weighbridge.model.study import Role
+from weighbridge.model.userland import Userland
+
+from .cluster import Cluster
+from .conftest import open_run
+from .kubernetes import (
+    NEEDS_CLUSTER,
+    host_options,
+    module_cluster,  # noqa: F401 - a fixture
+    opened_host,
+    unchanged_cluster,  # noqa: F401 - a fixture
+)
+from .weighing import facts, trials, weighbridge
+
+pytestmark = [
+    NEEDS_CLUSTER,
+    pytest.mark.promise("a Service, a node port and a NetworkPolicy are measured as what they are"),
+]
+RUN = "90d590d590d7"
+PORT = 20000
+STUDY = """study: ways
+question: What does the way to a pod cost?
+hosts:
+%s
+placement: {client: a, server: %s}
+inside: [server, client]
+baseline: pod
+aa: false
+environments:
+%s
+workloads:
+%s
+repetitions: {blocks: 1}
+"""
+REACHES = "  pod: {kind: pod}\n  service: {kind: pod, reach: service}\n  nodeport: {kind: pod, reach: nodeport}"
+WORKLOADS = "\n".join((
+    "  rr: {kind: netperf, test: TCP_RR, duration: 1s}",
+    "  udp: {kind: netperf, test: UDP_RR, duration: 1s}",
+))  # fmt: skip
+RR = "  rr: {kind: netperf, test: TCP_RR, duration: 1s}"
+
+
+def study(cluster: Cluster, folder: Path, environments: str, workloads: str, *nodes: int) -> Path:
+    """Client and server on these nodes, on one where there is one."""
+    hosts = {name: host_options(cluster, node) for name, node in zip("ab", nodes, strict=False)}
+    path = folder / "study.yaml"
+    lines = "\n".join(f"  {name}: {json.dumps(options)}" for name, options in hosts.items())
+    path.write_text(STUDY % (lines, [*hosts][-1], environments, workloads))
+    return path
+
+
+def paths(run: Path) -> dict[str, NetworkPath]:
+    every = {name: value for (scope, name), value in facts(run).items() if scope == SCOPE}
+    return {name.partition("@")[0]: NetworkPath.model_validate_json(value) for name, value in every.items()}
+
+
+@pytest.mark.usefixtures("unchanged")
+@pytest.mark.parametrize("nodes", [(0, 1), (1,)], ids=["two nodes", "one node"])
+def test_pods_are_measured_by_every_way_to_them(cluster: Cluster, tmp_path: Path, nodes: tuple[int, ...]):
+    run = tmp_path / "run"
+    path = study(cluster, tmp_path, REACHES, WORKLOADS if len(nodes) > 1 else RR, *nodes)
+    ended = weighbridge("run", path, "--rehearsal", "--out", run, "--yes")
+    assert ended.code == 0, ended
+    assert {row["outcome"] for row in trials(run)} == {"ok"}, trials(run)
+    told = facts(run)
+    assert told["service/server", "Service's address"].startswith("10.96.")
+    assert told["nodeport/server", "reach"] == "NodePort"
+    translations = {name: way.translation for name, way in paths(run).items()}
+    assert translations == {"pod": "none", "service": "destination", "nodeport": "source and destination"}
+
+
+@contextmanager
+def opened(host: Host, run: RunContext, userland: Userland, name: str, role: Role, **options: Any) -> Iterator[Any]:
+    environment = registry.environments()["pod"]
+    ports = (PublishedPort("tcp", PORT, PORT),) if role == "server" else ()
+    request = SiteRequest(run, host, name, role, userland, Limits(), ports, environment="policy", apart=True)
+    with environment.open(environment.options.model_validate(options), request) as site:
+        yield site
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_a_policy_lets_only_the_client_through_and_is_refused_where_nothing_enforces_it(
+    cluster: Cluster, small_userland: Userland, monkeypatch: pytest.MonkeyPatch
+):
+    allow = {"policy": "allow"}
+    with (
+        open_run(RUN) as run,
+        opened_host(cluster, run, 0) as one,
+        opened_host(cluster, run, 1) as other,
+        opened(other, run, small_userland, "0-policy-server", "server", **allow) as server,
+    ):
+        with (
+            monkeypatch.context() as patch,
+            pytest.raises(Unavailable, match="does not enforce them"),
+        ):
+            patch.setattr(policy, "WITHIN_S", 3.0)
+            with opened(one, run, small_userland, "1-policy-client", "client", **allow):
+                pass
+        cluster.enforce_policies()
+        with (
+            opened(one, run, small_userland, "2-policy-client", "client", **allow) as client,
+            opened(one, run, small_userland, "3-other-client", "client") as stranger,
+        ):
+            assert policy.admits(server, server.own_address, client, PORT)
+            assert not policy.admits(server, server.own_address, stranger, PORT)
+            assert server.facts()["network policy"] == "allows 2-policy-client alone"
