@@ -12,7 +12,7 @@ from typing import Any, Literal, Protocol, TypeVar
 
 from weighbridge.model.command import Command, Completed, HostProcess, Stream
 from weighbridge.model.isolation import Layers
-from weighbridge.model.userland import Userland
+from weighbridge.model.userland import Userland, Userlands
 
 T = TypeVar("T")
 HERE = "host"
@@ -64,6 +64,8 @@ class RunContext:
     say: Callable[[str], None] = field(default=lambda _: None)
     step: Callable[[str], None] = field(default=lambda _: None)
     """Says what is done now, as one of many like it."""
+    userlands: Userlands | None = None
+    """Those of its sites, where they are known before its hosts are open."""
     _shared: dict[str, Any] = field(default_factory=dict)
 
     def share(self, key: str, make: Callable[[], AbstractContextManager[T]]) -> T:
@@ -316,6 +318,10 @@ class Pods(Protocol):
     @property
     def owner(self) -> Any:
         """What owns all that the run makes there (`weighbridge.hosts.kubernetes.objects.Owner`)."""
+
+    @property
+    def pulls(self) -> bool:
+        """Whether the cluster gets images from a registry, by the names that `image` gives."""
 
     def image(self, userland: Userland) -> str:
         """Return the name of the image of a userland, brought there at first use. Raises Unavailable."""

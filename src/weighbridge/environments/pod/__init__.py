@@ -84,6 +84,7 @@ class Pod(Environment):
             host_network=options.network == "host",
             runtime_class=options.runtime_class,
             open_files=most_open_files(),
+            pull=pods.pulls,
         )
         with pods.open_pod(asked) as running:
             refused = {**not_honoured(request.limits), **given_otherwise(request.limits, running.about)}

@@ -51,6 +51,7 @@ def pod_request(
     host_network: bool,
     runtime_class: str,
     open_files: int,
+    pull: bool = False,
 ) -> PodRequest:
     """Return what the pod of a site is to be."""
     return PodRequest(
@@ -65,4 +66,5 @@ def pod_request(
         shm_size=request.shm_size,
         open_files=open_files,
         runtime_class=runtime_class,
+        pull=pull,
     )

@@ -72,6 +72,7 @@ class PodSite(LaunchedSite):
             "quality of service": str(status.get("qosClass", "")),
             "runtime class": self._asked.runtime_class or "the cluster's default",
             "frozen by": "signals",
+            "image": self._asked.image if self._asked.pull else "",
         }
         refused = {f"not honoured: {limit}": why for limit, why in self._not_honoured.items()}
         return {key: value for key, value in facts.items() if value} | refused

@@ -9,6 +9,7 @@ from typing import Protocol
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes.cluster import Cluster, RunningPod
 from weighbridge.hosts.kubernetes.objects import NodeInfo, Owner, PodRequest
+from weighbridge.hosts.kubernetes.supply import ImageSupply, NodeImages
 from weighbridge.launcher.launch import Launched
 from weighbridge.linux import network
 from weighbridge.linux.confinement import status_field
@@ -27,18 +28,21 @@ class NodeOptions(Protocol):
     selector: str | None
 
     @property
-    def loader(self) -> tuple[str, ...]:
-        """The command that loads an image from its standard input; () where there is none."""
+    def images(self) -> NodeImages | None:
+        """How it gets images; None: they are there."""
 
 
 @contextmanager
 def node_host(name: str, cluster: Cluster, options: NodeOptions, named: Collection[str]) -> Iterator["Node"]:
     """Start the pod by which a node is seen. ``named``: nodes that the study names. Raises Unavailable."""
     info = cluster.node(name, options.node, options.selector, named)
-    image = cluster.launcher(info, options.loader)
-    request = PodRequest(cluster.run.id, f"host-{name}", info.name, image, cluster.owner, host_network=True)
+    supply = cluster.supply(options.images)
+    image = supply.launcher(info)
+    request = PodRequest(
+        cluster.run.id, f"host-{name}", info.name, image, cluster.owner, host_network=True, pull=supply.pulls
+    )
     with cluster.started(request) as seen:
-        yield Node(name, cluster, info, seen, options.loader)
+        yield Node(name, cluster, info, seen, supply)
 
 
 class NodeProcess:
@@ -70,15 +74,13 @@ class Node:
     layers: Layers = ()
     root = True
 
-    def __init__(
-        self, name: str, cluster: Cluster, info: NodeInfo, seen: RunningPod, loader: tuple[str, ...]
-    ) -> None:
+    def __init__(self, name: str, cluster: Cluster, info: NodeInfo, seen: RunningPod, supply: ImageSupply) -> None:
         self.name, self.cluster, self.info = name, cluster, info
         self.machine = f"host {name}"
         self.network = (self.machine, "/proc/self/net/dev")
         self.address = info.address or seen.address
         self._launcher = seen.launcher
-        self._loader = loader
+        self._supply = supply
         self.run, self.read = self._launcher.run, self._launcher.read
 
     @property
@@ -98,7 +100,12 @@ class Node:
 
     def image(self, userland: Userland) -> str:
         """Return the name of a userland's image, which the node has then. Raises Unavailable."""
-        return self.cluster.userland(self.info, userland, self._loader)
+        return self._supply.userland(self.info, userland)
+
+    @property
+    def pulls(self) -> bool:
+        """Whether the cluster gets images from a registry."""
+        return self._supply.pulls
 
     def open_pod(self, request: PodRequest) -> AbstractContextManager[RunningPod]:
         """Start a pod on the node. Raises Unavailable."""
