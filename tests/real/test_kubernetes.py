@@ -1,10 +1,8 @@
 """Pods of a real cluster: what is measured, what is told where it cannot be, and that nothing is left."""
 
-import contextlib
 import json
 import os
 import signal
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -13,24 +11,29 @@ import pytest
 from weighbridge import registry
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.model.command import Command
-from weighbridge.model.host import Host, Limits, RunContext
+from weighbridge.model.host import Limits
 from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.userland import Userland
 
-from . import cluster as clusters
 from .cluster import NAMES, Cluster
 from .conftest import open_run
-from .machine import Machine
+from .kubernetes import (
+    NEEDS_CLUSTER,
+    STRICT,
+    host_options,
+    made,
+    module_cluster,  # noqa: F401 - a fixture
+    opened_host,
+    opened_pod,
+    unchanged_cluster,  # noqa: F401 - a fixture
+)
 from .weighing import facts, going, run_id, trials, weighbridge
 
 pytestmark = [
-    pytest.mark.skipif(bool(clusters.missing()), reason=clusters.missing()),
+    NEEDS_CLUSTER,
     pytest.mark.promise("pods of a cluster are measured, and nothing stays in it"),
 ]
 RUN = "90d590d590d6"
-MADE = "all,configmaps,networkpolicies,persistentvolumeclaims,secrets"
-"""What there may be in a namespace that a run could leave."""
-STRICT = "strict"
 STUDY = """study: pods
 question: What does the pods' network cost?
 hosts:
@@ -48,41 +51,6 @@ workloads:
   rr:  {kind: netperf, test: TCP_RR, duration: 1s}
 repetitions: {blocks: 2}
 """
-
-
-@pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
-    before = Machine.as_it_is()
-    with (
-        clusters.two_nodes(tmp_path_factory.mktemp("cluster")) as cluster,
-        pytest.MonkeyPatch.context() as patch,
-    ):
-        for name, value in cluster.variables().items():
-            patch.setenv(name, value)
-        patch.setenv("PATH", str(cluster.programs["kubectl"].parent), prepend=":")
-        restricted = {"pod-security.kubernetes.io/enforce": "restricted"}
-        cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": STRICT, "labels": restricted}})
-        yield cluster
-    before.must_be_unchanged()
-
-
-@pytest.fixture
-def unchanged(cluster: Cluster) -> Iterator[None]:
-    """Nothing of the run is in the cluster when the test has ended."""
-    before = made(cluster)
-    yield
-    cluster.eventually("nothing of the run is left", lambda: made(cluster) == before)
-
-
-def made(cluster: Cluster) -> set[tuple[str, str, str]]:
-    items = cluster.get(MADE, "--all-namespaces")["items"]
-    return {(each["kind"], each["metadata"]["namespace"], each["metadata"]["name"]) for each in items}
-
-
-def host_options(cluster: Cluster, node: int, **more: Any) -> dict[str, Any]:
-    enter = ("nsenter", "--target", str(cluster.nodes[node].host.pid), "--mount", "--net", "--pid", "--")
-    load = [*enter, "ctr", "--namespace", "k8s.io", "images", "import", "-"]
-    return {"kind": "kubernetes", "node": NAMES[node], "images": {"load": load}, **more}
 
 
 def study(cluster: Cluster, folder: Path, *nodes: int, **more: Any) -> Path:
@@ -158,20 +126,6 @@ def test_doctor_says_what_refuses_pods(cluster: Cluster):
 def test_what_the_cluster_refuses_is_told_by_plan_before_anything_is_made(cluster: Cluster, tmp_path: Path):
     refused = weighbridge("run", study(cluster, tmp_path, 0, 1, namespace=STRICT), "--out", tmp_path / "run", "--yes")
     assert refused.code == 4 and "violates PodSecurity" in refused.stderr, refused
-
-
-@contextlib.contextmanager
-def opened_host(cluster: Cluster, run: RunContext, **more: Any) -> Iterator[Host]:
-    kind = registry.hosts()["kubernetes"]
-    options = kind.options.model_validate(host_options(cluster, 1, **more))
-    with kind.open("a", options, run, (options,)) as host:
-        yield host
-
-
-def opened_pod(host: Host, run: RunContext, userland: Userland, name: str = "0-pod-solo", **options: Any):
-    environment = registry.environments()["pod"]
-    request = SiteRequest(run, host, name, "solo", userland, Limits(cpus=0.5, memory=128 << 20), apart=True)
-    return environment.open(environment.options.model_validate(options), request)
 
 
 @pytest.mark.usefixtures("unchanged")

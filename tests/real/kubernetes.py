@@ -1,0 +1,73 @@
+"""What tests of pods share: a cluster for their module, and hosts and sites opened in it by hand.
+
+A module has the fixtures ``cluster`` and ``unchanged`` by importing their functions.
+"""
+
+import contextlib
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from weighbridge import registry
+from weighbridge.model.host import Host, Limits, RunContext
+from weighbridge.model.site import SiteRequest
+from weighbridge.model.userland import Userland
+
+from . import cluster as clusters
+from .cluster import NAMES, Cluster
+from .machine import Machine
+
+NEEDS_CLUSTER = pytest.mark.skipif(bool(clusters.missing()), reason=clusters.missing())
+MADE = "all,configmaps,networkpolicies,persistentvolumeclaims,secrets"
+"""What there may be in a namespace that a run could leave."""
+STRICT = "strict"
+
+
+@pytest.fixture(scope="module", name="cluster")
+def module_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    before = Machine.as_it_is()
+    with (
+        clusters.two_nodes(tmp_path_factory.mktemp("cluster")) as cluster,
+        pytest.MonkeyPatch.context() as patch,
+    ):
+        for name, value in cluster.variables().items():
+            patch.setenv(name, value)
+        patch.setenv("PATH", str(cluster.programs["kubectl"].parent), prepend=":")
+        restricted = {"pod-security.kubernetes.io/enforce": "restricted"}
+        cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": STRICT, "labels": restricted}})
+        yield cluster
+    before.must_be_unchanged()
+
+
+@pytest.fixture(name="unchanged")
+def unchanged_cluster(cluster: Cluster) -> Iterator[None]:
+    """Nothing of the run is in the cluster when the test has ended."""
+    before = made(cluster)
+    yield
+    cluster.eventually("nothing of the run is left", lambda: made(cluster) == before)
+
+
+def made(cluster: Cluster) -> set[tuple[str, str, str]]:
+    items = cluster.get(MADE, "--all-namespaces")["items"]
+    return {(each["kind"], each["metadata"]["namespace"], each["metadata"]["name"]) for each in items}
+
+
+def host_options(cluster: Cluster, node: int, **more: Any) -> dict[str, Any]:
+    enter = ("nsenter", "--target", str(cluster.nodes[node].host.pid), "--mount", "--net", "--pid", "--")
+    load = [*enter, "ctr", "--namespace", "k8s.io", "images", "import", "-"]
+    return {"kind": "kubernetes", "node": NAMES[node], "images": {"load": load}, **more}
+
+
+@contextlib.contextmanager
+def opened_host(cluster: Cluster, run: RunContext, node: int = 1, **more: Any) -> Iterator[Host]:
+    kind = registry.hosts()["kubernetes"]
+    options = kind.options.model_validate(host_options(cluster, node, **more))
+    with kind.open("ba"[node], options, run, (options,)) as host:
+        yield host
+
+
+def opened_pod(host: Host, run: RunContext, userland: Userland, name: str = "0-pod-solo", **options: Any):
+    environment = registry.environments()["pod"]
+    request = SiteRequest(run, host, name, "solo", userland, Limits(cpus=0.5, memory=128 << 20), apart=True)
+    return environment.open(environment.options.model_validate(options), request)
