@@ -99,7 +99,7 @@ def _unpacked(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[str]:
                 if name in file.hosts and file.hosts[name].pulls:
                     problems.add(
                         f"host '{name}' pulls images, but the userland '{source}' is in no registry: use "
-                        "'userland: {image: NAME}', or another way for its images"
+                        "'userland: {kind: image, image: NAME}', or another way for its images"
                     )
             continue
         if inside and not every[arm.kind].shares_root:

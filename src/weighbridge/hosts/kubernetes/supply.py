@@ -106,7 +106,7 @@ class NodeImages(Options):
         Brings.SERVER,
     ] = None
     pull: Annotated[
-        bool, Field(description="The cluster pulls the image of `userland: {image: …}` by its digest")
+        bool, Field(description="The cluster pulls the image of `userland: {kind: image, ...}` by its digest")
     ] = False
 
     @model_validator(mode="after")
@@ -123,14 +123,18 @@ class NodeImages(Options):
         return TOOLS.get(self.load[0]) if self.load is not None and len(self.load) == 1 else None
 
     @property
+    def stay(self) -> bool:
+        """Whether they are still there when the run has ended."""
+        return not (self.tool.remove if self.tool is not None else self.remove)
+
+    @property
     def description(self) -> str:
         """How they get there and what becomes of them, for the plan."""
         if self.push is not None:
             return f"pushed to {self.push} by your engine, where they stay, and pulled by their digests"
         if self.load is None:
             return "pulled by the cluster, where they stay"
-        stay = not (self.tool.remove if self.tool is not None else self.remove)
-        return f"loaded by {self.load[0]}, {'where they stay' if stay else 'and removed at the end'}"
+        return f"loaded by {self.load[0]}, {'where they stay' if self.stay else 'and removed at the end'}"
 
 
 class ImageSupply:
@@ -175,8 +179,8 @@ class ImageSupply:
     def _brought(self, node: NodeInfo, image: Image) -> str:
         if self._options is not None and self._options.push is not None:
             return pushed(self._options.push, image, node.architecture, self._run.cache, self._run.say)
-        if image.reference in node.images:
-            return image.reference
+        if image.reference in node.images and (self._options is None or self._options.stay):
+            return image.reference  # what a run has removed is listed for minutes
         if self._options is None or self._options.load is None:
             raise Unavailable(
                 f"node {node.name} does not have the image {image.reference}: say how it gets images "
@@ -235,8 +239,8 @@ class ImageSupply:
 def _pulled(userland: Userland | None) -> str:
     if userland is None or not userland.reference:
         raise Unavailable(
-            "images: {pull: true} is for images that a registry has: 'userland: {image: …}' which your engine has "
-            "pulled or pushed; else use load or push"
+            "images: {pull: true} is for images that a registry has ('userland: {kind: image, image: NAME}') and "
+            "your engine pulled or pushed; else use load or push"
         )
     return userland.reference
 
