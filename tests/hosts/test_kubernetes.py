@@ -492,13 +492,14 @@ def test_what_is_labelled_as_a_runs_is_found_and_deleted(tmp_path: Path, monkeyp
     (states / "other").mkdir()
     leavings.note(states / RUN, PLACE)
     there = json.dumps(listed(RUN, "../../etc", "fedcba987654"))
-    calls = fake(monkeypatch, (0, there, ""), (0, "", ""), (0, '{"items": []}', ""))
+    none = (0, '{"items": []}', "")
+    calls = fake(monkeypatch, (0, there, ""), none, (0, "", ""), none, none)
     kind = leavings.ClusterObjects()
     [found] = kind.find(RunFolders(states, tmp_path / "data"))
     assert (found.run, found.kind, found.name) == (RUN, "Kubernetes Pod", f"p-{RUN}")
     kind.remove(DeadRun(RUN, states / RUN, tmp_path / "data"))
     assert [*kind.find(RunFolders(states, tmp_path / "data"))] == []
-    deleted = calls[1].argv
+    deleted = calls[2].argv
     assert {"delete", f"--selector=weighbridge.run={RUN}", "--wait=false"} <= {*deleted}
     assert deleted[1:4] == ("--kubeconfig=/k", "--context=c", "--namespace=n")
 

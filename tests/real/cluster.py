@@ -435,6 +435,7 @@ def _start_controllers(cluster: Cluster) -> None:
         "--kubeconfig", cluster.kubeconfig("system:kube-controller-manager"), "--cluster-cidr", POD_NETWORK,
         "--service-account-private-key-file", cluster.folder / "accounts.key",
         "--root-ca-file", cluster.folder / "ca.crt", "--cert-dir", "/run/kubernetes",
+        "--enable-hostpath-provisioner",  # of StorageClasses, for tests: folders in /tmp/hostpath_pv
         "--flex-volume-plugin-dir", "/run/kubernetes/volume-plugins",  # else it is made in /usr
     )  # fmt: skip
     node.start(

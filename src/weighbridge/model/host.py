@@ -326,6 +326,20 @@ class Pods(Protocol):
     def image(self, userland: Userland) -> str:
         """Return the name of the image of a userland, brought there at first use. Raises Unavailable."""
 
+    def claim(
+        self, name: str, size: int, storage_class: str
+    ) -> AbstractContextManager[tuple[str, Mapping[str, str]]]:
+        """Claim a volume of a StorageClass ("": the cluster's default) for the site ``name``; deleted at the end.
+
+        It gives the claim's name and facts of it. Raises Unavailable.
+        """
+
+    def folder(self, name: str, path: str) -> AbstractContextManager[str]:
+        """A new folder for the site ``name`` below a path of the node; gone when the context ends.
+
+        It gives the folder's name there. Raises Unavailable.
+        """
+
     def open_pod(self, request: Any) -> AbstractContextManager[Any]:
         """Start a pod (`weighbridge.hosts.kubernetes.objects.PodRequest`), which runs until the context ends.
 

@@ -1,26 +1,25 @@
 """Pods of a Kubernetes cluster, on nodes that a study names as hosts."""
 
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from weighbridge.environments.pod.manifest import given_otherwise, not_honoured, pod_request
+from weighbridge.environments.pod.manifest import given_otherwise, not_honoured, pod_request, with_storage
 from weighbridge.environments.pod.site import PodSite
 from weighbridge.errors import Unavailable
 from weighbridge.linux.process import most_open_files
-from weighbridge.model.environment import Environment, Needs
+from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
 from weighbridge.model.facts import CONFINEMENT
 from weighbridge.model.host import HostTraits
-from weighbridge.model.options import Options
 from weighbridge.model.plugin import Readiness
-from weighbridge.model.site import Site, SiteRequest
+from weighbridge.model.site import MountRequest, Site, SiteRequest
 
 _CLASS = r"^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?)?$"
 
 
-class PodOptions(Options):
+class PodOptions(EnvironmentOptions):
     """``network: host`` is the node's own network: the baseline of what the pods' network costs."""
 
     network: Annotated[
@@ -40,6 +39,9 @@ class Pod(Environment):
     group = ""
     fixed_s = (0.1, 1.0)
     takes = frozenset({"shm_size", "sysctls"})
+    mounts = frozenset({"pod volume", "layer"})
+    storage = "empty-dir"
+    shares_storage = False
 
     def as_host(self, traits: HostTraits) -> Any | None:
         """Return the node's own network: on nodes a pod with it is as close to the host as there is."""
@@ -54,7 +56,9 @@ class Pod(Environment):
         return Readiness(True)
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
-        """Return why sysctls cannot be set: those of the network are the node's."""
+        """Return why sysctls cannot be set: those of the network are the node's; and why it can have no such disk."""
+        if options.storage is not None and options.storage.engine_disk is not None:
+            return ["a pod's layer is on its node's disk: remove 'disk'"]
         of_network = sorted(name for name in needs.sysctls if name.startswith("net."))
         if options.network == "host" and of_network:
             return [f"{of_network[0]} is the node's with 'network: host': remove it, or use 'network: pod'"]
@@ -74,8 +78,6 @@ class Pod(Environment):
         pods = request.host.capabilities.pods
         if pods is None:
             raise Unavailable(f"host {request.host.name} has no pods: use a host of kind kubernetes")
-        if request.storage is not None:
-            raise Unavailable("pods have no storage yet")
         asked = pod_request(
             request,
             pods.node_name,
@@ -86,7 +88,13 @@ class Pod(Environment):
             open_files=most_open_files(),
             pull=pods.pulls,
         )
-        with pods.open_pod(asked) as running:
+        with ExitStack() as stack:
+            if request.storage is not None:
+                mount = stack.enter_context(
+                    request.storage.open(MountRequest(request.run, request.host, request.name))
+                )
+                asked = with_storage(asked, mount)
+            running = stack.enter_context(pods.open_pod(asked))
             refused = {**not_honoured(request.limits), **given_otherwise(request.limits, running.about)}
             site = PodSite(request, running, asked, refused)
             try:

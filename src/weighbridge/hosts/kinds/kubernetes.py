@@ -11,6 +11,7 @@ from pydantic import Field
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes.leavings import ClusterObjects, Place
 from weighbridge.hosts.kubernetes.supply import LoadedImages, NodeImages
+from weighbridge.hosts.kubernetes.volumes import NodeFolders
 from weighbridge.model.host import Host, HostTraits, RunContext
 from weighbridge.model.host_kind import HostKind, HostOptions
 from weighbridge.model.options import ABSOLUTE, Brings
@@ -86,7 +87,7 @@ class Kubernetes(HostKind):
     options = KubernetesOptions
     group = ""
     programs: ClassVar = ("kubectl",)
-    leavings: ClassVar = (ClusterObjects(), LoadedImages())
+    leavings: ClassVar = (ClusterObjects(), LoadedImages(), NodeFolders())
 
     def readiness(self, options: Any | None = None) -> Readiness:
         """Whether the user may do in the cluster what a run does, and its API server would take such pods.

@@ -34,6 +34,7 @@ from weighbridge.model.host import RunContext
 START_S = 180.0
 """How long a pod may take to start, where nothing tells that it will not."""
 _LOOK_S = 0.25
+_NO_FOLDER = "hostPath type check failed"
 _TOGETHER_S = 1.0
 
 
@@ -147,11 +148,18 @@ class Cluster:
             state = state_of(about)
             if state.running:
                 return about
-            if state.refusal:
-                raise Unavailable(f"pod {name}: {state.refusal}")
+            if refusal := state.refusal or self._unmountable(about):
+                raise Unavailable(f"pod {name}: {refusal}")
             if time.monotonic() > deadline:
                 raise Unavailable(f"pod {name} did not start within {within_s:.0f} s: {self._warning(name)}")
             time.sleep(_LOOK_S)
+
+    def _unmountable(self, about: Mapping[str, Any]) -> str:
+        """Why a path of its node cannot be in a pod, which is told by an event alone; "" while it may."""
+        if not any("hostPath" in volume for volume in about["spec"].get("volumes") or ()):
+            return ""
+        why = self._warning(about["metadata"]["name"])
+        return why if _NO_FOLDER in why else ""
 
     def _warning(self, name: str) -> str:
         with contextlib.suppress(Unavailable):

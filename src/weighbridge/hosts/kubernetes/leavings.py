@@ -14,7 +14,9 @@ from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders, 
 
 NOTES = "kubernetes.json"
 KINDS = "configmaps,pods"
-"""What runs make."""
+"""What every run makes."""
+FURTHER_KINDS = ("persistentvolumeclaims",)
+"""What some runs make besides: who may not list it has made none."""
 GONE_S = 30.0
 
 
@@ -49,7 +51,11 @@ def places_of(state: Path) -> list[Place]:
 
 def objects_of(kubectl: Kubectl, run_id: str) -> list[tuple[str, str]]:
     """Return (kind, name) of each object of a run. Raises Unavailable."""
-    items = kubectl.get(KINDS, f"--selector={RUN_LABEL}={run_id}")["items"]
+    selector = f"--selector={RUN_LABEL}={run_id}"
+    items = [*kubectl.get(KINDS, selector)["items"]]
+    for kind in FURTHER_KINDS:
+        with contextlib.suppress(Unavailable):
+            items += kubectl.get(kind, selector)["items"]
     return [(kind, name) for run, kind, name in runs_of(items) if run == run_id]
 
 

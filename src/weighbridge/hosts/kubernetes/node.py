@@ -10,6 +10,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes.cluster import Cluster, RunningPod
 from weighbridge.hosts.kubernetes.objects import NodeInfo, Owner, PodRequest
 from weighbridge.hosts.kubernetes.supply import ImageSupply, NodeImages
+from weighbridge.hosts.kubernetes.volumes import NodeFolder, claimed, folder_name, node_folder
 from weighbridge.launcher.launch import Launched
 from weighbridge.linux import network
 from weighbridge.linux.confinement import status_field
@@ -106,6 +107,19 @@ class Node:
     def pulls(self) -> bool:
         """Whether the cluster gets images from a registry."""
         return self._supply.pulls
+
+    def claim(
+        self, name: str, size: int, storage_class: str
+    ) -> AbstractContextManager[tuple[str, Mapping[str, str]]]:
+        """Claim a volume for a site. Raises Unavailable."""
+        cluster = self.cluster
+        return claimed(cluster.run, cluster.kubectl, cluster.owner, name, size, storage_class)
+
+    def folder(self, name: str, path: str) -> AbstractContextManager[str]:
+        """A folder below a path of the node. Raises Unavailable."""
+        cluster, image = self.cluster, self._supply.launcher(self.info)
+        folder = NodeFolder(self.info.name, path, folder_name(cluster.run.id, name), image, self.pulls)
+        return node_folder(cluster.run, cluster.kubectl, cluster.owner, folder)
 
     def open_pod(self, request: PodRequest) -> AbstractContextManager[RunningPod]:
         """Start a pod on the node. Raises Unavailable."""

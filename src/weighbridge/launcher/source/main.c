@@ -32,6 +32,7 @@
 #include "probe.h"
 #include "processes.h"
 #include "relay.h"
+#include "remove.h"
 #include "site.h"
 #include "wire.h"
 
@@ -119,6 +120,9 @@ int main(int count, char **words)
 	int probed = probe(count, words);
 	if (probed >= 0)
 		return probed;
+	int removed = remove_folder(count, words);
+	if (removed >= 0)
+		return removed;
 	for (int number = 1; number < SIGRTMAX; number++)
 		signal(number, SIG_DFL);  /* what our user's shell is set to does not reach the programs */
 	signal(SIGPIPE, SIG_IGN);
