@@ -2,6 +2,7 @@
 
 import json
 import signal
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -65,7 +66,7 @@ def volumes(cluster: Cluster) -> list[str]:
     return [each["metadata"]["name"] for each in cluster.get("persistentvolumes")["items"]]
 
 
-def with_storage(host: Host, run: RunContext, userland: Userland, **storage: Any):
+def with_storage(host: Host, run: RunContext, userland: Userland, number: int, **storage: Any):
     """A pod with this storage."""
     plugin, environment = registry.storage()[str(storage["kind"])], registry.environments()["pod"]
     options = plugin.options.model_validate(storage)
@@ -76,21 +77,23 @@ def with_storage(host: Host, run: RunContext, userland: Userland, **storage: Any
     kept = SiteStorage(plugin.kind, opened)
     limits = Limits(cpus=0.5, memory=128 << 20)
     return environment.open(
-        environment.options(), SiteRequest(run, host, "0-pod-solo", "solo", userland, limits, storage=kept)
+        environment.options(), SiteRequest(run, host, f"{number}-pod-solo", "solo", userland, limits, storage=kept)
     )
 
 
 @pytest.mark.usefixtures("unchanged", "classes")
 def test_a_pods_data_is_on_its_storage_and_goes_with_it(cluster: Cluster, small_userland: Userland, disk: Path):
     with open_run(RUN) as run, opened_host(cluster, run) as host:
-        for storage, kind in (
-            ({"kind": "empty-dir", "size": "64MiB"}, ""),
-            ({"kind": "tmpfs", "size": "64MiB"}, "tmpfs"),
-            ({"kind": "host-path", "path": str(disk)}, ""),
-            ({"kind": "claim", "storage_class": CLASS, "size": "64MiB"}, ""),
-            ({"kind": "layer"}, "overlay"),
+        for number, (storage, kind) in enumerate(
+            (
+                ({"kind": "empty-dir", "size": "64MiB"}, ""),
+                ({"kind": "tmpfs", "size": "64MiB"}, "tmpfs"),
+                ({"kind": "host-path", "path": str(disk)}, ""),
+                ({"kind": "claim", "storage_class": CLASS, "size": "64MiB"}, ""),
+                ({"kind": "layer"}, "overlay"),
+            )
         ):
-            with with_storage(host, run, small_userland, **storage) as site:
+            with with_storage(host, run, small_userland, number, **storage) as site:
                 site.put("/srv/file", b"data")
                 done = site.run(Command(("sh", "-c", "mkdir -p /srv/a/b && sync /srv/file && stat -fc %T /srv")))
                 assert done.returncode == 0 and (kind or "ext") in done.text.replace("/", ""), (storage, done)
@@ -104,13 +107,17 @@ def test_a_pods_data_is_on_its_storage_and_goes_with_it(cluster: Cluster, small_
 @pytest.mark.usefixtures("unchanged", "classes")
 def test_what_cannot_be_had_is_told_at_once(cluster: Cluster, small_userland: Userland):
     with open_run(RUN) as run, opened_host(cluster, run) as host:
-        for storage, why in (
-            ({"kind": "host-path", "path": "/no/such"}, "/no/such is not a directory"),
-            ({"kind": "claim", "storage_class": "nosuch"}, 'storageclass.storage.k8s.io "nosuch" not found'),
-            ({"kind": "claim"}, "no storage class is set"),
+        for number, (storage, why) in enumerate(
+            (
+                ({"kind": "host-path", "path": "/no/such"}, "/no/such is not a directory"),
+                ({"kind": "claim", "storage_class": "nosuch"}, 'storageclass.storage.k8s.io "nosuch" not found'),
+                ({"kind": "claim"}, "no storage class is set"),
+            )
         ):
-            with pytest.raises(Unavailable, match=why), with_storage(host, run, small_userland, **storage):
+            began = time.monotonic()
+            with pytest.raises(Unavailable, match=why), with_storage(host, run, small_userland, number, **storage):
                 pass
+            assert time.monotonic() - began < (60 if number == 0 else 20), storage  # the first one loads the image
 
 
 @pytest.mark.long  # a userland of their own, with PostgreSQL

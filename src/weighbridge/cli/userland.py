@@ -17,7 +17,7 @@ class Action(StrEnum):
 def register(app: typer.Typer) -> None:
     """Add the command."""
 
-    @app.command(epilog=examples("weighbridge userland push kubernetes-network registry.example/team/weighbridge"))
+    @app.command(epilog=examples("weighbridge userland push kubernetes-limits registry.example/team/weighbridge"))
     def userland(
         action: Action = typer.Argument(help="Push it to a registry."),
         study: str = typer.Argument(help="A bundled study or a study file.", autocompletion=complete_study),

@@ -55,7 +55,8 @@ def _await_volume(kubectl: Kubectl, name: str, run: RunContext) -> Mapping[str, 
         events: Mapping[str, Any] = {}
         seen = True
         try:
-            events = kubectl.get("events", f"--field-selector=involvedObject.name={name}")
+            uid = (about.get("metadata") or {}).get("uid", "")
+            events = kubectl.get("events", f"--field-selector=involvedObject.uid={uid}")
         except Unavailable:
             seen = False
         state = claim_state(about, events)
