@@ -32,14 +32,14 @@ CLASS = "folders"
 STUDY = """study: storage
 question: What does it cost to write there?
 hosts: {a: %s}
-resources: {cpus: 0.8, memory: 512MiB}
+resources: {cpus: 0.6}
 baseline: disk
 aa: false
 environments:
   disk: {kind: pod}
-  memory: {kind: pod, storage: {kind: tmpfs, size: 256MiB}}
+  memory: {kind: pod, storage: {kind: tmpfs, size: 2GiB}}
   path: {kind: pod, storage: {kind: host-path, path: %s}}
-  volume: {kind: pod, storage: {kind: claim, size: 256MiB, storage_class: folders}}
+  volume: {kind: pod, storage: {kind: claim, size: 2GiB, storage_class: folders}}
 workloads:
   file: {kind: fio, file_size: 8MiB, fsync: 4, duration: 1s}
   sql: {kind: pgbench, scale: 1, clients: 2, duration: 1s, warm_up: 0s}

@@ -133,7 +133,10 @@ def test_a_claim_that_gets_no_volume_is_refused_in_the_clusters_words(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     deleted: list[str] = []
-    answers = {"persistentvolumeclaim/c": {"status": {"phase": "Pending"}}, "events": event("ProvisioningFailed")}
+    answers = {
+        "persistentvolumeclaim/c": {"metadata": {"uid": "1"}, "status": {"phase": "Pending"}},
+        "events": event("ProvisioningFailed"),
+    }
     monkeypatch.setattr(Kubectl, "create", lambda *_: {"metadata": {"name": "c"}})
     monkeypatch.setattr(Kubectl, "get", lambda _, what, *__: answers[what])
     monkeypatch.setattr(Kubectl, "delete", lambda _, what: deleted.append(what))

@@ -19,10 +19,12 @@ from weighbridge.hosts.kubernetes.objects import (
     NodeInfo,
     Owner,
     PodRequest,
+    absent_path,
     last_warning,
     node_info,
     owner,
     pod,
+    selector_of_events,
     state_of,
 )
 from weighbridge.hosts.kubernetes.supply import LOAD_S, ImageSupply, NodeImages, supply
@@ -34,7 +36,6 @@ from weighbridge.model.host import RunContext
 START_S = 180.0
 """How long a pod may take to start, where nothing tells that it will not."""
 _LOOK_S = 0.25
-_NO_FOLDER = "hostPath type check failed"
 _TOGETHER_S = 1.0
 
 
@@ -158,8 +159,9 @@ class Cluster:
         """Why a path of its node cannot be in a pod, which is told by an event alone; "" while it may."""
         if not any("hostPath" in volume for volume in about["spec"].get("volumes") or ()):
             return ""
-        why = self._warning(about["metadata"]["name"])
-        return why if _NO_FOLDER in why else ""
+        with contextlib.suppress(Unavailable):
+            return absent_path(self.kubectl.get("events", selector_of_events(about)))
+        return ""
 
     def _warning(self, name: str) -> str:
         with contextlib.suppress(Unavailable):

@@ -266,6 +266,20 @@ def last_warning(events: Mapping[str, Any]) -> str:
     return str(warnings[-1].get("message", "")) if warnings else ""
 
 
+def selector_of_events(about: Mapping[str, Any]) -> str:
+    """Return kubectl's option that selects the events of an object: not of an earlier one of its name."""
+    return f"--field-selector=involvedObject.uid={about['metadata']['uid']}"
+
+
+_NO_FOLDER = "hostPath type check failed"
+
+
+def absent_path(events: Mapping[str, Any]) -> str:
+    """Return why a path of its node cannot be in a pod, which its events alone tell; "" where none does."""
+    why = last_warning(events)
+    return why if _NO_FOLDER in why else ""
+
+
 @dataclass(frozen=True, slots=True)
 class NodeInfo:
     """What a cluster knows of a node. ``address``: its InternalIP; ``images``: names of those that it holds."""

@@ -15,11 +15,13 @@ from weighbridge.hosts.kubernetes.leavings import Place, places_of
 from weighbridge.hosts.kubernetes.objects import (
     Owner,
     PodRequest,
+    absent_path,
     claim,
     claim_state,
     object_name,
     owner,
     remover,
+    selector_of_events,
     state_of,
 )
 from weighbridge.launcher import build
@@ -55,8 +57,7 @@ def _await_volume(kubectl: Kubectl, name: str, run: RunContext) -> Mapping[str, 
         events: Mapping[str, Any] = {}
         seen = True
         try:
-            uid = (about.get("metadata") or {}).get("uid", "")
-            events = kubectl.get("events", f"--field-selector=involvedObject.uid={uid}")
+            events = kubectl.get("events", selector_of_events(about))
         except Unavailable:
             seen = False
         state = claim_state(about, events)
@@ -111,6 +112,9 @@ class NodeFolder:
             about = kubectl.get(f"pod/{pod}")
             if (about.get("status") or {}).get("phase") == "Succeeded":
                 return
+            with contextlib.suppress(Unavailable):
+                if absent_path(kubectl.get("events", selector_of_events(about))):
+                    return  # then there is no folder in it either
             why = state_of(about).refusal
             if not why and time.monotonic() > deadline:
                 why = f"not within {_REMOVED_S:.0f} s"
