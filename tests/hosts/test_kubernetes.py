@@ -429,6 +429,26 @@ def test_an_image_is_pushed_once_and_named_by_its_digest(tmp_path: Path, userlan
     assert len(started) == 4, "it stays in the registry"
 
 
+def test_podman_pushes_where_docker_does_not_answer(monkeypatch: pytest.MonkeyPatch):
+    pushed: list[str] = []
+
+    def run(command: Command) -> Completed:
+        words = " ".join(command.argv)
+        if "--digestfile" in words:
+            Path(command.argv[3]).write_text(f"sha256:{'b' * 64}\n")
+        pushed.append(words)
+        return Completed(command.argv, 1 if words.startswith("docker") else 0, b"", b"", 1.0)
+
+    monkeypatch.setattr(push, "which", lambda program: program)
+    monkeypatch.setattr(push.process, "run", run)
+    monkeypatch.setattr(push, "feed", lambda command, _: run(command))
+    assert push.push(push.pushing_engine(), "r.example/wb:1", [b"x"]) == f"sha256:{'b' * 64}"
+    assert pushed[1:3] == ["podman --version", "podman load --quiet"] and pushed[-1] == "podman rmi r.example/wb:1"
+    monkeypatch.setattr(push, "which", lambda program: None)
+    with pytest.raises(Unavailable, match="no engine can push"):
+        push.pushing_engine()
+
+
 def test_an_image_of_the_users_is_pulled_by_its_digest(tmp_path: Path):
     own = replace(USERLAND, reference="shop@sha256:1")
     one = images_of(tmp_path, pull=True)

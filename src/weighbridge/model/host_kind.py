@@ -82,10 +82,12 @@ class HostKind(Plugin):
         """
         return {}
 
-    def push(self, userlands: Userlands, repository: str, cache: Path, say: Callable[[str], None]) -> Sequence[str]:
+    def push(
+        self, userlands: Callable[[], Userlands], repository: str, cache: Path, say: Callable[[str], None]
+    ) -> Sequence[str]:
         """Push what such hosts need of userlands to a repository of a registry; return the names there.
 
-        () where they have nothing of a registry. Raises Unavailable.
+        () where they have nothing of a registry. ``userlands`` builds them. Raises Unavailable.
         """
         return ()
 

@@ -1,6 +1,7 @@
 """The userlands of a study: what each must hold, whether they can be had, where they are, and their programs."""
 
 import contextlib
+import functools
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -105,9 +106,9 @@ def push_userlands(study: Study, repository: str, say: Callable[[str], None]) ->
 
     Raises Unavailable, and as `ensure_userlands`.
     """
-    userlands = ensure_userlands(study, cache_folder(), say)
-    kinds = registry.hosts().values()
-    return [name for kind in kinds for name in kind.push(userlands, repository, cache_folder(), say)]
+    cache = cache_folder()
+    userlands = functools.cache(lambda: ensure_userlands(study, cache, say))
+    return [name for kind in registry.hosts().values() for name in kind.push(userlands, repository, cache, say)]
 
 
 @dataclass(frozen=True, slots=True)

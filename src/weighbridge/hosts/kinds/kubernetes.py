@@ -111,7 +111,9 @@ class Kubernetes(HostKind):
 
         return survey.survey(Place(place, "", "").kubectl())
 
-    def push(self, userlands: Userlands, repository: str, cache: Path, say: Callable[[str], None]) -> Sequence[str]:
+    def push(
+        self, userlands: Callable[[], Userlands], repository: str, cache: Path, say: Callable[[str], None]
+    ) -> Sequence[str]:
         """Push the images of userlands, and that of the pod by which a node is seen. Raises Unavailable."""
         from weighbridge.hosts.kubernetes.supply import push_all
 

@@ -275,11 +275,14 @@ def _file(run: RunContext, pieces: Iterator[bytes]) -> Iterator[str]:
             folder.rmdir()
 
 
-def push_all(userlands: Userlands, repository: str, cache: Path, say: Callable[[str], None]) -> list[str]:
+def push_all(
+    userlands: Callable[[], Userlands], repository: str, cache: Path, say: Callable[[str], None]
+) -> list[str]:
     """Push every image that pods of these userlands need to a repository; return their names. Raises Unavailable."""
     if re.match(_REPOSITORY, repository) is None:
         raise Unavailable(f"'{repository}' is no REGISTRY/REPOSITORY in small letters, without a tag")
-    every = [userlands.usual, userlands.clients, *userlands.own.values()]
+    built = userlands()
+    every = [built.usual, built.clients, *built.own.values()]
     images = [launcher_image(build.ensure(cache, say).read_bytes())]
     images += [userland_image(each) for each in every if each is not None]
     machine = platform.machine()
