@@ -32,7 +32,7 @@ CLASS = "folders"
 STUDY = """study: storage
 question: What does it cost to write there?
 hosts: {a: %s}
-resources: {cpus: 0.6}
+resources: {cpus: 0.3}
 baseline: disk
 aa: false
 environments:

@@ -7,7 +7,6 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from weighbridge.errors import Unavailable
-from weighbridge.model.options import Brings
 from weighbridge.model.plugin import Durability
 from weighbridge.model.site import Mount, MountRequest
 from weighbridge.model.storage import Storage, StorageOptions
@@ -18,9 +17,7 @@ class HostPathOptions(StorageOptions):
 
     kind: Literal["host-path"] = "host-path"
     path: Annotated[
-        str,
-        Field(pattern=r"^/[^:]*[^:/]$", max_length=200, description="A folder of the node, on a disk of it"),
-        Brings.FILE,
+        str, Field(pattern=r"^/[^:]*[^:/]$", max_length=200, description="A folder of the node, on a disk of it")
     ]
 
 
