@@ -41,7 +41,7 @@ environments:
   path: {kind: pod, storage: {kind: host-path, path: %s}}
   volume: {kind: pod, storage: {kind: claim, size: 2GiB, storage_class: folders}}
 workloads:
-  file: {kind: fio, file_size: 8MiB, fsync: 4, duration: 1s}
+  file: {kind: fio, file_size: 8MiB, fsync: 4, cold: false, duration: 1s}
   sql: {kind: pgbench, scale: 1, clients: 2, duration: 1s, warm_up: 0s}
 repetitions: {blocks: 1}
 """

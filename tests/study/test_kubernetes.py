@@ -57,6 +57,7 @@ def test_two_nodes_of_one_cluster_reach_each_other():
         ("node: worker-2", "images: {load: kind, pull: true}"),
         ("node: worker-2", "images: {push: 'https://registry.example'}"),
         ("node: worker-2", "images: {pull: true}"),
+        ("{kind: iperf3, duration: 1s}", "{kind: fio, duration: 1s}"),
     ],
     ids=[
         "another cluster",
@@ -70,6 +71,7 @@ def test_two_nodes_of_one_cluster_reach_each_other():
         "two ways",
         "no repository",
         "nothing to pull",
+        "a cold cache",
     ],
 )
 def test_a_mistake_has_a_sentence(old: str, new: str):

@@ -407,5 +407,7 @@ class Capabilities:
     """The disk of its data, where no others use that."""
     power: Power | None = None
     """Its power, where it shares no kernel and no disk with hosts that stay."""
+    writes_out: Command | None = None
+    """The command that writes what is dirty in its page caches, where it has no shell: these are never emptied."""
     pods: Pods | None = None
     """Pods, where it is a node of a cluster: it has nothing else."""

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes.cluster import Cluster, RunningPod
-from weighbridge.hosts.kubernetes.objects import NodeInfo, Owner, PodRequest
+from weighbridge.hosts.kubernetes.objects import LAUNCHER, NodeInfo, Owner, PodRequest
 from weighbridge.hosts.kubernetes.supply import ImageSupply, NodeImages
 from weighbridge.hosts.kubernetes.volumes import NodeFolder, claimed, folder_name, node_folder
 from weighbridge.launcher.launch import Launched
@@ -20,6 +20,8 @@ from weighbridge.model.host import Capabilities, Group, Host, RunContext
 from weighbridge.model.isolation import Layers
 from weighbridge.model.quantity import cpus_in
 from weighbridge.model.userland import Userland
+
+_SYNC_S = 120.0
 
 
 class NodeOptions(Protocol):
@@ -87,7 +89,7 @@ class Node:
     @property
     def capabilities(self) -> Capabilities:
         """It has pods."""
-        return Capabilities(pods=self)
+        return Capabilities(pods=self, writes_out=Command((LAUNCHER, "sync"), _SYNC_S))
 
     @property
     def node_name(self) -> str:

@@ -27,12 +27,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "chores.h"
 #include "files.h"
 #include "listeners.h"
 #include "probe.h"
 #include "processes.h"
 #include "relay.h"
-#include "remove.h"
 #include "site.h"
 #include "wire.h"
 
@@ -120,9 +120,9 @@ int main(int count, char **words)
 	int probed = probe(count, words);
 	if (probed >= 0)
 		return probed;
-	int removed = remove_folder(count, words);
-	if (removed >= 0)
-		return removed;
+	int done = chore(count, words);
+	if (done >= 0)
+		return done;
 	for (int number = 1; number < SIGRTMAX; number++)
 		signal(number, SIG_DFL);  /* what our user's shell is set to does not reach the programs */
 	signal(SIGPIPE, SIG_IGN);

@@ -1,10 +1,11 @@
 #define _GNU_SOURCE
-#include "remove.h"
+#include "chores.h"
 
 #include <errno.h>
 #include <ftw.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { OPEN_FOLDERS = 64 };
 
@@ -17,8 +18,12 @@ static int remove_one(const char *path, const struct stat *about, int kind, stru
 	return 1;
 }
 
-int remove_folder(int count, char **words)
+int chore(int count, char **words)
 {
+	if (count == 2 && strcmp(words[1], "sync") == 0) {
+		sync();
+		return 0;
+	}
 	if (count != 3 || strcmp(words[1], "remove") != 0)
 		return -1;
 	if (nftw(words[2], remove_one, OPEN_FOLDERS, FTW_DEPTH | FTW_PHYS | FTW_MOUNT) == 0 || errno == ENOENT)
