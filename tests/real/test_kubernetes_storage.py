@@ -16,6 +16,7 @@ from weighbridge.model.host import Host, Limits, RunContext
 from weighbridge.model.site import MountRequest, SiteRequest, SiteStorage
 from weighbridge.model.userland import Userland, UserlandSpec
 from weighbridge.registry import workloads
+from weighbridge.study.source import bundled
 from weighbridge.userland.build import key_of
 
 from .cluster import Cluster
@@ -120,14 +121,20 @@ def test_what_cannot_be_had_is_told_at_once(cluster: Cluster, small_userland: Us
             assert time.monotonic() - began < (60 if number == 0 else 20), storage  # the first one loads the image
 
 
-@pytest.mark.long  # a userland of their own, with PostgreSQL
-@pytest.mark.usefixtures("unchanged", "classes")
-def test_tools_of_storage_are_measured_in_pods(cluster: Cluster, cache: Path, tmp_path: Path, disk: Path):
+@pytest.fixture
+def tools(cache: Path) -> None:
+    """A userland with all tools of storage, for studies that want some of them."""
     kinds = [each for kind, each in workloads().items() if kind in IN_STORAGE_TESTS]
-    for some in (kinds, [each for each in kinds if each.kind in ("fio", "pgbench")]):
-        link = cache / "userlands" / key_of(UserlandSpec.union(each.userland() for each in some))
+    for wanted in (("fio", "pgbench"), ("fio",)):
+        spec = UserlandSpec.union(each.userland() for each in kinds if each.kind in wanted)
+        link = cache / "userlands" / key_of(spec)
         if not link.is_symlink():
             link.symlink_to(kept_userland(kinds).root.parent)
+
+
+@pytest.mark.long  # a userland of their own, with PostgreSQL
+@pytest.mark.usefixtures("unchanged", "classes", "tools")
+def test_tools_of_storage_are_measured_in_pods(cluster: Cluster, tmp_path: Path, disk: Path):
     path = tmp_path / "study.yaml"
     path.write_text(STUDY % (json.dumps(host_options(cluster, 0)), disk))
     run = tmp_path / "run"
@@ -146,3 +153,19 @@ def test_tools_of_storage_are_measured_in_pods(cluster: Cluster, cache: Path, tm
     assert f"{disk}/weighbridge-" in left.stdout and "PersistentVolumeClaim" in left.stdout, left
     assert weighbridge("clean", "--run", run_id(again)).code == 0
     cluster.eventually("its volumes have gone", lambda: not volumes(cluster))
+
+
+@pytest.mark.long  # two studies
+@pytest.mark.usefixtures("unchanged", "tools")
+@pytest.mark.parametrize("name", ["kubernetes-limits", "kubernetes-storage"])
+def test_bundled_studies_are_measured(cluster: Cluster, tmp_path: Path, name: str):
+    here = f"a: {json.dumps(host_options(cluster, 0))}"
+    text = bundled()[name].replace("a: {kind: kubernetes}", here).replace("blocks: 10", "blocks: 1")
+    (tmp_path / "mine.yaml").write_text(text)
+    run = tmp_path / "run"
+    ended = weighbridge("run", tmp_path / "mine.yaml", "--profile", "quick", "--rehearsal", "--out", run, "--yes")
+    assert ended.code == 0, ended
+    rows = trials(run)
+    assert rows and {row["outcome"] for row in rows} == {"ok"}, rows
+    environments = {row["environment"] for row in rows}
+    assert environments >= {"kubernetes-limits": {"one", "half"}, "kubernetes-storage": {"layer", "memory"}}[name]
