@@ -25,6 +25,7 @@ NEEDED: Mapping[str, Mapping[str, Any]] = {
     "host kubernetes": {"kind": "kubernetes"},
     "host ssh": {"kind": "ssh", "destination": "far"},
     "host testbed": {"kind": "testbed"},
+    "storage host-path": {"path": "/nonexistent"},
     "userland directory": {"path": "/nonexistent"},
     "userland image": {"image": "nginx:1.27"},
     "userland saved-image": {"path": "/nonexistent"},

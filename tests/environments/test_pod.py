@@ -73,7 +73,7 @@ def test_the_quota_in_force_is_the_kernels():
 
 def request(**changes: Any) -> Any:
     host = SimpleNamespace(name="a", address="10.0.0.1", layers=(), read=lambda path: b"")
-    asked = {"name": "1-pod-server", "host": host, "run": SimpleNamespace(id="0123456789ab"), "limits": Limits(1),
+    asked = {"name": "1-pod-server", "title": "pod", "host": host, "run": SimpleNamespace(id="0123456789ab"), "limits": Limits(1),
              "sysctls": {"net.core.somaxconn": "9"}, "shm_size": None, "apart": True, "storage": None}  # fmt: skip
     return SimpleNamespace(**{**asked, **changes})
 
@@ -103,7 +103,15 @@ def site_of(files: dict[str, str], *, host_network: bool = False, apart: bool = 
         return files[path].encode()
 
     launcher = SimpleNamespace(
-        open_files=9, run=None, start=None, read=read, put=None, listening=None, alone=lambda: False, pause=pauses
+        name="pod (server)",
+        open_files=9,
+        run=None,
+        start=None,
+        read=read,
+        put=None,
+        listening=None,
+        alone=lambda: False,
+        pause=pauses,
     )
     about = {"spec": {"nodeName": "node-b"}, "status": {"qosClass": "Guaranteed"}}
     running = SimpleNamespace(name="p", address="10.244.1.7", launcher=launcher, about=about)

@@ -3,7 +3,8 @@
 import io
 import json
 import tarfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,12 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from weighbridge import registry
+from weighbridge.engines import push
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.kubernetes import images, leavings, objects, survey
+from weighbridge.hosts.kubernetes import images, leavings, objects, supply, survey
 from weighbridge.hosts.kubernetes.cluster import Cluster
 from weighbridge.hosts.kubernetes.kubectl import Kubectl, sentence
 from weighbridge.hosts.kubernetes.node import network_ports
@@ -23,6 +26,7 @@ from weighbridge.hosts.kubernetes.remedies import Right, remedy, with_remedy
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import RunContext
 from weighbridge.model.leavings import DeadRun, RunFolders
+from weighbridge.model.userland import Userland, Userlands
 from weighbridge.runner import clean
 
 DATA = Path(__file__).parent / "data/kubernetes"
@@ -360,7 +364,7 @@ def test_an_image_is_an_archive_that_runtimes_read(tmp_path: Path):
     layer = tmp_path / "root.tar"
     with tarfile.open(layer, "w") as tar:
         tar.addfile(tarfile.TarInfo("etc"))
-    written = b"".join(images.archive(images.Image("docker.io/weighbridge/userland:1", layer), "aarch64"))
+    written = b"".join(images.archive(images.Image("userland", "1", layer), "aarch64"))
     with tarfile.open(fileobj=io.BytesIO(written)) as tar:
         files = {each.name: tar.extractfile(each).read() for each in tar if each.isfile()}  # type: ignore[union-attr]
     [about] = json.loads(files["manifest.json"])
@@ -368,39 +372,6 @@ def test_an_image_is_an_archive_that_runtimes_read(tmp_path: Path):
     assert about["RepoTags"] == ["docker.io/weighbridge/userland:1"] and config["architecture"] == "arm64"
     [name] = about["Layers"]
     assert files[name] == layer.read_bytes() and config["rootfs"]["diff_ids"] == [f"sha256:{name.partition('/')[0]}"]
-
-
-class Loader:
-    """A command that loads images: what it was sent, and how it ends."""
-
-    code, sent, closed = 0, b"", False
-
-    def __init__(self, command: Command, *, hold: bool) -> None:
-        assert hold
-        self.command = command
-        Loader.sent = b""
-
-    def send(self, data: bytes) -> None:
-        Loader.sent += data
-
-    def end_input(self) -> None:
-        Loader.closed = True
-
-    def wait(self, timeout_s: float) -> bool:
-        return self.closed
-
-    def stop(self, *, timed_out: bool) -> Completed:
-        return Completed(self.command.argv, self.code, b"", b"no containerd", 1.0, timed_out)
-
-
-def test_an_image_goes_to_the_commands_standard_input(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(images, "Process", Loader)
-    image = images.launcher_image(b"\x7fELF" * 500_000)
-    images.load(image, "x86_64", ("ctr", "import", "-"))
-    assert Loader.sent == b"".join(images.archive(image, "x86_64")) and Loader.closed
-    monkeypatch.setattr(Loader, "code", 1)
-    with pytest.raises(Unavailable, match="cannot be loaded: ctr: no containerd"):
-        images.load(image, "x86_64", ("ctr", "import", "-"))
 
 
 def info(name: str, **changes: Any) -> NodeInfo:
@@ -447,7 +418,9 @@ def test_a_named_node_needs_no_rights(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setattr(one.kubectl, "get", get)
     node = one.node("a", "n1", None, {"n1"})
     assert (node.name, node.known, node.facts) == ("n1", False, {})
-    assert one.image(node, images.Image("other:1", b""), ()) == "other:1", "the cluster says whether it is there"
+    assert images_of(tmp_path).userland(node, USERLAND) == images.userland_image(USERLAND).reference, (
+        "the cluster says whether it is there"
+    )
     words = "no server"
     with pytest.raises(Unavailable, match="no server"):
         one.node("b", "n1", None, {"n1"})
@@ -462,12 +435,167 @@ def test_a_node_that_cannot_have_pods_is_refused(tmp_path: Path, monkeypatch: py
         arm.node("a", None, None, ())
 
 
-def test_an_image_that_no_command_brings_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    one = cluster(tmp_path, monkeypatch)
-    there = images.Image("docker.io/weighbridge/userland:1", b"")
-    assert one.image(info("n1"), there, ()) == there.reference, "it has it"
+def images_of(tmp_path: Path, context: str = "", **options: Any) -> supply.ImageSupply:
+    run = RunContext(RUN, tmp_path, tmp_path, None)  # type: ignore[arg-type]
+    return supply.ImageSupply(run, Kubectl(), context, supply.NodeImages(**options) if options else None)
+
+
+USERLAND = Userland("1" * 64, Path("/nowhere"), None, {})
+
+
+@pytest.fixture
+def userland(tmp_path: Path) -> Userland:
+    (tmp_path / "root.tar").write_bytes(b"x" * 1000)
+    return replace(USERLAND, tar=tmp_path / "root.tar")
+
+
+@pytest.fixture
+def started(monkeypatch: pytest.MonkeyPatch) -> list[Command]:
+    """The commands that load, push and remove images; each succeeds."""
+    commands: list[Command] = []
+    digest = b"latest: digest: sha256:" + b"a" * 64 + b" size: 1\n"
+
+    def run(command: Command, *_: Any, **__: Any) -> Completed:
+        commands.append(command)
+        return Completed(command.argv, 0, digest, b"", 1.0)
+
+    def fed(command: Command, pieces: Iterable[bytes]) -> Completed:
+        return run(replace(command, stdin=b"".join(pieces)))
+
+    monkeypatch.setattr(supply.process, "run", run)
+    monkeypatch.setattr(supply, "feed", fed)
+    monkeypatch.setattr(push, "feed", fed)
+    monkeypatch.setattr(push, "which", lambda program: program)
+    monkeypatch.setattr(Kubectl, "get", lambda *_: {"items": []})
+    return commands
+
+
+def test_an_image_that_nothing_brings_is_refused(tmp_path: Path, userland: Userland):
+    there = f"docker.io/weighbridge/userland:{'1' * 16}"
+    assert images_of(tmp_path).userland(info("n1", status={"images": [{"names": [there]}]}), userland) == there
     with pytest.raises(Unavailable, match="does not have the image"):
-        one.image(info("n1"), images.Image("other:1", b""), ())
+        images_of(tmp_path).userland(info("n1"), userland)
+
+
+def test_a_command_gets_an_image_on_its_standard_input(tmp_path: Path, userland: Userland, started: list[Command]):
+    one = images_of(tmp_path, load=("ssh", "n1", "import"), remove=("ssh", "n1", "rm"))
+    name = one.userland(info("n1"), userland)
+    assert one.userland(info("n1"), userland) == name == f"docker.io/weighbridge/userland:{'1' * 16}"
+    [load] = started
+    assert load.stdin == b"".join(images.archive(images.userland_image(userland), "x86_64"))
+    folders = RunFolders(tmp_path.parent, tmp_path)
+    assert [*supply.LoadedImages().find(folders)] == [], "its folder is no run's"
+    one.remove()
+    assert started[-1].argv == ("ssh", "n1", "rm", name) and not supply.noted(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("word", "context", "load", "remove"),
+    [
+        ("kind", "kind-dev", "kind load image-archive FILE --name dev --nodes n1", ""),
+        ("minikube", "lab", "minikube image load FILE --profile lab", "minikube image rm NAME --profile lab"),
+        ("k3d", "k3d-dev", "k3d image import FILE --cluster dev", ""),
+        ("containerd", "any", "ctr --namespace k8s.io images import FILE", "ctr --namespace k8s.io images rm NAME"),
+    ],
+)
+def test_each_tool_has_its_own_commands(
+    tmp_path: Path, userland: Userland, started: list[Command], word: str, context: str, load: str, remove: str
+):
+    one = images_of(tmp_path, context, load=word)
+    name = one.userland(info("n1"), userland)
+    [argv] = [each.argv for each in started]
+    [file] = [each for each in argv if each.endswith(".tar")]
+    assert " ".join(argv).replace(file, "FILE") == load and not Path(file).exists()
+    one.remove()
+    assert " ".join(started[-1].argv).replace(name, "NAME") == (remove or " ".join(argv).replace(name, "NAME"))
+
+
+def test_a_tool_is_not_guessed_for_another_context(tmp_path: Path, userland: Userland):
+    with pytest.raises(Unavailable, match="whose name begins with 'kind-', not 'prod'"):
+        images_of(tmp_path, "prod", load="kind").userland(info("n1"), userland)
+
+
+def test_an_image_that_another_runs_pods_use_is_not_removed(
+    tmp_path: Path, userland: Userland, started: list[Command], monkeypatch: pytest.MonkeyPatch
+):
+    one = images_of(tmp_path, load="containerd")
+    name = one.userland(info("n1"), userland)
+    pods = {"items": [{"spec": {"containers": [{"image": name}]}}]}
+    monkeypatch.setattr(Kubectl, "get", lambda *_: pods)
+    one.remove()
+    assert len(started) == 1 and not supply.noted(tmp_path)
+
+
+def test_what_a_killed_run_loaded_is_found_and_removed(
+    tmp_path: Path, started: list[Command], monkeypatch: pytest.MonkeyPatch
+):
+    state = tmp_path / RUN
+    state.mkdir()
+    supply.note(state, [supply.LoadedImage("n1", "i:1", ("ctr", "rm", "i:1")), supply.LoadedImage("n2", "i:1")])
+    kind, folders = supply.LoadedImages(), RunFolders(tmp_path, tmp_path)
+    [left] = kind.find(folders)
+    assert (left.run, left.kind, left.name) == (RUN, "image on node n1", "i:1")
+    kind.remove(DeadRun(RUN, state, tmp_path))
+    assert started[-1].argv == ("ctr", "rm", "i:1") and [*kind.find(folders)] == []
+
+
+def test_an_image_is_pushed_once_and_named_by_its_digest(tmp_path: Path, userland: Userland, started: list[Command]):
+    one = images_of(tmp_path, push="registry.example:5000/team/wb")
+    name = one.userland(info("n1"), userland)
+    assert name == f"registry.example:5000/team/wb@sha256:{'a' * 64}" and one.pulls
+    tag = f"registry.example:5000/team/wb:userland-{'1' * 16}"
+    words = [" ".join(each.argv) for each in started]
+    assert words[1:] == ["docker load --quiet", f"docker push {tag}", f"docker rmi {tag}"]
+    assert tag.encode() in started[1].stdin
+    again = images_of(tmp_path, push="registry.example:5000/team/wb")
+    assert again.userland(info("n2"), userland) == name and len(started) == 4
+    one.remove()
+    assert len(started) == 4, "it stays in the registry"
+
+
+def test_podman_pushes_where_docker_does_not_answer(monkeypatch: pytest.MonkeyPatch):
+    pushed: list[str] = []
+
+    def run(command: Command) -> Completed:
+        words = " ".join(command.argv)
+        if "--digestfile" in words:
+            Path(command.argv[3]).write_text(f"sha256:{'b' * 64}\n")
+        pushed.append(words)
+        return Completed(command.argv, 1 if words.startswith("docker") else 0, b"", b"", 1.0)
+
+    monkeypatch.setattr(push, "which", lambda program: program)
+    monkeypatch.setattr(push.process, "run", run)
+    monkeypatch.setattr(push, "feed", lambda command, _: run(command))
+    assert push.push(push.pushing_engine(), "r.example/wb:1", [b"x"]) == f"sha256:{'b' * 64}"
+    assert pushed[1:3] == ["podman --version", "podman load --quiet"] and pushed[-1] == "podman rmi r.example/wb:1"
+    monkeypatch.setattr(push, "which", lambda program: None)
+    with pytest.raises(Unavailable, match="no engine can push"):
+        push.pushing_engine()
+
+
+def test_an_image_of_the_users_is_pulled_by_its_digest(tmp_path: Path):
+    own = replace(USERLAND, reference="shop@sha256:1")
+    one = images_of(tmp_path, pull=True)
+    assert one.userland(info("n1"), own) == "shop@sha256:1" and one.pulls
+    one._run.userlands = Userlands(USERLAND, own={"x": own})
+    assert one.launcher(info("n1")) == "shop@sha256:1", "the launcher is in no image"
+    with pytest.raises(Unavailable, match="images that a registry has"):
+        one.userland(info("n1"), USERLAND)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"load": "docker"},
+        {"load": ("x",), "pull": True},
+        {"push": "registry/UP:1"},
+        {"load": "kind", "remove": ("x",)},
+    ],
+)
+def test_images_come_in_one_way(options: dict[str, Any]):
+    with pytest.raises(ValidationError):
+        supply.NodeImages(**options)
 
 
 def test_ports_of_a_node_are_read_in_its_network():
@@ -509,13 +637,15 @@ def test_what_is_labelled_as_a_runs_is_found_and_deleted(tmp_path: Path, monkeyp
     leavings.note(states / RUN, PLACE)
     there = json.dumps(listed(RUN, "../../etc", "fedcba987654"))
     none = (0, '{"items": []}', "")
-    calls = fake(monkeypatch, (0, there, ""), none, (0, "", ""), none, (1, "", "services is forbidden"), none)
+    lists, refused = [none] * 3, (1, "", "services is forbidden")
+    answers = ((0, there, ""), *lists, (0, "", ""), none, refused, none, none, none, *lists)
+    calls = fake(monkeypatch, *answers)
     kind = leavings.ClusterObjects()
     [found] = kind.find(RunFolders(states, tmp_path / "data"))
     assert (found.run, found.kind, found.name) == (RUN, "Kubernetes Pod", f"p-{RUN}")
     kind.remove(DeadRun(RUN, states / RUN, tmp_path / "data"))
     assert [*kind.find(RunFolders(states, tmp_path / "data"))] == []
-    deleted = calls[2].argv
+    deleted = calls[4].argv
     assert {"delete", f"--selector=weighbridge.run={RUN}", "--wait=false"} <= {*deleted}
     assert deleted[1:4] == ("--kubeconfig=/k", "--context=c", "--namespace=n")
 
@@ -547,14 +677,13 @@ def test_a_run_of_another_machine_lives_while_it_has_a_pod_or_is_new():
 def test_dead_runs_of_all_machines_are_removed_from_a_cluster(monkeypatch: pytest.MonkeyPatch):
     there = json.dumps({"items": [made_object("ConfigMap", "owner", RUN, "08:00")]})
     date = "I0102 12:00:00.0 1 x.go:1] headers=<\n\tDate: Fri, 02 Jan 2026 12:00:00 GMT\n >"
-    calls = fake(
-        monkeypatch, (0, there, ""), (0, "{}", date), (0, "", ""), (0, '{"items": []}', ""), (0, '{"items": []}', "")
-    )
+    lists = [(0, '{"items": []}', "")] * 3
+    calls = fake(monkeypatch, (0, there, ""), *lists, (0, "{}", date), (0, "", ""), *[lists[0]] * 8)
     monkeypatch.setattr(clean.registry, "leavings", lambda: (leavings.ClusterObjects(),))
     inventory = clean.clean_cluster("c", "n")
     assert [each.name for each in inventory.removed] == ["owner"] and not inventory.failures and not inventory.left
     assert {each.argv[1:3] for each in calls} == {("--context=c", "--namespace=n")}
-    assert f"--selector=weighbridge.run={RUN}" in calls[2].argv and "delete" in calls[2].argv
+    assert f"--selector=weighbridge.run={RUN}" in calls[5].argv and "delete" in calls[5].argv
     fake(monkeypatch, (1, "", "error: no server"))
     assert clean.find_in_cluster("c", "n").failures == (
         "objects in Kubernetes clusters cannot be checked: no server",

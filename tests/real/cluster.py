@@ -108,6 +108,8 @@ state = "/run/containerd"
 [plugins."io.containerd.grpc.v1.cri"]
   sandbox_image = "{pause}"
   restrict_oom_score_adj = true
+  [plugins."io.containerd.grpc.v1.cri".registry]
+    config_path = "{data}/registries"
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "{plugins}"
     conf_dir = "{data}/cni"
@@ -433,6 +435,7 @@ def _start_controllers(cluster: Cluster) -> None:
         "--kubeconfig", cluster.kubeconfig("system:kube-controller-manager"), "--cluster-cidr", POD_NETWORK,
         "--service-account-private-key-file", cluster.folder / "accounts.key",
         "--root-ca-file", cluster.folder / "ca.crt", "--cert-dir", "/run/kubernetes",
+        "--enable-hostpath-provisioner",  # of StorageClasses, for tests: folders in /tmp/hostpath_pv
         "--flex-volume-plugin-dir", "/run/kubernetes/volume-plugins",  # else it is made in /usr
     )  # fmt: skip
     node.start(

@@ -55,8 +55,26 @@ def test_two_nodes_of_one_cluster_reach_each_other():
         ("node: worker-2", "node: 'worker;2'"),
         ("node: worker-2", "selector: --all"),
         ("node: worker-2", "images: {load: []}"),
+        ("node: worker-2", "images: {load: docker}"),
+        ("node: worker-2", "images: {load: kind, pull: true}"),
+        ("node: worker-2", "images: {push: 'https://registry.example'}"),
+        ("node: worker-2", "images: {pull: true}"),
+        ("{kind: iperf3, duration: 1s}", "{kind: fio, duration: 1s}"),
     ],
-    ids=["another cluster", "docker", "another kind of host", "sysctl of the node", "node", "selector", "no command"],
+    ids=[
+        "another cluster",
+        "docker",
+        "another kind of host",
+        "sysctl of the node",
+        "node",
+        "selector",
+        "no command",
+        "another tool",
+        "two ways",
+        "no repository",
+        "nothing to pull",
+        "a cold cache",
+    ],
 )
 def test_a_mistake_has_a_sentence(old: str, new: str):
     with raises_sentence(StudyError):
@@ -77,7 +95,7 @@ def test_a_role_outside_of_all_is_in_a_pod_with_the_nodes_network():
 def test_a_host_is_told_in_the_plan():
     options = KubernetesOptions(kind="kubernetes", context="prod", namespace="bench", selector="disk=ssd")
     assert options.description == "Kubernetes, context prod, namespace bench, a node with disk=ssd"
-    assert options.networks == {"kubernetes  prod"} and options.loader == ()
+    assert options.networks == {"kubernetes  prod"} and options.image_way == "on the node already"
 
 
 def test_what_a_study_names_of_a_cluster_is_shown_and_no_secret(tmp_path: Path):

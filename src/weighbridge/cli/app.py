@@ -22,6 +22,7 @@ from weighbridge.cli import (
     run,
     schema,
     studies,
+    userland,
     weigh,
 )
 from weighbridge.cli.output import fail, reader_gone, take_any_character
@@ -50,6 +51,7 @@ for module in (
     gate,
     export,
     kit,
+    userland,
     calibrate,
     durability,
     clean,

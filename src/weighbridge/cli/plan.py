@@ -88,6 +88,15 @@ class PlannedVerdicts(TypedDict):
     sentence: str
 
 
+class PlannedImage(TypedDict):
+    """How the image of a userland gets to a host. ``bytes``: of its archive; null where it is not built yet."""
+
+    host: str
+    userland: str
+    bytes: int | None
+    way: str
+
+
 class BroughtDocument(TypedDict):
     """What the study brings from outside."""
 
@@ -110,6 +119,7 @@ class PlanDocument(TypedDict):
     hosts: PlannedHosts
     workloads: list[PlannedWorkload]
     packages: list[str]
+    images: list[PlannedImage]
     blocks: int
     most_blocks: int
     target: float | None
@@ -189,7 +199,7 @@ def describe(study: "Study", *, rehearsal: bool = False) -> PlanDocument:
     from weighbridge.runner.pollers import wants_polling
     from weighbridge.runner.preflight import not_ready, nothing_left, too_few_blocks, warnings
     from weighbridge.runner.run import readiness_of, refusals
-    from weighbridge.runner.userlands import userland_of, userland_problems
+    from weighbridge.runner.userlands import image_ways, userland_of, userland_problems
     from weighbridge.study.brings import brought_by
     from weighbridge.study.schedule import block
 
@@ -226,6 +236,10 @@ def describe(study: "Study", *, rehearsal: bool = False) -> PlanDocument:
             for cell in study.cells
         ],
         "packages": list(spec.packages),
+        "images": [
+            {"host": each.host, "userland": each.userland, "bytes": each.size, "way": each.way}
+            for each in image_ways(study)
+        ],
         "blocks": blocks,
         "most_blocks": most_blocks,
         "target": repetitions.target,
@@ -317,6 +331,15 @@ def hosts_line(study: "Study") -> str:
     )
 
 
+def images_lines(images: Iterable[PlannedImage]) -> list[str]:
+    """How images get to hosts: a line for all hosts that have them in one way."""
+    hosts: dict[tuple[str, str], list[str]] = {}
+    for each in images:
+        size = "not built yet" if each["bytes"] is None else f"{each['bytes'] / 1e6:.0f} MB"
+        hosts.setdefault((f"{each['userland']} ({size})", each["way"]), []).append(each["host"])
+    return [f"image: {what}, for {' and '.join(names)}: {way}" for (what, way), names in hosts.items()]
+
+
 def set_up_line(study: "Study") -> str:
     """What the times of the trials leave out; machines of ours start at every run."""
     started = [name for name, host in study.file.hosts.items() if host.traits.here and host.traits.own_kernel]
@@ -384,10 +407,13 @@ def _print(planned: PlanDocument, hosts: list[str], set_up: str, with_trials: bo
         out().print(f"an uncounted pilot block sets the trial length of {escape(', '.join(short))}")
     times = planned["seconds"]
     out().print(f"time: {clock_range(times['from'], times['to'])}, {escape(set_up)}")
-    out().print(f"idle CPUs: {planned['cpu_idle']} (cpu_idle)")
-    out().print(f"precision: {planned['decides']['sentence']}", markup=False)
-    for why in planned["refusals"]:
-        out().print(f"weighbridge run will refuse: {why}", markup=False)
+    for line in (
+        *images_lines(planned["images"]),
+        f"idle CPUs: {planned['cpu_idle']} (cpu_idle)",
+        f"precision: {planned['decides']['sentence']}",
+        *(f"weighbridge run will refuse: {why}" for why in planned["refusals"]),
+    ):
+        out().print(line, markup=False)
     brought = (
         Brought(Brings(each["what"]), each["place"], each["value"], tuple(each["lines"]))
         for each in planned["brings"]

@@ -14,7 +14,7 @@ import subprocess
 import tempfile
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -257,6 +257,29 @@ class SocketStream:
 def limit_sending(connection: socket.socket) -> None:
     """Have sending fail, with BlockingIOError, once the other end has not read for `LISTENS_S` (socket(7))."""
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, struct.pack("ll", LISTENS_S, 0))
+
+
+_FED_AT_ONCE = 2**20
+
+
+def feed(command: Command, pieces: Iterable[bytes]) -> Completed:
+    """Run a command to its end whose standard input is these pieces, which are never in memory all at once."""
+    program, ended = Process(command, hold=True), False
+    try:
+        collected = bytearray()
+        for piece in pieces:
+            collected += piece
+            if len(collected) >= _FED_AT_ONCE:
+                program.send(bytes(collected))
+                collected.clear()
+        program.send(bytes(collected))
+        program.end_input()
+        ended = program.wait(command.deadline_s)
+    except OSError:  # it reads no more: what it says tells why
+        ended = program.wait(command.deadline_s)
+    finally:
+        completed = program.stop(timed_out=not ended)
+    return completed
 
 
 def talk(command: Command, *, env: Mapping[str, str] | None = None) -> tuple[Process, SocketStream]:

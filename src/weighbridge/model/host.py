@@ -13,7 +13,7 @@ from typing import Any, Literal, Protocol, TypeVar
 from weighbridge.model.command import Command, Completed, HostProcess, Stream
 from weighbridge.model.isolation import Layers
 from weighbridge.model.sampling import Sampler
-from weighbridge.model.userland import Userland
+from weighbridge.model.userland import Userland, Userlands
 
 T = TypeVar("T")
 HERE = "host"
@@ -65,6 +65,8 @@ class RunContext:
     say: Callable[[str], None] = field(default=lambda _: None)
     step: Callable[[str], None] = field(default=lambda _: None)
     """Says what is done now, as one of many like it."""
+    userlands: Userlands | None = None
+    """Those of its sites, where they are known before its hosts are open."""
     _shared: dict[str, Any] = field(default_factory=dict)
 
     def share(self, key: str, make: Callable[[], AbstractContextManager[T]]) -> T:
@@ -322,8 +324,26 @@ class Pods(Protocol):
     def cpu_manager(self) -> str:
         """The policy by which it gives pods CPUs of their own (``none``, ``static``); "" where it is not known."""
 
+    @property
+    def pulls(self) -> bool:
+        """Whether the cluster gets images from a registry, by the names that `image` gives."""
+
     def image(self, userland: Userland) -> str:
         """Return the name of the image of a userland, brought there at first use. Raises Unavailable."""
+
+    def claim(
+        self, name: str, size: int, storage_class: str
+    ) -> AbstractContextManager[tuple[str, Mapping[str, str]]]:
+        """Claim a volume of a StorageClass ("": the cluster's default) for the site ``name``; deleted at the end.
+
+        It gives the claim's name and facts of it. Raises Unavailable.
+        """
+
+    def folder(self, name: str, path: str) -> AbstractContextManager[str]:
+        """A new folder for the site ``name`` below a path of the node; gone when the context ends.
+
+        It gives the folder's name there. Raises Unavailable.
+        """
 
     def open_pod(self, request: Any) -> AbstractContextManager[Any]:
         """Start a pod (`weighbridge.hosts.kubernetes.objects.PodRequest`), which runs until the context ends.
@@ -403,5 +423,7 @@ class Capabilities:
     """Its power, where it shares no kernel and no disk with hosts that stay."""
     sampler: Sampler | None = None
     """Who reads its files at a steady rate, where it has no Python for that."""
+    writes_out: Command | None = None
+    """The command that writes what is dirty in its page caches, where it has no shell: these are never emptied."""
     pods: Pods | None = None
     """Pods, where it is a node of a cluster: it has nothing else."""

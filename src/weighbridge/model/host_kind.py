@@ -1,13 +1,15 @@
 """What a kind of host has to be, and its options. One object per module of ``hosts/kinds``; the registry finds it."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Callable, Mapping, Sequence, Set
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, ClassVar, Self
 
 from weighbridge.model.host import Host, HostTraits, RunContext
 from weighbridge.model.options import Options
 from weighbridge.model.plugin import Group, Plugin, Readiness
+from weighbridge.model.userland import Userlands
 
 
 class HostOptions(Options):
@@ -39,6 +41,16 @@ class HostOptions(Options):
     def cable_rate(self) -> float | None:
         """The rate limit that the study puts on its cable, in bits per second."""
         return None
+
+    @property
+    def image_way(self) -> str:
+        """How images of userlands get to it and what becomes of them; "": it takes userlands in another way."""
+        return ""
+
+    @property
+    def pulls(self) -> bool:
+        """Whether it has only such userlands as are images of a registry."""
+        return False
 
     def with_volatile_cache(self) -> Self | None:
         """As it is, with a disk that loses at a power cut what was not flushed; None: its power cannot be cut."""
@@ -76,6 +88,15 @@ class HostKind(Plugin):
         Both as its users name them; "": the usual one. Changes nothing.
         """
         return {}
+
+    def push(
+        self, userlands: Callable[[], Userlands], repository: str, cache: Path, say: Callable[[str], None]
+    ) -> Sequence[str]:
+        """Push what such hosts need of userlands to a repository of a registry; return the names there.
+
+        () where they have nothing of a registry. ``userlands`` builds them. Raises Unavailable.
+        """
+        return ()
 
     @abstractmethod
     def open(

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from weighbridge.model.command import Command, Completed, PublishedPort, SiteProcess, Transport
 from weighbridge.model.host import Host, Limits, Link, RunContext
@@ -19,8 +19,8 @@ SITES_OWN = ("proc", "sys", "dev", "tmp", "run")
 """Folders at the top of the root that each site has of its own."""
 DATA = "/srv"
 """Where a site has its folder on a disk, if it was asked for one."""
-Way = Literal["folder", "volume", "layer"]
-"""How storage gets into a site: a folder of its host, a volume of the host's engine, or the container's own layer."""
+Way = Literal["folder", "volume", "layer", "pod volume"]
+"""How storage gets into a site: a folder of its host, a volume of the host's engine or of a pod, its own layer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +41,8 @@ class Mount:
     filesystem: str = ""
     cached_by: str = ""
     options: frozenset[str] = frozenset()
+    manifest: Mapping[str, Any] = field(default_factory=dict)
+    """A pod's volume as its manifest says it, without its name; ``source`` is the folder in it ("": all of it)."""
 
 
 class Volumes(Protocol):

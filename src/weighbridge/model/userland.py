@@ -58,6 +58,8 @@ class Userland:
     process: ProcessDefaults = field(default_factory=ProcessDefaults)
     layered: str = ""
     """A folder of it to which each site can write, in memory: what it holds stays as it is. "": none."""
+    reference: str = ""
+    """The name and digest by which a registry has the image that it was read from; "": none is known."""
 
     @property
     def of_this_machine(self) -> bool:

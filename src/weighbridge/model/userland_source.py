@@ -34,6 +34,13 @@ class UserlandSource(Plugin):
     """Whether a kept one may be entered by other users of the machine: not where its files are an image's, which may
     have the setuid bit of root, and are never brought up to date."""
 
+    from_registry: ClassVar[bool] = False
+    """Whether a registry may have the image that it is read from."""
+
+    def reference(self, options: Any) -> str:
+        """The name and digest by which a registry has its image; "": none is known."""
+        return ""
+
     def existing(self, options: Any) -> Userland | None:
         """The userland, where it needs not be built; None where it must be."""
         return None

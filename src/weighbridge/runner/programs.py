@@ -454,12 +454,13 @@ def settle_page_caches(
             _require(f"in {site.title}", site.run(command).returncode, "", empty=empty)
     outer = [*hosts.values(), *servers]
     for host in outer:
-        completed = host.run(command)
+        own = host.capabilities.writes_out
+        completed = host.run(command if own is None or empty else own)
         _require(f"of host {host.name}", completed.returncode, completed.last_words, empty=empty)
     beside = {host.machine: host for host in others if host.machine not in {each.machine for each in outer}}
     for host in beside.values():
         with suppress(EnvironmentLost):  # the trial is not its own
-            host.run(Command(("sh", "-c", _WRITE), _DROP_S))
+            host.run(host.capabilities.writes_out or Command(("sh", "-c", _WRITE), _DROP_S))
     if any(host.capabilities.hypervisor is not None for host in (*outer, *beside.values())):
         completed = run_here(command)
         _require("of this machine", completed.returncode, completed.last_words, empty=empty)

@@ -343,7 +343,7 @@ def _session(
     userlands = ensure_userlands(study, cache, progress.say)
     about = userland_facts(study, userlands)
     with usual_priority(), ExitStack() as stack:
-        run = RunContext(run_id, folder, cache, stack, progress.say, progress.step)
+        run = RunContext(run_id, folder, cache, stack, progress.say, progress.step, userlands)
         with contextlib.suppress(Unavailable):  # before anything starts, so that all of the run is in one place
             tree(run_id)
         before = volatile_facts()

@@ -1,13 +1,14 @@
 """The userlands of a study: what each must hold, whether they can be had, where they are, and their programs."""
 
 import contextlib
+import functools
 import hashlib
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from weighbridge import registry
-from weighbridge.errors import Unavailable
+from weighbridge.errors import Unavailable, UserlandError
 from weighbridge.model.command import Command
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.measurement import TrialFailure
@@ -98,6 +99,39 @@ def ensure_userlands(study: Study, cache: Path, say: Callable[[str], None]) -> U
     )
     every = [each for each in (usual, userlands.clients, *userlands.own.values()) if each is not None]
     return userlands if all(each.digest for each in every) else _known_by_contents(study, userlands)
+
+
+def push_userlands(study: Study, repository: str, say: Callable[[str], None]) -> list[str]:
+    """Push the images of a study's userlands to a registry, as its kinds of hosts need them; return their names.
+
+    Raises Unavailable, and as `ensure_userlands`.
+    """
+    cache = cache_folder()
+    userlands = functools.cache(lambda: ensure_userlands(study, cache, say))
+    return [name for kind in registry.hosts().values() for name in kind.push(userlands, repository, cache, say)]
+
+
+@dataclass(frozen=True, slots=True)
+class ImageWay:
+    """How the image of a userland gets to a host. ``size``: bytes of its archive; None: it is not built yet."""
+
+    host: str
+    userland: str
+    size: int | None
+    way: str
+
+
+def image_ways(study: Study) -> Iterator[ImageWay]:
+    """Yield how the study's userlands get to the hosts that take them as images."""
+    spec, roles = userland_of(study), (study.server_host, *study.client_hosts)
+    for host in dict.fromkeys(roles):
+        if way := study.file.hosts[host].image_way:
+            for key, source in study.sources.items():
+                size = None
+                with contextlib.suppress(Unavailable, UserlandError, OSError):
+                    built = cached(spec, cache_folder(), source)
+                    size = built.archive().stat().st_size if built is not None else None
+                yield ImageWay(host, key, size, way)
 
 
 def _known_by_contents(study: Study, userlands: Userlands) -> Userlands:

@@ -32,12 +32,13 @@ class TmpfsOptions(StorageOptions):
 
 
 class Tmpfs(Storage):
-    """What disks cost is what is missing in it. A container's engine mounts it, for other sites their host does."""
+    """What disks cost is what is missing in it. A container's engine mounts it, a pod has it
+    as an emptyDir, for other sites their host does."""
 
     kind = "tmpfs"
     summary = "memory of the site's host, freed with the site"
     options = TmpfsOptions
-    ways = ("volume", "folder")
+    ways = ("volume", "folder", "pod volume")
     programs: ClassVar = ("mount",)
 
     def durability(self, options: Any) -> Durability:
@@ -59,6 +60,10 @@ class Tmpfs(Storage):
                 yield Mount("volume", volume, filesystem="tmpfs")
             return
         host = request.host
+        if host.capabilities.pods is not None:
+            memory = {"medium": "Memory", "sizeLimit": str(options.size)}
+            yield Mount("pod volume", filesystem="tmpfs", manifest={"emptyDir": memory})
+            return
         with host.data_folder(request.run, request.name) as folder, mounted(host, "tmpfs", "tmpfs", folder, (size,)):
             yield Mount("folder", str(folder), filesystem="tmpfs")
 

@@ -85,21 +85,28 @@ def _unplaceable(kind: str, needs: Needs) -> Iterator[str]:
 
 
 def _unpacked(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[str]:
-    """Why sites of an environment cannot have a root folder that is only on this machine."""
+    """Why sites of an environment cannot have their userland: it is only on this machine, or in no registry."""
     every, first = registry.environments(), next(iter(file.hosts))
     fits = ", ".join(kind for kind, environment in every.items() if environment.shares_root)
     problems = set()
     for role in {role for cell in cells for role in registry.workloads()[cell.kind].roles(cell.options)}:
         inside = role == "solo" or role in file.inside
         source = (arm.source(role, file) if inside else file.source(role)).kind
+        clients = file.placement.clients or (first,)
+        on = clients if role == "client" else (file.placement.server or first,)
         if registry.userlands()[source].packed:
+            for name in on if not registry.userlands()[source].from_registry else ():
+                if name in file.hosts and file.hosts[name].pulls:
+                    problems.add(
+                        f"host '{name}' pulls images, but the userland '{source}' is in no registry: use "
+                        "'userland: {kind: image, image: NAME}', or another way for its images"
+                    )
             continue
         if inside and not every[arm.kind].shares_root:
             problems.add(
                 f"its sites cannot use this machine's own files (userland: {source}): use an image, or {fits}"
             )
-        clients = file.placement.clients or (first,)
-        for name in clients if role == "client" else (file.placement.server or first,):
+        for name in on:
             if name in file.hosts and not file.hosts[name].traits.this_machine:
                 problems.add(
                     f"host '{name}' cannot use the userland '{source}', which is this machine's: use another"

@@ -69,6 +69,7 @@ def contradictions(file: StudyFile, arms: Sequence[Arm], cells: Sequence[Cell]) 
     """What is right in itself, and cannot be with these hosts, environments and workloads."""
     yield from _crowded(arms, cells)
     yield from _unslowed(file, cells)
+    yield from _never_cold(file, cells)
 
 
 def _crowded(arms: Sequence[Arm], cells: Sequence[Cell]) -> Iterator[tuple[Place, str]]:
@@ -109,6 +110,15 @@ def _unslowed(file: StudyFile, cells: Sequence[Cell]) -> Iterator[tuple[Place, s
             place = "workloads", cell.workload, DISK_SPEED
             yield place, f"disk_speed: the disk of host {fixed[0]} cannot be limited: use hosts of kind guest"
             return
+
+
+def _never_cold(file: StudyFile, cells: Sequence[Cell]) -> Iterator[tuple[Place, str]]:
+    """Trials that are to begin with empty page caches on hosts where these cannot be emptied."""
+    kinds, placed = registry.workloads(), file.placement.server or next(iter(file.hosts))
+    if placed not in file.hosts or not file.hosts[placed].traits.managed:
+        return
+    for name in dict.fromkeys(cell.workload for cell in cells if kinds[cell.kind].cold(cell.options)):
+        yield ("workloads", name), f"{name}: the page cache of host {placed} cannot be emptied: use 'cold: false'"
 
 
 def _is_number(value: object) -> bool:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 
 from weighbridge import build_once, registry
@@ -75,7 +75,7 @@ def ensure(
         }
         (work / _ABOUT).write_text(json.dumps(about, indent=1, sort_keys=True))
 
-    return build_once.ensure(
+    built = build_once.ensure(
         cache / "userlands",
         plugin.key(source, spec),
         "the userland",
@@ -85,6 +85,7 @@ def ensure(
         say,
         build,
     )
+    return replace(built, reference=plugin.reference(source)) if plugin.from_registry else built
 
 
 def _plugin(source: SourceOptions | None) -> UserlandSource:

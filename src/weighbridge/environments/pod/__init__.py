@@ -7,23 +7,22 @@ from typing import Annotated, Any, Literal
 from pydantic import Field
 
 from weighbridge.environments.pod.contradictions import problems
-from weighbridge.environments.pod.manifest import Quality, given_otherwise, not_honoured, pod_request
+from weighbridge.environments.pod.manifest import Quality, given_otherwise, not_honoured, pod_request, with_storage
 from weighbridge.environments.pod.policy import enforced
 from weighbridge.environments.pod.reach import Reach, opened_way
 from weighbridge.environments.pod.site import PodSite
 from weighbridge.errors import Unavailable
 from weighbridge.linux.process import most_open_files
-from weighbridge.model.environment import Environment, Needs
+from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
 from weighbridge.model.facts import CONFINEMENT
 from weighbridge.model.host import HostTraits
-from weighbridge.model.options import Options
 from weighbridge.model.plugin import Readiness
-from weighbridge.model.site import Site, SiteRequest
+from weighbridge.model.site import MountRequest, Site, SiteRequest
 
 _CLASS = r"^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?)?$"
 
 
-class PodOptions(Options):
+class PodOptions(EnvironmentOptions):
     """``network: host`` is the node's own network: the baseline of what the pods' network costs.
 
     Clients reach a server's pod at its own address, or with ``reach`` by a Service of the run's: at its cluster
@@ -62,6 +61,9 @@ class Pod(Environment):
     group = ""
     fixed_s = (0.1, 1.0)
     takes = frozenset({"shm_size", "sysctls"})
+    mounts = frozenset({"pod volume", "layer"})
+    storage = "empty-dir"
+    shares_storage = False
 
     def as_host(self, traits: HostTraits) -> Any | None:
         """Return the node's own network: on nodes a pod with it is as close to the host as there is."""
@@ -93,8 +95,6 @@ class Pod(Environment):
         pods = request.host.capabilities.pods
         if pods is None:
             raise Unavailable(f"host {request.host.name} has no pods: use a host of kind kubernetes")
-        if request.storage is not None:
-            raise Unavailable("pods have no storage yet")
         asked = pod_request(
             request,
             pods.node_name,
@@ -104,8 +104,14 @@ class Pod(Environment):
             runtime_class=options.runtime_class,
             open_files=most_open_files(),
             quality=options.quality,
+            pull=pods.pulls,
         )
         with ExitStack() as stack:
+            if request.storage is not None:
+                mount = stack.enter_context(
+                    request.storage.open(MountRequest(request.run, request.host, request.name))
+                )
+                asked = with_storage(asked, mount)
             running = stack.enter_context(pods.open_pod(asked))
             refused = {
                 **not_honoured(request.limits, pods.cpu_manager),

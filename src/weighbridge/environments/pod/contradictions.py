@@ -11,6 +11,8 @@ def problems(options: Any, needs: Needs) -> Iterator[str]:
     of_network = sorted(name for name in needs.sysctls if name.startswith("net."))
     if options.network == "host" and of_network:
         yield f"{of_network[0]} is the node's with 'network: host': remove it, or use 'network: pod'"
+    if options.storage is not None and options.storage.engine_disk is not None:
+        yield "a pod's layer is on its node's disk: remove 'disk'"
     lacking = [key for key in ("cpus", "memory") if getattr(needs.resources, key) is None]
     if options.quality == "guaranteed" and lacking:
         yield f"'quality: guaranteed' needs limits: set resources: {', '.join(lacking)}"

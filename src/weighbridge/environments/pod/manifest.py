@@ -1,11 +1,12 @@
 """What a site asks of Kubernetes, as a pod's manifest says it; and what of its limits that cannot be. Pure."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Literal
 
 from weighbridge.hosts.kubernetes.objects import Owner, PodRequest
 from weighbridge.model.host import Limits
-from weighbridge.model.site import SiteRequest
+from weighbridge.model.site import Mount, SiteRequest
 
 Quality = Literal["burstable", "guaranteed"]
 _USUAL_PERIOD_US = 100_000
@@ -84,6 +85,7 @@ def pod_request(
     runtime_class: str,
     open_files: int,
     quality: Quality = "burstable",
+    pull: bool = False,
 ) -> PodRequest:
     """Return what the pod of a site is to be."""
     return PodRequest(
@@ -99,4 +101,13 @@ def pod_request(
         shm_size=request.shm_size,
         open_files=open_files,
         runtime_class=runtime_class,
+        pull=pull,
+        title=request.title,
     )
+
+
+def with_storage(request: PodRequest, mount: Mount) -> PodRequest:
+    """Return the pod with its data on a storage: one of its volumes, or its layer, which then can be written to."""
+    if mount.way == "layer":
+        return replace(request, writable_root=True)
+    return replace(request, data=mount.manifest, data_folder=mount.source)

@@ -102,6 +102,7 @@ class PodSite(LaunchedSite):
             "network policy": f"allows {self.admitted} alone" if self.admitted else "",
             "frozen by": "signals",
             **self._way_facts,
+            "image": self._asked.image if self._asked.pull else "",
         }
         refused = {**self._not_honoured, **quota_not_honoured(self._request.limits, self._quota())}
         refused = {f"not honoured: {limit}": why for limit, why in refused.items()}

@@ -1,35 +1,25 @@
 """A node of a Kubernetes cluster, reached by the user's own kubectl."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes.leavings import ClusterObjects, Place
+from weighbridge.hosts.kubernetes.supply import LoadedImages, NodeImages
+from weighbridge.hosts.kubernetes.volumes import NodeFolders
 from weighbridge.model.host import Host, HostTraits, RunContext
 from weighbridge.model.host_kind import HostKind, HostOptions
-from weighbridge.model.options import ABSOLUTE, Brings, Options
+from weighbridge.model.options import ABSOLUTE, Brings
 from weighbridge.model.plugin import Readiness
+from weighbridge.model.userland import Userlands
 
 _WORD = r"^[^\s-]\S{0,252}$"
 _NAME = r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$"
-
-
-class NodeImages(Options):
-    """How images get to a node."""
-
-    load: Annotated[
-        tuple[str, ...],
-        Field(
-            min_length=1,
-            description="A command that loads an image onto the node from its standard input: "
-            "[ssh, NODE, sudo, ctr, --namespace, k8s.io, images, import, '-']",
-        ),
-        Brings.COMMAND,
-    ]
 
 
 class KubernetesOptions(HostOptions):
@@ -66,9 +56,14 @@ class KubernetesOptions(HostOptions):
         return frozenset({f"kubernetes {self.kubeconfig or ''} {self.context or ''}"})
 
     @property
-    def loader(self) -> tuple[str, ...]:
-        """The command that loads an image from its standard input; () where there is none."""
-        return self.images.load if self.images is not None else ()
+    def image_way(self) -> str:
+        """That of ``images``."""
+        return self.images.description if self.images is not None else "on the node already"
+
+    @property
+    def pulls(self) -> bool:
+        """Whether the cluster pulls the users' images."""
+        return self.images is not None and self.images.pull
 
     @property
     def place(self) -> Place:
@@ -92,7 +87,7 @@ class Kubernetes(HostKind):
     options = KubernetesOptions
     group = ""
     programs: ClassVar = ("kubectl",)
-    leavings: ClassVar = (ClusterObjects(),)
+    leavings: ClassVar = (ClusterObjects(), LoadedImages(), NodeFolders())
 
     def readiness(self, options: Any | None = None) -> Readiness:
         """Whether the user may do in the cluster what a run does, and its API server would take such pods.
@@ -127,6 +122,14 @@ class Kubernetes(HostKind):
         from weighbridge.hosts.kubernetes import survey
 
         return survey.survey(Place(context, namespace, "").kubectl())
+
+    def push(
+        self, userlands: Callable[[], Userlands], repository: str, cache: Path, say: Callable[[str], None]
+    ) -> Sequence[str]:
+        """Push the images of userlands, and that of the pod by which a node is seen. Raises Unavailable."""
+        from weighbridge.hosts.kubernetes.supply import push_all
+
+        return push_all(userlands, repository, cache, say)
 
     @contextmanager
     def open(self, name: str, options: Any, run: RunContext, peers: Sequence[HostOptions]) -> Iterator[Host]:

@@ -7,11 +7,10 @@ import time
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.hosts.kubernetes.images import Image, launcher_image, load, userland_image
 from weighbridge.hosts.kubernetes.kubectl import FORBIDDEN, NOT_FOUND, Kubectl, failure_of
 from weighbridge.hosts.kubernetes.leavings import Place, note, remove
 from weighbridge.hosts.kubernetes.objects import (
@@ -21,19 +20,21 @@ from weighbridge.hosts.kubernetes.objects import (
     NodeInfo,
     Owner,
     PodRequest,
+    absent_path,
     last_warning,
     node_info,
     owner,
     pod,
+    selector_of_events,
     state_of,
     unknown_node,
 )
 from weighbridge.hosts.kubernetes.remedies import with_remedy
+from weighbridge.hosts.kubernetes.supply import LOAD_S, ImageSupply, NodeImages, supply
 from weighbridge.launcher import build
 from weighbridge.launcher.launch import Launcher
 from weighbridge.linux.process import RUN_VARIABLE, environment_of
 from weighbridge.model.host import RunContext
-from weighbridge.model.userland import Userland
 
 START_S = 180.0
 """How long a pod may take to start, where nothing tells that it will not."""
@@ -54,11 +55,12 @@ class RunningPod:
 class Cluster:
     """One namespace of a cluster, in which this run has its objects."""
 
-    def __init__(self, run: RunContext, kubectl: Kubectl, namespace: str, its_owner: Owner) -> None:
-        self.run, self.kubectl, self.namespace = run, kubectl, namespace
+    def __init__(
+        self, run: RunContext, kubectl: Kubectl, namespace: str, its_owner: Owner, context: str = ""
+    ) -> None:
+        self.run, self.kubectl, self.namespace, self.context = run, kubectl, namespace, context
         self.owner = its_owner
         self._taken: dict[str, NodeInfo] = {}
-        self._loaded: set[tuple[str, str]] = set()
 
     @classmethod
     def of(cls, run: RunContext, place: Place) -> "Cluster":
@@ -127,39 +129,23 @@ class Cluster:
                 return [container["image"] for pod in pods for container in pod["spec"]["containers"]]
         return []
 
-    def image(self, node: NodeInfo, image: Image, loader: tuple[str, ...]) -> str:
-        """Return the name of an image that a node has, brought there where it has not. Raises Unavailable."""
-        if (node.name, image.reference) not in self._loaded and image.reference not in node.images:
-            if not loader and node.known:
-                raise Unavailable(
-                    f"node {node.name} does not have the image {image.reference}: say how it loads one "
-                    "(images: {load: [ssh, NODE, sudo, ctr, -n, k8s.io, images, import, '-']})"
-                )
-            if loader:
-                name, size = image.reference.rpartition("/")[2], image.size / 1e6
-                self.run.say(f"loading {name} ({size:.0f} MB) onto node {node.name}")
-                load(image, node.architecture or platform.machine(), loader)
-        self._loaded.add((node.name, image.reference))
-        return image.reference
-
-    def userland(self, node: NodeInfo, userland: Userland, loader: tuple[str, ...]) -> str:
-        """Return the image of a userland on a node. Raises Unavailable."""
-        return self.image(node, userland_image(userland), loader)
-
-    def launcher(self, node: NodeInfo, loader: tuple[str, ...]) -> str:
-        """Return the image that holds the launcher alone. Raises Unavailable."""
-        return self.image(node, launcher_image(build.ensure(self.run.cache, self.run.say).read_bytes()), loader)
+    def supply(self, options: NodeImages | None) -> ImageSupply:
+        """Return what brings images to its nodes in this way, which the hosts of a run share."""
+        make = partial(supply, self.run, self.kubectl, self.context, options)
+        return self.run.share(f"images {self.kubectl} {options}", make)
 
     @contextmanager
     def started(self, request: PodRequest) -> Iterator[RunningPod]:
         """Start a pod and talk to its launcher; both have ended when the context ends. Raises Unavailable."""
         self.kubectl.create(pod(request))
         try:
-            about = self._await_running(request.name)
+            about = self._await_running(request.name, LOAD_S if request.pull else START_S)
             process, stream = self.kubectl.talk(request.name, (LAUNCHER, "--connect", SOCKET))
             try:
                 why = self._why_lost(request.name, lambda: self._stream_ended(process))
-                with Launcher(stream, request.site, why, environment_of(self.run.id), START_S) as launcher:
+                with Launcher(
+                    stream, request.title or request.site, why, environment_of(self.run.id), START_S
+                ) as launcher:
                     yield RunningPod(request.name, str(about["status"].get("podIP") or ""), launcher, about)
                 process.wait(_TOGETHER_S)
             finally:
@@ -200,19 +186,27 @@ class Cluster:
 
         return why
 
-    def _await_running(self, name: str) -> Mapping[str, Any]:
+    def _await_running(self, name: str, within_s: float) -> Mapping[str, Any]:
         """Wait until a pod's container runs. Raises Unavailable, at once where the cluster says that it will not."""
-        deadline = time.monotonic() + START_S
+        deadline = time.monotonic() + within_s
         while True:
             about: Mapping[str, Any] = self.kubectl.get(f"pod/{name}")
             state = state_of(about)
             if state.running:
                 return about
-            if state.refusal:
-                raise Unavailable(with_remedy(f"pod {name}: {state.refusal}"))
+            if refusal := state.refusal or self._unmountable(about):
+                raise Unavailable(with_remedy(f"pod {name}: {refusal}"))
             if time.monotonic() > deadline:
-                raise Unavailable(f"pod {name} did not start within {START_S:.0f} s: {self._warning(name)}")
+                raise Unavailable(f"pod {name} did not start within {within_s:.0f} s: {self._warning(name)}")
             time.sleep(_LOOK_S)
+
+    def _unmountable(self, about: Mapping[str, Any]) -> str:
+        """Why a path of its node cannot be in a pod, which is told by an event alone; "" while it may."""
+        if not any("hostPath" in volume for volume in about["spec"].get("volumes") or ()):
+            return ""
+        with contextlib.suppress(Unavailable):
+            return absent_path(self.kubectl.get("events", selector_of_events(about)))
+        return ""
 
     def _warning(self, name: str) -> str:
         with contextlib.suppress(Unavailable):
@@ -233,7 +227,7 @@ def _opened(cls: type[Cluster], run: RunContext, place: Place) -> Iterator[Clust
     note(run.state, place)
     created = kubectl.create(owner(run.id, program))
     try:
-        yield cls(run, kubectl, place.namespace, Owner.of(created))
+        yield cls(run, kubectl, place.namespace, Owner.of(created), place.context)
     finally:
         try:
             remove(kubectl, run.id)

@@ -17,8 +17,8 @@ from weighbridge.model.leavings import DeadRun, FarRun, Leavings, Leftover, RunF
 NOTES = "kubernetes.json"
 KINDS = "configmaps,pods"
 """What every run makes."""
-OWNED_KINDS = "services,networkpolicies"
-"""What some runs make, too: a user who may not list them has made none."""
+FURTHER_KINDS = ("services", "networkpolicies", "persistentvolumeclaims")
+"""What some runs make besides: who may not list it has made none."""
 GONE_S = 30.0
 
 
@@ -53,11 +53,16 @@ def places_of(state: Path) -> list[Place]:
 
 def objects_of(kubectl: Kubectl, run_id: str) -> list[tuple[str, str]]:
     """Return (kind, name) of each object of a run. Raises Unavailable."""
-    mine = f"--selector={RUN_LABEL}={run_id}"
-    items = kubectl.get(KINDS, mine)["items"]
-    with contextlib.suppress(Unavailable):
-        items += kubectl.get(OWNED_KINDS, mine)["items"]
+    items = _labelled(kubectl, f"--selector={RUN_LABEL}={run_id}")
     return [(kind, name) for run, kind, name in runs_of(items) if run == run_id]
+
+
+def _labelled(kubectl: Kubectl, selector: str) -> list[Mapping[str, Any]]:
+    items = [*kubectl.get(KINDS, selector)["items"]]
+    for kind in FURTHER_KINDS:
+        with contextlib.suppress(Unavailable):
+            items += kubectl.get(kind, selector)["items"]
+    return items
 
 
 def remove(kubectl: Kubectl, run_id: str, within_s: float = GONE_S) -> None:
@@ -110,7 +115,7 @@ class ClusterObjects(Leavings):
         """What runs of all machines have in a namespace of a context. OSError where the cluster does not answer."""
         kubectl = Kubectl(context, namespace)
         try:
-            yield from runs_at(kubectl.get(KINDS, f"--selector={RUN_LABEL}")["items"], kubectl.clock())
+            yield from runs_at(_labelled(kubectl, f"--selector={RUN_LABEL}"), kubectl.clock())
         except Unavailable as error:
             raise OSError(str(error)) from error
 

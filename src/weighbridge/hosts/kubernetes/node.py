@@ -11,7 +11,9 @@ from weighbridge.errors import Unavailable
 from weighbridge.facts.host import machine_facts
 from weighbridge.hosts.kubernetes.cluster import Cluster, RunningPod
 from weighbridge.hosts.kubernetes.networking import PROXY_MODE, cni, proxy_mode
-from weighbridge.hosts.kubernetes.objects import LIMITS, REQUESTS, NodeInfo, Owner, PodRequest
+from weighbridge.hosts.kubernetes.objects import LAUNCHER, LIMITS, REQUESTS, NodeInfo, Owner, PodRequest
+from weighbridge.hosts.kubernetes.supply import ImageSupply, NodeImages
+from weighbridge.hosts.kubernetes.volumes import NodeFolder, claimed, folder_name, node_folder
 from weighbridge.launcher.launch import Launched
 from weighbridge.linux import network
 from weighbridge.linux.confinement import status_field
@@ -22,6 +24,8 @@ from weighbridge.model.isolation import Layers
 from weighbridge.model.quantity import cpus_in
 from weighbridge.model.userland import Userland
 
+_SYNC_S = 120.0
+
 
 class NodeOptions(Protocol):
     """What a study says of a node."""
@@ -30,21 +34,21 @@ class NodeOptions(Protocol):
     selector: str | None
 
     @property
-    def loader(self) -> tuple[str, ...]:
-        """The command that loads an image from its standard input; () where there is none."""
+    def images(self) -> NodeImages | None:
+        """How it gets images; None: they are there."""
 
 
 @contextmanager
 def node_host(name: str, cluster: Cluster, options: NodeOptions, named: Collection[str]) -> Iterator["Node"]:
     """Start the pod by which a node is seen. ``named``: nodes that the study names. Raises Unavailable."""
     info = cluster.node(name, options.node, options.selector, named)
-    image = cluster.launcher(info, options.loader)
+    supply = cluster.supply(options.images)
     request = PodRequest(
-        cluster.run.id, f"host-{name}", info.name, image, cluster.owner,
-        host_network=True, limits=LIMITS, requests=REQUESTS,
+        cluster.run.id, f"host-{name}", info.name, supply.launcher(info), cluster.owner,
+        host_network=True, limits=LIMITS, requests=REQUESTS, pull=supply.pulls,
     )  # fmt: skip
     with cluster.started(request) as seen:
-        yield Node(name, cluster, info, seen, options.loader)
+        yield Node(name, cluster, info, seen, supply)
 
 
 class NodeProcess:
@@ -76,21 +80,19 @@ class Node:
     layers: Layers = ()
     root = True
 
-    def __init__(
-        self, name: str, cluster: Cluster, info: NodeInfo, seen: RunningPod, loader: tuple[str, ...]
-    ) -> None:
+    def __init__(self, name: str, cluster: Cluster, info: NodeInfo, seen: RunningPod, supply: ImageSupply) -> None:
         self.name, self.cluster, self.info = name, cluster, info
         self.machine = f"host {name}"
         self.network = (self.machine, "/proc/self/net/dev")
         self.address = info.address or seen.address
         self._launcher = seen.launcher
-        self._loader = loader
+        self._supply = supply
         self.run, self.read = self._launcher.run, self._launcher.read
 
     @property
     def capabilities(self) -> Capabilities:
         """It has pods, and its launcher reads its files."""
-        return Capabilities(pods=self, sampler=self._launcher)
+        return Capabilities(pods=self, sampler=self._launcher, writes_out=Command((LAUNCHER, "sync"), _SYNC_S))
 
     @property
     def node_name(self) -> str:
@@ -117,7 +119,25 @@ class Node:
 
     def image(self, userland: Userland) -> str:
         """Return the name of a userland's image, which the node has then. Raises Unavailable."""
-        return self.cluster.userland(self.info, userland, self._loader)
+        return self._supply.userland(self.info, userland)
+
+    @property
+    def pulls(self) -> bool:
+        """Whether the cluster gets images from a registry."""
+        return self._supply.pulls
+
+    def claim(
+        self, name: str, size: int, storage_class: str
+    ) -> AbstractContextManager[tuple[str, Mapping[str, str]]]:
+        """Claim a volume for a site. Raises Unavailable."""
+        cluster = self.cluster
+        return claimed(cluster.run, cluster.kubectl, cluster.owner, name, size, storage_class)
+
+    def folder(self, name: str, path: str) -> AbstractContextManager[str]:
+        """A folder below a path of the node. Raises Unavailable."""
+        cluster, image = self.cluster, self._supply.launcher(self.info)
+        folder = NodeFolder(self.info.name, path, folder_name(cluster.run.id, name), image, self.pulls)
+        return node_folder(cluster.run, cluster.kubectl, cluster.owner, folder)
 
     def open_pod(self, request: PodRequest) -> AbstractContextManager[RunningPod]:
         """Start a pod on the node. Raises Unavailable."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from weighbridge.model.leavings import is_run_id
+from weighbridge.model.site import DATA
 
 RUN_LABEL, SITE_LABEL = "weighbridge.run", "weighbridge.site"
 FOLDER = "/weighbridge"
@@ -26,6 +27,10 @@ _REFUSED = {
     "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff",
 }  # fmt: skip
 """Why a container waits that will not start (kubelet's own words)."""
+
+
+_UNBOUND = "unbound immediate PersistentVolumeClaims"
+"""Why a pod waits for a volume that is being made."""
 
 
 def object_name(run_id: str, *parts: str) -> str:
@@ -90,6 +95,13 @@ class PodRequest:
     open_files: int = 0
     runtime_class: str = ""
     pull: bool = False
+    title: str = ""
+    """What messages call it; "": by its site."""
+    data: Mapping[str, Any] | None = None
+    """What is at DATA, as a manifest says a volume."""
+    data_folder: str = ""
+    """The folder of that volume; "": all of it."""
+    writable_root: bool = False
 
     @property
     def name(self) -> str:
@@ -113,6 +125,11 @@ def pod(request: PodRequest) -> dict[str, Any]:
     if request.shm_size is not None:
         volumes["shm"] = {"emptyDir": {"medium": "Memory", "sizeLimit": str(request.shm_size)}}
         mounts["shm"] = "/dev/shm"  # noqa: S108 - the pod's own
+    at = [{"name": name, "mountPath": path} for name, path in mounts.items()]
+    if request.data is not None:
+        volumes["data"] = dict(request.data)
+        part = {"subPath": request.data_folder} if request.data_folder else {}
+        at.append({"name": "data", "mountPath": DATA, **part})
     container: dict[str, Any] = {
         "name": _CONTAINER,
         "image": request.image,
@@ -124,8 +141,12 @@ def pod(request: PodRequest) -> dict[str, Any]:
             SOCKET,
         ],
         "workingDir": "/",
-        "securityContext": {"readOnlyRootFilesystem": True, "runAsUser": 0, "runAsGroup": 0},
-        "volumeMounts": [{"name": name, "mountPath": path} for name, path in mounts.items()],
+        "securityContext": {
+            "readOnlyRootFilesystem": not request.writable_root,
+            "runAsUser": 0,
+            "runAsGroup": 0,
+        },
+        "volumeMounts": at,
     }
     resources = {"limits": dict(request.limits), "requests": dict(request.requests)}
     if named := {what: amounts for what, amounts in resources.items() if amounts}:
@@ -150,6 +171,55 @@ def pod(request: PodRequest) -> dict[str, Any]:
     if request.owner is not None:
         metadata["ownerReferences"] = request.owner.references
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def remover(request: PodRequest, folder: str) -> dict[str, Any]:
+    """Return the manifest of a pod that removes a folder of its data, and ends."""
+    manifest = pod(request)
+    manifest["spec"]["containers"][0]["command"] = [LAUNCHER, "remove", f"{DATA}/{folder}"]
+    return manifest
+
+
+def claim(run_id: str, site: str, its_owner: Owner, size: int, storage_class: str) -> dict[str, Any]:
+    """Return a claim of a volume for a site; ``storage_class`` "": the cluster's default."""
+    named = {"storageClassName": storage_class} if storage_class else {}
+    return {
+        "apiVersion": "v1",
+        "kind": "PersistentVolumeClaim",
+        "metadata": {
+            "name": object_name(run_id, site),
+            "labels": labels(run_id, site),
+            "ownerReferences": its_owner.references,
+        },
+        "spec": {
+            "accessModes": ["ReadWriteOnce"],
+            "resources": {"requests": {"storage": str(size)}},
+            **named,
+        },
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class ClaimState:
+    """``ready``: a pod can be made that has it. ``refusal``: why it will not have a volume; "" while it may."""
+
+    ready: bool
+    refusal: str = ""
+
+
+_NO_VOLUME = {"ProvisioningFailed", "FailedBinding"}
+
+
+def claim_state(about: Mapping[str, Any], events: Mapping[str, Any]) -> ClaimState:
+    """Return the state of a claim and of its events, as ``kubectl get`` has them, in the cluster's own words."""
+    if (about.get("status") or {}).get("phase") == "Bound":
+        return ClaimState(True)
+    for each in events.get("items") or ():
+        if each.get("reason") == "WaitForFirstConsumer":
+            return ClaimState(True)
+        if each.get("reason") in _NO_VOLUME:
+            return ClaimState(False, str(each.get("message", "")))
+    return ClaimState(False)
 
 
 def _only_on(node: str) -> dict[str, Any]:
@@ -182,7 +252,8 @@ def state_of(about: Mapping[str, Any]) -> PodState:
         return PodState(False, waiting.get("message") or waiting["reason"])
     for condition in status.get("conditions") or ():
         if condition.get("type") == "PodScheduled" and condition.get("reason") == "Unschedulable":
-            return PodState(False, condition.get("message") or "Unschedulable")
+            why = condition.get("message") or "Unschedulable"
+            return PodState(False, "" if _UNBOUND in why else why)
     return PodState(False)
 
 
@@ -200,6 +271,20 @@ def last_warning(events: Mapping[str, Any]) -> str:
     warnings = [each for each in events.get("items") or () if each.get("type") == "Warning"]
     warnings.sort(key=lambda each: str(each.get("lastTimestamp") or each.get("eventTime") or ""))
     return str(warnings[-1].get("message", "")) if warnings else ""
+
+
+def selector_of_events(about: Mapping[str, Any]) -> str:
+    """Return kubectl's option that selects the events of an object: not of an earlier one of its name."""
+    return f"--field-selector=involvedObject.uid={about['metadata']['uid']}"
+
+
+_NO_FOLDER = "hostPath type check failed"
+
+
+def absent_path(events: Mapping[str, Any]) -> str:
+    """Return why a path of its node cannot be in a pod, which its events alone tell; "" where none does."""
+    why = last_warning(events)
+    return why if _NO_FOLDER in why else ""
 
 
 @dataclass(frozen=True, slots=True)

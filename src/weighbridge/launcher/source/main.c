@@ -28,6 +28,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "chores.h"
 #include "files.h"
 #include "listeners.h"
 #include "probe.h"
@@ -123,6 +124,9 @@ int main(int count, char **words)
 	int probed = probe(count, words);
 	if (probed >= 0)
 		return probed;
+	int done = chore(count, words);
+	if (done >= 0)
+		return done;
 	for (int number = 1; number < SIGRTMAX; number++)
 		signal(number, SIG_DFL);  /* what our user's shell is set to does not reach the programs */
 	signal(SIGPIPE, SIG_IGN);

@@ -39,6 +39,15 @@ class Image(UserlandSource):
     kind = "image"
     summary = "an image in your Docker engine"
     options = ImageOptions
+    from_registry = True
+
+    def reference(self, options: Any) -> str:
+        """One of the engine's RepoDigests of it, that of the repository which the name says where there is one."""
+        with _image(options.image) as (_, image):
+            digests: list[str] = sorted(image.attrs.get("RepoDigests") or ())
+        named = options.image.partition("@")[0]
+        repository = named.rpartition(":")[0] if ":" in named.rpartition("/")[2] else named
+        return next((each for each in digests if each.partition("@")[0] == repository), [*digests, ""][0])
 
     def key(self, options: Any, spec: UserlandSpec) -> str:
         """The engine's digest of the image: another image under the same name is another userland."""

@@ -1,0 +1,376 @@
+"""How nodes get the images of pods: loaded by a command, pulled from a registry, or there already."""
+
+import contextlib
+import json
+import os
+import platform
+import re
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from weighbridge.engines.push import push, pushing_engine
+from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.hosts.kubernetes.images import Image, archive, launcher_image, userland_image
+from weighbridge.hosts.kubernetes.kubectl import Kubectl
+from weighbridge.hosts.kubernetes.objects import RUN_LABEL, NodeInfo
+from weighbridge.launcher import build
+from weighbridge.linux import process
+from weighbridge.linux.process import feed
+from weighbridge.model.command import Command
+from weighbridge.model.host import RunContext
+from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders, is_run_id
+from weighbridge.model.options import Brings, Options
+from weighbridge.model.userland import Userland, Userlands
+
+LOAD_S = 1800.0
+NOTES = "kubernetes-images.json"
+_PUSHED = "pushed"
+Word = Literal["kind", "minikube", "k3d", "containerd"]
+_REPOSITORY = r"^[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?(/[a-z0-9][a-z0-9._-]*)+$"
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """The own commands of what made a cluster. ``contexts``: how the names begin of the contexts that it makes.
+
+    ``everywhere``: an image is loaded onto all nodes at once. ``remove``: None where it has no such command.
+    """
+
+    load: Callable[[str, str, str], tuple[str, ...]]
+    """Of a file, the cluster and the node."""
+    remove: Callable[[str, str], tuple[str, ...]] | None = None
+    """Of an image's name and the cluster."""
+    contexts: str = ""
+    everywhere: bool = False
+
+
+_CTR = ("ctr", "--namespace", "k8s.io", "images")
+TOOLS: Mapping[str, Tool] = {
+    "kind": Tool(
+        lambda file, cluster, node: (
+            "kind", "load", "image-archive", file, "--name", cluster, "--nodes", node,
+        ),
+        contexts="kind-",
+    ),
+    "minikube": Tool(
+        lambda file, cluster, _: ("minikube", "image", "load", file, "--profile", cluster),
+        lambda image, cluster: ("minikube", "image", "rm", image, "--profile", cluster),
+        everywhere=True,
+    ),
+    "k3d": Tool(
+        lambda file, cluster, _: ("k3d", "image", "import", file, "--cluster", cluster),
+        contexts="k3d-",
+        everywhere=True,
+    ),
+    "containerd": Tool(lambda file, *_: (*_CTR, "import", file), lambda image, _: (*_CTR, "rm", image)),
+}  # fmt: skip
+"""By the words that a study has for them; ``containerd`` is that of this machine, which is the node."""
+
+
+def _as_words(raw: Any) -> Any:
+    if isinstance(raw, str) and raw not in get_args(Word):
+        raise ValueError(f"'{raw}' is not one of {', '.join(get_args(Word))}, or a command as a list of words")
+    return (raw,) if isinstance(raw, str) else raw
+
+
+class NodeImages(Options):
+    """How images get to a node: ``load``, ``push`` or ``pull``."""
+
+    load: Annotated[
+        Annotated[tuple[str, ...], Field(min_length=1)] | None,
+        BeforeValidator(_as_words, json_schema_input_type=Word | list[str] | None),
+        Field(
+            description="Whose own command loads it (containerd: this machine's, which is the node), or a command "
+            "that does so from its standard input: [ssh, NODE, sudo, ctr, --namespace, k8s.io, images, import, '-']"
+        ),
+        Brings.COMMAND,
+    ] = None
+    remove: Annotated[
+        Annotated[tuple[str, ...], Field(min_length=1)] | None,
+        Field(description="Beside a command as `load`: one that removes the image, whose name is added to it"),
+        Brings.COMMAND,
+    ] = None
+    push: Annotated[
+        str | None,
+        Field(
+            pattern=_REPOSITORY,
+            max_length=200,
+            description="The REGISTRY/REPOSITORY that your Docker or podman pushes it to, for the cluster to pull",
+        ),
+        Brings.SERVER,
+    ] = None
+    pull: Annotated[
+        bool, Field(description="The cluster pulls the image of `userland: {kind: image, ...}` by its digest")
+    ] = False
+
+    @model_validator(mode="after")
+    def _one_way(self) -> "NodeImages":
+        if [self.load is not None, self.push is not None, self.pull].count(True) != 1:
+            raise ValueError("one of load, push and pull is needed")
+        if self.remove and (self.load is None or self.tool is not None):
+            raise ValueError("remove is for a command as load")
+        return self
+
+    @property
+    def tool(self) -> Tool | None:
+        """The one whose word the study says."""
+        return TOOLS.get(self.load[0]) if self.load is not None and len(self.load) == 1 else None
+
+    @property
+    def stay(self) -> bool:
+        """Whether they are still there when the run has ended."""
+        return not (self.tool.remove if self.tool is not None else self.remove)
+
+    @property
+    def description(self) -> str:
+        """How they get there and what becomes of them, for the plan."""
+        if self.push is not None:
+            return f"pushed to {self.push} by your engine, where they stay, and pulled by their digests"
+        if self.load is None:
+            return "pulled by the cluster, where they stay"
+        return f"loaded by {self.load[0]}, {'where they stay' if self.stay else 'and removed at the end'}"
+
+
+class ImageSupply:
+    """What brings images to the nodes of a cluster during a run, and takes those away that it loaded.
+
+    ``context``: its kubectl's, by which the tools' clusters are known.
+    """
+
+    def __init__(self, run: RunContext, kubectl: Kubectl, context: str, options: NodeImages | None) -> None:
+        self._run, self._kubectl, self._context, self._options = run, kubectl, context, options
+        self._there: dict[tuple[str, str], str] = {}
+
+    @property
+    def pulls(self) -> bool:
+        """Whether nodes get images from a registry."""
+        return self._options is not None and self._options.load is None
+
+    def userland(self, node: NodeInfo, userland: Userland) -> str:
+        """Return the name of a userland's image, by which a pod on the node can have it. Raises Unavailable."""
+        if self._options is None or not self._options.pull:
+            return self._of(node, userland_image(userland))
+        return _pulled(userland)
+
+    def launcher(self, node: NodeInfo) -> str:
+        """Return the name of an image for a pod that needs the launcher alone. Raises Unavailable.
+
+        Where a registry has none of ours it is that of a userland: the launcher is in no image.
+        """
+        if self._options is None or not self._options.pull:
+            return self._of(node, launcher_image(build.ensure(self._run.cache, self._run.say).read_bytes()))
+        userlands = self._run.userlands
+        known = [userlands.usual, userlands.clients, *userlands.own.values()] if userlands is not None else []
+        return _pulled(next((each for each in known if each is not None and each.reference), None))
+
+    def _of(self, node: NodeInfo, image: Image) -> str:
+        tool = self._options.tool if self._options is not None else None
+        place = "" if self.pulls or (tool is not None and tool.everywhere) else node.name
+        if (place, image.reference) not in self._there:
+            self._there[place, image.reference] = self._brought(node, image)
+        return self._there[place, image.reference]
+
+    def _brought(self, node: NodeInfo, image: Image) -> str:
+        if self._options is not None and self._options.push is not None:
+            return pushed(
+                self._options.push, image, node.architecture or platform.machine(), self._run.cache, self._run.say
+            )
+        if image.reference in node.images and (self._options is None or self._options.stay):
+            return image.reference  # what a run has removed is listed for minutes
+        if self._options is None or self._options.load is None:
+            if not node.known:  # whose images the user may not read: kubelet tells if it lacks this one
+                return image.reference
+            raise Unavailable(
+                f"node {node.name} does not have the image {image.reference}: say how it gets images "
+                "(images: {load: kind}, {push: REGISTRY/REPOSITORY}, ...)"
+            )
+        self._run.say(f"loading {_words(image)} onto node {node.name}")
+        cluster = self._cluster()
+        remove: tuple[str, ...] = (*self._options.remove, image.reference) if self._options.remove else ()
+        if (tool := self._options.tool) is None:
+            self._note(LoadedImage(node.name, image.reference, remove))
+            done = feed(Command(self._options.load, LOAD_S), archive(image, node.architecture or platform.machine()))
+        else:
+            remove = tool.remove(image.reference, cluster) if tool.remove is not None else ()
+            self._note(LoadedImage(node.name, image.reference, remove))
+            with _file(self._run, archive(image, node.architecture or platform.machine())) as file:
+                done = process.run(Command(tool.load(file, cluster, node.name), LOAD_S))
+        if done.returncode != 0:
+            raise Unavailable(f"the image {image.reference} cannot be loaded: {done.argv[0]}: {done.last_words}")
+        return image.reference
+
+    def _cluster(self) -> str:
+        """The tool's cluster, which is in the name of the context that it made. Raises Unavailable."""
+        tool = self._options.tool if self._options is not None else None
+        if tool is None or self._context.startswith(tool.contexts):
+            return self._context.removeprefix(tool.contexts) if tool is not None else ""
+        assert self._options is not None and self._options.load is not None
+        raise Unavailable(
+            f"images: load: {self._options.load[0]} is for a context whose name begins with '{tool.contexts}', "
+            f"not '{self._context}': name the command that loads an image from its standard input"
+        )
+
+    def _note(self, image: "LoadedImage") -> None:
+        note(self._run.state, [*noted(self._run.state), image])
+
+    def remove(self) -> None:
+        """Remove what was loaded, but for what another run's pods use; tell what stays, where somebody is to know."""
+        for image in noted(self._run.state):
+            if not image.remove:
+                self._run.say(f"the image {image.reference} stays on node {image.node}, for later runs")
+            elif not self._used_by_others(image) and (why := image.removed()):
+                self._run.say(f"{why}; 'weighbridge clean' tries again")
+                continue
+            note(self._run.state, [each for each in noted(self._run.state) if each != image])
+
+    def _used_by_others(self, image: "LoadedImage") -> bool:
+        words = "pods", f"--field-selector=spec.nodeName={image.node}", f"--selector={RUN_LABEL}!={self._run.id}"
+        with contextlib.suppress(Unavailable, EnvironmentLost):
+            return any(
+                container.get("image") == image.reference
+                for each in self._kubectl.get(*words)["items"]
+                for container in each["spec"]["containers"]
+            )
+        return False
+
+
+def _pulled(userland: Userland | None) -> str:
+    if userland is None or not userland.reference:
+        raise Unavailable(
+            "images: {pull: true} is for images that a registry has ('userland: {kind: image, image: NAME}') and "
+            "your engine pulled or pushed; else use load or push"
+        )
+    return userland.reference
+
+
+def _words(image: Image) -> str:
+    return f"{image.what}:{image.content} ({image.size / 1e6:.0f} MB)"
+
+
+@contextmanager
+def supply(run: RunContext, kubectl: Kubectl, context: str, options: NodeImages | None) -> Iterator[ImageSupply]:
+    """What brings images to nodes as the options say, until the context ends."""
+    images = ImageSupply(run, kubectl, context, options)
+    try:
+        yield images
+    finally:
+        images.remove()
+
+
+@contextmanager
+def _file(run: RunContext, pieces: Iterator[bytes]) -> Iterator[str]:
+    """A file on the disk, where the run keeps its data, as long as a program reads it."""
+    folder = run.cache / "engines" / run.id
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        with tempfile.NamedTemporaryFile(dir=folder, suffix=".tar") as file:
+            for piece in pieces:
+                file.write(piece)
+            file.flush()
+            yield file.name
+    finally:
+        with contextlib.suppress(OSError):  # others of the run have data there
+            folder.rmdir()
+
+
+def push_all(
+    userlands: Callable[[], Userlands], repository: str, cache: Path, say: Callable[[str], None]
+) -> list[str]:
+    """Push every image that pods of these userlands need to a repository; return their names. Raises Unavailable."""
+    if re.match(_REPOSITORY, repository) is None:
+        raise Unavailable(f"'{repository}' is no REGISTRY/REPOSITORY in small letters, without a tag")
+    built = userlands()
+    every = [built.usual, built.clients, *built.own.values()]
+    images = [launcher_image(build.ensure(cache, say).read_bytes())]
+    images += [userland_image(each) for each in every if each is not None]
+    machine = platform.machine()
+    return [pushed(repository, image, machine, cache, say, again=True) for image in dict.fromkeys(images)]
+
+
+def pushed(
+    repository: str, image: Image, machine: str, cache: Path, say: Callable[[str], None], *, again: bool = False
+) -> str:
+    """Return an image's name and digest in a repository, pushed there where no earlier push is noted, or ``again``.
+
+    Raises Unavailable.
+    """
+    tag = image.pushed_to(repository)
+    notes = cache / _PUSHED
+    digests: dict[str, str] = {}
+    with contextlib.suppress(OSError, ValueError):
+        digests = dict(json.loads(notes.read_text()))
+    if again or tag not in digests:
+        program = pushing_engine()
+        say(f"pushing {_words(image)} to {repository} by {program}")
+        digests[tag] = push(program, tag, archive(image, machine, tag))
+        unfinished = notes.with_suffix(f".{os.getpid()}")
+        unfinished.parent.mkdir(parents=True, exist_ok=True)
+        unfinished.write_text(json.dumps(digests))
+        unfinished.replace(notes)
+    return f"{repository}@{digests[tag]}"
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedImage:
+    """An image that a run brought to a node. ``remove``: the command that takes it away; () where none is known."""
+
+    node: str
+    reference: str
+    remove: tuple[str, ...] = field(default=())
+
+    def removed(self) -> str:
+        """Remove it; return why it cannot be, in one sentence."""
+        what = f"the image {self.reference} may be left on node {self.node}"
+        try:
+            done = process.run(Command(self.remove, 60.0))
+        except Unavailable as error:
+            return f"{what}: {error}"
+        return "" if done.returncode == 0 or "not found" in done.last_words else f"{what}: {done.last_words}"
+
+
+def note(state: Path, images: Sequence[LoadedImage]) -> None:
+    """Note which images a run brought to nodes, before it does so."""
+    path = state / NOTES
+    if not images:
+        path.unlink(missing_ok=True)
+        return
+    unfinished = path.with_suffix(".new")
+    unfinished.write_text(json.dumps([asdict(each) for each in dict.fromkeys(images)]))
+    unfinished.replace(path)
+
+
+def noted(state: Path) -> list[LoadedImage]:
+    """Return the images that a run brought to nodes; none where its notes cannot be read."""
+    with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
+        return [
+            LoadedImage(str(each["node"]), str(each["reference"]), tuple(map(str, each["remove"])))
+            for each in json.loads((state / NOTES).read_text())
+        ]
+    return []
+
+
+class LoadedImages(Leavings):
+    """Images that runs brought to nodes of clusters, where a command is known that takes them away."""
+
+    label = "images on nodes of Kubernetes clusters"
+
+    def find(self, folders: RunFolders) -> Iterator[Leftover]:
+        """Each that a run has noted."""
+        for state in sorted(folders.states.iterdir()) if folders.states.is_dir() else ():
+            for image in noted(state) if is_run_id(state.name) else ():
+                if image.remove:
+                    yield Leftover(state.name, f"image on node {image.node}", image.reference)
+
+    def remove(self, run: DeadRun) -> None:
+        """Remove what the run noted. OSError where one cannot be removed."""
+        images = [each for each in noted(run.state) if each.remove]
+        kept = {image: why for image in images if (why := image.removed())}
+        note(run.state, [*kept])
+        if kept:
+            raise OSError("; ".join(kept.values()))

@@ -1,0 +1,207 @@
+"""What pods keep data on that outlives them: claimed volumes, and folders of their nodes. Both go with the run."""
+
+import contextlib
+import json
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.hosts.kubernetes.kubectl import Kubectl
+from weighbridge.hosts.kubernetes.leavings import Place, places_of
+from weighbridge.hosts.kubernetes.objects import (
+    Owner,
+    PodRequest,
+    absent_path,
+    claim,
+    claim_state,
+    object_name,
+    owner,
+    remover,
+    selector_of_events,
+    state_of,
+)
+from weighbridge.launcher import build
+from weighbridge.model.host import RunContext
+from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders, is_run_id
+from weighbridge.user_cache import cache_folder
+
+NOTES = "kubernetes-folders.json"
+BOUND_S = 180.0
+_REMOVED_S = 120.0
+_LOOK_S = 0.25
+
+
+@contextmanager
+def claimed(
+    run: RunContext, kubectl: Kubectl, its_owner: Owner, name: str, size: int, storage_class: str
+) -> Iterator[tuple[str, Mapping[str, str]]]:
+    """Claim a volume for a site; gives the claim's name and what is known of its class. Raises Unavailable."""
+    manifest = claim(run.id, name, its_owner, size, storage_class)
+    made = kubectl.create(manifest)["metadata"]["name"]
+    try:
+        yield made, _await_volume(kubectl, made, run)
+    finally:
+        with contextlib.suppress(Unavailable, EnvironmentLost):  # with its owner it goes, too
+            kubectl.delete(f"persistentvolumeclaim/{made}")
+
+
+def _await_volume(kubectl: Kubectl, name: str, run: RunContext) -> Mapping[str, str]:
+    """Wait until a pod can be made that has it. Raises Unavailable, in the cluster's own words."""
+    deadline = time.monotonic() + BOUND_S
+    while True:
+        about = kubectl.get(f"persistentvolumeclaim/{name}")
+        events: Mapping[str, Any] = {}
+        seen = True
+        try:
+            events = kubectl.get("events", selector_of_events(about))
+        except Unavailable:
+            seen = False
+        state = claim_state(about, events)
+        if state.ready or not seen:
+            return _class_facts(kubectl, str((about.get("spec") or {}).get("storageClassName") or ""), run)
+        if state.refusal:
+            raise Unavailable(f"persistentvolumeclaim {name}: {state.refusal}")
+        if time.monotonic() > deadline:
+            raise Unavailable(f"persistentvolumeclaim {name} has no volume after {BOUND_S:.0f} s")
+        time.sleep(_LOOK_S)
+
+
+def _class_facts(kubectl: Kubectl, name: str, run: RunContext) -> Mapping[str, str]:
+    facts = {"storage class": name}
+    with contextlib.suppress(Unavailable):
+        about = kubectl.get(f"storageclass/{name}") if name else {}
+        facts |= {
+            "provisioner": str(about.get("provisioner") or ""),
+            "reclaim policy": str(about.get("reclaimPolicy") or ""),
+        }
+        if about.get("reclaimPolicy") == "Retain":
+            run.say(f"StorageClass {name} retains its volumes: they stay when the run has ended")
+    return {key: value for key, value in facts.items() if value}
+
+
+@dataclass(frozen=True, slots=True)
+class NodeFolder:
+    """A folder that a pod has below a path of its node, and the image for a pod that removes it."""
+
+    node: str
+    path: str
+    name: str
+    image: str
+    pull: bool
+
+    def removed(self, kubectl: Kubectl, run_id: str, its_owner: Owner) -> None:
+        """Remove it by a pod on its node. Raises Unavailable."""
+        disk = {"hostPath": {"path": self.path, "type": "Directory"}}
+        site = f"remove{self.name.partition(run_id)[2]}"
+        request = PodRequest(run_id, site, self.node, self.image, its_owner, pull=self.pull, data=disk)
+        kubectl.delete(f"pod/{request.name}")
+        kubectl.create(remover(request, self.name))
+        try:
+            self._await_removed(kubectl, request.name)
+        finally:
+            with contextlib.suppress(Unavailable, EnvironmentLost):
+                kubectl.delete(f"pod/{request.name}")
+
+    def _await_removed(self, kubectl: Kubectl, pod: str) -> None:
+        deadline = time.monotonic() + _REMOVED_S
+        while True:
+            about = kubectl.get(f"pod/{pod}")
+            if (about.get("status") or {}).get("phase") == "Succeeded":
+                return
+            with contextlib.suppress(Unavailable):
+                if absent_path(kubectl.get("events", selector_of_events(about))):
+                    return  # then there is no folder in it either
+            why = state_of(about).refusal
+            if not why and time.monotonic() > deadline:
+                why = f"not within {_REMOVED_S:.0f} s"
+            if why:
+                raise Unavailable(f"folder {self.path}/{self.name} of node {self.node} may be left: {why}")
+            time.sleep(_LOOK_S)
+
+
+@contextmanager
+def node_folder(run: RunContext, kubectl: Kubectl, its_owner: Owner, folder: NodeFolder) -> Iterator[str]:
+    """A folder of a node, which kubelet makes with the pod that mounts it; removed when the context ends."""
+    note(run.state, [*noted(run.state), folder])
+    try:
+        yield folder.name
+    finally:
+        try:
+            folder.removed(kubectl, run.id, its_owner)
+            note(run.state, [each for each in noted(run.state) if each != folder])
+        except (Unavailable, EnvironmentLost) as error:
+            run.say(f"{error}; 'weighbridge clean' tries again")
+
+
+def folder_name(run_id: str, site: str) -> str:
+    """Return the name of a site's folder."""
+    return object_name(run_id, site)
+
+
+def note(state: Path, folders: Sequence[NodeFolder]) -> None:
+    """Note which folders a run has on nodes, before they are made."""
+    path = state / NOTES
+    if not folders:
+        path.unlink(missing_ok=True)
+        return
+    unfinished = path.with_suffix(".new")
+    unfinished.write_text(json.dumps([asdict(each) for each in folders]))
+    unfinished.replace(path)
+
+
+def noted(state: Path) -> list[NodeFolder]:
+    """Return the folders that a run has on nodes; none where its notes cannot be read."""
+    with contextlib.suppress(OSError, ValueError, TypeError):
+        return [NodeFolder(**each) for each in json.loads((state / NOTES).read_text())]
+    return []
+
+
+class NodeFolders(Leavings):
+    """Folders of pods on the nodes of clusters."""
+
+    label = "folders on nodes of Kubernetes clusters"
+
+    def find(self, folders: RunFolders) -> Iterator[Leftover]:
+        """Each that a run has noted."""
+        for state in sorted(folders.states.iterdir()) if folders.states.is_dir() else ():
+            for each in noted(state) if is_run_id(state.name) else ():
+                yield Leftover(state.name, f"folder on node {each.node}", f"{each.path}/{each.name}")
+
+    def remove(self, run: DeadRun) -> None:
+        """Remove what the run noted, by pods. OSError where one cannot be removed."""
+        left, failures = [], []
+        for folder in noted(run.state):
+            try:
+                _removed_anywhere(folder, places_of(run.state), run.id)
+            except (Unavailable, EnvironmentLost) as error:
+                left.append(folder)
+                failures.append(str(error))
+        note(run.state, left)
+        if failures:
+            raise OSError("; ".join(failures))
+
+
+def _removed_anywhere(folder: NodeFolder, places: Sequence[Place], run_id: str) -> None:
+    """Remove a folder by a pod in the place of its run. Raises Unavailable."""
+    failure = Unavailable(f"folder {folder.path}/{folder.name} of node {folder.node}: no cluster is noted")
+    for place in places:
+        kubectl = place.kubectl()
+        try:
+            folder.removed(kubectl, run_id, _owner_of(kubectl, run_id))
+        except Unavailable as error:
+            failure = error
+        else:
+            return
+    raise failure
+
+
+def _owner_of(kubectl: Kubectl, run_id: str) -> Owner:
+    """The run's owner, made again where it has gone: it holds the launcher."""
+    with contextlib.suppress(Unavailable):
+        return Owner.of(kubectl.get(f"configmap/{object_name(run_id)}"))
+    program = build.ensure(cache_folder(), lambda _: None).read_bytes()
+    return Owner.of(kubectl.create(owner(run_id, program)))

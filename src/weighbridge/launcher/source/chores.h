@@ -1,0 +1,9 @@
+/* What this program does at once and ends, where there is no other program for it: an image may have none. */
+#ifndef CHORES_H
+#define CHORES_H
+
+/* Does what the words ask for: `remove FOLDER` (with all in it), or `sync` (what is dirty in the kernel is written).
+   Gives its exit code, -1 where they ask for neither. */
+int chore(int count, char **words);
+
+#endif

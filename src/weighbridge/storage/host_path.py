@@ -1,0 +1,47 @@
+"""A folder below a path of a pod's node."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from weighbridge.errors import Unavailable
+from weighbridge.model.plugin import Durability
+from weighbridge.model.site import Mount, MountRequest
+from weighbridge.model.storage import Storage, StorageOptions
+
+
+class HostPathOptions(StorageOptions):
+    """``path`` exists on the node; a folder is made in it for each site, and removed with all in it."""
+
+    kind: Literal["host-path"] = "host-path"
+    path: Annotated[
+        str, Field(pattern=r"^/[^:]*[^:/]$", max_length=200, description="A folder of the node, on a disk of it")
+    ]
+
+
+class HostPath(Storage):
+    """A disk of the node itself, without a driver of the cluster's. Many clusters allow it to few namespaces."""
+
+    kind = "host-path"
+    summary = "a folder of the pod's node (hostPath), where the cluster allows it"
+    options = HostPathOptions
+    ways = ("pod volume",)
+
+    def durability(self, options: Any) -> Durability:
+        """What was synced is on the disk."""
+        return "synchronous"
+
+    @contextmanager
+    def open(self, options: Any, request: MountRequest) -> Iterator[Mount]:
+        """Have a folder made with the pod, and removed behind it."""
+        pods = request.host.capabilities.pods
+        if pods is None:
+            raise Unavailable(f"{request.name} is in no pod: use storage: directory")
+        with pods.folder(request.name, options.path) as folder:
+            manifest = {"hostPath": {"path": options.path, "type": "Directory"}}
+            yield Mount("pod volume", folder, facts={"path": options.path}, manifest=manifest)
+
+
+PLUGIN = HostPath()
