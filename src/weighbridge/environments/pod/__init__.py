@@ -97,6 +97,8 @@ class Pod(Environment):
             running = stack.enter_context(pods.open_pod(asked))
             refused = {**not_honoured(request.limits), **given_otherwise(request.limits, running.about)}
             site = PodSite(request, running, asked, refused)
+            if asked.data is not None:
+                site.open_data()
             try:
                 yield site
             finally:  # stopped, its programs would not hear that they are to end

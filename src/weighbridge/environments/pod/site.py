@@ -4,12 +4,15 @@ import contextlib
 from collections.abc import Mapping
 from pathlib import Path
 
-from weighbridge.errors import EnvironmentLost
+from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts.kubernetes.cluster import RunningPod
-from weighbridge.hosts.kubernetes.objects import PodRequest
+from weighbridge.hosts.kubernetes.objects import LAUNCHER, PodRequest
 from weighbridge.launcher.site import LaunchedSite
 from weighbridge.linux import counters
-from weighbridge.model.site import SiteRequest
+from weighbridge.model.command import Command
+from weighbridge.model.site import DATA, SiteRequest
+
+_OPEN_S = 30.0
 
 
 class PodSite(LaunchedSite):
@@ -23,6 +26,15 @@ class PodSite(LaunchedSite):
             address = "127.0.0.1"
         super().__init__(request.name, request.host, running.launcher, (address, address))
         self._request, self._running, self._asked, self._not_honoured = request, running, asked, not_honoured
+
+    def open_data(self) -> None:
+        """Let programs of all users into the folder of its data, which is root's where kubelet made it.
+
+        Raises Unavailable.
+        """
+        done = self.run(Command((LAUNCHER, "open", DATA), _OPEN_S))
+        if done.returncode != 0:
+            raise Unavailable(f"{self.name}: its data cannot be opened to all users: {done.last_words}")
 
     def _pause(self) -> None:
         self._launcher.pause(stopped=True)
