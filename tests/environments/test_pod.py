@@ -74,7 +74,8 @@ def test_the_quota_in_force_is_the_kernels():
 def request(**changes: Any) -> Any:
     host = SimpleNamespace(name="a", address="10.0.0.1", layers=(), read=lambda path: b"")
     asked = {"name": "1-pod-server", "title": "pod", "host": host, "run": SimpleNamespace(id="0123456789ab"),
-             "limits": Limits(1), "sysctls": {"net.core.somaxconn": "9"}, "shm_size": None, "apart": True, "storage": None}  # fmt: skip
+             "limits": Limits(1), "sysctls": {"net.core.somaxconn": "9"}, "shm_size": None, "apart": True,
+             "storage": None}  # fmt: skip
     return SimpleNamespace(**{**asked, **changes})
 
 

@@ -119,6 +119,8 @@ class Pod(Environment):
             }
             site = PodSite(request, running, asked, refused)
             stack.callback(site.thaw)  # stopped, its programs would not hear that they are to end
+            if asked.data is not None:
+                site.open_data()
             if request.role == "server" and request.ports and options.reach != "pod":
                 site.reach_by(
                     stack.enter_context(opened_way(pods, request.run.id, request.name, options.reach, request.ports))

@@ -6,13 +6,16 @@ from pathlib import Path
 
 from weighbridge.environments.pod.manifest import quota_not_honoured
 from weighbridge.environments.pod.reach import Way
-from weighbridge.errors import EnvironmentLost
+from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts.kubernetes.cluster import RunningPod
-from weighbridge.hosts.kubernetes.objects import PodRequest
+from weighbridge.hosts.kubernetes.objects import LAUNCHER, PodRequest
 from weighbridge.launcher.site import LaunchedSite
 from weighbridge.linux import counters
 from weighbridge.linux.cgroup_files import NETWORK, scope_files
-from weighbridge.model.site import SiteRequest
+from weighbridge.model.command import Command
+from weighbridge.model.site import DATA, SiteRequest
+
+_OPEN_S = 30.0
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - of a pod
 
@@ -40,6 +43,15 @@ class PodSite(LaunchedSite):
         """Have clients reach its server by a Service."""
         self.address, self.listen = way.address or self._request.host.address, EVERYWHERE
         self.reached, self.assigned_ports, self._way_facts = way.reached, way.assigned_ports, way.facts
+
+    def open_data(self) -> None:
+        """Let programs of all users into the folder of its data, which is root's where kubelet made it.
+
+        Raises Unavailable.
+        """
+        done = self.run(Command((LAUNCHER, "open", DATA), _OPEN_S))
+        if done.returncode != 0:
+            raise Unavailable(f"{self.name}: its data cannot be opened to all users: {done.last_words}")
 
     def _pause(self) -> None:
         self._launcher.pause(stopped=True)

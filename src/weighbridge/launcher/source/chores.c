@@ -5,6 +5,7 @@
 #include <ftw.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 enum { OPEN_FOLDERS = 64 };
@@ -23,6 +24,13 @@ int chore(int count, char **words)
 	if (count == 2 && strcmp(words[1], "sync") == 0) {
 		sync();
 		return 0;
+	}
+	if (count == 3 && strcmp(words[1], "open") == 0) {
+		struct stat about;
+		if (stat(words[2], &about) == 0 && chmod(words[2], (about.st_mode & 07777) | 0755) == 0)
+			return 0;
+		fprintf(stderr, "%s: %s\n", words[2], strerror(errno));
+		return 1;
 	}
 	if (count != 3 || strcmp(words[1], "remove") != 0)
 		return -1;
