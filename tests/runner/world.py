@@ -48,6 +48,7 @@ class Act:
     too_much: bool = False
     usage: Usage | None = None
     outside_s: float | None = None
+    unheard_s: float = 0.0
     clock_s: float | None = None
     """How long it runs by the site's clock; None: as long as it does."""
     lost: str = ""
@@ -99,6 +100,7 @@ class Program:
             self.stopped = Completed(
                 self.command.argv, code, self.act.stdout, self.act.stderr, duration, timed_out,
                 error=self.act.error, too_much=self.act.too_much, usage=self.act.usage, outside_s=self.act.outside_s,
+                unheard_s=self.act.unheard_s,
             )  # fmt: skip
         return self.stopped
 
@@ -142,6 +144,7 @@ class FakeSite:
     open_files: int = 1024
     layers: Layers = field(init=False)
     counted: bool = True
+    way_s: float = 0.0
     reached: Mapping[int, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:

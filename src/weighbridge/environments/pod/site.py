@@ -22,6 +22,7 @@ class PodSite(LaunchedSite):
         if asked.host_network and not request.apart:
             address = "127.0.0.1"
         super().__init__(request.name, request.host, running.launcher, (address, address))
+        self.way_s = running.launcher.way_s()
         self._request, self._running, self._asked, self._not_honoured = request, running, asked, not_honoured
 
     def _pause(self) -> None:
