@@ -23,6 +23,11 @@ _PREFIX = re.compile(
 _NO_CREDENTIALS = "Please enter Username"
 _NOT_STARTED = "unable to start container process: "
 _LONGEST = 600
+_ANSWERED_NO = re.compile(r"Error from server \((?:NotFound|Forbidden|Unauthorized)\)|\(Unauthorized\)")
+
+
+class Refused(Unavailable):
+    """The API server has answered, and will answer so again: there is no such object, or no right to it."""
 
 
 def sentence(stderr: str) -> str:
@@ -65,16 +70,16 @@ class Kubectl:
         command = Command((*self._argv, waits, *words), deadline_s + _GRACE_S, stdin=stdin.encode())
         return process.run(command, env=self._variables)
 
-    def must(self, *words: str, stdin: str = "") -> str:
-        """Return what it prints. Raises Unavailable with its own words where it fails."""
-        completed = self.run(*words, stdin=stdin)
+    def must(self, *words: str, stdin: str = "", deadline_s: float = ANSWER_S) -> str:
+        """Return what it prints. Raises Unavailable in its own words, Refused where it would fail again."""
+        completed = self.run(*words, stdin=stdin, deadline_s=deadline_s)
         if completed.returncode != 0:
-            raise Unavailable(failure_of(completed))
+            raise (Refused if refused(completed) else Unavailable)(failure_of(completed))
         return completed.text
 
-    def get(self, *words: str) -> Any:
-        """Return what ``kubectl get`` has of these. Raises Unavailable."""
-        return json.loads(self.must("get", *words, "--output=json"))
+    def get(self, *words: str, deadline_s: float = ANSWER_S) -> Any:
+        """Return what ``kubectl get`` has of these. Raises Unavailable, Refused."""
+        return json.loads(self.must("get", *words, "--output=json", deadline_s=deadline_s))
 
     def create(self, manifest: Mapping[str, Any]) -> Any:
         """Make one object; return it as it was made. Raises Unavailable."""
@@ -113,6 +118,11 @@ class Kubectl:
         return process.talk(
             Command((*self._argv, "exec", "--stdin", "--quiet", f"pod/{pod}", "--", *argv)), env=self._variables
         )
+
+
+def refused(completed: Completed) -> bool:
+    """Whether the API server has said no to a failed kubectl, and will again."""
+    return _ANSWERED_NO.search(completed.stderr.decode(errors="replace")) is not None
 
 
 def failure_of(completed: Completed) -> str:

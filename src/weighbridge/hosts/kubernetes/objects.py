@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from weighbridge.hosts.kubernetes.session import LEASE_S
 from weighbridge.model.leavings import is_run_id
 
 RUN_LABEL, SITE_LABEL = "weighbridge.run", "weighbridge.site"
@@ -19,6 +20,8 @@ MOST_BYTES = 2**20
 _CONTAINER = "site"
 _READ_AND_EXECUTE = 0o555
 _NAME_LENGTH = 63
+_LONGEST_S = 7 * 86400
+"""Longer than any run: then kubelet ends a pod, should that not have ended by itself."""
 _REFUSED = {
     "ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ImageInspectError",
     "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff",
@@ -116,8 +119,8 @@ def pod(request: PodRequest) -> dict[str, Any]:
         "command": [
             LAUNCHER,
             *(("--files", str(request.open_files)) if request.open_files else ()),
-            "--listen",
-            SOCKET,
+            *("--lease", str(LEASE_S)),
+            *("--listen", SOCKET),
         ],
         "workingDir": "/",
         "securityContext": {"readOnlyRootFilesystem": True, "runAsUser": 0, "runAsGroup": 0},
@@ -130,6 +133,7 @@ def pod(request: PodRequest) -> dict[str, Any]:
         "volumes": [{"name": name, **volume} for name, volume in volumes.items()],
         "affinity": _only_on(request.node),
         "restartPolicy": "Never",
+        "activeDeadlineSeconds": _LONGEST_S,
         "terminationGracePeriodSeconds": 1,
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
