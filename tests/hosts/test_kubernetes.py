@@ -23,6 +23,7 @@ from weighbridge.hosts.kubernetes.kubectl import Kubectl, sentence
 from weighbridge.hosts.kubernetes.node import network_ports
 from weighbridge.hosts.kubernetes.objects import NodeInfo, Owner, PodRequest, state_of
 from weighbridge.hosts.kubernetes.remedies import Right, remedy, with_remedy
+from weighbridge.hosts.kubernetes.session import LEASE_S
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import RunContext
 from weighbridge.model.leavings import DeadRun, RunFolders
@@ -106,7 +107,9 @@ def test_a_pod_is_as_every_site():
     manifest = objects.pod(REQUEST)
     assert manifest["metadata"]["name"] == f"weighbridge-{RUN}-2-my-pod-server"
     spec, [container] = manifest["spec"], manifest["spec"]["containers"]
-    assert container["command"] == ["/weighbridge/launcher", "--listen", "/run/weighbridge.stream"]
+    waits = ["--lease", str(LEASE_S), "--listen", "/run/weighbridge.stream"]
+    assert container["command"] == ["/weighbridge/launcher", *waits]
+    assert spec["activeDeadlineSeconds"] > 86400
     assert container["securityContext"]["readOnlyRootFilesystem"] and container["imagePullPolicy"] == "Never"
     assert {each["mountPath"] for each in container["volumeMounts"]} == {"/tmp", "/run", "/weighbridge"}
     assert not spec["automountServiceAccountToken"] and spec["restartPolicy"] == "Never"

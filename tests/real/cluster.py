@@ -60,6 +60,7 @@ PAUSE = "docker.io/library/pause:1"
 """The image with which each pod begins; its program waits."""
 READY_S = 60.0
 _API_PORT = 6443
+_ETCD = "http://127.0.0.1:2379"
 _SOCKET = "/run/containerd/containerd.sock"
 _CNI_FOLDERS = ("/usr/lib/cni", "/usr/libexec/cni", "/opt/cni/bin")
 _DEBIAN = ("etcd", "containerd", "ctr", "runc", "conntrack", "iptables", "nft", "ipset", "openssl", "cc")
@@ -257,6 +258,10 @@ class Cluster:
             done = importing.stop(timed_out=not ended)
             assert ended and done.returncode == 0, done
 
+    def start_api_server(self) -> None:
+        """Start the API server, which has all that it had before."""
+        _start_api_server(self)
+
     def start_kubelets(self, *nodes: Node) -> None:
         """Start kubelet on these nodes."""
         for node in nodes:
@@ -336,7 +341,8 @@ def two_nodes(folder: Path, *, proxy: str = "iptables", run_id: str = RUN) -> It
             _furnish(node, nodes[1 - number])
             _start_containerd(node)
         _identify(cluster)
-        _start_control_plane(cluster)
+        _start_etcd(cluster)
+        cluster.start_api_server()
         pause = _pause_image(folder)
         for node in nodes:
             cluster.eventually(f"containerd of {node.name}", partial(_answers, node))
@@ -408,15 +414,18 @@ def _identify(cluster: Cluster) -> None:
     (folder / "tokens.csv").write_text("".join(tokens))
 
 
-def _start_control_plane(cluster: Cluster) -> None:
-    node, folder = cluster.nodes[0], cluster.folder
-    etcd = "http://127.0.0.1:2379"
+def _start_etcd(cluster: Cluster) -> None:
+    node = cluster.nodes[0]
     node.start(
-        "etcd", "etcd", "--data-dir", "/run/etcd", "--listen-client-urls", etcd, "--advertise-client-urls", etcd,
+        "etcd", "etcd", "--data-dir", "/run/etcd", "--listen-client-urls", _ETCD, "--advertise-client-urls", _ETCD,
         "--listen-peer-urls", "http://127.0.0.1:2380",
     )  # fmt: skip
+
+
+def _start_api_server(cluster: Cluster) -> None:
+    node, folder = cluster.nodes[0], cluster.folder
     node.start(
-        "kube-apiserver", cluster.programs["kube-apiserver"], "--etcd-servers", etcd,
+        "kube-apiserver", cluster.programs["kube-apiserver"], "--etcd-servers", _ETCD,
         "--advertise-address", node.host.address, "--secure-port", str(_API_PORT),
         "--tls-cert-file", folder / "api.crt", "--tls-private-key-file", folder / "api.key",
         "--cert-dir", "/run/kubernetes", "--client-ca-file", folder / "ca.crt",

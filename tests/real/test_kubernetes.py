@@ -82,22 +82,16 @@ def test_the_network_of_pods_is_measured_against_the_nodes_own(
 
 
 @pytest.mark.usefixtures("unchanged")
-def test_a_killed_runs_pods_end_by_themselves_and_clean_deletes_them(cluster: Cluster, tmp_path: Path):
+def test_what_a_killed_run_leaves_is_deleted_by_clean(cluster: Cluster, tmp_path: Path):
     run = tmp_path / "run"
     path = study(cluster, tmp_path, 0, 1)
     with going("run", path, "--rehearsal", "--out", run, "--yes", files=tmp_path) as run_going:
         run_going.await_that(lambda: trials(run), "a trial is saved")
         run_going.end(signal.SIGKILL)
     run_name = run_id(run)
-    mine = f"--selector=weighbridge.run={run_name}"
-    cluster.eventually("all pods have ended", lambda: {*phases(cluster, mine)} == {"Succeeded"})
     assert weighbridge("clean", "--check", "--run", run_name).code != 0
     cleaned = weighbridge("clean", "--run", run_name)
     assert cleaned.code == 0 and f"removed: Kubernetes ConfigMap weighbridge-{run_name}" in cleaned.stdout, cleaned
-
-
-def phases(cluster: Cluster, selector: str) -> list[str]:
-    return [each["status"]["phase"] for each in cluster.get("pods", selector)["items"]]
 
 
 @pytest.mark.usefixtures("unchanged")
@@ -180,7 +174,7 @@ def printing(program: Any) -> None:
 def test_a_deleted_pod_is_a_lost_environment_in_the_clusters_words(cluster: Cluster, small_userland: Userland):
     with open_run(RUN) as run, opened_host(cluster, run) as host, opened_pod(host, run, small_userland) as site:
         cluster.must("delete", "pod", f"weighbridge-{RUN}-0-pod-solo", "--force", "--grace-period=0")
-        with pytest.raises(EnvironmentLost, match=r"not found|was deleted|stream to its pod was cut"):
+        with pytest.raises(EnvironmentLost, match=r"not found|was deleted"):
             site.run(Command(("sleep", "60")))
 
 

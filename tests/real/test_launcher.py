@@ -2,6 +2,7 @@
 
 import http.server
 import os
+import random
 import resource
 import signal
 import subprocess
@@ -18,13 +19,15 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.errors import Unavailable
+from weighbridge.hosts.kubernetes import session as sessions
 from weighbridge.hosts.kubernetes.networking import proxy_mode
+from weighbridge.hosts.kubernetes.session import Break, SessionStream
 from weighbridge.hosts.local import LocalHost
 from weighbridge.launcher import build
 from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.within import within
 from weighbridge.linux import process
-from weighbridge.linux.process import Process
+from weighbridge.linux.process import Process, SocketStream
 from weighbridge.model.command import Command, Completed, Transport
 from weighbridge.model.host import Limits, RunContext
 from weighbridge.model.sampling import SampledFile
@@ -307,33 +310,81 @@ def test_a_launcher_that_is_killed_takes_its_programs_along(run: RunContext, sma
         assert _state(child) in ("", "Z")
 
 
+class BehindASocket:
+    """One that is the first process of a namespace, as in a pod, and what carries its stream."""
+
+    def __init__(self, program: str, socket: str, lease_s: int) -> None:
+        own = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
+        self.waiting = Process(Command((*own, program, "--lease", str(lease_s), "--listen", socket)))
+        self._carries = Command((program, "--connect", socket))
+        self.carriers: list[Process] = []
+        self.stream = SessionStream(self._connect, lambda _: Break("cut", 45), print)
+        self.launcher = Launcher(self.stream, "site", lambda: self.stream.why, SITE_ENV)
+
+    def _connect(self) -> tuple[Process, SocketStream]:
+        carrier, stream = process.talk(self._carries)
+        self.carriers.append(carrier)
+        return carrier, stream
+
+
 @contextmanager
-def behind_a_socket(run: RunContext, folder: Path) -> Iterator[tuple[Launcher, Process, Process]]:
-    """One that is the first process of a namespace, as in a pod; itself, and who carries its stream."""
-    program, socket = str(build.ensure(run.cache, print)), str(folder / "stream")
-    own = ("unshare", "--pid", "--fork", "--mount-proc", "--kill-child")
-    waiting = Process(Command((*own, program, "--listen", socket)))
-    carrier, stream = process.talk(Command((program, "--connect", socket)))
+def behind_a_socket(run: RunContext, folder: Path, lease_s: int = 60) -> Iterator[BehindASocket]:
+    there = BehindASocket(str(build.ensure(run.cache, print)), str(folder / "stream"), lease_s)
     try:
-        with Launcher(stream, "site", lambda: "it ended", SITE_ENV) as launcher:
-            yield launcher, waiting, carrier
+        with there.launcher:
+            yield there
+        assert there.waiting.wait(5) and there.waiting.poll() == 0, "it ends when it is told to"
     finally:
-        carrier.stop()
-        waiting.stop()
+        there.stream.close()
+        there.waiting.stop()
 
 
 def test_its_stream_may_come_by_a_socket(run: RunContext, tmp_path: Path):
-    with behind_a_socket(run, tmp_path) as (launcher, waiting, carrier):
-        assert launcher.run(Command(("echo", "there"))).stdout == b"there\n"
-        assert not (tmp_path / "stream").exists(), "nobody else connects"
-        launcher.start(Command(("sleep", "60"), deadline_s=60))
-        carrier.stop()
-        assert waiting.wait(10), "it ends with its stream"
+    with behind_a_socket(run, tmp_path) as there:
+        assert there.launcher.run(Command(("echo", "there"))).stdout == b"there\n"
+        there.launcher.start(Command(("sleep", "60"), deadline_s=60))
+    assert not (tmp_path / "stream").exists()
+
+
+def test_without_a_connection_it_ends_after_its_lease(
+    run: RunContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    with behind_a_socket(run, tmp_path, lease_s=1) as there:
+        there.launcher.start(Command(("sleep", "60"), deadline_s=60))
+        monkeypatch.setattr(there.stream, "_start_connection", lambda: setattr(there.stream, "why", "given up"))
+        before = time.monotonic()
+        there.carriers[-1].stop()
+        assert there.waiting.wait(5) and 0.9 < time.monotonic() - before < 4
+
+
+def test_connections_that_break_lose_nothing(run: RunContext, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """Killed while output comes and files go, with what was on its way: the far end is the one of C."""
+    monkeypatch.setattr(sessions, "_PAUSE_S", 0.01)
+    data, chances = os.urandom(5 * MIB), random.Random(20170611)
+    with behind_a_socket(run, tmp_path) as there:
+        over = threading.Event()
+
+        def cut() -> None:
+            while not over.wait(chances.uniform(0.005, 0.03)):
+                os.kill(there.carriers[-1].pid, signal.SIGKILL)
+
+        cutter = threading.Thread(target=cut)
+        cutter.start()
+        for _ in range(3):
+            there.launcher.put("/tmp/wb-session", data)
+            assert there.launcher.read("/tmp/wb-session") == data
+            printed = there.launcher.run(Command(("sh", "-c", "cat /tmp/wb-session; rm /tmp/wb-session"), 60))
+            assert printed.stdout == data
+        over.set()
+        cutter.join()
+        assert len(there.carriers) > 10 and there.stream.unheard_s > 0
+        assert there.launcher.run(Command(("true",))).returncode == 0
 
 
 def test_what_runs_in_a_site_can_be_stopped_by_signals(run: RunContext, tmp_path: Path):
     tree = "(while :; do echo x; sleep 0.01; done) & wait"
-    with behind_a_socket(run, tmp_path) as (launcher, *_):
+    with behind_a_socket(run, tmp_path) as there:
+        launcher = there.launcher
         program = launcher.start(Command(("sh", "-c", tree), deadline_s=60))
         while not program.printed()[0]:
             program.wait(0.01)
@@ -344,9 +395,9 @@ def test_what_runs_in_a_site_can_be_stopped_by_signals(run: RunContext, tmp_path
         while program.printed()[0] == before:
             program.wait(0.01)
         launcher.pause(stopped=True)
-    with behind_a_socket(run, tmp_path) as (launcher, *_):
-        assert launcher.alone()
-        launcher.pause(stopped=True)
+    with behind_a_socket(run, tmp_path) as there:
+        assert there.launcher.alone()
+        there.launcher.pause(stopped=True)
 
 
 def test_one_among_the_machines_processes_stops_none(run: RunContext, small_userland: Userland):

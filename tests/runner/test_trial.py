@@ -218,11 +218,13 @@ def test_a_client_that_hangs(world: World):
 
 
 @pytest.mark.parametrize("role", ["server", "client"])
-@pytest.mark.parametrize("when", ["start", "poll", "stop"])
+@pytest.mark.parametrize("when", ["start", "poll", "stop", "stop, and its client fails"])
 def test_an_environment_that_goes_away(world: World, role: str, when: str):
     if (role, when) == ("client", "poll"):
         pytest.skip("a client is waited for, not polled")
-    acts = {"server": SERVER, role: Act(lost=when, hangs=role == "server")}
+    when, _, client_fails = when.partition(", ")
+    acts = {"server": SERVER, "client": Act(returncode=1) if client_fails else Act()}
+    acts[role] = Act(lost=when, hangs=role == "server")
     usually = world.act
     world.act = lambda site, command: acts.get(command.argv[0]) or usually(site, command)
     world.sites = [FakeSite(world, name, "one", name) for name in ("server", "client")]

@@ -49,6 +49,7 @@ class Act:
     too_much: bool = False
     usage: Usage | None = None
     outside_s: float | None = None
+    unheard_s: float = 0.0
     clock_s: float | None = None
     """How long it runs by the site's clock; None: as long as it does."""
     lost: str = ""
@@ -100,6 +101,7 @@ class Program:
             self.stopped = Completed(
                 self.command.argv, code, self.act.stdout, self.act.stderr, duration, timed_out,
                 error=self.act.error, too_much=self.act.too_much, usage=self.act.usage, outside_s=self.act.outside_s,
+                unheard_s=self.act.unheard_s,
             )  # fmt: skip
         return self.stopped
 
@@ -144,6 +146,7 @@ class FakeSite:
     layers: Layers = field(init=False)
     title: str = field(init=False)
     counted: bool = True
+    way_s: float = 0.0
     reached: Mapping[int, int] = field(default_factory=dict)
     assigned_ports: Mapping[int, int] = field(default_factory=dict)
 

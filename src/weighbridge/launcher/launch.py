@@ -22,6 +22,7 @@ ANSWER_S = 60.0
 _TOGETHER_S = 0.2
 """Within so many seconds a launcher ends of what ends all that is in its site."""
 _NOT_STARTED = 127
+_WAYS = 5
 _PIECE = 2**18
 
 
@@ -47,16 +48,24 @@ class Launcher:
     """
 
     def __init__(
-        self, stream: Stream, name: str, why: Callable[[], str], env: Mapping[str, str], ready_s: float = READY_S
+        self,
+        stream: Stream,
+        name: str,
+        why: Callable[[], str],
+        env: Mapping[str, str],
+        ready_s: float = READY_S,
+        unheard_s: Callable[[], float] = lambda: 0.0,
     ) -> None:
         """Wait until it greets. ``why`` tells what is known when it has gone; ``env``: every program's variables.
 
-        Raises Unavailable where it could not make the site.
+        ``unheard_s`` tells for how long there was no connection to it, in all. Raises Unavailable where it could
+        not make the site.
         """
         self.name = name
         self.tells_use = True
         """Whether what its kernel says a program used is what that took of the machine: not of gVisor's."""
         self.closed = threading.Event()
+        self.unheard_s = unheard_s
         self._stream = stream
         self._why = why
         self._env = env
@@ -115,6 +124,15 @@ class Launcher:
     def alone(self) -> bool:
         """Whether no process is left in the site but the launcher."""
         return frames.errno_of(self.ask(Frame(Kind.ALONE, next(self._numbers)), Kind.DATA)) == 1
+
+    def way_s(self) -> float:
+        """Measure how long a request and its answer take: the longest of a few."""
+        took = []
+        for _ in range(_WAYS):
+            before = time.monotonic()
+            self.alone()
+            took.append(time.monotonic() - before)
+        return max(took)
 
     def pause(self, *, stopped: bool) -> None:
         """Stop every process of the site but the launcher by SIGSTOP, or let all go on.
@@ -217,7 +235,7 @@ class Launched:
         self._completed: Completed | None = None
         self._began = launcher.expect(number, Kind.BEGAN)
         self._ended = launcher.expect(number, Kind.ENDED)
-        self._requested_at = time.monotonic()
+        self._requested_at, self._unheard_s = time.monotonic(), launcher.unheard_s()
         launcher.send(frames.start(number, command, launcher.environment_of(command)))
 
     def _refusal(self) -> int:
@@ -269,4 +287,5 @@ class Launched:
             usage=left.usage if self._launcher.tells_use else None,
             outside_s=self._ended.arrived_at - self._requested_at,
             too_much=left.too_much, left_running=left.left_running and not by_us,
+            unheard_s=self._launcher.unheard_s() - self._unheard_s,
         )  # fmt: skip

@@ -31,6 +31,7 @@ class LaunchedSite(ABC):
         self.assigned_ports: Mapping[int, int] = {}
         self.host = host
         self.links: tuple[Link, ...] = ()
+        self.way_s = 0.0
         self.open_files = launcher.open_files
         self.layers: Layers = host.layers
         """A hypervisor's site adds its own."""

@@ -46,6 +46,8 @@ class FlagCode(StrEnum):
     CLOCKS = "clocks-apart"
     """The measured program (role ``where``) took ``site_s`` by its site's clock and ``here_s`` by this machine's;
     they are apart by a ``share`` of the latter."""
+    UNHEARD = "connection-broke"
+    """There was no connection to a site (``where``: its role) for ``seconds``, in which its program went on."""
     NO_READINGS = "no-readings"
     """The meters of a host (``where``) failed; ``text`` says how."""
     PROMETHEUS = "prometheus"

@@ -170,6 +170,8 @@ class Site(Protocol):
     """How many a process of it may have."""
     layers: Layers
     """Those of its host that it is in first, and then the hypervisor that is the environment's own, if it has one."""
+    way_s: float
+    """What a request to its launcher and the answer take, where that was measured; else 0: a few milliseconds."""
     counted: bool
     """Whether its host's kernel counts its CPU time and memory; not those of a domain beside that kernel."""
     sampler: Sampler | None

@@ -39,8 +39,9 @@ def evaluate(result: TrialResult, programs: Programs, window: Window) -> Evaluat
     costs = measure_costs(result, times, programs.stage, window)
     limit = find_limit(result, times, programs, window)
     throttled_s = window.used_by_roles.get(measured, {}).get("throttled_s", 0.0)
-    clocks = flag_clocks(measured, programs.completed[measured], throttled_s)
-    flags = (*result.flags, limit, *clocks)
+    way_s = programs.stage.sites[measured].way_s
+    clocks = flag_clocks(measured, programs.completed[measured], throttled_s, way_s)
+    flags = (*result.flags, limit, *clocks, *flag_connections(programs))
     return Evaluation((*result.measurements, *costs), result.histograms, flags)
 
 
@@ -102,17 +103,28 @@ def flag_use(programs: Programs, window: Window) -> tuple[Flag, ...]:
     return tuple(flags)
 
 
-def flag_clocks(role: str, completed: Completed | None, throttled_s: float) -> tuple[Flag, ...]:
+def flag_connections(programs: Programs) -> tuple[Flag, ...]:
+    """Tell of connections to sites that broke while their programs ran."""
+    completed = {role: programs.completed[role] for role in programs.stage.sites if role in programs.completed}
+    return tuple(
+        Flag(FlagCode.UNHEARD, role, {"seconds": program.unheard_s})
+        for role, program in completed.items()
+        if program.unheard_s
+    )
+
+
+def flag_clocks(role: str, completed: Completed | None, throttled_s: float, way_s: float = 0.0) -> tuple[Flag, ...]:
     """Tell of a program that took another time by its site's clock than by this machine's.
 
     A guest's clock may stand still or run slow while its hypervisor has no CPU. A container has this machine's clock:
     there it tells that we heard late of the program's end (of 360 trials on a quiet machine none, the latest 0.8 ms).
-    ``throttled_s``: for how long its CPU limit held its site back.
+    ``throttled_s``: for how long its CPU limit held its site back; ``way_s``: what `Site.way_s` was measured to be.
+    Nothing is said of one of which we could not hear for a while.
     """
-    if completed is None or completed.outside_s is None:
+    if completed is None or completed.outside_s is None or completed.unheard_s:
         return ()
     site_s, here_s = completed.duration_s, completed.outside_s
     apart_s = abs(here_s - site_s)
-    if apart_s - WAY_S - min(PERIOD_S, throttled_s) <= CLOCKS_APART * here_s:
+    if apart_s - WAY_S - way_s - min(PERIOD_S, throttled_s) <= CLOCKS_APART * here_s:
         return ()
     return (Flag(FlagCode.CLOCKS, role, {"share": apart_s / here_s, "site_s": site_s, "here_s": here_s}),)

@@ -270,19 +270,23 @@ class Programs:
             if completed.returncode != 0:
                 raise ProgramFailed(f"the check failed: {failure_beside(completed)}")
 
-    def stop_server(self, *, quietly: bool = False) -> None:
-        """End the server, if there still is one, and keep its output. Raises ProgramFailed, but not ``quietly``."""
+    def stop_server(self, *, quietly: bool = False) -> EnvironmentLost | None:
+        """End the server, if there still is one, and keep its output.
+
+        Raises ProgramFailed and EnvironmentLost, but not ``quietly``: then the latter is returned.
+        """
         if self.server is None:
-            return
+            return None
         server, self.server = self.server, None
         try:
             completed = self.completed["server"] = server.stop()
-        except EnvironmentLost:
+        except EnvironmentLost as lost:
             if not quietly:
                 raise
-            return
+            return lost
         if completed.too_much and not quietly:
             raise ProgramFailed(_TOO_MUCH.format(completed.argv[0]))
+        return None
 
     def read(self) -> TrialResult:
         """What the outputs say; of several sites the sum. Raises TrialFailure."""
@@ -383,7 +387,7 @@ def _has_said(command: Command, server: SiteProcess) -> bool:
 
 def _used_by(role: str, program: Completed) -> Iterator[Sample]:
     """What a program used as its site's launcher tells it, and its wall time as seen from outside of the site."""
-    if program.outside_s is not None:
+    if program.outside_s is not None and not program.unheard_s:
         yield role, "program_outside_s", program.outside_s
     if (usage := program.usage) is not None:
         yield role, "program_cpu_user_s", usage.cpu_user_s

@@ -38,7 +38,9 @@ def run_trial(trial: Trial, workload: Workload, options: Any, stage: Stage) -> T
     except EnvironmentLost as lost:
         outcome, message = Outcome.ENVIRONMENT_LOST, str(lost)
     finally:
-        programs.stop_server(quietly=True)
+        server_lost = programs.stop_server(quietly=True)
+    if server_lost is not None and outcome is not Outcome.ENVIRONMENT_LOST:  # which is why the client failed
+        outcome, message, evaluation = Outcome.ENVIRONMENT_LOST, str(server_lost), Evaluation()
     if outcome is not Outcome.ENVIRONMENT_LOST:
         try:
             stage.require_companions()  # a server whose database is gone may well answer faster

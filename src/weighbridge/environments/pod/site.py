@@ -32,6 +32,7 @@ class PodSite(LaunchedSite):
         super().__init__(request.name, request.host, running.launcher, (address, address))
         self.sampler = running.launcher
         self._groups = 2 if self._text("cgroup.controllers") else 1
+        self.way_s = running.launcher.way_s()
         self._request, self._running, self._asked, self._not_honoured = request, running, asked, not_honoured
         self.own_address = address
         """The pod's own, whatever leads to it."""

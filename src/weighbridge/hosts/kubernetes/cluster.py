@@ -3,15 +3,16 @@
 import contextlib
 import json
 import platform
+import re
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property, partial
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.hosts.kubernetes.kubectl import FORBIDDEN, NOT_FOUND, Kubectl, failure_of
+from weighbridge.hosts.kubernetes.kubectl import FORBIDDEN, NOT_FOUND, Kubectl, Refused, failure_of, refused
 from weighbridge.hosts.kubernetes.leavings import Place, note, remove
 from weighbridge.hosts.kubernetes.objects import (
     LAUNCHER,
@@ -30,16 +31,25 @@ from weighbridge.hosts.kubernetes.objects import (
     unknown_node,
 )
 from weighbridge.hosts.kubernetes.remedies import with_remedy
+from weighbridge.hosts.kubernetes.session import Break, SessionStream
 from weighbridge.hosts.kubernetes.supply import LOAD_S, ImageSupply, NodeImages, supply
 from weighbridge.launcher import build
 from weighbridge.launcher.launch import Launcher
-from weighbridge.linux.process import RUN_VARIABLE, environment_of
+from weighbridge.linux.process import RUN_VARIABLE, Process, environment_of
+from weighbridge.model.command import Completed
 from weighbridge.model.host import RunContext
 
 START_S = 180.0
 """How long a pod may take to start, where nothing tells that it will not."""
 _LOOK_S = 0.25
-_TOGETHER_S = 1.0
+_TOGETHER_S = 0.2
+_JUDGE_S = 4.0
+"""How long the API server may take to say what has become of a pod whose stream has ended."""
+_PATIENCE_S = 45.0
+"""For so long the API server or kubelet may be away: less than the lease, as the pod must still be there."""
+_NODE_PATIENCE_S = 10.0
+"""And for so long a node may be silent, while the API server answers."""
+_NODE_SILENT = re.compile("no route to host|i/o timeout|host is down")
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,16 +150,23 @@ class Cluster:
         self.kubectl.create(pod(request))
         try:
             about = self._await_running(request.name, LOAD_S if request.pull else START_S)
-            process, stream = self.kubectl.talk(request.name, (LAUNCHER, "--connect", SOCKET))
+            stream = SessionStream(
+                lambda: self.kubectl.talk(request.name, (LAUNCHER, "--connect", SOCKET)),
+                lambda carrier: self._judge(request, carrier),
+                lambda what: self.run.say(f"pod {request.name}: {what}"),
+            )
             try:
-                why = self._why_lost(request.name, lambda: self._stream_ended(process))
                 with Launcher(
-                    stream, request.title or request.site, why, environment_of(self.run.id), START_S
+                    stream,
+                    request.title or request.site,
+                    lambda: stream.why or "its launcher does not answer",
+                    environment_of(self.run.id),
+                    START_S,
+                    lambda: stream.unheard_s,
                 ) as launcher:
                     yield RunningPod(request.name, str(about["status"].get("podIP") or ""), launcher, about)
-                process.wait(_TOGETHER_S)
             finally:
-                process.stop()
+                stream.close()
         finally:
             with contextlib.suppress(Unavailable):  # with its owner it goes, too
                 self.kubectl.delete(f"pod/{request.name}")
@@ -164,27 +181,21 @@ class Cluster:
             with contextlib.suppress(Unavailable):  # with its owner it goes, too
                 self.kubectl.delete(f"{about['kind'].lower()}/{about['metadata']['name']}")
 
-    @staticmethod
-    def _stream_ended(process: Any) -> str:
-        process.wait(_TOGETHER_S)
-        if process.poll() is None:
-            return "its launcher does not answer"
-        done = process.stop()
-        if done.returncode == 0:  # also where the node has died (kubernetes/kubernetes#124571)
-            return "the stream to its pod was cut: kubelet or its node ended, or the connection to the cluster"
-        return f"the stream to its pod was cut: {failure_of(done)}"
-
-    def _why_lost(self, name: str, stream_ended: Callable[[], str]) -> Callable[[], str]:
-        """Return what tells why a pod was lost: what the cluster says of it, else how the stream ended."""
-
-        def why() -> str:
-            cut = stream_ended()
-            try:
-                return state_of(self.kubectl.get(f"pod/{name}")).refusal or cut
-            except Unavailable as error:
-                return f"{cut}; {error}"
-
-        return why
+    def _judge(self, request: PodRequest, carrier: Process) -> Break:
+        """End what carried the stream to a pod; tell how that broke, and for how long it may come back."""
+        carrier.wait(_TOGETHER_S)
+        silent = carrier.poll() is None
+        done = carrier.stop()
+        cut = f"nothing is heard from node {request.node}" if silent else _how_ended(done)
+        try:
+            refusal = state_of(self.kubectl.get(f"pod/{request.name}", deadline_s=_JUDGE_S)).refusal
+        except Refused as error:
+            return Break(str(error))
+        except Unavailable as error:
+            return Break(f"{cut}; {error}", _PATIENCE_S)
+        if refusal or (not silent and refused(done)):
+            return Break(refusal or cut)
+        return Break(cut, _NODE_PATIENCE_S if silent or _NODE_SILENT.search(cut) else _PATIENCE_S)
 
     def _await_running(self, name: str, within_s: float) -> Mapping[str, Any]:
         """Wait until a pod's container runs. Raises Unavailable, at once where the cluster says that it will not."""
@@ -213,6 +224,12 @@ class Cluster:
             events = self.kubectl.get("events", f"--field-selector=involvedObject.name={name}")
             return last_warning(events) or "the cluster does not say why"
         return "its events cannot be read"
+
+
+def _how_ended(done: Completed) -> str:
+    if done.returncode == 0:  # also where the node has died (kubernetes/kubernetes#124571)
+        return "its stream was cut: kubelet or its node ended, or the connection to the cluster"
+    return f"its stream was cut: {failure_of(done)}"
 
 
 @contextmanager

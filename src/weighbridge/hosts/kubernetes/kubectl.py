@@ -33,6 +33,11 @@ _DATE = re.compile(r"\bDate: (\w{3}, [\w :]+ GMT)")
 _NO_CREDENTIALS = "Please enter Username"
 _NOT_STARTED = "unable to start container process: "
 _LONGEST = 600
+_ANSWERED_NO = re.compile(r"Error from server \((?:NotFound|Forbidden|Unauthorized)\)|\(Unauthorized\)")
+
+
+class Refused(Unavailable):
+    """The API server has answered, and will answer so again: there is no such object, or no right to it."""
 
 
 def sentence(stderr: str) -> str:
@@ -98,16 +103,16 @@ class Kubectl:
         command = Command((*self._argv, waits, *words), deadline_s + _GRACE_S, stdin=stdin.encode())
         return process.run(command, env=self._variables)
 
-    def must(self, *words: str, stdin: str = "") -> str:
-        """Return what it prints. Raises Unavailable with its own words where it fails."""
-        completed = self.run(*words, stdin=stdin)
+    def must(self, *words: str, stdin: str = "", deadline_s: float = ANSWER_S) -> str:
+        """Return what it prints. Raises Unavailable in its own words, Refused where it would fail again."""
+        completed = self.run(*words, stdin=stdin, deadline_s=deadline_s)
         if completed.returncode != 0:
-            raise Unavailable(with_remedy(failure_of(completed)))
+            raise (Refused if refused(completed) else Unavailable)(with_remedy(failure_of(completed)))
         return completed.text
 
-    def get(self, *words: str) -> Any:
-        """Return what ``kubectl get`` has of these. Raises Unavailable."""
-        return json.loads(self.must("get", *words, "--output=json"))
+    def get(self, *words: str, deadline_s: float = ANSWER_S) -> Any:
+        """Return what ``kubectl get`` has of these. Raises Unavailable, Refused."""
+        return json.loads(self.must("get", *words, "--output=json", deadline_s=deadline_s))
 
     def raw(self, path: str) -> Any:
         """Return what the API server answers at a path. Raises Unavailable."""
@@ -186,6 +191,11 @@ class Kubectl:
         return process.talk(
             Command((*self._argv, "exec", "--stdin", "--quiet", f"pod/{pod}", "--", *argv)), env=self._variables
         )
+
+
+def refused(completed: Completed) -> bool:
+    """Whether the API server has said no to a failed kubectl, and will again."""
+    return _ANSWERED_NO.search(completed.stderr.decode(errors="replace")) is not None
 
 
 def failure_of(completed: Completed) -> str:

@@ -20,6 +20,8 @@ KINDS = "configmaps,pods"
 FURTHER_KINDS = ("services", "networkpolicies", "persistentvolumeclaims")
 """What some runs make besides: who may not list it has made none."""
 GONE_S = 30.0
+FORCE_S = 10.0
+"""So long kubelet may take to end a pod; then the cluster forgets it, as ours end without a connection."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,10 +69,15 @@ def _labelled(kubectl: Kubectl, selector: str) -> list[Mapping[str, Any]]:
 
 def remove(kubectl: Kubectl, run_id: str, within_s: float = GONE_S) -> None:
     """Delete all of a run in a place, and wait until it has gone. Raises Unavailable, or OSError where some stays."""
-    deadline = time.monotonic() + within_s
-    kubectl.delete(KINDS, f"--selector={RUN_LABEL}={run_id}")
+    began, forced = time.monotonic(), False
+    mine = f"--selector={RUN_LABEL}={run_id}"
+    kubectl.delete(KINDS, mine)
     while objects := objects_of(kubectl, run_id):
-        if time.monotonic() > deadline:
+        took_s = time.monotonic() - began
+        if took_s > FORCE_S and not forced:  # its node does not answer: there it ends by itself
+            kubectl.delete("pods", mine, "--force", "--grace-period=0")
+            forced = True
+        if took_s > within_s:
             names = ", ".join(f"{kind} {name}" for kind, name in objects)
             raise OSError(f"still in the cluster {within_s:g} s after they were deleted: {names}")
         time.sleep(0.3)

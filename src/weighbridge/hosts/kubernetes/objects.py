@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from weighbridge.hosts.kubernetes.session import LEASE_S
 from weighbridge.model.leavings import is_run_id
 from weighbridge.model.site import DATA
 
@@ -22,6 +23,8 @@ LIMITS, REQUESTS = {"cpu": "250m", "memory": "128Mi"}, {"cpu": "10m", "memory": 
 _CONTAINER = "site"
 _READ_AND_EXECUTE = 0o555
 _NAME_LENGTH = 63
+_LONGEST_S = 7 * 86400
+"""Longer than any run: then kubelet ends a pod, should that not have ended by itself."""
 _REFUSED = {
     "ErrImageNeverPull", "ErrImagePull", "ImagePullBackOff", "InvalidImageName", "ImageInspectError",
     "CreateContainerConfigError", "CreateContainerError", "RunContainerError", "CrashLoopBackOff",
@@ -137,8 +140,8 @@ def pod(request: PodRequest) -> dict[str, Any]:
         "command": [
             LAUNCHER,
             *(("--files", str(request.open_files)) if request.open_files else ()),
-            "--listen",
-            SOCKET,
+            *("--lease", str(LEASE_S)),
+            *("--listen", SOCKET),
         ],
         "workingDir": "/",
         "securityContext": {
@@ -156,6 +159,7 @@ def pod(request: PodRequest) -> dict[str, Any]:
         "volumes": [{"name": name, **volume} for name, volume in volumes.items()],
         "affinity": _only_on(request.node),
         "restartPolicy": "Never",
+        "activeDeadlineSeconds": _LONGEST_S,
         "terminationGracePeriodSeconds": 1,
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,

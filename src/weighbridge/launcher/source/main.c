@@ -2,7 +2,7 @@
  *
  *     launcher [--join FILE]... [--files NUMBER] [--user root|self] [--net] [--root FOLDER --name NAME [--data FOLDER] [--layer FOLDER] [--hosts FILE] [--shm BYTES]]
  *     launcher [--join FILE]... [--files NUMBER] [--user root] [--layer FOLDER --name NAME] --exec PROGRAM [ARGUMENT]...
- *     launcher [--files NUMBER] --listen SOCKET
+ *     launcher [--files NUMBER] [--lease SECONDS] --listen SOCKET
  *     launcher --connect SOCKET
  *
  * With --user it has a user namespace of its own, in which its user is root or has the same number as outside. What it
@@ -11,8 +11,9 @@
  * has been done. It needs nothing of the root folder. When its standard input ends, everything in the site ends.
  * With --exec it becomes another program instead, in these control groups, behind a layer over a folder of the machine
  * where one is asked for: one that brings up a site (a hypervisor, bwrap).
- * With --listen its stream is that of the one who connects to the socket, within two minutes: the first process of a pod.
- * With --connect it is none, but carries the stream to one that is behind a socket.
+ * With --listen its stream is a session (session.h) with who connects to the socket, again where the connection breaks;
+ * where nobody does for --lease everything in the site ends. The first process of a pod carries it, and the launcher is the
+ * second. With --connect it is no launcher, but carries a stream to what is behind a socket.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -35,12 +36,13 @@
 #include "processes.h"
 #include "relay.h"
 #include "sample.h"
+#include "session.h"
 #include "site.h"
 #include "wire.h"
 
-#define AWAIT_S 120
+#define LEASE_S 120
 
-static pid_t carrier;  /* who carries our stream, where that is a process of the site's namespace: it is not paused */
+static int in_session;
 
 static int refuse(const char *what)
 {
@@ -90,7 +92,7 @@ static void serve(struct frame *request, int signals)
 	case LISTENING: tell_listening(request, signals); break;
 	case ALONE: tell_alone(request); break;
 	case PRINTED: tell_printed(request); break;
-	case PAUSE: pause_all(request, carrier); break;
+	case PAUSE: pause_all(request, getpid() == 1 || (in_session && getppid() == 1)); break;
 	case SAMPLE: sample(request); break;
 	}
 }
@@ -121,6 +123,7 @@ int main(int count, char **words)
 {
 	struct site site = {.source = "none"};
 	sigset_t ours;
+	int lease_s = LEASE_S;
 	int probed = probe(count, words);
 	if (probed >= 0)
 		return probed;
@@ -160,8 +163,11 @@ int main(int count, char **words)
 		} else if (strcmp(word, "--connect") == 0) {
 			return relay(value);
 		} else if (strcmp(word, "--listen") == 0) {
-			if ((carrier = await_stream(value, AWAIT_S)) < 0)
+			if (begin_session(value, lease_s) != 0)
 				return refuse(value);
+			in_session = 1;
+		} else if (strcmp(word, "--lease") == 0) {
+			lease_s = atoi(value);
 		} else if (strcmp(word, "--exec") == 0) {
 			const char *lacking = enter(&site);
 			if (lacking)

@@ -372,16 +372,18 @@ int watch(void)
 	return soon;
 }
 
-/* How many others than us and `spared` there are that were sent it for the first time: `known` has one bit for each. */
-static int signal_others(int number, pid_t spared, uint8_t *known)
+/* How many others than us there are that were sent it for the first time: `known` has one bit for each. */
+static int signal_others(int number, uint8_t *known)
 {
 	int fresh = 0;
+	char line[1024];
 	DIR *folder = opendir("/proc");
 	if (folder == NULL)
 		return 0;
 	for (struct dirent *entry; (entry = readdir(folder));) {
-		pid_t pid = atoi(entry->d_name);
-		if (pid <= 1 || pid == spared || pid >= PIDS || kill(pid, number) != 0)
+		pid_t pid = atoi(entry->d_name), parent = 0;
+		const char *stat = pid > 1 && pid < PIDS && pid != getpid() ? stat_of(pid, line, sizeof line) : NULL;
+		if (stat == NULL || sscanf(stat, " %*c %d", &parent) != 1 || parent == 0 || kill(pid, number) != 0)
 			continue;
 		fresh += !(known[pid / 8] & (1 << pid % 8));
 		known[pid / 8] |= 1 << pid % 8;
@@ -391,13 +393,13 @@ static int signal_others(int number, pid_t spared, uint8_t *known)
 }
 
 /* What is started while others are being stopped is stopped in the next round. */
-void pause_all(struct frame *request, int spared)
+void pause_all(struct frame *request, int own_numbers)
 {
-	int number = take_u32(request) ? SIGSTOP : SIGCONT, error = getpid() == 1 ? 0 : EPERM;
+	int number = take_u32(request) ? SIGSTOP : SIGCONT, error = own_numbers ? 0 : EPERM;
 	uint8_t *known = error ? NULL : calloc(PIDS / 8, 1);
 	if (known == NULL && !error)
 		error = ENOMEM;
-	while (!error && signal_others(number, spared, known) > 0)
+	while (!error && signal_others(number, known) > 0)
 		;
 	free(known);
 	struct body body = {.size = 0};

@@ -4,7 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -19,20 +18,9 @@ static int gone_within(int ms)
 	return poll(&input, 1, ms) > 0;
 }
 
-static int address_of(const char *path, struct sockaddr_un *address)
-{
-	if (strlen(path) >= sizeof address->sun_path) {
-		errno = ENAMETOOLONG;
-		return -1;
-	}
-	address->sun_family = AF_UNIX;
-	strcpy(address->sun_path, path);
-	return 0;
-}
-
 static int connected(const char *path)
 {
-	struct sockaddr_un address = {0};
+	struct sockaddr_un address;
 	if (address_of(path, &address) != 0)
 		return -1;
 	int there = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
@@ -53,6 +41,18 @@ static int pass(int from, int to)
 	return size > 0;
 }
 
+int address_of(const char *path, struct sockaddr_un *address)
+{
+	memset(address, 0, sizeof *address);
+	if (strlen(path) >= sizeof address->sun_path) {
+		errno = ENAMETOOLONG;
+		return -1;
+	}
+	address->sun_family = AF_UNIX;
+	strcpy(address->sun_path, path);
+	return 0;
+}
+
 int relay(const char *path)
 {
 	int there = connected(path);
@@ -67,30 +67,4 @@ int relay(const char *path)
 		if ((ends[0].revents && !pass(STDIN_FILENO, there)) || (ends[1].revents && !pass(there, STDOUT_FILENO)))
 			return 0;
 	}
-}
-
-int await_stream(const char *path, int seconds)
-{
-	struct sockaddr_un address = {0};
-	int door = address_of(path, &address) == 0 ? socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0) : -1;
-	if (door < 0)
-		return -1;
-	unlink(path);
-	if (bind(door, (struct sockaddr *)&address, sizeof address) != 0 || chmod(path, 0600) != 0 || listen(door, 1) != 0)
-		return -1;
-	struct pollfd knock = {door, POLLIN, 0};
-	int came = poll(&knock, 1, seconds * 1000), there = came > 0 ? accept(door, NULL, NULL) : -1;
-	if (came == 0)
-		errno = ETIMEDOUT;
-	if (there < 0)
-		return -1;
-	unlink(path);
-	close(door);
-	struct ucred peer = {0};
-	socklen_t size = sizeof peer;
-	getsockopt(there, SOL_SOCKET, SO_PEERCRED, &peer, &size);
-	if (dup2(there, STDIN_FILENO) < 0 || dup2(there, STDOUT_FILENO) < 0)
-		return -1;
-	close(there);
-	return peer.pid;
 }

@@ -3,12 +3,12 @@
 #ifndef RELAY_H
 #define RELAY_H
 
+#include <sys/un.h>
+
 /* Until either end closes. The socket may still have to be made. Gives an exit code. */
 int relay(const char *path);
 
-/* The other end: makes the socket, waits `seconds` for one connection, which becomes our standard input and output, and
-   removes the socket. Gives the process that connected, as its number is here (0: not known); -1 with errno where none
-   came, or the socket cannot be made. */
-int await_stream(const char *path, int seconds);
+/* The address of a socket by its path. Gives 0, or -1 with errno where that is too long. */
+int address_of(const char *path, struct sockaddr_un *address);
 
 #endif

@@ -103,6 +103,12 @@ WORDS: dict[str, Words] = {
         "the {where}'s clock and this machine's disagree by {} % on its duration: a wrong clock, or a machine too"
         " busy (flagged above 1 %)",
     ),
+    FlagCode.UNHEARD: Words(
+        "connection broke for {} s",
+        "the connection to the {where} broke for {} s, in which its program went on: its result is whole, what whole"
+        " machines did meanwhile is of a longer time",
+        "seconds",
+    ),
     FlagCode.NO_READINGS: Words("no readings", "the meters of {where} gave no readings"),
 }
 """Codes in words. A code of a plug-in's own is shown as it is, with its figures."""
