@@ -46,7 +46,8 @@ class RunStore(RunReader):
             undo.callback(self._let_go)
             files = (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", "lock")
             own = (*(directory / each for each in files), directory / _RAW, directory)
-            self._own = tuple(each for each in own if writable and not os.path.lexists(each))
+            was_a_run = database.is_file()
+            self._own = tuple(each for each in own if writable and (was_a_run or not os.path.lexists(each)))
             if writable:
                 (directory / _RAW).mkdir(parents=True, exist_ok=True)
                 self._take_lock()
@@ -78,7 +79,10 @@ class RunStore(RunReader):
         self._let_go()
 
     def discard(self) -> None:
-        """Remove what opening it made, and nothing that was there before. It is not used afterwards."""
+        """Remove the run's files, and its folders where nothing else is in them. It is not used afterwards.
+
+        Of a folder that was no run before, nothing that was there when it was opened.
+        """
         raw = self.directory / _RAW
         outputs = [*raw.glob("[0-9]*.*")] if raw in self._own else []
         for path in (*outputs, *self._own):
