@@ -12,7 +12,9 @@ from report.made_up_runs import LATENCY, LOSS, REQUESTS, TCP, THROUGHPUT, Worklo
 from sentences import assert_sentence
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.judgement import holm_levels
+from weighbridge.analysis.plan import plan_of
 from weighbridge.analysis.remarks import Unresolved, confounders
+from weighbridge.model.decisions import GateLook, gate_looks_text
 from weighbridge.model.facts import HostDifference
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric, Outcome
@@ -32,6 +34,7 @@ from weighbridge.statistics import Contrast, Looks, compare, looks_share, visibl
 from weighbridge.statistics.verdicts import adjusted, excludes_no_cost, family_p_value, within_noise
 from weighbridge.store.blocks import arm_values
 from weighbridge.store.extensions import RunExtension, note_begin, note_end
+from weighbridge.store.reader import GATE_LOOKS
 from weighbridge.store.run import DATABASE, RunStore
 
 REDIS = [Workload("redis", [(REQUESTS, 50_000, 0.01)], (("clients", n),)) for n in ("50", "100")]
@@ -471,6 +474,39 @@ def test_few_blocks_find_a_large_shift_of_the_control(run, blocks: int):
     """No exact p-value of so few is below 1 %: native runs that took three times as long passed."""
     analysis = analyse(run(costs={"bridge": 1.0}, aa_factor=3.0, blocks=blocks))
     assert analysis.trust.trusted is False
+
+
+def _changed(store, *changes: RunExtension, gates: tuple[GateLook, ...] = ()):
+    with RunStore(store.directory, writable=True) as kept:
+        kept.set_info("repetitions", Repetitions(blocks=20).model_dump_json())
+        kept.set_info("extensions", json.dumps([asdict(each) for each in changes]))
+        kept.set_info(GATE_LOOKS, gate_looks_text(gates))
+        note_end(kept)
+    with RunStore(store.directory) as kept:
+        return plan_of(kept)
+
+
+def test_a_change_counts_by_what_came_of_it(run):
+    store = run(costs={"bridge": 1.25}, blocks=12)
+    added_nothing = _changed(store, RunExtension(12, 40, 12, 1e9))
+    assert (added_nothing.looks, added_nothing.changes) == (Looks(1), ())
+    too_early = _changed(store, RunExtension(3, 12, 3, 1e9))
+    assert too_early.looks == Looks(1)
+    cut_short = _changed(store, RunExtension(20, 12, 12, 1e9))
+    assert cut_short.looks == Looks(1, interim=True) and not cut_short.unfinished
+    assert cut_short.next_looks == Looks(1, 1), "whoever adds blocks now changes it at the same blocks"
+
+
+def test_a_gates_own_look_takes_nothing_back_of_a_change(run):
+    """A gate that was asked twice about a shortened run passed the second time."""
+    store, cut = run(costs={"bridge": 1.25}, blocks=12), RunExtension(20, 12, 12, 1e9)
+    first, again = (_changed(store, cut, gates=looks) for looks in ((), (GateLook(blocks=12, share=0.8, open=()),)))
+    assert first.looks_beside_gates == again.looks_beside_gates == Looks(1, interim=True)
+    asked = (GateLook(blocks=8, share=0.1, open=(), until=12), GateLook(blocks=12, share=0.1, open=()))
+    assert _changed(store, RunExtension(8, 12, 8, 1e9), gates=asked).looks_beside_gates == Looks(1)
+    over = (GateLook(blocks=8, share=0.1, open=(), until=20), GateLook(blocks=12, share=0.1, open=()))
+    ended = _changed(store, RunExtension(8, 20, 8, 1e9), RunExtension(20, 12, 12, 1e9), gates=over)
+    assert ended.looks_beside_gates == Looks(1)
 
 
 def _steal(share: float) -> Flag:

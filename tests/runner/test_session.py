@@ -36,7 +36,7 @@ from weighbridge.runner import routes
 from weighbridge.runner import run as running
 from weighbridge.runner import session as session_module
 from weighbridge.runner.estimate import Forecast, TimeLeft, seconds
-from weighbridge.runner.session import Session
+from weighbridge.runner.session import Ending, Session
 from weighbridge.runner.sites import Sites, limits_of
 from weighbridge.store.run import RunStore
 
@@ -182,6 +182,11 @@ def test_messages_that_differ_in_figures_alone_are_alike(world: World, tmp_path:
     with pytest.raises(TrialsFailed):
         go(tmp_path, study("cpu: {kind: fake-solo}", blocks=5))
     assert Counter(trial.environment for trial in finished(tmp_path))["two"] == 3
+
+
+def test_other_exit_codes_are_not_alike():
+    endings = [Ending.of(Outcome.PROGRAM_FAILED, f"exited with code {code} after 1{code} s") for code in (1, 137, 1)]
+    assert endings[0] != endings[1] and endings[0] == endings[2]
 
 
 def test_without_its_baseline_a_workload_is_given_up(world: World, tmp_path: Path):

@@ -404,3 +404,16 @@ def test_a_ladder_comes_back_and_so_does_that_of_an_older_run(tmp_path: Path):
 def test_a_study_without_a_ladder_has_none(run: Path):
     with RunStore(run) as store:
         assert store.ladder() == ()
+
+
+def test_what_was_in_a_folder_before_a_run_stays_when_the_run_is_discarded(tmp_path: Path):
+    """A new run that was refused took files of the user's with it, and an empty folder."""
+    (tmp_path / "mine/raw").mkdir(parents=True)
+    (tmp_path / "empty").mkdir()
+    for name in ("raw/2024-survey.csv", "lock", "notes.txt"):
+        (tmp_path / "mine" / name).write_text("x")
+    for name in ("mine", "empty", "new"):
+        with RunStore(tmp_path / name, writable=True) as store:
+            store.discard()
+    left = sorted(str(each.relative_to(tmp_path)) for each in tmp_path.rglob("*"))
+    assert left == ["empty", "mine", "mine/lock", "mine/notes.txt", "mine/raw", "mine/raw/2024-survey.csv"]

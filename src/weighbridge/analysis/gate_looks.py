@@ -13,6 +13,7 @@ from weighbridge.errors import RunDirectoryError
 from weighbridge.model.decisions import LARGEST_COUNT, ComparedArm, GateLook
 from weighbridge.model.study import MOST_BLOCKS
 from weighbridge.statistics import Looks, decision_looks, look_shares, looks_share
+from weighbridge.statistics.contrast import INTERIM_SHARE
 from weighbridge.store.pace import pause_s
 from weighbridge.store.run import RunStore
 
@@ -62,7 +63,12 @@ def spending_of(store: RunStore) -> Spending:
     if looks and not blocks <= (looks[-1].until or 0):
         looks = (*looks[:-1], looks[-1].model_copy(update={"until": blocks, "open": ()}))
     spending = Spending(looks)
-    return replace(spending, now=look_shares((blocks,), spending.left)[0])
+    return replace(spending, now=look_shares((blocks,), spending.left)[0] * share_of_end(store))
+
+
+def share_of_end(store: RunStore) -> float:
+    """The share of the error of the run's end that a look may spend now: before that it may be any block's."""
+    return INTERIM_SHARE if plan_of(store).unfinished else 1.0
 
 
 def look_of(store: RunStore, spending: Spending, still_open: tuple[ComparedArm, ...]) -> GateLook:

@@ -33,7 +33,8 @@ from weighbridge.analysis.resources import negligible
 from weighbridge.analysis.results import Comparison, MetricReport, Trust, TrustReason, VisibleCost
 from weighbridge.model.level import Level
 from weighbridge.statistics import Cost, Looks, blocks_to_settle, looks_share, verdicts, visible_effect
-from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
+from weighbridge.statistics.ranks import fewest_differences
+from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
 from weighbridge.statistics.verdicts import PValues, adjusted, excludes_no_cost
 
 
@@ -166,10 +167,10 @@ def with_visible_cost(report: MetricReport, row: Comparison, level: float | None
     if cost is None or row.few or row.aa or level is None or not error or report.resource_use or report.disturbed:
         return row
     never = context.paths.missing(report.workload, report.level, context.baseline, row.environment)
-    fewest = verdicts.fewest_blocks(level, context.plan.looks)
+    share = looks_share(context.plan.looks)
+    fewest = max(verdicts.fewest_blocks(level, context.plan.looks), _fewest_with_limits(cost.blocks, share))
     if never or context.unproven(headline=report.headline) or cost.blocks < fewest:
         return row
-    share = looks_share(context.plan.looks)
     effect = visible_effect(error, cost.blocks, level * share)
     settled = None
     # no number of blocks changes another verdict, nor that of what is never equivalent
@@ -181,6 +182,11 @@ def with_visible_cost(report: MetricReport, row: Comparison, level: float | None
     further = settled - cost.blocks if settled is not None and settled > cost.blocks else None
     seconds = further * context.block_s(report.workload, report.level) if further is not None else None
     return replace(row, visible=VisibleCost(_as_cost(effect, cost), settled if further else None, seconds))
+
+
+def _fewest_with_limits(blocks: int, share: float) -> int:
+    """Of how many blocks an exact interval has limits; 0 where so few have one of Student's t."""
+    return fewest_differences(1 - verdicts.ALPHA * share) if blocks >= MIN_BLOCKS_SIGNED_RANK else 0
 
 
 def _as_cost(effect: float, cost: Cost) -> float:

@@ -1,15 +1,16 @@
 """What a study asked for, as far as its comparisons need it."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from weighbridge.errors import RunDirectoryError
+from weighbridge.model.decisions import GateLook
 from weighbridge.model.level import Level
 from weighbridge.model.study import Rung
 from weighbridge.statistics import Looks, planned_looks
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
-from weighbridge.store.extensions import RunExtension, extensions, looks_at_changes, unfinished
+from weighbridge.store.extensions import RunExtension, extensions, looks_at_changes, unfinished, with_effect
 from weighbridge.store.run import METERS_HZ, RunStore
 
 FASTEST_HZ = 10.0
@@ -42,10 +43,12 @@ class Plan:
 
     changes: tuple[RunExtension, ...] = ()
     """How the number of blocks was changed after the run had begun."""
-    gates: frozenset[int] = frozenset()
-    """After how many blocks gates looked at the run, which share an error of their own."""
-    stopped_after: int | None = None
-    """The number of blocks so far where the run did not come to its end: it was stopped, or is still going on."""
+    changes_of_gates: frozenset[RunExtension] = frozenset()
+    """Those of the changes that gates asked for, whose looks share an error of their own."""
+    blocks: int = 0
+    """How many there are so far."""
+    unfinished: bool = False
+    """Whether the run did not come to its end: it was stopped, or is still going on."""
 
     @property
     def control_looks(self) -> Looks:
@@ -54,9 +57,9 @@ class Plan:
 
     @property
     def looks_beside_gates(self) -> Looks:
-        """How often the run was looked at but by gates."""
-        changed = looks_at_changes(self.changes, MIN_BLOCKS_VERDICT) - self.gates
-        return replace(self.looks, further=len(changed))
+        """How often the run was looked at but by gates, whose looks count themselves that it is not finished."""
+        changes = [each for each in self.changes if each not in self.changes_of_gates]
+        return replace(_looks(self.looks.planned, changes), interim=_shortened(changes))
 
     @property
     def next_looks(self) -> Looks:
@@ -64,7 +67,10 @@ class Plan:
 
         Whoever adds blocks has seen what there is.
         """
-        return replace(self.looks, further=self.looks.further + (not self.looks.interim), interim=False)
+        if self.unfinished:
+            return replace(self.looks, interim=False)
+        seen = looks_at_changes(self.changes, MIN_BLOCKS_VERDICT)
+        return Looks(self.looks.planned, len(seen | ({self.blocks} if self.blocks >= MIN_BLOCKS_VERDICT else set())))
 
     @property
     def compared(self) -> tuple[str, ...]:
@@ -78,13 +84,14 @@ def plan_of(store: RunStore) -> Plan:
     info, arms = store.info(), store.environments()
     repetitions = json.loads(info.get("repetitions", "{}"))
     target = repetitions.get("target")
-    changes = extensions(info)
+    blocks = max((trial.block for trial in store.finished()), default=0)
+    changes = with_effect(extensions(info), blocks)
     fixed = repetitions.get("blocks")
     try:
         looks = len(planned_looks(int(repetitions["min"]), int(repetitions["max"]))) if target else 1
     except (KeyError, TypeError, ValueError):
         raise RunDirectoryError(f"{store.directory} is damaged: its repetitions cannot be read") from None
-    blocks = max((trial.block for trial in store.finished()), default=0)
+    asked = _looks(looks, changes)
     left_out = {each.environment for each in store.left_out()}
     every = tuple(name for name, *_ in arms)
     names = tuple(name for name in every if name not in left_out)
@@ -98,12 +105,33 @@ def plan_of(store: RunStore) -> Plan:
             (str(w), Level.from_text(level), str(arm)) for w, level, arm in json.loads(info.get("absent", "[]"))
         ),
         ladder=tuple(rung for rung in store.ladder() if rung.name in every),
-        looks=Looks(looks, len(looks_at_changes(changes, MIN_BLOCKS_VERDICT)), interim=unfinished(info)),
+        looks=replace(asked, interim=asked.interim or unfinished(info)),
         planned_blocks=changes[-1].blocks if changes and fixed else fixed,
         changes=changes,
-        gates=frozenset(each.blocks for each in store.gate_looks()),
-        stopped_after=blocks if unfinished(info) else None,
+        changes_of_gates=frozenset(_of_gates(changes, store.gate_looks())),
+        blocks=blocks,
+        unfinished=unfinished(info),
     )
+
+
+def _looks(planned: int, changes: Sequence[RunExtension]) -> Looks:
+    """The looks at a run that was changed so; of one that was cut short in the end, its end may be any block's."""
+    cut = _shortened(changes)
+    counted = changes[:-1] if cut else changes
+    return Looks(planned, len(looks_at_changes(counted, MIN_BLOCKS_VERDICT)), interim=cut)
+
+
+def _shortened(changes: Sequence[RunExtension]) -> bool:
+    return bool(changes) and changes[-1].blocks < changes[-1].planned and changes[-1].after >= MIN_BLOCKS_VERDICT
+
+
+def _of_gates(changes: Sequence[RunExtension], looks: Sequence[GateLook]) -> Iterator[RunExtension]:
+    """The changes that gates made: blocks up to a next look, and fewer where that was never reached."""
+    wanted = {(each.blocks, each.until) for each in looks}
+    until = {each.until for each in looks}
+    for change in changes:
+        if (change.after, change.blocks) in wanted or (change.planned in until and change.blocks == change.after):
+            yield change
 
 
 KIND = "kind"

@@ -43,6 +43,7 @@ from weighbridge.model.quantity import TIME_UNITS
 from weighbridge.model.stored_study import StoredFile
 from weighbridge.statistics import LOOKS, Cost, Interval, blocks_to_target, cost_percent, looks_share, widened
 from weighbridge.statistics.precision import LATEST
+from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.statistics.verdicts import ALPHA, excludes_no_cost, failing, proves_nothing
 
 Subject = TypeVar("Subject")
@@ -355,7 +356,7 @@ class Extended(Remark):
 
 
 def _extended(context: Context) -> Iterator[Remark]:
-    looked = [change for change in context.plan.changes if change.after]
+    looked = [change for change in context.plan.changes if change.after >= MIN_BLOCKS_VERDICT]
     if looked:
         yield Extended(looked[0].planned, looked[-1].blocks, tuple(change.after for change in looked))
 
@@ -371,8 +372,8 @@ class Unfinished(Remark):
 
 def _unfinished(context: Context) -> Iterator[Remark]:
     plan = context.plan
-    if plan.stopped_after:
-        yield Unfinished(plan.stopped_after, plan.planned_blocks)
+    if plan.unfinished and plan.blocks:
+        yield Unfinished(plan.blocks, plan.planned_blocks)
 
 
 @about_comparison

@@ -362,6 +362,11 @@ class Analysis:
         return {name: disturbance for name, disturbance in by_name.items() if disturbance.taken}
 
     @property
+    def unfinished(self) -> bool:
+        """Whether the run did not come to its end: it was stopped, or is still going on."""
+        return self.context is not None and self.context.plan.unfinished
+
+    @property
     def headlines(self) -> tuple[MetricReport, ...]:
         """The first metric of each workload and level."""
         return tuple(each for each in self.metrics if each.headline)

@@ -401,7 +401,7 @@ class GateExtender:
         Where the time was over, that look has what the plan has left; after an interruption what the next one was to
         have, so that there is enough for whoever goes on.
         """
-        from weighbridge.analysis.gate_looks import blocks_of, spending_of
+        from weighbridge.analysis.gate_looks import blocks_of, share_of_end, spending_of
         from weighbridge.runner.run import study_of
         from weighbridge.store.extensions import extend
         from weighbridge.store.run import RunStore
@@ -411,7 +411,8 @@ class GateExtender:
             pending = bool(looks) and looks[-1].until is not None
             if spending.now is not None and looks:
                 share = self.plan.next_share if interrupted else self.plan.left
-                spending = replace(spending, now=share(looks[-1].blocks) or spending.now)
+                now = share(looks[-1].blocks) * share_of_end(store)
+                spending = replace(spending, now=now or spending.now)
             if spending.now is not None or pending:
                 self._look(store, spending, None)
             if pending:

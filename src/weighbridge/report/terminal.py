@@ -180,7 +180,7 @@ def _next_lines(analysis: Analysis, run: NextCommand, hidden: int, width: int) -
     commands = [(", ".join(filter(None, [*remarks, others_text(analysis)])) or "all tables", f"report {place} --all")]
     if (open_ := next_blocks(analysis)) is not None:
         commands.insert(0, (open_.sentence, f"{start} --blocks {open_.blocks}"))
-    elif analysis.looks.interim and not run.ended:
+    elif analysis.unfinished and not run.ended:
         commands.insert(0, ("next, unless it still runs", start))
     for words, command in commands:
         one_line = styled(f"{words}: weighbridge {command}", "dim")

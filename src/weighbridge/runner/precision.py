@@ -114,7 +114,7 @@ class Estimate:
     @property
     def few(self) -> bool:
         """Whether it has too few blocks for a verdict: an interval that excludes 0 would be taken for one."""
-        return self.cost.blocks < MIN_BLOCKS_VERDICT
+        return self.cost.blocks < MIN_BLOCKS_VERDICT or not math.isfinite(self.cost.high)
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,8 @@ from weighbridge.study import schedule
 
 ENOUGH = 3
 """Identical failures without a success between them after which no further trial is made."""
+_FIGURES = re.compile(r"((?:code|signal|status|error|errno) \d+)|\d+", re.IGNORECASE)
+"""Those that name a failure, and all others."""
 RESULTS = (Outcome.OK, Outcome.BROKE)
 """The outcomes after which a trial is not made again."""
 
@@ -63,7 +65,7 @@ class Ending:
     @classmethod
     def of(cls, outcome: Outcome, message: str) -> "Ending":
         """Return it without the figures of its message: a time, a process, a line that could not be read."""
-        return cls(outcome, message, re.sub(r"\d+", "0", message))
+        return cls(outcome, message, _FIGURES.sub(lambda found: found[1] or "0", message))
 
 
 @dataclass(frozen=True, slots=True)

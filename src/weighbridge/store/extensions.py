@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Annotated
 
@@ -31,6 +31,14 @@ class RunExtension:
 
 
 _EXTENSIONS = TypeAdapter(tuple[RunExtension, ...])
+
+
+def with_effect(changes: Sequence[RunExtension], blocks: int) -> tuple[RunExtension, ...]:
+    """Return the changes without the last ones that added no block to the ``blocks`` that there are."""
+    effective = [*changes]
+    while effective and effective[-1].after >= blocks and effective[-1].blocks > blocks:
+        effective.pop()
+    return tuple(effective)
 
 
 def looks_at_changes(changes: Iterable[RunExtension], least: int) -> frozenset[int]:

@@ -44,6 +44,10 @@ class RunStore(RunReader):
             raise RunDirectoryError(f"{directory} is not a run directory (it has no {DATABASE}): name one")
         with contextlib.ExitStack() as undo, saving(directory):
             undo.callback(self._let_go)
+            files = (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", "lock")
+            own = (*(directory / each for each in files), directory / _RAW, directory)
+            was_a_run = database.is_file()
+            self._own = tuple(each for each in own if writable and (was_a_run or not os.path.lexists(each)))
             if writable:
                 (directory / _RAW).mkdir(parents=True, exist_ok=True)
                 self._take_lock()
@@ -75,14 +79,18 @@ class RunStore(RunReader):
         self._let_go()
 
     def discard(self) -> None:
-        """Remove the run's files, and its folders where nothing else is in them. It is not used afterwards."""
+        """Remove the run's files, and its folders where nothing else is in them. It is not used afterwards.
+
+        Of a folder that was no run before, nothing that was there when it was opened.
+        """
         raw = self.directory / _RAW
-        files = [self.directory / each for each in (DATABASE, f"{DATABASE}-wal", f"{DATABASE}-shm", "lock")]
-        for file in (*raw.glob("[0-9]*.*"), *files):
-            file.unlink(missing_ok=True)
-        for folder in (raw, self.directory):
+        outputs = [*raw.glob("[0-9]*.*")] if raw in self._own else []
+        for path in (*outputs, *self._own):
             with contextlib.suppress(OSError):
-                folder.rmdir()
+                if path in (raw, self.directory):
+                    path.rmdir()
+                else:
+                    path.unlink(missing_ok=True)
 
     def _let_go(self) -> None:
         if self._lock is not None:

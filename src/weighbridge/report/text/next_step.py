@@ -27,7 +27,7 @@ def next_blocks(analysis: Analysis) -> NextBlocks | None:
     undecided, then a precision that was not reached.
     """
     rows = [(report, row) for report in analysis.headlines for row in report.comparisons if not row.aa]
-    if analysis.looks.interim or analysis.trust.trusted is False or not any(row.cost is not None for _, row in rows):
+    if analysis.unfinished or analysis.trust.trusted is False or not any(row.cost is not None for _, row in rows):
         return None
     if analysis.exploratory:
         planned = analysis.context.plan.planned_blocks if analysis.context is not None else None
