@@ -63,7 +63,7 @@ def study(cluster: Cluster, folder: Path, *nodes: int, **more: Any) -> Path:
 
 
 @pytest.mark.usefixtures("unchanged")
-@pytest.mark.parametrize("nodes", [(0, 1), (1,)], ids=["two nodes", "one node"])
+@pytest.mark.parametrize("nodes", [(0, 1), pytest.param((1,), marks=pytest.mark.long)], ids=["two nodes", "one node"])
 def test_the_network_of_pods_is_measured_against_the_nodes_own(
     cluster: Cluster, tmp_path: Path, nodes: tuple[int, ...]
 ):
@@ -94,6 +94,7 @@ def test_what_a_killed_run_leaves_is_deleted_by_clean(cluster: Cluster, tmp_path
     assert cleaned.code == 0 and f"removed: Kubernetes ConfigMap weighbridge-{run_name}" in cleaned.stdout, cleaned
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("unchanged")
 def test_a_pod_that_is_deleted_ends_the_run_and_keeps_its_trials(cluster: Cluster, tmp_path: Path):
     run = tmp_path / "run"

@@ -198,6 +198,7 @@ def test_a_session_costs_little(site: Site):
     assert ours[0] < 3 * bare[0] + 0.002 and sum(ours[1:]) < 4 * sum(bare[1:]), (ours, bare)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("unchanged")
 def test_a_run_goes_on_through_faults(cluster: Cluster, tmp_path: Path):
     run, node = tmp_path / "run", cluster.nodes[1]
@@ -245,6 +246,7 @@ def test_a_killed_runs_pods_end_by_themselves(cluster: Cluster, tmp_path: Path):
     assert weighbridge("clean", "--run", run_id(run)).code == 0
 
 
+@pytest.mark.long
 def test_a_node_that_is_off_is_told_and_finished_trials_are_kept(cluster: Cluster, site: Site, tmp_path: Path):
     """The last one: the node does not come back."""
     run = tmp_path / "run"

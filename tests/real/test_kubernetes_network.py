@@ -73,7 +73,7 @@ def paths(run: Path) -> dict[str, NetworkPath]:
 
 
 @pytest.mark.usefixtures("unchanged")
-@pytest.mark.parametrize("nodes", [(0, 1), (1,)], ids=["two nodes", "one node"])
+@pytest.mark.parametrize("nodes", [pytest.param((0, 1), marks=pytest.mark.long), (1,)], ids=["two nodes", "one node"])
 def test_pods_are_measured_by_every_way_to_them(cluster: Cluster, tmp_path: Path, nodes: tuple[int, ...]):
     run = tmp_path / "run"
     path = study(cluster, tmp_path, REACHES, WORKLOADS if len(nodes) > 1 else RR, *nodes)
@@ -96,6 +96,7 @@ def opened(host: Host, run: RunContext, userland: Userland, name: str, role: Rol
         yield site
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("unchanged")
 def test_a_policy_lets_only_the_client_through_and_is_refused_where_nothing_enforces_it(
     cluster: Cluster, small_userland: Userland, monkeypatch: pytest.MonkeyPatch

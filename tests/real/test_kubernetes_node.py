@@ -66,7 +66,7 @@ def test_a_pod_and_its_node_are_read_over_time(cluster: Cluster, small_userland:
     lasted = cpu.at_s[-1]
     area = sum(value * (at - start) for value, at, start in zip(cpu.values, cpu.at_s, (0.0, *cpu.at_s), strict=False))
     assert area == pytest.approx(after["cpu_s"] - before["cpu_s"], rel=0.1, abs=0.05)
-    assert len(cpu.values) >= 7 * lasted and max(found["throttled_share"].values) > 0.1, "half a CPU"
+    assert len(cpu.values) >= 7 * lasted and max(found["throttled_share"].values) > 0.01, "half a CPU"
     assert {"memory_anonymous_bytes", "pids_count"} <= found.keys()
     nodes = {each.name for each in taken.series if each.place == f"host {host.name}"}
     assert {"cpu_idle_share", "memory_available_bytes", "load1"} <= nodes

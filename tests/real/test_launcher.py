@@ -444,7 +444,8 @@ def test_it_reads_files_at_a_steady_rate(run: RunContext, tmp_path: Path):
     group.write_text("1\n4194303\n")
     paths = (str(counter), "/proc/stat", "/proc/net/dev", "/nosuch", str(group), "/proc/loadavg")
     files = [SampledFile(path, 256 if path == "/proc/stat" else 1 << 20, path == "/proc/loadavg") for path in paths]
-    with behind_a_socket(run, tmp_path) as (launcher, *_):
+    with behind_a_socket(run, tmp_path) as there:
+        launcher = there.launcher
         with pytest.raises(OSError, match="No such process"):
             launcher.end_sampling()
         launcher.begin_sampling(10.0, files)
@@ -474,7 +475,8 @@ def test_a_program_of_the_machine_is_asked_over_http(run: RunContext, tmp_path: 
 
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Answering)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    with behind_a_socket(run, tmp_path) as (launcher, *_):
+    with behind_a_socket(run, tmp_path) as there:
+        launcher = there.launcher
         assert proxy_mode(asked("/proxyMode").stdout, ()) == "nftables"
         assert proxy_mode(asked("/").stdout, ()) == ""
         server.shutdown()
