@@ -84,8 +84,8 @@ measures (docs/design.md has the figures).
 Whoever goes on until something is different finds that falsely in 3.0 to 5.7 % of families of four (`extended`;
 coverage 97.8 % and more), and in 2.6 to 7.7 % of single comparisons (92 %). Whoever asks for the report in each block
 until it says *different*, else at the end, finds that in 3.0 to 7.0 % of families of four (`watched`, 400 sessions;
-coverage 94.6 %) and 2.8 to 7.5 % of single comparisons (92.0 %). Who has a run end with the block in which an interval
-excludes no cost has a report of the same share; taken for a planned end it would be false in 12 to 23 %.
+coverage 94.6 %) and 2.8 to 7.5 % of single comparisons (92.0 %). Who has a run end with the block in which an
+interval excludes no cost has a report of the same share; taken for a planned end it would be false in 12 to 23 %.
 
 With the noise of the ten blocks of `tests/report/finished_runs/first-look`, a family of 22 headlines (``--run``),
 blocks until a cost of 3, 5 and 10 % is different in four sessions of five, with the floor -> without:
