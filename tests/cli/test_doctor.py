@@ -10,12 +10,14 @@ from typing import Any
 import pytest
 
 from sentences import assert_sentence
+from weighbridge import registry
 from weighbridge.cli import output
-from weighbridge.cli.doctor import _group_lines, rows_of
+from weighbridge.cli.doctor import _as_weighed, _group_lines, rows_of
 from weighbridge.errors import Interrupted
 from weighbridge.linux import packages
 from weighbridge.model.facts import InterruptRate
-from weighbridge.runner import known_noise, userlands
+from weighbridge.model.plugin import Readiness
+from weighbridge.runner import known_noise, preflight, userlands
 from weighbridge.runner import run as running
 from weighbridge.statistics import visible_effect
 from weighbridge.store.run import RunStore
@@ -57,6 +59,18 @@ def test_every_plug_in_is_counted_in_a_group(weighbridge: Weighbridge):
     }  # fmt: skip
     assert {grouped[name] for name in ("qemu", "xen", "guest")} == {"virtual machines"}
     assert grouped["docker macvlan"] == grouped["netns"] == "network" and grouped["bubblewrap"] == "engines"
+
+
+def test_an_environment_is_ready_as_weigh_names_it(monkeypatch: pytest.MonkeyPatch):
+    """A user's podman was called ready, and `weigh --in podman` refused it."""
+    plugin = registry.environments()["podman"]
+    refused = Readiness(False, "only root can", "use podman-rootless")
+    ready = Readiness(True, "with rootless: true")
+    monkeypatch.setattr(
+        preflight, "ready", lambda plugin, options: ready if options is None or options.rootless else refused
+    )
+    assert _as_weighed(plugin, ready) == refused
+    assert {"podman-rootless"} <= plugin.weighed_in().keys() & plugin.variants().keys()
 
 
 def _row(name: str, remedy: str = "", caveat: str = "") -> dict[str, object]:

@@ -12,6 +12,8 @@ from weighbridge.cli.output import BesideOthersOption, JsonFlag, err, examples, 
 
 if TYPE_CHECKING:
     from weighbridge.analysis.noise import MachineNoise
+    from weighbridge.model.environment import Environment
+    from weighbridge.model.plugin import Readiness
     from weighbridge.runner.default_environments import DefaultEnvironments
 
 UNVERIFIED = "never tested on real hardware"
@@ -218,7 +220,7 @@ def examine() -> dict[str, Any]:
     environments, unverified = {}, {}
     groups: dict[tuple[str, str], str] = {}
     for kind, plugin in registry.environments().items():
-        environments[kind] = environment_readiness(plugin)
+        environments[kind] = _as_weighed(plugin, environment_readiness(plugin))
         unverified["environments", kind] = plugin.unverified()
         groups["environments", kind] = plugin.group
         for name, options in plugin.variants().items():
@@ -251,6 +253,17 @@ def examine() -> dict[str, Any]:
         ]
         for section, states in sections.items()
     }  # fmt: skip
+
+
+def _as_weighed(plugin: "Environment", state: "Readiness") -> "Readiness":
+    """Whether ``weigh --in`` can use what it calls like the kind, where it has other names for the kind too."""
+    from weighbridge.runner.preflight import ready
+
+    names = plugin.weighed_in()
+    if not state.ready or len(names) == 1 or plugin.kind not in names:
+        return state
+    named = ready(plugin, plugin.options.model_validate(names[plugin.kind]))
+    return state if named.ready else named
 
 
 def measure_noise(*, as_json: bool) -> None:
