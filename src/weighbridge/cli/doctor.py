@@ -19,7 +19,10 @@ if TYPE_CHECKING:
 UNVERIFIED = "never tested on real hardware"
 NOISE_STUDY = "noise"
 _SECTIONS = ("machine", "environments", "storage", "hosts", "userlands", "workloads")
-_GROUPS = ("machine", "engines", "virtual machines", "load generators", "storage", "network")
+_GROUPS = ("machine", "engines", "load generators", "virtual machines", "storage", "network")
+"""In the order in which what is missing of them helps a newcomer."""
+_HYPERVISORS = ("virtualbox", "xen", "xen, HVM")
+"""What needs hardware virtualisation, however it is installed: of Xen only PV domains do without."""
 _LABEL = 18
 """Characters before what is said of a group."""
 _WEIGHED = {"a program": False, "a server": True}
@@ -90,11 +93,11 @@ def summary_lines(
     )
     if whole:
         return long
-    rows = [
+    rows = _useful([
         {**row, "group": "machine"} if section == "machine" else row
         for section in sections
         for row in sections[section]
-    ]
+    ])  # fmt: skip
     details = "details: weighbridge doctor --all"
     for first, most in ((long, (2, 2)), (long, (2, 1)), (short, (2, 2)), (short, (2, 1)), (short, (1, 1))):
         groups = [
@@ -107,6 +110,16 @@ def summary_lines(
         if len(lines) <= LINES:
             break
     return lines
+
+
+def _useful(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The rows, without remedies that would not help: hypervisors on a machine that KVM's row says cannot run them."""
+    kvm = next((row for row in rows if row["name"] == "qemu, KVM"), None)
+    if kvm is None or "hardware virtualisation" not in kvm["remedy"]:
+        return [*rows]
+    return [
+        {**row, "remedy": kvm["remedy"]} if row["name"] in _HYPERVISORS and row["remedy"] else row for row in rows
+    ]
 
 
 def _default_words(defaults: "DefaultEnvironments", *, reasons: bool) -> str:
