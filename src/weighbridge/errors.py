@@ -107,8 +107,16 @@ class Interrupted(BaseException):
 
     continuable = True
     continue_with = ""
+    nothing_kept = False
+    """Whether a new run ended before its first trial."""
 
     def __init__(self, signal_number: int) -> None:
-        super().__init__(f"signal {signal_number}")
+        super().__init__(signal_number)
         self.number = signal_number
         self.exit_code = 128 + signal_number
+
+    def __str__(self) -> str:
+        """Return what became of the run."""
+        if self.nothing_kept:
+            return "interrupted before the first trial: nothing was kept"
+        return "interrupted; finished trials are kept"

@@ -14,6 +14,7 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.judgement import holm_levels
 from weighbridge.analysis.plan import plan_of
 from weighbridge.analysis.remarks import Unresolved, confounders
+from weighbridge.analysis.results import VisibleCost
 from weighbridge.model.decisions import GateLook, gate_looks_text
 from weighbridge.model.facts import HostDifference
 from weighbridge.model.flag import Flag, FlagCode
@@ -145,7 +146,8 @@ def test_the_shift_that_the_check_finds_is_that_of_the_noisiest_headline(run):
     worst = analysis.headlines[2].aa
     expected = math.expm1(visible_effect(worst.standard_error, 20, 0.01 / 3))
     assert analysis.trust.visible_shift == pytest.approx(expected) and analysis.trust.visible_shifts == 3
-    assert "in any of 3 headlines" in control_power(analysis)
+    assert "between two copies of native in any of 3 headlines" in control_power(analysis)
+    assert "two copies of before" in control_power(replace(analysis, baseline="before")), "none is native there"
 
 
 def test_without_an_aa_arm_the_floor_is_not_known(run):
@@ -640,6 +642,25 @@ def test_a_cost_against_a_baseline_that_is_not_resolved_is_marked(run):
 
 
 # -- what would have shown -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("workloads", "where"), [(1, "in noisy"), (2, "in w0 requests/s")])
+def test_the_largest_cost_that_may_be_missed_is_that_of_an_environment_where_there_is_one_metric(
+    run, workloads, where
+):
+    """It was "(12 % in command time)" where command time was the only metric."""
+    cells = [Workload(f"w{n}", [(REQUESTS, 1000, 0.04)]) for n in range(workloads)]
+    analysis = analyse(run(costs={"a": 1.0, "noisy": 1.0}, workloads=cells, blocks=12))
+    first, *others = analysis.metrics
+    costs = {"a": 5.0, "noisy": 12.0}
+    rows = [
+        replace(each, verdict="inconclusive", visible=VisibleCost(costs[each.environment]))
+        for each in first.comparisons
+        if each.environment in costs
+    ]
+    made = replace(analysis, metrics=[replace(first, comparisons=rows), *others])
+    words = trust_sentence(made).replace("\u00a0", " ")
+    assert f"likely have shown (12 % {where})" in words
 
 
 def test_beside_an_undecided_cost_stands_what_would_have_shown(run):

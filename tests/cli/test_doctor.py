@@ -12,12 +12,12 @@ import pytest
 from sentences import assert_sentence
 from weighbridge import registry
 from weighbridge.cli import output
-from weighbridge.cli.doctor import _group_lines, rows_of
+from weighbridge.cli.doctor import _as_weighed, _group_lines, _useful, rows_of
 from weighbridge.errors import Interrupted
 from weighbridge.linux import packages
 from weighbridge.model.facts import InterruptRate
 from weighbridge.model.plugin import Readiness
-from weighbridge.runner import known_noise, userlands
+from weighbridge.runner import known_noise, preflight, userlands
 from weighbridge.runner import run as running
 from weighbridge.statistics import visible_effect
 from weighbridge.store.run import RunStore
@@ -75,6 +75,31 @@ def test_a_cluster_has_rows_of_its_own(weighbridge: Weighbridge, monkeypatch: py
     assert lines[0] == "cluster" and any("rights - none [1]" in line for line in lines)
     found = json.loads(weighbridge("doctor", "--context", "prod", "--namespace", "team", "--json").out)
     assert [row["ready"] for row in found["cluster"]] == [True, False] and asked == ["/", "prod/team"]
+
+
+def test_an_environment_is_ready_as_weigh_names_it(monkeypatch: pytest.MonkeyPatch):
+    """A user's podman was called ready, and `weigh --in podman` refused it."""
+    plugin = registry.environments()["podman"]
+    refused = Readiness(False, "only root can", "use podman-rootless")
+    ready = Readiness(True, "with rootless: true")
+    monkeypatch.setattr(
+        preflight, "ready", lambda plugin, options: ready if options is None or options.rootless else refused
+    )
+    assert _as_weighed(plugin, ready) == refused
+    assert {"podman-rootless"} <= plugin.weighed_in().keys() & plugin.variants().keys()
+
+
+def test_no_hypervisor_is_to_be_installed_where_the_machine_can_run_none():
+    """The first that a newcomer was told to install was Xen, on a machine without hardware virtualisation."""
+    install = "apt-get install xen-system-amd64"
+    rows = [
+        _row("qemu, KVM", "use a machine with hardware virtualisation"),
+        _row("xen", install),
+        _row("lxc", install),
+    ]
+    assert [row["remedy"] for row in _useful(rows)] == [rows[0]["remedy"], rows[0]["remedy"], install]
+    rows[0] = _row("qemu, KVM", "run as root")
+    assert _useful(rows) == rows
 
 
 def _row(name: str, remedy: str = "", caveat: str = "") -> dict[str, object]:

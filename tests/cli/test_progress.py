@@ -48,6 +48,15 @@ def test_a_cost_so_far_has_its_blocks_and_an_interval_only_of_enough(blocks, int
     assert f"after {blocks} blocks" in line and ("[" in line) == interval
 
 
+@pytest.mark.parametrize(("blocks", "word"), [(6, False), (9, False), (10, True)])
+def test_a_cost_so_far_has_a_word_for_its_direction_only_from_ten_blocks_on(blocks, word):
+    """At 6 blocks it said "slower", which the report took back."""
+    values = [100.0 + number % 2 for number in range(blocks)], [110.0] * blocks
+    cost = Contrast.between("docker", "native").cost(values, better="lower")
+    (line,) = drawn(80, 10, Estimate("command", "docker", TIME, cost, cost.half_width, 0.02))
+    assert ("slower" in line) == word and ("cost " in line) != word and "[" in line
+
+
 def drawn(width: int, height: int, *estimates: Estimate) -> list[str]:
     file = io.StringIO()
     Console(file=file, width=width).print(estimates_table(estimates, width, height))

@@ -1,10 +1,11 @@
 """Whether a run is alive, where others may have put anything in the place of a lock."""
 
+import errno
 import fcntl
 import os
 import re
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,7 +17,7 @@ from weighbridge.analysis.remarks import HostsDiffer, confounders
 from weighbridge.errors import Unavailable
 from weighbridge.model.facts import HostDifference
 from weighbridge.report.text.remarks import remark_text
-from weighbridge.runner import living
+from weighbridge.runner import living, trust
 from weighbridge.runner import run as running
 from weighbridge.runner import run_lock as state
 from weighbridge.runner.trust import Fault, Foreign
@@ -97,6 +98,32 @@ def test_who_measures_beside_a_run_is_told_with_its_directory(machine: Path):
         assert {RUN, str(machine / "runs/first"), "--beside-others"} <= {*re.split(r"[ ,]+", str(refused.value))}
         living.require_alone(beside_others=True)
     living.require_alone(beside_others=False)
+
+
+@pytest.mark.parametrize(("mode", "refused"), [(0o755, True), (0o777, False)])
+def test_a_user_is_told_of_a_run_of_root_that_may_live(
+    machine: Path, monkeypatch: pytest.MonkeyPatch, mode: int, refused: bool
+):
+    """Its folder is root's alone; two runs at once were not refused. A folder that others write to says nothing."""
+
+    @contextmanager
+    def opened(base: Path, parts: Sequence[str], owner: int) -> Iterator[int]:
+        if parts:
+            raise PermissionError(errno.EACCES, "Permission denied")
+        with trust.opened(base, (), os.getuid()) as folder:
+            yield folder
+
+    (machine / "run/weighbridge" / RUN).mkdir(parents=True)
+    (machine / "run/weighbridge/not-a-run").mkdir()
+    (machine / "run/weighbridge").chmod(mode)
+    assert living.hidden_runs() == [], "root knows them"
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    monkeypatch.setattr(living, "opened", opened)
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(machine / "run/user/1000"))
+    assert living.hidden_runs() == ([RUN] if refused else [])
+    living.require_alone(beside_others=True)
+    with pytest.raises(Unavailable, match=f"run {RUN} of another user may be") if refused else nullcontext():
+        living.require_alone(beside_others=False)
 
 
 def test_what_is_cleaned_or_belongs_to_others_measures_nothing_here(machine: Path):

@@ -371,3 +371,24 @@ def test_of_a_run_that_is_refused_nothing_stays(
     with pytest.raises(Unavailable):
         running.run_study(study(), tmp_path / "run", Told(), lambda _: pytest.fail("it has no report"))
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("trials", [0, 1])
+def test_who_interrupts_a_run_before_its_first_trial_is_told_that_nothing_is_kept(
+    world: World, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, trials: int
+):
+    """It said that finished trials are kept, and the run's directory was gone."""
+
+    def interrupt(*_: object, **__: object) -> None:
+        raise Interrupted(2)
+
+    monkeypatch.setattr(running, "_session", interrupt)
+    monkeypatch.setattr(running.RunStore, "finished", lambda _: dict.fromkeys(range(trials)))
+    monkeypatch.setattr(running, "require_ready", lambda _: [])
+    monkeypatch.setattr(running, "volatile_facts", dict)
+    monkeypatch.setattr(running, "readiness_of", lambda made: {arm.name: Readiness(True) for arm in made.arms})
+    monkeypatch.setattr(running.clean, "sweep_and_forget", lambda run: running.run_lock.forget(run) or ())
+    with pytest.raises(Interrupted) as ended:
+        running.run_study(study(), tmp_path / "run", Told(), lambda _: None)
+    assert ("nothing was kept" in str(ended.value)) == (not trials)
+    assert ("finished trials are kept" in str(ended.value)) == (tmp_path / "run").exists() == bool(trials)

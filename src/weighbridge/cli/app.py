@@ -93,7 +93,7 @@ def main() -> None:
     except WeighbridgeError as error:
         fail(_with_advice(str(error), error), error.exit_code)
     except Interrupted as interrupted:
-        fail(_with_advice("interrupted; finished trials are kept", interrupted), interrupted.exit_code)
+        fail(_with_advice(str(interrupted), interrupted), interrupted.exit_code)
     except BrokenPipeError:
         reader_gone()
     except OSError as error:  # a report, a page or a table that cannot be written

@@ -12,13 +12,17 @@ from weighbridge.cli.output import BesideOthersOption, JsonFlag, err, examples, 
 
 if TYPE_CHECKING:
     from weighbridge.analysis.noise import MachineNoise
+    from weighbridge.model.environment import Environment
     from weighbridge.model.plugin import Readiness
     from weighbridge.runner.default_environments import DefaultEnvironments
 
 UNVERIFIED = "never tested on real hardware"
 NOISE_STUDY = "noise"
 _SECTIONS = ("machine", "environments", "storage", "hosts", "userlands", "workloads", "cluster")
-_GROUPS = ("machine", "engines", "virtual machines", "load generators", "storage", "network")
+_GROUPS = ("machine", "engines", "load generators", "virtual machines", "storage", "network")
+"""In the order in which what is missing of them helps a newcomer."""
+_HYPERVISORS = ("virtualbox", "xen", "xen, HVM")
+"""What needs hardware virtualisation, however it is installed: of Xen only PV domains do without."""
 _LABEL = 18
 """Characters before what is said of a group."""
 _WEIGHED = {"a program": False, "a server": True}
@@ -105,11 +109,11 @@ def summary_lines(
     )
     if whole:
         return long
-    rows = [
+    rows = _useful([
         {**row, "group": "machine"} if section == "machine" else row
         for section in sections
         for row in sections[section]
-    ]
+    ])  # fmt: skip
     details = "details: weighbridge doctor --all"
     for first, most in ((long, (2, 2)), (long, (2, 1)), (short, (2, 2)), (short, (2, 1)), (short, (1, 1))):
         groups = [
@@ -122,6 +126,16 @@ def summary_lines(
         if len(lines) <= LINES:
             break
     return lines
+
+
+def _useful(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The rows, without remedies that would not help: hypervisors on a machine that KVM's row says cannot run them."""
+    kvm = next((row for row in rows if row["name"] == "qemu, KVM"), None)
+    if kvm is None or "hardware virtualisation" not in kvm["remedy"]:
+        return [*rows]
+    return [
+        {**row, "remedy": kvm["remedy"]} if row["name"] in _HYPERVISORS and row["remedy"] else row for row in rows
+    ]
 
 
 def _default_words(defaults: "DefaultEnvironments", *, reasons: bool) -> str:
@@ -235,7 +249,7 @@ def examine() -> dict[str, Any]:
     environments, unverified = {}, {}
     groups: dict[tuple[str, str], str] = {}
     for kind, plugin in registry.environments().items():
-        environments[kind] = environment_readiness(plugin)
+        environments[kind] = _as_weighed(plugin, environment_readiness(plugin))
         unverified["environments", kind] = plugin.unverified()
         groups["environments", kind] = plugin.group
         for name, options in plugin.variants().items():
@@ -289,6 +303,17 @@ def _documents(
         ]
         for section, states in sections.items()
     }  # fmt: skip
+
+
+def _as_weighed(plugin: "Environment", state: "Readiness") -> "Readiness":
+    """Whether ``weigh --in`` can use what it calls like the kind, where it has other names for the kind too."""
+    from weighbridge.runner.preflight import ready
+
+    names = plugin.weighed_in()
+    if not state.ready or len(names) == 1 or plugin.kind not in names:
+        return state
+    named = ready(plugin, plugin.options.model_validate(names[plugin.kind]))
+    return state if named.ready else named
 
 
 def measure_noise(*, as_json: bool) -> None:

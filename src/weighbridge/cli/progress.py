@@ -117,7 +117,7 @@ class Shown:
         self._standings, self._looked_at = standings, time.monotonic()
         target = standings[0].target if standings else None
         if target is not None and all(each.reached and each.width <= target for each in standings):
-            self._line(f"after {plural(blocks, 'block')} every cost is known to {margin(target)}")
+            self._line(f"after {plural(blocks, 'block')} every interval is within {margin(target)}")
 
     def others_noticed(self, out_of_reach: OutOfReach) -> None:
         """Tell that others take so much that the precision asked for is out of reach, and what would help.
@@ -303,8 +303,9 @@ def _half_width(estimate: Estimate) -> float:
 
 
 def _cost(estimate: Estimate) -> str:
-    """``4.5 % [2.0, 7.1] slower after 9 blocks``; with both signs ``cost -0.4 % [-1.9, 1.0]``, positive is worse.
+    """``4.5 % [2.0, 7.1] slower after 12 blocks``; with both signs ``cost -0.4 % [-1.9, 1.0]``, positive is worse.
 
+    A verdict of fewer than ten blocks is exploratory, and may be withdrawn: its cost has no word for its direction.
     Without an interval where there is no verdict yet: one that excludes 0 would be taken for it.
     """
     from weighbridge.report.text.formatting import difference_interval, percent_interval
@@ -312,7 +313,7 @@ def _cost(estimate: Estimate) -> str:
 
     cost, worsening, metric = estimate.cost, estimate.cost.worsening, estimate.metric
     after = f"after {plural(cost.blocks, 'block')}"
-    if not estimate.few and (worsening.low > 0 or worsening.high < 0):
+    if not (estimate.few or cost.exploratory) and (worsening.low > 0 or worsening.high < 0):
         word = metric_direction(metric, worse=worsening.estimate >= 0)
         effect = cost_effect(cost, metric.unit, word)
         return f"{effect.amount} {effect.relation} {after}"

@@ -3,6 +3,7 @@
 import contextlib
 import fcntl
 import os
+import stat
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -48,6 +49,28 @@ def others(own: str = "") -> dict[str, str]:
     return directories
 
 
+def hidden_runs() -> list[str]:
+    """The runs of root that may live, as far as this user can tell: their folders are there, and may not be read.
+
+    Asked is only a folder that nobody but root can write to.
+    """
+    if os.geteuid() == 0:
+        return []
+    with contextlib.suppress(OSError, NotTrusted), opened(run_lock.ROOTS, (), 0) as folder:
+        if not os.fstat(folder).st_mode & (stat.S_IWGRP | stat.S_IWOTH):
+            names = sorted(path.name for path in run_lock.ROOTS.iterdir())
+            return [each for each in names if is_run_id(each) and _is_hidden(each)]
+    return []
+
+
+def _is_hidden(run_id: str) -> bool:
+    try:
+        with opened(run_lock.ROOTS, (run_id, "lock"), 0):
+            return False
+    except (OSError, NotTrusted) as error:
+        return isinstance(error, PermissionError)
+
+
 def _measures(base: Path, owner: int, run_id: str) -> bool:
     """Whether a run's own process holds its lock: not `weighbridge clean`, which also does."""
     with contextlib.suppress(OSError, NotTrusted), opened(base, (run_id, "lock"), owner) as lock:
@@ -59,8 +82,16 @@ def _measures(base: Path, owner: int, run_id: str) -> bool:
 
 
 def require_alone(*, beside_others: bool) -> None:
-    """Raise Unavailable where another run measures on this machine, unless that is insisted on."""
-    if beside_others or not (found := others()):
+    """Raise Unavailable where another run measures on this machine, or may, unless that is insisted on."""
+    if beside_others:
+        return
+    if not (found := others()):
+        if hidden := hidden_runs():
+            raise Unavailable(
+                f"run {hidden[0]} of another user may be measuring on this machine (only root can tell), and two "
+                "runs disturb each other: wait for it, have root run 'weighbridge clean' if it was killed, or use "
+                "--beside-others"
+            )
         return
     run_id, directory = next(iter(found.items()))
     where = f" in {directory}" if directory else ""

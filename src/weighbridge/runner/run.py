@@ -12,7 +12,7 @@ from importlib import metadata
 from pathlib import Path
 
 from weighbridge import registry
-from weighbridge.errors import DiskFull, RunDirectoryError, TimeTooShort, Unavailable
+from weighbridge.errors import DiskFull, Interrupted, RunDirectoryError, TimeTooShort, Unavailable
 from weighbridge.facts.host import fingerprint, volatile_facts
 from weighbridge.launcher import build as launcher
 from weighbridge.linux.cpus import cpus_online
@@ -206,8 +206,10 @@ def _kept_once_measured(store: RunStore) -> Iterator[None]:
     continued = "study_text" in store.info()
     try:
         yield
-    except BaseException:
+    except BaseException as ended:
         if not continued and not store.finished():
+            if isinstance(ended, Interrupted):
+                ended.nothing_kept = True
             store.discard()
         raise
 

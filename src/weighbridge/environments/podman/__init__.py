@@ -90,8 +90,8 @@ class PodmanEnvironment(Environment):
     def variants(self) -> Mapping[str, Any]:
         """Return options by name: those that need more than podman itself."""
         return {
-            "podman rootless": PodmanOptions(rootless=True),
-            "podman rootless, pasta": PodmanOptions(rootless=True, network="pasta"),
+            "podman-rootless": PodmanOptions(rootless=True),
+            "podman-rootless, pasta": PodmanOptions(rootless=True, network="pasta"),
         }
 
     def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:

@@ -132,9 +132,12 @@ def _closeness(analysis: Analysis) -> str:
 
 
 def _could_miss(analysis: Analysis) -> str:
-    """Say how large a cost a run may have missed: the median and the largest of its undecided headlines."""
+    """Say how large a cost a run may have missed: the median and the largest of its undecided headlines.
+
+    The largest is that of a metric, and where the run has one metric alone of an environment.
+    """
     missed = [
-        (row.visible.cost, report)
+        (row.visible.cost, report, row)
         for report in analysis.headlines
         for row in report.comparisons
         if row.visible is not None and row.cost is not None and row.cost.scale == "ratio"
@@ -142,9 +145,10 @@ def _could_miss(analysis: Analysis) -> str:
     ]
     if not missed:
         return ""
-    typical = statistics.median_low(cost for cost, _ in missed)
-    most, report = max(missed, key=lambda each: each[0])
-    largest = f" ({percent_short(most)} in {metric_phrase(report)})" if most > MUCH_LARGER * typical else ""
+    typical = statistics.median_low(cost for cost, *_ in missed)
+    most, report, row = max(missed, key=lambda each: each[0])
+    where = display_name(row.environment) if len(analysis.headlines) == 1 else metric_phrase(report)
+    largest = f" ({percent_short(most)} in {where})" if most > MUCH_LARGER * typical else ""
     return f"Where undecided, a cost of {percent_short(typical)} would likely have shown{largest}."
 
 
@@ -158,7 +162,8 @@ def control_power(analysis: Analysis) -> str:
     shift = percent_short(100 * trust.visible_shift)
     of = trust.visible_shifts
     where = "" if of == 1 else f" in any of {of} headlines"
-    return f"one run in five would not notice a shift of {shift} between two native copies{where}"
+    baseline = display_name(analysis.baseline)
+    return f"one run in five would not notice a shift of {shift} between two copies of {baseline}{where}"
 
 
 def _reason(analysis: Analysis, shown: int = 3) -> str:
