@@ -92,3 +92,15 @@ def test_a_terminal_that_takes_only_ascii_is_shown_the_rest_escaped(monkeypatch:
     stream.flush()
     stream.seek(0)
     assert stream.read().strip() == "\\xb13 %"
+
+
+def test_on_a_terminal_lines_break_between_words_and_no_path_is_cut(monkeypatch: pytest.MonkeyPatch):
+    console, words, path = output.err(), "a note " * 20, "/" + "folder/" * 20
+    monkeypatch.setattr(console, "file", io.StringIO())
+    for terminal in (True, False):
+        monkeypatch.setattr(console, "_force_terminal", terminal)
+        monkeypatch.setattr(console, "_width", 80)
+        console.print(f"{words}{path}", markup=False)
+    *lines, whole = console.file.getvalue().splitlines()  # type: ignore[attr-defined]
+    assert [path] == [line for line in lines if len(line) > 80] and len(lines) == 3
+    assert {word for line in lines[:-1] for word in line.split()} == {"a", "note"} and whole == f"{words}{path}"

@@ -129,7 +129,7 @@ def summary_lines(
 
 
 def _useful(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The rows, without remedies that would not help: hypervisors on a machine that KVM's row says cannot run them."""
+    """The rows, without remedies of no help: of hypervisors where the machine, as KVM's row says, cannot run any."""
     kvm = next((row for row in rows if row["name"] == "qemu, KVM"), None)
     if kvm is None or "hardware virtualisation" not in kvm["remedy"]:
         return [*rows]

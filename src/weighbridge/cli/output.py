@@ -4,7 +4,9 @@ import functools
 import io
 import json
 import os
+import shutil
 import sys
+import textwrap
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -66,6 +68,13 @@ def _console(*, stderr: bool = False, soft_wrap: bool = False) -> "Console":
             for segment in super().render(renderable, options):
                 yield segment if segment.control else Segment(printable(segment.text), segment.style)
 
+        def print(self, *objects: Any, **options: Any) -> None:
+            if soft_wrap and self.is_terminal:
+                objects = tuple(
+                    _between_words(each, self.width) if isinstance(each, str) else each for each in objects
+                )
+            super().print(*objects, **options)
+
         def on_broken_pipe(self) -> None:
             if not self.stderr:
                 reader_gone()
@@ -116,8 +125,19 @@ def reader_gone() -> NoReturn:
 def fail(message: str, code: int) -> NoReturn:
     """Say what went wrong, and exit."""
     for line in message.splitlines():
-        print(f"weighbridge: {printable(line)}", file=sys.stderr)
+        text = f"weighbridge: {printable(line)}"
+        print(
+            _between_words(text, shutil.get_terminal_size().columns) if sys.stderr.isatty() else text, file=sys.stderr
+        )
     sys.exit(code)
+
+
+def _between_words(text: str, width: int) -> str:
+    """The text in lines of the terminal's width, which would break them inside words; no word is cut into two."""
+    return "\n".join(
+        textwrap.fill(line, max(40, width), break_long_words=False, break_on_hyphens=False)
+        for line in text.split("\n")
+    )
 
 
 def write_new(file: Path, text: str) -> None:
