@@ -165,3 +165,13 @@ def test_on_a_terminal_costs_stand_below_the_bar_and_what_to_expect_below_them()
     bar, cost, again, _, expected = file.getvalue().splitlines()
     assert "starting" in bar and cost.startswith("near") and "━" in cost
     assert again == bar and expected == prospect([FAR])
+
+
+def test_beside_the_bar_is_room_for_what_a_terminal_writes_of_ctrl_c(monkeypatch: pytest.MonkeyPatch):
+    """It went to the next line, so that the bar above it stayed on the screen."""
+    monkeypatch.setattr(progress.err(), "_width", 80)
+    file = io.StringIO()
+    shown = Shown(Progress("{task.description}", console=Console(file=file, width=80), expand=True))
+    shown.say("starting native " * 10)
+    Console(file=file, width=80).print(shown.rendered())
+    assert max(map(len, file.getvalue().splitlines())) <= 77

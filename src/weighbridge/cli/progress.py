@@ -149,7 +149,15 @@ class Shown:
         self._live = live
 
     def rendered(self) -> "RenderableType":
-        """Return what is shown now: how far the run is, and a line for each cost so far."""
+        """Return what is shown now: how far the run is, and a line for each cost so far.
+
+        Beside it is room for the ``^C`` that a terminal writes: on a line of its own the bar would stay above it.
+        """
+        from rich.constrain import Constrain
+
+        return Constrain(self._rendered(), max(1, err().width - len("^C") - 1))
+
+    def _rendered(self) -> "RenderableType":
         from rich.console import Group
         from rich.text import Text
 
