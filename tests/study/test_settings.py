@@ -16,6 +16,11 @@ def test_a_value_is_set_and_stands_in_the_studys_text():
     assert with_settings(study, ["hosts.b={kind: kubernetes, node: w2}"]).file.hosts["b"].node == "w2"  # type: ignore[attr-defined]
 
 
+def test_a_key_below_one_that_the_study_has_not_is_made():
+    study = with_settings(load("kubernetes-limits"), ["hosts.a.images.load=kind"])
+    assert study.file.hosts["a"].images.load == ("kind",)  # type: ignore[attr-defined]
+
+
 def test_a_profile_may_be_changed_too():
     study = with_settings(profiles.load("kubernetes-network", "one-node"), ["hosts.a.node=worker-1"])
     assert [*study.file.hosts] == ["a"]
@@ -28,7 +33,8 @@ def test_a_profile_may_be_changed_too():
     ("host.a.node=x", r"there is no 'host'.*hosts"),
     ("hosts.a.node=[", "no YAML"),
     ("hosts.a.nod=x", "nod"),
-    ("hosts.a.node.x=y", "there is no 'node' in hosts.a"),
+    ("hosts.a.node.x=y", "node"),
+    ("hosts.a.image.load=kind", "image"),
     ("study=other", "cannot change 'study'"),
 ])  # fmt: skip
 def test_what_cannot_be_set_is_said(setting: str, problem: str):

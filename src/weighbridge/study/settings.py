@@ -9,6 +9,10 @@ from weighbridge.study.loader import check
 from weighbridge.study.source import nearest, parse, plain, written
 
 
+_NAMED = 2
+"""Parts of a key that name what the study has (``hosts.a``); what is below may be new to it."""
+
+
 def with_settings(study: Study, settings: Sequence[str]) -> Study:
     """Return the study with these values (``KEY.KEY=VALUE``, the value as YAML); its text has them.
 
@@ -42,6 +46,8 @@ def _set(data: Any, setting: str) -> None:
     place = data
     for depth, name in enumerate(names[:-1], 1):
         inner = place.get(name)
+        if inner is None and depth > _NAMED:
+            inner = place[name] = {}
         if not isinstance(inner, MutableMapping):
             above = f" in {'.'.join(names[: depth - 1])}" if depth > 1 else ""
             raise StudyError(f"--set {plain(key, 100)}: there is no '{plain(name, 60)}'{above}{nearest(name, place)}")
