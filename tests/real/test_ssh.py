@@ -19,6 +19,7 @@ from weighbridge.hosts.kinds.ssh import SshOptions
 from weighbridge.hosts.remote import start
 from weighbridge.hosts.remote.start import program
 from weighbridge.hosts.ssh import SshHost, ssh_host
+from weighbridge.linux.process import RUN_VARIABLE
 from weighbridge.model.command import Command
 from weighbridge.model.host import Limits
 from weighbridge.model.userland import Userland
@@ -271,7 +272,8 @@ def test_the_command_line_says_it_in_one_sentence(far: list[Far], tmp_path: Path
     study.write_text(study.read_text().replace(str(far[1].config), str(wrong_key(far[1]))))
     done = weighbridge("run", study, "--out", tmp_path / "run", "--yes")
     done.must_fail(Unavailable.exit_code, "host b (b)", "authorized_keys")
-    nothing_left(*far, run=run_id(tmp_path / "run"))
+    assert not (tmp_path / "run").exists(), "nothing was measured"
+    nothing_left(*far, run=f"{RUN_VARIABLE}=")
 
 
 def test_a_shell_that_talks_is_no_matter(far: list[Far]):

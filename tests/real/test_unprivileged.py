@@ -72,6 +72,7 @@ def started_as_user(
         "HOME": str(home), "PATH": "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin",
         "PYTHONPATH": f"{code}:{libraries}", "LANG": "C.UTF-8", "PYTHONDONTWRITEBYTECODE": "1",
         "WEIGHBRIDGE_REHEARSAL": "yes",
+        "WEIGHBRIDGE_BESIDE_OTHERS": "yes",
         **(env or {}),
     }  # fmt: skip
     drop = ["setpriv", "--reuid", str(USER), "--regid", str(USER), "--clear-groups"]

@@ -8,7 +8,6 @@ from weighbridge.model.study import Study
 from weighbridge.study.loader import check
 from weighbridge.study.source import nearest, parse, plain, written
 
-
 _NAMED = 2
 """Parts of a key that name what the study has (``hosts.a``); what is below may be new to it."""
 
