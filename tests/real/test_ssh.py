@@ -270,10 +270,14 @@ def test_a_host_that_cannot_be_used(far: list[Far], what: str):
 def test_the_command_line_says_it_in_one_sentence(far: list[Far], tmp_path: Path):
     study = write(tmp_path, far)
     study.write_text(study.read_text().replace(str(far[1].config), str(wrong_key(far[1]))))
+    before = [left_on(each, f"{RUN_VARIABLE}=") for each in far]
     done = weighbridge("run", study, "--out", tmp_path / "run", "--yes")
     done.must_fail(Unavailable.exit_code, "host b (b)", "authorized_keys")
     assert not (tmp_path / "run").exists(), "nothing was measured"
-    nothing_left(*far, run=f"{RUN_VARIABLE}=")
+    deadline = time.monotonic() + PATIENCE_S
+    while (now := [left_on(each, f"{RUN_VARIABLE}=") for each in far]) != before:
+        assert time.monotonic() < deadline, now
+        time.sleep(0.1)
 
 
 def test_a_shell_that_talks_is_no_matter(far: list[Far]):
