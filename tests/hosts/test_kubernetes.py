@@ -489,7 +489,7 @@ def test_a_command_gets_an_image_on_its_standard_input(tmp_path: Path, userland:
     folders = RunFolders(tmp_path.parent, tmp_path)
     assert [*supply.LoadedImages().find(folders)] == [], "its folder is no run's"
     one.remove()
-    assert started[-1].argv == ("ssh", "n1", "rm", name) and not supply.noted(tmp_path)
+    assert started[-1].argv == ("ssh", "n1", "rm", name) and not supply.NOTES.read(tmp_path)
 
 
 @pytest.mark.parametrize(
@@ -526,7 +526,7 @@ def test_an_image_that_another_runs_pods_use_is_not_removed(
     pods = {"items": [{"spec": {"containers": [{"image": name}]}}]}
     monkeypatch.setattr(Kubectl, "get", lambda *_: pods)
     one.remove()
-    assert len(started) == 1 and not supply.noted(tmp_path)
+    assert len(started) == 1 and not supply.NOTES.read(tmp_path)
 
 
 def test_what_a_killed_run_loaded_is_found_and_removed(
@@ -534,7 +534,9 @@ def test_what_a_killed_run_loaded_is_found_and_removed(
 ):
     state = tmp_path / RUN
     state.mkdir()
-    supply.note(state, [supply.LoadedImage("n1", "i:1", ("ctr", "rm", "i:1")), supply.LoadedImage("n2", "i:1")])
+    supply.NOTES.write(
+        state, [supply.LoadedImage("n1", "i:1", ("ctr", "rm", "i:1")), supply.LoadedImage("n2", "i:1")]
+    )
     kind, folders = supply.LoadedImages(), RunFolders(tmp_path, tmp_path)
     [left] = kind.find(folders)
     assert (left.run, left.kind, left.name) == (RUN, "image on node n1", "i:1")
@@ -621,7 +623,7 @@ def test_a_run_notes_where_it_has_objects(tmp_path: Path):
     for place in (PLACE, other, PLACE):
         leavings.note(tmp_path, place)
     assert leavings.places_of(tmp_path) == [PLACE, other]
-    (tmp_path / leavings.NOTES).write_text('[{"context": 1, "unknown": 2}]')
+    (tmp_path / leavings.NOTES.name).write_text('[{"context": 1, "unknown": 2}]')
     assert leavings.places_of(tmp_path) == [] == leavings.places_of(tmp_path / "nowhere")
 
 

@@ -14,6 +14,7 @@ from weighbridge.model.decisions import LARGEST_COUNT, ComparedArm, GateLook
 from weighbridge.model.study import MOST_BLOCKS
 from weighbridge.statistics import Looks, decision_looks, look_shares, looks_share
 from weighbridge.statistics.contrast import INTERIM_SHARE
+from weighbridge.store.extensions import unfinished
 from weighbridge.store.pace import pause_s
 from weighbridge.store.run import RunStore
 
@@ -68,7 +69,7 @@ def spending_of(store: RunStore) -> Spending:
 
 def share_of_end(store: RunStore) -> float:
     """The share of the error of the run's end that a look may spend now: before that it may be any block's."""
-    return INTERIM_SHARE if plan_of(store).unfinished else 1.0
+    return INTERIM_SHARE if unfinished(store.info()) else 1.0
 
 
 def look_of(store: RunStore, spending: Spending, still_open: tuple[ComparedArm, ...]) -> GateLook:

@@ -59,7 +59,7 @@ class Plan:
     def looks_beside_gates(self) -> Looks:
         """How often the run was looked at but by gates, whose looks count themselves that it is not finished."""
         changes = [each for each in self.changes if each not in self.changes_of_gates]
-        return replace(_looks(self.looks.planned, changes), interim=_shortened(changes))
+        return _looks(self.looks.planned, changes)
 
     @property
     def next_looks(self) -> Looks:

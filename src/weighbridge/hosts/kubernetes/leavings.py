@@ -1,20 +1,19 @@
 """What killed runs leave in clusters, found by notes made before the first object of a run."""
 
 import contextlib
-import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes.kubectl import Kubectl
+from weighbridge.hosts.kubernetes.notes import Notes
 from weighbridge.hosts.kubernetes.objects import RUN_LABEL, runs_of
-from weighbridge.model.leavings import DeadRun, FarRun, Leavings, Leftover, RunFolders, is_run_id
+from weighbridge.model.leavings import DeadRun, FarRun, Leavings, Leftover, RunFolders
 
-NOTES = "kubernetes.json"
 KINDS = "configmaps,pods"
 """What every run makes."""
 FURTHER_KINDS = ("services", "networkpolicies", "persistentvolumeclaims")
@@ -37,20 +36,18 @@ class Place:
         return Kubectl(self.context, self.namespace, self.kubeconfig, variables)
 
 
+NOTES = Notes("kubernetes.json", Place)
+
+
 def note(state: Path, place: Place) -> None:
     """Note, before anything is made there, that a run has objects in a place."""
     places = {*places_of(state), place}
-    path = state / NOTES
-    unfinished = path.with_suffix(".new")
-    unfinished.write_text(json.dumps([asdict(each) for each in sorted(places, key=str)]))
-    unfinished.replace(path)
+    NOTES.write(state, sorted(places, key=str))
 
 
 def places_of(state: Path) -> list[Place]:
     """Return the places in which a run has objects, by its notes; none where these cannot be read."""
-    with contextlib.suppress(OSError, ValueError, TypeError):
-        return [Place(**each) for each in json.loads((state / NOTES).read_text())]
-    return []
+    return NOTES.read(state)
 
 
 def objects_of(kubectl: Kubectl, run_id: str) -> list[tuple[str, str]]:
@@ -110,13 +107,12 @@ class ClusterObjects(Leavings):
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
         """Each object of a run that has notes. OSError where a cluster does not answer."""
-        for state in sorted(folders.states.iterdir()) if folders.states.is_dir() else ():
-            for place in places_of(state) if is_run_id(state.name) else ():
-                try:
-                    objects = objects_of(place.kubectl(), state.name)
-                except Unavailable as error:
-                    raise OSError(f"context {place.context or 'of kubectl'}: {error}") from error
-                yield from (Leftover(state.name, f"Kubernetes {kind}", name) for kind, name in objects)
+        for run, place in NOTES.of_runs(folders):
+            try:
+                objects = objects_of(place.kubectl(), run)
+            except Unavailable as error:
+                raise OSError(f"context {place.context or 'of kubectl'}: {error}") from error
+            yield from (Leftover(run, f"Kubernetes {kind}", name) for kind, name in objects)
 
     def find_at(self, context: str, namespace: str) -> Iterator[FarRun]:
         """What runs of all machines have in a namespace of a context. OSError where the cluster does not answer."""

@@ -6,9 +6,9 @@ import os
 import platform
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -18,18 +18,18 @@ from weighbridge.engines.push import push, pushing_engine
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts.kubernetes.images import Image, archive, launcher_image, userland_image
 from weighbridge.hosts.kubernetes.kubectl import Kubectl
+from weighbridge.hosts.kubernetes.notes import Notes
 from weighbridge.hosts.kubernetes.objects import RUN_LABEL, NodeInfo
 from weighbridge.launcher import build
 from weighbridge.linux import process
 from weighbridge.linux.process import feed
 from weighbridge.model.command import Command
 from weighbridge.model.host import RunContext
-from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders, is_run_id
+from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
 from weighbridge.model.options import Brings, Options
 from weighbridge.model.userland import Userland, Userlands
 
 LOAD_S = 1800.0
-NOTES = "kubernetes-images.json"
 _PUSHED = "pushed"
 Word = Literal["kind", "minikube", "k3d", "containerd"]
 _REPOSITORY = r"^[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?(/[a-z0-9][a-z0-9._-]*)+$"
@@ -217,17 +217,17 @@ class ImageSupply:
         )
 
     def _note(self, image: "LoadedImage") -> None:
-        note(self._run.state, [*noted(self._run.state), image])
+        NOTES.write(self._run.state, [*NOTES.read(self._run.state), image])
 
     def remove(self) -> None:
         """Remove what was loaded, but for what another run's pods use; tell what stays, where somebody is to know."""
-        for image in noted(self._run.state):
+        for image in NOTES.read(self._run.state):
             if not image.remove:
                 self._run.say(f"the image {image.reference} stays on node {image.node}, for later runs")
             elif not self._used_by_others(image) and (why := image.removed()):
                 self._run.say(f"{why}; 'weighbridge clean' tries again")
                 continue
-            note(self._run.state, [each for each in noted(self._run.state) if each != image])
+            NOTES.write(self._run.state, [each for each in NOTES.read(self._run.state) if each != image])
 
     def _used_by_others(self, image: "LoadedImage") -> bool:
         words = "pods", f"--field-selector=spec.nodeName={image.node}", f"--selector={RUN_LABEL}!={self._run.id}"
@@ -334,25 +334,7 @@ class LoadedImage:
         return "" if done.returncode == 0 or "not found" in done.last_words else f"{what}: {done.last_words}"
 
 
-def note(state: Path, images: Sequence[LoadedImage]) -> None:
-    """Note which images a run brought to nodes, before it does so."""
-    path = state / NOTES
-    if not images:
-        path.unlink(missing_ok=True)
-        return
-    unfinished = path.with_suffix(".new")
-    unfinished.write_text(json.dumps([asdict(each) for each in dict.fromkeys(images)]))
-    unfinished.replace(path)
-
-
-def noted(state: Path) -> list[LoadedImage]:
-    """Return the images that a run brought to nodes; none where its notes cannot be read."""
-    with contextlib.suppress(OSError, ValueError, TypeError, KeyError):
-        return [
-            LoadedImage(str(each["node"]), str(each["reference"]), tuple(map(str, each["remove"])))
-            for each in json.loads((state / NOTES).read_text())
-        ]
-    return []
+NOTES = Notes("kubernetes-images.json", LoadedImage)
 
 
 class LoadedImages(Leavings):
@@ -362,15 +344,14 @@ class LoadedImages(Leavings):
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
         """Each that a run has noted."""
-        for state in sorted(folders.states.iterdir()) if folders.states.is_dir() else ():
-            for image in noted(state) if is_run_id(state.name) else ():
-                if image.remove:
-                    yield Leftover(state.name, f"image on node {image.node}", image.reference)
+        for run, image in NOTES.of_runs(folders):
+            if image.remove:
+                yield Leftover(run, f"image on node {image.node}", image.reference)
 
     def remove(self, run: DeadRun) -> None:
         """Remove what the run noted. OSError where one cannot be removed."""
-        images = [each for each in noted(run.state) if each.remove]
+        images = [each for each in NOTES.read(run.state) if each.remove]
         kept = {image: why for image in images if (why := image.removed())}
-        note(run.state, [*kept])
+        NOTES.write(run.state, [*kept])
         if kept:
             raise OSError("; ".join(kept.values()))

@@ -1,17 +1,16 @@
 """What pods keep data on that outlives them: claimed volumes, and folders of their nodes. Both go with the run."""
 
 import contextlib
-import json
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts.kubernetes.kubectl import Kubectl
 from weighbridge.hosts.kubernetes.leavings import Place, places_of
+from weighbridge.hosts.kubernetes.notes import Notes
 from weighbridge.hosts.kubernetes.objects import (
     Owner,
     PodRequest,
@@ -26,10 +25,9 @@ from weighbridge.hosts.kubernetes.objects import (
 )
 from weighbridge.launcher import build
 from weighbridge.model.host import RunContext
-from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders, is_run_id
+from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
 from weighbridge.user_cache import cache_folder
 
-NOTES = "kubernetes-folders.json"
 BOUND_S = 180.0
 _REMOVED_S = 120.0
 _LOOK_S = 0.25
@@ -123,16 +121,19 @@ class NodeFolder:
             time.sleep(_LOOK_S)
 
 
+NOTES = Notes("kubernetes-folders.json", NodeFolder)
+
+
 @contextmanager
 def node_folder(run: RunContext, kubectl: Kubectl, its_owner: Owner, folder: NodeFolder) -> Iterator[str]:
     """A folder of a node, which kubelet makes with the pod that mounts it; removed when the context ends."""
-    note(run.state, [*noted(run.state), folder])
+    NOTES.write(run.state, [*NOTES.read(run.state), folder])
     try:
         yield folder.name
     finally:
         try:
             folder.removed(kubectl, run.id, its_owner)
-            note(run.state, [each for each in noted(run.state) if each != folder])
+            NOTES.write(run.state, [each for each in NOTES.read(run.state) if each != folder])
         except (Unavailable, EnvironmentLost) as error:
             run.say(f"{error}; 'weighbridge clean' tries again")
 
@@ -142,24 +143,6 @@ def folder_name(run_id: str, site: str) -> str:
     return object_name(run_id, site)
 
 
-def note(state: Path, folders: Sequence[NodeFolder]) -> None:
-    """Note which folders a run has on nodes, before they are made."""
-    path = state / NOTES
-    if not folders:
-        path.unlink(missing_ok=True)
-        return
-    unfinished = path.with_suffix(".new")
-    unfinished.write_text(json.dumps([asdict(each) for each in folders]))
-    unfinished.replace(path)
-
-
-def noted(state: Path) -> list[NodeFolder]:
-    """Return the folders that a run has on nodes; none where its notes cannot be read."""
-    with contextlib.suppress(OSError, ValueError, TypeError):
-        return [NodeFolder(**each) for each in json.loads((state / NOTES).read_text())]
-    return []
-
-
 class NodeFolders(Leavings):
     """Folders of pods on the nodes of clusters."""
 
@@ -167,20 +150,19 @@ class NodeFolders(Leavings):
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
         """Each that a run has noted."""
-        for state in sorted(folders.states.iterdir()) if folders.states.is_dir() else ():
-            for each in noted(state) if is_run_id(state.name) else ():
-                yield Leftover(state.name, f"folder on node {each.node}", f"{each.path}/{each.name}")
+        for run, each in NOTES.of_runs(folders):
+            yield Leftover(run, f"folder on node {each.node}", f"{each.path}/{each.name}")
 
     def remove(self, run: DeadRun) -> None:
         """Remove what the run noted, by pods. OSError where one cannot be removed."""
         left, failures = [], []
-        for folder in noted(run.state):
+        for folder in NOTES.read(run.state):
             try:
                 _removed_anywhere(folder, places_of(run.state), run.id)
             except (Unavailable, EnvironmentLost) as error:
                 left.append(folder)
                 failures.append(str(error))
-        note(run.state, left)
+        NOTES.write(run.state, left)
         if failures:
             raise OSError("; ".join(failures))
 
