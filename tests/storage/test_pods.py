@@ -114,7 +114,7 @@ def test_a_folder_of_a_node_is_removed_by_a_pod_of_it(monkeypatch: pytest.Monkey
 def test_a_folder_that_cannot_be_removed_is_kept_in_mind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     state = tmp_path / RUN
     state.mkdir()
-    volumes.note(state, [FOLDER])
+    volumes.NOTES.write(state, [FOLDER])
     note_place(state, Place("c", "n", ""))
     kind, folders = volumes.NodeFolders(), RunFolders(tmp_path, tmp_path)
     [left] = kind.find(folders)
@@ -126,7 +126,7 @@ def test_a_folder_that_cannot_be_removed_is_kept_in_mind(tmp_path: Path, monkeyp
     monkeypatch.setattr(Kubectl, "delete", lambda *_: None)
     with pytest.raises(OSError, match="may be left"):
         kind.remove(DeadRun(RUN, state, tmp_path))
-    assert volumes.noted(state) == [FOLDER]
+    assert volumes.NOTES.read(state) == [FOLDER]
 
 
 def test_a_claim_that_gets_no_volume_is_refused_in_the_clusters_words(
