@@ -235,7 +235,7 @@ GOOD = [
             "latency_p99": 3760,
             "latency_stddev": 1349.03,
         },
-        {"test": "TCP_CRR", "duration": "2s"},
+        {"test": "TCP_CRR", "count": 9619, "duration": "2s"},
     ),
     Case("netperf", "netperf-tcp-stream.txt", {"throughput": 15203.35}, {"test": "TCP_STREAM"}),
     Case("netperf", "netperf-udp-stream.txt", {"throughput": 6391.92}, {"test": "UDP_STREAM"}),

@@ -54,7 +54,7 @@ class NetperfOptions(Options):
     ] = "TCP_RR"
     duration: Annotated[WholeSeconds, Field(ge=1, le=86400, description="Measured time, in whole seconds")] = 10.0
     count: Annotated[
-        int | None, Field(ge=1, le=10**9, description="Transactions to make (TCP_RR), in about the duration")
+        int | None, Field(ge=1, le=10**9, description="Transactions to make (TCP_RR, TCP_CRR), in about the duration")
     ] = None
     warm_up: Annotated[WholeSeconds, Field(ge=0, le=3600, description="Warm-up before it, not counted")] = 1.0
     request_size: Annotated[PacketSize | None, Field(description="Bytes per request (RR: 1 B)")] = None
@@ -73,6 +73,11 @@ class NetperfOptions(Options):
     def connects(self) -> bool:
         """Whether each transaction has a connection of its own."""
         return self.test == "TCP_CRR"
+
+    @property
+    def counts(self) -> bool:
+        """Whether the test can end by a number of transactions."""
+        return self.test in ("TCP_RR", "TCP_CRR")
 
     @property
     def sizes(self) -> tuple[PacketBytes, ...]:
@@ -96,9 +101,11 @@ class NetperfOptions(Options):
                 takes = "request_size and response_size" if self.transactions else "message_size"
                 raise ValueError(f"{self.test} has no {name}: it takes {takes}")
             must_fit(name, size, self.test, 1, LARGEST_PAYLOAD if self.udp else 2**20)
-        if self.count is not None and self.test != "TCP_RR":
-            why = "netperf would wait forever for a lost datagram" if self.udp else "only TCP_RR does"
+        if self.count is not None and not self.counts:
+            why = "netperf would wait forever for a lost datagram" if self.udp else "only TCP_RR and TCP_CRR do"
             raise ValueError(f"{self.test} takes no count: {why}")
+        if self.count is None and self.connects:
+            raise ValueError("TCP_CRR takes a count: netserver waits for 4 s after a test that ends by its time")
         return self
 
 
@@ -152,8 +159,8 @@ class Netperf(Workload):
         return options.duration + 0.1
 
     def length(self, options: NetperfOptions) -> Length:
-        """Of TCP_RR, by its transactions; of UDP a test by count would wait for a lost message for ever."""
-        if options.test != "TCP_RR":
+        """Of TCP_RR and TCP_CRR, by transactions; a test of UDP by count would wait for a lost message for ever."""
+        if not options.counts:
             return by_seconds(1, (RATE if options.transactions else THROUGHPUT).name)
         return Length(_SHORTEST_S, "count", lambda measured: measured[RATE.name], _FEWEST, shortens_warm_up=True)
 
@@ -173,7 +180,7 @@ class Netperf(Workload):
         if options.connects:
             longest_s = _longest_wait_s(figures, _number(client.text, "MAX_LATENCY"))
             flags = (Flag(FlagCode.CONNECTION_LOST, figures={"seconds": longest_s}),) if longest_s else ()
-            return TrialResult((Measurement(RATE, rate), *latencies), flags=flags)
+            return TrialResult((Measurement(RATE, rate), *latencies), flags=flags, work_s=figures["ELAPSED_TIME"])
         _without_a_stall(rate, figures["MEAN_LATENCY"])
         measured = (Measurement(RATE, rate), *latencies, Measurement(ONE_WAY_LATENCY, 1e3 / rate / 2))
         return TrialResult(measured, work_s=options.count / rate if options.count is not None else None)
