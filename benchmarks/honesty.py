@@ -43,6 +43,8 @@ from weighbridge.statistics import (
     allotted,
     between,
     compare,
+    decided,
+    deciding_half_width,
     decision_looks,
     flags,
     holm,
@@ -144,13 +146,17 @@ def session(
     return values
 
 
-def adaptive(values: Floats, margin: float | None = None, looks: Sequence[int] = LOOKS) -> tuple[Cost, Decision]:
-    """Run the product's stopping rule over a session of two arms."""
+def adaptive(
+    values: Floats, margin: float | None = None, looks: Sequence[int] = LOOKS, comparisons: int = 1
+) -> tuple[Cost, Decision]:
+    """Run the product's stopping rule over a session of two arms, one of so many ``comparisons``."""
     base, other = values.tolist()
-    blocks = looks[0]
+    blocks, target = looks[0], TARGET
     while True:
         cost = compare(base[:blocks], other[:blocks], better="higher", equivalence=margin, looks=len(looks))
-        decision = next_look(blocks, [cost], TARGET, maximum=looks[-1])
+        if margin is not None and cost.half_width <= TARGET and not decided(cost, comparisons, len(looks)):
+            target = deciding_half_width(margin, comparisons, len(looks))
+        decision = next_look(blocks, [cost], target, maximum=looks[-1])
         if decision.next_blocks is None:
             return cost, decision
         blocks = decision.next_blocks

@@ -88,7 +88,7 @@ def test_the_slow_ones_take_part_in_fewer_blocks(tmp_path: Path, world: World, l
         expected = {each.cell: each.expected for each in found}
         assert (expected["net"] is None) == (left_s > 1e5)
         if left_s == 320:
-            assert expected["net"] > expected["cpu"] > 0  # type: ignore[operator]
+            assert expected["net"] > expected["cpu"] > (0.0, 0.0)  # type: ignore[operator]
         again = shares.decide((10, 38), wide(width=0.9), everything, times, 1.0)
         assert [each.blocks for each in store.allotments()] == [net, cpu] and all(each.expected for each in again)
 

@@ -16,6 +16,8 @@ from weighbridge.statistics import (
     blocks_to_settle,
     blocks_to_target,
     compare,
+    decided,
+    deciding_half_width,
     half_width_after,
     next_look,
     planned_looks,
@@ -89,6 +91,28 @@ def test_significance_never_stops_a_run():
     huge = cost(10, 0.1, ratio=0.3)
     assert huge.verdict == "different"
     assert next_look(10, [huge], 0.02).action == "continue"
+
+
+@pytest.mark.parametrize("comparisons", [1, 4, 25])
+def test_at_its_width_every_cost_is_decided(comparisons: int):
+    width = deciding_half_width(0.03, comparisons, 8)
+    effects = stats.norm.ppf((np.arange(1000) + 0.5) / 1000)
+
+    def at(half_width: float, ratio: float):
+        sd = math.log1p(half_width) / stats.norm.ppf(0.9825) * math.sqrt(1000 * 3 / math.pi)
+        other = ratio * np.exp(sd * effects)
+        return compare([1.0] * 1000, other.tolist(), better="lower", equivalence=0.03, looks=8)
+
+    ratios = np.exp(np.linspace(-0.05, 0.05, 41))
+    assert at(width, 1.0).half_width == pytest.approx(width, rel=0.1)
+    assert all(decided(at(0.9 * width, ratio), comparisons, 8) for ratio in ratios)
+    assert not all(decided(at(1.3 * width, ratio), comparisons, 8) for ratio in ratios)
+    assert decided(cost(60, 0.2), comparisons, 8), "without a margin there is nothing to decide"
+
+
+def test_of_one_comparison_it_is_half_of_the_margin():
+    assert deciding_half_width(0.03, 1, 8) == pytest.approx(0.016, abs=1e-4)
+    assert deciding_half_width(0.03, 4, 8) == pytest.approx(0.014, abs=2e-4)
 
 
 def test_nothing_known_yet():

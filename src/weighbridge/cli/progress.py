@@ -12,7 +12,7 @@ from weighbridge.model.level import cell_label
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.text import printable
 from weighbridge.model.trial import Trial, TrialRecord
-from weighbridge.report.text.formatting import plural
+from weighbridge.report.text.formatting import SPACE, plural
 from weighbridge.runner.estimate import Forecast, clock
 from weighbridge.runner.precision import Estimate, OutOfReach, Standing, needed_s
 
@@ -48,6 +48,8 @@ class Shown:
         self._estimates: Sequence[Estimate] = ()
         self._standings: Sequence[Standing] = ()
         self._looked_at = 0.0
+        self._last_look = 0
+        """Blocks of the last look: a run that goes on comes to its earlier ones again, of which nothing is said."""
 
     def _line(self, text: str) -> None:
         """A line that stays."""
@@ -111,13 +113,20 @@ class Shown:
             self._line(f"{where}: {how}: {record.message}")
 
     def precision_checked(self, blocks: int, standings: Sequence[Standing]) -> None:
-        """Keep what is to be expected, and tell where every cost is precise enough, which ends the run."""
-        from weighbridge.report.text.formatting import margin
-
+        """Keep what is to be expected; tell what is precise enough but undecided, and where all is precise enough."""
         self._standings, self._looked_at = standings, time.monotonic()
-        target = standings[0].target if standings else None
-        if target is not None and all(each.reached and each.width <= target for each in standings):
-            self._line(f"after {plural(blocks, 'block')} every interval is within {margin(target)}")
+        targets = [each.target for each in standings if each.target is not None]
+        new, self._last_look = self._total > 0 and blocks > self._last_look, max(blocks, self._last_look)
+        if not (new and targets):
+            return
+        if all(each.reached and each.width <= max(targets) for each in standings):
+            line = f"every interval is within {_half_width_text(max(targets))}"
+        elif all(each.reached or each.for_verdict for each in standings):
+            needed = min(each.target or 0.0 for each in standings if not each.reached)
+            line = f"precise enough, but undecided: measuring on to {_half_width_text(needed)}, which decides"
+        else:
+            return
+        self._line(f"after {plural(blocks, 'block')} {line}")
 
     def others_noticed(self, out_of_reach: OutOfReach) -> None:
         """Tell that others take so much that the precision asked for is out of reach, and what would help.
@@ -189,7 +198,7 @@ def _left(left: Forecast) -> str:
 
 
 def verdict_time(left: Forecast) -> str:
-    """Say when a run gives its verdict at the earliest and at the latest, and of how many blocks it is."""
+    """Say when a run ends at the latest, where it may end before also when that is, and of how many blocks it is."""
     from weighbridge.runner.preflight import can_decide
 
     first = f"{clock(left.first_s)} ({plural(left.first_blocks, 'block')})"
@@ -200,7 +209,7 @@ def verdict_time(left: Forecast) -> str:
     if not can_decide(left.last_blocks):
         return f"it ends in about {last}, too few blocks for a verdict"
     if left.at_most:
-        return f"a verdict in {first} to {last}"
+        return f"it ends in {first} at the earliest, {last} at the latest"
     return f"a verdict in about {last}"
 
 
@@ -208,31 +217,38 @@ def prospect(standings: Sequence[Standing], since_s: float = 0.0) -> str:
     """Say when costs will be precise enough, or how precise they will be at the end; empty where nobody knows.
 
     By the last look, ``since_s`` seconds ago: ``±2 % expected in 12 to 40 s``, ``±2 % may not be reached``, and where
-    that is all but sure ``±2 % out of reach: expect about ±3.1 %``.
+    that is all but sure ``±2 % out of reach: expect ±2.4 to ±3.1 %``. Of costs that are precise enough and undecided
+    it is ``a verdict`` that is expected.
     """
     from weighbridge.report.text.formatting import margin, share
 
     open_ = [each for each in standings if not each.reached]
-    target = next((each.target for each in open_), None)
-    if target is None:
+    target = next((each.target for each in open_ if not each.for_verdict), None)
+    if not any(each.target for each in open_):
         return ""
-    wide = (each.expected for each in open_ if each.expected is not None)
-    if late := sorted(each for each in wide if share(each) != share(target)):
-        widths = " to ".join(dict.fromkeys([share(late[0]), share(late[-1])]))
+    aim = "a verdict" if target is None else margin(target)
+    wide = [each for each in open_ if each.expected is not None and share(each.expected[0]) != share(each.target)]
+    if late := [each.expected for each in wide if each.expected is not None]:
+        ends = share(min(low for low, _ in late)), share(max(high for _, high in late))
         of = f" in {len(late)} of {len(standings)} comparisons" if len(late) < len(standings) else ""
-        return f"{margin(target)} out of reach{of}: expect about {widths}"
+        return f"{aim} out of reach{of}: expect {' to '.join(dict.fromkeys(ends))}"
     if any(each.needed_s is None for each in open_):
         return ""
     soonest_s, latest_s = (each - since_s for each in needed_s(open_))
     if latest_s == math.inf:
-        return f"{margin(target)} may not be reached"
-    return f"{margin(target)} expected {_when(round(soonest_s), round(latest_s))}"
+        return f"{aim} may not be reached"
+    return f"{aim} expected {_when(round(soonest_s), round(latest_s))}"
+
+
+def _half_width_text(half_width: float) -> str:
+    """A half-width in two figures: ``±2 %``, ``±1.6 %``."""
+    return f"±{100 * half_width:.2g}{SPACE}%"
 
 
 def _when(soonest_s: int, latest_s: int) -> str:
     """``in 12 to 40 s``, ``in 40 s to 3 min``, ``within 40 s``, ``in about 12 s``."""
     if latest_s <= 0:
-        return "at the next look"
+        return "any moment"
     soonest, latest = clock(soonest_s), clock(latest_s)
     if soonest_s <= 0:
         return f"within {latest}"

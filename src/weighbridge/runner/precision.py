@@ -20,6 +20,8 @@ from weighbridge.statistics import (
     Looks,
     allotted,
     blocks_to_target,
+    decided,
+    deciding_half_width,
     half_width_after,
     next_look,
     planned_looks,
@@ -40,7 +42,8 @@ FIRST_ESTIMATE = 3
 class Standing:
     """How precise one comparison is after a look. ``width`` is the relative half-width (0.02 is ±2 %).
 
-    ``expected``: the half-width to expect when the run ends, where the target is surely out of reach; else None.
+    ``expected``: the half-width to expect when the run ends, at the least and at the most, where the target is surely
+    out of reach; else None.
     """
 
     cell: str
@@ -48,11 +51,13 @@ class Standing:
     width: float
     reached: bool
     predicted_blocks: int | None
-    expected: float | None = None
+    expected: tuple[float, float] | None = None
     blocks: int = 0
     """Blocks of which it is made."""
     target: float | None = None
     """The half-width that it is to have; None where that is not known."""
+    for_verdict: bool = False
+    """Whether it has the study's precision and is undecided, so that ``target`` is what decides every cost."""
     needed_s: tuple[float, float] | None = None
     """Seconds until it likely has that, at the soonest and at the latest; None where that cannot be told.
 
@@ -70,7 +75,7 @@ class Standing:
 
         return replace(self, needed_s=(seconds(SOONEST), seconds(LATEST)))
 
-    def after(self, later: int) -> float | None:
+    def after(self, later: int) -> tuple[float, float] | None:
         """Give ``expected``, where it is made of about so many blocks when the time is over.
 
         None unless also a favourable forecast misses the target.
@@ -79,7 +84,8 @@ class Standing:
             return None
         if half_width_after(self.width, self.blocks, later, OUT_OF_REACH) <= self.target:
             return None
-        return half_width_after(self.width, self.blocks, later)
+        least, most = (half_width_after(self.width, self.blocks, later, spread) for spread in (SOONEST, LATEST))
+        return least, most
 
 
 def needed_s(standings: Sequence[Standing]) -> tuple[float, float]:
@@ -121,8 +127,8 @@ class Estimate:
 class OutOfReach:
     """That others take so much of this machine that a run will not be as precise as it is to be.
 
-    ``expected``: the half-widths to expect at its end, of those of its ``comparisons`` that will be wider than its
-    ``target`` (or, without one, than its margin of equivalence). All are fractions.
+    ``expected``: the half-widths to expect at its end, at the least and at the most, of those of its ``comparisons``
+    that will be wider than its ``target`` (or, without one, than its margin of equivalence). All are fractions.
     """
 
     disturbance: Disturbance
@@ -130,7 +136,7 @@ class OutOfReach:
     baseline: str
     blocks: int
     target: float
-    expected: tuple[float, ...]
+    expected: tuple[tuple[float, float], ...]
     comparisons: int
     beside: bool
     """Whether another run of Weighbridge is one of them."""
@@ -144,6 +150,8 @@ class Precision:
 
     The headline metric of each workload (its first) is what the target is about. The baseline and its A/A arm stay
     in a workload's blocks for as long as any environment does; a comparison that reached the target leaves for good.
+    One that has it and is undecided gets a target of its own, at which every cost is decided; only where the study's
+    is narrower than its margin, as a wider one asks for no verdict of equivalence.
     Everything is computed from the store, so that a continued run comes to the same schedule.
     """
 
@@ -152,6 +160,8 @@ class Precision:
     repetitions: Repetitions = field(init=False)
     """Those of the study, with what was changed after the run had begun."""
     _left: set[tuple[str, Level, str]] = field(default_factory=set)
+    _for_verdict: set[tuple[str, Level, str]] = field(default_factory=set)
+    """What had the study's target at a look and was undecided."""
     _changes: tuple[RunExtension, ...] = field(init=False)
     _gate_looks: tuple[GateLook, ...] = field(init=False)
 
@@ -217,7 +227,7 @@ class Precision:
         for cell in self.study.cells:
             for arm in self.arms_of(cell):
                 if self._compared(self._arm(arm)):
-                    standings.append(self._standing(cell, arm, blocks, target, self._cost(cell, arm, values, blocks)))
+                    standings.append(self._standing(cell, arm, blocks, self._cost(cell, arm, values, blocks)))
                     if standings[-1].reached:
                         self._left.add((*_key(cell), arm))
         self._come_back(blocks)
@@ -233,7 +243,7 @@ class Precision:
                 cost = self._cost(cell, arm.name, values, MOST_BLOCKS) if self._compared(arm) else None
                 if cost is not None and cost.blocks >= FIRST_ESTIMATE:
                     shown = self._cost(cell, arm.name, values, MOST_BLOCKS, interim=True) if goes_on else None
-                    width, target = cost.half_width, self.repetitions.target
+                    width, target = cost.half_width, self._target(cell, arm.name, MOST_BLOCKS)
                     estimates.append(Estimate(cell.label, arm.name, metric, shown or cost, width, target))
         return estimates
 
@@ -272,13 +282,37 @@ class Precision:
     def _arm(self, name: str) -> Arm:
         return next(arm for arm in self.study.arms if arm.name == name)
 
-    def _standing(self, cell: Cell, arm: str, blocks: int, target: float, cost: Cost | None) -> Standing:
-        if cost is None:  # where one of them breaks under the load every time, more blocks tell nothing more
+    def _standing(self, cell: Cell, arm: str, blocks: int, cost: Cost | None) -> Standing:
+        if cost is not None and self._undecided(cost, blocks):
+            self._for_verdict.add((*_key(cell), arm))
+        target, for_verdict = self._target(cell, arm, blocks), (*_key(cell), arm) in self._for_verdict
+        if cost is None or target is None:  # where one breaks under the load every time, more blocks tell nothing
             return Standing(cell.label, arm, float("inf"), self._broke(cell, arm), None, target=target)
         fewest, most = self.repetitions.min, self.repetitions.max
         decision = next_look(blocks, [cost], target, minimum=fewest, maximum=most)
-        reached, predicted = decision.reached[0], decision.predicted_blocks
-        return Standing(cell.label, arm, cost.half_width, reached, predicted, blocks=cost.blocks, target=target)
+        return Standing(
+            cell.label, arm, cost.half_width, decision.reached[0], decision.predicted_blocks, blocks=cost.blocks,
+            target=target, for_verdict=for_verdict,
+        )  # fmt: skip
+
+    def _undecided(self, cost: Cost, blocks: int) -> bool:
+        """Whether a cost has the study's target and is neither different nor equivalent, though it could be."""
+        target, margin = self.repetitions.target, self.study.file.equivalence
+        if target is None or not cost.half_width <= target < margin:
+            return False
+        return not decided(cost, self._comparisons, self._looks_until(blocks))
+
+    def _target(self, cell: Cell, arm: str, blocks: int) -> float | None:
+        """The half-width that a comparison is to have, as a fraction; None where the study has no target."""
+        target, margin = self.repetitions.target, self.study.file.equivalence
+        if target is None or (*_key(cell), arm) not in self._for_verdict:
+            return target
+        return min(target, deciding_half_width(margin, self._comparisons, self._looks_until(blocks)))
+
+    @property
+    def _comparisons(self) -> int:
+        """The number of headline costs, which the report corrects together."""
+        return sum(self._compared(arm) for cell in self.study.cells for arm in self.study.arms_of(cell))
 
     def _broke(self, cell: Cell, arm: str) -> bool:
         sides = {(*_key(cell), side) for side in (self.study.file.baseline, arm)}
@@ -295,8 +329,9 @@ class Precision:
             return None
         looks = replace(self._looks_until(blocks), interim=interim)
         return self._contrast(arm).cost(
-            sides, better=metric.better, looks=looks, scale=scale_of(metric.name, metric.unit)
-        )
+            sides, better=metric.better, equivalence=self.study.file.equivalence, looks=looks,
+            scale=scale_of(metric.name, metric.unit),
+        )  # fmt: skip
 
     def _headline(self, cell: Cell, arm: str, values: Sequence[Value]) -> tuple[Metric, Sequence[Sequence[float]]]:
         """A workload's first metric, and the values of the baseline and of an environment, block by block."""
