@@ -69,7 +69,7 @@ def test_a_block_that_mixes_two_sessions_is_named(run):
     analysis = analyse(store)
     assert analysis.sessions.mixed == (5,) == tuple(report_json(store)["mixed_blocks"])
     assert [each.blocks for each in analysis.sessions.sessions] == [(1, 2, 3, 4, 5), (5, 6, 7, 8, 9, 10)]
-    assert session_lines(analysis)[1].startswith("block 5 spans two sessions: its costs")
+    assert session_lines(analysis)[1].startswith("block 5 was interrupted")
 
 
 def test_a_session_without_a_trial_is_none(run):

@@ -8,7 +8,7 @@ from markdown_it import MarkdownIt
 from weighbridge.analysis.analyse import analyse
 from weighbridge.model.text import one_line
 from weighbridge.report.documents import latex, run_latex, run_markdown, run_svg
-from weighbridge.report.text.verdicts import cost_text
+from weighbridge.report.text.verdicts import judged_cost_text
 
 from .made_up_runs import LOSS, TCP, Workload
 
@@ -27,8 +27,8 @@ def test_every_headline_cost_is_a_row_in_markdown_and_latex(run):
     assert {line.count(" & ") for line in table.splitlines() if line.endswith(r"\\")} == {5}
     for report in analysis.headlines:
         for row in (each for each in report.comparisons if not each.aa):
-            assert f"<td>{one_line(cost_text(row, report.unit))}</td>" in html
-            assert latex(cost_text(row, report.unit)) in table
+            assert f"<td>{one_line(judged_cost_text(row, report.unit))}</td>" in html
+            assert latex(judged_cost_text(row, report.unit)) in table
 
 
 def test_latex_reads_no_letter_of_a_text_as_its_own():

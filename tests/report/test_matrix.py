@@ -55,8 +55,8 @@ def test_a_small_cost_that_is_proven_is_said_beside_the_margin(run):
     (row,) = matrix(analysis).rows
     assert words(analysis)["cpu · events"] == ["within ±3 %"] * 3
     host, small_, gain = (small(row, cell).replace("\u00a0", " ") for cell in row.cells)
-    assert re.fullmatch(r"cost -?0\.\d % \[-0\.\d, \d\.\d\]", host)
-    assert re.fullmatch(r"\d\.\d % \[[12]\.\d, [123]\.\d\] slower", small_) and gain.endswith("faster")
+    assert re.fullmatch(r"cost -?0\.\d % \[-0\.\d, \d\.\d\] \(90 %\)", host)
+    assert re.fullmatch(r"\d\.\d % \[[12]\.\d, [123]\.\d\] \(90 %\) slower", small_) and gain.endswith("faster")
     (report,) = analysis.headlines
     verdicts = [comparison_verdict(each) for each in report.comparisons]
     assert verdicts[:3] == ["equivalent", "equivalent, small cost proven", "equivalent, small gain proven"]

@@ -347,18 +347,25 @@ def _incomplete(comparison: ComparisonInRun) -> Iterator[Remark]:
 
 @dataclass(frozen=True, slots=True)
 class Extended(Remark):
-    """The number of blocks was changed; ``looked_after``: how many had finished at each change."""
+    """The number of blocks was changed; ``looked_after``: how many had finished at each change.
+
+    ``blocks``: those that ran, or that an unfinished run is to have. ``by_gate``: whether a gate asked for some.
+    """
 
     code = "extended"
     planned: int
     blocks: int
     looked_after: tuple[int, ...]
+    by_gate: bool = False
 
 
 def _extended(context: Context) -> Iterator[Remark]:
     looked = [change for change in context.plan.changes if change.after >= MIN_BLOCKS_VERDICT]
     if looked:
-        yield Extended(looked[0].planned, looked[-1].blocks, tuple(change.after for change in looked))
+        plan = context.plan
+        blocks = looked[-1].blocks if plan.unfinished else plan.blocks
+        by_gate = bool(plan.changes_of_gates)
+        yield Extended(looked[0].planned, blocks, tuple(change.after for change in looked), by_gate)
 
 
 @dataclass(frozen=True, slots=True)

@@ -189,6 +189,13 @@ class JudgedRun:
         return failed_workloads(self.gate.findings, self.analysis)
 
     @property
+    def notes(self) -> list[str]:
+        """What stands below the findings for people: why intervals are at another level, and what to do next."""
+        from weighbridge.report.text.gate import intervals_sentence, next_sentence
+
+        return [*filter(None, (intervals_sentence(self.gate), next_sentence(self.gate)))]
+
+    @property
     def answer(self) -> str:
         """The answer in a sentence."""
         from weighbridge.report.text.gate import gate_answer
@@ -341,7 +348,7 @@ def _extend(
         err().print("running no more blocks", markup=False)
         return None
     looks = ", ".join(map(str, judged.plan.looks[1:]))
-    err().print(f"undecided: running more blocks; next look after {looks} blocks", markup=False)
+    err().print(f"undecided: running more blocks, and judging again after {looks}", markup=False)
     extension = GateExtender(questions, limit_s, judged.plan)
     extender = BlockExtender(limit_s, extension.total_blocks)
     try:
@@ -491,7 +498,8 @@ class Outputs:
 def _print_lines(judged: JudgedRun) -> None:
     """Print a line for each finding, as logs keep them."""
     answer = judged.answer if judged.gate.answer == "passed" else ""  # what has not passed ends the command with it
-    for sentence in filter(None, [judged.disturbance, *(row.sentence for row in judged.rows), answer]):
+    sentences = (judged.disturbance, *(row.sentence for row in judged.rows), *judged.notes, answer)
+    for sentence in filter(None, sentences):
         out().print(sentence, markup=False, soft_wrap=True)
 
 
@@ -507,6 +515,7 @@ def _print_screen(judged: JudgedRun) -> None:
         [()],
         [styled(row.sentence, GATE_STYLES[row.outcome]) for row in rows],
         lambda hidden: [
+            *(styled(note, "dim") for note in judged.notes),
             *([styled(f"{hidden} more: --json or --markdown FILE has all", "dim")] if hidden else []),
             *([styled(judged.answer, "bold green")] if judged.gate.answer == "passed" else []),
         ],

@@ -11,12 +11,12 @@ from weighbridge.report.markdown import escaped, markdown_table
 from weighbridge.report.text.answer import answer
 from weighbridge.report.text.conditions import left_out_lines
 from weighbridge.report.text.environments import display_name, names_of, use_display_names
-from weighbridge.report.text.formatting import SPACE, quantity
+from weighbridge.report.text.formatting import SPACE, level, quantity
 from weighbridge.report.text.metric_names import metric_title, value_unit
 from weighbridge.report.text.remarks import remark_text
 from weighbridge.report.text.summary import exploratory_sentence
 from weighbridge.report.text.trust import trust_sentence
-from weighbridge.report.text.verdicts import comparison_verdict, cost_text
+from weighbridge.report.text.verdicts import comparison_verdict, judged_cost_text
 
 SVG_PX = 720
 """Width of the chart: a page of paper at 110 pixels an inch."""
@@ -79,7 +79,8 @@ def latex(text: str) -> str:
 
 
 def _heads(analysis: Analysis) -> tuple[str, ...]:
-    return "metric", "environment", display_name(analysis.baseline), "cost [95 %]", "blocks", "verdict"
+    cost = f"cost [{level(analysis.confidence)}]"
+    return "metric", "environment", display_name(analysis.baseline), cost, "blocks", "verdict"
 
 
 def _rows(analysis: Analysis) -> Iterator[tuple[str, ...]]:
@@ -89,6 +90,6 @@ def _rows(analysis: Analysis) -> Iterator[tuple[str, ...]]:
         for row in report.comparisons:
             if not row.aa:
                 yield (
-                    metric_title(report), display_name(row.environment), baseline, cost_text(row, report.unit),
+                    metric_title(report), display_name(row.environment), baseline, judged_cost_text(row, report.unit),
                     str(row.blocks), comparison_verdict(row),
                 )  # fmt: skip

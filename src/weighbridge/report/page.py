@@ -23,7 +23,7 @@ from weighbridge.report.charts.library import chart_library
 from weighbridge.report.charts.svg import static_svg
 from weighbridge.report.page_cache import read_cached, write_cached
 from weighbridge.report.text.environments import display_name
-from weighbridge.report.text.formatting import margin, plain, quantity, share
+from weighbridge.report.text.formatting import level, margin, plain, quantity, share
 from weighbridge.report.text.metric_names import metric_title
 from weighbridge.report.text.remarks import remark_text
 from weighbridge.report.text.steps import change_text
@@ -146,6 +146,7 @@ def templates() -> Environment:
         plain=plain,
         share=share,
         margin=margin,
+        level=level,
         clean=printable,
         flag_text=flag_text,
         metric_title=metric_title,

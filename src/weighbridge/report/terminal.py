@@ -38,10 +38,10 @@ from weighbridge.report.text.conditions import (
 )
 from weighbridge.report.text.curves import broke_sentences, curve_sentences, curve_title
 from weighbridge.report.text.environments import display_name, names_of, use_display_names
-from weighbridge.report.text.formatting import quantities, quantity, shared_unit
+from weighbridge.report.text.formatting import level, quantities, quantity, shared_unit
 from weighbridge.report.text.matrix import MatrixCosts, MatrixRow, cost_range, large, matrix, native, small
 from weighbridge.report.text.metric_names import difference_unit_of, metric_name, metric_title, titled, value_unit
-from weighbridge.report.text.next_step import next_blocks
+from weighbridge.report.text.next_step import next_blocks, nothing_settles
 from weighbridge.report.text.paths import HEADS, figure_cells, figure_heads, first_of_each_client, path_cells, title
 from weighbridge.report.text.remarks import remark_text
 from weighbridge.report.text.steps import LADDER_INTRODUCTION, ladder_sentences
@@ -61,7 +61,7 @@ from weighbridge.report.text.summary import (
 )
 from weighbridge.report.text.trial_flags import common_flag_sentences, flagged_sentence
 from weighbridge.report.text.trust import checked_sentence, imprecise, place_sentence, trust_sentence
-from weighbridge.report.text.verdicts import HIDDEN, comparison_verdict, cost_text, resolved_text
+from weighbridge.report.text.verdicts import HIDDEN, comparison_verdict, judged_cost_text, resolved_text
 
 SHOWN_FAILURES = 10
 TRUST_LINES = 4
@@ -182,6 +182,8 @@ def _next_lines(analysis: Analysis, run: NextCommand, hidden: int, width: int) -
         commands.insert(0, (open_.sentence, f"{start} --blocks {open_.blocks}"))
     elif analysis.unfinished and not run.ended:
         commands.insert(0, ("next, unless it still runs", start))
+    elif sentence := nothing_settles(analysis):
+        yield from styled(sentence, "dim").wrap(Console(width=width), width)
     for words, command in commands:
         one_line = styled(f"{words}: weighbridge {command}", "dim")
         if one_line.cell_len <= width:
@@ -323,7 +325,7 @@ def matrix_tables(analysis: Analysis, width: int, *, dense: bool = False) -> Par
     bands = -(-environments // max(1, (width - MATRIX_HEAD) // MATRIX_CELL))
     each = -(-environments // bands) if bands else 1  # as many in each
     heads = [
-        styled("" if analysis.few else "typical cost" if dense else "typical cost [95 %]"),
+        styled("" if analysis.few else "typical cost" if dense else f"typical cost [{level(analysis.confidence)}]"),
         *(
             styled(row.title) if dense else stacked(styled(row.title), styled(native(analysis, row)))
             for row in cost_matrix.rows
@@ -429,14 +431,15 @@ def costs_table(analysis: Analysis, report: MetricReport, width: int) -> Rendera
 def _cost_rows(analysis: Analysis, report: MetricReport, *, few: bool) -> list[tuple[Text, Text, Text, Text, Text]]:
     """The head and the rows: environment, cost (or what was measured), median, blocks, verdict."""
     shown, by = value_unit(report), difference_unit_of(report.comparisons, report.unit)
-    heads = ("environment", "measured" if few else "typical cost [95 %]", "median", "blocks", "verdict")
+    cost_head = "measured" if few else f"typical cost [{level(analysis.confidence)}]"
+    heads = ("environment", cost_head, "median", "blocks", "verdict")
     rows = [heads]
     if few:
         own = resolved_text(_measured(analysis, report, analysis.baseline), analysis.baseline, *report.comparisons)
         rows.append((display_name(analysis.baseline), own, "", "", ""))
     for row in report.comparisons:
         median = quantity(row.value, report.unit, shown)
-        cost = _measured(analysis, report, row.environment) if few else cost_text(row, report.unit, by)
+        cost = _measured(analysis, report, row.environment) if few else judged_cost_text(row, report.unit, by)
         rows.append((display_name(row.environment), cost, median, str(row.blocks), comparison_verdict(row)))
     styles = [""] * (len(rows) - len(report.comparisons))
     styles += [STYLES.get(row.shown_as, "dim") for row in report.comparisons]
@@ -466,7 +469,8 @@ def percentiles_table(latency: LatencyReport) -> RenderableType:
 def resources_table(analysis: Analysis, reports: Sequence[MetricReport]) -> RenderableType:
     """Give all that the meters added for one workload, in one table."""
     all_few = all(row.few for report in reports for row in report.comparisons)
-    heads = ("metric", "environment", "measured" if all_few else "typical cost [95 %]", "verdict")
+    cost_head = "measured" if all_few else f"typical cost [{level(analysis.confidence)}]"
+    heads = ("metric", "environment", cost_head, "verdict")
     rows = [[styled(head) for head in heads]]
     for report in reports:
         by = difference_unit_of(report.comparisons, report.unit)
@@ -476,7 +480,7 @@ def resources_table(analysis: Analysis, reports: Sequence[MetricReport]) -> Rend
             [styled(metric_name(report)), styled(display_name(analysis.baseline)), styled(own, "dim"), styled("")]
         )
         for row in report.comparisons:
-            cost = _measured(analysis, report, row.environment) if few else cost_text(row, report.unit, by)
+            cost = _measured(analysis, report, row.environment) if few else judged_cost_text(row, report.unit, by)
             verdict = verdict_text(comparison_verdict(row), row.shown_as)
             rows.append([styled(""), styled(display_name(row.environment)), styled(cost), verdict])
     return table([*zip(*rows, strict=True)])

@@ -150,7 +150,8 @@ class Contrast:
         if not np.isfinite(effects).all():
             raise ValueError("The values are too far apart for their differences to be computed.")
         inner = _typical(effects, level)
-        equivalent = _equivalent(effects, 1 - 2 * (1 - confidence) * share, equivalence, scale)
+        at_margin = _typical(effects, 1 - 2 * (1 - confidence) * share)
+        equivalent = _equivalent(effects, at_margin, equivalence, scale)
         if scale == "ratio":
             typical, geometric = exp_interval(inner), exp_interval(t_interval(effects, level))
             arithmetic = self._ratio_of_means(arms, level)
@@ -171,6 +172,7 @@ class Contrast:
             scale=scale,
             confidence=confidence,
             margin=equivalence,
+            two_one_sided=exp_interval(at_margin) if equivalence is not None and scale == "ratio" else None,
         )
 
     def unblocked(self, samples: Sequence[Sample], confidence: float) -> Interval | None:
@@ -264,12 +266,11 @@ def _p_value(effects: Floats) -> float:
     return sign_flip_p_value(effects) if exploratory else signed_rank_p_value(effects)
 
 
-def _equivalent(effects: Floats, level: float, margin: float | None, scale: Scale) -> bool | None:
+def _equivalent(effects: Floats, interval: Interval, margin: float | None, scale: Scale) -> bool | None:
     if margin is None:
         return None
     if scale == "difference":
         return True if effects.size > 1 and not effects.any() else None
-    interval = _typical(effects, level)
     limit = math.log1p(margin)
     return -limit < interval.low and interval.high < limit
 

@@ -90,6 +90,10 @@ class Cost:
     """The confidence of the intervals as reported, such as 0.95."""
     margin: float | None
     """The equivalence margin asked for, as a fraction (0.03 is ±3 %)."""
+    two_one_sided: Interval | None = None
+    """The interval that is within the margin where it is `equivalent`: at 90 % for a confidence of 95 %.
+
+    On the scale of `typical`; None without a margin and on the difference scale."""
 
     @property
     def interval(self) -> Interval:
@@ -122,6 +126,11 @@ class Cost:
         if self.scale == "ratio":
             return cost_percent(self.interval, self.better)
         return cost_difference(self.interval, self.better)
+
+    @property
+    def two_one_sided_worsening(self) -> Interval | None:
+        """`two_one_sided` as `worsening` is: in percent, positive is worse."""
+        return cost_percent(self.two_one_sided, self.better) if self.two_one_sided is not None else None
 
     @property
     def disagreement(self) -> float | None:

@@ -32,7 +32,7 @@ from weighbridge.report.text.metric_names import (
     value_unit,
 )
 from weighbridge.report.text.summary import baseline_sentence, remark_lines, swept
-from weighbridge.report.text.verdicts import broke_count, comparison_verdict, cost_text, open_text
+from weighbridge.report.text.verdicts import broke_count, comparison_verdict, judged_cost_text, open_text
 from weighbridge.statistics import cost_percent
 
 UNFOLDED = 4
@@ -84,7 +84,7 @@ def _row(
         row=row,
         id=comparison_id(analysis, metric, row.environment),
         size=f"{row.cost.worsening.estimate:.4g}" if row.cost and not row.few else "",
-        cost=quantities(values, report.unit, shown_in=shown) if values else cost_text(row, report.unit, by),
+        cost=quantities(values, report.unit, shown_in=shown) if values else judged_cost_text(row, report.unit, by),
         median=quantity(row.value, report.unit, shown),
         verdict=comparison_verdict(row),
         open=open_text(report, row),

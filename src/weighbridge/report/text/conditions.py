@@ -142,8 +142,8 @@ def session_lines(analysis: Analysis) -> list[str]:
     if sessions.mixed:
         one = len(sessions.mixed) == 1
         lines.append(
-            f"{_blocks(sessions.mixed)} {'spans' if one else 'span'} two sessions: "
-            f"{'its' if one else 'their'} costs compare values from both"
+            f"{_blocks(sessions.mixed)} {'was' if one else 'were'} interrupted: part was measured before "
+            "the stop, part after it"
         )
     return [*lines, *map(_difference, sessions.differences)]
 

@@ -249,6 +249,11 @@ def noise_size(noise: tuple[float, float] | None, unit: str = "%") -> str:
     return noise_text((-size, size), unit).removeprefix("±").removeprefix("-")
 
 
+def level(fraction: float) -> str:
+    """Give the level of an interval: ``95 %``."""
+    return f"{100 * fraction:.0f}{SPACE}%"
+
+
 def plural(number: int, thing: str) -> str:
     """``1 block``, ``2 blocks``."""
     return f"{number} {thing}{'' if number == 1 else 's'}"

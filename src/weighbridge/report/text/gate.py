@@ -144,6 +144,21 @@ def disturbance_sentence(now: Analysis, earlier: Analysis) -> str:
     return f"other load: earlier run {others_words(earlier)}; this run {others_words(now)}"
 
 
+def intervals_sentence(gate: Gate) -> str:
+    """Return why a gate's intervals are not at 95 %, and so unlike the report's; empty where they are."""
+    if all(finding.confidence in (None, 0.95) for finding in gate.findings):
+        return ""
+    return (
+        "Intervals: all looks of gates at this run share one error of 5 %, and each spends a part; the report counts "
+        "looks in its own way, so its intervals may be wider or narrower."
+    )
+
+
+def next_sentence(gate: Gate) -> str:
+    """Return what would decide an undecided gate; empty where more blocks would not, or it is decided."""
+    return "next: the same command with --extend 10min runs more blocks" if gate.open else ""
+
+
 def gate_answer(gate: Gate) -> str:
     """Return the answer in one sentence: ``Gate failed: 1 of 3 comparisons is over budget, 1 is undecided.``"""
     count = dict.fromkeys(OUTCOMES, 0)

@@ -11,7 +11,7 @@ from weighbridge.report.text.formatting import SPACE, TOO_FEW, margin, percent_s
 from weighbridge.report.text.metric_names import metric_title, value_unit
 from weighbridge.report.text.paths import place_words
 from weighbridge.report.text.summary import swept
-from weighbridge.report.text.verdicts import broke_instead, cost_text, effect, resolved_text
+from weighbridge.report.text.verdicts import broke_instead, effect, judged_cost_text, resolved_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ def cost_with_interval(row: MatrixRow, cell: MatrixCosts) -> str:
         return ""
     if cell.different or cell.small:
         return f"{cell_effect.amount} {cell_effect.relation}"
-    return f"cost {cost_text(compared, report.unit)}"
+    return f"cost {judged_cost_text(compared, report.unit)}"
 
 
 WHY = {
@@ -215,7 +215,7 @@ def cost_range(row: MatrixRow, cell: MatrixCosts) -> str:
     report, compared = cell.rows[0]
     if cell.shown_as != "inconclusive" or row.levels > 1 or compared.cost is None or compared.few:
         return ""
-    text = cost_text(compared, report.unit)
+    text = judged_cost_text(compared, report.unit)
     limits = text[text.index("[") :] if compared.cost.scale == "ratio" else text
     return "\n".join([f"cost {limits}", *_why(compared)])
 

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from weighbridge.analysis.remarks import TargetMissed
-from weighbridge.analysis.results import Analysis, Comparison, MetricReport
-from weighbridge.report.text.formatting import margin
+from weighbridge.analysis.results import EXTENDED_ERROR, Analysis, Comparison, MetricReport
+from weighbridge.report.text.formatting import level, margin
 from weighbridge.report.text.verdicts import duration_text
 from weighbridge.statistics.precision import MOST_BLOCKS
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK
@@ -49,7 +49,29 @@ def next_blocks(analysis: Analysis) -> NextBlocks | None:
     if blocks > MOST_BLOCKS:
         return None
     end = _settles(rows, len(undecided)) if undecided else f"would likely reach {margin(analysis.target or 0.0)}"
-    return NextBlocks(blocks, f"next: about {blocks} blocks{_more(analysis, needed)} {end}")
+    return NextBlocks(blocks, f"next: about {blocks} blocks{_more(analysis, needed)} {end}{_price(analysis)}")
+
+
+def nothing_settles(analysis: Analysis) -> str:
+    """Return why no number of blocks is named where a headline is undecided; empty where none is, or one is named."""
+    rows = [row for report in analysis.headlines for row in report.comparisons if row.shown_as == "inconclusive"]
+    if not rows or analysis.unfinished or next_blocks(analysis) is not None:
+        return ""
+    if analysis.trust.trusted is False:
+        return "next: measure again; no number of blocks settles an untrusted run"
+    if any(row.visible is not None for row in rows):
+        return (
+            f"next: {MOST_BLOCKS} blocks would not settle it; longer trials, a quieter machine or a wider margin may"
+        )
+    return "next: more blocks would not settle it; the remarks say why"
+
+
+def _price(analysis: Analysis) -> str:
+    """What more blocks of a run that was looked at do to its false alarms; empty of one that was extended before."""
+    plan = analysis.context.plan if analysis.context is not None else None
+    if plan is None or analysis.extended or not plan.next_looks.further:
+        return ""
+    return f", with up to about {level(EXTENDED_ERROR)} false alarms instead of {level(0.05)}"
 
 
 def _settles(rows: Sequence[tuple[MetricReport, Comparison]], number: int) -> str:

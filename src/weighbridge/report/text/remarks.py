@@ -6,11 +6,11 @@ from functools import singledispatch
 from typing import TypeVar
 
 from weighbridge.analysis import remarks
-from weighbridge.analysis.results import Remark
+from weighbridge.analysis.results import EXTENDED_ERROR, Remark
 from weighbridge.model.facts import HostDifference
 from weighbridge.model.flag import FlagCode
 from weighbridge.report.text.environments import display_name, join_names
-from weighbridge.report.text.formatting import difference_interval, noise_text, percent_interval, plain, share
+from weighbridge.report.text.formatting import difference_interval, level, noise_text, percent_interval, plain, share
 from weighbridge.report.text.paths import difference_words, place_words
 from weighbridge.report.text.trial_flags import flag_kind_text
 from weighbridge.report.text.verdicts import LIMITS
@@ -77,7 +77,8 @@ def _(remark: remarks.Extended) -> str:
     how = "extended" if remark.blocks > remark.planned else "shortened"
     at = " and ".join(map(str, remark.looked_after))
     text = f"{how} from {remark.planned} to {remark.blocks} blocks after looking at {at}"
-    return f"{text}: up to about 8 % of such runs have a false alarm, instead of 5 %"
+    gate = "; a gate's intervals share an error of their own, and may be narrower" if remark.by_gate else ""
+    return f"{text}: up to about {level(EXTENDED_ERROR)} of such runs have a false alarm, instead of 5 %{gate}"
 
 
 @words(

@@ -118,7 +118,8 @@ def _in_blocks(analysis: Analysis) -> str:
 def _closeness(analysis: Analysis) -> str:
     """`` to within 1.7 %``: the noise floor; of several headlines the smallest and the largest, and of which.
 
-    `` to within 0.9 % (tcp throughput) to 109 % (udp requests/s)``. Empty where it is not known.
+    `` to within 0.9 % (tcp throughput) to 109 % (udp requests/s)``. Empty where it is not known. Where a cost is
+    within a margin that is narrower than that, it says why.
     """
     checked = [each for each in analysis.headlines if not (each.aa and each.aa.hidden)]
     floors = [(each.noise_floor, each) for each in checked if each.noise_floor is not None]
@@ -127,8 +128,19 @@ def _closeness(analysis: Analysis) -> str:
     least, most = (pick(floors, key=lambda each: each[0])[1] for pick in (min, max))
     low, high = noise_size(least.noise), noise_size(most.noise)
     if low == high:
-        return f" to within {high.replace('below the', 'the')}"
-    return f" to within {low} ({metric_phrase(least)}) to {high} ({metric_phrase(most)})"
+        return f" to within {high.replace('below the', 'the')}{_own_interval(analysis)}"
+    floors_text = f"{low} ({metric_phrase(least)}) to {high} ({metric_phrase(most)})"
+    return f" to within {floors_text}{_own_interval(analysis)}"
+
+
+def _own_interval(analysis: Analysis) -> str:
+    """Why a cost may be within a margin that is narrower than the noise floor of its metric; empty where none is."""
+    narrower = any(
+        row.shown_as == "equivalent" and (report.noise_floor or 0.0) > (analysis.equivalence or 0.0)
+        for report in analysis.headlines
+        for row in report.comparisons
+    )
+    return " (each cost is judged by its own interval)" if narrower else ""
 
 
 def _could_miss(analysis: Analysis) -> str:

@@ -1,6 +1,6 @@
 """One comparison in words: its verdict, cost and effect, what hides it, and what broke instead."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from weighbridge.analysis.bottleneck import Bottleneck
 from weighbridge.analysis.comparisons import difference_unit
@@ -141,6 +141,16 @@ def cost_text(row: Comparison, unit: str, shown_in: Shown | None = None) -> str:
     return difference_interval(cost.worsening, unit, shown_in)
 
 
+def judged_cost_text(row: Comparison, unit: str, shown_in: Shown | None = None) -> str:
+    """Return what `cost_text` does, beside a verdict: within the margin with the interval that proves it.
+
+    ``-1.2 % [-2.8, 0.4] (90 %)``: that of 95 % may reach beyond the margin, and would contradict it.
+    """
+    if row.cost is None or row.few or not (level := _level(row, row.cost)):
+        return cost_text(row, unit, shown_in)
+    return f"{percent_text(_judged_by(row, row.cost), row.cost.blocks)}{level}"
+
+
 # -- what an environment does to a metric, never with a minus sign ---------------------------------
 
 
@@ -174,12 +184,30 @@ def effect(report: MetricReport, row: Comparison) -> Effect | None:
     """Return a comparison's cost in words; None where it has no cost, or too few blocks for one."""
     if row.cost is None or row.few:
         return None
-    return cost_effect(row.cost, report.unit, direction_word(report, worse=row.cost.worsening.estimate >= 0))
+    cost, word = row.cost, direction_word(report, worse=row.cost.worsening.estimate >= 0)
+    words = cost_effect(cost, report.unit, word, _judged_by(row, cost))
+    return replace(words, amount=f"{words.amount}{_level(row, cost)}")
 
 
-def cost_effect(cost: Cost, unit: str, word: str) -> Effect:
-    """Return a cost of enough blocks in words; ``word`` says in which direction the metric differs."""
-    size, worse = size_of(cost.worsening), cost.worsening.estimate >= 0
+def _judged_by(row: Comparison, cost: Cost) -> Interval:
+    """The interval that the verdict goes by: of one within the margin the narrower one of the one-sided tests."""
+    within = cost.two_one_sided_worsening if row.shown_as == "equivalent" else None
+    return cost.worsening if within is None else within
+
+
+def _level(row: Comparison, cost: Cost) -> str:
+    """What stands behind an interval that is not at its column's level."""
+    by_one_sided = row.shown_as == "equivalent" and cost.two_one_sided is not None
+    return f" ({100 * (2 * cost.confidence - 1):.0f}{SPACE}%)" if by_one_sided else ""
+
+
+def cost_effect(cost: Cost, unit: str, word: str, worsening: Interval | None = None) -> Effect:
+    """Return a cost of enough blocks in words; ``word`` says in which direction the metric differs.
+
+    ``worsening``: its interval, where it is not the cost's own.
+    """
+    worsening = worsening or cost.worsening
+    size, worse = size_of(worsening), worsening.estimate >= 0
     if cost.scale == "difference":
         amount = difference_interval(size, unit)
         return Effect(amount, amount.partition(" [")[0], word, worse)
