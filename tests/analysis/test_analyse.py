@@ -13,8 +13,8 @@ from sentences import assert_sentence
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.judgement import holm_levels
 from weighbridge.analysis.plan import plan_of
-from weighbridge.analysis.remarks import Unresolved, confounders
-from weighbridge.analysis.results import VisibleCost
+from weighbridge.analysis.remarks import Extended, Unresolved, confounders
+from weighbridge.analysis.results import EXTENDED_ERROR, VisibleCost
 from weighbridge.model.decisions import GateLook, gate_looks_text
 from weighbridge.model.facts import HostDifference
 from weighbridge.model.flag import Flag, FlagCode
@@ -23,6 +23,7 @@ from weighbridge.model.study import Repetitions
 from weighbridge.report.export.json import report_json
 from weighbridge.report.html import write_html
 from weighbridge.report.text.matrix import large, matrix, native
+from weighbridge.report.text.next_step import next_blocks, nothing_settles
 from weighbridge.report.text.remarks import CODES, remark_text
 from weighbridge.report.text.summary import (
     disagreements,
@@ -429,6 +430,30 @@ def test_blocks_that_were_added_after_looking_are_a_further_look(run):
     assert wide.cost.p_value > narrow.cost.p_value and wide.adjusted_p > narrow.adjusted_p
     assert "extended" in codes(wide) and "extended" not in codes(narrow) and "incomplete" not in codes(wide)
     assert [each.code for each in after.confounders] == ["extended"] and before.confounders == ()
+    assert (before.confidence, after.confidence) == (0.95, 1 - EXTENDED_ERROR)
+
+
+def test_of_an_extended_run_it_is_said_how_many_blocks_ran_and_the_price_before(run):
+    """A report said that a run was extended to 371 blocks, of which 337 ran."""
+    planned = run(costs={"bridge": 1.0}, blocks=20, workloads=[Workload("tcp", [(THROUGHPUT, 1e9, 0.06)])])
+    before = next_blocks(analyse(planned))
+    assert before is not None and before.sentence.endswith("8\u00a0% false alarms instead of 5\u00a0%")
+    with RunStore(planned.directory, writable=True) as kept:
+        kept.set_info("repetitions", Repetitions(blocks=10).model_dump_json())
+        kept.set_info("extensions", json.dumps([asdict(RunExtension(10, 30, 10, 1e9))]))
+    with RunStore(planned.directory) as kept:
+        after = analyse(kept)
+    (remark,) = after.confounders
+    assert isinstance(remark, Extended) and (remark.planned, remark.blocks, remark.by_gate) == (10, 20, False)
+    again = next_blocks(after)
+    assert again is not None and "false alarms" not in again.sentence, "that is a remark by then"
+
+
+def test_where_no_number_of_blocks_settles_a_cost_that_is_said(run):
+    analysis = analyse(run(costs={"bridge": 1.0}, aa_factor=1.08))
+    assert analysis.trust.trusted is False and next_blocks(analysis) is None
+    assert nothing_settles(analysis).startswith("next: measure again")
+    assert nothing_settles(analyse(run(costs={"bridge": 1.0}))) == "", "nothing is undecided"
 
 
 def test_each_further_look_spends_less_of_the_error(run):

@@ -32,7 +32,8 @@ def next_blocks(analysis: Analysis) -> NextBlocks | None:
     if analysis.exploratory:
         planned = analysis.context.plan.planned_blocks if analysis.context is not None else None
         blocks, end = max(MIN_BLOCKS_SIGNED_RANK, planned or 0), "give verdicts that are not exploratory"
-        return NextBlocks(blocks, f"next: {blocks} blocks{_more(analysis, [(*each, blocks) for each in rows])} {end}")
+        more = _more(analysis, [(*each, blocks) for each in rows])
+        return NextBlocks(blocks, f"next: {blocks} blocks{more} {end}{_price(analysis)}")
     undecided = [
         (report, row, row.visible.blocks)
         for report, row in rows
