@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from weighbridge.analysis.results import Analysis, Comparison, LadderStep, MetricReport
 from weighbridge.model.study import CLIENT
 from weighbridge.report.text.environments import display_name
-from weighbridge.report.text.formatting import margin
+from weighbridge.report.text.formatting import margin, plural
 from weighbridge.report.text.matrix import MatrixCosts, matrix
 from weighbridge.report.text.paths import place_words
 from weighbridge.report.text.summary import nothing_sentence, over_levels
@@ -212,7 +212,16 @@ def _no_cost(analysis: Analysis, cells: Sequence[MatrixCosts]) -> str:
     """Return the answer of a run without any cost or gain."""
     if analysis.equivalence is not None and {cell.shown_as for cell in cells} == {"equivalent"}:
         return f"every cost is within {margin(analysis.equivalence)}."
-    return f"no cost is significant: {_counts(analysis, cells)}."
+    return f"no cost is significant: {_counts(analysis, cells)}{_blocks(analysis, cells)}."
+
+
+def _blocks(analysis: Analysis, cells: Sequence[MatrixCosts]) -> str:
+    """`` after 12 blocks``, of what is undecided; empty where the sentence on the control says how many there are."""
+    rows = [row for cell in cells if cell.shown_as == "inconclusive" for _, row in cell.rows if row.cost is not None]
+    if analysis.trust.trusted is True or not rows:
+        return ""
+    least, most = min(row.blocks for row in rows), max(row.blocks for row in rows)
+    return f" after {plural(most, 'block') if least == most else f'{least} to {most} blocks'}"
 
 
 def _counts(analysis: Analysis, cells: Sequence[MatrixCosts]) -> str:

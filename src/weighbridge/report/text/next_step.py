@@ -61,9 +61,7 @@ def nothing_settles(analysis: Analysis) -> str:
     if analysis.trust.trusted is False:
         return "next: measure again; no number of blocks settles an untrusted run"
     if any(row.visible is not None for row in rows):
-        return (
-            f"next: {MOST_BLOCKS} blocks would not settle it; longer trials, a quieter machine or a wider margin may"
-        )
+        return f"next: {MOST_BLOCKS} blocks would not settle it; longer trials or a quieter machine may"
     return "next: more blocks would not settle it; the remarks say why"
 
 
