@@ -1,5 +1,6 @@
 """What a site asks of Kubernetes, and what of it cannot be."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -7,7 +8,8 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.environments.pod import PodOptions
-from weighbridge.environments.pod.manifest import (
+from weighbridge.errors import Unavailable
+from weighbridge.hosts.kubernetes.manifest import (
     given_otherwise,
     limits_of,
     not_honoured,
@@ -15,9 +17,8 @@ from weighbridge.environments.pod.manifest import (
     quota_not_honoured,
     requests_of,
 )
-from weighbridge.environments.pod.site import PodSite
-from weighbridge.errors import Unavailable
-from weighbridge.hosts.kubernetes.objects import Owner
+from weighbridge.hosts.kubernetes.objects import Owner, asked_objects, pod
+from weighbridge.hosts.kubernetes.site import PodSite
 from weighbridge.model.environment import Needs
 from weighbridge.model.host import THIS_MACHINE, HostTraits, Limits
 from weighbridge.model.study import Resources
@@ -75,19 +76,22 @@ def request(**changes: Any) -> Any:
     host = SimpleNamespace(name="a", address="10.0.0.1", layers=(), read=lambda path: b"")
     asked = {"name": "1-pod-server", "title": "pod", "host": host, "run": SimpleNamespace(id="0123456789ab"),
              "limits": Limits(1), "sysctls": {"net.core.somaxconn": "9"}, "shm_size": None, "apart": True,
-             "storage": None}  # fmt: skip
+             "storage": None, "userland": None}  # fmt: skip
     return SimpleNamespace(**{**asked, **changes})
 
 
-def asked(*, host_network: bool = False) -> Any:
-    return pod_request(
-        request(), "node-b", "image", Owner("o", "u"), host_network=host_network, runtime_class="", open_files=9
-    )
+PODS = SimpleNamespace(
+    node_name="node-b", image=lambda userland: "image", owner=Owner("o", "u"), user=0, pulls=False, cpu_manager=""
+)
+
+
+def asked(**more: Any) -> Any:
+    return pod_request(request(), PODS, **more)  # type: ignore[arg-type]
 
 
 def test_a_request_becomes_a_pods():
-    pod = asked()
-    assert (pod.node, pod.limits, pod.name) == ("node-b", {"cpu": "1000m"}, "weighbridge-0123456789ab-1-pod-server")
+    its = asked()
+    assert (its.node, its.limits, its.name) == ("node-b", {"cpu": "1000m"}, "weighbridge-0123456789ab-1-pod-server")
 
 
 @pytest.mark.parametrize(("host_network", "apart", "address"), [(False, True, "10.244.1.7"), (True, True, "10.0.0.1"),
@@ -143,6 +147,44 @@ def test_meters_are_those_of_the_group_that_a_pod_sees():
     assert site_of({}).meters() == {}
 
 
+def test_a_pod_that_sees_all_of_the_nodes_groups_counts_in_its_own():
+    top = "/sys/fs/cgroup"
+    files = {f"{top}/cgroup.controllers": "cpu", f"{top}/cpu.stat": "usage_usec 9000000\n",
+             "/proc/self/cgroup": "0::/kubepods/pod1/c1\n", f"{top}/kubepods/pod1/c1/cgroup.procs": "7\n",
+             f"{top}/kubepods/pod1/c1/cpu.stat": "usage_usec 1000000\n"}  # fmt: skip
+    site = site_of(files)
+    assert site.meters()["cpu_s"] == 1 and site.scope()["cpu.stat"] == f"{top}/kubepods/pod1/c1/cpu.stat"
+
+
+def test_a_native_site_is_a_privileged_pod_with_the_limits_of_others():
+    native, other = asked(privileged=True), asked()
+    assert native.host_network and native.limits == other.limits == {"cpu": "1000m"}
+    spec = pod(native)["spec"]
+    assert spec["hostPID"] and spec["hostNetwork"] and "hostIPC" not in spec, "nothing stays in shared memory"
+    assert spec["containers"][0]["securityContext"]["privileged"] is True
+    assert "hostPID" not in pod(other)["spec"]
+
+
+def test_pods_without_root_keep_to_the_level_restricted():
+    spec = pod(replace(asked(), user=65532))["spec"]
+    context = spec["containers"][0]["securityContext"]
+    assert context["runAsNonRoot"] and context["runAsUser"] == 65532 and not context["allowPrivilegeEscalation"]
+    assert context["capabilities"] == {"drop": ["ALL"]} and context["seccompProfile"] == {"type": "RuntimeDefault"}
+    assert spec["securityContext"]["fsGroup"] == 65532
+
+
+def test_what_a_cluster_is_asked_about_is_what_is_made():
+    needs = Needs(resources=Resources(cpus=1), sysctls=frozenset({"net.core.somaxconn"}))
+    options = PodOptions(reach="service", policy="allow", runtime_class="gvisor")
+    objects = asked_objects({"a": POD.makes(options, needs=needs), "b": POD.makes(PodOptions(), needs=needs)}, 0)
+    assert [each["kind"] for each in objects["a"]] == ["Pod", "Service", "NetworkPolicy"]
+    assert len({each["metadata"]["name"] for each in (*objects["a"], *objects["b"])}) == 4
+    spec = objects["a"][0]["spec"]
+    assert spec["runtimeClassName"] == "gvisor" and spec["containers"][0]["resources"]["limits"] == {"cpu": "1000m"}
+    [native] = registry.environments()["native"].makes(None, needs=needs)
+    assert native.privileged and native.limits == {"cpu": "1000m"}
+
+
 def test_its_facts_say_what_kubernetes_made_of_it():
     facts = site_of({}).facts()
     assert (facts["node"], facts["network"], facts["quality of service"]) == ("node-b", "pod", "Guaranteed")
@@ -168,6 +210,9 @@ def test_the_nodes_network_has_no_sysctls_of_a_pods_own():
 def test_it_is_on_nodes_alone():
     assert "kubernetes" in POD.unplaceable(THIS_MACHINE)
     assert POD.unplaceable(HostTraits(managed=True)) == ""
+    without = Needs(own_hosts={"kubernetes": HostTraits(managed=True, without_network="no")})
+    assert POD.problems(PodOptions(network="host"), needs=without) == ["no"]
+    assert POD.as_host(HostTraits(managed=True, without_network="no")) is None
     host = SimpleNamespace(name="a", capabilities=SimpleNamespace(pods=None))
     with pytest.raises(Unavailable, match="host a has no pods"), POD.open(PodOptions(), request(host=host)):
         pass

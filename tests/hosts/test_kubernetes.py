@@ -361,6 +361,38 @@ def test_what_refuses_pods_has_a_remedy(monkeypatch: pytest.MonkeyPatch):
     fake(monkeypatch, (1, "", (DATA / "pod-security.txt").read_text().splitlines()[1]))
     row = survey.admission(Kubectl(), host_network=True)
     assert "violates PodSecurity" in row.detail and "enforce=privileged" in row.remedy
+    assert "'pod_security: restricted'" in row.remedy
+
+
+def test_each_environment_has_the_refusal_of_its_own_objects(monkeypatch: pytest.MonkeyPatch):
+    server, said = "Error from server (Forbidden): ", 'error when creating "STDIN": '
+    lines = [
+        "Warning: would violate PodSecurity",
+        f'{server}{said}pods "weighbridge-1" is forbidden: exceeded quota: q',
+        f'{server}{said}services is forbidden: User "t" cannot create resource "services" in API group "" in the '
+        'namespace "n"',
+        f'Error from server: {said}admission webhook "w.example.org" denied the request: no',
+    ]
+    fake(monkeypatch, (1, "pod/weighbridge-2\n", "\n".join(lines)))
+    kinds = {"weighbridge-1": "Pod", "weighbridge-2": "Pod", "weighbridge-3": "Service", "weighbridge-4": "Pod"}
+    made = {name: {"kind": kind, "metadata": {"name": name}} for name, kind in kinds.items()}
+    asked = {"a": [made["weighbridge-1"]], "b": [made["weighbridge-2"], made["weighbridge-3"]], "none": []}
+    verdicts = survey.admissions(Kubectl(namespace="n"), {**asked, "c": [made["weighbridge-4"]]})
+    assert verdicts["a"].detail == "pods is forbidden: exceeded quota: q" and verdicts["none"].ready
+    assert "services is forbidden" in verdicts["b"].detail and "resources: [services]" in verdicts["b"].remedy
+    assert "webhook" in verdicts["c"].remedy
+    fake(monkeypatch, (1, "", "error: no server"))
+    with pytest.raises(Unavailable, match="no server"):
+        survey.admissions(Kubectl(), asked)
+
+
+def test_what_only_some_environments_need_has_rows_where_it_is_lacking(monkeypatch: pytest.MonkeyPatch):
+    answering(monkeypatch, ("patch", "services"), ("create", "networkpolicies.networking.k8s.io"))
+    monkeypatch.setattr(Kubectl, "get", lambda *_: {"items": [NODE]})
+    rows = survey.survey(Kubectl(namespace="there"))
+    assert [name for name, row in rows.items() if not row.ready] == ["Services", "NetworkPolicies"]
+    assert rows["Services"].detail == "this user may not patch services"
+    assert "resources: [services], verbs: [patch]" in rows["Services"].remedy
 
 
 def test_an_image_is_an_archive_that_runtimes_read(tmp_path: Path):

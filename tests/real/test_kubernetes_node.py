@@ -2,6 +2,7 @@
 
 import json
 import re
+import signal
 import time
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -29,13 +30,14 @@ from .cluster import Cluster
 from .conftest import open_run
 from .kubernetes import (
     NEEDS_CLUSTER,
+    STRICT,
     host_options,
     module_cluster,  # noqa: F401 - a fixture
     opened_host,
     opened_pod,
     unchanged_cluster,  # noqa: F401 - a fixture
 )
-from .weighing import weighbridge
+from .weighing import going, run_id, trials, weighbridge
 
 pytestmark = [
     NEEDS_CLUSTER,
@@ -117,6 +119,81 @@ def test_pods_of_a_run_fit_on_a_small_node_and_into_a_quota(cluster: Cluster, sm
     cluster.must("delete", "namespace", "small")
 
 
+def own_state(cluster: Cluster) -> dict[str, Any]:
+    """What each node has of its own beside its pods: processes but kernel's, mounts, control groups, folders."""
+    look = (
+        'for each in /proc/[0-9]*; do read -r comm < $each/comm && echo "process $comm"; done; '
+        "cut -d' ' -f2 /proc/mounts; find /sys/fs/cgroup -mindepth 1 -type d -name '*weighbridge*'; "
+        "ls -d /tmp/* /run/* /var/cache/* /var/lib/*"
+    )
+    return {node.name: sorted(node.run("sh", "-c", look).text.splitlines()) for node in cluster.nodes}
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_native_on_a_node_is_the_node_itself_under_the_limits_of_pods(cluster: Cluster, small_userland: Userland):
+    native = registry.environments()["native"]
+    with open_run(RUN) as run, opened_host(cluster, run, privileged=True) as host, ExitStack() as stack:
+        request = SiteRequest(run, host, "2-native-solo", "solo", small_userland, Limits(0.5, 128 << 20), apart=True)
+        site = stack.enter_context(native.open(native.options(), request))
+        pod = stack.enter_context(opened_pod(host, run, small_userland))
+        assert host.read("/proc/1/comm") == site.read("/proc/1/comm") != pod.read("/proc/1/comm")
+        about = about_site(site)
+        assert {*about[NAMESPACES].split()} - {"cgroup"} == {"ipc", "mnt"}, "as native elsewhere"
+        assert about["seccomp"] == "off" and about["capabilities"] != about_site(pod)["capabilities"]
+        assert host.run(Command(("iptables-save", "-c"))).text.startswith("# Generated"), "the node's own rules"
+        before = site.meters()
+        busy = site.run(Command(("sh", "-c", SPIN)))
+        after = site.meters()
+        assert busy.usage is not None and "not honoured: cpus" not in site.facts()
+        assert after["cpu_s"] - before["cpu_s"] >= 0.9 * (busy.usage.cpu_user_s + busy.usage.cpu_system_s)
+        assert after["throttled_s"] > before["throttled_s"], "half a CPU"
+        program = site.start(Command(("sh", "-c", "(sleep 60 & sleep 60) & wait"), deadline_s=60))
+        program.wait(0.3)
+        site.freeze()
+        stopped = Command(("sh", "-c", "grep -l '^State:.T' /proc/[0-9]*/status | wc -l"))
+        assert host.run(stopped).text == "3\n", "those of the site and no others of the node"
+        site.thaw()
+        assert host.run(stopped).text == "0\n" and program.stop().returncode < 0
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_nothing_of_a_killed_run_with_native_sites_stays_on_the_node(cluster: Cluster, tmp_path: Path):
+    before = own_state(cluster)
+    path = pods_study(cluster, tmp_path, privileged=True)
+    path.write_text(path.read_text().replace("environments: {", "environments: {native: {kind: native}, "))
+    run = tmp_path / "run"
+    with going("run", path, "--rehearsal", "--out", run, "--yes", files=tmp_path) as run_going:
+        run_going.await_that(lambda: trials(run), "a trial is saved")
+        run_going.end(signal.SIGKILL)
+    cleaned = weighbridge("clean", "--run", run_id(run))
+    assert cleaned.code == 0, cleaned
+    cluster.eventually("the nodes are as before", lambda: own_state(cluster) == before)
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_a_namespace_without_root_is_measured_without_it(cluster: Cluster, small_userland: Userland, tmp_path: Path):
+    told = json.loads(weighbridge("doctor", "--cluster", "--namespace", STRICT, "--json").stdout)["cluster"]
+    refused = {each["name"]: each["remedy"] for each in told if not each["ready"]}
+    assert refused.keys() == {"pods", "pods with the node's network", "privileged pods"}
+    assert "pod_security: restricted" in refused["pods"]
+    planned = weighbridge("plan", pods_study(cluster, tmp_path, namespace=STRICT, pod_security="restricted"))
+    assert planned.code != 0 and "no pod has the node's network" in planned.stderr, planned
+    with (
+        open_run(RUN) as run,
+        opened_host(cluster, run, namespace=STRICT, pod_security="restricted") as host,
+        opened_pod(host, run, small_userland) as site,
+    ):
+        assert site.run(Command(("id", "-u"))).text == "65532\n" and site.facts()["user"] == "65532"
+        site.put("/tmp/mine", b"1")
+        about = about_site(site)
+        assert about["seccomp"] != "off" and about["new privileges"] == "never" and site.meters()["cpu_s"] > 0
+        assert "kubelet" in host.facts() and "network interface" not in host.facts()
+    study = pods_study(cluster, tmp_path, namespace=STRICT, pod_security="baseline")
+    study.write_text(study.read_text().replace("kind: pod, network: host", "kind: pod"))
+    planned = weighbridge("plan", study)
+    assert "host, pod: pods is forbidden: violates PodSecurity" in planned.stdout + planned.stderr, planned
+
+
 def minimal_role() -> dict[str, Any]:
     """The Role of the documentation, as it stands there."""
     [text] = re.findall(r"```yaml\n(apiVersion: rbac.*?)```", DOCUMENT.read_text(), re.DOTALL)
@@ -139,7 +216,9 @@ def test_the_documented_role_is_enough(
     cluster.apply(role, {**about, "kind": "RoleBinding", "roleRef": reference, "subjects": [subject]})
     try:
         told = weighbridge("doctor", "--cluster", "--json")
-        assert '"ready": false' not in told.stdout and "only nodes that a study names" in told.stdout, told
+        lacking = [each["name"] for each in json.loads(told.stdout)["cluster"] if not each["ready"]]
+        assert lacking == ["Services", "NetworkPolicies", "volumes of a StorageClass"]
+        assert "only nodes that a study names" in told.stdout, told
         with open_run(RUN) as run, opened_host(cluster, run) as host, opened_pod(host, run, small_userland) as site:
             assert site.run(Command(("true",))).returncode == 0
             assert {"kernel", "node", "address"} <= host.facts().keys() and "kubelet" not in host.facts()

@@ -18,7 +18,6 @@ from statistics import median
 import pytest
 
 from weighbridge import registry
-from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes import session as sessions
 from weighbridge.hosts.kubernetes.networking import proxy_mode
 from weighbridge.hosts.kubernetes.session import Break, SessionStream
@@ -400,9 +399,17 @@ def test_what_runs_in_a_site_can_be_stopped_by_signals(run: RunContext, tmp_path
         there.launcher.pause(stopped=True)
 
 
-def test_one_among_the_machines_processes_stops_none(run: RunContext, small_userland: Userland):
-    with contextmanager(opened)(run, "native", small_userland) as native, pytest.raises(Unavailable):
+def test_one_among_the_machines_processes_stops_its_own_alone(run: RunContext, small_userland: Userland):
+    def stopped() -> set[str]:
+        return {each.parent.name for each in Path("/proc").glob("[0-9]*/stat") if ") T " in each.read_text()}
+
+    with contextmanager(opened)(run, "native", small_userland) as native:
+        others, program = stopped(), native.start(Command(("sh", "-c", "sleep 60 & wait"), deadline_s=60))
+        program.wait(0.2)
         native._launcher.pause(stopped=True)  # type: ignore[attr-defined]
+        assert len(stopped() - others) == 2
+        native._launcher.pause(stopped=False)  # type: ignore[attr-defined]
+        assert stopped() == others and program.stop().returncode < 0
 
 
 def test_it_becomes_another_program_in_a_control_group(run: RunContext):

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from weighbridge import registry
-from weighbridge.environments.pod.manifest import with_storage
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes import objects, volumes
 from weighbridge.hosts.kubernetes.kubectl import Kubectl
 from weighbridge.hosts.kubernetes.leavings import Place
 from weighbridge.hosts.kubernetes.leavings import note as note_place
+from weighbridge.hosts.kubernetes.manifest import with_storage
 from weighbridge.hosts.kubernetes.objects import Owner, PodRequest, claim_state, pod, state_of
 from weighbridge.model.host import Capabilities, RunContext
 from weighbridge.model.leavings import DeadRun, RunFolders

@@ -1,6 +1,8 @@
 """Studies on the nodes of a cluster: what their hosts may say, and what cannot be there."""
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,9 +11,11 @@ from weighbridge import registry
 from weighbridge.cli.plan import whereabouts
 from weighbridge.errors import StudyError
 from weighbridge.hosts.kinds.kubernetes import KubernetesOptions
+from weighbridge.hosts.kubernetes.objects import PodRequest
 from weighbridge.model.options import Brings
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Study
+from weighbridge.runner.run import readiness_of
 from weighbridge.study.brings import brought_by
 
 from .texts import loaded as text_loaded
@@ -59,6 +63,9 @@ def test_two_nodes_of_one_cluster_reach_each_other():
         ("node: worker-2", "images: {load: kind, pull: true}"),
         ("node: worker-2", "images: {push: 'https://registry.example'}"),
         ("node: worker-2", "images: {pull: true}"),
+        ("pod:  {kind: pod}", "pod:  {kind: native}"),
+        ("node: worker-2", "privileged: true, pod_security: baseline"),
+        ("node: worker-2", "node: worker-2, pod_security: restricted"),
         ("{kind: iperf3, duration: 1s}", "{kind: fio, duration: 1s}"),
     ],
     ids=[
@@ -73,6 +80,9 @@ def test_two_nodes_of_one_cluster_reach_each_other():
         "two ways",
         "no repository",
         "nothing to pull",
+        "native without rights",
+        "two levels",
+        "no network of the node",
         "a cold cache",
     ],
 )
@@ -90,6 +100,19 @@ def test_a_role_outside_of_all_is_in_a_pod_with_the_nodes_network():
     study = loaded("inside: [server, client]", "inside: [server]")
     environment, options = registry.the_host(study.file.hosts["a"].traits)
     assert (environment.kind, options.network) == ("pod", "host")
+
+
+def test_native_needs_privileged_pods_and_is_the_host_then():
+    privileged = TWO % (", privileged: true", ", privileged: true")
+    study = loaded(TWO % ("", ""), privileged)
+    environment, _ = registry.the_host(study.file.hosts["a"].own_traits)
+    assert environment.kind == "native" and study.file.hosts["a"].description.endswith(", privileged")
+    assert not environment.unplaceable(study.file.hosts["b"].own_traits)
+
+
+def test_a_level_of_pod_security_leaves_no_pod_the_nodes_network():
+    options = KubernetesOptions(kind="kubernetes", pod_security="baseline")
+    assert not registry.has_itself(options.own_traits) and options.description.endswith("pods of level baseline")
 
 
 def test_a_host_is_told_in_the_plan():
@@ -119,6 +142,21 @@ def test_whatever_a_kubeconfig_holds_the_plan_is_shown(tmp_path: Path, text: str
     more = f", kubeconfig: {tmp_path}/config"
     study = loaded(TWO % ("", ""), TWO % (more, more))
     assert any(each.what is Brings.KUBECONFIG for each in brought_by(study))
+
+
+def test_the_cluster_is_asked_about_each_environment_before_a_run(monkeypatch: pytest.MonkeyPatch):
+    kind, calls = registry.hosts()["kubernetes"], []
+
+    def admits(_: object, options: KubernetesOptions, asked: Mapping[str, Sequence[PodRequest]]) -> Any:
+        calls.append(options.node)
+        assert [each.host_network for requests in asked.values() for each in requests] == [True, False, True]
+        return {name: Readiness(name != "pod", "no", "ask") for name in asked}
+
+    monkeypatch.setattr(type(kind), "admits", admits)
+    monkeypatch.setattr("weighbridge.runner.preflight.lacking_here", lambda _: None)
+    states = readiness_of(loaded())
+    assert [name for name, state in states.items() if not state.ready] == ["pod"] and states["pod"].detail == "no"
+    assert {*calls} == {"worker-1", "worker-2"}
 
 
 def test_a_plan_names_the_cluster_once(monkeypatch: pytest.MonkeyPatch):

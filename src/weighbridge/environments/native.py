@@ -1,7 +1,7 @@
 """Native: the userland's programs on the host itself, in a chroot, under the same limits as everything else."""
 
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from typing import Annotated, Any, Literal
@@ -12,6 +12,8 @@ from weighbridge.engines import client
 from weighbridge.engines.docker import engine
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.chroot import ChrootSite, chroot_site
+from weighbridge.hosts.kubernetes.manifest import asked_pod
+from weighbridge.hosts.kubernetes.site import native_site
 from weighbridge.linux import user_namespaces
 from weighbridge.linux.process import link_prefix, output
 from weighbridge.model.by_hand import ByHand, ByHandRequest
@@ -54,6 +56,10 @@ class Native(Environment):
     shares_root = True
     takes = frozenset({"shm_size"})
 
+    def unplaceable(self, traits: HostTraits) -> str:
+        """Why it cannot be on such a host; "": it can."""
+        return traits.without_native if traits.managed else ""
+
     def as_host(self, traits: HostTraits) -> NativeOptions | None:
         """Return options that change nothing of the host; None where it cannot be."""
         return None if self.unplaceable(traits) else NativeOptions()
@@ -68,9 +74,18 @@ class Native(Environment):
         return client.readiness() if options is not None and options.engine else Readiness(True)
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
-        """Return why a share of the CPU limit cannot be given: there is no such limit."""
+        """Return why a share of the CPU limit cannot be given, or a host of its own."""
         without_limit = options.cpu_share is not None and needs.resources.cpus is None
-        return ["cpu_share needs a CPU limit: set one (resources: cpus)"] * without_limit
+        managed = (options.engine or options.own_host) and any(each.managed for each in needs.holding.values())
+        return [
+            *["cpu_share needs a CPU limit: set one (resources: cpus)"] * without_limit,
+            *["a run does not change hosts on which another program starts everything: remove engine and own_host"]
+            * bool(managed),
+        ]
+
+    def makes(self, options: Any, *, needs: Needs) -> Sequence[Any]:
+        """A privileged pod."""
+        return (asked_pod(needs, host_network=True, privileged=True),)
 
     def confinement(self, options: Any) -> Mapping[str, str]:
         """Return nothing: it is as this machine confines whoever measures."""
@@ -97,12 +112,16 @@ class Native(Environment):
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
-        """A chroot with its own control group."""
+        """A chroot with its own control group; on a node of a cluster a privileged pod."""
         if options.cpu_share is not None and request.limits.cpus is not None:
             limits = replace(request.limits, cpus=request.limits.cpus * options.cpu_share)
             request = replace(request, limits=limits)
         if options.engine or options.own_host:
             request = replace(request, host=request.host.dedicated_host("engine" if options.engine else "own"))
+        if (pods := request.host.capabilities.pods) is not None:
+            with native_site(request, pods) as pod:
+                yield pod
+            return
         with chroot_site(request) as site:
             yield SiteWithIdleEngine(site, IdleEngine.of(request)) if options.engine else site
 

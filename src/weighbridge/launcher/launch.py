@@ -135,10 +135,7 @@ class Launcher:
         return max(took)
 
     def pause(self, *, stopped: bool) -> None:
-        """Stop every process of the site but the launcher by SIGSTOP, or let all go on.
-
-        Unavailable: it is not the first process of its namespace.
-        """
+        """Stop all that descends from the launcher by SIGSTOP, or let it go on. Raises Unavailable."""
         answer = self.ask(frames.pause(next(self._numbers), stopped=stopped), Kind.DONE)
         if error := frames.errno_of(answer):
             raise Unavailable(f"{self.name}: its processes cannot be stopped: {os.strerror(error)}")

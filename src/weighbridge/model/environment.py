@@ -1,7 +1,7 @@
 """What an environment has to be, and what a study asks of it. One object per module; the registry finds it."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
@@ -96,6 +96,14 @@ class Environment(Plugin):
     def unplaceable(self, traits: HostTraits) -> str:
         """Why none of its sites can be on a host of such traits, whatever its options; "" where they can."""
         return "it cannot be on hosts on which another program starts everything" if traits.managed else ""
+
+    def makes(self, options: Any, *, needs: Needs) -> Sequence[Any]:
+        """What another program is asked to make for its sites, on hosts where that starts everything.
+
+        In the words of such a host's kind, which is asked before a run whether it may be
+        (`weighbridge.model.host_kind.HostKind.admits`).
+        """
+        return ()
 
     @abstractmethod
     def readiness(self, options: Any | None = None) -> Readiness:

@@ -249,6 +249,7 @@ class HostTraits:
     ``disposable``: it is made for the run, and an open one is a `DisposableHost`. ``interface``: the name of the one
     interface that it is made with; empty where that is not known. ``slows_disk``: its data disk can be limited.
     ``managed``: another program starts whatever runs on it; it has sites of those environments that know such hosts.
+    ``without_native``: why such a host has no native sites; ``without_network``: why no site can have its network.
     """
 
     here: bool = False
@@ -261,6 +262,8 @@ class HostTraits:
     interface: str = ""
     slows_disk: bool = False
     managed: bool = False
+    without_native: str = "it cannot be on hosts on which another program starts everything"
+    without_network: str = ""
 
 
 THIS_MACHINE = HostTraits(
@@ -327,6 +330,10 @@ class Pods(Protocol):
     @property
     def pulls(self) -> bool:
         """Whether the cluster gets images from a registry, by the names that `image` gives."""
+
+    @property
+    def user(self) -> int:
+        """As whom the programs of its pods run: 0 is root."""
 
     def image(self, userland: Userland) -> str:
         """Return the name of the image of a userland, brought there at first use. Raises Unavailable."""

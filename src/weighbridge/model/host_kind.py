@@ -19,6 +19,11 @@ class HostOptions(Options):
     kind: str
 
     @property
+    def own_traits(self) -> HostTraits:
+        """The kind's, as these options change them."""
+        return self.traits
+
+    @property
     def networks(self) -> Set[str]:
         """The networks that it is on; of two hosts of one kind they may be different ones."""
         return self.traits.networks
@@ -74,6 +79,14 @@ class HostKind(Plugin):
         With these options where some are given. Changes nothing.
         """
         return Readiness(True)
+
+    def admits(self, options: Any, asked: Mapping[str, Sequence[Any]]) -> Mapping[str, Readiness]:
+        """Whether such a host would have all of what each environment makes there, by the environment's name.
+
+        ``asked``: what their `weighbridge.model.environment.Environment.makes` says. An environment about which
+        nothing is known is omitted. Changes nothing.
+        """
+        return {}
 
     def whereabouts(self, options: Any) -> str:
         """Say whose machines such a host is on and what a run makes there, for `plan`; "": the description is enough.

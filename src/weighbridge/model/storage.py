@@ -1,6 +1,7 @@
 """What a storage back end has to be. One object per module of ``storage``; the registry finds it."""
 
 from abc import abstractmethod
+from collections.abc import Mapping
 from contextlib import AbstractContextManager
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -62,6 +63,11 @@ class StorageOptions(Options):
     def capacity(self) -> int | None:
         """How many bytes it holds, where these options say so; None: what is free on its host's disk."""
         return self.engine_disk.size if self.engine_disk is not None else None
+
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        """A volume of a pod as its manifest says it, where a cluster may refuse that; {}: it is as any other."""
+        return {}
 
     @property
     def on_host_disk(self) -> bool:

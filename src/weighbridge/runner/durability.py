@@ -228,7 +228,7 @@ def cut_and_recover(
         return host, count, read_committed("", count), ""
     with power.restored() as again:
         of_host = study.file.hosts.get(host.name, study.file.hosts[study.server_host])  # a dedicated one is as that
-        printed, failure = _read_back(replace(request, host=again), str(folder), server, of_host.traits)
+        printed, failure = _read_back(replace(request, host=again), str(folder), server, of_host.own_traits)
     return host, count, read_committed(printed, count), failure
 
 

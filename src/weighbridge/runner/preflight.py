@@ -319,6 +319,27 @@ def hosts_readiness(study: Study) -> Mapping[str, Readiness]:
     return readiness
 
 
+def admissions(study: Study) -> Mapping[str, Readiness]:
+    """By environment what speaks against its sites on hosts on which another program starts everything.
+
+    As these say themselves; an environment against which nothing is known is omitted.
+    """
+    refused: dict[str, Readiness] = {}
+    placed = {"server": (study.server_host,), "client": study.client_hosts}
+    for name in dict.fromkeys(host for role in study.file.inside for host in placed[role]):
+        options = study.file.hosts[name]
+        plugin = registry.hosts()[options.kind]
+        if not options.traits.managed or lacking_here(plugin) is not None:
+            continue
+        asked = {}
+        for arm in study.arms:
+            needs = needs_of(study.file, list(study.cells), next(iter(arm.clients or study.client_hosts)), arm)
+            asked[arm.name] = registry.environments()[arm.kind].makes(arm.options, needs=needs)
+        admitted = plugin.admits(options, asked)
+        refused |= {arm: state for arm, state in admitted.items() if not state.ready and arm not in refused}
+    return refused
+
+
 def unmet(study: Study, arm: Arm) -> Readiness | None:
     """What this machine lacks of what an environment takes in this study; None where nothing is known to be."""
     plugin = registry.environments()[arm.kind]

@@ -28,7 +28,7 @@ from weighbridge.runner import clean, living, run_lock
 from weighbridge.runner.continuity import LAUNCHER, launcher_unknown, require_same
 from weighbridge.runner.known_noise import calibration_facts
 from weighbridge.runner.pollers import CannotPoll, Pollers, lacking, wants_polling
-from weighbridge.runner.preflight import hosts_readiness, leave_out, missing_cpus, ready, unmet
+from weighbridge.runner.preflight import admissions, hosts_readiness, leave_out, missing_cpus, ready, unmet
 from weighbridge.runner.room import lacking_room
 from weighbridge.runner.session import BlockExtender, Progress, Session, ShortTime
 from weighbridge.runner.signals import shield
@@ -84,11 +84,12 @@ def readiness_of(study: Study) -> Mapping[str, Readiness]:
     holding = [name for role in study.file.inside for name in placed[role]]
     elsewhere = all(study.file.hosts[name].traits.own_kernel for name in holding)
     readiness = {}
+    admitted = admissions(study)
     for arm in study.arms:
         if elsewhere:
-            served = storage_server_readiness(study, arm)
             later = Readiness(True, "its hosts are checked when they start")
-            readiness[arm.name] = later if served.ready else served
+            served = storage_server_readiness(study, arm)
+            readiness[arm.name] = admitted.get(arm.name, later) if served.ready else served
             continue
         states = (
             ready(registry.environments()[arm.kind], arm.options),

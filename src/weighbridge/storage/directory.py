@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar, Literal
 
+from weighbridge.errors import Unavailable
 from weighbridge.linux.filesystems import disk_in
 from weighbridge.model.plugin import Durability
 from weighbridge.model.site import Mount, MountRequest
@@ -39,6 +40,11 @@ class Directory(Storage):
     def open(self, options: Any, request: MountRequest) -> Iterator[Mount]:
         """Make a new, empty directory on the site's host."""
         host, disk = request.host, options.disk
+        if host.capabilities.pods is not None:
+            if disk is not None:
+                raise Unavailable(f"host {host.name} is a node of a cluster, on which no disk is made: remove 'disk'")
+            yield Mount("pod volume", manifest={"emptyDir": {}})
+            return
         with host.data_folder(request.run, request.name) as folder:
             if disk is None:
                 yield Mount("folder", str(folder))

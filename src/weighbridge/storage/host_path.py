@@ -1,6 +1,6 @@
 """A folder below a path of a pod's node."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Annotated, Any, Literal
 
@@ -19,6 +19,11 @@ class HostPathOptions(StorageOptions):
     path: Annotated[
         str, Field(pattern=r"^/[^:]*[^:/]$", max_length=200, description="A folder of the node, on a disk of it")
     ]
+
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        """The folder, which has to be there."""
+        return {"hostPath": {"path": self.path, "type": "Directory"}}
 
 
 class HostPath(Storage):
@@ -40,8 +45,7 @@ class HostPath(Storage):
         if pods is None:
             raise Unavailable(f"{request.name} is in no pod: use storage: directory")
         with pods.folder(request.name, options.path) as folder:
-            manifest = {"hostPath": {"path": options.path, "type": "Directory"}}
-            yield Mount("pod volume", folder, facts={"path": options.path}, manifest=manifest)
+            yield Mount("pod volume", folder, facts={"path": options.path}, manifest=options.manifest)
 
 
 PLUGIN = HostPath()

@@ -1,10 +1,11 @@
 """What is wrong with a study although every key in it is right."""
 
-from collections.abc import Iterator, Sequence, Set
+from collections.abc import Iterable, Iterator, Sequence, Set
 
 from weighbridge import registry
 from weighbridge.model.companion import in_order
 from weighbridge.model.environment import Needs, SiteSetting
+from weighbridge.model.host import HostTraits
 from weighbridge.model.quantity import MOST_CPUS
 from weighbridge.model.study import Arm, Cell, Resources, Role, Rung, StudyFile
 from weighbridge.study.source import Place, nearest
@@ -207,7 +208,7 @@ def _outside_of_all(file: StudyFile, cells: list[Cell]) -> Iterator[tuple[Place,
     every = {role for cell in cells for role in registry.workloads()[cell.kind].roles(cell.options)}
     for role in sorted(every - {"solo", *file.inside}):
         for name in (file.placement.clients or (first,)) if role == "client" else (file.placement.server or first,):
-            if name in file.hosts and not registry.has_itself(file.hosts[name].traits):
+            if name in file.hosts and not registry.has_itself(file.hosts[name].own_traits):
                 why = f"the {role} is on host '{name}', which has nothing outside of environments"
                 yield ("placement",), f"placement: {why}: add {role} to 'inside'"
 
@@ -279,13 +280,22 @@ def needs_of(file: StudyFile, cells: list[Cell], client: str, arm: Arm) -> Needs
         network=any(workloads[cell.kind].transports(cell.options) for cell in cells),
         server_calls_client=any(workloads[cell.kind].server_calls_client for cell in cells),
         apart=server != client,
-        hosts={file.hosts[host].kind: file.hosts[host].traits for host in (server, client) if host in file.hosts},
+        hosts=_traits_of(file, [host for host in (server, client) if host in file.hosts]),
         inside=frozenset(file.inside),
-        own_hosts={file.hosts[host].kind: file.hosts[host].traits for host in own},
+        own_hosts=_traits_of(file, own),
         resources=file.resources if arm.resources is None else arm.resources,
         sysctls=frozenset(arm.sysctls),
         of_this_machine=any(not userlands[arm.source(role, file).kind].packed for role in _roles(file, cells)),
     )
+
+
+def _traits_of(file: StudyFile, names: Iterable[str]) -> dict[str, HostTraits]:
+    """What hosts are, by kind; a further one of a kind whose options make it another is told by its name, too."""
+    traits: dict[str, HostTraits] = {}
+    for name in names:
+        kind, own = file.hosts[name].kind, file.hosts[name].own_traits
+        traits[kind if traits.get(kind, own) == own else f"{kind}, host {name}"] = own
+    return traits
 
 
 def _roles(file: StudyFile, cells: list[Cell]) -> set[Role]:

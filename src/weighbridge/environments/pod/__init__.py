@@ -1,24 +1,26 @@
 """Pods of a Kubernetes cluster, on nodes that a study names as hosts."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
 from weighbridge.environments.pod.contradictions import problems
-from weighbridge.environments.pod.manifest import Quality, given_otherwise, not_honoured, pod_request, with_storage
 from weighbridge.environments.pod.policy import enforced
-from weighbridge.environments.pod.reach import Reach, opened_way
-from weighbridge.environments.pod.site import PodSite
+from weighbridge.environments.pod.policy import policy as network_policy
+from weighbridge.environments.pod.reach import Reach, opened_way, service
 from weighbridge.errors import Unavailable
-from weighbridge.linux.process import most_open_files
+from weighbridge.hosts.kubernetes.manifest import Quality, asked_pod, pod_request
+from weighbridge.hosts.kubernetes.site import PodSite, pod_site
+from weighbridge.model.command import PublishedPort
 from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
 from weighbridge.model.facts import CONFINEMENT
 from weighbridge.model.host import HostTraits
 from weighbridge.model.plugin import Readiness
-from weighbridge.model.site import MountRequest, Site, SiteRequest
+from weighbridge.model.site import Site, SiteRequest
 
+_ASKED_PORT = 5201
 _CLASS = r"^([a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?)?$"
 
 
@@ -66,8 +68,9 @@ class Pod(Environment):
     shares_storage = False
 
     def as_host(self, traits: HostTraits) -> Any | None:
-        """Return the node's own network: on nodes a pod with it is as close to the host as there is."""
-        return PodOptions(network="host") if traits.managed else None
+        """Return the node's own network: it is as close to the host as there is where nothing is native."""
+        is_host = traits.managed and traits.without_native and not traits.without_network
+        return PodOptions(network="host") if is_host else None
 
     def unplaceable(self, traits: HostTraits) -> str:
         """Why it cannot be on such a host; "": it can."""
@@ -80,6 +83,22 @@ class Pod(Environment):
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         """Return a sentence for each combination that cannot work."""
         return [*problems(options, needs)]
+
+    def makes(self, options: Any, *, needs: Needs) -> Sequence[Any]:
+        """A pod, and what leads to its server and guards it."""
+        data = options.storage.manifest if options.storage is not None else {}
+        pod = asked_pod(
+            needs,
+            options.quality,
+            host_network=options.network == "host",
+            runtime_class=options.runtime_class,
+            data=data or None,
+        )
+        assert pod.owner is not None
+        port = (PublishedPort("tcp", _ASKED_PORT, _ASKED_PORT),)
+        leads = [service(pod.run_id, pod.site, pod.owner, options.reach, port)] if options.reach != "pod" else []
+        guards = [network_policy(pod.run_id, pod.site, pod.owner, "deny")] if options.policy is not None else []
+        return (pod, *leads, *guards)
 
     def confinement(self, options: Any) -> Mapping[str, str]:
         """Return all: the cluster's runtime decides."""
@@ -97,30 +116,13 @@ class Pod(Environment):
             raise Unavailable(f"host {request.host.name} has no pods: use a host of kind kubernetes")
         asked = pod_request(
             request,
-            pods.node_name,
-            pods.image(request.userland),
-            pods.owner,
+            pods,
             host_network=options.network == "host",
             runtime_class=options.runtime_class,
-            open_files=most_open_files(),
             quality=options.quality,
-            pull=pods.pulls,
         )
         with ExitStack() as stack:
-            if request.storage is not None:
-                mount = stack.enter_context(
-                    request.storage.open(MountRequest(request.run, request.host, request.name))
-                )
-                asked = with_storage(asked, mount)
-            running = stack.enter_context(pods.open_pod(asked))
-            refused = {
-                **not_honoured(request.limits, pods.cpu_manager),
-                **given_otherwise(request.limits, running.about),
-            }
-            site = PodSite(request, running, asked, refused)
-            stack.callback(site.thaw)  # stopped, its programs would not hear that they are to end
-            if asked.data is not None:
-                site.open_data()
+            site = stack.enter_context(pod_site(request, pods, asked))
             if request.role == "server" and request.ports and options.reach != "pod":
                 site.reach_by(
                     stack.enter_context(opened_way(pods, request.run.id, request.name, options.reach, request.ports))

@@ -8,6 +8,9 @@ from weighbridge.model.environment import Needs
 
 def problems(options: Any, needs: Needs) -> Iterator[str]:
     """A sentence for each combination that cannot work."""
+    without = dict.fromkeys(traits.without_network for traits in needs.holding.values() if traits.without_network)
+    if options.network == "host":
+        yield from without
     of_network = sorted(name for name in needs.sysctls if name.startswith("net."))
     if options.network == "host" and of_network:
         yield f"{of_network[0]} is the node's with 'network: host': remove it, or use 'network: pod'"

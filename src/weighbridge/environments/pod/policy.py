@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from weighbridge.environments.pod.site import PodSite
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes.objects import Owner, labels, object_name
+from weighbridge.hosts.kubernetes.site import PodSite
 from weighbridge.linux.probing import listens, probe_of
 from weighbridge.model.command import PublishedPort
 from weighbridge.model.host import Pods

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes.objects import Owner, labels, object_name
+from weighbridge.hosts.kubernetes.site import Way
 from weighbridge.model.command import PublishedPort
 from weighbridge.model.host import Pods
 
@@ -14,19 +14,6 @@ Reach = Literal["pod", "service", "headless", "nodeport"]
 _TYPES = {"service": "ClusterIP", "nodeport": "NodePort"}
 _TRIES = 8
 """How often a node port is asked for whose next number is free, too."""
-
-
-@dataclass(frozen=True, slots=True)
-class Way:
-    """How clients get to a server. ``address`` "": its node's.
-
-    ``reached``, ``assigned_ports``: as `weighbridge.model.site.Site` has them.
-    """
-
-    address: str
-    facts: Mapping[str, str]
-    reached: Mapping[int, int] = field(default_factory=dict)
-    assigned_ports: Mapping[int, int] = field(default_factory=dict)
 
 
 def service(run_id: str, site: str, owner: Owner, reach: Reach, ports: Iterable[PublishedPort]) -> dict[str, Any]:

@@ -2,14 +2,16 @@
 
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes.leavings import ClusterObjects, Place
+from weighbridge.hosts.kubernetes.objects import asked_objects, user_of
 from weighbridge.hosts.kubernetes.supply import LoadedImages, NodeImages
 from weighbridge.hosts.kubernetes.volumes import NodeFolders
 from weighbridge.model.host import Host, HostTraits, RunContext
@@ -25,7 +27,10 @@ _NAME = r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$"
 class KubernetesOptions(HostOptions):
     """A node of a cluster. ``context`` and ``namespace`` are kubectl's own unless they are named."""
 
-    traits: ClassVar[HostTraits] = HostTraits(own_kernel=True, attachable=False, managed=True)
+    traits: ClassVar[HostTraits] = HostTraits(
+        own_kernel=True, attachable=False, managed=True,
+        without_native="a node's own namespaces need a privileged pod: set 'privileged: true' of its host",
+    )  # fmt: skip
     kind: Literal["kubernetes"]
     node: Annotated[
         str | None,
@@ -49,6 +54,37 @@ class KubernetesOptions(HostOptions):
     images: Annotated[NodeImages | None, Field(description="How images get to the node; default: they are there")] = (
         None
     )
+
+    privileged: Annotated[
+        bool,
+        Field(
+            description="Allow privileged pods on the node: for environments of kind native, and to see its packet "
+            "filter"
+        ),
+    ] = False
+    pod_security: Annotated[
+        Literal["baseline", "restricted"] | None,
+        Field(
+            description="Keep to a level of Pod Security: no pod has the node's network, and with restricted no "
+            "program is root"
+        ),
+    ] = None
+
+    @model_validator(mode="after")
+    def _one_level(self) -> Self:
+        if self.privileged and self.pod_security is not None:
+            raise ValueError("privileged pods keep to no level: remove privileged or pod_security")
+        return self
+
+    @property
+    def own_traits(self) -> HostTraits:
+        """Native sites are in privileged pods alone; what ``pod_security`` forbids has no pod."""
+        if self.privileged:
+            return replace(self.traits, without_native="")
+        if self.pod_security is not None:
+            why = f"with 'pod_security: {self.pod_security}' no pod has the node's network: use 'network: pod'"
+            return replace(self.traits, without_network=why)
+        return self.traits
 
     @property
     def networks(self) -> Set[str]:
@@ -76,7 +112,8 @@ class KubernetesOptions(HostOptions):
         cluster = f"context {self.context}" if self.context else "kubectl's own context"
         namespace = f", namespace {self.namespace}" if self.namespace else ""
         node = f"node {self.node}" if self.node else f"a node with {self.selector}" if self.selector else "any node"
-        return f"Kubernetes, {cluster}{namespace}, {node}"
+        pods = f", pods of level {self.pod_security}" if self.pod_security else ", privileged" * self.privileged
+        return f"Kubernetes, {cluster}{namespace}, {node}{pods}"
 
 
 class Kubernetes(HostKind):
@@ -101,10 +138,25 @@ class Kubernetes(HostKind):
         kubectl = options.place.kubectl()
         further = () if options.node else survey.CHOOSE_NODES
         try:
-            steps = (survey.rights(kubectl, further, {}), survey.admission(kubectl, host_network=True))
+            pod_fields = {
+                "host_network": options.pod_security is None,
+                "privileged": options.privileged,
+                "user": user_of(options.pod_security),
+            }
+            steps = (survey.rights(kubectl, further, {}), survey.admission(kubectl, **pod_fields))
         except Unavailable as error:
             return Readiness(False, str(error), "weighbridge doctor --cluster")
         return next((step for step in steps if not step.ready), steps[0])
+
+    def admits(self, options: Any, asked: Mapping[str, Sequence[Any]]) -> Mapping[str, Readiness]:
+        """Have the API server say what it would refuse; a study's own kubeconfig is not used for that."""
+        if options.kubeconfig is not None:
+            return {}
+        from weighbridge.hosts.kubernetes import survey
+
+        with suppress(Unavailable):  # `readiness` says so
+            return survey.admissions(options.place.kubectl(), asked_objects(asked, user_of(options.pod_security)))
+        return {}
 
     def whereabouts(self, options: Any) -> str:
         """Name the cluster by the kubeconfig, and what is made in it."""
@@ -115,6 +167,7 @@ class Kubernetes(HostKind):
         return (
             f"cluster: {where}, namespace {about.namespace}: a run makes a ConfigMap and pods there, Services and "
             "NetworkPolicies where environments ask for them, and deletes them"
+            f"{'; its pods may be privileged: they have all rights of root on the node' * options.privileged}"
         )
 
     def survey(self, context: str = "", namespace: str = "") -> Mapping[str, Readiness]:

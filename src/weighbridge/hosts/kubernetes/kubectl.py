@@ -30,6 +30,8 @@ _PREFIX = re.compile(
     r"^(?:Error from server(?: \(\w+\))?: |error: |Internal error occurred: |error when creating \"STDIN\": )+"
 )
 _DATE = re.compile(r"\bDate: (\w{3}, [\w :]+ GMT)")
+_REFUSALS = ("Error from server", "The ")
+_NAMED = re.compile(r'"weighbridge-')
 _NO_CREDENTIALS = "Please enter Username"
 _NOT_STARTED = "unable to start container process: "
 _LONGEST = 600
@@ -130,10 +132,18 @@ class Kubectl:
         words = ("patch", kind, name, "--type=merge", f"--patch={json.dumps(changes)}", "--output=json")
         return json.loads(self.must(*words))
 
-    def dry_run(self, manifest: Mapping[str, Any]) -> str:
-        """Return why the API server would refuse an object, by its admission rules too; "" where it would not."""
-        completed = self.run("create", "--dry-run=server", "--filename=-", stdin=json.dumps(manifest))
-        return "" if completed.returncode == 0 else failure_of(completed)
+    def dry_run(self, manifests: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Return for each object why the API server would refuse it, by its admission rules too; "": it would not.
+
+        Raises Unavailable where nobody answers.
+        """
+        asked = {"apiVersion": "v1", "kind": "List", "items": list(manifests)}
+        words = ("create", "--dry-run=server", "--filename=-", "--output=name")
+        completed = self.run(*words, stdin=json.dumps(asked))
+        refusals = refusals_of(completed, manifests)
+        if completed.returncode != 0 and not any(refusals):
+            raise Unavailable(failure_of(completed))
+        return refusals
 
     def delete(self, *words: str) -> None:
         """Delete objects and what they own, without waiting until they have gone. Raises Unavailable."""
@@ -191,6 +201,25 @@ class Kubectl:
         return process.talk(
             Command((*self._argv, "exec", "--stdin", "--quiet", f"pod/{pod}", "--", *argv)), env=self._variables
         )
+
+
+def refusals_of(completed: Completed, manifests: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return for each object why kubectl did not make it, of one that was told to make them all; "": it did.
+
+    Some refusals name their object, some only its kind (a right that is lacking), some neither (a webhook's).
+    """
+    said = [line for line in completed.stderr.decode(errors="replace").splitlines() if line.startswith(_REFUSALS)]
+    made = {name.rpartition("/")[2] for name in completed.text.split()}
+    refusals = []
+    for manifest in manifests:
+        name, kind = str(manifest["metadata"]["name"]), str(manifest["kind"]).lower()
+        of_kinds = [line for line in said if FORBIDDEN in line]
+        rest = [line for line in said if not _NAMED.search(line) and line not in of_kinds]
+        fitting = (
+            [line for line in said if f'"{name}"' in line] or [line for line in of_kinds if kind in line] or rest
+        )
+        refusals.append("" if name in made or not fitting else sentence(fitting[0]).replace(f' "{name}"', ""))
+    return refusals
 
 
 def refused(completed: Completed) -> bool:

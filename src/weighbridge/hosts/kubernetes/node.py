@@ -3,6 +3,7 @@
 import contextlib
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol
@@ -11,14 +12,14 @@ from weighbridge.errors import Unavailable
 from weighbridge.facts.host import machine_facts
 from weighbridge.hosts.kubernetes.cluster import Cluster, RunningPod
 from weighbridge.hosts.kubernetes.networking import PROXY_MODE, cni, proxy_mode
-from weighbridge.hosts.kubernetes.objects import LAUNCHER, LIMITS, REQUESTS, NodeInfo, Owner, PodRequest
+from weighbridge.hosts.kubernetes.objects import LAUNCHER, LIMITS, REQUESTS, NodeInfo, Owner, PodRequest, user_of
 from weighbridge.hosts.kubernetes.supply import ImageSupply, NodeImages
 from weighbridge.hosts.kubernetes.volumes import NodeFolder, claimed, folder_name, node_folder
 from weighbridge.launcher.launch import Launched
 from weighbridge.linux import network
 from weighbridge.linux.confinement import status_field
 from weighbridge.linux.namespaces import namespaces_in
-from weighbridge.model.command import Command, HostProcess, Stream, Transport
+from weighbridge.model.command import Command, Completed, HostProcess, Stream, Transport
 from weighbridge.model.host import Capabilities, Group, Host, RunContext
 from weighbridge.model.isolation import Layers
 from weighbridge.model.quantity import cpus_in
@@ -32,6 +33,8 @@ class NodeOptions(Protocol):
 
     node: str | None
     selector: str | None
+    privileged: bool
+    pod_security: str | None
 
     @property
     def images(self) -> NodeImages | None:
@@ -45,10 +48,11 @@ def node_host(name: str, cluster: Cluster, options: NodeOptions, named: Collecti
     supply = cluster.supply(options.images)
     request = PodRequest(
         cluster.run.id, f"host-{name}", info.name, supply.launcher(info), cluster.owner,
-        host_network=True, limits=LIMITS, requests=REQUESTS, pull=supply.pulls,
+        host_network=options.pod_security is None, privileged=options.privileged, user=user_of(options.pod_security),
+        limits=LIMITS, requests=REQUESTS, pull=supply.pulls,
     )  # fmt: skip
     with cluster.started(request) as seen:
-        yield Node(name, cluster, info, seen, supply)
+        yield Node(name, cluster, info, seen, supply, request, options.pod_security)
 
 
 class NodeProcess:
@@ -80,14 +84,20 @@ class Node:
     layers: Layers = ()
     root = True
 
-    def __init__(self, name: str, cluster: Cluster, info: NodeInfo, seen: RunningPod, supply: ImageSupply) -> None:
+    def __init__(
+        self, name: str, cluster: Cluster, info: NodeInfo, seen: RunningPod, supply: ImageSupply, asked: PodRequest,
+        pod_security: str | None = None,
+    ) -> None:  # fmt: skip
+        """``asked``: the pod ``seen`` as it was asked for. ``pod_security``: the level that pods keep to."""
         self.name, self.cluster, self.info = name, cluster, info
         self.machine = f"host {name}"
         self.network = (self.machine, "/proc/self/net/dev")
         self.address = info.address or seen.address
         self._launcher = seen.launcher
         self._supply = supply
-        self.run, self.read = self._launcher.run, self._launcher.read
+        self.read = self._launcher.read
+        self.user = asked.user
+        self._asked, self._pod_security = asked, pod_security
 
     @property
     def capabilities(self) -> Capabilities:
@@ -151,9 +161,18 @@ class Node:
         """Change an object of the run; return it as it is then. Raises Unavailable."""
         return self.cluster.kubectl.patch(kind, name, changes)
 
+    def run(self, command: Command) -> Completed:
+        """Run to the end; killed at its deadline. Programs but our own are the node's, where that is allowed."""
+        return self._launcher.run(self._on_node(command))
+
     def start(self, command: Command, *, hold: bool = False) -> HostProcess:
         """Start and return at once; its standard input is the command's."""
-        return NodeProcess(self._launcher.start(command))
+        return NodeProcess(self._launcher.start(self._on_node(command)))
+
+    def _on_node(self, command: Command) -> Command:
+        if not self._asked.privileged or command.argv[0] == LAUNCHER:
+            return command
+        return replace(command, argv=(LAUNCHER, "on-machine", *command.argv))
 
     def talk(self, command: Command) -> tuple[HostProcess, Stream]:
         """Raises Unavailable."""
@@ -164,12 +183,13 @@ class Node:
         raise Unavailable(f"host {self.name} is a node of a cluster: no files are brought there")
 
     def namespaces(self) -> Mapping[str, int]:
-        """Return those of the pod by which it is seen.
+        """Return the node's own where its pod is privileged, else those of that pod.
 
         It has the node's network and host name, and others of its own. Two pods never share these: one that another
         pod has too is the node's, and where theirs differ the other pod does not have the node's.
         """
-        return namespaces_in(lambda kind: self.read(f"/proc/self/ns/{kind}").decode())
+        of = 1 if self._asked.privileged else "self"
+        return namespaces_in(lambda kind: self.read(f"/proc/{of}/ns/{kind}").decode())
 
     def meters_of(self, pid: int) -> Mapping[str, float]:
         """Return none: its processes are not seen."""
@@ -211,11 +231,13 @@ class Node:
 
     def facts(self) -> Mapping[str, str]:
         """Return what the cluster says of the node, and what its kernel says of its CPU."""
-        return {**self._own_facts(), **self.info.facts, "node": self.info.name, "address": self.address}
+        level = "privileged" if self._asked.privileged else self._pod_security
+        pods = {"pods": f"of level {level}"} if level else {}
+        return {**self._own_facts(), **self.info.facts, "node": self.info.name, "address": self.address, **pods}
 
     def _own_facts(self) -> dict[str, str]:
         interfaces = network.interfaces_in(self._text("/proc/net/dev"))
-        answer = self.run(Command(("/proc/self/exe", "probe-http", *PROXY_MODE), 10)).stdout
+        answer = self.run(Command((LAUNCHER, "probe-http", *PROXY_MODE), 10)).stdout
         facts = {
             **machine_facts(self._text),
             "kernel": self._text("/proc/sys/kernel/osrelease"),
@@ -233,7 +255,9 @@ class Node:
         return ""
 
     def _interface_facts(self) -> dict[str, str]:
-        """Of the interface that the node's address is on."""
+        """Of the interface that the node's address is on, where its network is seen."""
+        if not self._asked.host_network:
+            return {}
         table = self._text("/proc/net/route")
         name = network.route_in(table, f"{self.address}/32") or network.default_route_in(table)
         return {"network interface": name, "MTU": self._text(f"/sys/class/net/{name}/mtu")} if name else {}

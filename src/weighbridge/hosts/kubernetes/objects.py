@@ -1,9 +1,10 @@
 """The objects that a run makes in a cluster, as JSON has them, and what the cluster says of them. Pure."""
 
 import base64
+import itertools
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from weighbridge.hosts.kubernetes.session import LEASE_S
@@ -20,6 +21,8 @@ MOST_BYTES = 2**20
 """What a ConfigMap holds."""
 LIMITS, REQUESTS = {"cpu": "250m", "memory": "128Mi"}, {"cpu": "10m", "memory": "32Mi"}
 """Of the pod by which a node is seen: a quota or a LimitRange may want some of every pod."""
+NOBODY = 65532
+"""As whom programs of a pod run that may not be root."""
 _CONTAINER = "site"
 _READ_AND_EXECUTE = 0o555
 _NAME_LENGTH = 63
@@ -91,6 +94,13 @@ class PodRequest:
     image: str
     owner: Owner | None
     host_network: bool = False
+    privileged: bool = False
+    """With all rights of root on its node, and the node's own namespaces but those of its mounts and its IPC.
+
+    As native sites have them elsewhere: what programs leave in shared memory goes with them.
+    """
+    user: int = 0
+    """As whom its programs run; one who is not root has what Pod Security's level ``restricted`` leaves."""
     limits: Mapping[str, str] = field(default_factory=dict)
     requests: Mapping[str, str] = field(default_factory=dict)
     sysctls: Mapping[str, str] = field(default_factory=dict)
@@ -110,6 +120,16 @@ class PodRequest:
     def name(self) -> str:
         """The pod's name."""
         return object_name(self.run_id, self.site)
+
+
+ASKED = PodRequest(
+    run_id="000000000000",
+    site="asked",
+    node="any",
+    image="weighbridge/asked",
+    owner=Owner("weighbridge", "00000000-0000-0000-0000-000000000000"),
+)
+"""A pod that is only asked about."""
 
 
 def pod(request: PodRequest) -> dict[str, Any]:
@@ -144,11 +164,7 @@ def pod(request: PodRequest) -> dict[str, Any]:
             *("--listen", SOCKET),
         ],
         "workingDir": "/",
-        "securityContext": {
-            "readOnlyRootFilesystem": not request.writable_root,
-            "runAsUser": 0,
-            "runAsGroup": 0,
-        },
+        "securityContext": _security(request),
         "volumeMounts": at,
     }
     resources = {"limits": dict(request.limits), "requests": dict(request.requests)}
@@ -164,17 +180,57 @@ def pod(request: PodRequest) -> dict[str, Any]:
         "automountServiceAccountToken": False,
         "enableServiceLinks": False,
     }
-    if request.host_network:
+    if request.host_network or request.privileged:
         spec |= {"hostNetwork": True, "dnsPolicy": "ClusterFirstWithHostNet"}
+    if request.privileged:
+        spec["hostPID"] = True
+    of_pod: dict[str, Any] = {"fsGroup": request.user} if request.user else {}
     if request.sysctls:
-        pairs = [{"name": name, "value": value} for name, value in request.sysctls.items()]
-        spec["securityContext"] = {"sysctls": pairs}
+        of_pod["sysctls"] = [{"name": name, "value": value} for name, value in request.sysctls.items()]
+    if of_pod:
+        spec["securityContext"] = of_pod
     if request.runtime_class:
         spec["runtimeClassName"] = request.runtime_class
     metadata: dict[str, Any] = {"name": request.name, "labels": labels(request.run_id, request.site)}
     if request.owner is not None:
         metadata["ownerReferences"] = request.owner.references
     return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata, "spec": spec}
+
+
+def user_of(pod_security: str | None) -> int:
+    """Return as whom programs of pods run that keep to a level of Pod Security."""
+    return NOBODY if pod_security == "restricted" else 0
+
+
+def asked_objects(asked: Mapping[str, Sequence[Any]], user: int) -> dict[str, list[dict[str, Any]]]:
+    """Return the objects to ask the API server about, pods as manifests, each with a name of its own.
+
+    ``asked``: by environment, `PodRequest` and manifests. ``user``: as whom the pods' programs run.
+    """
+    numbers = itertools.count(1)
+    objects: dict[str, list[dict[str, Any]]] = {}
+    for environment, requests in asked.items():
+        for each in requests:
+            manifest = pod(replace(each, user=user)) if isinstance(each, PodRequest) else each
+            name = object_name(ASKED.run_id, ASKED.site, str(next(numbers)))
+            objects.setdefault(environment, []).append(
+                {**manifest, "metadata": {**manifest["metadata"], "name": name}}
+            )
+    return objects
+
+
+def _security(request: PodRequest) -> dict[str, Any]:
+    context: dict[str, Any] = {
+        "readOnlyRootFilesystem": not request.writable_root,
+        "runAsUser": request.user,
+        "runAsGroup": request.user,
+    }
+    if request.user:
+        context |= {
+            "runAsNonRoot": True, "allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]},
+            "seccompProfile": {"type": "RuntimeDefault"},
+        }  # fmt: skip
+    return context | ({"privileged": True} if request.privileged else {})
 
 
 def remover(request: PodRequest, folder: str) -> dict[str, Any]:

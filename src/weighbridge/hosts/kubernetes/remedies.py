@@ -8,6 +8,7 @@ _FORBIDDEN = re.compile(
     r'is forbidden: User "(?P<user>[^"]+)" cannot (?P<verb>\w+) resource "(?P<resource>[^"]+)" in API group '
     r'"(?P<group>[^"]*)"(?: in the namespace "(?P<namespace>[^"]+)")?'
 )
+_LEVEL = re.compile(r'violates PodSecurity "(?P<level>baseline|restricted)[:"]')
 _WEBHOOK = re.compile(r'admission webhook "(?P<name>[^"]+)" denied')
 _BY_WORDS = {
     "violates PodSecurity": "kubectl label --overwrite namespace NAMESPACE "
@@ -62,6 +63,8 @@ def remedy(why: str, namespace: str = "") -> str:
     if (webhook := _WEBHOOK.search(why)) is not None:
         return f"have the webhook {webhook['name']} exempt the namespace, or use another one"
     words = next((helps for what, helps in _BY_WORDS.items() if what in why), "")
+    if (level := _LEVEL.search(why)) is not None:
+        words += f", or set 'pod_security: {level['level']}' of the hosts and measure without their network"
     return words.replace("NAMESPACE", namespace or "NAME")
 
 

@@ -1,11 +1,15 @@
 """What a cluster lets this user measure, and what refuses the rest: asked of its API server, nothing is made."""
 
+import contextlib
+import itertools
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes.kubectl import Kubectl
-from weighbridge.hosts.kubernetes.objects import LIMITS, REQUESTS, Owner, PodRequest, node_info, pod
+from weighbridge.hosts.kubernetes.objects import ASKED, LIMITS, REQUESTS, node_info, pod
 from weighbridge.hosts.kubernetes.remedies import ASK, Right, remedy, rule
 from weighbridge.model.plugin import Readiness
 
@@ -20,13 +24,14 @@ OPTIONAL: Mapping[Right, str] = {
     ("list", "events"): "why a pod does not start is told less well",
     ("get", "nodes"): "facts of nodes are what their pods see",
     ("get", "nodes/proxy"): "kubelet's settings, such as its CPU manager, are not known",
-    ("create", "services"): "no environments with a Service",
-    ("create", "networkpolicies.networking.k8s.io"): "no environments with a NetworkPolicy",
-    ("create", "persistentvolumeclaims"): "no volumes of a StorageClass",
 }
 """What a run does where it may; what is lost where it may not."""
-_NOBODY = "000000000000"
-"""The run of what is only asked about."""
+FOR_SOME: Mapping[str, tuple[str, Sequence[str]]] = {
+    "Services": ("services", ("create", "patch", "list", "delete")),
+    "NetworkPolicies": ("networkpolicies.networking.k8s.io", ("create", "list", "delete")),
+    "volumes of a StorageClass": ("persistentvolumeclaims", ("create", "get", "list", "delete")),
+}
+"""What environments may ask for: the resource, and what a run does with it."""
 
 
 def rights(kubectl: Kubectl, further: Sequence[Right] = (), optional: Mapping[Right, str] = OPTIONAL) -> Readiness:
@@ -47,16 +52,41 @@ def _may_not(lacking: Sequence[Right]) -> str:
     return f"this user may not {', '.join(f'{verb} {resource}' for verb, resource in lacking)}"
 
 
-def admission(kubectl: Kubectl, *, host_network: bool) -> Readiness:
-    """Whether the API server takes a pod as ours are: Pod Security, quotas and webhooks have their say."""
-    owner = Owner("weighbridge", "00000000-0000-0000-0000-000000000000")
-    request = PodRequest(
-        _NOBODY, "asked", "any", "weighbridge/launcher:asked", owner,
-        host_network=host_network, limits=LIMITS, requests=REQUESTS,
-    )  # fmt: skip
-    if why := kubectl.dry_run(pod(request)):
-        return Readiness(False, why, remedy(why, kubectl.namespace) or ASK)
-    return Readiness(True)
+def admission(kubectl: Kubectl, **pod_fields: Any) -> Readiness:
+    """Whether the API server takes a pod as ours are: Pod Security, quotas and webhooks have their say.
+
+    ``pod_fields``: what it is to be beside small, as a `PodRequest` has it.
+    """
+    request = replace(ASKED, **{"limits": LIMITS, "requests": REQUESTS, **pod_fields})
+    return _verdict(kubectl, kubectl.dry_run([pod(request)])[0])
+
+
+def admissions(kubectl: Kubectl, asked: Mapping[str, Sequence[Mapping[str, Any]]]) -> Mapping[str, Readiness]:
+    """Whether the API server takes all objects that are asked for by one name; all are asked about at once.
+
+    Raises Unavailable where nobody answers.
+    """
+    every = [manifest for manifests in asked.values() for manifest in manifests]
+    refusals = iter(kubectl.dry_run(every) if every else ())
+    verdicts = {}
+    for name, manifests in asked.items():
+        own = itertools.islice(refusals, len(manifests))
+        verdicts[name] = _verdict(kubectl, next(filter(None, [*own]), ""))
+    return verdicts
+
+
+def _verdict(kubectl: Kubectl, why: str) -> Readiness:
+    return Readiness(False, why, remedy(why, kubectl.namespace) or ASK) if why else Readiness(True)
+
+
+def for_some(kubectl: Kubectl) -> Mapping[str, Readiness]:
+    """What this user may not make that some environments ask for, each with what would allow it."""
+    lacking = kubectl.lacking([(verb, resource) for resource, verbs in FOR_SOME.values() for verb in verbs])
+    rows = {}
+    for what, (resource, _) in FOR_SOME.items():
+        if absent := [each for each in lacking if each[1] == resource]:
+            rows[what] = Readiness(False, _may_not(absent), rule(absent, kubectl.namespace))
+    return rows
 
 
 def nodes(kubectl: Kubectl) -> Readiness:
@@ -95,10 +125,13 @@ def survey(kubectl: Kubectl) -> Mapping[str, Readiness]:
         "nodes": lambda: nodes(kubectl),
         "pods": lambda: admission(kubectl, host_network=False),
         "pods with the node's network": lambda: admission(kubectl, host_network=True),
+        "privileged pods": lambda: admission(kubectl, privileged=True),
     }
     for what, step in steps.items():
         try:
             rows[what] = step()
         except Unavailable as error:
             rows[what] = Readiness(False, str(error), ASK)
+    with contextlib.suppress(Unavailable):
+        rows |= for_some(kubectl)
     return rows

@@ -2,8 +2,9 @@
 #ifndef CHORES_H
 #define CHORES_H
 
-/* Does what the words ask for: `remove FOLDER` (with all in it), `open FOLDER` (every user may go into it), or `sync`
-   (what is dirty in the kernel is written). Gives its exit code, -1 where they ask for none of these. */
+/* Does what the words ask for: `remove FOLDER` (with all in it), `open FOLDER` (every user may go into it), `sync`
+   (what is dirty in the kernel is written), or `on-machine PROGRAM [ARGUMENT]...` (becomes one in the namespaces of the
+   machine's first process). Gives its exit code, -1 where they ask for none of these. */
 int chore(int count, char **words);
 
 #endif

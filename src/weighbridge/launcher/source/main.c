@@ -42,8 +42,6 @@
 
 #define LEASE_S 120
 
-static int in_session;
-
 static int refuse(const char *what)
 {
 	struct body body = {.size = 0};
@@ -92,7 +90,7 @@ static void serve(struct frame *request, int signals)
 	case LISTENING: tell_listening(request, signals); break;
 	case ALONE: tell_alone(request); break;
 	case PRINTED: tell_printed(request); break;
-	case PAUSE: pause_all(request, getpid() == 1 || (in_session && getppid() == 1)); break;
+	case PAUSE: pause_all(request); break;
 	case SAMPLE: sample(request); break;
 	}
 }
@@ -165,7 +163,6 @@ int main(int count, char **words)
 		} else if (strcmp(word, "--listen") == 0) {
 			if (begin_session(value, lease_s) != 0)
 				return refuse(value);
-			in_session = 1;
 		} else if (strcmp(word, "--lease") == 0) {
 			lease_s = atoi(value);
 		} else if (strcmp(word, "--exec") == 0) {

@@ -372,18 +372,31 @@ int watch(void)
 	return soon;
 }
 
-/* How many others than us there are that were sent it for the first time: `known` has one bit for each. */
-static int signal_others(int number, uint8_t *known)
+/* Whether it is below this process. Who has been sent in from outside is not, nor who carries our stream; orphans of ours
+   are our children. */
+static int descends(pid_t pid)
+{
+	char line[1024];
+	for (int parent = pid; parent > 1; pid = parent) {
+		const char *stat = stat_of(pid, line, sizeof line);
+		if (stat == NULL || sscanf(stat, " %*c %d", &parent) != 1)
+			return 0;
+		if (parent == getpid())
+			return 1;
+	}
+	return 0;
+}
+
+/* How many of our descendants were sent it for the first time: `known` has one bit for each. */
+static int signal_descendants(int number, uint8_t *known)
 {
 	int fresh = 0;
-	char line[1024];
 	DIR *folder = opendir("/proc");
 	if (folder == NULL)
 		return 0;
 	for (struct dirent *entry; (entry = readdir(folder));) {
-		pid_t pid = atoi(entry->d_name), parent = 0;
-		const char *stat = pid > 1 && pid < PIDS && pid != getpid() ? stat_of(pid, line, sizeof line) : NULL;
-		if (stat == NULL || sscanf(stat, " %*c %d", &parent) != 1 || parent == 0 || kill(pid, number) != 0)
+		pid_t pid = atoi(entry->d_name);
+		if (pid <= 1 || pid >= PIDS || !descends(pid) || kill(pid, number) != 0)
 			continue;
 		fresh += !(known[pid / 8] & (1 << pid % 8));
 		known[pid / 8] |= 1 << pid % 8;
@@ -393,17 +406,15 @@ static int signal_others(int number, uint8_t *known)
 }
 
 /* What is started while others are being stopped is stopped in the next round. */
-void pause_all(struct frame *request, int own_numbers)
+void pause_all(struct frame *request)
 {
-	int number = take_u32(request) ? SIGSTOP : SIGCONT, error = own_numbers ? 0 : EPERM;
-	uint8_t *known = error ? NULL : calloc(PIDS / 8, 1);
-	if (known == NULL && !error)
-		error = ENOMEM;
-	while (!error && signal_others(number, known) > 0)
+	int number = take_u32(request) ? SIGSTOP : SIGCONT;
+	uint8_t *known = calloc(PIDS / 8, 1);
+	while (known && signal_descendants(number, known) > 0)
 		;
-	free(known);
 	struct body body = {.size = 0};
-	put_u32(&body, error);
+	put_u32(&body, known ? 0 : ENOMEM);
+	free(known);
 	send_frame(DONE, request->id, &body, NULL, NULL, 0);
 }
 

@@ -18,10 +18,9 @@ int watch(void);
 /* True where the launcher has no children, however far below. */
 int is_alone(void);
 
-/* Stops every process of the site by SIGSTOP, or lets all go on, where no control group can be frozen. u32 1: stop.
-   Not the launcher, nor who has no parent here: the first process, and what was sent in from outside, as what carries our
-   stream. EPERM where the site has no `own_numbers`: there it would stop the machine's. */
-void pause_all(struct frame *request, int own_numbers);
+/* Stops every descendant of the launcher by SIGSTOP, or lets all go on, where no control group can be frozen. u32 1:
+   stop. */
+void pause_all(struct frame *request);
 
 /* Ends every process of the site but the launcher itself. */
 void end_all(void);

@@ -1,11 +1,13 @@
-"""What a site asks of Kubernetes, as a pod's manifest says it; and what of its limits that cannot be. Pure."""
+"""What a site asks of Kubernetes, as a pod's manifest says it; and what of its limits that cannot be."""
 
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from weighbridge.hosts.kubernetes.objects import Owner, PodRequest
-from weighbridge.model.host import Limits
+from weighbridge.hosts.kubernetes.objects import ASKED, PodRequest
+from weighbridge.linux.process import most_open_files
+from weighbridge.model.environment import Needs
+from weighbridge.model.host import Limits, Pods
 from weighbridge.model.site import Mount, SiteRequest
 
 Quality = Literal["burstable", "guaranteed"]
@@ -77,33 +79,39 @@ def given_otherwise(limits: Limits, about: Mapping[str, Any]) -> Mapping[str, st
 
 def pod_request(
     request: SiteRequest,
-    node: str,
-    image: str,
-    owner: Owner,
+    pods: Pods,
     *,
-    host_network: bool,
-    runtime_class: str,
-    open_files: int,
+    host_network: bool = False,
+    privileged: bool = False,
+    runtime_class: str = "",
     quality: Quality = "burstable",
-    pull: bool = False,
 ) -> PodRequest:
-    """Return what the pod of a site is to be."""
+    """Return what the pod of a site on the node ``pods`` is to be. Raises Unavailable."""
     return PodRequest(
         run_id=request.run.id,
         site=request.name,
-        node=node,
-        image=image,
-        owner=owner,
-        host_network=host_network,
+        node=pods.node_name,
+        image=pods.image(request.userland),
+        owner=pods.owner,
+        host_network=host_network or privileged,
+        privileged=privileged,
+        user=pods.user,
         limits=limits_of(request.limits),
         requests=requests_of(request.limits, quality),
         sysctls=dict(request.sysctls),
         shm_size=request.shm_size,
-        open_files=open_files,
+        open_files=most_open_files(),
         runtime_class=runtime_class,
-        pull=pull,
+        pull=pods.pulls,
         title=request.title,
     )
+
+
+def asked_pod(needs: Needs, quality: Quality = "burstable", **fields: Any) -> PodRequest:
+    """Return a pod as sites of an environment have it, to ask whether it may be."""
+    limits = Limits(needs.resources.cpus, needs.resources.memory)
+    sysctls = dict.fromkeys(sorted(needs.sysctls), "0")
+    return replace(ASKED, limits=limits_of(limits), requests=requests_of(limits, quality), sysctls=sysctls, **fields)
 
 
 def with_storage(request: PodRequest, mount: Mount) -> PodRequest:

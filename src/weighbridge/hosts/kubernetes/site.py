@@ -1,23 +1,45 @@
-"""A pod as a site."""
+"""A pod as a site: of pods' environments, and of native ones on a node, in a privileged pod."""
 
 import contextlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from weighbridge.environments.pod.manifest import quota_not_honoured
-from weighbridge.environments.pod.reach import Way
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts.kubernetes.cluster import RunningPod
+from weighbridge.hosts.kubernetes.manifest import (
+    given_otherwise,
+    not_honoured,
+    pod_request,
+    quota_not_honoured,
+    with_storage,
+)
 from weighbridge.hosts.kubernetes.objects import LAUNCHER, PodRequest
 from weighbridge.launcher.site import LaunchedSite
 from weighbridge.linux import counters
 from weighbridge.linux.cgroup_files import NETWORK, scope_files
 from weighbridge.model.command import Command
-from weighbridge.model.site import DATA, SiteRequest
+from weighbridge.model.host import Pods
+from weighbridge.model.site import DATA, MountRequest, SiteRequest
 
 _OPEN_S = 30.0
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - of a pod
+_TOP = "/sys/fs/cgroup"
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How clients get to a server. ``address`` "": its node's.
+
+    ``reached``, ``assigned_ports``: as `weighbridge.model.site.Site` has them.
+    """
+
+    address: str
+    facts: Mapping[str, str]
+    reached: Mapping[int, int] = field(default_factory=dict)
+    assigned_ports: Mapping[int, int] = field(default_factory=dict)
 
 
 class PodSite(LaunchedSite):
@@ -31,7 +53,10 @@ class PodSite(LaunchedSite):
             address = "127.0.0.1"
         super().__init__(request.name, request.host, running.launcher, (address, address))
         self.sampler = running.launcher
+        self._top = Path(_TOP)
         self._groups = 2 if self._text("cgroup.controllers") else 1
+        if self._groups == 2:
+            self._top = self._own_group()
         self.way_s = running.launcher.way_s()
         self._request, self._running, self._asked, self._not_honoured = request, running, asked, not_honoured
         self.own_address = address
@@ -65,8 +90,19 @@ class PodSite(LaunchedSite):
         """The first of its files that is there; "" where none is."""
         for path in paths:
             with contextlib.suppress(OSError):
-                return self.read(str(Path("/sys/fs/cgroup") / path)).decode()
+                return self.read(str(self._top / path)).decode()
         return ""
+
+    def _own_group(self) -> Path:
+        """The folder of its group of version 2: the top, unless the pod sees all of the node's groups."""
+        with contextlib.suppress(OSError):
+            group = next(
+                (line[3:] for line in self.read("/proc/self/cgroup").decode().splitlines() if line[:3] == "0::"), ""
+            )
+            folder = Path(_TOP) / group.strip("/")
+            self.read(str(folder / "cgroup.procs"))
+            return folder
+        return Path(_TOP)
 
     def _quota(self) -> tuple[str, str] | None:
         """The quota of CPU time in each period and that period, in the kernel's words; None where it tells none."""
@@ -77,7 +113,7 @@ class PodSite(LaunchedSite):
         return (words[0], words[1]) if len(words) == 2 and all(words) else None
 
     def meters(self) -> Mapping[str, float]:
-        """Counters of the container's control group, which the pod sees as the topmost one (version 1 and 2)."""
+        """Counters of the container's control group, which most pods see as the topmost one."""
         unified = self._groups == 2
         cpu = counters.cpu_stat(self._text("cpu.stat" if unified else "cpu/cpu.stat")).counters
         if not unified:
@@ -95,8 +131,8 @@ class PodSite(LaunchedSite):
 
     def scope(self) -> Mapping[str, str]:
         """The files of the container's control group and its network, as the pod sees them."""
-        top = Path("/sys/fs/cgroup")
-        files = scope_files(self._groups, lambda controller: top if self._groups == 2 else top / controller)
+        unified, top = self._groups == 2, self._top
+        files = scope_files(self._groups, lambda controller: top if unified else top / controller)
         return {**files, **({} if self._asked.host_network else {NETWORK: "/proc/self/net/dev"})}
 
     def facts(self) -> Mapping[str, str]:
@@ -104,11 +140,12 @@ class PodSite(LaunchedSite):
         spec, status = self._running.about.get("spec") or {}, self._running.about.get("status") or {}
         facts = {
             "userland": self._request.userland.digest,
-            "user": self._request.userland.process.user("root"),
+            "user": self._request.userland.process.user(str(self._asked.user or "root")),
             "host": self.host.name,
             "node": str(spec.get("nodeName", "")),
             "address": self.own_address,
             "network": "host" if self._asked.host_network else "pod",
+            "pod": "privileged, in the node's own namespaces" if self._asked.privileged else "",
             "quality of service": str(status.get("qosClass", "")),
             "requests": ", ".join(f"{amount} {what}" for what, amount in self._asked.requests.items()),
             "runtime class": self._asked.runtime_class or "the cluster's default",
@@ -120,3 +157,26 @@ class PodSite(LaunchedSite):
         refused = {**self._not_honoured, **quota_not_honoured(self._request.limits, self._quota())}
         refused = {f"not honoured: {limit}": why for limit, why in refused.items()}
         return {key: value for key, value in facts.items() if value} | refused
+
+
+@contextmanager
+def pod_site(request: SiteRequest, pods: Pods, asked: PodRequest) -> Iterator[PodSite]:
+    """Start a pod on the node ``pods`` as a site, with its data. Raises Unavailable."""
+    with ExitStack() as stack:
+        if request.storage is not None:
+            mount = stack.enter_context(request.storage.open(MountRequest(request.run, request.host, request.name)))
+            asked = with_storage(asked, mount)
+        running = stack.enter_context(pods.open_pod(asked))
+        refused = {**not_honoured(request.limits, pods.cpu_manager), **given_otherwise(request.limits, running.about)}
+        site = PodSite(request, running, asked, refused)
+        stack.callback(site.thaw)  # stopped, its programs would not hear that they are to end
+        if asked.data is not None and not asked.user:
+            site.open_data()
+        yield site
+
+
+@contextmanager
+def native_site(request: SiteRequest, pods: Pods) -> Iterator[PodSite]:
+    """Start a site with the node's own namespaces: a privileged pod, under the limits of all others. Unavailable."""
+    with pod_site(request, pods, pod_request(request, pods, privileged=True)) as site:
+        yield site
