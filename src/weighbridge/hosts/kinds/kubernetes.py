@@ -9,6 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from weighbridge.errors import Unavailable
+from weighbridge.hosts.kubernetes.kubectl import Unreached
 from weighbridge.hosts.kubernetes.leavings import ClusterObjects, Place
 from weighbridge.hosts.kubernetes.supply import LoadedImages, NodeImages
 from weighbridge.hosts.kubernetes.volumes import NodeFolders
@@ -103,7 +104,8 @@ class Kubernetes(HostKind):
         try:
             steps = (survey.rights(kubectl, further, {}), survey.admission(kubectl, host_network=True))
         except Unavailable as error:
-            return Readiness(False, str(error), "weighbridge doctor --cluster")
+            reached = not isinstance(error, Unreached)
+            return Readiness(False, str(error), "weighbridge doctor --cluster" if reached else survey.REACH)
         return next((step for step in steps if not step.ready), steps[0])
 
     def whereabouts(self, options: Any) -> str:

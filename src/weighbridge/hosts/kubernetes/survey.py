@@ -25,6 +25,8 @@ OPTIONAL: Mapping[Right, str] = {
     ("create", "persistentvolumeclaims"): "no volumes of a StorageClass",
 }
 """What a run does where it may; what is lost where it may not."""
+REACH = "start the cluster, or name another one by KUBECONFIG or a context (kubectl config get-contexts)"
+"""What to do where no API server answers."""
 _NOBODY = "000000000000"
 """The run of what is only asked about."""
 
@@ -85,11 +87,7 @@ def survey(kubectl: Kubectl) -> Mapping[str, Readiness]:
     try:
         rows = {"API server": version(kubectl)}
     except Unavailable as error:
-        return {
-            "API server": Readiness(
-                False, str(error), "set KUBECONFIG, or choose a context: kubectl config get-contexts"
-            )
-        }
+        return {"API server": Readiness(False, str(error), REACH)}
     steps: dict[str, Callable[[], Readiness]] = {
         "rights": lambda: rights(kubectl),
         "nodes": lambda: nodes(kubectl),
