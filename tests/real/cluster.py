@@ -277,6 +277,17 @@ class Cluster:
             configuration.write_text(json.dumps(_proxy(node, mode, self.kubeconfig("system:kube-proxy"))))
             node.start("kube-proxy", self.programs["kube-proxy"], "--config", configuration)
 
+    @contextmanager
+    def policies_enforced(self) -> Iterator[None]:
+        """Have kube-router enforce NetworkPolicy on each node, which nobody does before and after."""
+        self.enforce_policies()
+        try:
+            yield
+        finally:
+            for node in self.nodes:
+                node.stop("kube-router")
+                node.must(str(self.programs["kube-router"]), "--cleanup-config")
+
     def enforce_policies(self) -> None:
         """Have kube-router enforce NetworkPolicy on each node: nobody does so before."""
         off = [f"--run-{what}=false" for what in ("router", "service-proxy", "loadbalancer")]
