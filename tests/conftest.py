@@ -30,6 +30,8 @@ pytest_plugins = ("pytester", "promises", "sentences")
 NUMBERS = itertools.count(1)
 UNLESS_NAMED = ("long", "machines")
 """Markers of tests that take minutes or hours."""
+ONE_WORKER = "tests/real/pods/"
+"""Tests that share a cluster."""
 FORBIDDEN = ("fork", "forkpty", "posix_spawn", "posix_spawnp", "system")
 
 
@@ -70,10 +72,16 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log):
-    """Give each worker tests that follow one another, which share what their module has made."""
-    from xdist.scheduler import WorkStealingScheduling
+    """Give each worker tests that follow one another, which share what their module, or their folder, has made."""
+    from xdist.scheduler import LoadFileScheduling, WorkStealingScheduling
 
-    return WorkStealingScheduling(config, log) if config.getoption("dist") == "load" else None
+    class OfFiles(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            return ONE_WORKER if nodeid.startswith(ONE_WORKER) else super()._split_scope(nodeid)
+
+    schedulers = {"load": WorkStealingScheduling, "loadfile": OfFiles}
+    kind = schedulers.get(config.getoption("dist"))
+    return kind(config, log) if kind is not None else None
 
 
 @pytest.hookimpl(trylast=True)

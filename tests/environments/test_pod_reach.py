@@ -27,7 +27,7 @@ TAKEN = "provided port is already allocated"
 class FakePods:
     """A cluster that gives node ports in this order, and refuses some that it is asked for."""
 
-    node_name, owner = "node-b", Owner("o", "u")
+    node_name, namespace, owner = "node-b", "default", Owner("o", "u")
 
     def __init__(self, given: Sequence[int] = (), refusals: Sequence[str] = ()) -> None:
         self.given, self.refusals = list(given), list(refusals)
@@ -168,6 +168,15 @@ def admitted(monkeypatch: pytest.MonkeyPatch, passes: Any) -> FakePods:
 def test_a_policy_is_believed_once_a_denial_was_seen(monkeypatch: pytest.MonkeyPatch):
     pods = admitted(monkeypatch, lambda policies: "deny" not in policies)
     assert [name.split("-")[2] for name in pods.names] == ["deny", "allow"]
+
+
+def test_a_client_in_another_namespace_is_named_with_it():
+    def peers(namespace: str) -> Any:
+        return policy.policy(RUN, "s", FakePods.owner, "allow", "c", PAIR, namespace)["spec"]["ingress"][0]["from"]
+
+    [alone], [named] = peers(""), peers("team")
+    assert [*alone] == ["podSelector"] and named["podSelector"] == alone["podSelector"], "both, not one of them"
+    assert named["namespaceSelector"] == {"matchLabels": {"kubernetes.io/metadata.name": "team"}}
 
 
 @pytest.mark.parametrize(("passes", "why"), [

@@ -60,7 +60,14 @@ def said(name: str, command: str) -> str:
         (
             "unreachable",
             "env KUBECONFIG=/nonexistent kubectl get pods",
-            "The connection to the server localhost:8080 was refused - did you specify the right host or port?",
+            "the API server at localhost:8080 cannot be reached: "
+            "dial tcp 127.0.0.1:8080: connect: connection refused",
+        ),
+        (
+            "unreachable",
+            "kubectl create --filename=-",
+            "the API server at nosuch.example:6443 cannot be reached: "
+            "dial tcp: lookup nosuch.example on 10.0.0.10:53: no such host",
         ),
         (
             "rights",
@@ -304,6 +311,17 @@ def test_a_cluster_that_does_not_answer_has_one_row(monkeypatch: pytest.MonkeyPa
     fake(monkeypatch, (1, "", "error: no server"))
     [(name, row)] = survey.survey(Kubectl()).items()
     assert name == "API server" and not row.ready and row.detail == "no server" and row.remedy
+
+
+def test_an_api_server_that_cannot_be_reached_is_named_with_what_to_do(monkeypatch: pytest.MonkeyPatch):
+    kind = registry.hosts()["kubernetes"]
+    fake(monkeypatch, (1, "", said("unreachable", "kubectl create --filename=-")))
+    row = kind.readiness(kind.options.model_validate({"kind": "kubernetes", "node": "n1", "namespace": "n"}))
+    assert (
+        row.detail.startswith("the API server at nosuch.example:6443 cannot be reached") and "kubectl" in row.remedy
+    )
+    of_kubelet = 'Error from server: Get "https://10.0.0.2:10250/exec": dial tcp 10.0.0.2:10250: no route to host'
+    assert sentence(of_kubelet).startswith('Get "https://10.0.0.2:10250/exec"')
 
 
 def test_a_cluster_has_a_row_for_each_thing(monkeypatch: pytest.MonkeyPatch):
@@ -685,6 +703,22 @@ def test_what_is_labelled_as_a_runs_is_found_and_deleted(tmp_path: Path, monkeyp
     deleted = calls[4].argv
     assert {"delete", f"--selector=weighbridge.run={RUN}", "--wait=false"} <= {*deleted}
     assert deleted[1:4] == ("--kubeconfig=/k", "--context=c", "--namespace=n")
+
+
+def test_a_cluster_out_of_reach_keeps_no_other_run_from_being_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    gone = "000000000000"
+    for run in (gone, RUN):
+        (tmp_path / run).mkdir()
+        leavings.note(tmp_path / run, PLACE)
+    refused, there, none = (1, "", "error: no server"), (0, json.dumps(listed(RUN)), ""), (0, '{"items": []}', "")
+    fake(monkeypatch, refused, there, none)
+    told: list[str] = []
+    with pytest.raises(OSError, match=f"context c .run {gone}.: no server; .* delete {tmp_path / gone}"):
+        told += (each.run for each in leavings.ClusterObjects().find(RunFolders(tmp_path, tmp_path)))
+    assert told == [RUN]
+    fake(monkeypatch, there, none)
+    [found] = leavings.ClusterObjects().find(RunFolders(tmp_path, tmp_path, RUN))
+    assert found.run == RUN
 
 
 NOW = datetime(2026, 1, 2, 12, 0, 0, tzinfo=UTC)

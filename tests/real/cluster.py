@@ -91,6 +91,13 @@ fi
 mount --make-rshared / # kubelet wants to propagate mounts
 while [ $# -gt 0 ]; do ip route add "$1" via "$2"; shift 2; done
 """
+# its own --cleanup-config wants IPVS
+_WITHOUT_POLICIES = """set -e
+for way in iptables ip6tables; do
+    $way-save --table filter | grep -v -e KUBE-ROUTER- -e KUBE-POD-FW- -e KUBE-NWPLCY- | $way-restore --table filter
+done
+for name in $(ipset list --name); do ipset destroy "$name"; done
+"""
 _CERTIFICATES = """set -e
 cd "$1"
 new="-newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes"
@@ -276,6 +283,17 @@ class Cluster:
             configuration = node.data / "kube-proxy.json"
             configuration.write_text(json.dumps(_proxy(node, mode, self.kubeconfig("system:kube-proxy"))))
             node.start("kube-proxy", self.programs["kube-proxy"], "--config", configuration)
+
+    @contextmanager
+    def policies_enforced(self) -> Iterator[None]:
+        """Have kube-router enforce NetworkPolicy on each node, which nobody does before and after."""
+        self.enforce_policies()
+        try:
+            yield
+        finally:
+            for node in self.nodes:
+                node.stop("kube-router")
+                node.must("sh", "-c", _WITHOUT_POLICIES)
 
     def enforce_policies(self) -> None:
         """Have kube-router enforce NetworkPolicy on each node: nobody does so before."""

@@ -74,7 +74,14 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 item.add_marker(pytest.mark.apart)
             if missing:
                 item.add_marker(pytest.mark.skip(reason=missing))
-    items.sort(key=lambda item: SIDE_BY_SIDE.index(item.path.stem) if item.path.stem in SIDE_BY_SIDE else 99)
+    items.sort(key=_place)
+
+
+def _place(item: pytest.Item) -> int:
+    """Where a test comes: those of pods, which one worker has all of, are first of what is apart."""
+    if item.path.stem in SIDE_BY_SIDE:
+        return SIDE_BY_SIDE.index(item.path.stem)
+    return 98 if item.path.parent.name == "pods" else 99
 
 
 @pytest.fixture(scope="session")

@@ -1,10 +1,8 @@
-"""What tests of pods share: a cluster for their module, and hosts and sites opened in it by hand.
-
-A module has the fixtures ``cluster`` and ``unchanged`` by importing their functions.
-"""
+"""What tests of pods share: a cluster, and hosts and sites opened in it by hand."""
 
 import contextlib
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -24,28 +22,16 @@ MADE = "all,configmaps,networkpolicies,persistentvolumeclaims,secrets"
 STRICT = "strict"
 
 
-@pytest.fixture(scope="module", name="cluster")
-def module_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+@contextlib.contextmanager
+def using_a_cluster(folder: Path) -> Iterator[Cluster]:
+    """A cluster that kubectl finds by itself; the machine is afterwards as it was before."""
     before = Machine.as_it_is()
-    with (
-        clusters.two_nodes(tmp_path_factory.mktemp("cluster")) as cluster,
-        pytest.MonkeyPatch.context() as patch,
-    ):
+    with clusters.two_nodes(folder) as cluster, pytest.MonkeyPatch.context() as patch:
         for name, value in cluster.variables().items():
             patch.setenv(name, value)
         patch.setenv("PATH", str(cluster.programs["kubectl"].parent), prepend=":")
-        restricted = {"pod-security.kubernetes.io/enforce": "restricted"}
-        cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": STRICT, "labels": restricted}})
         yield cluster
     before.must_be_unchanged()
-
-
-@pytest.fixture(name="unchanged")
-def unchanged_cluster(cluster: Cluster) -> Iterator[None]:
-    """Nothing of the run is in the cluster when the test has ended."""
-    before = made(cluster)
-    yield
-    cluster.eventually("nothing of the run is left", lambda: made(cluster) == before)
 
 
 def made(cluster: Cluster) -> set[tuple[str, str, str]]:

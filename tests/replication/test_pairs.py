@@ -67,12 +67,13 @@ def test_a_limit_that_both_met_hides(compared):
     assert compared(overlay=1.5, flags=met).verdict == "different"
 
 
-def test_two_that_do_not_keep_alike_are_never_equivalent(compared):
-    kinds = {"native": "synchronous", "bridge": "synchronous", "overlay": "asynchronous"}
+@pytest.mark.parametrize(("bridge", "overlay"), [("synchronous", "asynchronous"), ("unknown", "unknown")])
+def test_two_that_do_not_keep_alike_or_may_not_are_never_equivalent(compared, bridge: str, overlay: str):
+    kinds = {"native": "synchronous", "bridge": bridge, "overlay": overlay}
     found = compared(facts={"durability": {f"{name}/tcp": kind for name, kind in kinds.items()}})
     assert found.cost.equivalent and found.verdict == "inconclusive"
     told = [remark for remark in found.remarks if remark.code == "durability"]
-    assert [(each.durability, each.baseline) for each in told] == [("asynchronous", "bridge")]
+    assert [(each.durability, each.baseline) for each in told] == [(overlay, "bridge")]
 
 
 def test_what_broke_is_a_selection(compared):

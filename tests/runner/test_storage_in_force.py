@@ -1,11 +1,16 @@
 """A site's storage is what was asked for: its own mount table says so, or it is refused."""
 
+from typing import get_args
+
 import pytest
 
 from sentences import raises_sentence
+from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.model.host import Limits
+from weighbridge.model.plugin import Durability
 from weighbridge.model.site import Mount
+from weighbridge.model.storage import weaker
 from weighbridge.runner.storage import durability_of, require_in_force, storage_durability, storage_facts
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse
@@ -95,3 +100,10 @@ workloads:
         "synchronous",
     ]
     assert [storage_durability(arm) for arm in study.arms if not arm.aa_of] == ["synchronous", "none", "synchronous"]
+
+
+def test_what_somebody_else_decides_is_not_known_but_where_less_is():
+    kept = {own: weaker(own, "unknown") for own in get_args(Durability)}
+    assert kept == {"synchronous": "unknown", "unknown": "unknown", "asynchronous": "asynchronous", "none": "none"}
+    claim = registry.storage()["claim"]
+    assert claim.durability(claim.options()) == "unknown"

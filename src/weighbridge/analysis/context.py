@@ -73,6 +73,22 @@ class Context:
         """The disagreement of means that is no news, as a fraction."""
         return self.plan.target or self.plan.equivalence
 
+    def durabilities(self, one: str, other: str, label: str) -> tuple[str, str]:
+        """Return what two environments keep of a workload's data; "" where it is not recorded."""
+        return self.durability.get(f"{one}/{label}", ""), self.durability.get(f"{other}/{label}", "")
+
+    def keep_alike(self, one: str, other: str, label: str) -> bool:
+        """Whether two environments keep alike what they acknowledged; where that is unknown, on the same storage."""
+        mine, its = self.durabilities(one, other, label)
+        same = one == other or self._storage(one) == self._storage(other) is not None
+        return mine == its and (mine != "unknown" or same)
+
+    def _storage(self, environment: str) -> Any:
+        """What the study says of an environment's storage; None where that is not known."""
+        name = self.plan.baseline if environment == self.plan.aa_arm else environment
+        written = self.study.environments.get(name) if self.study is not None else None
+        return (written.model_extra or {}).get("storage") if written is not None else None
+
     def with_against(self, environment: str) -> "Context":
         """Return the same with another environment in the baseline's place."""
         return replace(self, against=environment)

@@ -84,8 +84,8 @@ def never_equivalent(
 ) -> bool:
     """Whether one of the two sides is among the `failing`, or they do not keep alike what they acknowledged."""
     sides = context.baseline, environment
-    one, other = (context.durability.get(f"{name}/{report.label}", "") for name in sides)
-    return one != other or any((report.workload, report.level, name) in failing for name in sides)
+    alike = context.keep_alike(*sides, report.label)
+    return not alike or any((report.workload, report.level, name) in failing for name in sides)
 
 
 def _hiding_limit(context: Context, report: MetricReport, environment: str) -> Bottleneck | None:

@@ -696,10 +696,9 @@ class OtherDurability(PartOfCost):
 
 @about_comparison
 def _other_durability(comparison: ComparisonInRun) -> Iterator[Remark]:
-    durability, (baseline, environment) = comparison.context.durability, comparison.sides
-    mine, other = (durability.get(f"{name}/{comparison.report.label}", "") for name in (environment, baseline))
-    if mine != other:
-        yield OtherDurability(mine, other, baseline)
+    context, (baseline, environment), label = comparison.context, comparison.sides, comparison.report.label
+    if not context.keep_alike(environment, baseline, label):
+        yield OtherDurability(*context.durabilities(environment, baseline, label), baseline)
 
 
 @dataclass(frozen=True, slots=True)
@@ -1119,11 +1118,11 @@ def _confounders_of_run(context: Context) -> Iterable[Remark]:
 @about_run
 def _other_durabilities(context: Context) -> Iterator[Remark]:
     labels: dict[OtherDurability, list[str]] = {}
-    for place, mine in context.durability.items():
+    for place in context.durability:
         environment, _, label = place.partition("/")
-        other = context.durability.get(f"{context.baseline}/{label}", "")
-        if mine != other:
-            unlike = OtherDurability(mine, other, context.baseline, environment)
+        if not context.keep_alike(environment, context.baseline, label):
+            both = context.durabilities(environment, context.baseline, label)
+            unlike = OtherDurability(*both, context.baseline, environment)
             labels.setdefault(unlike, []).append(label)
     yield from (replace(unlike, labels=tuple(mine)) for unlike, mine in labels.items())
 

@@ -320,6 +320,10 @@ class Pods(Protocol):
         """Its name in the cluster."""
 
     @property
+    def namespace(self) -> str:
+        """The namespace in which its pods are."""
+
+    @property
     def owner(self) -> Any:
         """What owns all that the run makes there (`weighbridge.hosts.kubernetes.objects.Owner`)."""
 

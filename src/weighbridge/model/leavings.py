@@ -39,11 +39,13 @@ class Leftover:
 class RunFolders:
     """Where the runs of this machine keep their files, each in a folder with its id.
 
-    ``states`` has their sockets and notes, ``data`` what is on the disk for the length of a run.
+    ``states`` has their sockets and notes, ``data`` what is on the disk for the length of a run. ``only``: the one
+    run that is asked about, for what is found by the notes of each; "": all.
     """
 
     states: Path
     data: Path
+    only: str = ""
 
 
 @dataclass(frozen=True, slots=True)

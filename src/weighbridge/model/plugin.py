@@ -25,8 +25,8 @@ class Readiness:
 
 Group = Literal["", "engines", "virtual machines", "load generators", "storage", "network"]
 """A line of `doctor`; "": none."""
-Durability = Literal["synchronous", "asynchronous", "none"]
-"""All of what was acknowledged is on the disk; most of it is; it is in memory alone."""
+Durability = Literal["synchronous", "unknown", "asynchronous", "none"]
+"""All of what was acknowledged is on the disk; nobody can tell; most of it is; it is in memory alone."""
 
 
 class Plugin(ABC):

@@ -46,7 +46,7 @@ Disk = Annotated[
     Field(description="A file system made for it; default: the host's disk"),
 ]
 """``disk: xfs``, or ``disk: {filesystem: xfs, size: 8GiB}``."""
-_STRENGTH: tuple[Durability, ...] = ("none", "asynchronous", "synchronous")
+_STRENGTH: tuple[Durability, ...] = ("none", "asynchronous", "unknown", "synchronous")
 
 
 class StorageOptions(Options):
@@ -89,7 +89,7 @@ class Storage(Plugin):
 
     @abstractmethod
     def durability(self, options: Any) -> Durability:
-        """What a power cut leaves of what was written and synced to it."""
+        """What a power cut leaves of what was written and synced to it: ``unknown`` where somebody else decides."""
 
     def readiness(self, options: Any | None = None) -> Readiness:
         """Whether it can be had on this machine."""

@@ -65,8 +65,8 @@ def _kinds() -> tuple[Leavings, ...]:
     return (*registry.leavings(), _OwnFolders())
 
 
-def _folders(cache: Path | None = None) -> RunFolders:
-    return RunFolders(run_lock.base(), (cache or cache_folder()) / "engines")
+def _folders(cache: Path | None = None, only: str | None = None) -> RunFolders:
+    return RunFolders(run_lock.base(), (cache or cache_folder()) / "engines", only or "")
 
 
 def _caches(run_id: str) -> dict[Path, None]:
@@ -124,9 +124,14 @@ def _listed(only: str | None, kinds: Iterable[Leavings]) -> tuple[list[Leftover]
             elsewhere.setdefault(cache, set()).add(run)
     for kind in kinds:
         with noting_failure(failures, f"{kind.label} cannot be checked"):
-            leftovers += [leftover for leftover in kind.find(_folders()) if _is_ours(kind, leftover.run)]
+            # one by one: what is told before it fails is kept
+            for leftover in kind.find(_folders(only=only)):
+                if _is_ours(kind, leftover.run):
+                    leftovers.append(leftover)
             for cache, users in elsewhere.items():
-                leftovers += [leftover for leftover in kind.find(_folders(cache)) if leftover.run in users]
+                for leftover in kind.find(_folders(cache, only)):
+                    if leftover.run in users:
+                        leftovers.append(leftover)
     runs = {leftover.run for leftover in leftovers if is_run_id(leftover.run)} | ({only} if only else set())
     leftovers = [replace(leftover, run=_full_id(leftover.run, runs)) for leftover in leftovers]
     return [leftover for leftover in dict.fromkeys(leftovers) if only in (None, leftover.run)], failures

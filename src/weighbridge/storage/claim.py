@@ -37,8 +37,8 @@ class Claim(Storage):
     ways = ("pod volume",)
 
     def durability(self, options: Any) -> Durability:
-        """What its driver keeps of what was synced is not known: as disks do."""
-        return "synchronous"
+        """Its driver decides what of what was synced is on a disk, and does not tell."""
+        return "unknown"
 
     @contextmanager
     def open(self, options: Any, request: MountRequest) -> Iterator[Mount]:

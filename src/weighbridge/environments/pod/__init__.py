@@ -140,9 +140,11 @@ def _admit(stack: ExitStack, site: PodSite, request: SiteRequest) -> None:
         servers[request.environment] = (site, request)
     elif request.role == "client" and request.environment in servers:
         server, asked = servers[request.environment]
-        if (pods := asked.host.capabilities.pods) is not None and asked.ports:
+        pods, own = asked.host.capabilities.pods, request.host.capabilities.pods
+        if pods is not None and own is not None and asked.ports:
             request.run.say(f"trying whether the cluster enforces NetworkPolicies ({request.environment})")
-            stack.enter_context(enforced(pods, request.run.id, server, site, asked.ports))
+            namespace = own.namespace if own.namespace != pods.namespace else ""
+            stack.enter_context(enforced(pods, request.run.id, server, site, asked.ports, namespace))
             server.admitted = site.name
 
 

@@ -12,6 +12,8 @@ from weighbridge.linux.probing import listens, probe_of
 from weighbridge.model.command import PublishedPort
 from weighbridge.model.host import Pods
 
+NAMESPACE_LABEL = "kubernetes.io/metadata.name"
+"""The API server gives it to every namespace."""
 WITHIN_S = 15.0
 """How long a cluster may take to put a policy in force."""
 _PROBE_S = 6
@@ -22,12 +24,24 @@ _SURE = 2
 
 
 def policy(
-    run_id: str, server: str, owner: Owner, what: str, client: str = "", ports: Iterable[PublishedPort] = ()
+    run_id: str,
+    server: str,
+    owner: Owner,
+    what: str,
+    client: str = "",
+    ports: Iterable[PublishedPort] = (),
+    namespace: str = "",
 ) -> dict[str, Any]:
-    """Return a policy for the pod of a server: ``client`` may reach its ports; without one nobody may."""
+    """Return a policy for the pod of a server: ``client`` may reach its ports; without one nobody may.
+
+    ``namespace``: that of the client; "": the server's own.
+    """
     entries = {(port.transport, port.listens): None for port in ports}
     numbers = [{"protocol": transport.upper(), "port": number} for transport, number in entries]
-    allowed = {"from": [{"podSelector": {"matchLabels": labels(run_id, client)}}], "ports": numbers}
+    peer = {"podSelector": {"matchLabels": labels(run_id, client)}}
+    if namespace:
+        peer["namespaceSelector"] = {"matchLabels": {NAMESPACE_LABEL: namespace}}
+    allowed = {"from": [peer], "ports": numbers}
     metadata = {
         "name": object_name(run_id, what, server), "labels": labels(run_id, server),
         "ownerReferences": owner.references,
@@ -41,9 +55,17 @@ def policy(
 
 @contextmanager
 def enforced(
-    pods: Pods, run_id: str, server: PodSite, client: PodSite, ports: Sequence[PublishedPort]
-) -> Iterator[None]:  # fmt: skip
-    """Let the client reach the server by a policy, once one that denies it was seen to work. Raises Unavailable."""
+    pods: Pods,
+    run_id: str,
+    server: PodSite,
+    client: PodSite,
+    ports: Sequence[PublishedPort],
+    namespace: str = "",
+) -> Iterator[None]:
+    """Let the client reach the server by a policy, once one that denies it was seen to work. Raises Unavailable.
+
+    ``namespace``: that of the client; "": the server's own.
+    """
     port, server_address = ports[0].listens, server.own_address
     if not _becomes(lambda: admits(server, server_address, client, port)):
         raise Unavailable(f"nothing from the client's pod reaches the server's at {server_address}, without a policy")
@@ -60,7 +82,7 @@ def enforced(
                 f"the cluster accepts NetworkPolicies but does not enforce them: {WITHIN_S:.0f} s after one denied "
                 "them, connections still got through; use a network plugin that does (Calico, Cilium, kube-router)"
             )
-    with pods.made(policy(run_id, server.name, pods.owner, "allow", client.name, ports)):
+    with pods.made(policy(run_id, server.name, pods.owner, "allow", client.name, ports, namespace)):
         if not _becomes(lambda: admits(server, server_address, client, port)):
             raise Unavailable("nothing reaches the server under a NetworkPolicy that allows it")
         yield

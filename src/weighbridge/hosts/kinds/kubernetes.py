@@ -10,6 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 
 from weighbridge.errors import Unavailable
+from weighbridge.hosts.kubernetes.kubectl import Unreached
 from weighbridge.hosts.kubernetes.leavings import ClusterObjects, Place
 from weighbridge.hosts.kubernetes.objects import asked_objects, user_of
 from weighbridge.hosts.kubernetes.supply import LoadedImages, NodeImages
@@ -145,7 +146,8 @@ class Kubernetes(HostKind):
             }
             steps = (survey.rights(kubectl, further, {}), survey.admission(kubectl, **pod_fields))
         except Unavailable as error:
-            return Readiness(False, str(error), "weighbridge doctor --cluster")
+            reached = not isinstance(error, Unreached)
+            return Readiness(False, str(error), "weighbridge doctor --cluster" if reached else survey.REACH)
         return next((step for step in steps if not step.ready), steps[0])
 
     def admits(self, options: Any, asked: Mapping[str, Sequence[Any]]) -> Mapping[str, Readiness]:

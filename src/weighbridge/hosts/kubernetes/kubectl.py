@@ -35,6 +35,9 @@ _NAMED = re.compile(r'"weighbridge-')
 _NO_CREDENTIALS = "Please enter Username"
 _NOT_STARTED = "unable to start container process: "
 _LONGEST = 600
+_FROM_SERVER = "Error from server"
+_ASKED = re.compile(r'\b(?:Get|Post) \\?"https?://(?P<server>[^"/\\]+)[^"\\]*\\?": (?P<why>[^"\\]+)')
+_REFUSED = re.compile(r"The connection to the server (?P<server>\S+) was refused")
 _ANSWERED_NO = re.compile(r"Error from server \((?:NotFound|Forbidden|Unauthorized)\)|\(Unauthorized\)")
 
 
@@ -42,17 +45,38 @@ class Refused(Unavailable):
     """The API server has answered, and will answer so again: there is no such object, or no right to it."""
 
 
+class Unreached(Unavailable):
+    """The API server was not asked: nobody answers there, or no connection to it can be made."""
+
+
 def sentence(stderr: str) -> str:
     """Return what a failed kubectl says, as one sentence without its log; "" where it said nothing."""
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]
     if any(line.startswith(_NO_CREDENTIALS) for line in lines):
         return "the API server asks for a user and a password: the kubeconfig has no credentials for it"
+    if words := _unreached(lines):
+        return _shortened(words)
     said = [line for line in lines if not _LOG.match(line)]
     words = said[-1] if said else _logged(lines[-1]) if lines else ""
     words = _PREFIX.sub("", words)
     if _NOT_STARTED in words:
         words = words.rpartition(_NOT_STARTED)[2].removesuffix(": unknown")
+    return _shortened(words)
+
+
+def _shortened(words: str) -> str:
     return words if len(words) <= _LONGEST else f"{words[: _LONGEST - 1]}…"
+
+
+def _unreached(lines: Sequence[str]) -> str:
+    """Why the API server could not be asked, with its name; "" where it was, or where that is not told."""
+    own = [line for line in lines if not line.startswith(_FROM_SERVER)]  # what it tells is of kubelets
+    for line in reversed(own):
+        if (asked := _ASKED.search(line)) is not None:
+            why = asked["why"].partition("; if you choose to ignore")[0]
+            return f"the API server at {asked['server']} cannot be reached: {why}"
+    refused = next((found for line in own if (found := _REFUSED.search(line)) is not None), None)
+    return f"the API server at {refused['server']} cannot be reached: connection refused" if refused else ""
 
 
 def _logged(line: str) -> str:
@@ -109,7 +133,8 @@ class Kubectl:
         """Return what it prints. Raises Unavailable in its own words, Refused where it would fail again."""
         completed = self.run(*words, stdin=stdin, deadline_s=deadline_s)
         if completed.returncode != 0:
-            raise (Refused if refused(completed) else Unavailable)(with_remedy(failure_of(completed)))
+            kind = Refused if refused(completed) else Unreached if unreached(completed) else Unavailable
+            raise kind(with_remedy(failure_of(completed)))
         return completed.text
 
     def get(self, *words: str, deadline_s: float = ANSWER_S) -> Any:
@@ -225,6 +250,11 @@ def refusals_of(completed: Completed, manifests: Sequence[Mapping[str, Any]]) ->
 def refused(completed: Completed) -> bool:
     """Whether the API server has said no to a failed kubectl, and will again."""
     return _ANSWERED_NO.search(completed.stderr.decode(errors="replace")) is not None
+
+
+def unreached(completed: Completed) -> bool:
+    """Whether a failed kubectl did not reach the API server."""
+    return bool(_unreached(completed.stderr.decode(errors="replace").splitlines()))
 
 
 def failure_of(completed: Completed) -> str:

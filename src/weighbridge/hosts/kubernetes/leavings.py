@@ -35,6 +35,11 @@ class Place:
         """Return the user's kubectl for it."""
         return Kubectl(self.context, self.namespace, self.kubeconfig, variables)
 
+    @property
+    def words(self) -> str:
+        """Name it in a sentence."""
+        return f"context {self.context or 'of kubectl'}"
+
 
 NOTES = Notes("kubernetes.json", Place)
 
@@ -106,13 +111,18 @@ class ClusterObjects(Leavings):
     label = "objects in Kubernetes clusters"
 
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
-        """Each object of a run that has notes. OSError where a cluster does not answer."""
+        """Each object of a run that has notes. OSError, once all are told, where a cluster does not answer."""
+        failures: list[str] = []
         for run, place in NOTES.of_runs(folders):
             try:
                 objects = objects_of(place.kubectl(), run)
             except Unavailable as error:
-                raise OSError(f"context {place.context or 'of kubectl'}: {error}") from error
-            yield from (Leftover(run, f"Kubernetes {kind}", name) for kind, name in objects)
+                notes = folders.states / run / NOTES.name
+                failures.append(f"{place.words} (run {run}): {error}; where it has gone for good, delete {notes}")
+            else:
+                yield from (Leftover(run, f"Kubernetes {kind}", name) for kind, name in objects)
+        if failures:
+            raise OSError("; ".join(failures))
 
     def find_at(self, context: str, namespace: str) -> Iterator[FarRun]:
         """What runs of all machines have in a namespace of a context. OSError where the cluster does not answer."""
@@ -135,4 +145,4 @@ class ClusterObjects(Leavings):
             try:
                 remove(place.kubectl(), run.id)
             except Unavailable as error:
-                raise OSError(f"context {place.context or 'of kubectl'}: {error}") from error
+                raise OSError(f"{place.words}: {error}") from error

@@ -110,6 +110,11 @@ class Node:
         return self.info.name
 
     @property
+    def namespace(self) -> str:
+        """The namespace in which its pods are."""
+        return self.cluster.namespace
+
+    @property
     def owner(self) -> Owner:
         """What owns all that the run makes there."""
         return self.cluster.owner

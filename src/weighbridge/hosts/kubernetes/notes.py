@@ -36,7 +36,7 @@ class Notes(Generic[Noted]):
         unfinished.replace(path)
 
     def of_runs(self, folders: RunFolders) -> Iterator[tuple[str, Noted]]:
-        """Yield the id of each run that has notes, with each of them."""
+        """Yield the id of each run that is asked about and has notes, with each of them."""
         for state in sorted(folders.states.iterdir()) if folders.states.is_dir() else ():
-            for each in self.read(state) if is_run_id(state.name) else ():
-                yield state.name, each
+            if is_run_id(state.name) and folders.only in ("", state.name):
+                yield from ((state.name, each) for each in self.read(state))

@@ -32,6 +32,8 @@ FOR_SOME: Mapping[str, tuple[str, Sequence[str]]] = {
     "volumes of a StorageClass": ("persistentvolumeclaims", ("create", "get", "list", "delete")),
 }
 """What environments may ask for: the resource, and what a run does with it."""
+REACH = "start the cluster, or name another one by KUBECONFIG or a context (kubectl config get-contexts)"
+"""What to do where no API server answers."""
 
 
 def rights(kubectl: Kubectl, further: Sequence[Right] = (), optional: Mapping[Right, str] = OPTIONAL) -> Readiness:
@@ -115,11 +117,7 @@ def survey(kubectl: Kubectl) -> Mapping[str, Readiness]:
     try:
         rows = {"API server": version(kubectl)}
     except Unavailable as error:
-        return {
-            "API server": Readiness(
-                False, str(error), "set KUBECONFIG, or choose a context: kubectl config get-contexts"
-            )
-        }
+        return {"API server": Readiness(False, str(error), REACH)}
     steps: dict[str, Callable[[], Readiness]] = {
         "rights": lambda: rights(kubectl),
         "nodes": lambda: nodes(kubectl),

@@ -55,6 +55,7 @@ def _lengths(analysis: Analysis) -> list[str]:
 
 MEANING = {
     "synchronous": "acknowledged writes are on the disk",
+    "unknown": "whether acknowledged writes are on the disk is not known",
     "asynchronous": "a power cut loses the last acknowledged writes",
     "none": "acknowledged writes are in memory only",
 }
@@ -89,6 +90,8 @@ def power_cut_verdict(cut: PowerCut) -> str:
         return f"claims {cut.claimed}, {lost}"
     if cut.promise is Promise.WRITE:
         return f"{lost}; nothing was synced"
+    if cut.claimed == "unknown":
+        return f"{lost}; nothing was claimed"
     return f"{lost}, as claimed ({cut.claimed})"
 
 

@@ -311,7 +311,7 @@ def _(remark: remarks.InterruptTimeApart) -> str:
 )
 def _(remark: remarks.OtherDurability) -> str:
     mine, other = (each or "unknown" for each in (remark.durability, remark.baseline_durability))
-    text = f"durability {mine}, but {other} in {display_name(remark.baseline)}"
+    text = f"durability {mine}, {'and' if mine == other else 'but'} {other} in {display_name(remark.baseline)}"
     return f"{display_name(remark.environment)}: {text} ({', '.join(remark.labels)})" if remark.environment else text
 
 

@@ -22,13 +22,12 @@ from weighbridge.model.host import Host
 from weighbridge.model.site import SITE_ENV, Site
 from weighbridge.model.userland import Userland
 
-from .cluster import Cluster
-from .conftest import open_run
-from .kubernetes import NEEDS_CLUSTER, made, module_cluster, opened_host, opened_pod, unchanged_cluster
+from ..cluster import Cluster
+from ..conftest import open_run
+from ..kubernetes import NEEDS_CLUSTER, made, opened_host, opened_pod
+from ..weighing import going, run_id, trials, weighbridge
 from .test_kubernetes import study
-from .weighing import going, run_id, trials, weighbridge
 
-__all__ = ["module_cluster", "unchanged_cluster"]
 pytestmark = [NEEDS_CLUSTER, pytest.mark.promise("a run goes on where the stream to a pod was cut")]
 RUN, OTHER_RUN = "fa17fa17fa17", "fa17fa17fa18"
 MIB = 2**20
@@ -190,7 +189,6 @@ def seconds_of(launcher: Launcher) -> tuple[float, float, float]:
     return statistics.median(took), min(there), min(back)
 
 
-@pytest.mark.measures
 def test_a_session_costs_little(site: Site):
     with directly(site) as launcher:
         bare = seconds_of(launcher)
@@ -244,22 +242,3 @@ def test_a_killed_runs_pods_end_by_themselves(cluster: Cluster, tmp_path: Path):
 
     cluster.eventually("all pods have ended", lambda: phases() == {"Succeeded"}, LEASE_S + 20)
     assert weighbridge("clean", "--run", run_id(run)).code == 0
-
-
-@pytest.mark.long
-def test_a_node_that_is_off_is_told_and_finished_trials_are_kept(cluster: Cluster, site: Site, tmp_path: Path):
-    """The last one: the node does not come back."""
-    run = tmp_path / "run"
-    with going(
-        "run", study(cluster, tmp_path, 0, 1), "--rehearsal", "--out", run, "--yes", files=tmp_path
-    ) as program:
-        program.await_that(lambda: trials(run), "a trial is saved")
-        with told("nothing is heard from node node-b|no route to host", 12):
-            running = site.start(Command(("sleep", "60"), 90))
-            cluster.nodes[1].power_off()
-            running.wait(60)
-            running.stop()
-        ended = program.end()
-    assert ended.code != 0 and "Traceback" not in ended.stderr and "node node-b" in ended.stderr, ended
-    assert trials(run)
-    assert not [each for each in made(cluster) if run_id(run) in each[2]]

@@ -19,10 +19,10 @@ from weighbridge.registry import workloads
 from weighbridge.study.source import bundled
 from weighbridge.userland.build import key_of
 
-from .cluster import Cluster
-from .conftest import kept_userland, open_run
-from .kubernetes import NEEDS_CLUSTER, host_options, module_cluster, opened_host, unchanged_cluster  # noqa: F401
-from .weighing import IN_STORAGE_TESTS, facts, going, run_id, trials, weighbridge
+from ..cluster import Cluster
+from ..conftest import kept_userland, open_run
+from ..kubernetes import NEEDS_CLUSTER, host_options, opened_host
+from ..weighing import IN_STORAGE_TESTS, facts, going, run_id, trials, weighbridge
 
 pytestmark = [
     NEEDS_CLUSTER,
@@ -49,10 +49,12 @@ repetitions: {blocks: 1}
 
 
 @pytest.fixture(scope="module")
-def classes(cluster: Cluster) -> None:
+def classes(cluster: Cluster) -> Iterator[None]:
     """A StorageClass that makes volumes at once, by folders of /tmp."""
     about = {"apiVersion": "storage.k8s.io/v1", "kind": "StorageClass", "metadata": {"name": CLASS}}
     cluster.apply({**about, "provisioner": "kubernetes.io/host-path", "reclaimPolicy": "Delete"})
+    yield
+    cluster.must("delete", "storageclass", CLASS)
 
 
 @pytest.fixture

@@ -19,16 +19,14 @@ from weighbridge.model.site import SiteRequest
 from weighbridge.model.study import Role
 from weighbridge.model.userland import Userland
 
-from .cluster import Cluster
-from .conftest import open_run
-from .kubernetes import (
+from ..cluster import Cluster
+from ..conftest import open_run
+from ..kubernetes import (
     NEEDS_CLUSTER,
     host_options,
-    module_cluster,  # noqa: F401 - a fixture
     opened_host,
-    unchanged_cluster,  # noqa: F401 - a fixture
 )
-from .weighing import facts, trials, weighbridge
+from ..weighing import facts, trials, weighbridge
 
 pytestmark = [
     NEEDS_CLUSTER,
@@ -96,6 +94,15 @@ def opened(host: Host, run: RunContext, userland: Userland, name: str, role: Rol
         yield site
 
 
+@contextmanager
+def namespace(cluster: Cluster, name: str) -> Iterator[None]:
+    cluster.apply({"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": name}})
+    try:
+        yield
+    finally:
+        cluster.must("delete", "namespace", name)
+
+
 @pytest.mark.long
 @pytest.mark.usefixtures("unchanged")
 def test_a_policy_lets_only_the_client_through_and_is_refused_where_nothing_enforces_it(
@@ -115,11 +122,16 @@ def test_a_policy_lets_only_the_client_through_and_is_refused_where_nothing_enfo
             patch.setattr(policy, "WITHIN_S", 3.0)
             with opened(one, run, small_userland, "1-policy-client", "client", **allow):
                 pass
-        cluster.enforce_policies()
         with (
-            opened(one, run, small_userland, "2-policy-client", "client", **allow) as client,
+            cluster.policies_enforced(),
+            namespace(cluster, "team"),
+            opened_host(cluster, run, 0, namespace="team") as elsewhere,
             opened(one, run, small_userland, "3-other-client", "client") as stranger,
         ):
-            assert policy.admits(server, server.own_address, client, PORT)
-            assert not policy.admits(server, server.own_address, stranger, PORT)
-            assert server.facts()["network policy"] == "allows 2-policy-client alone"
+            for number, host in enumerate((one, elsewhere)):
+                name = f"2-policy-client-{number}"
+                with opened(host, run, small_userland, name, "client", **allow) as client:
+                    assert policy.admits(server, server.own_address, client, PORT)
+                    assert not policy.admits(server, server.own_address, stranger, PORT)
+                    assert server.facts()["network policy"] == f"allows {name} alone"
+        assert policy.admits(server, server.own_address, server, PORT)

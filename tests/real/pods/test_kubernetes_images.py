@@ -22,10 +22,10 @@ from weighbridge.model.command import Command
 from weighbridge.model.userland import Userlands, UserlandSpec
 from weighbridge.userland.build import key_of
 
-from .cluster import NAMES, Cluster
-from .conftest import kept_userland, open_run
-from .kubernetes import NEEDS_CLUSTER, host_options, module_cluster, opened_host, unchanged_cluster  # noqa: F401
-from .weighing import facts, going, run_id, trials, weighbridge
+from ..cluster import NAMES, Cluster
+from ..conftest import kept_userland, open_run
+from ..kubernetes import NEEDS_CLUSTER, host_options, opened_host
+from ..weighing import facts, going, run_id, trials, weighbridge
 
 LACKING = [program for program in ("docker-registry", "dockerd", "docker") if process.which(program) is None]
 pytestmark = [
@@ -199,8 +199,24 @@ def containerd(cluster: Cluster, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("PATH", f"{ctr.parent}{os.pathsep}{os.environ['PATH']}")
 
 
+@pytest.fixture
+def of_others(cluster: Cluster) -> Iterator[None]:
+    """What others' runs loaded onto node-a has other names meanwhile: this one's would remove it."""
+    images = on_node(cluster)
+
+    def renamed(old: str, new: str) -> None:
+        for words in (("tag", old, new), ("rm", old)):
+            cluster.nodes[0].must(str(CTR), "--namespace", "k8s.io", "images", *words)
+
+    for image in images:
+        renamed(image, image.replace("weighbridge", "aside"))
+    yield
+    for image in images:
+        renamed(image.replace("weighbridge", "aside"), image)
+
+
 @pytest.mark.long
-@pytest.mark.usefixtures("unchanged", "containerd")
+@pytest.mark.usefixtures("unchanged", "containerd", "of_others")
 def test_what_was_loaded_is_removed_at_the_end_or_by_clean(cluster: Cluster, tmp_path: Path):
     before = on_node(cluster)
     path = study(cluster, tmp_path, {"load": "containerd"})

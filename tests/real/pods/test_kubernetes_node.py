@@ -26,25 +26,23 @@ from weighbridge.model.study import Meters
 from weighbridge.model.userland import Userland
 from weighbridge.runner import clean
 
-from .cluster import Cluster
-from .conftest import open_run
-from .kubernetes import (
+from ..cluster import Cluster
+from ..conftest import open_run
+from ..kubernetes import (
     NEEDS_CLUSTER,
     STRICT,
     host_options,
-    module_cluster,  # noqa: F401 - a fixture
     opened_host,
     opened_pod,
-    unchanged_cluster,  # noqa: F401 - a fixture
 )
-from .weighing import going, run_id, trials, weighbridge
+from ..weighing import going, run_id, trials, weighbridge
 
 pytestmark = [
     NEEDS_CLUSTER,
     pytest.mark.promise("pods of a cluster are measured, and nothing stays in it"),
 ]
 RUN = "90d690d690d6"
-DOCUMENT = Path(__file__).parents[2] / "docs/howto/kubernetes.md"
+DOCUMENT = Path(__file__).parents[3] / "docs/howto/kubernetes.md"
 SPIN = "i=0; while [ $i -lt 600000 ]; do i=$((i+1)); done"
 
 
@@ -102,7 +100,10 @@ def test_pods_of_a_run_fit_on_a_small_node_and_into_a_quota(cluster: Cluster, sm
          "spec": {"hard": {"limits.cpu": 3, "limits.memory": "1Gi", "requests.cpu": 2, "requests.memory": "1Gi"}}},
     )  # fmt: skip
     environment = registry.environments()["pod"]
-    with open_run(RUN) as run, opened_host(cluster, run, namespace="small") as host, ExitStack() as stack:
+    with ExitStack() as stack:
+        stack.callback(cluster.must, "delete", "namespace", "small")
+        run = stack.enter_context(open_run(RUN))
+        host = stack.enter_context(opened_host(cluster, run, namespace="small"))
 
         def opened(name: str, **options: str) -> Site:
             request = SiteRequest(run, host, name, "solo", small_userland, Limits(1, 64 << 20, "0"), apart=True)
@@ -116,7 +117,6 @@ def test_pods_of_a_run_fit_on_a_small_node_and_into_a_quota(cluster: Cluster, sm
         assert "not honoured: cpus" not in facts
         with pytest.raises(Unavailable, match=r"exceeded quota.*limits.cpu=1,.*resources: cpus, memory"):
             opened("2-c-solo")
-    cluster.must("delete", "namespace", "small")
 
 
 def own_state(cluster: Cluster) -> dict[str, Any]:

@@ -15,19 +15,17 @@ from weighbridge.model.host import Limits
 from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.userland import Userland
 
-from .cluster import NAMES, Cluster
-from .conftest import open_run
-from .kubernetes import (
+from ..cluster import NAMES, Cluster
+from ..conftest import open_run
+from ..kubernetes import (
     NEEDS_CLUSTER,
     STRICT,
     host_options,
     made,
-    module_cluster,  # noqa: F401 - a fixture
     opened_host,
     opened_pod,
-    unchanged_cluster,  # noqa: F401 - a fixture
 )
-from .weighing import facts, going, run_id, trials, weighbridge
+from ..weighing import facts, going, run_id, trials, weighbridge
 
 pytestmark = [
     NEEDS_CLUSTER,
