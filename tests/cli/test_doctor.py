@@ -12,7 +12,7 @@ import pytest
 from sentences import assert_sentence
 from weighbridge import registry
 from weighbridge.cli import output
-from weighbridge.cli.doctor import _as_weighed, _group_lines, _useful, rows_of
+from weighbridge.cli.doctor import _as_weighed, _group_lines, rows_of
 from weighbridge.errors import Interrupted
 from weighbridge.linux import packages
 from weighbridge.model.facts import InterruptRate
@@ -87,19 +87,6 @@ def test_an_environment_is_ready_as_weigh_names_it(monkeypatch: pytest.MonkeyPat
     )
     assert _as_weighed(plugin, ready) == refused
     assert {"podman-rootless"} <= plugin.weighed_in().keys() & plugin.variants().keys()
-
-
-def test_no_hypervisor_is_to_be_installed_where_the_machine_can_run_none():
-    """The first that a newcomer was told to install was Xen, on a machine without hardware virtualisation."""
-    install = "apt-get install xen-system-amd64"
-    rows = [
-        _row("qemu, KVM", "use a machine with hardware virtualisation"),
-        _row("xen", install),
-        _row("lxc", install),
-    ]
-    assert [row["remedy"] for row in _useful(rows)] == [rows[0]["remedy"], rows[0]["remedy"], install]
-    rows[0] = _row("qemu, KVM", "run as root")
-    assert _useful(rows) == rows
 
 
 def _row(name: str, remedy: str = "", caveat: str = "") -> dict[str, object]:
@@ -220,8 +207,9 @@ def test_interrupted_it_leaves_nothing(
         raise Interrupted(2)
 
     monkeypatch.setattr(running, "run_study", interrupt)
-    assert weighbridge("doctor", "--noise").code == 130
-    assert not measured[0].parent.exists()
+    said = weighbridge("doctor", "--noise")
+    assert said.code == 130 and not measured[0].parent.exists()
+    assert_sentence(said.err.splitlines()[-1])
 
 
 def test_a_group_s_remedy_names_what_it_helps():

@@ -178,6 +178,23 @@ def test_of_a_study_that_a_run_has_kept_no_lines_are_known():
     assert refusals(study.model_copy(update={"lines": {}}), lacking) == ["n, n-again: it is broken: mend it"]
 
 
+def test_no_hypervisor_is_to_be_installed_where_the_machine_can_run_none(monkeypatch: pytest.MonkeyPatch):
+    """The first that a newcomer was told to install was Xen, on a machine without hardware virtualisation."""
+    xen, pv = registry.environments()["xen"], registry.environments()["xen"].options(type="pv")
+    install = Readiness(False, "xl is not installed", "apt-get install xen-utils")
+    monkeypatch.setattr(preflight, "lacking_here", lambda _: install)
+    monkeypatch.setattr(preflight.virtualisation, "lacking", lambda: "no svm")
+    for plugin, options in (
+        (xen, None),
+        (xen, xen.options(type="hvm")),
+        (registry.environments()["virtualbox"], None),
+    ):
+        assert preflight.ready(plugin, options) == Readiness(False, "no svm", preflight.virtualisation.ELSEWHERE)
+    assert preflight.ready(xen, pv) == preflight.ready(registry.environments()["lxc"]) == install
+    monkeypatch.setattr(preflight.virtualisation, "lacking", lambda: "")
+    assert preflight.ready(xen) == install
+
+
 def test_a_cache_that_cannot_be_written_is_no_ready_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("WEIGHBRIDGE_CACHE", str(tmp_path / "not" / "yet"))
     assert preflight.checks()["disk"].ready

@@ -21,8 +21,6 @@ NOISE_STUDY = "noise"
 _SECTIONS = ("machine", "environments", "storage", "hosts", "userlands", "workloads", "cluster")
 _GROUPS = ("machine", "engines", "load generators", "virtual machines", "storage", "network")
 """In the order in which what is missing of them helps a newcomer."""
-_HYPERVISORS = ("virtualbox", "xen", "xen, HVM")
-"""What needs hardware virtualisation, however it is installed: of Xen only PV domains do without."""
 _LABEL = 18
 """Characters before what is said of a group."""
 _WEIGHED = {"a program": False, "a server": True}
@@ -109,11 +107,11 @@ def summary_lines(
     )
     if whole:
         return long
-    rows = _useful([
+    rows = [
         {**row, "group": "machine"} if section == "machine" else row
         for section in sections
         for row in sections[section]
-    ])  # fmt: skip
+    ]
     details = "details: weighbridge doctor --all"
     for first, most in ((long, (2, 2)), (long, (2, 1)), (short, (2, 2)), (short, (2, 1)), (short, (1, 1))):
         groups = [
@@ -126,16 +124,6 @@ def summary_lines(
         if len(lines) <= LINES:
             break
     return lines
-
-
-def _useful(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The rows, without remedies of no help: of hypervisors where the machine, as KVM's row says, cannot run any."""
-    kvm = next((row for row in rows if row["name"] == "qemu, KVM"), None)
-    if kvm is None or "hardware virtualisation" not in kvm["remedy"]:
-        return [*rows]
-    return [
-        {**row, "remedy": kvm["remedy"]} if row["name"] in _HYPERVISORS and row["remedy"] else row for row in rows
-    ]
 
 
 def _default_words(defaults: "DefaultEnvironments", *, reasons: bool) -> str:
@@ -320,6 +308,7 @@ def measure_noise(*, as_json: bool) -> None:
     """Measure how noisy this machine is, and print it. Raises what a run raises."""
     from weighbridge.analysis.noise import machine_noise
     from weighbridge.cli.progress import show
+    from weighbridge.errors import Interrupted
     from weighbridge.runner.known_noise import counted_interrupts, keep, run_folder
     from weighbridge.runner.run import require_ready, run_study
     from weighbridge.runner.signals import interruptible
@@ -335,8 +324,12 @@ def measure_noise(*, as_json: bool) -> None:
     )
     err().print(f"doctor --noise {first}runs {len(study.cells)} programs against themselves for about a minute")
     with run_folder() as folder:
-        with interruptible(), counted_interrupts(OFTEN_PER_S) as often, show() as progress:
-            run_study(study, folder / "run", progress, lambda store: None)
+        try:
+            with interruptible(), counted_interrupts(OFTEN_PER_S) as often, show() as progress:
+                run_study(study, folder / "run", progress, lambda store: None)
+        except Interrupted as ended:
+            ended.discarded = True
+            raise
         with RunStore(folder / "run") as store:
             noise = replace(machine_noise(store), interrupts=tuple(often))
     document = {**noise_document(noise), "made": time.strftime("%Y-%m-%d %H:%M:%S %z")}

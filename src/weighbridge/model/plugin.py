@@ -60,6 +60,13 @@ class Plugin(ABC):
     Beside what its host knows of everybody's, where it is not a host: processes, control groups, links, data folders.
     """
 
+    def needs_virtualisation(self, options: Any | None = None) -> bool:
+        """Whether it needs hardware virtualisation (vmx, svm) to work at all, with these options where some are given.
+
+        Where the machine has none, that is told in place of what else is missing: installing it would be of no use.
+        """
+        return False
+
     def unverified(self, options: Any | None = None) -> str:
         """What of it has never been seen to work on real hardware, with these options where some are given; else "".
 

@@ -10,7 +10,7 @@ from typing import Any
 from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.launcher import build
-from weighbridge.linux import cgroup_files, delegation, firewalld, own_container, selinux
+from weighbridge.linux import cgroup_files, delegation, firewalld, own_container, selinux, virtualisation
 from weighbridge.linux.counters import memory_kib
 from weighbridge.linux.cpus import cpus_online
 from weighbridge.linux.memory_room import LESS, MEMINFO, mib, no_room, room_in
@@ -285,7 +285,10 @@ def lacking_here(plugin: Plugin) -> Readiness | None:
 
 def ready(plugin: Environment | Storage, options: Any | None = None) -> Readiness:
     """Whether an environment or a storage can be used here, with these options where some are given."""
-    return lacking_here(plugin) or _without_a_launcher(plugin) or plugin.readiness(options)
+    state = lacking_here(plugin) or _without_a_launcher(plugin) or plugin.readiness(options)
+    if not state.ready and plugin.needs_virtualisation(options) and (why := virtualisation.lacking()):
+        return Readiness(False, why, virtualisation.ELSEWHERE)
+    return state
 
 
 def most_helpful(remedies: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:
