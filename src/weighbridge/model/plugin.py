@@ -23,7 +23,7 @@ class Readiness:
     caveat: str = ""
 
 
-Group = Literal["", "engines", "virtual machines", "load generators", "storage", "network"]
+Group = Literal["", "engines", "userlands", "virtual machines", "load generators", "storage", "network"]
 """A line of `doctor`; "": none."""
 Durability = Literal["synchronous", "asynchronous", "none"]
 """All of what was acknowledged is on the disk; most of it is; it is in memory alone."""
@@ -61,7 +61,7 @@ class Plugin(ABC):
     """
 
     def needs_virtualisation(self, options: Any | None = None) -> bool:
-        """Whether it needs hardware virtualisation (vmx, svm) to work at all, with these options where some are given.
+        """Whether it works only with hardware virtualisation (vmx, svm), with these options where some are given.
 
         Where the machine has none, that is told in place of what else is missing: installing it would be of no use.
         """
