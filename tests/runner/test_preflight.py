@@ -78,7 +78,12 @@ def test_limits_of_one_environment_are_looked_at_too(monkeypatch: pytest.MonkeyP
         (0, "w", "{cpus: 1}", []),
         (1000, "", "{cpus: 1}", []),
         (1000, "w", "{}", []),
-        (1000, "w", "{cpus: 1, memory: 1GiB}", ["resources: cpus, memory: no limit in effect in n, n-again: w"]),
+        (
+            1000,
+            "w",
+            "{cpus: 1, memory: 1GiB}",
+            ["resources: cpus, memory: no limit in effect in n, n-again: w; sudo"],
+        ),
     ],
 )
 def test_limits_that_a_user_cannot_set_are_told_before_the_run(
@@ -86,6 +91,7 @@ def test_limits_that_a_user_cannot_set_are_told_before_the_run(
 ):
     monkeypatch.setattr(os, "geteuid", lambda: user)
     monkeypatch.setattr(preflight.delegation, "lacking", lambda: lacks)
+    monkeypatch.setattr(preflight.delegation, "remedy", lambda: "sudo")
     monkeypatch.setattr(preflight.delegation, "controllers", lambda: {"cpu", "memory", "pids"})
     environments = "environments: {n: {kind: native}, d: {kind: docker}}"
     text = START.replace("environments: {n: {kind: native}}", environments) + f"{TCP}resources: {resources}"

@@ -114,7 +114,8 @@ def _limits_that_a_user_cannot_set(study: Study) -> list[str]:
     if not (limits and grouped and on_this_machine and os.geteuid() != 0):
         return []
     if why := delegation.lacking():
-        return [f"resources: {', '.join(limits)}: no limit in effect in {', '.join(grouped)}: {why}"]
+        what = f"resources: {', '.join(limits)}: no limit in effect in {', '.join(grouped)}"
+        return [f"{what}: {why}; {delegation.remedy()}"]
     delegated = delegation.controllers()
     if not (missing := [name for name in limits if _CONTROLLERS[name] not in delegated]):
         return []
@@ -232,7 +233,7 @@ def _control_groups(version: int) -> Readiness:
         return Readiness(
             False,
             f"version {version}; limits of native programs are not in force (reported as a confounder): {why}",
-            "run as root" + ("" if version == 1 else ", or log in where systemd delegates control groups to users"),
+            delegation.remedy(),
         )
     whose = "" if os.geteuid() == 0 else ", in a systemd scope of this user"
     return Readiness(True, f"version {version}{whose}")
