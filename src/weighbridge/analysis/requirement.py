@@ -197,11 +197,11 @@ def bound_in_unit(requirement: Requirement, report: MetricReport) -> float:
         if unit in units and own in units:
             return requirement.bound * units[unit] / units[own]
     written = f"in '{unit}'" if unit else "without a unit"
-    units = ["%", own] if has_ratio else [own]
-    like = f"{requirement.sign} {requirement.bound:g}{units[0]}"
+    words = ["%", own] if has_ratio else [own]
+    like = f"{requirement.sign} {requirement.bound:g}{words[0]}"
     raise RequirementError(
         f"'{requirement.text}' is {written}: a cost of {_as_written(report.label)}.{report.metric} is in "
-        f"{' or '.join(units)}, like '{like}'"
+        f"{' or '.join(words)}, like '{like}'"
     )
 
 
