@@ -109,6 +109,8 @@ class Interrupted(BaseException):
     continue_with = ""
     nothing_kept = False
     """Whether a new run ended before its first trial."""
+    discarded = False
+    """Whether the trials that ended are of no use alone, and are gone."""
 
     def __init__(self, signal_number: int) -> None:
         super().__init__(signal_number)
@@ -117,6 +119,8 @@ class Interrupted(BaseException):
 
     def __str__(self) -> str:
         """Return what became of the run."""
+        if self.discarded:
+            return "interrupted: nothing was kept, start it again"
         if self.nothing_kept:
             return "interrupted before the first trial: nothing was kept"
         return "interrupted; finished trials are kept"

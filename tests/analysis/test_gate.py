@@ -7,6 +7,7 @@ from dataclasses import replace
 import pytest
 
 from report.made_up_runs import LOSS, REQUESTS, TCP, THROUGHPUT, Workload
+from sentences import assert_sentence
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.gate import judge, judge_gate, visible_excess
 from weighbridge.analysis.gate_looks import Spending, spending_of
@@ -16,7 +17,7 @@ from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Metric, Outcome
 from weighbridge.report.export.gate import gate_json, limits_json
-from weighbridge.report.text.gate import gate_answer, gate_rows
+from weighbridge.report.text.gate import gate_answer, gate_rows, limit_sentence
 from weighbridge.statistics import visible_effect
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 
@@ -141,6 +142,32 @@ def test_a_limit_in_percent_of_what_was_zero(run):
     sometimes = Metric("rate", "1/s", "higher")
     store = run(costs={"bridge": 1.2}, workloads=[Workload("udp", [(sometimes, 0.1, 1.5)])])
     assert answer(store, "bridge.udp.rate > 5%") == ("undecided", "no-ratio")
+    (finding,) = answers(store, "bridge.udp.rate > 5%")
+    assert_sentence(limit_sentence(finding, analyse(store)))
+    assert answer(store, "bridge.udp.rate > 1e3 1/s") == ("kept", "within")
+
+
+def test_a_bound_in_the_metric_s_own_unit_is_of_a_difference(run):
+    """A metric that is sometimes 0 has no ratio then: a bound in its unit holds in any run."""
+    wait = Metric("wait", "ms", "lower")
+    store = run(costs={"bridge": 1.25}, blocks=12, workloads=[Workload("udp", [(wait, 40.0, 0.01)])])
+    analysis = analyse(store)
+    for limit, expected in (("5ms", "exceeded"), ("0.005s", "exceeded"), ("15ms", "kept"), ("5%", "exceeded")):
+        assert answer(analysis, f"bridge.udp.wait > {limit}")[0] == expected
+    (finding,) = answers(analysis, "bridge.udp.wait > 5ms")
+    assert finding.unit == "ms" and 9 < finding.cost.estimate < 11
+    assert finding.target.report.aa.cost.scale == finding.target.row.cost.scale == "difference"
+    budgets = [parse_requirement(each, BUDGET) for each in ("*.wait<=5ms", "*.wait<=30%")]
+    gate = judge_gate(budgets, store, analysis, spending_of(store))
+    assert [(each.outcome, each.unit) for each in gate.findings] == [("exceeded", "ms"), ("kept", "%")]
+
+
+def test_a_budget_in_percent_leaves_what_has_no_ratio_to_one_in_its_unit(run):
+    sometimes = Metric("rate", "1/s", "higher")
+    store = run(costs={"bridge": 1.2}, workloads=[Workload("udp", [(sometimes, 0.1, 1.5)])])
+    budgets = [parse_requirement(each, BUDGET) for each in ("*<=35%", "*.rate<=1e3 1/s")]
+    gate = judge_gate(budgets, store, analyse(store), spending_of(store))
+    assert [(each.requirement.unit, each.outcome) for each in gate.findings] == [("1/s", "kept")]
 
 
 def test_findings_for_machines(run, analysis):

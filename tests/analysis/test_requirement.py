@@ -133,7 +133,8 @@ def test_a_bound_is_read_in_any_unit_of_the_kind_of_the_cost(run):
     assert bound("lost > 50") == bound("lost > 50count") == 50
     assert bound("loss > 5points") == bound("loss > 5 points") == 5
     assert "points" in refused(analysis, "bridge.udp.loss > 5%")
-    assert "in %" in refused(analysis, "bridge.udp.memory > 5MiB")
+    assert bound("memory > 5MiB") == bound("memory > 5%") == 5, "of a difference, and of a ratio"
+    assert "in % or MiB" in refused(analysis, "bridge.udp.memory > 5ms")
     assert "without a unit" in refused(analysis, "bridge.udp.memory > 5")
 
 

@@ -12,7 +12,7 @@ import pytest
 from sentences import assert_sentence
 from weighbridge import registry
 from weighbridge.cli import output
-from weighbridge.cli.doctor import _as_weighed, _group_lines, _useful, rows_of
+from weighbridge.cli.doctor import _as_weighed, _group_lines, _note_lines, rows_of
 from weighbridge.errors import Interrupted
 from weighbridge.linux import packages
 from weighbridge.model.facts import InterruptRate
@@ -56,7 +56,7 @@ def test_every_plug_in_is_counted_in_a_group(weighbridge: Weighbridge):
     grouped = {row["name"]: row["group"] for section in found.values() for row in section}
     assert {name for name, group in grouped.items() if not group} == {
         "native", "local", "pod", "kubernetes",
-        *(row["name"] for section in ("machine", "userlands") for row in found[section])
+        *(row["name"] for row in found["machine"])
     }  # fmt: skip
     assert {grouped[name] for name in ("qemu", "xen", "guest")} == {"virtual machines"}
     assert grouped["docker macvlan"] == grouped["netns"] == "network" and grouped["bubblewrap"] == "engines"
@@ -89,19 +89,6 @@ def test_an_environment_is_ready_as_weigh_names_it(monkeypatch: pytest.MonkeyPat
     assert {"podman-rootless"} <= plugin.weighed_in().keys() & plugin.variants().keys()
 
 
-def test_no_hypervisor_is_to_be_installed_where_the_machine_can_run_none():
-    """The first that a newcomer was told to install was Xen, on a machine without hardware virtualisation."""
-    install = "apt-get install xen-system-amd64"
-    rows = [
-        _row("qemu, KVM", "use a machine with hardware virtualisation"),
-        _row("xen", install),
-        _row("lxc", install),
-    ]
-    assert [row["remedy"] for row in _useful(rows)] == [rows[0]["remedy"], rows[0]["remedy"], install]
-    rows[0] = _row("qemu, KVM", "run as root")
-    assert _useful(rows) == rows
-
-
 def _row(name: str, remedy: str = "", caveat: str = "") -> dict[str, object]:
     return {"name": name, "ready": not remedy, "remedy": remedy, "caveat": caveat, "unverified": ""}
 
@@ -121,8 +108,23 @@ def test_a_group_has_one_command_for_what_is_missing(monkeypatch: pytest.MonkeyP
     assert _group_lines("network", rows, 80) == [
         "  network          ready: driver0; 19 missing", "                   remedy: run as root",
     ]  # fmt: skip
-    assert _group_lines("network", [_row("a, b", "x" * 200)], 80)[1].endswith("see weighbridge doctor --all")
+    assert _group_lines("network", [_row("a, b", "x" * 200)], 80) == ["  network          missing: a b"]
     assert _group_lines("storage", [_row("tmpfs")], 80) == ["  storage          ready: tmpfs"]
+
+
+def test_each_mark_of_a_limit_has_its_note():
+    rows = [
+        {**_row("netns", caveat="this machine's programs only"), "group": "network"},
+        {**_row("command", caveat="this machine's programs only"), "group": "load generators"},
+        {**_row("xen, HVM"), "unverified": "no workload", "group": "virtual machines"},
+        {**_row("qemu", caveat="emulated"), "group": "virtual machines"},
+        {**_row("far", "run as root", caveat="not shown"), "group": "network"},
+    ]
+    shown = "ready: netns*, command*, xen HVM*, qemu (emulated); missing: far"
+    assert _note_lines(rows, shown, 80, 2) == [
+        "* netns, command: this machine's programs only", "* xen HVM: never tested on real hardware",
+    ]  # fmt: skip
+    assert _note_lines(rows, "4 ready; missing: far", 80, 2) == []
 
 
 def test_doctor_says_the_same_thing_once(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
@@ -220,8 +222,9 @@ def test_interrupted_it_leaves_nothing(
         raise Interrupted(2)
 
     monkeypatch.setattr(running, "run_study", interrupt)
-    assert weighbridge("doctor", "--noise").code == 130
-    assert not measured[0].parent.exists()
+    said = weighbridge("doctor", "--noise")
+    assert said.code == 130 and not measured[0].parent.exists()
+    assert_sentence(said.err.splitlines()[-1])
 
 
 def test_a_group_s_remedy_names_what_it_helps():

@@ -278,6 +278,19 @@ def test_what_it_is_weighed_in_is_the_first_that_can_be_had(
     assert _environments(tmp_path, "--", "true") == ["native", "docker"], "its own refusal says what to do"
 
 
+def test_a_server_without_docker_and_root_is_weighed_behind_podman_s_published_port(
+    tmp_path: Path, lacking: dict[str, str], monkeypatch: pytest.MonkeyPatch
+):
+    server = ("--server", "sleep {port}", "--", "true")
+    lacking["docker"] = lacking["netns"] = "only root"
+    assert _environments(tmp_path, *server) == ["native", "bubblewrap"], "root's podman has another root"
+    monkeypatch.setattr(os, "geteuid", lambda: 1000)
+    assert _environments(tmp_path, *server) == ["native", "podman-published"]
+    assert _environments(tmp_path, "--in", "podman-published", *server) == ["native", "podman-published"]
+    lacking["podman"] = "podman is not installed"
+    assert _environments(tmp_path, *server) == ["native", "bubblewrap"]
+
+
 def test_what_is_not_usual_is_told_and_what_is_asked_for_is_never_changed(tmp_path: Path, lacking: dict[str, str]):
     lacking["podman"] = "podman is not installed"
     lacking["docker"] = "no Docker engine answers this user"
@@ -359,6 +372,6 @@ def test_a_server_of_a_users_is_weighed_on_a_bridge_alone(
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     assert _environments(tmp_path, *words) == ["native", "bridge"]
     lacking["docker"] = "no Docker engine answers this user"
-    assert _environments(tmp_path, *words) == ["native", "bubblewrap"]
+    assert _environments(tmp_path, *words) == ["native", "podman-published"]
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert _environments(tmp_path, *words) == ["native", "netns"]

@@ -15,6 +15,7 @@ import pytest
 from weighbridge.analysis.conditions import Fact
 from weighbridge.analysis.remarks import HostsDiffer, confounders
 from weighbridge.errors import Unavailable
+from weighbridge.linux.file_locks import is_locked
 from weighbridge.model.facts import HostDifference
 from weighbridge.report.text.remarks import remark_text
 from weighbridge.runner import living, trust
@@ -96,15 +97,25 @@ def test_who_measures_beside_a_run_is_told_with_its_directory(machine: Path):
         with pytest.raises(Unavailable) as refused:
             living.require_alone(beside_others=False)
         assert {RUN, str(machine / "runs/first"), "--beside-others"} <= {*re.split(r"[ ,]+", str(refused.value))}
+        assert re.search(r" since \d\d:\d\d, and", str(refused.value))
+        os.utime(state.base() / RUN / "lock", (1e9, 1e9))
+        with pytest.raises(Unavailable, match=r" since 2001-09-0[89] "):
+            living.require_alone(beside_others=False)
         living.require_alone(beside_others=True)
     living.require_alone(beside_others=False)
 
 
-@pytest.mark.parametrize(("mode", "refused"), [(0o755, True), (0o777, False)])
-def test_a_user_is_told_of_a_run_of_root_that_may_live(
-    machine: Path, monkeypatch: pytest.MonkeyPatch, mode: int, refused: bool
+@pytest.mark.parametrize(
+    ("mode", "locked", "refused"),
+    [(0o755, True, True), (0o755, None, True), (0o755, False, False), (0o777, True, False)],
+)
+def test_a_user_is_told_of_a_run_of_root_that_lives(
+    machine: Path, monkeypatch: pytest.MonkeyPatch, mode: int, locked: bool | None, refused: bool
 ):
-    """Its folder is root's alone; two runs at once were not refused. A folder that others write to says nothing."""
+    """Its folder is root's alone; two runs at once were not refused. A folder that others write to says nothing.
+
+    What a killed run of root left had every user refused until root cleaned up.
+    """
 
     @contextmanager
     def opened(base: Path, parts: Sequence[str], owner: int) -> Iterator[int]:
@@ -120,10 +131,35 @@ def test_a_user_is_told_of_a_run_of_root_that_may_live(
     monkeypatch.setattr(os, "geteuid", lambda: 1000)
     monkeypatch.setattr(living, "opened", opened)
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(machine / "run/user/1000"))
+    monkeypatch.setattr(living, "is_locked", lambda _: locked)
     assert living.hidden_runs() == ([RUN] if refused else [])
     living.require_alone(beside_others=True)
-    with pytest.raises(Unavailable, match=f"run {RUN} of another user may be") if refused else nullcontext():
+    with pytest.raises(Unavailable, match=f"run {RUN} of root is measuring") if refused else nullcontext():
         living.require_alone(beside_others=False)
+
+
+def test_everybody_sees_that_a_run_lives_by_its_folder(machine: Path):
+    folder = state.base() / RUN
+    with state.claim(RUN, machine / "cache"):
+        assert is_locked(folder.lstat()) is True
+    assert is_locked(folder.lstat()) is False, "its process has ended"
+    with state.lock_run(RUN, "clean"):
+        assert is_locked(folder.lstat()) is False, "who cleans measures nothing"
+
+
+def test_a_lock_of_another_kind_or_that_is_waited_for_is_none(tmp_path: Path):
+    status, locks = tmp_path.stat(), tmp_path / "locks"
+    place = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
+    for line, locked in (
+        ("1: FLOCK  ADVISORY  WRITE 708 {} 0 EOF", True),
+        ("1: FLOCK  ADVISORY  WRITE 708 {}1 0 EOF", False),
+        ("1: FLOCK  ADVISORY  READ 708 {} 0 EOF", False),
+        ("1: -> FLOCK  ADVISORY  WRITE 708 {} 0 EOF", False),
+        ("2: POSIX  ADVISORY  WRITE 708 {} 0 EOF", False),
+    ):
+        locks.write_text(line.format(place) + "\n")
+        assert is_locked(status, locks) is locked, line
+    assert is_locked(status, tmp_path / "none") is None
 
 
 def test_what_is_cleaned_or_belongs_to_others_measures_nothing_here(machine: Path):

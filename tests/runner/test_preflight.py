@@ -78,7 +78,12 @@ def test_limits_of_one_environment_are_looked_at_too(monkeypatch: pytest.MonkeyP
         (0, "w", "{cpus: 1}", []),
         (1000, "", "{cpus: 1}", []),
         (1000, "w", "{}", []),
-        (1000, "w", "{cpus: 1, memory: 1GiB}", ["resources: cpus, memory: no limit in effect in n, n-again: w"]),
+        (
+            1000,
+            "w",
+            "{cpus: 1, memory: 1GiB}",
+            ["resources: cpus, memory: no limit in effect in n, n-again: w; sudo"],
+        ),
     ],
 )
 def test_limits_that_a_user_cannot_set_are_told_before_the_run(
@@ -86,6 +91,7 @@ def test_limits_that_a_user_cannot_set_are_told_before_the_run(
 ):
     monkeypatch.setattr(os, "geteuid", lambda: user)
     monkeypatch.setattr(preflight.delegation, "lacking", lambda: lacks)
+    monkeypatch.setattr(preflight.delegation, "remedy", lambda: "sudo")
     monkeypatch.setattr(preflight.delegation, "controllers", lambda: {"cpu", "memory", "pids"})
     environments = "environments: {n: {kind: native}, d: {kind: docker}}"
     text = START.replace("environments: {n: {kind: native}}", environments) + f"{TCP}resources: {resources}"
@@ -176,6 +182,23 @@ def test_of_a_study_that_a_run_has_kept_no_lines_are_known():
     }
     assert refusals(study, lacking) == ["a:4: n, n-again: it is broken: mend it"]
     assert refusals(study.model_copy(update={"lines": {}}), lacking) == ["n, n-again: it is broken: mend it"]
+
+
+def test_no_hypervisor_is_to_be_installed_where_the_machine_can_run_none(monkeypatch: pytest.MonkeyPatch):
+    """The first that a newcomer was told to install was Xen, on a machine without hardware virtualisation."""
+    xen, pv = registry.environments()["xen"], registry.environments()["xen"].options(type="pv")
+    install = Readiness(False, "xl is not installed", "apt-get install xen-utils")
+    monkeypatch.setattr(preflight, "lacking_here", lambda _: install)
+    monkeypatch.setattr(preflight.virtualisation, "lacking", lambda: "no svm")
+    for plugin, options in (
+        (xen, None),
+        (xen, xen.options(type="hvm")),
+        (registry.environments()["virtualbox"], None),
+    ):
+        assert preflight.ready(plugin, options) == Readiness(False, "no svm", preflight.virtualisation.ELSEWHERE)
+    assert preflight.ready(xen, pv) == preflight.ready(registry.environments()["lxc"]) == install
+    monkeypatch.setattr(preflight.virtualisation, "lacking", lambda: "")
+    assert preflight.ready(xen) == install
 
 
 def test_a_cache_that_cannot_be_written_is_no_ready_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

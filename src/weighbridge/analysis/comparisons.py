@@ -38,7 +38,8 @@ from weighbridge.analysis.results import BlockPair, Comparison, Ladder, LadderSt
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import scale_of
 from weighbridge.model.study import Rung, nearest_base
-from weighbridge.statistics import Better, Contrast, Cost, Scale, slow_run_rate, verdicts
+from weighbridge.statistics import Better, Contrast, Cost, Looks, Scale, slow_run_rate, verdicts
+from weighbridge.statistics.contrast import OF_TWO
 from weighbridge.statistics.verdicts import PValues
 from weighbridge.store.blocks import complete_blocks
 from weighbridge.store.run import RunStore, Value
@@ -104,6 +105,17 @@ def contrast_cost(
     guarded = plan.aa_arm is not None
     p_values = verdicts.p_values_of(effects, cost, plan.looks, guarded=guarded)
     return ContrastCost(blocks, sides, cost, p_values, error)
+
+
+def on_differences(row: Comparison, better: Better, looks: Looks) -> Comparison:
+    """Give a comparison with its cost as a difference in the metric's unit, from the same blocks; else as it is."""
+    if row.cost is None or row.cost.scale == "difference":
+        return row
+    sides = ([pair.baseline for pair in row.pairs], [pair.value for pair in row.pairs])
+    cost = OF_TWO.cost(sides, better=better, confidence=row.cost.confidence, looks=looks, scale="difference")
+    effects = OF_TWO.effects(sides, "difference")
+    error = float(np.std(effects, ddof=1)) / math.sqrt(len(effects)) if len(effects) > 1 else None
+    return replace(row, cost=cost, standard_error=error)
 
 
 def comparison(

@@ -14,11 +14,11 @@ error (`gate_looks`, `statistics.sequential`).
 """
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
-from weighbridge.analysis.comparisons import Key, difference_unit, values_by_metric
+from weighbridge.analysis.comparisons import Key, difference_unit, on_differences, values_by_metric
 from weighbridge.analysis.gate_looks import Spending, looks_beside
 from weighbridge.analysis.judgement import never_equivalent
 from weighbridge.analysis.overload import standing_values
@@ -142,11 +142,25 @@ def judge(requirements: Sequence[Requirement], analysis: Analysis) -> tuple[Find
 
     Raises RequirementError where one names what the run does not have, or has another unit than the cost.
     """
+    judged = ((requirement, each) for requirement in requirements for each in _judged_by(requirement, analysis))
     return tuple(
         _judge_cost(requirement, target, analysis, target.row.cost if target.row else None)
-        for requirement in requirements
-        for target in targets(requirement, analysis)
+        for requirement, target in judged
     )
+
+
+def _judged_by(requirement: Requirement, analysis: Analysis) -> Iterator[Target]:
+    """What a requirement is about; where it is written in a metric's own unit, the costs are differences in that."""
+    looks = Looks() if analysis.context is None else analysis.context.plan.looks
+    for target in targets(requirement, analysis):
+        report, row = target.report, target.row
+        if requirement.unit == "%" or report is None or row is None or row.cost is None:
+            yield target
+            continue
+        bound_in_unit(requirement, report)  # raises what is wrong
+        rows = {each.environment: on_differences(each, report.better, looks) for each in (row, *report.comparisons)}
+        report = replace(report, comparisons=tuple(rows[each.environment] for each in report.comparisons))
+        yield replace(target, report=report, row=rows[row.environment])
 
 
 def failed_workloads(findings: Sequence[Finding], analysis: Analysis) -> list[str]:
@@ -171,7 +185,11 @@ def judge_gate(
     ``changes`` are judged with it, as one family; ``spending``: which share of the error each may spend.
     """
     costs = _Costs(store, analysis)
-    budgeted = [(budget, each) for budget in budgets for each in targets(budget, analysis)]
+    every = [(budget, each) for budget in budgets for each in _judged_by(budget, analysis)]
+    in_own_unit = {each.name for budget, each in every if budget.unit != "%"}
+    budgeted = [  # where there is no ratio, a budget in percent leaves a cost to one in its own unit
+        (budget, each) for budget, each in every if not (_no_ratio(budget, each) and each.name in in_own_unit)
+    ]
     left_out, not_judged = _in_other_units(budgets, {each.name for _, each in budgeted}, analysis)
     tested: list[TestedFinding] = [_test_cost(budget, each, costs, spending) for budget, each in budgeted]
     family = len(tested) + len(changes)
@@ -179,6 +197,12 @@ def judge_gate(
     adjusted = verdicts.adjusted([p for _, p in tested])
     findings = tuple(_among_many(finding, p, family) for (finding, _), p in zip(tested, adjusted, strict=True))
     return Gate(findings, _answer(findings), spending.earlier, spending.spent, not_judged)
+
+
+def _no_ratio(requirement: Requirement, target: Target) -> bool:
+    """Whether a requirement is in percent, and the cost is none of a ratio: a value was zero or negative."""
+    cost = target.row.cost if target.row is not None else None
+    return requirement.unit == "%" and cost is not None and cost.scale == "difference"
 
 
 def _in_other_units(
@@ -271,7 +295,7 @@ def _judge_cost(requirement: Requirement, target: Target, analysis: Analysis, co
         return Finding(requirement, target, "undecided", "broke" if row and row.broke_instead else "no-cost")
     outcome: Outcome = "undecided"
     reason: Reason = "no-ratio"
-    if row.cost.scale == "ratio" or requirement.unit != "%":
+    if not _no_ratio(requirement, target):
         sides = [(report, row, analysis)]
         outcome, reason = rule(requirement, cost.worsening, bound, sides, in_noise=report.within_noise(row))
     unit = "%" if cost.scale == "ratio" else difference_unit(report.unit)
@@ -326,6 +350,8 @@ class _Costs:
         values = self._values[report.workload, report.level, report.metric]
         baseline, other = arm_values(values, (self.analysis.baseline, environment))
         sides = (baseline, other)
-        on = scale_of(report.metric, report.unit)
+        row = next(each for each in report.comparisons if each.environment == environment)
+        is_difference = row.cost is not None and row.cost.scale == "difference"
+        on = "difference" if is_difference else scale_of(report.metric, report.unit)
         confidence = 1 - verdicts.ALPHA * share
         return compare(*sides, better=report.better, confidence=confidence, looks=self.looks, scale=on), sides

@@ -185,22 +185,23 @@ def unit_of_bound(report: MetricReport) -> str:
 
 
 def bound_in_unit(requirement: Requirement, report: MetricReport) -> float:
-    """Return the bound in the unit of the metric's cost: percent, or the metric's own for a difference.
+    """Return the bound in percent, or in the metric's own unit where it is written in one: then of a difference.
 
-    Raises RequirementError where the requirement has another unit.
+    Raises RequirementError where the requirement has another unit, or percent of what has no telling ratio.
     """
-    own = difference_unit(report.unit) if scale_of(report.metric, report.unit) == "difference" else "%"
-    unit = requirement.unit
-    if unit == own or (not unit and own in ("count", "1")):
+    own, unit = difference_unit(report.unit), requirement.unit
+    has_ratio = scale_of(report.metric, report.unit) is None
+    if (has_ratio and unit == "%") or unit == own or (not unit and own in ("count", "1")):
         return requirement.bound
     for units in (TIME_UNITS, SIZE_UNITS, RATE_UNITS):
         if unit in units and own in units:
             return requirement.bound * units[unit] / units[own]
     written = f"in '{unit}'" if unit else "without a unit"
-    like = f"{requirement.sign} {requirement.bound:g}{own}"
+    words = ["%", own] if has_ratio else [own]
+    like = f"{requirement.sign} {requirement.bound:g}{words[0]}"
     raise RequirementError(
-        f"'{requirement.text}' is {written}: a cost of {_as_written(report.label)}.{report.metric} is in {own}, "
-        f"like '{like}'"
+        f"'{requirement.text}' is {written}: a cost of {_as_written(report.label)}.{report.metric} is in "
+        f"{' or '.join(words)}, like '{like}'"
     )
 
 

@@ -19,14 +19,13 @@ if TYPE_CHECKING:
 UNVERIFIED = "never tested on real hardware"
 NOISE_STUDY = "noise"
 _SECTIONS = ("machine", "environments", "storage", "hosts", "userlands", "workloads", "cluster")
-_GROUPS = ("machine", "engines", "load generators", "virtual machines", "storage", "network")
+_GROUPS = ("machine", "engines", "userlands", "load generators", "virtual machines", "storage", "network")
 """In the order in which what is missing of them helps a newcomer."""
-_HYPERVISORS = ("virtualbox", "xen", "xen, HVM")
-"""What needs hardware virtualisation, however it is installed: of Xen only PV domains do without."""
 _LABEL = 18
 """Characters before what is said of a group."""
 _WEIGHED = {"a program": False, "a server": True}
 LIMITED = "*"
+"""Behind a name that is ready for less than one would take it for; a note says for what."""
 _CUT = " ... (--all)"
 OFTEN_PER_S = 100.0
 """Interrupts that are told: at 5 us each, one in 2000 of a CPU's time."""
@@ -109,33 +108,51 @@ def summary_lines(
     )
     if whole:
         return long
-    rows = _useful([
+    rows = [
         {**row, "group": "machine"} if section == "machine" else row
         for section in sections
         for row in sections[section]
-    ])  # fmt: skip
-    details = "details: weighbridge doctor --all"
-    for first, most in ((long, (2, 2)), (long, (2, 1)), (short, (2, 2)), (short, (2, 1)), (short, (1, 1))):
+    ]
+    for first, most in (
+        (long, (2, 2)),
+        (short, (2, 2)),
+        (long, (2, 1)),
+        (short, (1, 2)),
+        (short, (2, 1)),
+        (short, (1, 1)),
+    ):
         groups = [
             line
             for group in _GROUPS
             for line in _group_lines(group, [row for row in rows if row["group"] == group], width, most)
         ]
-        legend = f"{LIMITED} with limits; " if any(LIMITED in line for line in groups) else ""
-        lines = [*first, "ready and missing:", *groups, f"{legend}{details}"]
+        notes = _note_lines(rows, " ".join(map(str.strip, groups)), width, most[1])
+        lines = [*first, "ready and missing:", *groups, *notes, "details: weighbridge doctor --all"]
         if len(lines) <= LINES:
             break
     return lines
 
 
-def _useful(rows: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    """The rows, without remedies of no help: of hypervisors where the machine, as KVM's row says, cannot run any."""
-    kvm = next((row for row in rows if row["name"] == "qemu, KVM"), None)
-    if kvm is None or "hardware virtualisation" not in kvm["remedy"]:
-        return [*rows]
+def _note_lines(rows: Sequence[Mapping[str, Any]], groups: str, width: int, most: int) -> list[str]:
+    """What the mark behind names that are shown in the ``groups`` stands for, a note for all with the same limit."""
+    names: dict[str, list[str]] = {}
+    for row in rows:
+        name = _shown_name(row)
+        if row["ready"] and _limits_mark(row) == LIMITED and f"{name}{LIMITED}" in groups:
+            names.setdefault(row["caveat"] or UNVERIFIED, []).append(name)
     return [
-        {**row, "remedy": kvm["remedy"]} if row["name"] in _HYPERVISORS and row["remedy"] else row for row in rows
-    ]
+        line
+        for limit, same in names.items()
+        for line in textwrap.wrap(
+            f"{LIMITED} {', '.join(dict.fromkeys(same))}: {limit}", max(40, width), subsequent_indent="  ",
+            max_lines=most, placeholder=_CUT, break_on_hyphens=False,
+        )
+    ]  # fmt: skip
+
+
+def _shown_name(row: Mapping[str, Any]) -> str:
+    """The name of a row among others, which commas part."""
+    return str(row["name"]).replace(", ", " ")
 
 
 def _default_words(defaults: "DefaultEnvironments", *, reasons: bool) -> str:
@@ -162,8 +179,7 @@ def _group_lines(
 
     names: dict[bool, list[str]] = {True: [], False: []}
     for row in rows:
-        name = row["name"].replace(", ", " ")  # they are parted by commas here
-        names[row["ready"]].append(name + (_limits_mark(row) if row["ready"] else ""))
+        names[row["ready"]].append(_shown_name(row) + (_limits_mark(row) if row["ready"] else ""))
     for counted in ((), (False,), (False, True)):
         parts = [
             f"{len(names[state])} {word}" if state in counted else f"{word}: {', '.join(names[state])}"
@@ -173,16 +189,16 @@ def _group_lines(
         lines = _cell(f"  {group}", "; ".join(parts), width, most[0])
         if not lines[-1].endswith(_CUT):
             break
-    lacking = [(row["name"].replace(", ", " "), row["remedy"]) for row in rows if not row["ready"]]
+    lacking = [(_shown_name(row), row["remedy"]) for row in rows if not row["ready"]]
     command, helped = most_helpful(lacking)
     if not command:
         return lines
     of_all = len(helped) == len(names[False])
-    for which in ("",) if of_all else (f" for {', '.join(helped)}", f" for {len(helped)}"):
+    for which in ("",) if of_all else (f" for {', '.join(helped)}", f" for {len(helped)} of {len(lacking)}"):
         told = _cell("", f"remedy{which}: {command}", width, most[1])
         if not told[-1].endswith(_CUT):
             return lines + told
-    return lines + _cell("", "remedy: see weighbridge doctor --all", width, 1)  # no part of a command is of use
+    return lines  # no part of a command is of use
 
 
 def _limits_mark(row: Mapping[str, Any]) -> str:
@@ -320,6 +336,7 @@ def measure_noise(*, as_json: bool) -> None:
     """Measure how noisy this machine is, and print it. Raises what a run raises."""
     from weighbridge.analysis.noise import machine_noise
     from weighbridge.cli.progress import show
+    from weighbridge.errors import Interrupted
     from weighbridge.runner.known_noise import counted_interrupts, keep, run_folder
     from weighbridge.runner.run import require_ready, run_study
     from weighbridge.runner.signals import interruptible
@@ -335,8 +352,12 @@ def measure_noise(*, as_json: bool) -> None:
     )
     err().print(f"doctor --noise {first}runs {len(study.cells)} programs against themselves for about a minute")
     with run_folder() as folder:
-        with interruptible(), counted_interrupts(OFTEN_PER_S) as often, show() as progress:
-            run_study(study, folder / "run", progress, lambda store: None)
+        try:
+            with interruptible(), counted_interrupts(OFTEN_PER_S) as often, show() as progress:
+                run_study(study, folder / "run", progress, lambda store: None)
+        except Interrupted as ended:
+            ended.discarded = True
+            raise
         with RunStore(folder / "run") as store:
             noise = replace(machine_noise(store), interrupts=tuple(often))
     document = {**noise_document(noise), "made": time.strftime("%Y-%m-%d %H:%M:%S %z")}

@@ -11,7 +11,9 @@ from weighbridge.errors import Unavailable
 from weighbridge.guests import kernel, ramdisk
 from weighbridge.guests.console import last_words
 from weighbridge.guests.machine import Accelerator, QemuMachine
+from weighbridge.linux import virtualisation
 from weighbridge.linux.remedies import join_group_of
+from weighbridge.linux.virtualisation import DEVICE
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import Host, RunContext
 from weighbridge.model.isolation import Layer
@@ -19,14 +21,11 @@ from weighbridge.model.plugin import Readiness
 
 AcceleratorChoice = Literal["kvm", "tcg", "auto"]
 LAYERS: Mapping[Accelerator, Layer] = {"kvm": Layer("QEMU, KVM"), "tcg": Layer("QEMU, TCG", emulated=True)}
-DEVICE = "/dev/kvm"
 PROVED = b"weighbridge: the guest runs"
 """What the first process of a guest prints that is only to show that it can."""
 _TRIED_S = 10.0
 _MEMORY = 256 * 2**20
-_ELSEWHERE = "use a machine with hardware virtualisation (nested, if it is virtual)"
 _NOT_EVEN_ROOT = "give this container the device"
-_EXTENSIONS = frozenset({"vmx", "svm"})
 
 
 def readiness(choice: AcceleratorChoice, impossible: Readiness | None) -> Readiness:
@@ -49,32 +48,24 @@ def no_kvm(device: Path = Path(DEVICE), cpuinfo: Path = Path("/proc/cpuinfo")) -
     and Debian's is none. The modules that use the CPU's help load only where its flags say vmx or svm; x86 alone has
     such flags.
     """
-    flags = [line.split() for line in _text(cpuinfo).splitlines() if line.split(":")[0].strip() == "flags"]
-    if device.exists() and flags and not any(_EXTENSIONS.intersection(words) for words in flags):
-        return Readiness(False, "the CPU has neither vmx nor svm", _ELSEWHERE)
+    if device.exists() and (why := virtualisation.lacking(device, cpuinfo)):
+        return Readiness(False, why, virtualisation.ELSEWHERE)
     try:
         os.close(os.open(device, os.O_RDWR | os.O_CLOEXEC))
     except FileNotFoundError:
-        return Readiness(False, f"there is no {device}", _ELSEWHERE)
+        return Readiness(False, f"there is no {device}", virtualisation.ELSEWHERE)
     except PermissionError:
         root = os.geteuid() == 0
         return Readiness(False, f"this user cannot open {device}", _NOT_EVEN_ROOT if root else _let_in(device))
     except OSError as error:
         if error.errno in (errno.ENODEV, errno.ENXIO):
-            return Readiness(False, f"no driver is behind {device}", _ELSEWHERE)
+            return Readiness(False, f"no driver is behind {device}", virtualisation.ELSEWHERE)
         return None
     return None
 
 
 def _let_in(device: Path) -> str:
     return " or ".join(text for text in (join_group_of(device), "run as root") if text)
-
-
-def _text(file: Path) -> str:
-    try:
-        return file.read_text(errors="replace")
-    except OSError:
-        return ""
 
 
 def chosen(choice: AcceleratorChoice, host: Host, run: RunContext) -> tuple[Accelerator, str]:

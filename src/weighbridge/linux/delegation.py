@@ -42,6 +42,13 @@ def lacking(mount: Path = MOUNT) -> str:
     return "" if shutil.which("busctl") else "busctl, which asks systemd for a control group, is not installed"
 
 
+def remedy(mount: Path = MOUNT) -> str:
+    """Return what lets this user have control groups, where `lacking` knows an obstacle."""
+    if version(mount) == 2:
+        return "run as root, or log in where systemd delegates control groups to users"
+    return "run as root, or on a machine where systemd delegates control groups v2 to users"
+
+
 def controllers(mount: Path = MOUNT) -> frozenset[str]:
     """Return the controllers of version 2 that the groups of this user can have, where `lacking` knows no obstacle.
 

@@ -23,7 +23,7 @@ class Readiness:
     caveat: str = ""
 
 
-Group = Literal["", "engines", "virtual machines", "load generators", "storage", "network"]
+Group = Literal["", "engines", "userlands", "virtual machines", "load generators", "storage", "network"]
 """A line of `doctor`; "": none."""
 Durability = Literal["synchronous", "unknown", "asynchronous", "none"]
 """All of what was acknowledged is on the disk; nobody can tell; most of it is; it is in memory alone."""
@@ -59,6 +59,13 @@ class Plugin(ABC):
 
     Beside what its host knows of everybody's, where it is not a host: processes, control groups, links, data folders.
     """
+
+    def needs_virtualisation(self, options: Any | None = None) -> bool:
+        """Whether it works only with hardware virtualisation (vmx, svm), with these options where some are given.
+
+        Where the machine has none, that is told in place of what else is missing: installing it would be of no use.
+        """
+        return False
 
     def unverified(self, options: Any | None = None) -> str:
         """What of it has never been seen to work on real hardware, with these options where some are given; else "".

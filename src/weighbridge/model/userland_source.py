@@ -26,6 +26,7 @@ def own_userland_key(environment: str) -> str:
 class UserlandSource(Plugin):
     """Gives the root file system with the programs that are measured. Its archive is built once under its key."""
 
+    group = "userlands"
     options: ClassVar[type[SourceOptions]]
     packed: ClassVar[bool] = True
     """Whether there is an archive of it, which engines, guests and other machines can have."""

@@ -4,10 +4,12 @@ import contextlib
 import fcntl
 import os
 import stat
+import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from weighbridge.errors import Unavailable
+from weighbridge.linux.file_locks import is_locked
 from weighbridge.model.leavings import is_run_id
 from weighbridge.runner import run_lock
 from weighbridge.runner.trust import Foreign, NotTrusted, opened
@@ -50,9 +52,10 @@ def others(own: str = "") -> dict[str, str]:
 
 
 def hidden_runs() -> list[str]:
-    """The runs of root that may live, as far as this user can tell: their folders are there, and may not be read.
+    """The runs of root that this user may not ask, but for those that are known to be dead.
 
-    Asked is only a folder that nobody but root can write to.
+    The process of a run locks its folder as long as it lives, which the kernel tells everybody. Only a folder that
+    nobody but root can write to is asked.
     """
     if os.geteuid() == 0:
         return []
@@ -64,11 +67,13 @@ def hidden_runs() -> list[str]:
 
 
 def _is_hidden(run_id: str) -> bool:
-    try:
-        with opened(run_lock.ROOTS, (run_id, "lock"), 0):
-            return False
-    except (OSError, NotTrusted) as error:
-        return isinstance(error, PermissionError)
+    with contextlib.suppress(OSError, NotTrusted):
+        try:
+            with opened(run_lock.ROOTS, (run_id, "lock"), 0):
+                return False
+        except PermissionError:
+            return is_locked((run_lock.ROOTS / run_id).lstat()) is not False
+    return False
 
 
 def _measures(base: Path, owner: int, run_id: str) -> bool:
@@ -88,17 +93,27 @@ def require_alone(*, beside_others: bool) -> None:
     if not (found := others()):
         if hidden := hidden_runs():
             raise Unavailable(
-                f"run {hidden[0]} of another user may be measuring on this machine (only root can tell), and two "
-                "runs disturb each other: wait for it, have root run 'weighbridge clean' if it was killed, or use "
-                "--beside-others"
+                f"run {hidden[0]} of root is measuring on this machine, as far as this user can tell, and two runs "
+                "disturb each other: wait for it, or use --beside-others (both reports then say so)"
             )
         return
     run_id, directory = next(iter(found.items()))
     where = f" in {directory}" if directory else ""
     raise Unavailable(
-        f"run {run_id}{where} is measuring on this machine, and two runs disturb each other: wait for it, or use "
-        "--beside-others (both reports then say so)"
+        f"run {run_id}{where} is measuring on this machine{_since(run_id)}, and two runs disturb each other: "
+        "wait for it, or use --beside-others (both reports then say so)"
     )
+
+
+def _since(run_id: str) -> str:
+    """When the living process of a run began, as the end of a sentence; "" where that is not known."""
+    folder = holder(run_id)
+    with contextlib.suppress(OSError):
+        if folder is not None:  # whoever takes the lock writes to it what for
+            began = time.localtime((folder / "lock").lstat().st_mtime)
+            is_today = began[:3] == time.localtime()[:3]
+            return f" since {time.strftime('%H:%M' if is_today else '%Y-%m-%d %H:%M', began)}"
+    return ""
 
 
 def foreign(runs: Iterable[str]) -> list[Foreign]:

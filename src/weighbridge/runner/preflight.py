@@ -10,7 +10,7 @@ from typing import Any
 from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.launcher import build
-from weighbridge.linux import cgroup_files, delegation, firewalld, own_container, selinux
+from weighbridge.linux import cgroup_files, delegation, firewalld, own_container, selinux, virtualisation
 from weighbridge.linux.counters import memory_kib
 from weighbridge.linux.cpus import cpus_online
 from weighbridge.linux.memory_room import LESS, MEMINFO, mib, no_room, room_in
@@ -114,7 +114,8 @@ def _limits_that_a_user_cannot_set(study: Study) -> list[str]:
     if not (limits and grouped and on_this_machine and os.geteuid() != 0):
         return []
     if why := delegation.lacking():
-        return [f"resources: {', '.join(limits)}: no limit in effect in {', '.join(grouped)}: {why}"]
+        what = f"resources: {', '.join(limits)}: no limit in effect in {', '.join(grouped)}"
+        return [f"{what}: {why}; {delegation.remedy()}"]
     delegated = delegation.controllers()
     if not (missing := [name for name in limits if _CONTROLLERS[name] not in delegated]):
         return []
@@ -232,7 +233,7 @@ def _control_groups(version: int) -> Readiness:
         return Readiness(
             False,
             f"version {version}; limits of native programs are not in force (reported as a confounder): {why}",
-            "run as root" + ("" if version == 1 else ", or log in where systemd delegates control groups to users"),
+            delegation.remedy(),
         )
     whose = "" if os.geteuid() == 0 else ", in a systemd scope of this user"
     return Readiness(True, f"version {version}{whose}")
@@ -285,7 +286,10 @@ def lacking_here(plugin: Plugin) -> Readiness | None:
 
 def ready(plugin: Environment | Storage, options: Any | None = None) -> Readiness:
     """Whether an environment or a storage can be used here, with these options where some are given."""
-    return lacking_here(plugin) or _without_a_launcher(plugin) or plugin.readiness(options)
+    state = lacking_here(plugin) or _without_a_launcher(plugin) or plugin.readiness(options)
+    if not state.ready and plugin.needs_virtualisation(options) and (why := virtualisation.lacking()):
+        return Readiness(False, why, virtualisation.ELSEWHERE)
+    return state
 
 
 def most_helpful(remedies: Sequence[tuple[str, str]]) -> tuple[str, list[str]]:

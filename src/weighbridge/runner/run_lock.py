@@ -8,7 +8,7 @@ import shutil
 import stat
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Literal
 
@@ -107,17 +107,19 @@ def _in_use(run_id: str) -> str:
 def lock_run(run_id: str, purpose: Purpose) -> Iterator[Path | None]:
     """The run's folder, locked so that nobody else continues or cleans it; None where somebody does.
 
-    Unavailable where the folder cannot be trusted.
+    A run locks the folder itself too: users who may not open what is in it see there that it lives. Unavailable where
+    the folder cannot be trusted.
     """
-    lock = None
-    try:
+    with ExitStack() as stack:
         folder, lock = _lock(run_id)
         if lock is not None:
+            stack.callback(os.close, lock)
             _write(os.dup(lock), purpose)
+            if purpose == "run":
+                itself = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+                stack.callback(os.close, itself)
+                _take(itself)
         yield None if lock is None else folder
-    finally:
-        if lock is not None:
-            os.close(lock)
 
 
 def _lock(run_id: str) -> tuple[Path, int | None]:

@@ -15,7 +15,7 @@ from weighbridge.study.source import nearest, plain, written
 
 USUAL = (("docker",), ("podman-rootless",), ("netns",), ("bubblewrap",))
 """What a program is weighed in where nobody says, by the names of ``--in``: the first of these that can be had."""
-USUAL_OF_SERVERS = (("netns", "bridge"), ("bridge",), ("netns",), ("bubblewrap",))
+USUAL_OF_SERVERS = (("netns", "bridge"), ("bridge",), ("netns",), ("podman-published",), ("bubblewrap",))
 WITHOUT_ENGINE = frozenset({"netns", "bubblewrap"})
 """Those of them that need no container engine, and do not show what one adds."""
 _LADDER = ("netns", "bridge", "published")

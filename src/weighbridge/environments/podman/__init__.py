@@ -72,8 +72,9 @@ class PodmanEnvironment(Environment):
         return list(problems(options, needs))
 
     def weighed_in(self) -> Mapping[str, Mapping[str, Any]]:
-        """Return the variants that ``weigh`` compares: as root has podman, and as a user has it."""
-        return {"podman": {}, "podman-rootless": {"rootless": True}}
+        """Return the variants that ``weigh`` compares: root's podman, a user's, and one of a user's servers."""
+        rootless = {"rootless": True}
+        return {"podman": {}, "podman-rootless": rootless, "podman-published": {**rootless, "publish": True}}
 
     def readiness(self, options: Any | None = None) -> Readiness:
         """Whether podman, its runtime and what its network needs are there; starts nothing."""

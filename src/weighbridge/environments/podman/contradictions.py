@@ -41,7 +41,10 @@ def _out_of_reach(options: Any, needs: Needs) -> Iterator[str]:
     else:
         yield from apart_from_client(needs)
     if network in IN_USER_SPACE and "server" in needs.inside and not options.publish:
-        yield f"network: {network} can be reached by published ports only: add publish: true"
+        yield (
+            f"network: {network} can be reached by published ports only: add publish: true "
+            "(weigh: --in podman-published)"
+        )
     if network in IN_USER_SPACE and both and not needs.apart:
         yield f"network: {network} does not connect two containers of a host: put one role outside"
     if needs.apart and network == "bridge" and not options.publish:

@@ -66,6 +66,10 @@ class Virtualbox(Environment):
     programs: ClassVar = (*kernel.PROGRAMS, *disk.PROGRAMS, *medium.PROGRAMS, "ip")
     architectures: ClassVar = (X86_64.name,)
 
+    def needs_virtualisation(self, options: Any | None = None) -> bool:
+        """Return that it does: VirtualBox emulates no CPU."""
+        return True
+
     def unverified(self, options: Any | None = None) -> str:
         """Return what has not been tried on a machine that has VirtualBox."""
         return "machines were created, started and removed, but none has run a workload"

@@ -150,6 +150,10 @@ class Xen(Environment):
         """Return options by name: those that need a program of their own."""
         return {"xen, HVM": XenOptions(type="hvm")}
 
+    def needs_virtualisation(self, options: Any | None = None) -> bool:
+        """Return whether it does: PV domains do not, and Xen hides the CPU's from its first domain."""
+        return (options is None or options.type != "pv") and not Path(CAPABILITIES).exists()
+
     def unverified(self, options: Any | None = None) -> str:
         """Return what has not been tried outside of an emulated machine."""
         return "PV, PVH and HVM domains ran on an emulated machine only"

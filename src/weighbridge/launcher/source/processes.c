@@ -241,19 +241,22 @@ static void kill_child(pid_t pid)
 	kill(pid, SIGKILL);
 }
 
+#define PF_ENDS (0x4 | 0x400)  /* PF_EXITING; PF_SIGNALED, which a fatal signal sets before it */
+
 /* Whether it is ending, or will as soon as it gets a CPU, since it has been sent SIGKILL. */
 static int is_dying(pid_t pid)
 {
 	char line[1024];
-	unsigned flags = 0;  /* the 9th field, of which 4 is PF_EXITING */
+	unsigned flags = 0;  /* the 9th field */
 	unsigned long pending = 0;  /* the 31st */
 	const char *stat = stat_of(pid, line, sizeof line);
 	return stat && sscanf(stat, " %*c %*d %*d %*d %*d %*d %u"
 			" %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %*s %lu",
-			&flags, &pending) == 2 && ((flags & 4) || (pending & (1ul << (SIGKILL - 1))));
+			&flags, &pending) == 2 && ((flags & PF_ENDS) || (pending & (1ul << (SIGKILL - 1))));
 }
 
 static int64_t patient_until;  /* for all children that are dying together */
+static int still_there;        /* those that seem not to be */
 
 /* A child that is none of the programs and has ended, by itself or killed by a script, was not left running. */
 static void reap_if_ended(pid_t pid)
@@ -261,8 +264,22 @@ static void reap_if_ended(pid_t pid)
 	const struct timespec pause = {0, 500000};
 	if (of_pid(pid))
 		return;
-	while (waitpid(pid, NULL, WNOHANG) == 0 && is_dying(pid) && now() < patient_until)
+	pid_t gone;
+	while ((gone = waitpid(pid, NULL, WNOHANG)) == 0 && is_dying(pid) && now() < patient_until)
 		nanosleep(&pause, NULL);
+	still_there += gone == 0;
+}
+
+/* Looks twice: one that has taken up its SIGKILL, but does not yet end, shows neither for some microseconds. */
+static void reap_ended(void)
+{
+	const struct timespec pause = {0, 2000000};
+	still_there = 0;
+	each_child(reap_if_ended);
+	if (still_there) {
+		nanosleep(&pause, NULL);
+		each_child(reap_if_ended);
+	}
 }
 
 static int was_killed(int status)
@@ -319,7 +336,7 @@ void reap(void)
 		}
 		int64_t ended_at = now();
 		patient_until = ended_at + INT64_C(200000000);  /* two periods of a quota of CPU time */
-		each_child(reap_if_ended);  /* before anything is killed here */
+		reap_ended();  /* before anything is killed here */
 		process->ended = ended_at;
 		ended = 1;
 		kill(-process->pid, SIGKILL);  /* what the leader left behind: its number is not free before it is reaped */

@@ -3,6 +3,7 @@
 from dataclasses import dataclass
 from typing import Literal
 
+from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.gate import Finding, Gate, Reason
 from weighbridge.analysis.requirement import unit_of_bound
 from weighbridge.analysis.results import Analysis
@@ -132,6 +133,9 @@ def _why(finding: Finding) -> str:
     row = finding.target.row
     if finding.reason == "broke" and row is not None and row.broke_instead:
         return broke_instead(row)
+    if finding.reason == "no-ratio" and finding.requirement.about == "cost" and row is not None:
+        unit = difference_unit(finding.target.report.unit) if finding.target.report is not None else ""
+        return f"{_WHY['no-ratio']}; write '{finding.target.name}{finding.requirement.sign}1 {unit}'"
     if finding.reason == "own-budget" and (report := finding.target.report) is not None:
         return f"{_WHY['own-budget']}, such as '{finding.target.name}<=5{unit_of_bound(report)}'"
     return _WHY_BY_WORD[finding.requirement.spelling.word].get(finding.reason) or _WHY[finding.reason]
