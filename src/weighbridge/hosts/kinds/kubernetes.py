@@ -6,10 +6,11 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes.leavings import ClusterObjects, Place
+from weighbridge.hosts.kubernetes.services import MOST
 from weighbridge.hosts.kubernetes.supply import LoadedImages, NodeImages
 from weighbridge.hosts.kubernetes.volumes import NodeFolders
 from weighbridge.model.host import Host, HostTraits, RunContext
@@ -20,6 +21,16 @@ from weighbridge.model.userland import Userlands
 
 _WORD = r"^[^\s-]\S{0,252}$"
 _NAME = r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$"
+
+
+def _one_number(raw: Any) -> Any:
+    if isinstance(raw, list | tuple):
+        numbers = ", ".join(map(str, raw))
+        raise ValueError(
+            f"a cluster has one number of Services during a run: run once for each of {numbers}, then 'weighbridge "
+            "compare RUN RUN'"
+        )
+    return raw
 
 
 class KubernetesOptions(HostOptions):
@@ -50,6 +61,12 @@ class KubernetesOptions(HostOptions):
         None
     )
 
+    services: Annotated[
+        int | None,
+        BeforeValidator(_one_number, json_schema_input_type=int | None),
+        Field(ge=1, le=MOST, description="Services that the run adds to the cluster, and takes away"),
+    ] = None
+
     @property
     def networks(self) -> Set[str]:
         """The cluster's, as the study names it: its nodes reach one another."""
@@ -76,7 +93,8 @@ class KubernetesOptions(HostOptions):
         cluster = f"context {self.context}" if self.context else "kubectl's own context"
         namespace = f", namespace {self.namespace}" if self.namespace else ""
         node = f"node {self.node}" if self.node else f"a node with {self.selector}" if self.selector else "any node"
-        return f"Kubernetes, {cluster}{namespace}, {node}"
+        services = f", {self.services:,} Services added" if self.services else ""
+        return f"Kubernetes, {cluster}{namespace}, {node}{services}"
 
 
 class Kubernetes(HostKind):
@@ -96,12 +114,14 @@ class Kubernetes(HostKind):
         """
         if options is None or options.kubeconfig is not None:
             return Readiness(True)
-        from weighbridge.hosts.kubernetes import survey
+        from weighbridge.hosts.kubernetes import services, survey
 
         kubectl = options.place.kubectl()
-        further = () if options.node else survey.CHOOSE_NODES
+        further = (*(() if options.node else survey.CHOOSE_NODES), *(survey.SERVICES if options.services else ()))
         try:
-            steps = (survey.rights(kubectl, further, {}), survey.admission(kubectl, host_network=True))
+            steps = [survey.rights(kubectl, further, {}), survey.admission(kubectl, host_network=True)]
+            if options.services:
+                steps.append(services.readiness(kubectl, options.services))
         except Unavailable as error:
             return Readiness(False, str(error), "weighbridge doctor --cluster")
         return next((step for step in steps if not step.ready), steps[0])
@@ -140,8 +160,13 @@ class Kubernetes(HostKind):
         run.say(f"starting a pod for host {name} ({options.description})")
         place = _resolved(options.place)
         named = frozenset(peer.node for peer in peers if isinstance(peer, KubernetesOptions) and peer.node)
-        with node_host(name, Cluster.of(run, place), options, named) as host:
+        services = max(each.services or 0 for each in (options, *_of_place(peers, options.place)))
+        with node_host(name, Cluster.of(run, place), options, named, services) as host:
             yield host
+
+
+def _of_place(peers: Sequence[HostOptions], place: Place) -> list[KubernetesOptions]:
+    return [peer for peer in peers if isinstance(peer, KubernetesOptions) and peer.place == place]
 
 
 def _resolved(place: Place) -> Place:

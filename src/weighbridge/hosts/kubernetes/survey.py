@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 
 from weighbridge.errors import Unavailable
+from weighbridge.hosts.kubernetes import services
 from weighbridge.hosts.kubernetes.kubectl import Kubectl
 from weighbridge.hosts.kubernetes.objects import LIMITS, REQUESTS, Owner, PodRequest, node_info, pod
 from weighbridge.hosts.kubernetes.remedies import ASK, Right, remedy, rule
@@ -16,6 +17,8 @@ RIGHTS: tuple[Right, ...] = (
 """What a run does in its namespace."""
 CHOOSE_NODES: tuple[Right, ...] = (("list", "nodes"),)
 """What it does where the study does not name its nodes."""
+SERVICES: tuple[Right, ...] = (("create", "services"), ("list", "services"), ("delete", "services"))
+"""What it does where it adds Services."""
 OPTIONAL: Mapping[Right, str] = {
     ("list", "events"): "why a pod does not start is told less well",
     ("get", "nodes"): "facts of nodes are what their pods see",
@@ -94,6 +97,7 @@ def survey(kubectl: Kubectl) -> Mapping[str, Readiness]:
         "rights": lambda: rights(kubectl),
         "nodes": lambda: nodes(kubectl),
         "pods": lambda: admission(kubectl, host_network=False),
+        "Services that a run may add": lambda: services.readiness(kubectl),
         "pods with the node's network": lambda: admission(kubectl, host_network=True),
     }
     for what, step in steps.items():
