@@ -4,11 +4,13 @@ Everybody names programs; which package has one, and which command installs it, 
 """
 
 import functools
+import os
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from weighbridge.linux import process
 from weighbridge.model.host import Host
 
 TABLE = Path(__file__).with_name("packages.txt")
@@ -81,6 +83,20 @@ def distribution_on(host: Host) -> Distribution | None:
         except OSError:
             continue
     return None
+
+
+def debian_package(program: str) -> str:
+    """Return the Debian package that has a program, as PATH finds it or by its path; "" where that is not known.
+
+    By what is installed here, else by the table.
+    """
+    found = process.which(program)
+    for path in dict.fromkeys((found, os.path.realpath(found)) if found else ()):
+        for place in (path, path.removeprefix("/usr")):
+            if owner := process.output(("dpkg-query", "--search", place)):
+                return owner.partition(":")[0].split(",")[0].strip()
+    cell = _read_table()["debian"].packages.get(program, (_NONE,))
+    return "" if cell == (_NONE,) or _ELSEWHERE in cell[0] else cell[0]
 
 
 def install_here(programs: Iterable[str], otherwise: Mapping[str, str] | None = None) -> str:

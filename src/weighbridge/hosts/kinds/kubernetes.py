@@ -11,7 +11,7 @@ from pydantic import BeforeValidator, Field
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes.leavings import ClusterObjects, Place
 from weighbridge.hosts.kubernetes.services import MOST
-from weighbridge.hosts.kubernetes.supply import LoadedImages, NodeImages
+from weighbridge.hosts.kubernetes.supply import LoadedImages, NodeImages, images_of, usual_images
 from weighbridge.hosts.kubernetes.volumes import NodeFolders
 from weighbridge.model.host import Host, HostTraits, RunContext
 from weighbridge.model.host_kind import HostKind, HostOptions
@@ -21,6 +21,9 @@ from weighbridge.model.userland import Userlands
 
 _WORD = r"^[^\s-]\S{0,252}$"
 _NAME = r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$"
+
+
+_Number = Annotated[int, Field(ge=1, le=MOST)]
 
 
 def _one_number(raw: Any) -> Any:
@@ -62,9 +65,9 @@ class KubernetesOptions(HostOptions):
     )
 
     services: Annotated[
-        int | None,
-        BeforeValidator(_one_number, json_schema_input_type=int | None),
-        Field(ge=1, le=MOST, description="Services that the run adds to the cluster, and takes away"),
+        _Number | None,
+        BeforeValidator(_one_number, json_schema_input_type=_Number | None),
+        Field(description="Services that the run adds to the cluster, and takes away"),
     ] = None
 
     @property
@@ -142,6 +145,24 @@ class Kubernetes(HostKind):
         from weighbridge.hosts.kubernetes import survey
 
         return survey.survey(Place(context, namespace, "").kubectl())
+
+    def weighed_on(
+        self, context: str, namespace: str, images: str, *, apart: bool, ask: bool
+    ) -> Sequence[Mapping[str, Any]]:
+        """Nodes that the cluster chooses; one where it has a single one that is ready."""
+        from weighbridge.hosts.kubernetes import survey
+
+        place = Place(context, namespace, "")
+        nodes = survey.usable_nodes(place.kubectl()) if ask else ()
+        named = {key: value for key, value in (("context", context), ("namespace", namespace)) if value}
+        ways = images_of(images or (usual_images(context or place.kubectl().current_context()) if ask else ""))
+        if ask and not ways:
+            raise Unavailable(
+                "this cluster's nodes need a way for images: add --images with kind, minikube, k3d, containerd, "
+                "REGISTRY/REPOSITORY (pushed by your engine) or pull"
+            )
+        host = {"kind": self.kind, **named, **({"images": ways} if ways else {})}
+        return [host] * (min(1 + apart, len(nodes)) if ask else 1 + apart)
 
     def push(
         self, userlands: Callable[[], Userlands], repository: str, cache: Path, say: Callable[[str], None]

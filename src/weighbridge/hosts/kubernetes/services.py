@@ -144,7 +144,7 @@ def room(kubectl: Kubectl) -> Room:
     """
     rooms = [Room(MOST, f"Kubernetes is made for {MOST:,} in a cluster")]
     with contextlib.suppress(Refused):
-        rooms += _in_quotas(kubectl.get("resourcequotas")["items"])
+        rooms += _in_quotas(kubectl.get("resourcequotas").get("items") or ())
     size, used = _addresses(kubectl)
     if size:
         known = f"{size - used:,} of {size:,} addresses for Services are free" if used else f"{size:,} addresses"
@@ -166,7 +166,8 @@ def _addresses(kubectl: Kubectl) -> tuple[int, int]:
     """How many addresses there are for Services, and how many are taken; 0 where that is not known."""
     ranges: list[str] = []
     with contextlib.suppress(Unavailable):  # from Kubernetes 1.33 on
-        ranges = [each["spec"]["cidrs"][0] for each in kubectl.get("servicecidrs")["items"]]
+        listed = kubectl.get("servicecidrs").get("items") or ()
+        ranges = [cidr for each in listed for cidr in ((each.get("spec") or {}).get("cidrs") or ())[:1]]
     if not ranges:
         asked = service("0" * 12, 0, Owner("any", "0"), "any", 1)
         asked["metadata"].pop("ownerReferences")

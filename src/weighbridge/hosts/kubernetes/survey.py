@@ -62,14 +62,26 @@ def admission(kubectl: Kubectl, *, host_network: bool) -> Readiness:
     return Readiness(True)
 
 
+class _NoneReady(Unavailable):
+    """No node can have pods."""
+
+
+def usable_nodes(kubectl: Kubectl) -> list[str]:
+    """Return the nodes that can have pods, at least one. Raises Unavailable."""
+    every = [node_info(each) for each in kubectl.get("nodes")["items"]]
+    if not (usable := [each.name for each in every if each.ready and not each.cordoned]):
+        raise _NoneReady(f"no node is ready, of {len(every)}")
+    return usable
+
+
 def nodes(kubectl: Kubectl) -> Readiness:
     """Which nodes can have pods. Raises Unavailable where they cannot be listed."""
     if kubectl.lacking(CHOOSE_NODES):
         return Readiness(True, "this user may not list nodes", caveat="only nodes that a study names (node: NAME)")
-    every = [node_info(each) for each in kubectl.get("nodes")["items"]]
-    usable = [each.name for each in every if each.ready and not each.cordoned]
-    if not usable:
-        return Readiness(False, f"none of {len(every)} is ready", "kubectl get nodes")
+    try:
+        usable = usable_nodes(kubectl)
+    except _NoneReady as error:
+        return Readiness(False, str(error), "kubectl get nodes")
     if len(usable) == 1:
         return Readiness(True, f"{usable[0]}; between two nodes nothing can be measured", caveat="one node")
     return Readiness(True, ", ".join(usable))
