@@ -88,15 +88,17 @@ def distribution_on(host: Host) -> Distribution | None:
 def debian_package(program: str) -> str:
     """Return the Debian package that has a program, as PATH finds it or by its path; "" where that is not known.
 
-    By what is installed here, else by the table.
+    By the table, else by what is installed here.
     """
+    cell = _read_table()["debian"].packages.get(program, (_NONE,))
+    if cell != (_NONE,) and _ELSEWHERE not in cell[0]:
+        return cell[0]
     found = process.which(program)
     for path in dict.fromkeys((found, os.path.realpath(found)) if found else ()):
         for place in (path, path.removeprefix("/usr")):
             if owner := process.output(("dpkg-query", "--search", place)):
                 return owner.partition(":")[0].split(",")[0].strip()
-    cell = _read_table()["debian"].packages.get(program, (_NONE,))
-    return "" if cell == (_NONE,) or _ELSEWHERE in cell[0] else cell[0]
+    return ""
 
 
 def install_here(programs: Iterable[str], otherwise: Mapping[str, str] | None = None) -> str:
