@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 from weighbridge.errors import WeighbridgeError
 from weighbridge.model.adapter import Adapter
 from weighbridge.model.environment import Environment
-from weighbridge.model.host import HostTraits
+from weighbridge.model.host import THIS_MACHINE, HostTraits
 from weighbridge.model.host_kind import HostKind
 from weighbridge.model.leavings import Leavings
 from weighbridge.model.plugin import Plugin
@@ -91,18 +91,33 @@ def has_itself(traits: HostTraits) -> bool:
     return any(environment.as_host(traits) is not None for environment in environments().values())
 
 
-def weighed_in() -> Mapping[str, Mapping[str, Any]]:
-    """Each environment that ``weigh --in`` can name, as a study writes it, by that name.
+def weighed_in(traits: HostTraits = THIS_MACHINE) -> Mapping[str, Mapping[str, Any]]:
+    """Each environment on hosts of such traits that ``weigh --in`` can name, as a study writes it, by that name.
 
     Raises RegistryError where two environments have one name.
     """
     by_name: dict[str, Mapping[str, Any]] = {}
     for kind, environment in environments().items():
-        for name, options in environment.weighed_in().items():
+        for name, options in environment.weighed_in().items() if not environment.unplaceable(traits) else ():
             if name in by_name:
                 raise RegistryError(f"the environments {by_name[name]['kind']} and {kind} are both '{name}' of --in")
             by_name[name] = {"kind": kind, **options}
     return MappingProxyType(by_name)
+
+
+def itself_in(traits: HostTraits) -> str:
+    """The name of `weighed_in` that is a host of such traits itself. Raises RegistryError where none is."""
+    environment, options = the_host(traits)
+    for name, written in weighed_in(traits).items():
+        own = {key: value for key, value in written.items() if key != "kind"}
+        if written["kind"] == environment.kind and environment.options.model_validate(own) == options:
+            return name
+    raise RegistryError(f"the environment {environment.kind} has no name of --in as the host itself")
+
+
+def of_clusters() -> Mapping[str, HostKind]:
+    """Every kind of host that is one of a cluster's, on which another program starts everything."""
+    return {kind: plugin for kind, plugin in hosts().items() if plugin.options.traits.managed}
 
 
 @functools.cache

@@ -375,3 +375,28 @@ def test_a_server_of_a_users_is_weighed_on_a_bridge_alone(
     assert _environments(tmp_path, *words) == ["native", "podman-published"]
     monkeypatch.setattr(os, "geteuid", lambda: 0)
     assert _environments(tmp_path, *words) == ["native", "netns"]
+
+
+def test_a_name_of_a_cluster_asks_for_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("weighbridge.runner.userlands.package_of", lambda name: "" if name == "mine" else name)
+    words = ("--images", "kind", "--in", "pod,service", "--server", "redis-server {port}", "--", "redis-benchmark")
+    study = saved(tmp_path, *words)
+    assert [host.kind for host in study.file.hosts.values()] == ["kubernetes", "kubernetes"]
+    assert [arm.name for arm in study.arms] == ["host", "pod", "service", "host-again"]
+    assert [*saved(tmp_path, "--cluster", "--", "redis-benchmark").file.environments] == ["host", "pod"]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["--in", "pod", "--", "mine"], "mine is in no Debian package"),
+        (["--in", "pod", "--images", "knd", "--", "dd"], "'knd' is not one of kind"),
+        (["--cluster", "--env", "HOME", "--", "dd"], "--env does not work in a cluster"),
+    ],
+)
+def test_what_a_cluster_cannot_have_is_told(
+    words: list[str], says: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr("weighbridge.runner.userlands.package_of", lambda name: "" if name == "mine" else name)
+    done = CliRunner().invoke(app, ["weigh", "--save", str(tmp_path / "a.yaml"), *words])
+    assert done.exit_code == 2 and says in done.output

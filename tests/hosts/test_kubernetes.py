@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from weighbridge import registry
 from weighbridge.engines import push
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.kubernetes import images, leavings, objects, supply, survey
+from weighbridge.hosts.kubernetes import images, leavings, objects, services, supply, survey
 from weighbridge.hosts.kubernetes.cluster import Cluster
 from weighbridge.hosts.kubernetes.kubectl import Kubectl, sentence
 from weighbridge.hosts.kubernetes.node import network_ports
@@ -772,3 +772,39 @@ def test_what_stays_in_a_cluster_is_named(monkeypatch: pytest.MonkeyPatch):
     fake(monkeypatch, (0, json.dumps(listed(RUN)), ""))
     with pytest.raises(OSError, match=f"Pod p-{RUN}"):
         leavings.remove(PLACE.kubectl(), RUN, within_s=0)
+
+
+def test_services_that_a_run_adds_lead_to_the_pod_of_a_site():
+    made = services.service(RUN, 7, OWNER, "host-a", 20000)
+    assert made["metadata"]["name"] == f"weighbridge-{RUN}-services-7" and made["metadata"]["ownerReferences"]
+    assert made["spec"]["selector"] == objects.labels(RUN, "host-a")
+    assert services.is_added(RUN, f"weighbridge-{RUN}-services-7")
+    assert not services.is_added(RUN, f"weighbridge-{RUN}-services-server")
+    assert services.tried(1) == [0] and services.tried(5000)[0] == 4999 and len(services.tried(5000)) <= 20
+
+
+def test_so_many_services_may_be_added_as_addresses_and_quotas_leave(monkeypatch: pytest.MonkeyPatch):
+    listed: dict[str, Any] = {
+        "resourcequotas": [],
+        "servicecidrs": [{"spec": {"cidrs": ["10.96.0.0/22", "fd00::/112"]}}],
+    }
+    monkeypatch.setattr(Kubectl, "get", lambda _, what: {"items": listed[what]})
+    monkeypatch.setattr(Kubectl, "count", lambda *_: 22)
+    assert services.room(Kubectl()) == services.Room(500, "1,000 of 1,022 addresses for Services are free")
+    refused = services.readiness(Kubectl(), 501)
+    assert not refused.ready and "at most 500 Services, not 501" in refused.detail and "500" in refused.remedy
+    left = {"status": {"hard": {"services": "50"}, "used": {"services": "5"}}, "metadata": {"name": "q"}}
+    listed["resourcequotas"] = [left]
+    assert services.room(Kubectl()) == services.Room(35, "quota q has 45 services left")
+    assert services.readiness(Kubectl(), 35).ready
+    listed |= {"resourcequotas": [], "servicecidrs": [{"spec": {"cidrs": ["10.0.0.0/8"]}}]}
+    assert services.room(Kubectl()).most == services.MOST
+
+
+def test_all_services_that_a_killed_run_added_are_one_line():
+    items = [objects.owner(RUN, b""), *(services.service(RUN, each, OWNER, "host-a", 1) for each in range(3))]
+    for each in items:
+        each["metadata"]["creationTimestamp"] = "2026-11-01T00:00:00Z"
+    [run] = leavings.runs_at(items, NOW)
+    names = [each.name for each in run.leftovers]
+    assert names == [f"weighbridge-{RUN}", f"weighbridge-{RUN}-services-0 and 2 like it"]

@@ -9,7 +9,7 @@ import pytest
 from sentences import raises_sentence
 from weighbridge import registry
 from weighbridge.model.environment import Environment
-from weighbridge.model.host import HostTraits
+from weighbridge.model.host import THIS_MACHINE, HostTraits
 from weighbridge.model.workload import Workload
 from weighbridge.registry import RegistryError, register
 from weighbridge.workloads.iperf3 import PLUGIN
@@ -108,9 +108,11 @@ def test_a_host_that_is_no_environment_s_and_one_of_two_are_faults(monkeypatch: 
 
 def test_each_environment_is_weighed_in_by_its_kind_or_by_names_of_its_own(monkeypatch: pytest.MonkeyPatch):
     named = registry.weighed_in()
-    assert {options["kind"] for options in named.values()} == {*registry.environments()} - {"pod"}, (
-        "weigh has no cluster"
-    )
+    assert {options["kind"] for options in named.values()} == {*registry.environments()} - {"pod"}
+    [cluster] = registry.of_clusters().values()
+    traits = cluster.options.traits
+    assert {"host", "pod", "service"} <= {*registry.weighed_in(traits)} and registry.itself_in(traits) == "host"
+    assert registry.itself_in(THIS_MACHINE) == "native"
     assert named["netns"] == {"kind": "netns"} and named["none"] == {"kind": "docker", "network": "none"}
     podman = registry.environments()["podman"]
     monkeypatch.setattr(type(podman), "weighed_in", lambda _: {"bridge": {}})

@@ -186,3 +186,19 @@ def test_two_programs_take_one_environment(inside: list[str], earlier: Earlier |
 )
 def test_runs_of_one_program_have_one_name(command: list[str], more: dict[str, Any], name: str):
     assert made(*command, **more).file.study == name
+
+
+def test_in_a_cluster_the_baseline_is_the_nodes_own_network():
+    node = {"kind": "kubernetes", "images": {"load": "kind"}}
+    packages = {"kind": "packages"}
+    alone = made("sysbench", "cpu", "run", userland=packages, packages=["sysbench"], hosts=[node], inside=["pod"])
+    assert [arm.name for arm in alone.arms] == ["host", "pod", "host-again"] and [*alone.file.hosts] == ["a"]
+    assert registry.workloads()["command"].packages_for(alone.cells[0].options) == ("sysbench",)
+    inside = ["pod", "service", "nodeport"]
+    study = made("c", "{port}", server="s {port}", userland=packages, hosts=[node, node], inside=inside)
+    assert (study.server_host, study.client_hosts, study.file.inside) == ("b", ("a",), ["server", "client"])
+    assert [rung.name for rung in study.file.ladder] == ["host", "pod", "service"]
+    one = made("c", "{port}", server="s {port}", userland=packages, hosts=[node], inside=["pod"])
+    assert one.server_host == "a"
+    with raises_sentence(StudyError):
+        made("true", userland=packages, hosts=[node], inside=["docker"])

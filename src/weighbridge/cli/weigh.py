@@ -40,6 +40,8 @@ _LABEL = r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}"
 _STUDY = "weigh"
 """What messages about the study that is made call it."""
 _LINE = re.compile(rf"^{_STUDY}:\d+: ", re.MULTILINE)
+_PACKAGES: Mapping[str, Any] = {"kind": "packages"}
+"""Where programs come from for a cluster that no image has."""
 _ENGINE_SHOWS = "a container engine would also show the cost of its bridge, NAT and seccomp filter"
 
 
@@ -75,6 +77,7 @@ def register(app: typer.Typer) -> None:
             "weighbridge weigh --compose compose.yaml --service shop -- oha -n 20000 http://{address}:{port}/",
             "weighbridge weigh --against ./old-benchmark --label before=glibc,after=musl -- ./my-benchmark",
             "weighbridge weigh --image shop:1.5 --against shop:1.4 -- --self-test",
+            "weighbridge weigh --cluster -- sysbench cpu run",
             "weighbridge weigh --save mine.yaml -- ./my-benchmark",
         ),
     )
@@ -90,7 +93,19 @@ def register(app: typer.Typer) -> None:
             help="Environments to measure: any kind that doctor lists; Docker's host, none, bridge, published or "
             "gvisor; podman-rootless. Default: docker, else podman-rootless, netns or bubblewrap; with --server: "
             "netns and bridge if available, else bubblewrap; with --against: native, or bridge for a server or "
-            "an image.",
+            "an image. In a cluster: pod, service, nodeport, policy, against the nodes' own network (host).",
+        ),
+        cluster: bool = typer.Option(
+            False, "--cluster", help="Run in pods of the Kubernetes cluster of kubectl's own context."
+        ),
+        context: str = typer.Option("", "--context", help="With --cluster: another context of the kubeconfig."),
+        namespace: str = typer.Option("", "--namespace", help="With --cluster: another namespace."),
+        images: str = typer.Option(
+            "",
+            "--images",
+            metavar="WAY",
+            help="With --cluster: how nodes get images: kind, minikube, k3d, containerd, REGISTRY/REPOSITORY (pushed "
+            "by your engine), pull, or a 'COMMAND' that reads one. Default: by the context's name.",
         ),
         server: str | None = typer.Option(
             None, "--server", metavar="COMMAND", help="The server to isolate; the program is its client, outside."
@@ -201,6 +216,9 @@ def register(app: typer.Typer) -> None:
         further = {"adapter": adapter, "deadline": deadline, "warm_up": warm_up or None}
         composed = ComposeFlags(compose, service, without, saved, image, ready)
         composed.require_whole(server=server is not None, shell=shell)
+        environments = [name for names in inside for name in names.split(",") if name]
+        flags = ClusterFlags(cluster, context, namespace, images)
+        in_cluster = flags.applied_to(environments, {"compose": compose, "env": env})
         apart = compose is not None or (image is not None and server is not None)
         _require_command(command, server or service, None if apart else image)
         where: dict[str, Any] = {"server": server, "port": ready}
@@ -212,7 +230,8 @@ def register(app: typer.Typer) -> None:
         if compose is not None:
             where = _weighed_service(composed)
         else:
-            where["userland"] = _userland(image, () if apart else env)
+            packages = in_cluster is not None and image is None
+            where["userland"] = _PACKAGES if packages else _userland(image, () if apart else env)
             if against is not None and image is not None:
                 where["earlier"] = _earlier_image(against, command, server)
             elif against is not None:
@@ -223,23 +242,24 @@ def register(app: typer.Typer) -> None:
             else:
                 where["server"] = _server_behind(entry_point, server)
         _require_command(command, server or service)
-        if label is not None:
-            where["labels"] = _labels(label, against)
+        where |= _labels(label, against)
         if server is not None and ready is None:
             _require_port(server, against if image is None else None)
         _require_text(*command, server, against, *parameters, *env, *beside.values())
-        if not shell and save is None:
-            of_this_machine = [command, *(() if apart else (server, *beside.values()))]
-            _require_programs(of_this_machine if image is None or apart else (), _variables(env))
-        environments = [name for names in inside for name in names.split(",") if name]
+        of_no_image = [command, *(() if apart else (server, *beside.values()))] if image is None or apart else []
+        if in_cluster is not None:
+            commands = [*of_no_image, against if image is None else None]
+            where |= in_cluster.where(commands, has_server=server is not None, ask=save is None)
+            environments = environments or in_cluster.usual(one=server is None or against is not None)
+        elif not shell and save is None:
+            _require_programs(of_no_image, _variables(env))
         if not environments and against is None:
-            has_server = where.get("server") is not None
-            environments = [*_default_inside(where["userland"], server=has_server, save=save is not None)]
+            environments = [*_default_inside(where, save=save is not None)]
         weighed = Weighed(
             command=command,
             **where,
             inside=environments,
-            client_userland=_this_machine(env) if apart else None,
+            client_userland=None if not apart else _this_machine(env) if in_cluster is None else _PACKAGES,
             shell=shell,
             parameters=dict(_parameter(each) for each in parameters),
             metrics=dict(_metric(each) for each in metrics),
@@ -413,8 +433,10 @@ def _require_command(command: Sequence[str], server: str | None, image: str | No
     fail("name the server's client: weighbridge weigh ... -- curl -s http://{address}:{port}/", WRONG_COMMAND_LINE)
 
 
-def _labels(option: str, against: str | None) -> tuple[str, str]:
-    """``before=glibc,after=musl``: the names of the two programs that are compared."""
+def _labels(option: str | None, against: str | None) -> dict[str, tuple[str, str]]:
+    """``before=glibc,after=musl``: the names of the two programs that are compared, for a `Weighed`."""
+    if option is None:
+        return {}
     if against is None:
         fail("--label needs --against: it names the two versions", WRONG_COMMAND_LINE)
     pairs = dict(each.split("=", 1) for each in option.split(",") if "=" in each)
@@ -428,7 +450,7 @@ def _labels(option: str, against: str | None) -> tuple[str, str]:
             f"--label {shlex.quote(option)}: write before=A,after=B, with two names of letters and digits",
             WRONG_COMMAND_LINE,
         )
-    return before, after
+    return {"labels": (before, after)}
 
 
 def _require_port(*servers: str | None) -> None:
@@ -470,6 +492,78 @@ def _earlier_program(program: str, *, server: bool, shell: bool) -> "Earlier":
     if not words:
         fail("--against: name a program", WRONG_COMMAND_LINE)
     return Earlier(command=words)
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterFlags:
+    """The options of a command line that are about a cluster."""
+
+    asked: bool
+    context: str
+    namespace: str
+    images: str
+
+    def applied_to(self, environments: Sequence[str], without: Mapping[str, Any]) -> "ClusterFlags | None":
+        """These, where one of them or a name of ``--in`` asks for a cluster; else None.
+
+        Ends with a sentence where an option is given that has no meaning there, one of ``without``.
+        """
+        from weighbridge import registry
+
+        kinds = registry.of_clusters().values()
+        there = {name for kind in kinds for name in registry.weighed_in(kind.options.traits)}
+        only_there = there - {*registry.weighed_in()}
+        asked = self.asked or self.context or self.namespace or self.images or {*environments} & only_there
+        if not asked:
+            return None
+        if given := [option for option, value in without.items() if value]:
+            fail(f"--{given[0]} does not work in a cluster: remove it", WRONG_COMMAND_LINE)
+        return self
+
+    def usual(self, *, one: bool) -> list[str]:
+        """What is weighed where nobody says; ``one``: not each way to a server."""
+        from weighbridge.study.weighed import USUAL_IN_CLUSTER, USUAL_OF_SERVERS_IN_CLUSTER
+
+        return [*(USUAL_IN_CLUSTER if one else USUAL_OF_SERVERS_IN_CLUSTER)]
+
+    def where(self, commands: Sequence[Sequence[str] | str | None], *, has_server: bool, ask: bool) -> dict[str, Any]:
+        """What a `Weighed` has of the cluster, for these commands of no image. Raises Unavailable.
+
+        Not where it may not ``ask`` the cluster.
+        """
+        return {"packages": _packages_of(commands), "hosts": self._hosts(apart=has_server, ask=ask)}
+
+    def _hosts(self, *, apart: bool, ask: bool) -> Sequence[Mapping[str, Any]]:
+        from weighbridge import registry
+        from weighbridge.errors import Unavailable
+        from weighbridge.runner.preflight import lacking_here
+
+        for plugin in registry.of_clusters().values():
+            if ask and (lacking := lacking_here(plugin)) is not None:
+                raise Unavailable(f"{lacking.detail}: {lacking.remedy}" if lacking.remedy else lacking.detail)
+            try:
+                return plugin.weighed_on(self.context, self.namespace, self.images, apart=apart, ask=ask)
+            except ValueError as error:
+                fail(f"--images: {error}", WRONG_COMMAND_LINE)
+        return ()
+
+
+def _packages_of(commands: Sequence[Sequence[str] | str | None]) -> list[str]:
+    """The Debian packages of the programs of commands; ends with a sentence where one is in none."""
+    from weighbridge.runner.userlands import package_of
+
+    packages: dict[str, None] = {}
+    for command in commands:
+        try:
+            words = shlex.split(command) if isinstance(command, str) else [*(command or ())]
+        except ValueError:
+            continue  # the study's check tells it
+        if words and "{" not in words[0]:
+            package = package_of(words[0])
+            if not package:
+                fail(f"{words[0]} is in no Debian package that is known here: give --image", WRONG_COMMAND_LINE)
+            packages[package] = None
+    return [*packages]
 
 
 @dataclass(frozen=True, slots=True)
@@ -544,7 +638,7 @@ def _saved(option: str) -> tuple[str, str]:
     return image, file
 
 
-def _default_inside(userland: Mapping[str, Any], *, server: bool, save: bool) -> Sequence[str]:
+def _default_inside(where: Mapping[str, Any], *, save: bool) -> Sequence[str]:
     """The names of the first choice that is ready here. Says so where that is not the first one of all.
 
     Where none is ready, a study that is only saved has the first one of all. Raises Unavailable for another.
@@ -553,7 +647,8 @@ def _default_inside(userland: Mapping[str, Any], *, server: bool, save: bool) ->
     from weighbridge.runner.default_environments import default_environments
     from weighbridge.study.weighed import USUAL, USUAL_OF_SERVERS
 
-    defaults = default_environments(userland["kind"], server=server)
+    server = where.get("server") is not None
+    defaults = default_environments(where["userland"]["kind"], server=server)
     if not defaults.ready and not save:
         what = "a server" if server else "a program"
         raise Unavailable(f"nothing that isolates {what} is ready here; one is enough: {defaults.remedies}")

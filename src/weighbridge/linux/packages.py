@@ -4,11 +4,13 @@ Everybody names programs; which package has one, and which command installs it, 
 """
 
 import functools
+import os
 import shlex
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from weighbridge.linux import process
 from weighbridge.model.host import Host
 
 TABLE = Path(__file__).with_name("packages.txt")
@@ -81,6 +83,22 @@ def distribution_on(host: Host) -> Distribution | None:
         except OSError:
             continue
     return None
+
+
+def debian_package(program: str) -> str:
+    """Return the Debian package that has a program, as PATH finds it or by its path; "" where that is not known.
+
+    By the table, else by what is installed here.
+    """
+    cell = _read_table()["debian"].packages.get(program, (_NONE,))
+    if cell != (_NONE,) and _ELSEWHERE not in cell[0]:
+        return cell[0]
+    found = process.which(program)
+    for path in dict.fromkeys((found, os.path.realpath(found)) if found else ()):
+        for place in (path, path.removeprefix("/usr")):
+            if owner := process.output(("dpkg-query", "--search", place)):
+                return owner.partition(":")[0].split(",")[0].strip()
+    return ""
 
 
 def install_here(programs: Iterable[str], otherwise: Mapping[str, str] | None = None) -> str:

@@ -102,6 +102,16 @@ class HostKind(Plugin):
         """
         return {}
 
+    def weighed_on(
+        self, context: str, namespace: str, images: str, *, apart: bool, ask: bool
+    ) -> Sequence[Mapping[str, Any]]:
+        """Hosts in a cluster as a study says them, for ``weigh``: two for roles ``apart`` where it has two; else one.
+
+        () where it has no clusters. ``images``: the users' words for the way in which nodes get them; "": the usual
+        one there. Not where it may not ``ask`` the cluster. Raises Unavailable, ValueError for other words.
+        """
+        return ()
+
     def push(
         self, userlands: Callable[[], Userlands], repository: str, cache: Path, say: Callable[[str], None]
     ) -> Sequence[str]:

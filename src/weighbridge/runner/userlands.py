@@ -9,6 +9,7 @@ from pathlib import Path
 
 from weighbridge import registry
 from weighbridge.errors import Unavailable, UserlandError
+from weighbridge.linux.packages import debian_package
 from weighbridge.model.command import Command
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.measurement import TrialFailure
@@ -230,3 +231,11 @@ def _workloads(study: Study) -> Iterator[tuple[Workload, object, str]]:
             options = study.options(arm, cell)
             if workload.openings(options) is None:
                 yield workload, options, arm.name
+
+
+def package_of(program: str) -> str:
+    """Return the Debian package of a program, as far as it is installed here or a workload has it; "" else."""
+    if program.startswith("."):
+        return ""
+    named = {name for workload in registry.workloads().values() for name in workload.packages}
+    return debian_package(program) or (program if program in named else "")

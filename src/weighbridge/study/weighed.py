@@ -8,17 +8,20 @@ from typing import Any
 
 from weighbridge.errors import StudyError
 from weighbridge.model.facts import CpuIdle
-from weighbridge.model.host import THIS_MACHINE
+from weighbridge.model.host import THIS_MACHINE, HostTraits
 from weighbridge.registry import environments as environments_by_kind
-from weighbridge.registry import the_host, weighed_in
+from weighbridge.registry import hosts as hosts_by_kind
+from weighbridge.registry import itself_in, weighed_in
 from weighbridge.study.source import nearest, plain, written
 
 USUAL = (("docker",), ("podman-rootless",), ("netns",), ("bubblewrap",))
 """What a program is weighed in where nobody says, by the names of ``--in``: the first of these that can be had."""
 USUAL_OF_SERVERS = (("netns", "bridge"), ("bridge",), ("netns",), ("podman-published",), ("bubblewrap",))
+USUAL_IN_CLUSTER, USUAL_OF_SERVERS_IN_CLUSTER = ("pod",), ("pod", "service")
+"""The same in a cluster."""
 WITHOUT_ENGINE = frozenset({"netns", "bubblewrap"})
 """Those of them that need no container engine, and do not show what one adds."""
-_LADDER = ("netns", "bridge", "published")
+_LADDERS = (("netns", "bridge", "published"), ("pod", "service"))
 """Each adds one step to the one before: out of the loopback interface, Docker's bridge, a published port."""
 _OF_A_SERVER = ("address", "port", "data_port", "listen")
 _QUESTION = 200
@@ -67,6 +70,10 @@ class Weighed:
     port: int | None = None
     """The only port on which the server can listen; None: it is told one."""
     inside: Sequence[str] = ()
+    hosts: Sequence[Mapping[str, Any]] = ()
+    """The nodes of a cluster, as a study says them: of the client, and of the server; () is this machine."""
+    packages: Sequence[str] = ()
+    """Debian packages that have its programs, where these are not this machine's or an image's."""
     earlier: Earlier | None = None
     """What it is compared with in the one environment that is in ``inside``; None: with itself natively."""
     labels: tuple[str, str] = (BEFORE, AFTER)
@@ -106,6 +113,7 @@ def study_text(weighed: Weighed) -> str:
     study: dict[str, Any] = {
         "study": _name(weighed),
         "question": plain(f"{question}: {command}", _QUESTION),
+        **_placed(weighed),
         "userland": dict(weighed.userland),
         "client_userland": dict(weighed.client_userland or {}),
         "resources": dict(weighed.resources),
@@ -115,10 +123,31 @@ def study_text(weighed: Weighed) -> str:
         "workloads": {_COMMAND: _workload(weighed)},
         "repetitions": _repetitions(weighed),
         "cpu_idle": weighed.cpu_idle,
-        "ladder": _ladder(environments) if weighed.earlier is None else [],
+        "ladder": _ladder(environments, _baseline(weighed)) if weighed.earlier is None else [],
     }
     remark = f"# {plain(weighed.remark)}\n" if weighed.remark else ""
     return remark + written({key: value for key, value in study.items() if value not in ({}, [])})
+
+
+def _traits(weighed: Weighed) -> HostTraits:
+    return hosts_by_kind()[weighed.hosts[0]["kind"]].options.traits if weighed.hosts else THIS_MACHINE
+
+
+def _baseline(weighed: Weighed) -> str:
+    """The name of the environment that is the host itself."""
+    return itself_in(_traits(weighed))
+
+
+def _placed(weighed: Weighed) -> dict[str, Any]:
+    """On which hosts the roles are, where that is not this machine; both are in the environments then."""
+    hosts = {name: written_out(host) for name, host in zip("ab", weighed.hosts, strict=False)}
+    if not hosts or weighed.server is None:
+        return {"hosts": hosts}
+    return {
+        "hosts": hosts,
+        "placement": {"client": "a", "server": [*hosts][-1]},
+        "inside": ["server", "client"],
+    }
 
 
 def settings_of(settings: Mapping[str, Any], kind: str) -> dict[str, Any]:
@@ -151,23 +180,25 @@ def written_out(value: Any) -> Any:
 
 def _environments(weighed: Weighed) -> dict[str, dict[str, Any]]:
     names = weighed.inside or (USUAL_OF_SERVERS if weighed.server else USUAL)[0]
-    choices, host = weighed_in(), _native()
+    choices, host = weighed_in(_traits(weighed)), _baseline(weighed)
     for name in names:
         if name not in choices:
             hint = nearest(name, choices) or f"; known: {', '.join(choices)}"
-            raise StudyError(f"--in: there is no '{plain(name, 60)}'{hint}")
+            where = " in a cluster" if weighed.hosts else ""
+            raise StudyError(f"--in: there is no '{plain(name, 60)}'{where}{hint}")
     if {*names} == {host}:
-        raise StudyError(f"--in {host}: native is always measured; name another environment, or use --against")
+        raise StudyError(f"--in {host}: {host} is always measured; name another environment, or use --against")
     return {name: dict(choices[name]) for name in (host, *names)}
 
 
 def _two(weighed: Weighed, earlier: Earlier) -> dict[str, dict[str, Any]]:
     """One environment twice: with what the program is weighed against, and with the program."""
-    usual = "bridge" if weighed.server is not None or earlier.userland is not None else _native()
+    packed = weighed.server is not None or earlier.userland is not None
+    usual = USUAL_IN_CLUSTER[0] if weighed.hosts else "bridge" if packed else _baseline(weighed)
     names = [*dict.fromkeys(weighed.inside or (usual,))]
     if len(names) != 1:
         raise StudyError(f"--against compares in one environment: choose one of {', '.join(names)}")
-    choices = weighed_in()
+    choices = weighed_in(_traits(weighed))
     if names[0] not in choices:
         raise StudyError(f"--in: there is no '{plain(names[0], 60)}'{nearest(names[0], choices)}")
     written, own = _Braces(weighed), {}
@@ -214,6 +245,7 @@ def _workload(weighed: Weighed) -> dict[str, Any]:
     workload |= {"server_env": dict(weighed.server_env)} if weighed.server_env else {}
     workload |= {"port": weighed.port} if weighed.port is not None else {}
     workload |= {"shell": True} if weighed.shell else {}
+    workload |= {"packages": [*weighed.packages]} if weighed.packages else {}
     workload |= {key: with_placeholders(text) for key, text in weighed.beside.items()}
     parameters = {name: list(values) if len(values) > 1 else values[0] for name, values in weighed.parameters.items()}
     workload |= {"parameters": parameters} if parameters else {}
@@ -229,11 +261,6 @@ def _repetitions(weighed: Weighed) -> dict[str, Any]:
     return {"target": weighed.target, "within": weighed.within}
 
 
-def _ladder(environments: Mapping[str, Any]) -> list[str]:
-    rungs = [name for name in _LADDER if name in environments]
-    return [_native(), *rungs] if len(rungs) > 1 else []
-
-
-def _native() -> str:
-    """The kind of the environment that is this machine itself."""
-    return the_host(THIS_MACHINE)[0].kind
+def _ladder(environments: Mapping[str, Any], baseline: str) -> list[str]:
+    ladders = ([name for name in ladder if name in environments] for ladder in _LADDERS)
+    return next(([baseline, *rungs] for rungs in ladders if len(rungs) > 1), [])

@@ -105,8 +105,14 @@ class Pod(Environment):
         return dict.fromkeys(CONFINEMENT, "")
 
     def weighed_in(self) -> Mapping[str, Mapping[str, Any]]:
-        """Return none: ``weigh`` measures on this machine."""
-        return {}
+        """Return its networks: the node's own, and each way to a pod."""
+        return {
+            "host": {"network": "host"},
+            "pod": {},
+            "service": {"reach": "service"},
+            "nodeport": {"reach": "nodeport"},
+            "policy": {"policy": "allow"},
+        }
 
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:

@@ -7,13 +7,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes.kubectl import Unreached
 from weighbridge.hosts.kubernetes.leavings import ClusterObjects, Place
 from weighbridge.hosts.kubernetes.objects import asked_objects, user_of
-from weighbridge.hosts.kubernetes.supply import LoadedImages, NodeImages
+from weighbridge.hosts.kubernetes.services import MOST
+from weighbridge.hosts.kubernetes.supply import LoadedImages, NodeImages, images_of, usual_images
 from weighbridge.hosts.kubernetes.volumes import NodeFolders
 from weighbridge.model.host import Host, HostTraits, RunContext
 from weighbridge.model.host_kind import HostKind, HostOptions
@@ -23,6 +24,19 @@ from weighbridge.model.userland import Userlands
 
 _WORD = r"^[^\s-]\S{0,252}$"
 _NAME = r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$"
+
+
+_Number = Annotated[int, Field(ge=1, le=MOST)]
+
+
+def _one_number(raw: Any) -> Any:
+    if isinstance(raw, list | tuple):
+        numbers = ", ".join(map(str, raw))
+        raise ValueError(
+            f"a cluster has one number of Services during a run: run once for each of {numbers}, then 'weighbridge "
+            "compare RUN RUN'"
+        )
+    return raw
 
 
 class KubernetesOptions(HostOptions):
@@ -71,6 +85,12 @@ class KubernetesOptions(HostOptions):
         ),
     ] = None
 
+    services: Annotated[
+        _Number | None,
+        BeforeValidator(_one_number, json_schema_input_type=_Number | None),
+        Field(description="Services that the run adds to the cluster, and takes away"),
+    ] = None
+
     @model_validator(mode="after")
     def _one_level(self) -> Self:
         if self.privileged and self.pod_security is not None:
@@ -114,7 +134,8 @@ class KubernetesOptions(HostOptions):
         namespace = f", namespace {self.namespace}" if self.namespace else ""
         node = f"node {self.node}" if self.node else f"a node with {self.selector}" if self.selector else "any node"
         pods = f", pods of level {self.pod_security}" if self.pod_security else ", privileged" * self.privileged
-        return f"Kubernetes, {cluster}{namespace}, {node}{pods}"
+        services = f", {self.services:,} Services added" if self.services else ""
+        return f"Kubernetes, {cluster}{namespace}, {node}{pods}{services}"
 
 
 class Kubernetes(HostKind):
@@ -134,17 +155,19 @@ class Kubernetes(HostKind):
         """
         if options is None or options.kubeconfig is not None:
             return Readiness(True)
-        from weighbridge.hosts.kubernetes import survey
+        from weighbridge.hosts.kubernetes import services, survey
 
         kubectl = options.place.kubectl()
-        further = () if options.node else survey.CHOOSE_NODES
+        further = (*(() if options.node else survey.CHOOSE_NODES), *(survey.SERVICES if options.services else ()))
         try:
             pod_fields = {
                 "host_network": options.pod_security is None,
                 "privileged": options.privileged,
                 "user": user_of(options.pod_security),
             }
-            steps = (survey.rights(kubectl, further, {}), survey.admission(kubectl, **pod_fields))
+            steps = [survey.rights(kubectl, further, {}), survey.admission(kubectl, **pod_fields)]
+            if options.services:
+                steps.append(services.readiness(kubectl, options.services))
         except Unavailable as error:
             reached = not isinstance(error, Unreached)
             return Readiness(False, str(error), "weighbridge doctor --cluster" if reached else survey.REACH)
@@ -178,6 +201,24 @@ class Kubernetes(HostKind):
 
         return survey.survey(Place(context, namespace, "").kubectl())
 
+    def weighed_on(
+        self, context: str, namespace: str, images: str, *, apart: bool, ask: bool
+    ) -> Sequence[Mapping[str, Any]]:
+        """Nodes that the cluster chooses; one where it has a single one that is ready."""
+        from weighbridge.hosts.kubernetes import survey
+
+        place = Place(context, namespace, "")
+        nodes = survey.usable_nodes(place.kubectl()) if ask else ()
+        named = {key: value for key, value in (("context", context), ("namespace", namespace)) if value}
+        ways = images_of(images or (usual_images(context or place.kubectl().current_context()) if ask else ""))
+        if ask and not ways:
+            raise Unavailable(
+                "this cluster's nodes need a way for images: add --images with kind, minikube, k3d, containerd, "
+                "REGISTRY/REPOSITORY (pushed by your engine) or pull"
+            )
+        host = {"kind": self.kind, **named, **({"images": ways} if ways else {})}
+        return [host] * (min(1 + apart, len(nodes)) if ask else 1 + apart)
+
     def push(
         self, userlands: Callable[[], Userlands], repository: str, cache: Path, say: Callable[[str], None]
     ) -> Sequence[str]:
@@ -195,8 +236,13 @@ class Kubernetes(HostKind):
         run.say(f"starting a pod for host {name} ({options.description})")
         place = _resolved(options.place)
         named = frozenset(peer.node for peer in peers if isinstance(peer, KubernetesOptions) and peer.node)
-        with node_host(name, Cluster.of(run, place), options, named) as host:
+        services = max(each.services or 0 for each in (options, *_of_place(peers, options.place)))
+        with node_host(name, Cluster.of(run, place), options, named, services) as host:
             yield host
+
+
+def _of_place(peers: Sequence[HostOptions], place: Place) -> list[KubernetesOptions]:
+    return [peer for peer in peers if isinstance(peer, KubernetesOptions) and peer.place == place]
 
 
 def _resolved(place: Place) -> Place:

@@ -4,12 +4,13 @@ import contextlib
 import json
 import os
 import re
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes.remedies import Right, group_of, is_of_cluster, with_remedy
@@ -23,6 +24,7 @@ USUAL_NAMESPACE = "default"
 FORBIDDEN, NOT_FOUND = "is forbidden: User", "not found"
 """In a refusal: what the user may not do; what there is not."""
 _GRACE_S = 10.0
+_ALL_S = 120.0
 _LOG = re.compile(r"^[EWIF]\d{4} \d\d:\d\d:\d\d\.\d+ +\d+ [\w./-]+:\d+\] ")
 """What kubectl's own log puts before each of its lines (klog)."""
 _ERR = re.compile(r'\berr="((?:[^"\\]|\\.)*)"')
@@ -152,6 +154,12 @@ class Kubectl:
         """Make one object; return it as it was made. Raises Unavailable."""
         return json.loads(self.must("create", "--filename=-", "--output=json", stdin=json.dumps(manifest)))
 
+    def create_all(self, manifests: Sequence[Mapping[str, Any]], deadline_s: float) -> None:
+        """Make many objects by one kubectl. Raises Unavailable."""
+        every = {"apiVersion": "v1", "kind": "List", "items": manifests}
+        words = ("create", "--filename=-", "--output=name", "--validate=false")
+        self.must(*words, stdin=json.dumps(every), deadline_s=deadline_s)
+
     def patch(self, kind: str, name: str, changes: Mapping[str, Any]) -> Any:
         """Change an object (JSON merge patch, RFC 7386); return it as it is then. Raises Unavailable."""
         words = ("patch", kind, name, "--type=merge", f"--patch={json.dumps(changes)}", "--output=json")
@@ -170,9 +178,33 @@ class Kubectl:
             raise Unavailable(failure_of(completed))
         return refusals
 
-    def delete(self, *words: str) -> None:
+    def delete(self, *words: str, deadline_s: float = ANSWER_S) -> None:
         """Delete objects and what they own, without waiting until they have gone. Raises Unavailable."""
-        self.must("delete", *words, "--ignore-not-found", "--wait=false", "--cascade=background")
+        how = ("--ignore-not-found", "--wait=false", "--cascade=background")
+        self.must("delete", *words, *how, deadline_s=deadline_s)
+
+    def delete_all(self, group: str, kind: str, selector: str) -> None:
+        """Delete all objects of a kind with these labels by requests to the API server for all of them at once.
+
+        ``group``: the path of its API. Raises Unavailable, Refused.
+        """
+        namespace = self.namespace or self.current_namespace()
+        path = f"{group}/namespaces/{namespace}/{kind}?labelSelector={quote(selector)}"
+        deadline = time.monotonic() + _ALL_S
+        while True:
+            try:
+                if not json.loads(self.must("delete", f"--raw={path}", deadline_s=_ALL_S)).get("items"):
+                    return
+            except Refused:
+                raise
+            except Unavailable:  # an API server ends a request after a minute, however far it has come
+                if time.monotonic() > deadline:
+                    raise
+
+    def count(self, path: str) -> int:
+        """Return how many objects there are at a path of the API server, without reading them. Raises Unavailable."""
+        first = self.raw(f"{path}?limit=1")
+        return len(first.get("items") or ()) + int((first.get("metadata") or {}).get("remainingItemCount") or 0)
 
     def lacking(self, rights: Sequence[Right]) -> list[Right]:
         """Return those of these rights that the user has not. Raises Unavailable where nobody answers."""

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from weighbridge.errors import Unavailable
+from weighbridge.hosts.kubernetes import services
 from weighbridge.hosts.kubernetes.kubectl import Kubectl
 from weighbridge.hosts.kubernetes.notes import Notes
 from weighbridge.hosts.kubernetes.objects import RUN_LABEL, runs_of
@@ -71,10 +72,13 @@ def _labelled(kubectl: Kubectl, selector: str) -> list[Mapping[str, Any]]:
 
 def remove(kubectl: Kubectl, run_id: str, within_s: float = GONE_S) -> None:
     """Delete all of a run in a place, and wait until it has gone. Raises Unavailable, or OSError where some stays."""
-    began, forced = time.monotonic(), False
+    began, forced, swept = time.monotonic(), False, False
     mine = f"--selector={RUN_LABEL}={run_id}"
     kubectl.delete(KINDS, mine)
     while objects := objects_of(kubectl, run_id):
+        if not swept and any(services.is_added(run_id, name) for _, name in objects):
+            services.remove(kubectl, run_id)
+            began, swept = time.monotonic(), True
         took_s = time.monotonic() - began
         if took_s > FORCE_S and not forced:  # its node does not answer: there it ends by itself
             kubectl.delete("pods", mine, "--force", "--grace-period=0")
@@ -101,8 +105,18 @@ def runs_at(items: Sequence[Mapping[str, Any]], now: datetime) -> Iterator[FarRu
         alive = f"pod {working[0]['metadata']['name']} has not ended" if working else ""
         if not alive and (now - max(made)).total_seconds() < STARTING_S:
             alive = f"it made objects less than {STARTING_S / 60:g} minutes ago"
-        leftovers = tuple(Leftover(run, f"Kubernetes {kind}", name) for _, kind, name in runs_of(objects))
-        yield FarRun(run, leftovers, alive)
+        names = [(kind, name) for _, kind, name in runs_of(objects)]
+        yield FarRun(run, tuple(_leftovers(run, names)), alive)
+
+
+def _leftovers(run: str, objects: Sequence[tuple[str, str]]) -> Iterator[Leftover]:
+    """Those of a run, with one line for all Services that it has added."""
+    added = [name for kind, name in objects if kind == "Service" and services.is_added(run, name)]
+    hidden = {*added[1:]}
+    for kind, name in objects:
+        if name not in hidden:
+            more = f" and {len(added) - 1:,} like it" if hidden and name == added[0] else ""
+            yield Leftover(run, f"Kubernetes {kind}", f"{name}{more}")
 
 
 class ClusterObjects(Leavings):
@@ -120,7 +134,7 @@ class ClusterObjects(Leavings):
                 notes = folders.states / run / NOTES.name
                 failures.append(f"{place.words} (run {run}): {error}; where it has gone for good, delete {notes}")
             else:
-                yield from (Leftover(run, f"Kubernetes {kind}", name) for kind, name in objects)
+                yield from _leftovers(run, objects)
         if failures:
             raise OSError("; ".join(failures))
 

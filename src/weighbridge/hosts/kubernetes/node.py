@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from weighbridge.errors import Unavailable
 from weighbridge.facts.host import machine_facts
+from weighbridge.hosts.kubernetes import services
 from weighbridge.hosts.kubernetes.cluster import Cluster, RunningPod
 from weighbridge.hosts.kubernetes.networking import PROXY_MODE, cni, proxy_mode
 from weighbridge.hosts.kubernetes.objects import LAUNCHER, LIMITS, REQUESTS, NodeInfo, Owner, PodRequest, user_of
@@ -42,8 +43,13 @@ class NodeOptions(Protocol):
 
 
 @contextmanager
-def node_host(name: str, cluster: Cluster, options: NodeOptions, named: Collection[str]) -> Iterator["Node"]:
-    """Start the pod by which a node is seen. ``named``: nodes that the study names. Raises Unavailable."""
+def node_host(
+    name: str, cluster: Cluster, options: NodeOptions, named: Collection[str], more_services: int = 0
+) -> Iterator["Node"]:
+    """Start the pod by which a node is seen. ``named``: nodes that the study names. Raises Unavailable.
+
+    ``more_services``: so many the run adds to the cluster, which the node has taken then.
+    """
     info = cluster.node(name, options.node, options.selector, named)
     supply = cluster.supply(options.images)
     request = PodRequest(
@@ -52,7 +58,10 @@ def node_host(name: str, cluster: Cluster, options: NodeOptions, named: Collecti
         limits=LIMITS, requests=REQUESTS, pull=supply.pulls,
     )  # fmt: skip
     with cluster.started(request) as seen:
-        yield Node(name, cluster, info, seen, supply, request, options.pod_security)
+        node = Node(name, cluster, info, seen, supply, request, options.pod_security)
+        if more_services:
+            node.take_services(more_services, request.site)
+        yield node
 
 
 class NodeProcess:
@@ -98,6 +107,7 @@ class Node:
         self.read = self._launcher.read
         self.user = asked.user
         self._asked, self._pod_security = asked, pod_security
+        self._more_services = 0
 
     @property
     def capabilities(self) -> Capabilities:
@@ -169,6 +179,20 @@ class Node:
     def run(self, command: Command) -> Completed:
         """Run to the end; killed at its deadline. Programs but our own are the node's, where that is allowed."""
         return self._launcher.run(self._on_node(command))
+
+    def take_services(self, number: int, site: str) -> None:
+        """Wait until it leads to so many Services, which are added first unless another host has. Raises Unavailable.
+
+        They lead to the pod by which the first host is seen, that of the ``site``.
+        """
+        cluster = self.cluster
+
+        def add() -> AbstractContextManager[services.Added]:
+            port = self.free_ports()
+            return services.added(cluster.run, cluster.kubectl, cluster.owner, number, self._launcher, site, port)
+
+        cluster.run.share(f"services {cluster.kubectl}", add).await_taken(self._launcher, self.info.name)
+        self._more_services = number
 
     def start(self, command: Command, *, hold: bool = False) -> HostProcess:
         """Start and return at once; its standard input is the command's."""
@@ -250,6 +274,7 @@ class Node:
             "CNI": cni(self.cluster.images_on(self.info), self.info.annotations, interfaces),
             "kube-proxy mode": proxy_mode(answer, interfaces),
             "CPU manager": self.cpu_manager,
+            "Services added": str(self._more_services or ""),
             **self._interface_facts(),
         }
         return {key: value for key, value in facts.items() if value}

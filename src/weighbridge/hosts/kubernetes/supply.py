@@ -5,6 +5,7 @@ import json
 import os
 import platform
 import re
+import shlex
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -135,6 +136,28 @@ class NodeImages(Options):
         if self.load is None:
             return "pulled by the cluster, where they stay"
         return f"loaded by {self.load[0]}, {'where they stay' if self.stay else 'and removed at the end'}"
+
+
+def images_of(words: str) -> Mapping[str, Any]:
+    """Return `NodeImages` as a study says them, by the words of a command line: a tool, a repository, a command.
+
+    Raises ValueError.
+    """
+    if words in get_args(Word):
+        return {"load": words}
+    if words == "pull":
+        return {"pull": True}
+    if " " in words:
+        return {"load": shlex.split(words)}
+    if words and re.match(_REPOSITORY, words) is None:
+        raise ValueError(f"'{words}' is not one of {', '.join(get_args(Word))}, pull, REGISTRY/REPOSITORY, 'COMMAND'")
+    return {"push": words} if words else {}
+
+
+def usual_images(context: str) -> str:
+    """Return the tool that has made the cluster of a context, by the context's name; "" where it is none of them."""
+    by_name = (name for name, tool in TOOLS.items() if tool.contexts and context.startswith(tool.contexts))
+    return context if context in TOOLS else next(by_name, "")
 
 
 class ImageSupply:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from weighbridge.errors import Unavailable
+from weighbridge.hosts.kubernetes import services
 from weighbridge.hosts.kubernetes.kubectl import Kubectl
 from weighbridge.hosts.kubernetes.objects import ASKED, LIMITS, REQUESTS, node_info, pod
 from weighbridge.hosts.kubernetes.remedies import ASK, Right, remedy, rule
@@ -20,6 +21,8 @@ RIGHTS: tuple[Right, ...] = (
 """What a run does in its namespace."""
 CHOOSE_NODES: tuple[Right, ...] = (("list", "nodes"),)
 """What it does where the study does not name its nodes."""
+SERVICES: tuple[Right, ...] = (("create", "services"), ("list", "services"), ("delete", "services"))
+"""What it does where it adds Services."""
 OPTIONAL: Mapping[Right, str] = {
     ("list", "events"): "why a pod does not start is told less well",
     ("get", "nodes"): "facts of nodes are what their pods see",
@@ -91,14 +94,26 @@ def for_some(kubectl: Kubectl) -> Mapping[str, Readiness]:
     return rows
 
 
+class _NoneReady(Unavailable):
+    """No node can have pods."""
+
+
+def usable_nodes(kubectl: Kubectl) -> list[str]:
+    """Return the nodes that can have pods, at least one. Raises Unavailable."""
+    every = [node_info(each) for each in kubectl.get("nodes")["items"]]
+    if not (usable := [each.name for each in every if each.ready and not each.cordoned]):
+        raise _NoneReady(f"no node is ready, of {len(every)}")
+    return usable
+
+
 def nodes(kubectl: Kubectl) -> Readiness:
     """Which nodes can have pods. Raises Unavailable where they cannot be listed."""
     if kubectl.lacking(CHOOSE_NODES):
         return Readiness(True, "this user may not list nodes", caveat="only nodes that a study names (node: NAME)")
-    every = [node_info(each) for each in kubectl.get("nodes")["items"]]
-    usable = [each.name for each in every if each.ready and not each.cordoned]
-    if not usable:
-        return Readiness(False, f"none of {len(every)} is ready", "kubectl get nodes")
+    try:
+        usable = usable_nodes(kubectl)
+    except _NoneReady as error:
+        return Readiness(False, str(error), "kubectl get nodes")
     if len(usable) == 1:
         return Readiness(True, f"{usable[0]}; between two nodes nothing can be measured", caveat="one node")
     return Readiness(True, ", ".join(usable))
@@ -122,6 +137,7 @@ def survey(kubectl: Kubectl) -> Mapping[str, Readiness]:
         "rights": lambda: rights(kubectl),
         "nodes": lambda: nodes(kubectl),
         "pods": lambda: admission(kubectl, host_network=False),
+        "Services that a run may add": lambda: services.readiness(kubectl),
         "pods with the node's network": lambda: admission(kubectl, host_network=True),
         "privileged pods": lambda: admission(kubectl, privileged=True),
     }
