@@ -171,7 +171,7 @@ def _addresses(kubectl: Kubectl) -> tuple[int, int]:
     if not ranges:
         asked = service("0" * 12, 0, Owner("any", "0"), "any", 1)
         asked["metadata"].pop("ownerReferences")
-        refusal = kubectl.dry_run(asked | {"spec": {**asked["spec"], "clusterIP": _OUTSIDE}})
+        [refusal] = kubectl.dry_run([asked | {"spec": {**asked["spec"], "clusterIP": _OUTSIDE}}])
         ranges = _RANGE.findall(refusal)[:1]
     sizes = [ipaddress.ip_network(each, strict=False).num_addresses - 2 for each in ranges]
     for path in ("/apis/networking.k8s.io/v1/ipaddresses", "/api/v1/services"):
