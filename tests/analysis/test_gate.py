@@ -163,11 +163,13 @@ def test_a_bound_in_the_metric_s_own_unit_is_of_a_difference(run):
 
 
 def test_a_budget_in_percent_leaves_what_has_no_ratio_to_one_in_its_unit(run):
-    sometimes = Metric("rate", "1/s", "higher")
-    store = run(costs={"bridge": 1.2}, workloads=[Workload("udp", [(sometimes, 0.1, 1.5)])])
-    budgets = [parse_requirement(each, BUDGET) for each in ("*<=35%", "*.rate<=1e3 1/s")]
-    gate = judge_gate(budgets, store, analyse(store), spending_of(store))
-    assert [(each.requirement.unit, each.outcome) for each in gate.findings] == [("1/s", "kept")]
+    """Where lower is better: a zero of a rate is the worst there is, and no worse run passes by it."""
+    for better, expected in (("lower", [("1/s", "kept")]), ("higher", [("%", "undecided"), ("1/s", "kept")])):
+        sometimes = Metric("rate", "1/s", better)
+        store = run(costs={"bridge": 1.2}, workloads=[Workload("udp", [(sometimes, 0.1, 1.5)])])
+        budgets = [parse_requirement(each, BUDGET) for each in ("*<=35%", "*.rate<=1e3 1/s")]
+        gate = judge_gate(budgets, store, analyse(store), spending_of(store))
+        assert [(each.requirement.unit, each.outcome) for each in gate.findings] == expected
 
 
 def test_findings_for_machines(run, analysis):

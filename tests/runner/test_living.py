@@ -15,6 +15,7 @@ import pytest
 from weighbridge.analysis.conditions import Fact
 from weighbridge.analysis.remarks import HostsDiffer, confounders
 from weighbridge.errors import Unavailable
+from weighbridge.linux import file_locks
 from weighbridge.linux.file_locks import is_locked
 from weighbridge.model.facts import HostDifference
 from weighbridge.report.text.remarks import remark_text
@@ -138,7 +139,8 @@ def test_a_user_is_told_of_a_run_of_root_that_lives(
         living.require_alone(beside_others=False)
 
 
-def test_everybody_sees_that_a_run_lives_by_its_folder(machine: Path):
+def test_everybody_sees_that_a_run_lives_by_its_folder(machine: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(file_locks, "_sees_everybody", lambda: True)
     folder = state.base() / RUN
     with state.claim(RUN, machine / "cache"):
         assert is_locked(folder.lstat()) is True
@@ -147,8 +149,9 @@ def test_everybody_sees_that_a_run_lives_by_its_folder(machine: Path):
         assert is_locked(folder.lstat()) is False, "who cleans measures nothing"
 
 
-def test_a_lock_of_another_kind_or_that_is_waited_for_is_none(tmp_path: Path):
+def test_a_lock_of_another_kind_or_that_is_waited_for_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     status, locks = tmp_path.stat(), tmp_path / "locks"
+    monkeypatch.setattr(file_locks, "_sees_everybody", lambda: True)
     place = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     for line, locked in (
         ("1: FLOCK  ADVISORY  WRITE 708 {} 0 EOF", True),
@@ -160,6 +163,12 @@ def test_a_lock_of_another_kind_or_that_is_waited_for_is_none(tmp_path: Path):
         locks.write_text(line.format(place) + "\n")
         assert is_locked(status, locks) is locked, line
     assert is_locked(status, tmp_path / "none") is None
+
+
+def test_in_a_namespace_of_process_numbers_no_lock_is_not_known(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(file_locks, "_OWN_NUMBERS", tmp_path)
+    (locks := tmp_path / "locks").write_text("")
+    assert is_locked(tmp_path.stat(), locks) is None
 
 
 def test_what_is_cleaned_or_belongs_to_others_measures_nothing_here(machine: Path):

@@ -187,8 +187,10 @@ def judge_gate(
     costs = _Costs(store, analysis)
     every = [(budget, each) for budget in budgets for each in _judged_by(budget, analysis)]
     in_own_unit = {each.name for budget, each in every if budget.unit != "%"}
-    budgeted = [  # where there is no ratio, a budget in percent leaves a cost to one in its own unit
-        (budget, each) for budget, each in every if not (_no_ratio(budget, each) and each.name in in_own_unit)
+    budgeted = [
+        (budget, each)
+        for budget, each in every
+        if not (_leaves_to_own_unit(budget, each) and each.name in in_own_unit)
     ]
     left_out, not_judged = _in_other_units(budgets, {each.name for _, each in budgeted}, analysis)
     tested: list[TestedFinding] = [_test_cost(budget, each, costs, spending) for budget, each in budgeted]
@@ -203,6 +205,15 @@ def _no_ratio(requirement: Requirement, target: Target) -> bool:
     """Whether a requirement is in percent, and the cost is none of a ratio: a value was zero or negative."""
     cost = target.row.cost if target.row is not None else None
     return requirement.unit == "%" and cost is not None and cost.scale == "difference"
+
+
+def _leaves_to_own_unit(requirement: Requirement, target: Target) -> bool:
+    """Whether a budget in percent leaves a cost to one in the metric's unit: a value was zero, a good one.
+
+    Where higher is better a zero is the worst there is, and a budget in percent must not pass over it.
+    """
+    cost = target.row.cost if target.row is not None else None
+    return _no_ratio(requirement, target) and cost is not None and cost.better == "lower"
 
 
 def _in_other_units(

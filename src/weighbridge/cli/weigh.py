@@ -92,8 +92,8 @@ def register(app: typer.Typer) -> None:
             autocompletion=complete_environments,
             help="Environments to measure: any kind that doctor lists; Docker's host, none, bridge, published or "
             "gvisor; podman-rootless. Default: docker, else podman-rootless, netns or bubblewrap; with --server: "
-            "netns and bridge if available, else bubblewrap; with --against: native, or bridge for a server or "
-            "an image. In a cluster: pod, service, nodeport, policy, against the nodes' own network (host).",
+            "netns and bridge if available, else podman-published or bubblewrap; with --against: native, or bridge "
+            "for a server or an image. In a cluster: pod, service, nodeport, policy; the baseline is host.",
         ),
         cluster: bool = typer.Option(
             False, "--cluster", help="Run in pods of the Kubernetes cluster of kubectl's own context."

@@ -44,6 +44,8 @@ def lacking(mount: Path = MOUNT) -> str:
 
 def remedy(mount: Path = MOUNT) -> str:
     """Return what lets this user have control groups, where `lacking` knows an obstacle."""
+    if not version(mount):
+        return f"mount control groups at {mount}"
     if version(mount) == 2:
         return "run as root, or log in where systemd delegates control groups to users"
     return "run as root, or on a machine where systemd delegates control groups v2 to users"

@@ -4,14 +4,29 @@ import os
 from pathlib import Path
 
 _LOCKS = Path("/proc/locks")
+_OWN_NUMBERS = Path("/proc/self/ns/pid")
+_OF_THE_MACHINE = 0xEFFFFFFC
+"""The inode of the first namespace of process numbers (PROC_PID_INIT_INO): of others, /proc/locks hides locks."""
 
 
 def is_locked(status: os.stat_result, locks: Path = _LOCKS) -> bool | None:
-    """Return whether somebody holds an exclusive flock(2) on a file or folder; None: the kernel does not tell."""
+    """Return whether somebody holds an exclusive flock(2) on a file or folder; None: the kernel does not tell.
+
+    It tells of processes that have a number in this process's namespace.
+    """
     wanted = f"{os.major(status.st_dev):02x}:{os.minor(status.st_dev):02x}:{status.st_ino}"
     try:
         lines = locks.read_text().splitlines()
     except OSError:
         return None
     # 1: FLOCK  ADVISORY  WRITE 708 00:13:16809 0 EOF; "->" stands behind the number of one that waits
-    return any(words[1:2] == ["FLOCK"] and words[3:6:2] == ["WRITE", wanted] for words in map(str.split, lines))
+    if any(words[1:2] == ["FLOCK"] and words[3:6:2] == ["WRITE", wanted] for words in map(str.split, lines)):
+        return True
+    return False if _sees_everybody() else None
+
+
+def _sees_everybody() -> bool:
+    try:
+        return _OWN_NUMBERS.stat().st_ino == _OF_THE_MACHINE
+    except OSError:
+        return False

@@ -60,9 +60,14 @@ def nothing_settles(analysis: Analysis) -> str:
         return ""
     if analysis.trust.trusted is False:
         return "next: measure again; no number of blocks settles an untrusted run"
-    if any(row.visible is not None for row in rows):
+    seen = [row for row in rows if row.visible is not None]
+    if not seen:
+        return "next: more blocks would not settle it; the remarks say why"
+    if analysis.equivalence and all(
+        row.cost and row.cost.scale == "ratio" and not row.never_equivalent for row in seen
+    ):
         return f"next: {MOST_BLOCKS} blocks would not settle it; longer trials or a quieter machine may"
-    return "next: more blocks would not settle it; the remarks say why"
+    return "next: more blocks narrow it; how many would settle it is not known"
 
 
 def _price(analysis: Analysis) -> str:
