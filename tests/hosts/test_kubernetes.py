@@ -24,6 +24,7 @@ from weighbridge.hosts.kubernetes.node import network_ports
 from weighbridge.hosts.kubernetes.objects import NodeInfo, Owner, PodRequest, state_of
 from weighbridge.hosts.kubernetes.remedies import Right, remedy, with_remedy
 from weighbridge.hosts.kubernetes.session import LEASE_S
+from weighbridge.linux.process import RUN_VARIABLE
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import RunContext
 from weighbridge.model.leavings import DeadRun, RunFolders
@@ -536,6 +537,7 @@ def test_a_command_gets_an_image_on_its_standard_input(tmp_path: Path, userland:
     assert one.userland(info("n1"), userland) == name == f"docker.io/weighbridge/userland:{'1' * 16}"
     [load] = started
     assert load.stdin == b"".join(images.archive(images.userland_image(userland), "x86_64"))
+    assert load.env == {RUN_VARIABLE: RUN}, "a killed run's goes on until it is found by that"
     folders = RunFolders(tmp_path.parent, tmp_path)
     assert [*supply.LoadedImages().find(folders)] == [], "its folder is no run's"
     one.remove()
@@ -556,7 +558,8 @@ def test_each_tool_has_its_own_commands(
 ):
     one = images_of(tmp_path, context, load=word)
     name = one.userland(info("n1"), userland)
-    [argv] = [each.argv for each in started]
+    [(argv, env)] = [(each.argv, each.env) for each in started]
+    assert env == {RUN_VARIABLE: RUN}
     [file] = [each for each in argv if each.endswith(".tar")]
     assert " ".join(argv).replace(file, "FILE") == load and not Path(file).exists()
     one.remove()
@@ -719,6 +722,22 @@ def test_a_cluster_out_of_reach_keeps_no_other_run_from_being_told(tmp_path: Pat
     fake(monkeypatch, there, none)
     [found] = leavings.ClusterObjects().find(RunFolders(tmp_path, tmp_path, RUN))
     assert found.run == RUN
+
+
+def test_a_run_ends_without_a_word_of_one_whose_cluster_has_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    kinds, gone = registry.hosts()["kubernetes"].leavings, "000000000000"
+    states = tmp_path / "states"
+    monkeypatch.setattr(clean.run_lock, "base", lambda: states)
+    monkeypatch.setattr(clean, "cache_folder", lambda: tmp_path / "cache")
+    monkeypatch.setattr(clean.registry, "leavings", lambda: kinds)
+    for run, place in ((gone, leavings.Place("gone", "n", "/none")), (RUN, PLACE)):
+        (states / run).mkdir(parents=True)
+        leavings.note(states / run, place)
+    supply.NOTES.write(states / gone, [supply.LoadedImage("n1", "i:1", ("ctr", "rm", "i:1"))])
+    calls = fake(monkeypatch, (0, '{"items": []}', ""))
+    assert clean.sweep_and_forget(RUN) == []
+    assert [each.name for each in states.iterdir()] == [gone]
+    assert {each.argv[2] for each in calls} == {"--context=c"}
 
 
 NOW = datetime(2026, 1, 2, 12, 0, 0, tzinfo=UTC)

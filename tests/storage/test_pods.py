@@ -111,6 +111,23 @@ def test_a_folder_of_a_node_is_removed_by_a_pod_of_it(monkeypatch: pytest.Monkey
     assert made[0]["metadata"]["name"] == f"weighbridge-{RUN}-remove-0-pod-server"
 
 
+def test_a_remover_waits_for_the_one_that_a_killed_run_left(monkeypatch: pytest.MonkeyPatch):
+    answers = [Unavailable('object is being deleted: pods "p" already exists'), None, Unavailable("forbidden")]
+
+    def create(*_: Any) -> None:
+        if (answer := answers.pop(0)) is not None:
+            raise answer
+
+    monkeypatch.setattr(volumes, "_LOOK_S", 0.0)
+    monkeypatch.setattr(Kubectl, "create", create)
+    monkeypatch.setattr(Kubectl, "delete", lambda *_: None)
+    monkeypatch.setattr(Kubectl, "get", lambda *_: {"status": {"phase": "Succeeded"}})
+    FOLDER.removed(Kubectl(), RUN, OWNER)
+    with pytest.raises(Unavailable, match="forbidden"):
+        FOLDER.removed(Kubectl(), RUN, OWNER)
+    assert not answers
+
+
 def test_a_folder_that_cannot_be_removed_is_kept_in_mind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     state = tmp_path / RUN
     state.mkdir()

@@ -2,6 +2,7 @@
 
 import json
 import os
+import shlex
 import signal
 from pathlib import Path
 from typing import Any
@@ -77,6 +78,31 @@ def test_the_network_of_pods_is_measured_against_the_nodes_own(
     assert (told["host/server", "network"], told["pod/server", "network"]) == ("host", "pod")
     networks = "net" in told["pod/server", "namespaces"].split(), "net" in told["host/server", "namespaces"].split()
     assert networks == (True, False), "by the kernel's own numbers"
+
+
+def onto_both_nodes(cluster: Cluster, folder: Path) -> str:
+    """The command that loads an image onto each node."""
+    loads = [shlex.join(host_options(cluster, node)["images"]["load"]) for node in (0, 1)]
+    file = folder / "image.tar"
+    return shlex.join(("sh", "-c", " && ".join((f"cat > {file}", *(f"{load} < {file}" for load in loads)))))
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("unchanged")
+def test_a_server_and_its_client_are_weighed_on_two_nodes(cluster: Cluster, tmp_path: Path):
+    run = tmp_path / "run"
+    where = ("--cluster", "--in", "pod,service", "--images", onto_both_nodes(cluster, tmp_path))
+    server = ("--server", "redis-server --bind {listen} --port {port} --protected-mode no")
+    client = ("redis-benchmark", "-h", "{address}", "-p", "{port}", "-n", "1000", "-t", "set", "-q")
+    size = ("--rehearsal", "--blocks", "1", "--out", run)
+    ended = weighbridge("weigh", *where, *size, *server, "--", *client)
+    assert ended.code == 0, ended
+    rows = trials(run)
+    assert {row["environment"] for row in rows} == {"host", "host-again", "pod", "service"}, rows
+    assert {row["outcome"] for row in rows} == {"ok"}, rows
+    told = facts(run)
+    assert {told["host a", "node"], told["host b", "node"]} == {*NAMES}
+    assert (told["host/server", "network"], told["service/server", "reach"]) == ("host", "Service")
 
 
 @pytest.mark.usefixtures("unchanged")

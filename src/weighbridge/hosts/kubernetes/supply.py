@@ -9,7 +9,7 @@ import shlex
 import tempfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
@@ -23,7 +23,7 @@ from weighbridge.hosts.kubernetes.notes import Notes
 from weighbridge.hosts.kubernetes.objects import RUN_LABEL, NodeInfo
 from weighbridge.launcher import build
 from weighbridge.linux import process
-from weighbridge.linux.process import feed
+from weighbridge.linux.process import RUN_VARIABLE, feed
 from weighbridge.model.command import Command
 from weighbridge.model.host import RunContext
 from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
@@ -215,15 +215,17 @@ class ImageSupply:
             )
         self._run.say(f"loading {_words(image)} onto node {node.name}")
         cluster = self._cluster()
+        # where we are killed it goes on, until `clean` ends it
+        loading = Command(self._options.load, LOAD_S, {RUN_VARIABLE: self._run.id})
         remove: tuple[str, ...] = (*self._options.remove, image.reference) if self._options.remove else ()
         if (tool := self._options.tool) is None:
             self._note(LoadedImage(node.name, image.reference, remove))
-            done = feed(Command(self._options.load, LOAD_S), archive(image, node.architecture or platform.machine()))
+            done = feed(loading, archive(image, node.architecture or platform.machine()))
         else:
             remove = tool.remove(image.reference, cluster) if tool.remove is not None else ()
             self._note(LoadedImage(node.name, image.reference, remove))
             with _file(self._run, archive(image, node.architecture or platform.machine())) as file:
-                done = process.run(Command(tool.load(file, cluster, node.name), LOAD_S))
+                done = process.run(replace(loading, argv=tool.load(file, cluster, node.name)))
         if done.returncode != 0:
             raise Unavailable(f"the image {image.reference} cannot be loaded: {done.argv[0]}: {done.last_words}")
         return image.reference

@@ -31,6 +31,8 @@ from weighbridge.user_cache import cache_folder
 BOUND_S = 180.0
 _REMOVED_S = 120.0
 _LOOK_S = 0.25
+_GONE_S = 30.0
+_BEING_DELETED = "object is being deleted"
 
 
 @contextmanager
@@ -97,7 +99,7 @@ class NodeFolder:
         site = f"remove{self.name.partition(run_id)[2]}"
         request = PodRequest(run_id, site, self.node, self.image, its_owner, pull=self.pull, data=disk)
         kubectl.delete(f"pod/{request.name}")
-        kubectl.create(remover(request, self.name))
+        _create_again(kubectl, remover(request, self.name))
         try:
             self._await_removed(kubectl, request.name)
         finally:
@@ -119,6 +121,20 @@ class NodeFolder:
             if why:
                 raise Unavailable(f"folder {self.path}/{self.name} of node {self.node} may be left: {why}")
             time.sleep(_LOOK_S)
+
+
+def _create_again(kubectl: Kubectl, manifest: Mapping[str, Any]) -> None:
+    """Make an object, once the one of its name that is being deleted has gone. Raises Unavailable."""
+    deadline = time.monotonic() + _GONE_S
+    while True:
+        try:
+            kubectl.create(manifest)
+        except Unavailable as error:
+            if _BEING_DELETED not in str(error) or time.monotonic() > deadline:
+                raise
+            time.sleep(_LOOK_S)
+        else:
+            return
 
 
 NOTES = Notes("kubernetes-folders.json", NodeFolder)
