@@ -62,9 +62,10 @@ class Shown(NamedTuple):
 
 
 def lines_of(page: Path) -> Iterator[str]:
-    """Give the lines of a document's shell blocks, a continued one as one."""
+    """Give the lines of a document's shell blocks, a continued one as one: a shell continues none within quotes."""
     for token in MARKDOWN.parse((ROOT / page).read_text()):
         if token.type == "code_block" or (token.type == "fence" and token.info == "sh"):
+            assert not re.search(r"^[^'\n]*('[^'\n]*'[^'\n]*)*'[^'\n]*\\\n", token.content, re.MULTILINE), page
             yield from re.sub(r"\\\n\s*", "", token.content).splitlines()
 
 

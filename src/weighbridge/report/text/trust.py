@@ -20,6 +20,7 @@ from weighbridge.report.text.formatting import (
 )
 from weighbridge.report.text.metric_names import metric_phrase, metric_title
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
+from weighbridge.statistics.verdicts import within_noise
 
 MUCH_LARGER = 1.5
 """How many times the typical cost that may be missed the largest is, from which it is said too."""
@@ -134,13 +135,14 @@ def _closeness(analysis: Analysis) -> str:
 
 
 def _own_interval(analysis: Analysis) -> str:
-    """Why a cost may be within a margin that is narrower than the noise floor of its metric; empty where none is."""
+    """Why a cost is proven, or within the margin, that is smaller than the noise floor of its metric; else empty."""
     narrower = any(
-        row.shown_as == "equivalent" and (report.noise_floor or 0.0) > (analysis.equivalence or 0.0)
+        (row.shown_as == "equivalent" and (report.noise_floor or 0.0) > (analysis.equivalence or 0.0))
+        or (row.shown_as == "different" and row.cost and report.aa and within_noise(row.cost, report.aa.cost))
         for report in analysis.headlines
         for row in report.comparisons
     )
-    return " (each cost is judged by its own interval)" if narrower else ""
+    return "; each cost is judged by its own interval" if narrower else ""
 
 
 def _could_miss(analysis: Analysis) -> str:
