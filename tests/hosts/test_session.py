@@ -1,5 +1,6 @@
 """The stream to a pod's launcher: whatever its connections do, every byte comes once, in order."""
 
+import contextlib
 import socket
 import threading
 from collections.abc import Callable
@@ -154,7 +155,7 @@ class Far:
         left = self.cut_after.pop(0) if self.cut_after else 2**40
         self.session.resume()
         self.session.beat()
-        with connection:
+        with connection, contextlib.suppress(BrokenPipeError):  # the near end may have ended first
             while left > 0:
                 while record := self.session.due():
                     connection.sendall(record)
