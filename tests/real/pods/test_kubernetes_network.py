@@ -12,6 +12,8 @@ from weighbridge import registry
 from weighbridge.analysis.paths import SCOPE
 from weighbridge.environments.pod import policy
 from weighbridge.errors import Unavailable
+from weighbridge.hosts.kubernetes import services
+from weighbridge.hosts.kubernetes.objects import RUN_LABEL, object_name
 from weighbridge.model.command import PublishedPort
 from weighbridge.model.facts import NetworkPath
 from weighbridge.model.host import Host, Limits, RunContext
@@ -19,11 +21,12 @@ from weighbridge.model.site import SiteRequest
 from weighbridge.model.study import Role
 from weighbridge.model.userland import Userland
 
-from ..cluster import Cluster
+from ..cluster import PROXY_RULES, Cluster
 from ..conftest import open_run
 from ..kubernetes import (
     NEEDS_CLUSTER,
     host_options,
+    made,
     opened_host,
 )
 from ..weighing import facts, trials, weighbridge
@@ -83,6 +86,25 @@ def test_pods_are_measured_by_every_way_to_them(cluster: Cluster, tmp_path: Path
     assert told["nodeport/server", "reach"] == "NodePort"
     translations = {name: way.translation for name, way in paths(run).items()}
     assert translations == {"pod": "none", "service": "destination", "nodeport": "source and destination"}
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_services_of_a_host_are_added_and_taken_by_its_node_and_go_with_the_run(cluster: Cluster):
+    node, mine = cluster.nodes[1], f"--selector={RUN_LABEL}={RUN}"
+
+    def led_to() -> str:
+        """The node's rules by which Services with a pod behind them are reached."""
+        rules = node.must(*PROXY_RULES[cluster.proxy]).splitlines()
+        return "\n".join(rule for rule in rules if rule.startswith("-A KUBE-SERVICES") and "-j KUBE-SVC-" in rule)
+
+    with open_run(RUN) as run, opened_host(cluster, run, services=50) as host:
+        assert len([name for _, _, name in made(cluster) if services.is_added(RUN, name)]) == 50
+        assert host.facts()["Services added"] == "50"
+        names = [object_name(RUN, services.ADDED, str(number)) for number in services.tried(50)]
+        rules = led_to()
+        assert not [name for name in names if f"/{name} " not in rules], rules
+    cluster.eventually("nothing of them is left", lambda: not cluster.get("services,endpointslices", mine)["items"])
+    cluster.eventually("the node has forgotten them", lambda: RUN not in led_to())
 
 
 @contextmanager
