@@ -140,6 +140,13 @@ def going(*arguments: object, env: Mapping[str, str] | None = None, files: Path)
 Row = dict[str, Any]
 
 
+def killed_after_a_trial(study: Path, run: Path, files: Path) -> None:
+    """Run a study, and end Weighbridge by SIGKILL as soon as a trial is saved."""
+    with going("run", study, "--rehearsal", "--out", run, "--yes", files=files) as program:
+        program.await_that(lambda: trials(run), "a trial is saved")
+        program.end(signal.SIGKILL)
+
+
 def trials(directory: Path) -> list[Row]:
     """The rows of the trials that are saved so far; none where there is no store yet."""
     database = directory / "run.sqlite"

@@ -3,7 +3,6 @@
 import json
 import os
 import shlex
-import signal
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +25,7 @@ from ..kubernetes import (
     opened_host,
     opened_pod,
 )
-from ..weighing import facts, going, run_id, trials, weighbridge
+from ..weighing import facts, going, killed_after_a_trial, run_id, trials, weighbridge
 
 pytestmark = [
     NEEDS_CLUSTER,
@@ -109,9 +108,7 @@ def test_a_server_and_its_client_are_weighed_on_two_nodes(cluster: Cluster, tmp_
 def test_what_a_killed_run_leaves_is_deleted_by_clean(cluster: Cluster, tmp_path: Path):
     run = tmp_path / "run"
     path = study(cluster, tmp_path, 0, 1)
-    with going("run", path, "--rehearsal", "--out", run, "--yes", files=tmp_path) as run_going:
-        run_going.await_that(lambda: trials(run), "a trial is saved")
-        run_going.end(signal.SIGKILL)
+    killed_after_a_trial(path, run, tmp_path)
     run_name = run_id(run)
     assert weighbridge("clean", "--check", "--run", run_name).code != 0
     cleaned = weighbridge("clean", "--run", run_name)

@@ -25,7 +25,7 @@ from weighbridge.model.userland import Userland
 from ..cluster import Cluster
 from ..conftest import open_run
 from ..kubernetes import NEEDS_CLUSTER, made, opened_host, opened_pod
-from ..weighing import going, run_id, trials, weighbridge
+from ..weighing import going, killed_after_a_trial, run_id, trials, weighbridge
 from .test_kubernetes import study
 
 pytestmark = [NEEDS_CLUSTER, pytest.mark.promise("a run goes on where the stream to a pod was cut")]
@@ -232,9 +232,7 @@ def test_clean_removes_what_a_run_leaves_that_was_killed_at_any_moment(cluster: 
 def test_a_killed_runs_pods_end_by_themselves(cluster: Cluster, tmp_path: Path):
     run = tmp_path / "run"
     path = study(cluster, tmp_path, 0, 1)
-    with going("run", path, "--rehearsal", "--out", run, "--yes", files=tmp_path) as program:
-        program.await_that(lambda: trials(run), "a trial is saved")
-        program.end(signal.SIGKILL)
+    killed_after_a_trial(path, run, tmp_path)
     mine = f"--selector=weighbridge.run={run_id(run)}"
 
     def phases() -> set[str]:

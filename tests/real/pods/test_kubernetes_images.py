@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 import socket
 import stat
 import time
@@ -25,7 +24,7 @@ from weighbridge.userland.build import key_of
 from ..cluster import NAMES, Cluster
 from ..conftest import kept_userland, open_run
 from ..kubernetes import NEEDS_CLUSTER, host_options, opened_host
-from ..weighing import facts, going, run_id, trials, weighbridge
+from ..weighing import facts, killed_after_a_trial, run_id, trials, weighbridge
 
 LACKING = [program for program in ("docker-registry", "dockerd", "docker") if process.which(program) is None]
 pytestmark = [
@@ -224,9 +223,7 @@ def test_what_was_loaded_is_removed_at_the_end_or_by_clean(cluster: Cluster, tmp
     assert ended.code == 0 and f"onto node {NAMES[0]}" in ended.stderr, ended
     assert on_node(cluster) == before
     run = tmp_path / "killed"
-    with going("run", path, "--rehearsal", "--out", run, "--yes", files=tmp_path) as run_going:
-        run_going.await_that(lambda: trials(run), "a trial is saved")
-        run_going.end(signal.SIGKILL)
+    killed_after_a_trial(path, run, tmp_path)
     left = weighbridge("clean", "--check", "--run", run_id(run))
     assert f"image on node {NAMES[0]} docker.io/weighbridge/userland:" in left.stdout, left
     assert weighbridge("clean", "--run", run_id(run)).code == 0

@@ -2,7 +2,6 @@
 
 import json
 import re
-import signal
 import time
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -35,7 +34,7 @@ from ..kubernetes import (
     opened_host,
     opened_pod,
 )
-from ..weighing import going, run_id, trials, weighbridge
+from ..weighing import killed_after_a_trial, run_id, weighbridge
 
 pytestmark = [
     NEEDS_CLUSTER,
@@ -162,9 +161,7 @@ def test_nothing_of_a_killed_run_with_native_sites_stays_on_the_node(cluster: Cl
     path = pods_study(cluster, tmp_path, privileged=True)
     path.write_text(path.read_text().replace("environments: {", "environments: {native: {kind: native}, "))
     run = tmp_path / "run"
-    with going("run", path, "--rehearsal", "--out", run, "--yes", files=tmp_path) as run_going:
-        run_going.await_that(lambda: trials(run), "a trial is saved")
-        run_going.end(signal.SIGKILL)
+    killed_after_a_trial(path, run, tmp_path)
     cleaned = weighbridge("clean", "--run", run_id(run))
     assert cleaned.code == 0, cleaned
     cluster.eventually("the nodes are as before", lambda: own_state(cluster) == before)

@@ -1,7 +1,6 @@
 """What pods keep data on in a real cluster: it is there, it is what it says, and nothing of it stays."""
 
 import json
-import signal
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +21,7 @@ from weighbridge.userland.build import key_of
 from ..cluster import Cluster
 from ..conftest import kept_userland, open_run
 from ..kubernetes import NEEDS_CLUSTER, host_options, opened_host
-from ..weighing import IN_STORAGE_TESTS, facts, going, run_id, trials, weighbridge
+from ..weighing import IN_STORAGE_TESTS, facts, killed_after_a_trial, run_id, trials, weighbridge
 
 pytestmark = [
     NEEDS_CLUSTER,
@@ -148,9 +147,7 @@ def test_tools_of_storage_are_measured_in_pods(cluster: Cluster, tmp_path: Path,
     assert told["volume/server", "storage: provisioner"] == "kubernetes.io/host-path"
     assert told["memory/server", "storage: mounted"].startswith("tmpfs")
     again = tmp_path / "killed"
-    with going("run", path, "--rehearsal", "--out", again, "--yes", files=tmp_path) as run_going:
-        run_going.await_that(lambda: trials(again), "a trial is saved")
-        run_going.end(signal.SIGKILL)
+    killed_after_a_trial(path, again, tmp_path)
     left = weighbridge("clean", "--check", "--run", run_id(again))
     assert f"{disk}/weighbridge-" in left.stdout and "PersistentVolumeClaim" in left.stdout, left
     assert weighbridge("clean", "--run", run_id(again)).code == 0
