@@ -3,8 +3,8 @@
 A fleet's rounds are driven by one process, ``weighbridge fleet drive FOLDER`` (`weighbridge.fleets.drive`). `submit`
 starts it and returns; from then on it goes on alone. It asks `allotted` which machines it has, opens each once as
 `host` says to see what it lacks, and then starts, round by round, an ordinary ``weighbridge run`` for each pair or
-machine: by `command`, of the study with `hosts` in the place of its own. Machines of an ssh list are known beforehand;
-those that a scheduler chooses are known to the driver alone.
+machine: by `command`, of the study with `hosts` in the place of its own. Machines of an ssh list are known
+beforehand; those that a scheduler chooses are known to the driver alone.
 
 All that is called in the driver is called with the environment variables that `submit` gave to it.
 """
