@@ -15,6 +15,7 @@ from weighbridge.analysis.paths import PathFigures
 from weighbridge.analysis.plan import KIND, differing
 from weighbridge.analysis.results import Analysis
 from weighbridge.model.facts import HOST_DIFFERENCES, IDLE_CPUS, NetworkPath, idle_code
+from weighbridge.model.host import MACHINE_ID, NODE, PLACED_BY
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.level import Level
 from weighbridge.model.userland import CLIENTS_SCOPE, USUAL_SCOPE, own_userland_scope, packages_scope
@@ -145,8 +146,10 @@ _HOST_KINDS = {
 }  # fmt: skip
 """Facts of a host; all others are of the machine."""
 _ENGINE_VERSION = re.compile(r"version of (.+)")
-_VOLATILE = ("load", "steal", "address", "clock", "packages", "userland")
-"""Facts that are never the same twice, or digests of what is told by names."""
+_VOLATILE = ("load", "steal", "address", "clock", "packages", "userland", NODE, MACHINE_ID, PLACED_BY)
+"""Facts that are never the same twice, or digests of what is told by names; and names of machines."""
+_LATER = ("model", "firmware")
+"""Facts that older runs do not have: that one run has none is no change."""
 _TIMED = "CPU time of"
 """How facts begin that are measured, and differ each time."""
 _SITE_ENGINE = frozenset({
@@ -205,7 +208,9 @@ def _by_scope(run: ComparedRun) -> dict[str, dict[str, str]]:
 
 def _differing_facts(before: Mapping[str, str], after: Mapping[str, str]) -> Iterable[tuple[str, str, str]]:
     for key in dict.fromkeys((*before, *after)):
-        if key not in _VOLATILE and not key.startswith(_TIMED) and before.get(key, "") != after.get(key, ""):
+        unknown = key in _LATER and not (key in before and key in after)
+        same = unknown or before.get(key, "") == after.get(key, "")
+        if key not in _VOLATILE and not key.startswith(_TIMED) and not same:
             yield key, before.get(key, ""), after.get(key, "")
 
 

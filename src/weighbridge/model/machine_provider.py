@@ -18,8 +18,8 @@ from typing import Any, ClassVar, Literal
 from weighbridge.model.options import Options
 from weighbridge.model.plugin import Plugin, Readiness
 
-MACHINE_NAME = r"^[A-Za-z0-9]([A-Za-z0-9_.]|-(?!-)){0,62}$"
-"""A machine's name is part of the names of folders and hosts: no two dashes follow one another, which join a pair."""
+MACHINE_NAME = r"^(?!(?:alone|again)$)[A-Za-z0-9](?:[A-Za-z0-9_.]|-(?!-|$)){0,62}$"
+"""A machine's name is part of the names of folders, in which two dashes join a pair."""
 
 
 class ProviderOptions(Options):
@@ -107,6 +107,13 @@ class MachineProvider(Plugin):
 
         SIGTERM to the driver is enough. Nothing where it has ended. Raises Unavailable where that is not possible.
         """
+
+    def part(self, options: Any) -> str:
+        """In the driver: which one it is, where `submit` starts several, each for machines of its own (an array).
+
+        A name as a machine's, that none of the others has; "": it is the only one.
+        """
+        return ""
 
     @abstractmethod
     def allotted(self, options: Any) -> tuple[str, ...]:
