@@ -66,6 +66,8 @@ class MachineProvider(Plugin):
     """Where the machines of a fleet come from, and how its driver and its runs are started on them."""
 
     options: ClassVar[type[ProviderOptions]]
+    word: ClassVar[str] = ""
+    """What ``--on`` takes for it, in the help; "": its kind."""
 
     def named_by(self, word: str) -> Mapping[str, Any] | None:
         """Return the options that ``--on WORD`` gives, by their keys; None: the word names none of this kind.

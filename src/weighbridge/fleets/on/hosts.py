@@ -45,8 +45,9 @@ class Hosts(DrivenHere):
     """Each run is driven from this machine, with ssh hosts in the place of the study's; so is the fleet."""
 
     kind = "hosts"
-    summary = "ssh machines, one a line in a file that --on names"
+    summary = "ssh machines, one a line of a file"
     options = HostsOptions
+    word = "FILE"
     programs: ClassVar = ("ssh", "setpriv")
 
     def named_by(self, word: str) -> Mapping[str, Any] | None:
@@ -144,9 +145,8 @@ def _by_name(options: HostsOptions) -> dict[str, dict[str, Any]]:
 
 def _plain(text: str) -> str:
     """Return a text as a machine's name."""
-    name = re.sub(r"-{2,}", "-", re.sub(r"[^A-Za-z0-9_.-]", "_", text)).lstrip("-_.")[:63] or "machine"
-    assert re.match(MACHINE_NAME, name), name
-    return name
+    name = re.sub(r"-{2,}", "-", re.sub(r"[^A-Za-z0-9_.-]", "_", text))[:60].strip("-_.") or "machine"
+    return name if re.match(MACHINE_NAME, name) else f"{name}_"
 
 
 PLUGIN = Hosts()
