@@ -1,6 +1,7 @@
 """What tests of pods share: a cluster, and hosts and sites opened in it by hand."""
 
 import contextlib
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,13 @@ def host_options(cluster: Cluster, node: int, **more: Any) -> dict[str, Any]:
     enter = ("nsenter", "--target", str(cluster.nodes[node].host.pid), "--mount", "--net", "--pid", "--")
     load = [*enter, "ctr", "--namespace", "k8s.io", "images", "import", "-"]
     return {"kind": "kubernetes", "node": NAMES[node], "images": {"load": load}, **more}
+
+
+def onto_both_nodes(cluster: Cluster, folder: Path) -> str:
+    """The command that loads an image onto each node; several may run at the same time."""
+    loads = [shlex.join(host_options(cluster, node)["images"]["load"]) for node in (0, 1)]
+    steps = (f"image=$(mktemp --tmpdir={folder})", 'cat > "$image"', *(f'{load} < "$image"' for load in loads))
+    return shlex.join(("sh", "-c", " && ".join(steps)))
 
 
 @contextlib.contextmanager

@@ -2,7 +2,6 @@
 
 import json
 import os
-import shlex
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +21,7 @@ from ..kubernetes import (
     STRICT,
     host_options,
     made,
+    onto_both_nodes,
     opened_host,
     opened_pod,
 )
@@ -77,13 +77,6 @@ def test_the_network_of_pods_is_measured_against_the_nodes_own(
     assert (told["host/server", "network"], told["pod/server", "network"]) == ("host", "pod")
     networks = "net" in told["pod/server", "namespaces"].split(), "net" in told["host/server", "namespaces"].split()
     assert networks == (True, False), "by the kernel's own numbers"
-
-
-def onto_both_nodes(cluster: Cluster, folder: Path) -> str:
-    """The command that loads an image onto each node."""
-    loads = [shlex.join(host_options(cluster, node)["images"]["load"]) for node in (0, 1)]
-    file = folder / "image.tar"
-    return shlex.join(("sh", "-c", " && ".join((f"cat > {file}", *(f"{load} < {file}" for load in loads)))))
 
 
 @pytest.mark.long
