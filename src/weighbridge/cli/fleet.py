@@ -357,21 +357,21 @@ def _status(fleet: typer.Typer) -> None:
         What is finished is read from the run directories, not from a queue.
         """
         from weighbridge.fleets.folder import FleetFolder
-        from weighbridge.fleets.providers import provider_of
 
-        folder = FleetFolder(directory.absolute())
-        known = folder.read()
-        driver = _driver(known, provider_of(known))
-        statuses = _statuses(folder, known, driver)
+        document = fleet_status(FleetFolder(directory.absolute()))
         if as_json:
-            print_json(_status_document(folder, known, driver, statuses))
+            print_json(document)
         else:
-            _print_status(folder, known, driver, statuses)
+            _print_status(document)
 
 
-def _status_document(
-    folder: "FleetFolder", fleet: "Fleet", driver: "DriverState", statuses: "Sequence[UnitStatus]"
-) -> FleetStatusDocument:
+def fleet_status(folder: "FleetFolder") -> FleetStatusDocument:
+    """What became of a fleet's driver and runs. RunDirectoryError where there is no fleet."""
+    from weighbridge.fleets.providers import provider_of
+
+    fleet = folder.read()
+    driver = _driver(fleet, provider_of(fleet))
+    statuses = _statuses(folder, fleet, driver)
     return {
         "version": STATUS_VERSION,
         "study": fleet.name,
@@ -388,30 +388,31 @@ def _status_document(
     }  # fmt: skip
 
 
-def _print_status(
-    folder: "FleetFolder", fleet: "Fleet", driver: "DriverState", statuses: "Sequence[UnitStatus]"
-) -> None:
+def _print_status(status: FleetStatusDocument) -> None:
+    from rich.markup import escape
     from rich.table import Table
 
-    counts = {state: sum(each.state == state for each in statuses) for state in ("finished", "running", "stopped")}
-    parts = [f"{counts['finished']} of {plural(len(statuses), 'run')} finished"] if statuses else ["no run has begun"]
+    runs, folder = status["runs"], status["folder"]
+    counts = {state: sum(each["state"] == state for each in runs) for state in ("finished", "running", "stopped")}
+    parts = [f"{counts['finished']} of {plural(len(runs), 'run')} finished"] if runs else ["no run has begun"]
     parts += [f"{counts[state]} {state}" for state in ("running", "stopped") if counts[state]]
-    detail = f" ({driver.detail})" if driver.detail else ""
-    out().print(f"{fleet.name}: {', '.join(parts)}; driver {driver.state}{detail}", markup=False)
-    shown = [each for each in statuses if len(statuses) <= _LISTED or each.state != "finished"]
+    detail = f" ({status['detail']})" if status["detail"] else ""
+    out().print(f"{status['study']}: {', '.join(parts)}; driver {status['driver']}{detail}", markup=False)
+    shown = [each for each in runs if len(runs) <= _LISTED or each["state"] != "finished"]
     if shown:
-        out().print()
         table = Table("run", "state", "trials", box=None, pad_edge=False)
         table.columns[0].overflow = "fold"
         for each in shown:
-            table.add_row(each.unit.name, "failed" if each.failed else each.state, str(each.trials or ""))
+            table.add_row(escape(each["name"]), each["state"], str(each["trials"] or ""))
+        out().print()
         out().print(table)
     for each in shown:
-        if each.code:
-            out().print(f"{each.unit.name}: exit code {each.code}: {each.reason}", markup=False, soft_wrap=True)
-    if driver.state == "ended" and (counts["finished"] < len(statuses) or not statuses):
-        out().print(f"what the driver said: {folder.driver_log}", markup=False, soft_wrap=True)
-        out().print(f"weighbridge fleet continue {folder.path}", markup=False, soft_wrap=True)
+        if each["exit_code"]:
+            line = f"{each['name']}: exit code {each['exit_code']}: {each['reason']}"
+            out().print(line, markup=False, soft_wrap=True)
+    if status["driver"] == "ended" and (counts["finished"] < len(runs) or not runs):
+        out().print(f"what the driver said: {folder}/drive.log", markup=False, soft_wrap=True)
+        out().print(f"weighbridge fleet continue {folder}", markup=False, soft_wrap=True)
 
 
 def _continue(fleet: typer.Typer) -> None:
