@@ -1,7 +1,7 @@
 """A run's numbers, compared: every cost with its interval, verdict and remarks."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import cast
 
@@ -15,6 +15,7 @@ from weighbridge.analysis.comparisons import (
     values_by_metric,
 )
 from weighbridge.analysis.conditions import (
+    Fact,
     by_label,
     calibration_of,
     durabilities,
@@ -41,7 +42,7 @@ from weighbridge.analysis.latency import latencies
 from weighbridge.analysis.overload import breakages, standing_values
 from weighbridge.analysis.paths import paths_of
 from weighbridge.analysis.plan import Plan, plan_of
-from weighbridge.analysis.readings import readings, without_selections
+from weighbridge.analysis.readings import ReadingRate, readings, without_selections
 from weighbridge.analysis.remarks import about_run, on_top, remarks_about
 from weighbridge.analysis.resources import negligible
 from weighbridge.analysis.results import Analysis, MetricReport, disturbance_among
@@ -59,26 +60,53 @@ from weighbridge.store.consistency import require_consistent
 from weighbridge.store.run import RunStore, Value
 
 
-def analyse(store: RunStore) -> Analysis:
-    """Compare everything in a run. A run without a finished trial gives an Analysis without metrics.
+@dataclass(frozen=True, slots=True)
+class MeasuredRun:
+    """What a run measured, as it was stored: nothing is compared yet."""
 
-    `weighbridge.statistics.verdicts` says how verdicts come about, `weighbridge.analysis.judgement` how trust does.
-    Raises RunDirectoryError where the store cannot be read or is damaged.
-    """
+    info: Mapping[str, str]
+    plan: Plan
+    facts: Sequence[Fact]
+    rate: ReadingRate | None
+    trials: tuple[TrialRow, ...]
+    values: Mapping[Key, Sequence[Value]]
+    """Those that stand (`overload.standing_values`)."""
+    labels: Mapping[tuple[str, Level], str]
+    """Every workload and level of the study, as people read it."""
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether others took CPU time in more than half of the baseline's trials."""
+        return disturbance_among(self.trials, {self.plan.baseline, self.plan.aa_arm}).heavy
+
+
+def read_measured(store: RunStore) -> MeasuredRun:
+    """Read what a run measured. Raises RunDirectoryError where the store cannot be read or is damaged."""
     require_consistent(store)
     info, plan, facts = store.info(), plan_of(store), store.facts()
     rate = readings(store)
     robbed = {row.id for row in store.trials() if any(flag.code == FlagCode.STEAL for flag in row.flags)}
     read = without_selections(store.values(), rate, robbed)
     trials = _trials(store, read)
-    broken, values = breakages(trials), values_by_metric(standing_values(read, trials))
     labels = {(workload, level): label for workload, level, _, label, _ in store.cells()}
+    return MeasuredRun(info, plan, facts, rate, trials, values_by_metric(standing_values(read, trials)), labels)
+
+
+def analyse(store: RunStore) -> Analysis:
+    """Compare everything in a run. A run without a finished trial gives an Analysis without metrics.
+
+    `weighbridge.statistics.verdicts` says how verdicts come about, `weighbridge.analysis.judgement` how trust does.
+    Raises RunDirectoryError where the store cannot be read or is damaged.
+    """
+    measured = read_measured(store)
+    info, plan, facts, rate = measured.info, measured.plan, measured.facts, measured.rate
+    trials, values, labels = measured.trials, measured.values, measured.labels
+    broken = breakages(trials)
     isolation = isolations(facts, plan.environments)
     durability = durabilities(facts)
     paths = paths_of(facts, info)
-    limits = _limits(trials)
-    disturbance = disturbance_among(trials, {plan.baseline, plan.aa_arm})
-    reports, checks, p_values = _metric_reports(values, plan, labels, disturbed=disturbance.heavy)
+    limits = limits_met(trials)
+    reports, checks, p_values = metric_reports(measured)
     shifted = shifted_controls(checks)
     context = Context(
         plan=plan,
@@ -152,18 +180,23 @@ def _trials(store: RunStore, measured: Sequence[Value]) -> tuple[TrialRow, ...]:
     )  # fmt: skip
 
 
-def _limits(trials: Sequence[TrialRow]) -> dict[tuple[str, Level, str], list[Flag | None]]:
-    """The bottleneck of each good trial, by workload, level and environment."""
+def limits_met(trials: Sequence[TrialRow]) -> dict[tuple[str, Level, str], list[Flag | None]]:
+    """Give the bottleneck of each good trial, by workload, level and environment."""
     limits: dict[tuple[str, Level, str], list[Flag | None]] = {}
     for trial in (each for each in trials if each.ok):
         limits.setdefault((trial.workload, trial.level, trial.environment), []).append(limit_of(trial.flags))
     return limits
 
 
-def _metric_reports(
-    values: Mapping[Key, Sequence[Value]], plan: Plan, labels: Mapping[tuple[str, Level], str], *, disturbed: bool
+def metric_reports(
+    measured: MeasuredRun, *, headlines_only: bool = False
 ) -> tuple[list[MetricReport], list[ControlCheck], list[PValues | None]]:
-    """Give the reports before Holm, the A/A checks, and the p-values of every comparison in their order."""
+    """Give the reports before Holm, the A/A checks, and the p-values of every comparison in their order.
+
+    With `headlines_only` all other metrics are compared in the A/A arm alone, which is a third of the work.
+    """
+    values, plan, labels = measured.values, measured.plan, measured.labels
+    disturbed, aa_arm = measured.disturbed, plan.aa_arm
     reports: list[MetricReport] = []
     checks: list[ControlCheck] = []
     p_values: list[PValues | None] = []
@@ -176,7 +209,8 @@ def _metric_reports(
         metric_values = values[key]
         headline = key[:2] not in cells_with_headline and not is_resource_use(metric)
         cells_with_headline.add(key[:2])
-        compared = [comparison(metric_values, plan, arm, plan.baseline) for arm in plan.compared_on(workload, level)]
+        arms = [name for name in plan.compared_on(workload, level) if headline or not headlines_only or name == aa_arm]
+        compared = [comparison(metric_values, plan, arm, plan.baseline) for arm in arms]
         baseline_values = per_block(metric_values, plan.baseline)
         aa = next((each.cost for each, _ in compared if each.aa), None)
         report = MetricReport(
@@ -187,10 +221,8 @@ def _metric_reports(
         )  # fmt: skip
         reports.append(report)
         p_values.extend(None if each.aa else p for each, p in compared)
-        if aa is not None and plan.aa_arm:
-            at_99 = contrast_cost(
-                metric_values, Contrast.between(plan.aa_arm, plan.baseline), control, 0.99, aa.scale
-            )
+        if aa is not None and aa_arm:
+            at_99 = contrast_cost(metric_values, Contrast.between(aa_arm, plan.baseline), control, 0.99, aa.scale)
             assert at_99 is not None
             nothing = negligible(report.metric, at_99.cost.typical)
             checks.append(ControlCheck(report, at_99.cost, 1.0 if nothing else at_99.p_values, at_99.standard_error))

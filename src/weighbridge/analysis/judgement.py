@@ -22,7 +22,7 @@ What a check finds that finds nothing: `Trust.visible_shift`, by `weighbridge.st
 """
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeVar
@@ -229,6 +229,23 @@ def shifted_controls(checks: Sequence[ControlCheck]) -> tuple[MetricReport, ...]
     )
 
 
+TRUSTED: Mapping[TrustReason, bool | None] = {
+    TrustReason.NO_AA_ARM: None, TrustReason.FEW_BLOCKS: None, TrustReason.SHIFTED: False, TrustReason.HOLDS: True,
+}  # fmt: skip
+"""Whether a session is trusted; None where there is no control to ask."""
+
+
+def trust_reason(
+    checks: Sequence[ControlCheck], shifted: Sequence[MetricReport], aa_arm: str | None
+) -> TrustReason:
+    """Return why a session can be trusted, or cannot; ``shifted`` is what `shifted_controls` gives of the checks."""
+    if aa_arm is None:
+        return TrustReason.NO_AA_ARM
+    if not any(each.enough for each in checks):
+        return TrustReason.FEW_BLOCKS
+    return TrustReason.SHIFTED if shifted else TrustReason.HOLDS
+
+
 def session_trust(
     metrics: Sequence[MetricReport],
     checks: Sequence[ControlCheck],
@@ -248,16 +265,11 @@ def session_trust(
         each for each in metrics if each.headline and any(row.cost and not row.aa for row in each.comparisons)
     )
     unchecked = tuple(each for each in with_cost if each.aa is None or each.aa.blocks < MIN_BLOCKS_VERDICT)
-    if aa_arm is None:
-        trusted, reason = None, TrustReason.NO_AA_ARM
-    elif not usable:
-        trusted, reason = None, TrustReason.FEW_BLOCKS
-    else:
-        trusted, reason = not shifted, TrustReason.SHIFTED if shifted else TrustReason.HOLDS
+    reason = trust_reason(checks, shifted, aa_arm)
     hidden = {(each.workload, each.level) for each in metrics if each.headline and each.aa and each.aa.hidden}
     visible = _visible_shifts([each for each in usable if each.report.headline], hidden, looks)
     return Trust(
-        trusted, reason, middle, middle_in, largest, largest_in, blocks, unchecked, shifted,
+        TRUSTED[reason], reason, middle, middle_in, largest, largest_in, blocks, unchecked, shifted,
         visible_shift=max(visible, default=None), visible_shifts=len(visible),
     )  # fmt: skip
 
