@@ -209,7 +209,9 @@ def metric_reports(
         metric_values = values[key]
         headline = key[:2] not in cells_with_headline and not is_resource_use(metric)
         cells_with_headline.add(key[:2])
-        arms = [name for name in plan.compared_on(workload, level) if headline or not headlines_only or name == aa_arm]
+        arms = [
+            name for name in plan.compared_on(workload, level) if headline or not headlines_only or name == aa_arm
+        ]
         compared = [comparison(metric_values, plan, arm, plan.baseline) for arm in arms]
         baseline_values = per_block(metric_values, plan.baseline)
         aa = next((each.cost for each, _ in compared if each.aa), None)

@@ -235,9 +235,7 @@ TRUSTED: Mapping[TrustReason, bool | None] = {
 """Whether a session is trusted; None where there is no control to ask."""
 
 
-def trust_reason(
-    checks: Sequence[ControlCheck], shifted: Sequence[MetricReport], aa_arm: str | None
-) -> TrustReason:
+def trust_reason(checks: Sequence[ControlCheck], shifted: Sequence[MetricReport], aa_arm: str | None) -> TrustReason:
     """Return why a session can be trusted, or cannot; ``shifted`` is what `shifted_controls` gives of the checks."""
     if aa_arm is None:
         return TrustReason.NO_AA_ARM
