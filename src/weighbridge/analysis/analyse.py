@@ -1,7 +1,7 @@
 """A run's numbers, compared: every cost with its interval, verdict and remarks."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from statistics import median
 from typing import cast
 
@@ -15,7 +15,6 @@ from weighbridge.analysis.comparisons import (
     values_by_metric,
 )
 from weighbridge.analysis.conditions import (
-    Fact,
     by_label,
     calibration_of,
     durabilities,
@@ -60,53 +59,25 @@ from weighbridge.store.consistency import require_consistent
 from weighbridge.store.run import RunStore, Value
 
 
-@dataclass(frozen=True, slots=True)
-class MeasuredRun:
-    """What a run measured, as it was stored: nothing is compared yet."""
-
-    info: Mapping[str, str]
-    plan: Plan
-    facts: Sequence[Fact]
-    rate: ReadingRate | None
-    trials: tuple[TrialRow, ...]
-    values: Mapping[Key, Sequence[Value]]
-    """Those that stand (`overload.standing_values`)."""
-    labels: Mapping[tuple[str, Level], str]
-    """Every workload and level of the study, as people read it."""
-
-    @property
-    def disturbed(self) -> bool:
-        """Whether others took CPU time in more than half of the baseline's trials."""
-        return disturbance_among(self.trials, {self.plan.baseline, self.plan.aa_arm}).heavy
-
-
-def read_measured(store: RunStore) -> MeasuredRun:
-    """Read what a run measured. Raises RunDirectoryError where the store cannot be read or is damaged."""
-    require_consistent(store)
-    info, plan, facts = store.info(), plan_of(store), store.facts()
-    rate = readings(store)
-    robbed = {row.id for row in store.trials() if any(flag.code == FlagCode.STEAL for flag in row.flags)}
-    read = without_selections(store.values(), rate, robbed)
-    trials = _trials(store, read)
-    labels = {(workload, level): label for workload, level, _, label, _ in store.cells()}
-    return MeasuredRun(info, plan, facts, rate, trials, values_by_metric(standing_values(read, trials)), labels)
-
-
 def analyse(store: RunStore) -> Analysis:
     """Compare everything in a run. A run without a finished trial gives an Analysis without metrics.
 
     `weighbridge.statistics.verdicts` says how verdicts come about, `weighbridge.analysis.judgement` how trust does.
     Raises RunDirectoryError where the store cannot be read or is damaged.
     """
-    measured = read_measured(store)
-    info, plan, facts, rate = measured.info, measured.plan, measured.facts, measured.rate
-    trials, values, labels = measured.trials, measured.values, measured.labels
-    broken = breakages(trials)
+    require_consistent(store)
+    info, plan, facts = store.info(), plan_of(store), store.facts()
+    rate = readings(store)
+    read = _telling_values(store, rate)
+    trials = _trials(store, read)
+    broken, values = breakages(trials), values_by_metric(standing_values(read, trials))
+    labels = {(workload, level): label for workload, level, _, label, _ in store.cells()}
     isolation = isolations(facts, plan.environments)
     durability = durabilities(facts)
     paths = paths_of(facts, info)
-    limits = limits_met(trials)
-    reports, checks, p_values = metric_reports(measured)
+    limits = _limits(trials)
+    disturbance = disturbance_among(trials, {plan.baseline, plan.aa_arm})
+    reports, checks, p_values = _metric_reports(values, plan, labels, disturbed=disturbance.heavy)
     shifted = shifted_controls(checks)
     context = Context(
         plan=plan,
@@ -165,6 +136,24 @@ def analyse(store: RunStore) -> Analysis:
     )
 
 
+def measured_values(store: RunStore) -> list[Value]:
+    """Return the values that a run's costs are made of: without selections and blocks that were tried again."""
+    read = _telling_values(store, readings(store))
+    return standing_values(read, _trials(store, read))
+
+
+def _telling_values(store: RunStore, rate: ReadingRate | None) -> list[Value]:
+    """The values without figures that are a selection."""
+    robbed = {row.id for row in store.trials() if any(flag.code == FlagCode.STEAL for flag in row.flags)}
+    return without_selections(store.values(), rate, robbed)
+
+
+def metrics_in_order(keys: Iterable[Key], labels: Mapping[tuple[str, Level], str]) -> list[Key]:
+    """Return metrics in the study's order; what the meters add comes after what a workload measures."""
+    order = {cell: position for position, cell in enumerate(labels)}
+    return sorted(keys, key=lambda key: (order.get(key[:2], len(order)), is_resource_use(key[2])))
+
+
 def _trials(store: RunStore, measured: Sequence[Value]) -> tuple[TrialRow, ...]:
     labels = {(workload, level): label for workload, level, _, label, _ in store.cells()}
     values: dict[int, dict[str, float]] = {}
@@ -180,39 +169,29 @@ def _trials(store: RunStore, measured: Sequence[Value]) -> tuple[TrialRow, ...]:
     )  # fmt: skip
 
 
-def limits_met(trials: Sequence[TrialRow]) -> dict[tuple[str, Level, str], list[Flag | None]]:
-    """Give the bottleneck of each good trial, by workload, level and environment."""
+def _limits(trials: Sequence[TrialRow]) -> dict[tuple[str, Level, str], list[Flag | None]]:
+    """The bottleneck of each good trial, by workload, level and environment."""
     limits: dict[tuple[str, Level, str], list[Flag | None]] = {}
     for trial in (each for each in trials if each.ok):
         limits.setdefault((trial.workload, trial.level, trial.environment), []).append(limit_of(trial.flags))
     return limits
 
 
-def metric_reports(
-    measured: MeasuredRun, *, headlines_only: bool = False
+def _metric_reports(
+    values: Mapping[Key, Sequence[Value]], plan: Plan, labels: Mapping[tuple[str, Level], str], *, disturbed: bool
 ) -> tuple[list[MetricReport], list[ControlCheck], list[PValues | None]]:
-    """Give the reports before Holm, the A/A checks, and the p-values of every comparison in their order.
-
-    With `headlines_only` all other metrics are compared in the A/A arm alone, which is a third of the work.
-    """
-    values, plan, labels = measured.values, measured.plan, measured.labels
-    disturbed, aa_arm = measured.disturbed, plan.aa_arm
+    """Give the reports before Holm, the A/A checks, and the p-values of every comparison in their order."""
     reports: list[MetricReport] = []
     checks: list[ControlCheck] = []
     p_values: list[PValues | None] = []
     cells_with_headline: set[tuple[str, Level]] = set()
-    order = {cell: position for position, cell in enumerate(labels)}
     control = replace(plan, looks=plan.control_looks)
-    # The metrics of a workload keep their order, but what the meters add comes after what it measures.
-    for key in sorted(values, key=lambda key: (order.get(key[:2], len(order)), is_resource_use(key[2]))):
+    for key in metrics_in_order(values, labels):
         workload, level, metric = key
         metric_values = values[key]
         headline = key[:2] not in cells_with_headline and not is_resource_use(metric)
         cells_with_headline.add(key[:2])
-        arms = [
-            name for name in plan.compared_on(workload, level) if headline or not headlines_only or name == aa_arm
-        ]
-        compared = [comparison(metric_values, plan, arm, plan.baseline) for arm in arms]
+        compared = [comparison(metric_values, plan, arm, plan.baseline) for arm in plan.compared_on(workload, level)]
         baseline_values = per_block(metric_values, plan.baseline)
         aa = next((each.cost for each, _ in compared if each.aa), None)
         report = MetricReport(
@@ -223,8 +202,10 @@ def metric_reports(
         )  # fmt: skip
         reports.append(report)
         p_values.extend(None if each.aa else p for each, p in compared)
-        if aa is not None and aa_arm:
-            at_99 = contrast_cost(metric_values, Contrast.between(aa_arm, plan.baseline), control, 0.99, aa.scale)
+        if aa is not None and plan.aa_arm:
+            at_99 = contrast_cost(
+                metric_values, Contrast.between(plan.aa_arm, plan.baseline), control, 0.99, aa.scale
+            )
             assert at_99 is not None
             nothing = negligible(report.metric, at_99.cost.typical)
             checks.append(ControlCheck(report, at_99.cost, 1.0 if nothing else at_99.p_values, at_99.standard_error))

@@ -30,16 +30,16 @@ from weighbridge.analysis.compared_run import (
     require_changed,
     require_one_question,
 )
-from weighbridge.analysis.comparisons import per_block
+from weighbridge.analysis.comparisons import Key, per_block
 from weighbridge.analysis.context import Context
 from weighbridge.analysis.judgement import after_holm, family_of, never_equivalent
 from weighbridge.analysis.resources import negligible
 from weighbridge.analysis.results import Comparison, MetricReport
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import scale_of
-from weighbridge.statistics import Interval, Looks, Verdict, between, looks_share
-from weighbridge.statistics.contrast import OF_TWO
+from weighbridge.statistics import Contrast, Interval, Looks, Verdict, between, looks_share
 from weighbridge.statistics.sample_size import MIN_BLOCKS_INTERVAL, MIN_BLOCKS_VERDICT
+from weighbridge.store.blocks import arm_values
 
 
 class NoChange(StrEnum):
@@ -81,6 +81,7 @@ def why_no_change(
 def cost_change(
     reports: tuple[MetricReport, MetricReport],
     sides: tuple[Comparison, Comparison],
+    runs: tuple[ComparedRun, ComparedRun],
     *,
     looks: Looks,
     confidence: float = 0.95,
@@ -99,9 +100,11 @@ def cost_change(
     floor = None
     if not sides[0].aa and before.aa is not None and after.aa is not None:
         floor = between.joint_floor(before.aa.cost, after.aa.cost, on)
+    key: Key = (before.workload, before.level, before.metric)
     first, second = (
-        OF_TWO.effects(([pair.baseline for pair in side.pairs], [pair.value for pair in side.pairs]), on)
-        for side in sides
+        contrast.effects(arm_values(run.values[key], contrast.arms), on)
+        for run, side in zip(runs, sides, strict=True)
+        for contrast in (Contrast.between(side.environment, run.analysis.baseline),)
     )
     change = between.change(
         first, second, better=before.better, scale=on, confidence=confidence, equivalence=equivalence, looks=looks,
@@ -390,7 +393,9 @@ def _row(
     unknown, change = why_no_change((before, after), sides), None
     if unknown is None:
         looks = min((_context(run).plan.looks for run in runs), key=looks_share)
-        change = cost_change((before, after), sides, looks=looks, equivalence=margin, allowance=allowance).change
+        change = cost_change(
+            (before, after), sides, runs, looks=looks, equivalence=margin, allowance=allowance
+        ).change
     return ChangeRow(one.environment, one.aa, one, other, change, unknown, None, "inconclusive")
 
 

@@ -23,11 +23,12 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from statistics import fmean, median
+from typing import cast
 
 import numpy as np
 
-from weighbridge.analysis.analyse import MeasuredRun, limits_met, metric_reports, read_measured
-from weighbridge.analysis.bottleneck import shared_limit
+from weighbridge.analysis.analyse import measured_values, metrics_in_order
+from weighbridge.analysis.bottleneck import limit_of, shared_limit
 from weighbridge.analysis.compared_run import (
     MACHINE_ID,
     NODE,
@@ -38,24 +39,36 @@ from weighbridge.analysis.compared_run import (
     machine_facts,
     path_facts,
 )
-from weighbridge.analysis.comparisons import Key, per_block
+from weighbridge.analysis.comparisons import Key, contrast_cost, per_block, values_by_metric
 from weighbridge.analysis.conditions import Isolation, isolations
 from weighbridge.analysis.history import Skipped, run_places
-from weighbridge.analysis.judgement import TRUSTED, shifted_controls, trust_reason
+from weighbridge.analysis.judgement import (
+    DISTRUST,
+    TRUSTED,
+    ControlCheck,
+    shifted_controls,
+    trust_reason,
+)
 from weighbridge.analysis.paths import Paths, paths_of
-from weighbridge.analysis.results import Comparison, MetricReport, TrustReason, disturbance_among
+from weighbridge.analysis.plan import Plan, plan_of
+from weighbridge.analysis.readings import READ_MEANWHILE, SELECTED
+from weighbridge.analysis.resources import negligible
+from weighbridge.analysis.results import MetricReport, TrustReason
 from weighbridge.errors import RunDirectoryError
-from weighbridge.model.disturbance import Disturbance
+from weighbridge.model.disturbance import Disturbance, disturbance_of
 from weighbridge.model.flag import Flag
 from weighbridge.model.level import Level
-from weighbridge.model.measurement import scale_of
-from weighbridge.statistics import Interval, Looks, Scale
+from weighbridge.model.measurement import Outcome, is_resource_use, scale_of
+from weighbridge.statistics import Better, Contrast, Interval, Looks, Scale, looks_share
 from weighbridge.statistics.contrast import OF_TWO
 from weighbridge.statistics.fleet import FleetCost, MachineEffect, Measured, PairEffect, fleet_cost
 from weighbridge.statistics.parametric import t_interval
-from weighbridge.statistics.sample_size import MIN_BLOCKS_INTERVAL, MIN_BLOCKS_VERDICT
+from weighbridge.statistics.ranks import critical_rank
+from weighbridge.statistics.sample_size import MIN_BLOCKS_INTERVAL, MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
 from weighbridge.statistics.verdicts import ALPHA
-from weighbridge.store.run import RunStore
+from weighbridge.store.consistency import require_consistent
+from weighbridge.store.rows import StoredTrial
+from weighbridge.store.run import RunStore, Value
 
 FLEET = "fleet.json"
 """The file that makes a folder a fleet's."""
@@ -63,6 +76,10 @@ RUNS = "runs"
 """The folder in it with a run directory for each machine or pair."""
 PEERS = 2
 """The fewest peers by which a machine is unlike them."""
+
+
+Sides = tuple[Sequence[float], Sequence[float]]
+"""The baseline's values and an environment's, from the same blocks."""
 
 
 class Purpose(StrEnum):
@@ -105,9 +122,12 @@ class FleetRun:
     equivalence: float | None
     looks: Looks
     reports: Mapping[Key, MetricReport]
-    """Its headline metrics."""
+    """Its headline metrics, without their comparisons."""
+    sides: Mapping[tuple[Key, str], Sides] = field(repr=False)
+    """By headline metric and environment, the A/A arm too: what its cost is made of."""
     own_values: Mapping[Key, Sequence[float]] = field(repr=False)
     """The baseline's values of these, one a block."""
+    aa_arm: str | None
     no_cost: Mapping[tuple[Key, str], "WhyNotCounted"]
     """Comparisons, by metric and environment, that can have no verdict in the run."""
     facts: tuple[Mapping[str, str], ...] = field(repr=False)
@@ -378,26 +398,31 @@ def _read(folder: Path, progress: Callable[[str], None]) -> tuple[list[FleetRun]
 
 
 def _read_run(store: RunStore, name: str) -> FleetRun:
-    measured = read_measured(store)
-    plan, info = measured.plan, measured.info
-    reports, checks, _ = metric_reports(measured, headlines_only=True)
+    require_consistent(store)
+    plan, info, facts = plan_of(store), store.info(), store.facts()
+    by_key = _by_metric(store)
+    labels = {(workload, level): label for workload, level, _, label, _ in store.cells()}
+    headlines, further = _reports(by_key, labels)
+    sides = {
+        (key, environment): _sides(by_key[key], plan.baseline, environment)
+        for key in headlines
+        for environment in plan.compared_on(*key[:2])
+        if environment == plan.aa_arm or environment in by_key[key].environments
+    }
+    checks = _checks(by_key, {**headlines, **further}, plan) if plan.aa_arm else []
     shifted = shifted_controls(checks)
-    headlines = {(each.workload, each.level, each.metric): each for each in reports if each.headline}
-    paths, limits = paths_of(measured.facts, info), limits_met(measured.trials)
+    paths, limits = paths_of(facts, info), _limits(store)
     environments = [row for row in store.environments() if row[3] is None]
     purpose, units = unit_of(Path(name).name)
-    facts = machine_facts(measured.facts, _hosts(store))
-    nodes = [(each.get(NODE, ""), each.get(MACHINE_ID, "")) for each in facts]
+    own_facts = machine_facts(facts, _hosts(store))
+    nodes = [(each.get(NODE, ""), each.get(MACHINE_ID, "")) for each in own_facts]
     if not all(node for node, _ in nodes):  # of before machines were named
         nodes = [(unit, "") for unit in units]
-    by_node = dict(zip(nodes, [*facts, *({} for _ in nodes)], strict=False))
+    by_node = dict(zip(nodes, [*own_facts, *({} for _ in nodes)], strict=False))
     along = path_facts(paths)
-    no_cost = {
-        (key, row.environment): why
-        for key, report in headlines.items()
-        for row in report.comparisons
-        if not row.aa and (why := _no_cost(report, row, paths, limits, plan.baseline)) is not None
-    }
+    compared = [each for each in sides if each[1] != plan.aa_arm]
+    whys = {each: _no_cost(headlines[each[0]], each[1], paths, limits, plan.baseline) for each in compared}
+    trials = store.trials()
     return FleetRun(
         name=name,
         machines=(),
@@ -411,21 +436,161 @@ def _read_run(store: RunStore, name: str) -> FleetRun:
         version=info.get("version", ""),
         trust=trust_reason(checks, shifted, plan.aa_arm),
         shifted=shifted,
-        disturbances=_disturbances(measured),
-        blocks=max((row.blocks for each in headlines.values() for row in each.comparisons), default=0),
-        trials=len(measured.trials),
-        failed=sum(not (trial.ok or trial.broke) for trial in measured.trials),
+        disturbances=_disturbances(trials, plan),
+        blocks=max((len(mine[0]) for mine in sides.values()), default=0),
+        trials=len(trials),
+        failed=sum(trial.outcome not in (Outcome.OK, Outcome.BROKE) for trial in trials),
         unfinished=plan.unfinished,
         equivalence=plan.equivalence,
         looks=plan.looks,
         reports=headlines,
-        own_values={key: per_block(measured.values[key], plan.baseline) for key in headlines},
-        no_cost=no_cost,
+        sides=sides,
+        own_values={key: per_block(by_key[key].values, plan.baseline) for key in headlines},
+        aa_arm=plan.aa_arm,
+        no_cost={each: why for each, why in whys.items() if why is not None},
         facts=tuple({**comparable_facts(each), **along} for each in by_node.values()),
         environments={name: Described(kind, options) for name, kind, options, _ in environments},
         cells={label: Described(kind, options) for _, _, kind, label, options in store.cells()},
-        isolation=isolations(measured.facts, plan.environments),
+        isolation=isolations(facts, plan.environments),
     )
+
+
+# -- what a run measured: as `analyse` has it, without what only a run's own report needs ---------------
+
+
+@dataclass(slots=True)
+class _MetricValues:
+    """The values of one metric, and the values of each environment by block and attempt."""
+
+    values: list[Value] = field(default_factory=list)
+    environments: dict[str, dict[tuple[int, int], float]] = field(default_factory=dict)
+
+
+def _by_metric(store: RunStore) -> dict[Key, _MetricValues]:
+    """The values that a report's costs are made of, in the order in which the metrics first appeared."""
+    names = {metric for metric in store.metrics() if metric.startswith((*SELECTED, *READ_MEANWHILE))}
+    broke = any(trial.outcome is Outcome.BROKE for trial in store.trials())
+    if names or broke:  # values that are a selection, or of blocks that were tried again
+        groups = values_by_metric(measured_values(store))
+        values: Iterable[Value] = (value for group in groups.values() for value in group)
+    else:
+        values = store.values()
+    by_key: dict[Key, _MetricValues] = {}
+    for value in values:
+        key = value.workload, value.level, value.metric
+        mine = by_key.get(key)
+        if mine is None:
+            mine = by_key[key] = _MetricValues()
+        mine.values.append(value)
+        mine.environments.setdefault(value.environment, {})[value.block, value.attempt] = value.value
+    return by_key
+
+
+def _reports(
+    by_key: Mapping[Key, _MetricValues], labels: Mapping[tuple[str, Level], str]
+) -> tuple[dict[Key, MetricReport], dict[Key, MetricReport]]:
+    """The headline metrics in the study's order, and all others."""
+    headlines: dict[Key, MetricReport] = {}
+    further: dict[Key, MetricReport] = {}
+    with_headline: set[tuple[str, Level]] = set()
+    for key in metrics_in_order(by_key, labels):
+        workload, level, metric = key
+        headline = key[:2] not in with_headline and not is_resource_use(metric)
+        with_headline.add(key[:2])
+        first = by_key[key].values[0]
+        label = labels.get((workload, level), workload)
+        (headlines if headline else further)[key] = MetricReport(
+            workload, level, label, metric, first.unit, cast(Better, first.better), headline, None, None, ()
+        )
+    return headlines, further
+
+
+def _sides(metric: _MetricValues, baseline: str, environment: str) -> Sides:
+    """Both sides' values block by block: of the first attempt in which both have one (`store.blocks`)."""
+    one, other = (metric.environments.get(name, {}) for name in (baseline, environment))
+    first: dict[int, tuple[float, float]] = {}
+    for place in sorted(one.keys() & other.keys()):
+        first.setdefault(place[0], (one[place], other[place]))
+    return [each for each, _ in first.values()], [each for _, each in first.values()]
+
+
+def _checks(
+    by_key: Mapping[Key, _MetricValues], reports: Mapping[Key, MetricReport], plan: Plan
+) -> list[ControlCheck]:
+    """The checks of the A/A arm that a report makes, those that hold by far without their intervals."""
+    aa, control = plan.aa_arm or "", replace(plan, looks=plan.control_looks)
+    contrast, level = Contrast.between(aa, plan.baseline), 1 - DISTRUST * looks_share(plan.control_looks)
+    checks = []
+    for key, report in reports.items():
+        if aa not in plan.compared_on(*key[:2]):
+            continue
+        sides = _sides(by_key[key], plan.baseline, aa)
+        if not sides[0]:
+            continue
+        if _holds_by_far(sides, scale_of(report.metric, report.unit), level):
+            checks.append(ControlCheck(report, None, 1.0, None))
+            continue
+        at_99 = contrast_cost(by_key[key].values, contrast, control, 1 - DISTRUST)
+        assert at_99 is not None
+        nothing = negligible(report.metric, at_99.cost.typical)
+        checks.append(ControlCheck(report, at_99.cost, 1.0 if nothing else at_99.p_values, at_99.standard_error))
+    return checks
+
+
+def _holds_by_far(sides: Sides, scale: Scale | None, level: float) -> bool:
+    """Whether a control's rank sum is so far from the critical one that its interval cannot exclude no cost.
+
+    Of at least ten blocks, all different: ties and few blocks are left to the interval itself.
+    """
+    one, other = (np.asarray(side) for side in sides)
+    if one.size < MIN_BLOCKS_SIGNED_RANK:
+        return False
+    ratio = scale is None and bool((one > 0).all() and (other > 0).all())
+    effects = np.log(other) - np.log(one) if ratio else other - one
+    sizes = np.abs(effects)
+    order = np.argsort(sizes)
+    ordered = sizes[order]
+    if ordered[0] == 0 or not (np.diff(ordered) > 1e-9 * ordered[-1]).all():
+        return False
+    positive = int((np.arange(1, effects.size + 1)[effects[order] > 0]).sum())
+    smaller = min(positive, effects.size * (effects.size + 1) // 2 - positive)
+    return smaller > 1.2 * critical_rank(effects.size, level) + 5
+
+
+def _limits(store: RunStore) -> dict[tuple[str, Level, str], list[Flag | None]]:
+    """The bottleneck of each good trial, by workload, level and environment."""
+    limits: dict[tuple[str, Level, str], list[Flag | None]] = {}
+    for trial in store.trials():
+        if trial.outcome is Outcome.OK:
+            limits.setdefault((trial.workload, trial.level, trial.environment), []).append(limit_of(trial.flags))
+    return limits
+
+
+def _no_cost(
+    report: MetricReport,
+    environment: str,
+    paths: Paths,
+    limits: Mapping[tuple[str, Level, str], Sequence[Flag | None]],
+    baseline: str,
+) -> WhyNotCounted | None:
+    """Why a comparison can have no verdict in its own run."""
+    one, other = (limits.get((report.workload, report.level, name), ()) for name in (baseline, environment))
+    if paths.missing(report.workload, report.level, baseline, environment):
+        return WhyNotCounted.NO_PATH
+    return WhyNotCounted.HIDDEN if shared_limit(one, other, report.unit) is not None else None
+
+
+def _disturbances(trials: Sequence[StoredTrial], plan: Plan) -> dict[str, Disturbance]:
+    flags: dict[str, list[Sequence[Flag]]] = {}
+    for trial in trials:
+        if trial.outcome is Outcome.OK:
+            name = plan.baseline if trial.environment == plan.aa_arm else trial.environment
+            flags.setdefault(name, []).append(trial.flags)
+    names = [name for name in plan.environments if name != plan.aa_arm]
+    return {name: disturbance_of(flags.get(name, ())) for name in names}
+
+
+# -- machines -------------------------------------------------------------------------------------
 
 
 def unit_of(name: str) -> tuple[Purpose, tuple[str, ...]]:
@@ -452,27 +617,6 @@ def _hosts(store: RunStore) -> tuple[str, ...]:
     if len(names) > 2:
         raise RunDirectoryError(f"{store.directory} is of {len(names)} hosts: a fleet is of one or of pairs")
     return names
-
-
-def _disturbances(measured: MeasuredRun) -> dict[str, Disturbance]:
-    plan = measured.plan
-    own = {plan.baseline: {plan.baseline, plan.aa_arm}}
-    names = [name for name in plan.environments if name != plan.aa_arm]
-    return {name: disturbance_among(measured.trials, own.get(name, {name})) for name in names}
-
-
-def _no_cost(
-    report: MetricReport,
-    row: Comparison,
-    paths: Paths,
-    limits: Mapping[tuple[str, Level, str], Sequence[Flag | None]],
-    baseline: str,
-) -> WhyNotCounted | None:
-    """Why a comparison can have no verdict in its own run."""
-    one, other = (limits.get((report.workload, report.level, name), ()) for name in (baseline, row.environment))
-    if paths.missing(report.workload, report.level, baseline, row.environment):
-        return WhyNotCounted.NO_PATH
-    return WhyNotCounted.HIDDEN if shared_limit(one, other, report.unit) is not None else None
 
 
 # -- one study, and machines by name ------------------------------------------------------------
@@ -548,29 +692,24 @@ def _in_order(name: str) -> tuple[tuple[int, str], ...]:
 
 def _comparisons(runs: Sequence[FleetRun]) -> list[tuple[Key, str]]:
     """Every headline metric and environment that some run compares with the baseline, in the study's order."""
-    found = (
-        (key, row.environment)
-        for run in runs
-        for key, report in run.reports.items()
-        for row in report.comparisons
-        if not row.aa
-    )
-    return list(dict.fromkeys(found))
+    return list(dict.fromkeys(each for run in runs for each in run.sides if each[1] != run.aa_arm))
 
 
 def _cost(runs: Sequence[FleetRun], key: Key, environment: str, margin: float) -> FleetMetric:
-    rows = [row_of(run, key, environment) for run in runs]
     first = next(run.reports[key] for run in runs if key in run.reports)
-    scales = {row.cost.scale for row in rows if row is not None and row.cost is not None}
-    scale = scale_of(first.metric, first.unit) or ("difference" if "difference" in scales else "ratio")
+    sides = [run.sides.get((key, environment), ((), ())) if _same_unit(run, key, first) else ((), ()) for run in runs]
+    scale = common_scale(first, sides)
     effects = []
-    for run, row in zip(runs, rows, strict=True):
-        pairs = row.pairs if row is not None and _same_unit(run, key, first) else ()
-        sides = [pair.baseline for pair in pairs], [pair.value for pair in pairs]
-        values = OF_TWO.effects(sides, scale)
-        why = run.no_cost.get((key, environment))
-        effects.append(_effect(run, key, first, [_worse(first) * each for each in values], why))
+    for run, both in zip(runs, sides, strict=True):
+        values = [_worse(first) * each for each in OF_TWO.effects(both, scale)]
+        effects.append(_effect(run, key, first, values, run.no_cost.get((key, environment))))
     return _over_fleet(FleetMetric(first, environment, False, scale, tuple(effects), None), runs, margin)
+
+
+def common_scale(report: MetricReport, sides: Iterable[Sides]) -> Scale:
+    """Return the scale on which the costs of all runs can be told: ratios where every value is positive."""
+    positive = all(value > 0 for both in sides for side in both for value in side)
+    return scale_of(report.metric, report.unit) or ("ratio" if positive else "difference")
 
 
 def _own_value(runs: Sequence[FleetRun], key: Key, margin: float) -> FleetMetric:
@@ -583,13 +722,6 @@ def _own_value(runs: Sequence[FleetRun], key: Key, margin: float) -> FleetMetric
         logs = [math.log(each) for each in own] if scale == "ratio" else own
         effects.append(_effect(run, key, first, [_worse(first) * each for each in logs], None))
     return _over_fleet(FleetMetric(first, runs[0].baseline, True, scale, tuple(effects), None), runs, margin)
-
-
-def row_of(run: FleetRun, key: Key, environment: str) -> Comparison | None:
-    """Return a run's comparison of an environment on a headline metric; None where it has none."""
-    report = run.reports.get(key)
-    rows = report.comparisons if report is not None else ()
-    return next((row for row in rows if row.environment == environment and not row.aa), None)
 
 
 def _worse(report: MetricReport) -> float:

@@ -13,7 +13,6 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from weighbridge.analysis.between_runs import cost_change, why_no_change
 from weighbridge.analysis.compared_run import FactChange, FactKind
 from weighbridge.analysis.comparisons import Key
 from weighbridge.analysis.fleet import (
@@ -23,12 +22,13 @@ from weighbridge.analysis.fleet import (
     Purpose,
     RunEffect,
     WhyNotCounted,
+    common_scale,
     other_setting,
-    row_of,
 )
 from weighbridge.analysis.resources import negligible
 from weighbridge.errors import RunDirectoryError
-from weighbridge.statistics import Interval, Sample, Verdict, between, looks_share
+from weighbridge.model.measurement import scale_of
+from weighbridge.statistics import Cost, Interval, Sample, Verdict, between, looks_share
 from weighbridge.statistics.contrast import OF_TWO
 from weighbridge.statistics.fleet import FleetCost, MachineEffect, Measured, fleet_cost
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
@@ -195,16 +195,28 @@ def _row(
     shift = _shift(first, second)
     if metric.own:
         return UnitChange(first.run.machines, first, second, shift, None)
-    (key, environment, _) = _key(metric)
-    sides = row_of(first.run, key, environment), row_of(second.run, key, environment)
-    if sides[0] is None or sides[1] is None:
+    key, environment, _ = _key(metric)
+    runs = first.run, second.run
+    reports, sides = [run.reports[key] for run in runs], [run.sides[key, environment] for run in runs]
+    if (reports[0].unit, reports[0].better) != (reports[1].unit, reports[1].better):
         return None
-    reports, both = (first.run.reports[key], second.run.reports[key]), (sides[0], sides[1])
-    if why_no_change(reports, both) is not None:
-        return None
-    looks = min((first.run.looks, second.run.looks), key=looks_share)
-    change = cost_change(reports, both, looks=looks, equivalence=margin, allowance=allowance).change
+    on = common_scale(reports[0], sides)
+    one, other = (OF_TWO.effects(each, on) for each in sides)
+    change = between.change(
+        one, other, better=reports[0].better, scale=on, equivalence=margin,
+        looks=min((run.looks for run in runs), key=looks_share), allowance=allowance,
+        floor=between.joint_floor(*(_control(run, key) for run in runs), on),
+    )  # fmt: skip
     return UnitChange(first.run.machines, first, second, shift, change)
+
+
+def _control(run: FleetRun, key: Key) -> Cost | None:
+    """The A/A arm's cost in a run."""
+    sides = run.sides.get((key, run.aa_arm)) if run.aa_arm is not None else None
+    if sides is None or not sides[0]:
+        return None
+    report = run.reports[key]
+    return OF_TWO.cost(sides, better=report.better, looks=run.looks, scale=scale_of(report.metric, report.unit))
 
 
 def _shift(first: RunEffect, second: RunEffect) -> Interval:

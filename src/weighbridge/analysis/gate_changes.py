@@ -84,7 +84,7 @@ def _test_change(margin: Requirement, sides: _Sides, runs: Runs, spending: Spend
         return undecided("blocks")
     if share <= 0:
         return undecided("spent")
-    changed_cost = cost_change(reports, both, looks=looks, confidence=1 - verdicts.ALPHA * share)
+    changed_cost = cost_change(reports, both, runs, looks=looks, confidence=1 - verdicts.ALPHA * share)
     change = changed_cost.change
     interval = change.worsening_with_allowance
     in_runs = [(sides.report, side, run.analysis) for run, side in zip(runs, both, strict=True)]

@@ -208,14 +208,15 @@ class ControlCheck:
     """The A/A arm on one metric: its cost at 99 % confidence, its p-value, and what it would have shown."""
 
     report: MetricReport
-    cost: Cost
+    cost: Cost | None
+    """None where the signs of the blocks show at once that it holds."""
     p_values: PValues | float
     standard_error: float | None
 
     @property
     def enough(self) -> bool:
         """Whether it has as many blocks as any verdict needs."""
-        return self.cost.blocks >= MIN_BLOCKS_VERDICT
+        return self.cost is None or self.cost.blocks >= MIN_BLOCKS_VERDICT
 
 
 def shifted_controls(checks: Sequence[ControlCheck]) -> tuple[MetricReport, ...]:
@@ -225,7 +226,7 @@ def shifted_controls(checks: Sequence[ControlCheck]) -> tuple[MetricReport, ...]
         each.report
         for family in families
         for each, p_value in zip(family, adjusted([each.p_values for each in family], DISTRUST), strict=True)
-        if excludes_no_cost(each.cost) and p_value is not None and p_value <= DISTRUST
+        if each.cost is not None and excludes_no_cost(each.cost) and p_value is not None and p_value <= DISTRUST
     )
 
 
@@ -258,7 +259,7 @@ def session_trust(
     middle, middle_in = ranked[len(ranked) // 2] if ranked else (None, None)
     largest, largest_in = max(floors, key=lambda each: each[0]) if floors else (None, None)
     usable = [each for each in checks if each.enough]
-    blocks = min((each.cost.blocks for each in usable if each.report.headline), default=0)
+    blocks = min((each.cost.blocks for each in usable if each.report.headline and each.cost is not None), default=0)
     with_cost = (
         each for each in metrics if each.headline and any(row.cost and not row.aa for row in each.comparisons)
     )
@@ -286,6 +287,7 @@ def _visible_shifts(
         math.expm1(min(700.0, visible_effect(each.standard_error, each.cost.blocks, level)))
         for each in headlines
         if each.standard_error
+        and each.cost is not None
         and each.cost.blocks >= fewest
         and each.cost.scale == "ratio"
         and (each.report.workload, each.report.level) not in hidden

@@ -40,11 +40,11 @@ LOW, MIDDLE, HIGH = "#0072B2", "#c9ced6", "#D55E00"
 
 
 def caterpillar(metric: FleetMetric) -> Chart | None:
-    """Give the machines of a metric in order, each with the simultaneous interval of its distance from the others.
+    """Give the machines of a metric, the worst first, with the simultaneous interval of each one's distance.
 
     The green band is the interval of the typical one, the grey one that of the next machine. None of fewer than two.
     """
-    positions = metric.positions
+    positions = metric.positions[::-1]
     if metric.fleet is None or len(positions) < 2:
         return None
     unit, factor = _unit(metric)
@@ -93,7 +93,7 @@ def heat_map(metric: FleetMetric) -> Chart | None:
     if metric.fleet is None or not counted:
         return None
     typical = metric.fleet.typical.estimate
-    order = [each.machine for each in metric.positions]
+    order = [each.machine for each in metric.positions[::-1]]
     order = [*dict.fromkeys([*order, *(name for each in counted for name in each.run.machines)])]
     odd = {each.machines for each in metric.odd_pairs}
     unit, factor = _unit(metric)
@@ -104,7 +104,7 @@ def heat_map(metric: FleetMetric) -> Chart | None:
         nominal(field, sort=order, scale={"domain": order}, title=title, axis=_names_axis(named, angle))
         for field, title, angle in (("client", "client", -90), ("server", "server", 0))
     )
-    scale = {"domain": [-reach, 0, reach], "range": [LOW, MIDDLE, HIGH], "clamp": True}
+    scale = {"domain": [-reach, 0, reach], "range": [LOW, MIDDLE, HIGH], "clamp": True, "interpolate": "lab"}
     legend = {"title": f"from typical, {unit}", "orient": "top", "gradientLength": 200}
     colour = quantitative("distance", scale=scale, legend=legend)
     tooltip = [nominal("pair"), nominal("value"), nominal("verdict")]
@@ -153,12 +153,12 @@ def _on_axis(metric: FleetMetric, at: Interval, factor: float) -> Interval:
 
 
 def _limits(places: Sequence[Interval], bands: Sequence[Interval]) -> tuple[float, float]:
-    """The range of the axis: every machine is inside, intervals that are three times as wide run out of it."""
+    """The range of the axis: every machine is inside, much wider intervals run out of it."""
     inside = [each.estimate for each in (*places, *bands)]
     low, high = min(inside), max(inside)
     span = max(high - low, 1e-9, 0.01 * max(abs(low), abs(high)))
-    lows = [max(each.low, low - span) for each in (*places, *bands)]
-    highs = [min(each.high, high + span) for each in (*places, *bands)]
+    lows = [max(each.low, low - 2 * span) for each in (*places, *bands)]
+    highs = [min(each.high, high + 2 * span) for each in (*places, *bands)]
     room = 0.03 * (max(highs) - min(lows))
     return min(lows) - room, max(highs) + room
 
