@@ -1,0 +1,84 @@
+"""`weighbridge fleet`."""
+
+import gc
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from weighbridge.cli.output import WRONG_COMMAND_LINE, JsonFlag, err, examples, fail, out, print_json
+
+if TYPE_CHECKING:
+    from weighbridge.analysis.fleet import Fleet
+
+PAGE = "fleet.html"
+"""The page of a fleet, in its folder."""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the group of commands."""
+    fleet = typer.Typer(help="One study on many machines, or on pairs of them.", no_args_is_help=True)
+    app.add_typer(fleet, name="fleet")
+
+    @fleet.command(
+        epilog=examples(
+            "weighbridge fleet report fleet/",
+            "weighbridge fleet report this-month/ --against last-month/",
+            "weighbridge fleet report fleet/ --margin 5% --json",
+        )
+    )
+    def report(
+        folder: Path = typer.Argument(metavar="DIR", help="A fleet's folder, or any folder with runs of one study."),
+        against: Path | None = typer.Option(
+            None, "--against", metavar="DIR", help="An earlier fleet: also show which machines changed since."
+        ),
+        as_json: bool = JsonFlag,
+        margin: str | None = typer.Option(
+            None, "--margin", help="Distances below it are never odd, such as 3%. Default: the study's."
+        ),
+        page: Path | None = typer.Option(
+            None, "--out", metavar="FILE", help=f"Write the page here instead of to DIR/{PAGE}."
+        ),
+    ) -> None:
+        """Show what a study's costs are over all machines, and which machines are odd.
+
+        Runs that cannot be read, or are of another study, are left out and named.
+        """
+        from weighbridge.analysis.fleet_changes import compare_fleets
+        from weighbridge.report.export.fleet_json import fleet_json
+        from weighbridge.report.fleet_page import write_fleet
+        from weighbridge.report.terminal_fleet import print_fleet
+
+        gc.set_threshold(100_000)  # what is read of hundreds of runs is needed to the end
+        limit = _margin(margin)
+        this = _read(folder, limit)
+        compared = compare_fleets(this, _read(against, limit)) if against is not None else None
+        if as_json:
+            print_json(fleet_json(this, compared))
+        if not as_json or page is not None:
+            at = page or folder / PAGE
+            write_fleet(this, at, compared)
+        if not as_json:
+            print_fleet(this, out(), compared, pages=[f"page: {at}"])
+        elif page is not None:
+            err().print(f"page: {page}", markup=False)
+
+
+def _margin(text: str | None) -> float | None:
+    from weighbridge.cli.compare import percent
+
+    if text is None:
+        return None
+    if (fraction := percent("--margin", text)) == 0:
+        fail("--margin 0% makes every proven distance odd: use a margin such as 3%", WRONG_COMMAND_LINE)
+    return fraction
+
+
+def _read(folder: Path, margin: float | None) -> "Fleet":
+    from weighbridge.analysis.fleet import read_fleet
+    from weighbridge.errors import RunDirectoryError
+
+    if not folder.is_dir():
+        what = "is not a folder" if folder.exists() else "does not exist"
+        raise RunDirectoryError(f"{folder} {what}: name a fleet's folder, or one with run directories")
+    return read_fleet(folder, margin=margin)
