@@ -1,8 +1,8 @@
 """A fleet of machines that ssh reaches: single ones, pairs of them, what is killed in between, and what is left."""
 
+import contextlib
 import json
 import os
-import shutil
 import signal
 import time
 from collections.abc import Callable, Iterator
@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from weighbridge.cli.fleet import FleetStatusDocument, fleet_status
+from weighbridge.fleets.folder import FleetFolder
 from weighbridge.linux.detached import parsed
 
 from .far import Far, far_hosts
@@ -51,10 +53,9 @@ def _study(folder: Path, *lines: str, seconds: str = "0.1", blocks: int = 2) -> 
     return path
 
 
-def _status(folder: Path) -> Any:
-    done = weighbridge("fleet", "status", folder, "--json")
-    assert done.code == 0, done
-    return json.loads(done.stdout)
+def _status(folder: Path) -> FleetStatusDocument:
+    """As ``fleet status --json``, without a process for each look."""
+    return fleet_status(FleetFolder(folder))
 
 
 def _states(folder: Path) -> dict[str, str]:
@@ -103,4 +104,86 @@ def test_single_machines_whose_driver_is_killed_go_on_from_their_last_trial(list
     nodes = {facts(folder / "runs" / name)["host local", "machine id"] for name in NAMES}
     assert len(nodes) == len(NAMES)
     assert weighbridge("fleet", "continue", folder, "--yes").stdout.startswith("nothing is missing")
+    assert weighbridge("clean", "--check").code == 0
+
+
+PAIR = (
+    "hosts: {one: {kind: testbed}, other: {kind: testbed}}",
+    "placement: {client: one, server: other}",
+    "inside: [server, client]",
+)
+TCP = "  tcp: {kind: iperf3, duration: 1s}"
+
+
+def _pair_study(folder: Path, blocks: int = 1) -> Path:
+    path = _study(folder, *PAIR, blocks=blocks)
+    path.write_text(path.read_text().replace("  nap: {kind: command, run: 'sleep 0.1'}", TCP))
+    return path
+
+
+def _kill_run(folder: Path, unit: str) -> None:
+    """End a unit's own `weighbridge run` at once."""
+    wanted = str(folder / "runs" / unit).encode()
+    for cmdline in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if wanted in cmdline.read_bytes().split(b"\0"):
+                os.kill(int(cmdline.parent.name), signal.SIGKILL)
+
+
+def test_pairs_of_which_one_is_killed_are_measured_by_the_rounds(listed: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "fleet"
+    study = _pair_study(tmp_path)
+    planned = weighbridge("fleet", "plan", study, "--on", listed, "--rehearsal")
+    assert planned.code == 0, planned
+    done = _submit(study, listed, folder)
+    assert done.code == 0, done
+    _await(lambda: "running" in _states(folder).values(), folder)
+    first = next(name for name, state in _states(folder).items() if state == "running")
+    _await(lambda: trials(folder / "runs" / first), folder)
+    _kill_run(folder, first)
+    _ends(folder)
+    states = _states(folder)
+    assert len(states) == 3 and {name for name, state in states.items() if state != "finished"} == {first}
+    assert [run["exit_code"] for run in _status(folder)["runs"] if run["name"] == first] == [137]
+    assert weighbridge("fleet", "continue", folder, "--yes").code == 0
+    _ends(folder)
+    assert {*_states(folder).values()} == {"finished"}
+    for name in states:
+        client, server = name.split("--")
+        known = facts(folder / "runs" / name)
+        assert (known["host one", "node"], known["host other", "node"]) == (f"wb-{client}", f"wb-{server}")
+    assert weighbridge("clean", "--check").code == 0
+
+
+def test_a_machine_under_two_names_is_refused_before_anything_runs(
+    far: list[Far], listed: Path, tmp_path: Path
+) -> None:
+    config = far[0].config_with("twice")
+    config.write_text(config.read_text().replace("Host a\n", "Host a twin\n"))
+    listed.write_text(f"{listed.read_text()}twin config={config}\nnobody config={config}\n")
+    done = _submit(_study(tmp_path), listed, tmp_path / "fleet")
+    done.must_fail(4, "a and twin are one machine under two names", "nobody")
+    assert not (tmp_path / "fleet").exists()
+
+
+def test_a_fleet_that_is_cancelled_and_one_of_whose_machines_dies(
+    far: list[Far], listed: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "fleet"
+    names, (dying, other) = NAMES[1:], (NAMES[2], NAMES[1])
+    listed.write_text("".join(listed.read_text().splitlines(keepends=True)[1:]))
+    assert _submit(_study(tmp_path, seconds="1", blocks=5), listed, folder).code == 0
+    _await(lambda: all(trials(folder / "runs" / name) for name in names), folder)
+    done = weighbridge("fleet", "cancel", folder)
+    assert done.code == 0 and "ended" in done.stdout, done
+    assert "stopped" in _states(folder).values()
+    assert weighbridge("clean", "--check").code == 0
+    kept = len(trials(folder / "runs" / dying))
+    assert weighbridge("fleet", "continue", folder, "--yes").code == 0
+    _await(lambda: len(trials(folder / "runs" / dying)) > kept, folder)
+    far[2].host.switch_off()
+    _ends(folder)
+    assert _states(folder) == {other: "finished", dying: "stopped"}
+    told = {run["name"]: (run["exit_code"], run["reason"]) for run in _status(folder)["runs"]}
+    assert told[dying][0] == 8 and told[dying][1]
     assert weighbridge("clean", "--check").code == 0

@@ -90,6 +90,8 @@ class Recipe:
     """Metrics that are kept as histograms: median in seconds."""
     series: bool = False
     """Whether every trial has readings over time."""
+    hosts: tuple[str, ...] = ()
+    """The client's and the server's."""
 
     def arms(self) -> list[Arm]:
         found = [Arm(name="native", kind="native", options=AnyOptions())]
@@ -108,6 +110,11 @@ class Recipe:
 
 
 def _study(recipe: Recipe) -> Study:
+    hosts: dict[str, object] = {}
+    if recipe.hosts:
+        client, server = recipe.hosts
+        hosts = {"hosts": {name: {"kind": "ssh"} for name in recipe.hosts}}
+        hosts["placement"] = {"client": client, "server": server}
     file = StudyFile.model_construct(
         study=recipe.study,
         question=recipe.question,
@@ -115,6 +122,7 @@ def _study(recipe: Recipe) -> Study:
         repetitions=recipe.repetitions or Repetitions(blocks=max(recipe.blocks, 1)),
         equivalence=0.03,
         seed=1,
+        **hosts,
     )
     cells = [
         Cell(workload=w.name, kind="made-up", level=w.level, options=AnyOptions(note=recipe.notes.get(w.name, "")))

@@ -1,6 +1,6 @@
 """A run's numbers, compared: every cost with its interval, verdict and remarks."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from statistics import median
 from typing import cast
@@ -41,7 +41,7 @@ from weighbridge.analysis.latency import latencies
 from weighbridge.analysis.overload import breakages, standing_values
 from weighbridge.analysis.paths import paths_of
 from weighbridge.analysis.plan import Plan, plan_of
-from weighbridge.analysis.readings import readings, without_selections
+from weighbridge.analysis.readings import ReadingRate, readings, without_selections
 from weighbridge.analysis.remarks import about_run, on_top, remarks_about
 from weighbridge.analysis.resources import negligible
 from weighbridge.analysis.results import Analysis, MetricReport, disturbance_among
@@ -68,8 +68,7 @@ def analyse(store: RunStore) -> Analysis:
     require_consistent(store)
     info, plan, facts = store.info(), plan_of(store), store.facts()
     rate = readings(store)
-    robbed = {row.id for row in store.trials() if any(flag.code == FlagCode.STEAL for flag in row.flags)}
-    read = without_selections(store.values(), rate, robbed)
+    read = _telling_values(store, rate)
     trials = _trials(store, read)
     broken, values = breakages(trials), values_by_metric(standing_values(read, trials))
     labels = {(workload, level): label for workload, level, _, label, _ in store.cells()}
@@ -137,6 +136,24 @@ def analyse(store: RunStore) -> Analysis:
     )
 
 
+def measured_values(store: RunStore) -> list[Value]:
+    """Return the values that a run's costs are made of: without selections and blocks that were tried again."""
+    read = _telling_values(store, readings(store))
+    return standing_values(read, _trials(store, read))
+
+
+def _telling_values(store: RunStore, rate: ReadingRate | None) -> list[Value]:
+    """The values without figures that are a selection."""
+    robbed = {row.id for row in store.trials() if any(flag.code == FlagCode.STEAL for flag in row.flags)}
+    return without_selections(store.values(), rate, robbed)
+
+
+def metrics_in_order(keys: Iterable[Key], labels: Mapping[tuple[str, Level], str]) -> list[Key]:
+    """Return metrics in the study's order; what the meters add comes after what a workload measures."""
+    order = {cell: position for position, cell in enumerate(labels)}
+    return sorted(keys, key=lambda key: (order.get(key[:2], len(order)), is_resource_use(key[2])))
+
+
 def _trials(store: RunStore, measured: Sequence[Value]) -> tuple[TrialRow, ...]:
     labels = {(workload, level): label for workload, level, _, label, _ in store.cells()}
     values: dict[int, dict[str, float]] = {}
@@ -168,10 +185,8 @@ def _metric_reports(
     checks: list[ControlCheck] = []
     p_values: list[PValues | None] = []
     cells_with_headline: set[tuple[str, Level]] = set()
-    order = {cell: position for position, cell in enumerate(labels)}
     control = replace(plan, looks=plan.control_looks)
-    # The metrics of a workload keep their order, but what the meters add comes after what it measures.
-    for key in sorted(values, key=lambda key: (order.get(key[:2], len(order)), is_resource_use(key[2]))):
+    for key in metrics_in_order(values, labels):
         workload, level, metric = key
         metric_values = values[key]
         headline = key[:2] not in cells_with_headline and not is_resource_use(metric)

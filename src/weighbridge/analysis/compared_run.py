@@ -11,7 +11,7 @@ from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.comparisons import Key, values_by_metric
 from weighbridge.analysis.conditions import PACKET_SIZES, Fact, Isolation, bare
 from weighbridge.analysis.overload import standing_values
-from weighbridge.analysis.paths import PathFigures
+from weighbridge.analysis.paths import PathFigures, Paths
 from weighbridge.analysis.plan import KIND, differing
 from weighbridge.analysis.results import Analysis
 from weighbridge.model.facts import HOST_DIFFERENCES, IDLE_CPUS, NetworkPath, idle_code
@@ -231,6 +231,41 @@ def _kind_of_host_fact(key: str) -> FactKind:
     return FactKind.ENGINE if _ENGINE_VERSION.match(key) else _HOST_KINDS.get(key, FactKind.MACHINE)
 
 
+NODE, MACHINE_ID, PLACED_BY = "node", "machine id", "placed by"
+"""Facts that say which machine a host is, and how it came to be used: no two machines have them in common."""
+
+
+def machine_facts(facts: Iterable[Fact], hosts: Sequence[str]) -> tuple[Mapping[str, str], ...]:
+    """Give the facts of the machine of each of these hosts, its node and id among them; the last session's.
+
+    A host that does not say which node it is, is on this machine: it has the facts of this machine, and its own.
+    """
+    by_scope: dict[str, dict[str, str]] = {}
+    for scope, key, value, _ in facts:
+        if scope == "host" or scope.startswith("host "):
+            by_scope.setdefault(scope, {})[key] = idle_code(value) if key == IDLE_CPUS else value
+    here, own = by_scope.get("host", {}), [by_scope.get(f"host {name}", {}) for name in hosts]
+    return tuple(each if each.get(NODE) else {**here, **each} for each in own)
+
+
+def comparable_facts(facts: Mapping[str, str]) -> dict[str, str]:
+    """Give those of a machine's facts that another one can have in common with it."""
+    alone = {*_VOLATILE, NODE, MACHINE_ID, PLACED_BY}
+    return {
+        key: value for key, value in facts.items() if key not in alone and not key.startswith((_TIMED, "interface "))
+    }
+
+
+def path_facts(paths: Paths) -> dict[str, str]:
+    """Give what is known of each environment's path: ``MTU in bridge``."""
+    return {
+        f"{fact} in {environment}": value
+        for (environment, _), path in paths.by_environment.items()
+        for fact, value in _figures(path).items()
+        if value and fact != "interfaces" and not (fact == "MSS" and path.loopback)
+    }
+
+
 def _of_sites(first: ComparedRun, second: ComparedRun) -> Iterable[FactChange]:
     """Differing facts of sites of environments that both runs have; those with the same change are named together."""
     one, other = _by_scope(first), _by_scope(second)
@@ -416,6 +451,14 @@ def _own_options(
                 run.own_options.get((name, workload, level), run.cells[cell].options) for run in (first, second)
             )
             yield from _changes(Part.WORKLOAD, f"{labels[cell]} in {name}", one, other)
+
+
+def described_changes(
+    part: Part, before: Mapping[str, Described], after: Mapping[str, Described]
+) -> tuple[SettingChange, ...]:
+    """Give each setting that differs of the environments, or of the workloads, that both have."""
+    common = [name for name in before if name in after]
+    return tuple(change for name in common for change in _description_changes(part, name, before[name], after[name]))
 
 
 def only_in(first: ComparedRun, second: ComparedRun) -> tuple[OnlyIn, ...]:

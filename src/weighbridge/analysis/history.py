@@ -58,7 +58,7 @@ def history(folder: Path, progress: Callable[[str], None] = lambda _: None) -> H
     """
     read: list[ComparedRun] = []
     skipped: list[Skipped] = []
-    places, foreign = _places(folder)
+    places, foreign = run_places(folder)
     skipped += [Skipped(str(each.relative_to(folder)), "") for each in foreign]
     for place in places:
         name = str(place.relative_to(folder)) if place != folder else folder.name
@@ -91,8 +91,8 @@ def _same_programs(one: ComparedRun, other: ComparedRun) -> bool:
     return not any(each.part is Part.WORKLOAD for each in changed_settings(one, other))
 
 
-def _places(folder: Path) -> tuple[list[Path], list[Path]]:
-    """The run directories in a folder and in folders of it, and itself where it is one; folders without any.
+def run_places(folder: Path) -> tuple[list[Path], list[Path]]:
+    """Return the run directories in a folder and in folders of it, and itself where it is one; folders without any.
 
     A directory that several links lead to is given once.
     """

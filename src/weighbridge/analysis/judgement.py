@@ -22,7 +22,7 @@ What a check finds that finds nothing: `Trust.visible_shift`, by `weighbridge.st
 """
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeVar
@@ -208,14 +208,15 @@ class ControlCheck:
     """The A/A arm on one metric: its cost at 99 % confidence, its p-value, and what it would have shown."""
 
     report: MetricReport
-    cost: Cost
+    cost: Cost | None
+    """None where the signs of the blocks show at once that it holds."""
     p_values: PValues | float
     standard_error: float | None
 
     @property
     def enough(self) -> bool:
         """Whether it has as many blocks as any verdict needs."""
-        return self.cost.blocks >= MIN_BLOCKS_VERDICT
+        return self.cost is None or self.cost.blocks >= MIN_BLOCKS_VERDICT
 
 
 def shifted_controls(checks: Sequence[ControlCheck]) -> tuple[MetricReport, ...]:
@@ -225,8 +226,23 @@ def shifted_controls(checks: Sequence[ControlCheck]) -> tuple[MetricReport, ...]
         each.report
         for family in families
         for each, p_value in zip(family, adjusted([each.p_values for each in family], DISTRUST), strict=True)
-        if excludes_no_cost(each.cost) and p_value is not None and p_value <= DISTRUST
+        if each.cost is not None and excludes_no_cost(each.cost) and p_value is not None and p_value <= DISTRUST
     )
+
+
+TRUSTED: Mapping[TrustReason, bool | None] = {
+    TrustReason.NO_AA_ARM: None, TrustReason.FEW_BLOCKS: None, TrustReason.SHIFTED: False, TrustReason.HOLDS: True,
+}  # fmt: skip
+"""Whether a session is trusted; None where there is no control to ask."""
+
+
+def trust_reason(checks: Sequence[ControlCheck], shifted: Sequence[MetricReport], aa_arm: str | None) -> TrustReason:
+    """Return why a session can be trusted, or cannot; ``shifted`` is what `shifted_controls` gives of the checks."""
+    if aa_arm is None:
+        return TrustReason.NO_AA_ARM
+    if not any(each.enough for each in checks):
+        return TrustReason.FEW_BLOCKS
+    return TrustReason.SHIFTED if shifted else TrustReason.HOLDS
 
 
 def session_trust(
@@ -243,21 +259,16 @@ def session_trust(
     middle, middle_in = ranked[len(ranked) // 2] if ranked else (None, None)
     largest, largest_in = max(floors, key=lambda each: each[0]) if floors else (None, None)
     usable = [each for each in checks if each.enough]
-    blocks = min((each.cost.blocks for each in usable if each.report.headline), default=0)
+    blocks = min((each.cost.blocks for each in usable if each.report.headline and each.cost is not None), default=0)
     with_cost = (
         each for each in metrics if each.headline and any(row.cost and not row.aa for row in each.comparisons)
     )
     unchecked = tuple(each for each in with_cost if each.aa is None or each.aa.blocks < MIN_BLOCKS_VERDICT)
-    if aa_arm is None:
-        trusted, reason = None, TrustReason.NO_AA_ARM
-    elif not usable:
-        trusted, reason = None, TrustReason.FEW_BLOCKS
-    else:
-        trusted, reason = not shifted, TrustReason.SHIFTED if shifted else TrustReason.HOLDS
+    reason = trust_reason(checks, shifted, aa_arm)
     hidden = {(each.workload, each.level) for each in metrics if each.headline and each.aa and each.aa.hidden}
     visible = _visible_shifts([each for each in usable if each.report.headline], hidden, looks)
     return Trust(
-        trusted, reason, middle, middle_in, largest, largest_in, blocks, unchecked, shifted,
+        TRUSTED[reason], reason, middle, middle_in, largest, largest_in, blocks, unchecked, shifted,
         visible_shift=max(visible, default=None), visible_shifts=len(visible),
     )  # fmt: skip
 
@@ -276,6 +287,7 @@ def _visible_shifts(
         math.expm1(min(700.0, visible_effect(each.standard_error, each.cost.blocks, level)))
         for each in headlines
         if each.standard_error
+        and each.cost is not None
         and each.cost.blocks >= fewest
         and each.cost.scale == "ratio"
         and (each.report.workload, each.report.level) not in hidden

@@ -84,7 +84,7 @@ def plan_of(store: RunStore) -> Plan:
     info, arms = store.info(), store.environments()
     repetitions = json.loads(info.get("repetitions", "{}"))
     target = repetitions.get("target")
-    blocks = max((trial.block for trial in store.finished()), default=0)
+    blocks = max((trial.block for trial in store.trials()), default=0)
     changes = with_effect(extensions(info), blocks)
     fixed = repetitions.get("blocks")
     try:

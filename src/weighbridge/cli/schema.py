@@ -18,6 +18,7 @@ class Document(StrEnum):
     COMPARE = "compare"
     HISTORY = "history"
     GATE = "gate"
+    FLEET = "fleet"
 
 
 def register(app: typer.Typer) -> None:
@@ -46,6 +47,7 @@ def schema_of(document: Document) -> dict[str, Any]:
     from weighbridge.replication.document import ReplicationDocument
     from weighbridge.report.export.compare_document import CompareDocument, HistoryDocument
     from weighbridge.report.export.document import Report
+    from weighbridge.report.export.fleet_document import FleetDocument
     from weighbridge.report.export.gate import GateDocument
 
     types: dict[Document, Any] = {
@@ -55,5 +57,6 @@ def schema_of(document: Document) -> dict[str, Any]:
         Document.COMPARE: CompareDocument,
         Document.HISTORY: HistoryDocument,
         Document.GATE: GateDocument,
+        Document.FLEET: FleetDocument,
     }
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **TypeAdapter(types[document]).json_schema()}

@@ -87,11 +87,6 @@ class UnitStatus:
     code: int | None = None
     reason: str = ""
 
-    @property
-    def failed(self) -> bool:
-        """Whether it ended by itself without a result, or with one that its exit code doubts; not by a signal."""
-        return self.code is not None and 0 < self.code < 128
-
 
 @dataclass(frozen=True, slots=True)
 class FleetFolder:

@@ -76,7 +76,8 @@ def _ask(
 
 def _about(study: Study, name: str, host: Host) -> SurveyedMachine:
     facts = host.facts()
-    lacks, notes = [], []
+    lacks: list[str] = []
+    notes: list[str] = []
     theirs = facts.get("architecture", platform.machine())
     if theirs != platform.machine():
         lacks.append(f"it is {theirs}, and this machine, whose userlands it gets, is {platform.machine()}")

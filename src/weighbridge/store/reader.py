@@ -147,6 +147,12 @@ class RunReader:
         """Every measurement of every trial that ended well, in the order in which the trials ran."""
         return self._read_once("values", self._values)
 
+    def metrics(self) -> list[str]:
+        """The names of all metrics that were measured."""
+        return [
+            name for (name,) in self._read(reading.TEXTS, "measurements", "SELECT DISTINCT metric FROM measurement")
+        ]
+
     def _values(self) -> list[Value]:
         measured = self._measured(_COUNTED)
         return [

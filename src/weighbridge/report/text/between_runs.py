@@ -358,10 +358,11 @@ def _short_name(change: FactChange) -> str:
 
 
 def _arrow(before: str, after: str) -> str:
-    return f"{_shortened(before) or NOT_KNOWN} → {_shortened(after) or NOT_KNOWN}"
+    return f"{shortened(before) or NOT_KNOWN} → {shortened(after) or NOT_KNOWN}"
 
 
-def _shortened(text: str) -> str:
+def shortened(text: str) -> str:
+    """Return a value, cut where it is very long."""
     return text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"
 
 
@@ -377,7 +378,7 @@ def _value(value: object) -> str:
         return "none"
     if isinstance(value, tuple):
         return ", ".join(_value(each) for each in value)
-    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else _shortened(str(value))
+    return {True: "yes", False: "no"}[value] if isinstance(value, bool) else shortened(str(value))
 
 
 # -- the runs of a folder --------------------------------------------------------------------------

@@ -64,6 +64,15 @@ def names_of_runs(comparison: RunsCompared) -> dict[str, str]:
     return {name: f"{name} {' then '.join(ways)}" for name, ways in layers.items()}
 
 
+def names_over_runs(isolations: Iterable[Mapping[str, Isolation]]) -> dict[str, str]:
+    """Return the same of a fleet's runs, each of which says which hypervisors its environments are in."""
+    layers: dict[str, dict[str, None]] = {}
+    for isolation in isolations:
+        for name, each in isolation.items():
+            layers.setdefault(name, {})[environment_name("", each)] = None
+    return {name: f"{name} {' or '.join(ways)}" for name, ways in layers.items()}
+
+
 def environment_name(name: str, isolation: Isolation) -> str:
     """Return ``xen (Xen PVH inside QEMU, TCG: emulated)``; without hypervisors the name alone."""
     within = dict.fromkeys(layers_words(site) for site in isolation.sites)

@@ -1,0 +1,779 @@
+"""A fleet: one study run on many machines, or on pairs of them. Does a cost hold on all, and which machine is odd?
+
+    fleet = read_fleet(Path("fleet"))
+    for metric in fleet.metrics:
+        metric.fleet.typical, metric.fleet.prediction, metric.odd_machines
+
+Of each run only what these questions need is computed: its headline costs, and whether its A/A arm holds. A run whose
+A/A arm shows a cost takes no part. What a cost over machines comes to is `weighbridge.statistics.fleet`'s.
+
+**Own values.** A cost is made inside blocks, so that a machine that is slower natively and in an environment alike
+has the same cost as its peers. Which machine is slow is asked of the baseline's own values: they differ between
+sessions, and that spread is in what a machine is compared with.
+
+**Odd** is what `statistics.fleet` calls odd, as long as it stays so among all of the page's metrics: its p-value,
+which is Holm's over the machines, is multiplied by the number of headline costs (or own values).
+"""
+
+import math
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from pathlib import Path
+from statistics import fmean, median
+from typing import cast
+
+import numpy as np
+
+from weighbridge.analysis.analyse import measured_values, metrics_in_order
+from weighbridge.analysis.bottleneck import limit_of, shared_limit
+from weighbridge.analysis.compared_run import (
+    MACHINE_ID,
+    NODE,
+    Described,
+    Part,
+    comparable_facts,
+    described_changes,
+    machine_facts,
+    path_facts,
+)
+from weighbridge.analysis.comparisons import Key, contrast_cost, per_block, values_by_metric
+from weighbridge.analysis.conditions import Isolation, isolations
+from weighbridge.analysis.history import Skipped, run_places
+from weighbridge.analysis.judgement import (
+    DISTRUST,
+    TRUSTED,
+    ControlCheck,
+    shifted_controls,
+    trust_reason,
+)
+from weighbridge.analysis.paths import Paths, paths_of
+from weighbridge.analysis.plan import Plan, plan_of
+from weighbridge.analysis.readings import READ_MEANWHILE, SELECTED
+from weighbridge.analysis.resources import negligible
+from weighbridge.analysis.results import MetricReport, TrustReason
+from weighbridge.errors import RunDirectoryError
+from weighbridge.model.disturbance import Disturbance, disturbance_of
+from weighbridge.model.flag import Flag
+from weighbridge.model.level import Level
+from weighbridge.model.measurement import Outcome, is_resource_use, scale_of
+from weighbridge.statistics import Better, Contrast, Interval, Looks, Scale, looks_share
+from weighbridge.statistics.contrast import OF_TWO
+from weighbridge.statistics.fleet import FleetCost, MachineEffect, Measured, PairEffect, fleet_cost
+from weighbridge.statistics.parametric import t_interval
+from weighbridge.statistics.ranks import critical_rank
+from weighbridge.statistics.sample_size import MIN_BLOCKS_INTERVAL, MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
+from weighbridge.statistics.verdicts import ALPHA
+from weighbridge.store.consistency import require_consistent
+from weighbridge.store.rows import StoredTrial
+from weighbridge.store.run import RunStore, Value
+
+FLEET = "fleet.json"
+"""The file that makes a folder a fleet's."""
+RUNS = "runs"
+"""The folder in it with a run directory for each machine or pair."""
+PEERS = 2
+"""The fewest peers by which a machine is unlike them."""
+
+
+Sides = tuple[Sequence[float], Sequence[float]]
+"""The baseline's values and an environment's, from the same blocks."""
+
+
+class Purpose(StrEnum):
+    """What a run of a fleet is for."""
+
+    TOGETHER = "together"
+    """One of the runs of a round."""
+    AGAIN = "again"
+    """The second measurement of a suspect."""
+    ALONE = "alone"
+    """A control: a pair with no other pair beside it."""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetRun:
+    """One run of the fleet, as far as its page needs it. ``name`` is that of its directory."""
+
+    name: str
+    machines: tuple[str, ...]
+    """One machine, or the two of a pair: the client's and the server's."""
+    nodes: tuple[tuple[str, str], ...]
+    """Node and machine id of each, "" where it is not known: what they are named by."""
+    purpose: Purpose
+    study: str
+    question: str
+    baseline: str
+    run_id: str
+    created: float
+    version: str
+    trust: TrustReason
+    shifted: tuple[MetricReport, ...]
+    """The metrics in which its A/A arm shows a cost."""
+    disturbances: Mapping[str, Disturbance]
+    """What others took in the trials of each environment."""
+    blocks: int
+    trials: int
+    failed: int
+    """How many of its ``trials`` gave no measurements."""
+    unfinished: bool
+    equivalence: float | None
+    looks: Looks
+    reports: Mapping[Key, MetricReport]
+    """Its headline metrics, without their comparisons."""
+    sides: Mapping[tuple[Key, str], Sides] = field(repr=False)
+    """By headline metric and environment, the A/A arm too: what its cost is made of."""
+    own_values: Mapping[Key, Sequence[float]] = field(repr=False)
+    """The baseline's values of these, one a block."""
+    aa_arm: str | None
+    no_cost: Mapping[tuple[Key, str], "WhyNotCounted"]
+    """Comparisons, by metric and environment, that can have no verdict in the run."""
+    facts: tuple[Mapping[str, str], ...] = field(repr=False)
+    """Of each of its machines."""
+    environments: Mapping[str, Described] = field(repr=False)
+    cells: Mapping[str, Described] = field(repr=False)
+    isolation: Mapping[str, Isolation] = field(repr=False)
+
+    @property
+    def trusted(self) -> bool | None:
+        """Whether the A/A arm holds; None where there is none to ask."""
+        return TRUSTED[self.trust]
+
+    @property
+    def disturbed(self) -> bool:
+        """Whether others took CPU time in more than half of the baseline's trials."""
+        return self.disturbances[self.baseline].heavy
+
+
+class WhyNotCounted(StrEnum):
+    """Why a run takes no part in what a metric comes to over the fleet."""
+
+    UNTRUSTED = "untrusted"
+    ALONE = "alone"
+    """It is a control."""
+    FEW = "few-blocks"
+    """It has fewer blocks than any verdict needs."""
+    HIDDEN = "hidden"
+    """Both sides met the same limit."""
+    NO_PATH = "no-path"
+    """A path of the two sides is not known."""
+    UNIT = "other-unit"
+    """It measured in another unit."""
+    NO_VALUE = "no-value"
+    """It has no complete block."""
+
+
+@dataclass(frozen=True, slots=True)
+class RunEffect:
+    """What one run makes of a metric: the mean of its blocks' effects, positive is worse; None without two blocks."""
+
+    run: FleetRun
+    blocks: int
+    effect: Interval | None
+    """With the 95 % interval of Student's t, of this run's blocks alone."""
+    standard_error: float
+    why: WhyNotCounted | None
+    """Why it is not counted; None where it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetMetric:
+    """One environment's cost on one headline metric over the fleet; or the baseline's own value (`own`)."""
+
+    report: MetricReport
+    """That of the first run that has it: its names, unit and direction."""
+    environment: str
+    own: bool
+    scale: Scale
+    """Of the effects: logarithms of ratios (of an own value its logarithm), or differences (values) in the unit."""
+    runs: tuple[RunEffect, ...]
+    """Every run that was to measure it."""
+    fleet: FleetCost | None
+    """Over the runs that are counted; None of fewer than two machines."""
+    family: int = 1
+    """How many metrics are judged together with this one."""
+
+    @property
+    def counted(self) -> tuple[RunEffect, ...]:
+        """The runs that take part."""
+        return tuple(each for each in self.runs if each.why is None)
+
+    @property
+    def odd_machines(self) -> tuple[MachineEffect, ...]:
+        """The machines that are odd in this metric, the worst first."""
+        machines = self.fleet.machines if self.fleet is not None else ()
+        return tuple(sorted((each for each in machines if self.is_odd(each)), key=lambda each: -each.estimate))
+
+    @property
+    def odd_pairs(self) -> tuple[PairEffect, ...]:
+        """The pairs that are odd in this metric beyond what their machines are, the worst first."""
+        pairs = self.fleet.pairs if self.fleet is not None else ()
+        return tuple(sorted((each for each in pairs if self.is_odd(each)), key=lambda each: -each.estimate))
+
+    @property
+    def positions(self) -> tuple["Position", ...]:
+        """Where each machine is, the best first: its own cost or value; of pairs with an otherwise typical partner.
+
+        Without the machines of pairs that cannot be told from their partners.
+        """
+        if self.fleet is None:
+            return ()
+        effects = {each.machine: each for each in self.fleet.machines}
+        typical = self.fleet.typical.estimate
+        own: dict[str, list[Interval]] = {}
+        for each in self.counted:
+            if len(each.run.machines) == 1 and each.effect is not None:
+                own.setdefault(each.run.machines[0], []).append(each.effect)
+        places = []
+        for name in dict.fromkeys((*own, *effects)):
+            at = fmean(each.estimate for each in own[name]) if name in own else typical + effects[name].estimate
+            mine = effects.get(name)
+            if mine is not None:
+                away = at - mine.estimate
+                interval = Interval(at, mine.interval.low + away, mine.interval.high + away)
+            else:  # too few machines to compare one with the others
+                interval = own[name][0] if len(own[name]) == 1 else Interval(at, at, at)
+            places.append(Position(name, interval, mine, mine is not None and self.is_odd(mine)))
+        return tuple(sorted(places, key=lambda each: each.at.estimate))
+
+    def is_odd(self, effect: MachineEffect | PairEffect) -> bool:
+        """Whether a machine or pair is odd also among all the metrics of its family (Bonferroni)."""
+        return effect.odd and (effect.adjusted_p is None or effect.adjusted_p * self.family <= ALPHA)
+
+
+@dataclass(frozen=True, slots=True)
+class Position:
+    """Where a machine is in a metric, on the scale of the effects, with the simultaneous interval of its distance."""
+
+    machine: str
+    at: Interval
+    effect: MachineEffect | None
+    """None where there are too few machines to compare one with the others."""
+    odd: bool
+
+
+@dataclass(frozen=True, slots=True)
+class UnlikeFact:
+    """A fact in which a machine is unlike more than half of the others."""
+
+    fact: str
+    value: str
+    usual: str
+    """The value that most others have; "" where they have none."""
+    peers: int
+    """How many others have it, of so many (``of``)."""
+    of: int
+
+
+@dataclass(frozen=True, slots=True)
+class SharedFact:
+    """A fact that is not the same on all machines: each value with its machines, the most frequent first."""
+
+    fact: str
+    machines: Mapping[str, tuple[str, ...]]
+
+
+@dataclass(frozen=True)
+class Fleet:
+    """The runs of one study on many machines, and what each metric comes to over them."""
+
+    folder: Path
+    study: str
+    question: str
+    baseline: str
+    size: int
+    """1 of single machines, 2 of pairs."""
+    margin: float
+    """The size of a distance that matters, as a fraction."""
+    machines: Mapping[str, Mapping[str, str]]
+    """Every machine of its runs with its facts, by name."""
+    runs: tuple[FleetRun, ...]
+    metrics: tuple[FleetMetric, ...]
+    """The headline costs, then the baseline's own values."""
+    skipped: tuple[Skipped, ...]
+    """Directories that are left out, and why."""
+
+    @property
+    def costs(self) -> tuple[FleetMetric, ...]:
+        """The headline costs."""
+        return tuple(each for each in self.metrics if not each.own)
+
+    @property
+    def own_values(self) -> tuple[FleetMetric, ...]:
+        """The baseline's own values."""
+        return tuple(each for each in self.metrics if each.own)
+
+    @property
+    def untrusted(self) -> tuple[FleetRun, ...]:
+        """The runs whose A/A arm shows a cost: they take no part."""
+        return tuple(each for each in self.runs if each.trusted is False)
+
+    @property
+    def odd_machines(self) -> tuple[str, ...]:
+        """The machines that are odd in some metric."""
+        return tuple(dict.fromkeys(each.machine for metric in self.metrics for each in metric.odd_machines))
+
+    @property
+    def odd_pairs(self) -> tuple[tuple[str, str], ...]:
+        """The pairs that are odd in some metric."""
+        return tuple(dict.fromkeys(each.machines for metric in self.metrics for each in metric.odd_pairs))
+
+    def unlike_peers(self, machine: str) -> tuple[UnlikeFact, ...]:
+        """Give the facts in which a machine is unlike more than half of the others, `PEERS` at least."""
+        unlike = []
+        others = [facts for name, facts in self.machines.items() if name != machine]
+        mine = self.machines[machine]
+        for fact, value in mine.items():
+            (usual, count), *_ = Counter(facts.get(fact, "") for facts in others).most_common(1) or [("", 0)]
+            if count >= PEERS and 2 * count > len(others) and value != usual:
+                unlike.append(UnlikeFact(fact, value, usual, count, len(others)))
+        return tuple(unlike)
+
+    @property
+    def differing_facts(self) -> tuple[SharedFact, ...]:
+        """The facts that are not the same on all machines, where more than half of these share a value."""
+        shared = []
+        for fact in dict.fromkeys(key for facts in self.machines.values() for key in facts):
+            by_value: dict[str, list[str]] = {}
+            for name, facts in self.machines.items():
+                by_value.setdefault(facts.get(fact, ""), []).append(name)
+            ordered = sorted(by_value.items(), key=lambda each: -len(each[1]))
+            if len(ordered) > 1 and 2 * len(ordered[0][1]) > len(self.machines):
+                shared.append(SharedFact(fact, {value: tuple(names) for value, names in ordered}))
+        return tuple(shared)
+
+
+def read_fleet(
+    folder: Path, *, margin: float | None = None, progress: Callable[[str], None] = lambda _: None
+) -> Fleet:
+    """Read the runs of a fleet, or of any folder with runs of one study. ``progress`` is told each run's name.
+
+    Runs of another study than most are left out, as are directories that cannot be read. ``margin`` is a fraction;
+    without one it is the study's, or 3 %. Raises RunDirectoryError where the folder has two fleets or no run that
+    can be read, OSError where it cannot be listed.
+    """
+    read, skipped = _read(folder, progress)
+    if not read:
+        raise RunDirectoryError(f"{folder} has no readable run: name a fleet's folder, or one with run directories")
+    kept = _of_one_study(read, skipped)
+    runs = _named(kept)
+    first = runs[0]
+    margins = [each.equivalence for each in runs if each.equivalence is not None]
+    margin = margin if margin is not None else min(margins, default=0.03)
+    costs = [_cost(runs, key, name, margin) for key, name in _comparisons(runs)]
+    own = [_own_value(runs, key, margin) for key in dict.fromkeys(key for run in runs for key in run.reports)]
+    return Fleet(
+        folder=folder, study=first.study, question=first.question, baseline=first.baseline, size=len(first.machines),
+        margin=margin, machines=_machines(runs), runs=tuple(runs), metrics=(*_judged(costs), *_judged(own)),
+        skipped=tuple(skipped),
+    )  # fmt: skip
+
+
+# -- reading ------------------------------------------------------------------------------------
+
+
+def _read(folder: Path, progress: Callable[[str], None]) -> tuple[list[FleetRun], list[Skipped]]:
+    """Every run that can be read, its machines still named by node and id; and what cannot."""
+    fleets = [] if (folder / FLEET).exists() else sorted(each.parent for each in folder.glob(f"*/{FLEET}"))
+    if len(fleets) > 1:
+        names = ", ".join(str(each) for each in fleets)
+        raise RunDirectoryError(f"{folder} has {len(fleets)} fleets: name one of {names}")
+    root = next((each / RUNS for each in (folder, *fleets) if (each / FLEET).exists()), folder)
+    places, foreign = run_places(root) if root.is_dir() else ([], [])
+    runs: list[FleetRun] = []
+    skipped = [Skipped(str(each.relative_to(root)), "") for each in foreign]
+    for place in places:
+        name = str(place.relative_to(root)) if place != root else folder.resolve().name
+        progress(name)
+        try:
+            with RunStore(place) as store:
+                runs.append(_read_run(store, name))
+        except (RunDirectoryError, OSError) as why:
+            skipped.append(Skipped(name, str(why)))
+        except (ValueError, KeyError, TypeError) as why:  # a value that no run of ours has
+            skipped.append(Skipped(name, type(why).__name__))
+    return runs, skipped
+
+
+def _read_run(store: RunStore, name: str) -> FleetRun:
+    require_consistent(store)
+    plan, info, facts = plan_of(store), store.info(), store.facts()
+    by_key = _by_metric(store)
+    labels = {(workload, level): label for workload, level, _, label, _ in store.cells()}
+    headlines, further = _reports(by_key, labels)
+    sides = {
+        (key, environment): _sides(by_key[key], plan.baseline, environment)
+        for key in headlines
+        for environment in plan.compared_on(*key[:2])
+        if environment == plan.aa_arm or environment in by_key[key].environments
+    }
+    checks = _checks(by_key, {**headlines, **further}, plan) if plan.aa_arm else []
+    shifted = shifted_controls(checks)
+    paths, limits = paths_of(facts, info), _limits(store)
+    environments = [row for row in store.environments() if row[3] is None]
+    purpose, units = unit_of(Path(name).name)
+    own_facts = machine_facts(facts, _hosts(store))
+    nodes = [(each.get(NODE, ""), each.get(MACHINE_ID, "")) for each in own_facts]
+    if not all(node for node, _ in nodes):  # of before machines were named
+        nodes = [(unit, "") for unit in units]
+    by_node = dict(zip(nodes, [*own_facts, *({} for _ in nodes)], strict=False))
+    along = path_facts(paths)
+    compared = [each for each in sides if each[1] != plan.aa_arm]
+    whys = {each: _no_cost(headlines[each[0]], each[1], paths, limits, plan.baseline) for each in compared}
+    trials = store.trials()
+    return FleetRun(
+        name=name,
+        machines=(),
+        nodes=tuple(by_node),
+        purpose=purpose,
+        study=info.get("study", ""),
+        question=info.get("question", ""),
+        baseline=plan.baseline,
+        run_id=info.get("run_id", ""),
+        created=float(info.get("created", 0.0)),
+        version=info.get("version", ""),
+        trust=trust_reason(checks, shifted, plan.aa_arm),
+        shifted=shifted,
+        disturbances=_disturbances(trials, plan),
+        blocks=max((len(mine[0]) for mine in sides.values()), default=0),
+        trials=len(trials),
+        failed=sum(trial.outcome not in (Outcome.OK, Outcome.BROKE) for trial in trials),
+        unfinished=plan.unfinished,
+        equivalence=plan.equivalence,
+        looks=plan.looks,
+        reports=headlines,
+        sides=sides,
+        own_values={key: per_block(by_key[key].values, plan.baseline) for key in headlines},
+        aa_arm=plan.aa_arm,
+        no_cost={each: why for each, why in whys.items() if why is not None},
+        facts=tuple({**comparable_facts(each), **along} for each in by_node.values()),
+        environments={name: Described(kind, options) for name, kind, options, _ in environments},
+        cells={label: Described(kind, options) for _, _, kind, label, options in store.cells()},
+        isolation=isolations(facts, plan.environments),
+    )
+
+
+# -- what a run measured: as `analyse` has it, without what only a run's own report needs ---------------
+
+
+@dataclass(slots=True)
+class _MetricValues:
+    """The values of one metric, and the values of each environment by block and attempt."""
+
+    values: list[Value] = field(default_factory=list)
+    environments: dict[str, dict[tuple[int, int], float]] = field(default_factory=dict)
+
+
+def _by_metric(store: RunStore) -> dict[Key, _MetricValues]:
+    """The values that a report's costs are made of, in the order in which the metrics first appeared."""
+    names = {metric for metric in store.metrics() if metric.startswith((*SELECTED, *READ_MEANWHILE))}
+    broke = any(trial.outcome is Outcome.BROKE for trial in store.trials())
+    if names or broke:  # values that are a selection, or of blocks that were tried again
+        groups = values_by_metric(measured_values(store))
+        values: Iterable[Value] = (value for group in groups.values() for value in group)
+    else:
+        values = store.values()
+    by_key: dict[Key, _MetricValues] = {}
+    for value in values:
+        key = value.workload, value.level, value.metric
+        mine = by_key.get(key)
+        if mine is None:
+            mine = by_key[key] = _MetricValues()
+        mine.values.append(value)
+        mine.environments.setdefault(value.environment, {})[value.block, value.attempt] = value.value
+    return by_key
+
+
+def _reports(
+    by_key: Mapping[Key, _MetricValues], labels: Mapping[tuple[str, Level], str]
+) -> tuple[dict[Key, MetricReport], dict[Key, MetricReport]]:
+    """The headline metrics in the study's order, and all others."""
+    headlines: dict[Key, MetricReport] = {}
+    further: dict[Key, MetricReport] = {}
+    with_headline: set[tuple[str, Level]] = set()
+    for key in metrics_in_order(by_key, labels):
+        workload, level, metric = key
+        headline = key[:2] not in with_headline and not is_resource_use(metric)
+        with_headline.add(key[:2])
+        first = by_key[key].values[0]
+        label = labels.get((workload, level), workload)
+        (headlines if headline else further)[key] = MetricReport(
+            workload, level, label, metric, first.unit, cast(Better, first.better), headline, None, None, ()
+        )
+    return headlines, further
+
+
+def _sides(metric: _MetricValues, baseline: str, environment: str) -> Sides:
+    """Both sides' values block by block: of the first attempt in which both have one (`store.blocks`)."""
+    one, other = (metric.environments.get(name, {}) for name in (baseline, environment))
+    first: dict[int, tuple[float, float]] = {}
+    for place in sorted(one.keys() & other.keys()):
+        first.setdefault(place[0], (one[place], other[place]))
+    return [each for each, _ in first.values()], [each for _, each in first.values()]
+
+
+def _checks(
+    by_key: Mapping[Key, _MetricValues], reports: Mapping[Key, MetricReport], plan: Plan
+) -> list[ControlCheck]:
+    """The checks of the A/A arm that a report makes, those that hold by far without their intervals."""
+    aa, control = plan.aa_arm or "", replace(plan, looks=plan.control_looks)
+    contrast, level = Contrast.between(aa, plan.baseline), 1 - DISTRUST * looks_share(plan.control_looks)
+    checks = []
+    for key, report in reports.items():
+        if aa not in plan.compared_on(*key[:2]):
+            continue
+        sides = _sides(by_key[key], plan.baseline, aa)
+        if not sides[0]:
+            continue
+        if _holds_by_far(sides, scale_of(report.metric, report.unit), level):
+            checks.append(ControlCheck(report, None, 1.0, None))
+            continue
+        at_99 = contrast_cost(by_key[key].values, contrast, control, 1 - DISTRUST)
+        assert at_99 is not None
+        nothing = negligible(report.metric, at_99.cost.typical)
+        checks.append(ControlCheck(report, at_99.cost, 1.0 if nothing else at_99.p_values, at_99.standard_error))
+    return checks
+
+
+def _holds_by_far(sides: Sides, scale: Scale | None, level: float) -> bool:
+    """Whether a control's rank sum is so far from the critical one that its interval cannot exclude no cost.
+
+    Of at least ten blocks, all different: ties and few blocks are left to the interval itself.
+    """
+    one, other = (np.asarray(side) for side in sides)
+    if one.size < MIN_BLOCKS_SIGNED_RANK:
+        return False
+    ratio = scale is None and bool((one > 0).all() and (other > 0).all())
+    effects = np.log(other) - np.log(one) if ratio else other - one
+    sizes = np.abs(effects)
+    order = np.argsort(sizes)
+    ordered = sizes[order]
+    if ordered[0] == 0 or not (np.diff(ordered) > 1e-9 * ordered[-1]).all():
+        return False
+    positive = int((np.arange(1, effects.size + 1)[effects[order] > 0]).sum())
+    smaller = min(positive, effects.size * (effects.size + 1) // 2 - positive)
+    return smaller > 1.2 * critical_rank(effects.size, level) + 5
+
+
+def _limits(store: RunStore) -> dict[tuple[str, Level, str], list[Flag | None]]:
+    """The bottleneck of each good trial, by workload, level and environment."""
+    limits: dict[tuple[str, Level, str], list[Flag | None]] = {}
+    for trial in store.trials():
+        if trial.outcome is Outcome.OK:
+            limits.setdefault((trial.workload, trial.level, trial.environment), []).append(limit_of(trial.flags))
+    return limits
+
+
+def _no_cost(
+    report: MetricReport,
+    environment: str,
+    paths: Paths,
+    limits: Mapping[tuple[str, Level, str], Sequence[Flag | None]],
+    baseline: str,
+) -> WhyNotCounted | None:
+    """Why a comparison can have no verdict in its own run."""
+    one, other = (limits.get((report.workload, report.level, name), ()) for name in (baseline, environment))
+    if paths.missing(report.workload, report.level, baseline, environment):
+        return WhyNotCounted.NO_PATH
+    return WhyNotCounted.HIDDEN if shared_limit(one, other, report.unit) is not None else None
+
+
+def _disturbances(trials: Sequence[StoredTrial], plan: Plan) -> dict[str, Disturbance]:
+    flags: dict[str, list[Sequence[Flag]]] = {}
+    for trial in trials:
+        if trial.outcome is Outcome.OK:
+            name = plan.baseline if trial.environment == plan.aa_arm else trial.environment
+            flags.setdefault(name, []).append(trial.flags)
+    names = [name for name in plan.environments if name != plan.aa_arm]
+    return {name: disturbance_of(flags.get(name, ())) for name in names}
+
+
+# -- machines -------------------------------------------------------------------------------------
+
+
+def unit_of(name: str) -> tuple[Purpose, tuple[str, ...]]:
+    """Return what a run directory is for and the machines that its name gives: ``alone--A--B`` is a control."""
+    for purpose in (Purpose.ALONE, Purpose.AGAIN):
+        if name.startswith(f"{purpose}--"):
+            return purpose, _two(name.removeprefix(f"{purpose}--"))
+    return Purpose.TOGETHER, _two(name)
+
+
+def _two(unit: str) -> tuple[str, ...]:
+    client, _, server = unit.partition("--")
+    return (client, server) if client and server and "--" not in server else (unit,)
+
+
+def _hosts(store: RunStore) -> tuple[str, ...]:
+    """The names of the hosts of clients and of the server. Raises RunDirectoryError where they are more than two."""
+    file = store.study_file()
+    placement = (file.model_extra or {}).get("placement") or {}
+    hosts = [*file.hosts] or [""]
+    client = placement.get("client") or hosts[0]
+    clients = client if isinstance(client, list) else [client]
+    names = tuple(dict.fromkeys([*clients, placement.get("server") or hosts[0]]))
+    if len(names) > 2:
+        raise RunDirectoryError(f"{store.directory} is of {len(names)} hosts: a fleet is of one or of pairs")
+    return names
+
+
+# -- one study, and machines by name ------------------------------------------------------------
+
+
+def _of_one_study(runs: Sequence[FleetRun], skipped: list[Skipped]) -> list[FleetRun]:
+    """The runs of the study that most are of, on as many machines; the others are added to what is skipped."""
+    (most,) = Counter((run.study, run.baseline, len(run.nodes)) for run in runs).most_common(1)
+    study, baseline, size = most[0]
+    kept: list[FleetRun] = []
+    for run in sorted(runs, key=lambda each: (each.purpose is not Purpose.TOGETHER, each.name)):
+        why = ""
+        if run.study != study:
+            why = f"of another study: {run.study}"
+        elif run.baseline != baseline:
+            why = f"another baseline: {run.baseline}"
+        elif len(run.nodes) != size:
+            why = "on one machine, the others on pairs" if size == 2 else "on a pair, the others on one machine"
+        elif kept and (setting := other_setting(kept[0], run)):
+            why = f"another study of this name: {setting}"
+        if why:
+            skipped.append(Skipped(run.name, why))
+        else:
+            kept.append(run)
+    return kept
+
+
+def other_setting(first: FleetRun, run: FleetRun) -> str:
+    """Return in what a run's study is not the first one's; "" where in nothing that changes what is measured."""
+    for what, one, other in (
+        ("environments", first.environments, run.environments),
+        ("workloads", first.cells, run.cells),
+    ):
+        if one.keys() != other.keys():
+            return f"other {what}"
+    changes = (
+        *described_changes(Part.ENVIRONMENT, first.environments, run.environments),
+        *described_changes(Part.WORKLOAD, first.cells, run.cells),
+    )
+    return f"other {changes[0].setting.replace('_', ' ')} of {changes[0].name}" if changes else ""
+
+
+def _named(runs: Sequence[FleetRun]) -> list[FleetRun]:
+    """The runs with their machines' names: the node, with the machine's id where two have one name."""
+    ids: dict[str, dict[str, None]] = {}
+    for node, machine_id in (each for run in runs for each in run.nodes):
+        ids.setdefault(node, {})[machine_id] = None
+
+    def name(node: str, machine_id: str) -> str:
+        return node if len(ids[node]) == 1 else f"{node} ({machine_id or 'no id'})"
+
+    return [replace(run, machines=tuple(name(*each) for each in run.nodes)) for run in runs]
+
+
+def _machines(runs: Iterable[FleetRun]) -> dict[str, Mapping[str, str]]:
+    """The facts of each machine: those that all of its runs agree on."""
+    facts: dict[str, dict[str, str]] = {}
+    for run in runs:
+        for machine, mine in zip(run.machines, run.facts, strict=True):
+            before = facts.setdefault(machine, dict(mine))
+            for key in [key for key, value in before.items() if mine.get(key) != value]:
+                del before[key]
+    return dict(sorted(facts.items(), key=lambda each: _in_order(each[0])))
+
+
+def _in_order(name: str) -> tuple[tuple[int, str], ...]:
+    """A key that puts n2 before n10."""
+    return tuple((int(part), "") if part.isdecimal() else (-1, part) for part in re.split(r"(\d+)", name))
+
+
+# -- metrics ------------------------------------------------------------------------------------
+
+
+def _comparisons(runs: Sequence[FleetRun]) -> list[tuple[Key, str]]:
+    """Every headline metric and environment that some run compares with the baseline, in the study's order."""
+    return list(dict.fromkeys(each for run in runs for each in run.sides if each[1] != run.aa_arm))
+
+
+def _cost(runs: Sequence[FleetRun], key: Key, environment: str, margin: float) -> FleetMetric:
+    first = next(run.reports[key] for run in runs if key in run.reports)
+    sides = [run.sides.get((key, environment), ((), ())) if _same_unit(run, key, first) else ((), ()) for run in runs]
+    scale = common_scale(first, sides)
+    effects = []
+    for run, both in zip(runs, sides, strict=True):
+        values = [_worse(first) * each for each in OF_TWO.effects(both, scale)]
+        effects.append(_effect(run, key, first, values, run.no_cost.get((key, environment))))
+    return _over_fleet(FleetMetric(first, environment, False, scale, tuple(effects), None), runs, margin)
+
+
+def common_scale(report: MetricReport, sides: Iterable[Sides]) -> Scale:
+    """Return the scale on which the costs of all runs can be told: ratios where every value is positive."""
+    positive = all(value > 0 for both in sides for side in both for value in side)
+    return scale_of(report.metric, report.unit) or ("ratio" if positive else "difference")
+
+
+def _own_value(runs: Sequence[FleetRun], key: Key, margin: float) -> FleetMetric:
+    first = next(run.reports[key] for run in runs if key in run.reports)
+    values = [run.own_values.get(key, ()) if _same_unit(run, key, first) else () for run in runs]
+    positive = min((value for mine in values for value in mine), default=0.0) > 0
+    scale: Scale = scale_of(first.metric, first.unit) or ("ratio" if positive else "difference")
+    effects = []
+    for run, own in zip(runs, values, strict=True):
+        logs = [math.log(each) for each in own] if scale == "ratio" else own
+        effects.append(_effect(run, key, first, [_worse(first) * each for each in logs], None))
+    return _over_fleet(FleetMetric(first, runs[0].baseline, True, scale, tuple(effects), None), runs, margin)
+
+
+def _worse(report: MetricReport) -> float:
+    """The sign that makes an effect positive where it is worse."""
+    return -1.0 if report.better == "higher" else 1.0
+
+
+def _same_unit(run: FleetRun, key: Key, first: MetricReport) -> bool:
+    report = run.reports.get(key)
+    return report is not None and (report.unit, report.better) == (first.unit, first.better)
+
+
+def _effect(
+    run: FleetRun, key: Key, first: MetricReport, values: Sequence[float], why: WhyNotCounted | None
+) -> RunEffect:
+    """What a run makes of a metric, and whether it is counted."""
+    enough = len(values) >= MIN_BLOCKS_INTERVAL
+    effect = t_interval(np.asarray(values), 0.95) if enough else None
+    error = float(np.std(values, ddof=1)) / math.sqrt(len(values)) if enough else math.inf
+    if key in run.reports and not _same_unit(run, key, first):
+        why = WhyNotCounted.UNIT
+    elif not values:
+        why = why or WhyNotCounted.NO_VALUE
+    elif len(values) < MIN_BLOCKS_VERDICT:
+        why = WhyNotCounted.FEW
+    elif run.trusted is False:
+        why = WhyNotCounted.UNTRUSTED
+    elif run.purpose is Purpose.ALONE:
+        why = WhyNotCounted.ALONE
+    return RunEffect(run, len(values), effect, error, why)
+
+
+def _over_fleet(metric: FleetMetric, runs: Sequence[FleetRun], margin: float) -> FleetMetric:
+    """The metric with what it comes to over the runs that are counted."""
+    measured = [
+        Measured(each.run.machines, each.effect.estimate, each.standard_error, each.blocks)
+        for each in metric.counted
+        if each.effect is not None
+    ]
+    return replace(metric, fleet=fleet_cost(measured, margin=_on_scale(metric, runs, margin)) if measured else None)
+
+
+def _on_scale(metric: FleetMetric, runs: Sequence[FleetRun], margin: float) -> float:
+    """A margin on the scale of the effects: of differences that share of the baseline's typical value."""
+    if metric.scale == "ratio":
+        return math.log1p(margin)
+    key = metric.report.workload, metric.report.level, metric.report.metric
+    levels = [abs(median(values)) for run in runs if (values := run.own_values.get(key))]
+    return margin * median(levels) if levels else 0.0
+
+
+def _judged(metrics: Sequence[FleetMetric]) -> tuple[FleetMetric, ...]:
+    """The metrics, each told how many are judged together."""
+    family = sum(each.fleet is not None for each in metrics)
+    return tuple(replace(each, family=max(1, family)) for each in metrics)

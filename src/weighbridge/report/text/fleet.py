@@ -1,0 +1,413 @@
+"""A fleet in words: its typical costs, what is odd and unlike its peers, what changed, and what was left out."""
+
+import math
+from collections.abc import Iterable, Sequence
+
+from weighbridge.analysis.comparisons import difference_unit
+from weighbridge.analysis.fleet import (
+    Fleet,
+    FleetMetric,
+    FleetRun,
+    Purpose,
+    RunEffect,
+    SharedFact,
+    UnlikeFact,
+    WhyNotCounted,
+)
+from weighbridge.analysis.fleet_changes import FleetsCompared, FleetShift, UnitChange, unit_name
+from weighbridge.report.text.between_runs import NOT_KNOWN, fact_words, shortened
+from weighbridge.report.text.environments import display_name
+from weighbridge.report.text.formatting import (
+    SPACE,
+    difference_interval,
+    margin,
+    percent_interval,
+    plural,
+    quantities,
+    quantity,
+    readable_unit,
+    share,
+)
+from weighbridge.report.text.metric_names import metric_phrase, metric_title
+from weighbridge.report.text.verdicts import direction_word, size_of, verdict_word
+from weighbridge.statistics import Interval
+from weighbridge.statistics.fleet import MIN_MACHINES_ODD, MachineEffect, PairEffect
+
+NAMED = 6
+"""Machines, runs or facts that are named in one sentence."""
+LARGEST = 700.0
+"""The largest logarithm of which a float holds the power."""
+
+WHY_NOT_COUNTED = {
+    WhyNotCounted.UNTRUSTED: "untrusted", WhyNotCounted.ALONE: "measured alone",
+    WhyNotCounted.FEW: "too few blocks", WhyNotCounted.HIDDEN: "both sides hit the same limit",
+    WhyNotCounted.NO_PATH: "its network path is unknown", WhyNotCounted.UNIT: "measured in another unit",
+    WhyNotCounted.NO_VALUE: "not measured",
+}  # fmt: skip
+
+HOW_TO_READ = (
+    "Typical: the mean over machines with its 95 % interval. Next machine: where 95 % of further machines would be,"
+    " if they come from where these come from. Odd: the machine's interval, simultaneous over all machines, lies away"
+    " from the others, whose spread is in it, by the margin at least. Costs are made inside blocks, so a machine that"
+    " is slow in every environment has the cost of its peers: the baseline's own values show it. They differ from"
+    " session to session, too."
+)
+
+
+# -- numbers ---------------------------------------------------------------------------------------
+
+
+def percent_of(metric: FleetMetric, effect: float) -> float:
+    """Return an effect on the scale of ratios in percent, positive is worse."""
+    if metric.report.better == "higher":
+        return 100 * -math.expm1(max(-effect, -LARGEST) if effect > 0 else min(-effect, LARGEST))
+    return 100 * math.expm1(min(effect, LARGEST))
+
+
+def distance(metric: FleetMetric, effect: Interval) -> Interval:
+    """Return a distance or a cost as people read it, positive is worse: in percent, or in the metric's unit."""
+    if metric.scale == "difference":
+        return effect
+    return Interval(*(percent_of(metric, each) for each in (effect.estimate, effect.low, effect.high)))
+
+
+def own_value(metric: FleetMetric, effect: Interval) -> Interval:
+    """Return an own value in the metric's unit."""
+    sign = -1.0 if metric.report.better == "higher" else 1.0
+    ends = [sign * each for each in (effect.estimate, effect.low, effect.high)]
+    values = [math.exp(min(each, LARGEST)) for each in ends] if metric.scale == "ratio" else ends
+    return Interval(values[0], min(values[1:]), max(values[1:]))
+
+
+def distance_text(metric: FleetMetric, effect: Interval) -> str:
+    """Return a distance with its interval, positive is worse: ``9.1 % [7.0, 11.2]``."""
+    if metric.scale == "ratio":
+        return percent_interval(distance(metric, effect))
+    return difference_interval(effect, metric.report.unit)
+
+
+def amount(metric: FleetMetric, effect: Interval) -> str:
+    """Return where a machine, or the fleet, is: a cost, or an own value in its unit, with its interval."""
+    if not metric.own:
+        return distance_text(metric, effect)
+    value = own_value(metric, effect)
+    unit, factor = readable_unit(value.estimate, metric.report.unit)
+    low, high = (quantity(each, "", ("", factor)) for each in (value.low, value.high))
+    return f"{quantity(value.estimate, metric.report.unit, (unit, factor))} [{low},{SPACE}{high}]"
+
+
+def range_text(metric: FleetMetric, effect: Interval | None) -> str:
+    """Return an interval by its limits alone: ``8.0 to 16.2 %``; a dash where there is none."""
+    if effect is None or not (math.isfinite(effect.low) and math.isfinite(effect.high)):
+        return "–"
+    if metric.own:
+        value = own_value(metric, effect)
+        return quantities((value.low, value.high), metric.report.unit, " to ")
+    if metric.scale == "difference":
+        return quantities((effect.low, effect.high), difference_unit(metric.report.unit), " to ")
+    shown = percent_interval(distance(metric, effect))
+    low, _, high = shown.partition("[")[2].rstrip("]").replace(SPACE, "").partition(",")
+    return f"{low} to {high}{SPACE}%"
+
+
+def deviation_text(metric: FleetMetric, deviation: float | None) -> str:
+    """Return a standard deviation: ``±2.1 %``, or in the metric's unit; a dash where it is not known."""
+    if deviation is None or not math.isfinite(deviation):
+        return "–"
+    if metric.scale == "ratio":
+        return share(math.expm1(min(deviation, LARGEST)))
+    return f"±{quantity(deviation, difference_unit(metric.report.unit))}"
+
+
+def spread_texts(metric: FleetMetric) -> tuple[str, str, str]:
+    """Return the spread between machines, between sessions and within a run, each with its share of the variance."""
+    if metric.fleet is None:
+        return "–", "–", "–"
+    spread, size = metric.fleet.spread, len(metric.counted[0].run.machines)
+    parts = [size * spread.between**2 + (spread.pair or 0.0) ** 2, (spread.session or 0.0) ** 2, spread.within**2]
+    whole = math.fsum(parts)
+    texts = []
+    for deviation, part in zip((math.sqrt(parts[0]), spread.session, spread.within), parts, strict=True):
+        text = deviation_text(metric, deviation)
+        texts.append(f"{text} ({100 * part / whole:.0f}{SPACE}%)" if whole and deviation is not None else text)
+    if not spread.between and math.isfinite(spread.between_high):
+        texts[0] = f"none seen; {deviation_text(metric, spread.between_high).removeprefix('±')} at most"
+    return texts[0], texts[1], texts[2]
+
+
+# -- names -----------------------------------------------------------------------------------------
+
+
+def fleet_title(metric: FleetMetric) -> str:
+    """Return the title of a metric over a fleet: ``bridge, tcp · throughput``."""
+    return f"{display_name(metric.environment)}, {metric_title(metric.report)}"
+
+
+def of_what(metric: FleetMetric, baseline: str) -> str:
+    """Return a metric inside a sentence: ``tcp throughput in native``, ``bridge tcp throughput against native``."""
+    if metric.own:
+        return f"{metric_phrase(metric.report)} in {display_name(metric.environment)}"
+    return f"{display_name(metric.environment)} {metric_phrase(metric.report)} against {display_name(baseline)}"
+
+
+def some_of(names: Sequence[str], shown: int = NAMED) -> str:
+    """Return names, the first few of many: ``n1, n2 and 14 more``."""
+    more = len(names) - shown
+    return ", ".join(names[:shown]) + (f" and {more} more" if more > 0 else "")
+
+
+# -- what is odd -----------------------------------------------------------------------------------
+
+
+def fleet_answer(fleet: Fleet) -> str:
+    """Return what the fleet comes to in a sentence or two: which machines and pairs are odd."""
+    number = len(fleet.machines)
+    if number < 2:
+        run = fleet.runs[0].name
+        return (
+            f"One machine only, {next(iter(fleet.machines), run)}: a fleet needs two. Its own report has its costs."
+        )
+    if not fleet.costs and not fleet.own_values:
+        return f"{plural(number, 'machine')}: nothing was measured on them."
+    judged = [each for each in fleet.metrics if each.fleet is not None]
+    if not judged:
+        return f"{plural(number, 'machine')}: no two of them have a run that counts."
+    machines, pairs = fleet.odd_machines, fleet.odd_pairs
+    total = len({tuple(run.machines) for run in fleet.runs if run.purpose is Purpose.TOGETHER})
+    sentences = []
+    if machines:
+        verb = "is" if len(machines) == 1 else "are"
+        sentences.append(f"{len(machines)} of {number} machines {verb} odd: {some_of(machines)}.")
+    if pairs:
+        verb = "is" if len(pairs) == 1 else "are"
+        names = some_of([unit_name(each) for each in pairs])
+        sentences.append(f"{len(pairs)} of {total} pairs {verb} odd beyond their machines: {names}.")
+    if not sentences:
+        compared = any(each.fleet is not None and each.fleet.machines for each in judged)
+        sentences.append(
+            f"None of {number} machines is odd."
+            if compared
+            else f"{plural(number, 'machine')}, too few to call one odd: that takes {MIN_MACHINES_ODD}"
+            f"{', each with two partners' if fleet.size == 2 else ''}."
+        )
+    return " ".join(sentences)
+
+
+def odd_machine_sentence(fleet: Fleet, machine: str) -> str:
+    """Return how an odd machine is unlike the others, by its largest distance, and in how many other metrics."""
+    odd = [(metric, each) for metric in fleet.metrics for each in metric.odd_machines if each.machine == machine]
+    metric, effect = max(odd, key=lambda each: _size(*each))
+    partners = f", with {plural(effect.runs, 'partner')}" if fleet.size == 2 else ""
+    amount_text, word = _amount_and_word(metric, effect.interval, effect.estimate)
+    others = [of_what(each, fleet.baseline) for each, _ in odd if each is not metric]
+    also = f"; odd too: {some_of(others, 3)}" if others else ""
+    what = of_what(metric, fleet.baseline)
+    return f"{machine}{partners}: {what} is {amount_text} {word} than on the other machines{also}."
+
+
+def odd_pair_sentence(fleet: Fleet, pair: tuple[str, str]) -> str:
+    """Return how an odd pair is unlike what its two machines are with others."""
+    odd = [(metric, each) for metric in fleet.metrics for each in metric.odd_pairs if each.machines == pair]
+    metric, effect = max(odd, key=lambda each: _size(*each))
+    amount_text, word = _amount_and_word(metric, effect.interval, effect.estimate)
+    others = [of_what(each, fleet.baseline) for each, _ in odd if each is not metric]
+    also = f"; odd too: {some_of(others, 3)}" if others else ""
+    where = "look at the cable or port between them"
+    what = of_what(metric, fleet.baseline)
+    return f"{unit_name(pair)}: {what} is {amount_text} {word} than with their other partners; {where}{also}."
+
+
+def _size(metric: FleetMetric, effect: MachineEffect | PairEffect) -> float:
+    """How far an odd one is: ratios before differences, which have no common scale."""
+    return abs(effect.estimate) if metric.scale == "ratio" else 0.0
+
+
+def _amount_and_word(metric: FleetMetric, interval: Interval, estimate: float) -> tuple[str, str]:
+    word = direction_word(metric.report, worse=estimate >= 0)
+    if metric.scale == "ratio":
+        return percent_interval(size_of(distance(metric, interval))), word
+    return difference_interval(size_of(interval), metric.report.unit), word
+
+
+def unlike_words(fact: UnlikeFact) -> str:
+    """Return a fact in which a machine is unlike its peers: ``firmware 1.2 (17 of 19 others: 1.3)``."""
+    mine, usual = _apart(fact.value, fact.usual)
+    name = fact.fact.removeprefix("version of ")
+    return f"{name} {mine} ({fact.peers} of {plural(fact.of, 'other')}: {usual})"
+
+
+def unlike_sentence(fleet: Fleet, machines: Iterable[str]) -> str:
+    """Return in which facts odd machines are unlike their peers; that none is known where there is none."""
+    sentences = []
+    several = len([*machines]) > 1
+    for machine in machines:
+        facts = [unlike_words(each) for each in fleet.unlike_peers(machine)]
+        if facts:
+            whose = f"{machine} is unlike its peers" if several else "Unlike its peers"
+            sentences.append(f"{whose}: {'; '.join(facts[:NAMED])}{_and_more(len(facts) - NAMED)}")
+    return ". ".join(sentences) or "No known fact sets it apart"
+
+
+def _and_more(number: int) -> str:
+    return f"; and {number} more" if number > 0 else ""
+
+
+def _apart(value: str, usual: str) -> tuple[str, str]:
+    """Two values, of long lists only the parts that are not in the other."""
+    one, other = value.split("; "), usual.split("; ")
+    if len(one) > 1 and len(other) > 1:
+        value = "; ".join(each for each in one if each not in other)
+        usual = "; ".join(each for each in other if each not in one)
+    return shortened(value) or NOT_KNOWN, shortened(usual) or NOT_KNOWN
+
+
+def shared_fact_words(fact: SharedFact) -> tuple[str, str]:
+    """Return a fact that is not the same everywhere: its name, and its values with their machines."""
+    (usual, most), *others = fact.machines.items()
+    texts = [f"{shortened(usual) or NOT_KNOWN} on {len(most)}"]
+    texts += [f"{_apart(value, usual)[0]} on {some_of(names)}" for value, names in others[:NAMED]]
+    more = f"; {len(others) - NAMED} other values" if len(others) > NAMED else ""
+    return fact.fact.removeprefix("version of "), "; ".join(texts) + more
+
+
+# -- which runs count ------------------------------------------------------------------------------
+
+
+def trust_lines(fleet: Fleet) -> list[str]:
+    """Return a line for the runs that are untrusted, and for those without a control."""
+    lines = []
+    if untrusted := fleet.untrusted:
+        verbs = "is untrusted and takes" if len(untrusted) == 1 else "are untrusted and take"
+        names = some_of([_untrusted(each) for each in untrusted])
+        lines.append(
+            f"{len(untrusted)} of {plural(len(fleet.runs), 'run')} {verbs} no part in verdicts, as the A/A arm"
+            f" shows a cost: {names}."
+        )
+    if unchecked := [each.name for each in fleet.runs if each.trusted is None]:
+        lines.append(f"No control, as without an A/A arm or with too few blocks of it: {some_of(unchecked)}.")
+    return lines
+
+
+def trust_words(run: FleetRun) -> str:
+    """Return what the A/A arm says of a run."""
+    return {True: "trusted", False: "UNTRUSTED", None: "not checked"}[run.trusted]
+
+
+def _untrusted(run: FleetRun) -> str:
+    return f"{run.name} ({metric_phrase(run.shifted[0])})" if run.shifted else run.name
+
+
+def condition_lines(fleet: Fleet) -> list[str]:
+    """Return what else is to be known of the runs: unfinished ones, other load, failed trials."""
+    lines = []
+    if unfinished := [f"{each.name} ({plural(each.blocks, 'block')})" for each in fleet.runs if each.unfinished]:
+        lines.append(f"Not finished: {some_of(unfinished)}.")
+    if disturbed := [each.name for each in fleet.runs if each.disturbed]:
+        lines.append(f"Others took CPU time in more than half of the baseline's trials: {some_of(disturbed)}.")
+    if failed := [f"{each.name} ({each.failed} of {each.trials})" for each in fleet.runs if each.failed]:
+        lines.append(f"Trials failed: {some_of(failed)}.")
+    return lines
+
+
+def skipped_lines(fleet: Fleet) -> list[str]:
+    """Return each directory that was left out, and why."""
+    return [f"{each.name}: {each.why or 'no run in it'}" for each in fleet.skipped]
+
+
+def not_counted_words(metric: FleetMetric) -> str:
+    """Return which runs are not counted in a metric, but for controls, and why; empty where all are."""
+    names: dict[WhyNotCounted, list[str]] = {}
+    for each in metric.runs:
+        if each.why is not None and each.why is not WhyNotCounted.ALONE:
+            names.setdefault(each.why, []).append(each.run.name)
+    return "; ".join(f"{some_of(mine)} ({WHY_NOT_COUNTED[why]})" for why, mine in names.items())
+
+
+def run_effect_text(metric: FleetMetric, each: RunEffect) -> str:
+    """Return what one run makes of a metric, with the interval of its own blocks; a dash without two of these."""
+    return amount(metric, each.effect) if each.effect is not None else "–"
+
+
+# -- what changed ----------------------------------------------------------------------------------
+
+
+def changes_answer(compared: FleetsCompared) -> str:
+    """Return which machines changed from one fleet to the other, in one sentence or two."""
+    what = "machine" if compared.after.size == 1 else "pair"
+    costs = [each for each in compared.shifts if not each.metric.own]
+    number = len({row.machines for each in compared.shifts for row in each.rows})
+    changed = list(dict.fromkeys(unit_name(row.machines) for each in costs for row in each.different))
+    sentences = [
+        f"A cost changed on {len(changed)} of {plural(number, what)}: {some_of(changed)}."
+        if changed
+        else f"No cost changed significantly on any of {plural(number, what)}."
+    ]
+    sentences += [shift_sentence(each, compared.after.baseline) for each in compared.shifts if each.proven]
+    sentences += [
+        unlike_change_sentence(shift, each, compared.after.baseline)
+        for shift in compared.shifts
+        for each in shift.unlike
+    ]
+    return " ".join(sentences)
+
+
+def shift_sentence(shift: FleetShift, baseline: str, then: str = "than before") -> str:
+    """Return by what a metric changed on all machines together."""
+    if shift.judged is None:
+        return ""
+    amount_text, word = _amount_and_word(shift.metric, shift.judged, shift.judged.estimate)
+    return f"Over all of them, {of_what(shift.metric, baseline)} is {amount_text} {word} {then}."
+
+
+def unlike_change_sentence(shift: FleetShift, effect: MachineEffect, baseline: str) -> str:
+    """Return that one machine changed unlike the others."""
+    amount_text, word = _amount_and_word(shift.metric, effect.interval, effect.estimate)
+    what = of_what(shift.metric, baseline)
+    return f"{effect.machine} changed unlike the others: {what} is {amount_text} {word} than their change explains."
+
+
+def controls_answer(shifts: Sequence[FleetShift], baseline: str) -> str:
+    """Return whether pairs that are measured together disturb one another; empty without controls."""
+    if not shifts:
+        return ""
+    pairs = plural(len({row.machines for each in shifts for row in each.rows}), "pair")
+    proven = [each for each in shifts if each.proven]
+    if proven:
+        worst = max(proven, key=lambda each: abs(each.judged.estimate) if each.judged is not None else 0.0)
+        sentence = shift_sentence(worst, baseline, "together than alone").removeprefix("Over all of them, ")
+        more = f" So are {len(proven) - 1} more metrics." if len(proven) > 1 else ""
+        return f"Pairs of one round disturb one another ({pairs} also measured alone): {sentence}{more}"
+    if all(each.fleet is None for each in shifts):
+        return f"Only {pairs} was also measured alone: whether pairs disturb one another takes two."
+    widest = max(_reach(each) for each in shifts)
+    limit = f" A difference of {share(math.expm1(min(widest, LARGEST))).removeprefix('±')} cannot be ruled out."
+    ratios = any(each.metric.scale == "ratio" for each in shifts)
+    return f"{pairs} were also measured alone: no difference is proven.{limit if ratios else ''}"
+
+
+def _reach(shift: FleetShift) -> float:
+    if shift.judged is None or shift.metric.scale != "ratio":
+        return 0.0
+    return max(abs(shift.judged.low), abs(shift.judged.high))
+
+
+def unit_change_texts(shift: FleetShift, row: UnitChange) -> tuple[str, str, str, str]:
+    """Return what a machine had before and after, the change with its interval, and the verdict."""
+    before, after = (run_effect_text(shift.metric, each) for each in (row.first, row.second))
+    verdict = "–" if row.change is None else verdict_word(row.verdict)
+    return before, after, distance_text(shift.metric, row.shift), verdict
+
+
+def changed_facts_words(compared: FleetsCompared, machines: Iterable[str]) -> str:
+    """Return the facts of machines that changed between the two fleets; empty where none is known."""
+    words = []
+    for machine in machines:
+        facts = [fact_words(each) for each in compared.facts(machine)]
+        if facts:
+            words.append(f"{machine}: {'; '.join(facts[:NAMED])}{_and_more(len(facts) - NAMED)}")
+    return ". ".join(words)
+
+
+def margin_words(fleet: Fleet) -> str:
+    """Return the size that matters: ``±3 %``."""
+    return margin(fleet.margin)

@@ -1,0 +1,465 @@
+"""A cost over the machines of a fleet: the typical one, that of the next machine, and which machines are odd.
+
+A **fleet** is one study run on many machines, alone or in pairs. A run's cost is ``typical + machine (+ the other
+machine + what the pair has beside both) + session + noise of its blocks``: a random-effects model.
+
+**Spread between machines**: Paule and Mandel's estimate (J. Res. NBS 87, 1982). **Typical cost**: the mean with
+Hartung, Knapp, Sidik and Jonkman's interval (Stat. Med. 20, 2001; 21, 2002), never narrower than the blocks' noise
+allows (the ad hoc modification, Röver et al., BMC Med. Res. Methodol. 15, 2015).
+
+**Odd machines** are found by Rosner's generalized extreme studentized deviate (Technometrics 25, 1983): a machine is
+compared with the others, odd ones left out, so that several do not hide one another. Its p-value is of Student's t
+of its distance by what the others' spread and its own blocks make of it, Holm over the machines; and the distance
+has to reach the margin.
+"""
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from weighbridge.statistics.cost import Floats, Interval
+from weighbridge.statistics.parametric import t_quantile
+from weighbridge.statistics.verdicts import holm
+
+MIN_PARTNERS = 2
+"""Partners from which a machine of pairs has an effect: of fewer it is not told from that of its pair."""
+
+MIN_MACHINES_ODD = 3
+"""Machines from which one is compared with the others, and the next one foretold: two have no spread of others."""
+
+MIN_SPARE = 5
+"""By how many the pairs have to outnumber what their machines explain, to tell what pairs have beside them."""
+
+LOOK_AHEAD = 6
+"""How many more machines than are proven odd so far are suspected together: they may hide one another."""
+
+TINY = 1e-300
+"""Variance in place of none."""
+
+MOST_ODD = 1 / 3
+"""The largest share of a fleet that can be odd."""
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One run's cost: the mean of its blocks' effects, logarithms of ratios or differences."""
+
+    machines: tuple[str, ...]
+    """One machine, or the two of a pair (client, server)."""
+    effect: float
+    """Positive is worse."""
+    standard_error: float
+    """Of the mean, from the blocks."""
+    blocks: int
+
+
+@dataclass(frozen=True, slots=True)
+class Spread:
+    """Standard deviations on the effect's scale."""
+
+    between: float
+    """Between machines, Paule and Mandel's estimate; with sessions in it where `session` is None.
+
+    0 is no proof that machines are alike: `between_high` is what the data allow."""
+    session: float | None
+    """Between runs of one machine (or pair); None where none was measured twice."""
+    within: float
+    """Between the blocks of a run."""
+    pair: float | None = None
+    """What pairs have beside their machines' effects; None of single machines, or where it cannot be told."""
+    between_high: float = math.inf
+    """Upper limit of `between` at the confidence asked for (Q-profile)."""
+
+
+@dataclass(frozen=True, slots=True)
+class MachineEffect:
+    """A machine's distance from the typical cost of the others."""
+
+    machine: str
+    estimate: float
+    interval: Interval
+    """Of the distance, simultaneous over machines (Holm); 0 is like the others, their spread is in it."""
+    adjusted_p: float | None
+    """After Holm."""
+    odd: bool
+    """Whether it is away from the others, and by the margin at least."""
+    runs: int
+
+
+@dataclass(frozen=True, slots=True)
+class PairEffect:
+    """What is left of a pair after both machines' effects."""
+
+    machines: tuple[str, str]
+    estimate: float
+    interval: Interval
+    """Simultaneous over pairs (Holm)."""
+    adjusted_p: float | None
+    odd: bool
+
+
+@dataclass(frozen=True, slots=True)
+class FleetCost:
+    """A cost over a fleet, on the scale of the effects."""
+
+    typical: Interval
+    prediction: Interval | None
+    """For the next machine; of pairs for the next pair, of two other machines. None below three."""
+    spread: Spread
+    machines: tuple[MachineEffect, ...]
+    """By name. Without those that cannot be told from their pair, and empty below four machines."""
+    pairs: tuple[PairEffect, ...]
+    """Empty of single machines; without pairs of which a machine has no other partner."""
+
+
+def fleet_cost(measured: Sequence[Measured], *, margin: float, confidence: float = 0.95) -> FleetCost | None:
+    """Return the cost over the machines that were measured; None of fewer than two machines, or of one pair.
+
+    ``margin`` is the distance that matters, on the scale of the effects and not negative.
+    Raises ValueError for effects that are not finite, and where single machines and pairs are mixed.
+    """
+    _check(measured, margin, confidence)
+    units = _Units(measured)
+    if len(units.keys) < 2:
+        return None
+    model = _Model(units)
+    half = t_quantile(model.freedom, confidence) * model.error
+    typical = Interval(model.typical, model.typical - half, model.typical + half)
+    prediction = None
+    if len(units.names) >= MIN_MACHINES_ODD:
+        next_one = math.sqrt(model.between * (1 + units.paired) + model.pair + model.error**2)
+        half = t_quantile(model.freedom, confidence) * next_one
+        prediction = Interval(model.typical, model.typical - half, model.typical + half)
+    spread = Spread(
+        between=math.sqrt(model.between),
+        session=math.sqrt(units.session) if units.session is not None else None,
+        within=units.within,
+        pair=math.sqrt(model.pair) if model.spare >= MIN_SPARE else None,
+        between_high=model.between_high(confidence),
+    )
+    machines, pairs = _effects(units, margin, confidence)
+    return FleetCost(typical, prediction, spread, machines, pairs)
+
+
+def _check(measured: Sequence[Measured], margin: float, confidence: float) -> None:
+    if not 0 < confidence < 1:
+        raise ValueError(f"The confidence must be between 0 and 1, not {confidence}.")
+    if not 0 <= margin < math.inf:
+        raise ValueError(f"The margin must be finite and not negative, not {margin}.")
+    if len({len(each.machines) for each in measured}) > 1:
+        raise ValueError("A fleet is of single machines or of pairs, not of both.")
+    for each in measured:
+        if len({*each.machines}) != len(each.machines) or len(each.machines) not in {1, 2}:
+            raise ValueError(f"A run is of one machine or of two different ones, not of {each.machines}.")
+        if not (math.isfinite(each.effect) and 0 <= each.standard_error < math.inf and each.blocks >= 2):
+            raise ValueError("Every run needs two blocks, a finite effect and a finite standard error.")
+
+
+class _Units:
+    """The runs as one value for each machine, or for each pair, with the variance of its noise."""
+
+    def __init__(self, measured: Sequence[Measured]) -> None:
+        runs: dict[frozenset[str], list[int]] = {}
+        for i, each in enumerate(measured):
+            runs.setdefault(frozenset(each.machines), []).append(i)
+        self.keys = [measured[places[0]].machines for places in runs.values()]
+        self.names = sorted({name for key in self.keys for name in key})
+        self.paired = bool(self.keys) and len(self.keys[0]) == 2
+        self.runs = {name: sum(name in each.machines for each in measured) for name in self.names}
+        blocks = np.array([each.blocks for each in measured], dtype=np.float64)
+        variances = np.array([each.blocks * each.standard_error**2 for each in measured])
+        self.within = math.sqrt(float(variances @ (blocks - 1) / (blocks - 1).sum())) if runs else 0.0
+        noise = moderated(variances, blocks - 1) / blocks
+        effects = np.array([each.effect for each in measured])
+        self.session = _between_runs([(effects[places], noise[places]) for places in runs.values()])
+        weights = [1 / np.maximum(noise[places] + (self.session or 0.0), TINY) for places in runs.values()]
+        self.noise = np.array([1 / each.sum() for each in weights])
+        self.values = np.array(
+            [each @ effects[places] / each.sum() for each, places in zip(weights, runs.values(), strict=True)]
+        )
+        columns = {name: i for i, name in enumerate(self.names)}
+        self.incidence = np.zeros((len(self.keys), len(self.names)))
+        for row, key in enumerate(self.keys):
+            self.incidence[row, [columns[name] for name in key]] = 1.0
+        self.candidates = np.column_stack([self.incidence, np.eye(len(self.keys))]) if self.paired else self.incidence
+        """What may be odd, a column each: machines, then pairs."""
+        self.partners = self.incidence.sum(axis=0)
+        tells = self.partners >= (MIN_PARTNERS if self.paired else 1)
+        self.comparable = np.concatenate([tells, (self.incidence @ ~tells == 0)]) if self.paired else tells
+        """Of which candidates an effect is given."""
+
+
+def moderated(variances: Floats, degrees: Floats) -> Floats:
+    """Return variances drawn towards their common value, the more the more alike they are.
+
+    The variances of few blocks are uncertain, and weights by them prefer machines whose blocks were alike by chance.
+    Source: Smyth, "Linear models and empirical Bayes methods", Stat. Appl. Genet. Mol. Biol. 3 (2004), section 6.2.
+    """
+    from scipy.special import digamma, polygamma
+
+    if variances.size < 3 or not variances.any():
+        return variances
+    logs = np.log(np.maximum(variances, 1e-5 * np.median(variances[variances > 0])))
+    centred = logs - digamma(degrees / 2) + np.log(degrees / 2)
+    mean = float(centred.mean())
+    beyond = float(((centred - mean) ** 2).sum() / (variances.size - 1) - polygamma(1, degrees / 2).mean())
+    if beyond <= 0:
+        return np.full_like(variances, float(variances @ degrees / degrees.sum()))
+    half = 0.5 + 1 / beyond  # Newton's steps to trigamma(half) = beyond
+    for _ in range(50):
+        value = float(polygamma(1, half))
+        step = value * (1 - value / beyond) / float(polygamma(2, half))
+        half += step
+        if abs(step) < 1e-8 * half:
+            break
+    common = math.exp(mean + float(digamma(half)) - math.log(half))
+    return (2 * half * common + degrees * variances) / (2 * half + degrees)
+
+
+def _between_runs(groups: Sequence[tuple[Floats, Floats]]) -> float | None:
+    """Return Paule and Mandel's estimate of the variance between runs of one machine; None without any repeated."""
+    repeated = [group for group in groups if group[0].size > 1]
+    if not repeated:
+        return None
+    degrees = sum(effects.size - 1 for effects, _ in repeated)
+
+    def scatter(variance: float) -> tuple[float, float]:
+        total = slope = 0.0
+        for effects, noise in repeated:
+            weights = 1 / np.maximum(noise + variance, TINY)
+            squares = weights * (effects - weights @ effects / weights.sum()) ** 2
+            total += float(squares.sum())
+            slope -= float(weights @ squares)
+        return total, slope
+
+    return falling_root(scatter, degrees)
+
+
+def falling_root(scatter: Callable[[float], tuple[float, float]], target: float) -> float:
+    """Return the variance at which a scatter comes down to ``target``; 0 where it is never above.
+
+    ``scatter`` gives its value and slope; it is convex and falling, so that Newton's steps from 0 do not overshoot.
+    """
+    variance = 0.0
+    for _ in range(200):
+        value, slope = scatter(variance)
+        if value <= target * (1 + 1e-10) or slope >= 0:
+            break
+        variance += (value - target) / -slope
+    return variance
+
+
+class _Model:
+    """The random-effects model with a shift of its own for each of some candidates, ``odd``."""
+
+    def __init__(self, units: _Units, odd: Sequence[int] = ()) -> None:
+        self.units, self.odd = units, list(odd)
+        self.design = np.column_stack([np.ones(len(units.keys)), units.candidates[:, self.odd]])
+        self.pair, self.spare = self._pair_variance()
+        weights = 1 / np.maximum(units.noise + self.pair, TINY)
+        incidence, values = units.incidence, units.values
+        self.eigenvalues, vectors = np.linalg.eigh(incidence.T @ (weights[:, None] * incidence))
+        self.eigenvalues = np.maximum(self.eigenvalues, 0.0)
+        base = vectors.T @ (incidence * weights[:, None]).T
+        known = np.column_stack([self.design, values])
+        self.known, self.known_parts = known.T @ (weights[:, None] * known), base @ known
+        self.cross = (weights[:, None] * known).T @ units.candidates
+        self.own, self.parts = weights @ units.candidates**2, base @ units.candidates
+        self.noise = float((1 / weights).mean())
+        self.degrees = len(values) - self.design.shape[1]
+        self.between = falling_root(self._scatter, self.degrees) if self.degrees > 0 else 0.0
+        products = self._products(self.between)
+        self.covariance = np.linalg.pinv(products[:-1, :-1])
+        self.solution = self.covariance @ products[:-1, -1]
+
+    @property
+    def typical(self) -> float:
+        return float(self.solution[0])
+
+    @property
+    def error(self) -> float:
+        """Standard error of `typical`."""
+        return math.sqrt(max(0.0, float(self.covariance[0, 0])))
+
+    @property
+    def freedom(self) -> int:
+        """Degrees of freedom of the spread of those that are not odd."""
+        machines = len(self.units.names)
+        odd = sum(each < machines for each in self.odd)
+        return max(1, min(machines - odd, len(self.units.keys) - (len(self.odd) - odd)) - 1)
+
+    def _pair_variance(self) -> tuple[float, int]:
+        """Return what pairs vary by beside their machines, and the degrees of freedom that they have for it."""
+        units = self.units
+        if not units.paired:
+            return 0.0, 0
+        design = np.column_stack([units.incidence, self.design[:, 1:]])
+        spare = len(units.values) - int(np.linalg.matrix_rank(design))
+        if spare < MIN_SPARE:
+            return 0.0, spare
+
+        def scatter(variance: float) -> tuple[float, float]:
+            weights = 1 / np.maximum(units.noise + variance, TINY)
+            products = design.T @ (weights[:, None] * design)
+            products += 1e-9 * np.diag(products).mean() * np.eye(len(products))  # a shift that no pair shows
+            residuals = units.values - design @ np.linalg.solve(products, design.T @ (weights * units.values))
+            squares = weights * residuals**2
+            return float(squares.sum()), -float(weights @ squares)
+
+        return falling_root(scatter, spare), spare
+
+    def _products(self, between: float) -> Floats:
+        """Return the products of design and values with one another, by the inverse covariance."""
+        shares = between / (1 + between * self.eigenvalues)
+        return self.known - self.known_parts.T @ (shares[:, None] * self.known_parts)
+
+    def _scatter(self, between: float) -> tuple[float, float]:
+        """Return the weighted sum of squares about the model (Cochran's Q), and its slope."""
+        products = self._products(between)
+        solution = np.linalg.lstsq(products[:-1, :-1], products[:-1, -1], rcond=None)[0]
+        residual = np.append(-solution, 1.0)
+        slope = ((self.known_parts @ residual) / (1 + between * self.eigenvalues)) ** 2
+        return max(0.0, float(residual @ products @ residual)), -float(slope.sum())
+
+    def between_high(self, confidence: float) -> float:
+        """Return the upper limit of the spread between machines (Viechtbauer's Q-profile, Stat. Med. 26, 2007)."""
+        from scipy.special import chdtri
+
+        machines = self.degrees - self.spare
+        if machines < 1:
+            return math.inf
+        of_pairs = self._scatter(1e9 * (self.between + self.noise))[0] if self.spare else 0.0
+        return math.sqrt(falling_root(self._scatter, of_pairs + float(chdtri(machines, (1 + confidence) / 2))))
+
+    def distances(self) -> tuple[Floats, Floats]:
+        """Return each candidate's distance from the others, and its variance; nan where it cannot be told.
+
+        The spread is that of the others: of candidate i the root in the variance of the others' scatter, which is
+        nearly a straight line in 1 / (variance between + noise) and found between the points of a grid.
+        """
+        total = (self.between + self.noise) * self.degrees / max(1, self.degrees - 1)
+        totals = np.unique(np.maximum(total * np.geomspace(1e-3, 1.05, 16), self.noise))
+        grid = [self._one_by_one(max(0.0, each - self.noise)) for each in totals]
+        distances, variances, scatters = (np.array(each) for each in zip(*grid, strict=True))
+        if len(totals) == 1:
+            return distances[0], variances[0]
+        above = scatters > self.degrees - 1  # falls with the variance
+        left = np.clip(above.sum(axis=0) - 1, 0, len(totals) - 2)
+        columns = np.arange(len(left))
+        first, second = scatters[left, columns], scatters[left + 1, columns]
+        inverse = 1 / totals
+        with np.errstate(invalid="ignore", divide="ignore"):
+            at = inverse[left] + (self.degrees - 1 - first) / (second - first) * (inverse[left + 1] - inverse[left])
+            at = np.clip(at, inverse[left + 1], inverse[left])
+            share = (1 / at - totals[left]) / (totals[left + 1] - totals[left])
+        share = np.where(above[0], share, 0.0)
+        mix = [each[left, columns] * (1 - share) + each[left + 1, columns] * share for each in (distances, variances)]
+        return mix[0], mix[1]
+
+    def distances_by_all(self) -> tuple[Floats, Floats]:
+        """Return the same with the spread of all that are not odd, the candidate itself among them."""
+        distances, variances, _ = self._one_by_one(self.between)
+        return distances, variances
+
+    def _one_by_one(self, between: float) -> tuple[Floats, Floats, Floats]:
+        """Return each candidate's distance, its variance, and the scatter that is left without it."""
+        products = self._products(between)
+        shares = between / (1 + between * self.eigenvalues)
+        cross = self.cross - self.known_parts.T @ (shares[:, None] * self.parts)
+        own = self.own - shares @ self.parts**2
+        solved = np.linalg.lstsq(products[:-1, :-1], np.column_stack([products[:-1, -1], cross[:-1]]), rcond=None)[0]
+        solution, candidates = solved[:, 0], solved[:, 1:]
+        left = own - (cross[:-1] * candidates).sum(axis=0)
+        known = left > 1e-9 * self.own
+        left = np.where(known, left, np.nan)
+        pull = cross[-1] - solution @ cross[:-1]
+        scatter = float(products[-1, -1] - solution @ products[:-1, -1])
+        return pull / left, 1 / left, scatter - pull**2 / left
+
+
+# -- what is odd --------------------------------------------------------------------------------
+
+
+def _effects(
+    units: _Units, margin: float, confidence: float
+) -> tuple[tuple[MachineEffect, ...], tuple[PairEffect, ...]]:
+    """Return the distances of machines and pairs from the others, and which of them are odd."""
+    places = np.flatnonzero(units.comparable)
+    if min(len(units.names), len(units.keys)) < MIN_MACHINES_ODD or not places.size:
+        return (), ()
+    model = _without_odd(units, margin, 1 - confidence)
+    distances, variances = model.distances()
+    errors, freedom = np.sqrt(variances), np.full(len(distances), max(1, model.freedom - 1))
+    distances[model.odd], freedom[model.odd] = model.solution[1:], model.freedom
+    errors[model.odd] = np.sqrt(np.diag(model.covariance)[1:])
+    places = places[np.isfinite(errors[places])]
+    p_values = _p_values(distances[places], errors[places], freedom[places])
+    adjusted = holm(p_values.tolist())
+    rejected = sum(each <= 1 - confidence for each in adjusted)
+    results: dict[int, tuple[float, Interval, float, bool]] = {}
+    for rank, i in enumerate(np.argsort(p_values, kind="stable").tolist()):
+        place, distance = int(places[i]), float(distances[places[i]])
+        level = (1 - confidence) / (len(places) - min(rank, rejected))
+        half = t_quantile(int(freedom[place]), 1 - level) * float(errors[place])
+        odd = adjusted[i] <= 1 - confidence and abs(distance) >= margin
+        results[place] = distance, Interval(distance, distance - half, distance + half), adjusted[i], odd
+    machines = len(units.names)
+    return (
+        tuple(
+            MachineEffect(name, *results[i], runs=units.runs[name])
+            for i, name in enumerate(units.names)
+            if i in results
+        ),
+        tuple(
+            PairEffect((key[0], key[1]), *results[machines + i])
+            for i, key in enumerate(units.keys)
+            if machines + i in results
+        ),
+    )
+
+
+def _without_odd(units: _Units, margin: float, alpha: float) -> _Model:
+    """Return the model with a shift for everything that is odd: the largest set of which all are, taken together."""
+    model = clean = _Model(units)
+    suspects: list[int] = []
+    number = int(units.comparable.sum())
+    while len(suspects) < MOST_ODD * len(units.names) - 1e-9 and len(suspects) < len(clean.odd) + LOOK_AHEAD:
+        distances, variances = model.distances_by_all()
+        scores = np.abs(distances) / np.sqrt(variances)
+        scores[~units.comparable | (np.abs(distances) < margin / 2) | ~np.isfinite(scores)] = 0.0
+        if model.freedom < 2 or not scores.any():
+            break
+        suspects.append(int(np.argmax(scores)))
+        model = _Model(units, suspects)
+        if _all_odd(model, number, margin, alpha):
+            clean = model
+    return clean
+
+
+def _all_odd(model: _Model, number: int, margin: float, alpha: float) -> bool:
+    """Whether each suspect is odd, and they together among all sets of so many that could be suspected.
+
+    The latter is a Wald test of all shifts by F, with Bonferroni's correction: a set is chosen for its distance.
+    """
+    from scipy.special import fdtrc, gammaln
+
+    shifts, covariance, together = model.solution[1:], model.covariance[1:, 1:], len(model.odd)
+    errors = np.sqrt(np.diag(covariance))
+    p_values = np.sort(_p_values(shifts, errors, np.full(together, model.freedom)))
+    if np.any(np.abs(shifts) < margin) or np.any(p_values * (number - np.arange(together)) > alpha):
+        return False
+    sets = gammaln(number + 1) - gammaln(together + 1) - gammaln(number - together + 1)
+    wald = float(shifts @ np.linalg.pinv(covariance) @ shifts) / together
+    chance = float(fdtrc(together, model.freedom, wald))
+    return chance == 0 or math.log(chance) + float(sets) <= math.log(alpha)
+
+
+def _p_values(distances: Floats, errors: Floats, freedom: NDArray[np.int_]) -> Floats:
+    from scipy.special import stdtr
+
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.where(errors > 0, np.abs(distances) / errors, np.where(distances == 0, 0.0, np.inf))
+    return np.asarray(np.minimum(1.0, 2 * stdtr(freedom, -t)))
