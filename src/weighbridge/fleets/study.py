@@ -31,7 +31,8 @@ def hosts_of(study: Study) -> tuple[str, ...]:
 def text_on(study: Study, hosts: Sequence[Mapping[str, Any]], unit: str) -> str:
     """Return the study's text with these hosts, in the order of `hosts_of`, and a seed of the unit's own.
 
-    Where the study's own host is of the same kind, what else it says of it stays (how a node gets images). With one seed for all, each machine would have its trials in the same order, whose effect would not average out.
+    Where the study's own host is of the same kind, what else it says of it stays (how a node gets images). With one
+    seed for all, each machine would have its trials in the same order, whose effect would not average out.
     """
     from ruamel.yaml import YAML
 
