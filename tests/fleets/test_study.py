@@ -39,11 +39,8 @@ def test_a_study_of_two_hosts_takes_pairs_the_client_first():
 
 def test_a_study_of_one_host_takes_single_machines():
     assert hosts_of(_study(SINGLE)) == ("local",)
-    one = PAIR.replace(
-        "placement: {client: client-side, server: server-side}",
-        "placement: {client: server-side, server: server-side}",
-    )
-    assert hosts_of(_study(one)) == ("server-side",)
+    named = SINGLE.replace("baseline: native", "hosts: {server-side: {kind: testbed}}\nbaseline: native")
+    assert hosts_of(_study(named)) == ("server-side",)
 
 
 def test_a_study_of_three_hosts_is_refused():

@@ -59,9 +59,7 @@ def make_fleet(
         cost, own = (chance.lognormvariate(0, spread) for _ in range(2))
         costs = {key: factor * cost * odd.get(name, 1.0) for key, factor in recipe.costs.items()}
         workloads = _scaled(recipe.workloads, own * slow.get(name, 1.0))
-        make_unit(
-            runs, name, replace(recipe, costs=costs, workloads=workloads, seed=seed * 1000 + place), [name], facts
-        )
+        make_unit(runs, name, replace(recipe, costs=costs, workloads=workloads, seed=seed * 1000 + place), [name], facts)
     return folder
 
 
@@ -101,9 +99,7 @@ def new_fleet(folder: Path) -> Path:
 def rounds(number: int, partners: int) -> list[tuple[str, str]]:
     """Each of so many machines with some partners: those that follow it on a circle."""
     return [
-        (f"n{one + 1}", f"n{(one + step) % number + 1}")
-        for step in range(1, partners // 2 + 1)
-        for one in range(number)
+        (f"n{one + 1}", f"n{(one + step) % number + 1}") for step in range(1, partners // 2 + 1) for one in range(number)
     ]
 
 
