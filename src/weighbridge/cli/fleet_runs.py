@@ -308,6 +308,8 @@ def _announce(prepared: _Prepared, folder: "FleetFolder") -> None:
         f"{clock_range(*prepared.seconds)}; results go to {folder.path}",
         markup=False,
     )
+    if prepared.fleet.machines is not None:
+        err().print(f"machines: {', '.join(prepared.fleet.machines)}", markup=False)
 
 
 def _new_directory(study: str) -> Path:
