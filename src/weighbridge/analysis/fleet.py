@@ -654,6 +654,9 @@ def _of_one_study(runs: Sequence[FleetRun], skipped: list[Skipped]) -> list[Flee
     """The runs of the study that most are of, on as many machines; the others are added to what is skipped."""
     (most,) = Counter((run.study, run.baseline, len(run.nodes)) for run in runs).most_common(1)
     study, baseline, size = most[0]
+    mine = [run for run in runs if (run.study, run.baseline, len(run.nodes)) == most[0]]
+    usual = Counter(map(_settings, mine)).most_common(1)[0][0]
+    first = next(run for run in mine if _settings(run) == usual)
     kept: list[FleetRun] = []
     for run in sorted(runs, key=lambda each: (each.purpose is not Purpose.TOGETHER, each.name)):
         why = ""
@@ -663,13 +666,18 @@ def _of_one_study(runs: Sequence[FleetRun], skipped: list[Skipped]) -> list[Flee
             why = f"another baseline: {run.baseline}"
         elif len(run.nodes) != size:
             why = "on one machine, the others on pairs" if size == 2 else "on a pair, the others on one machine"
-        elif kept and (setting := other_setting(kept[0], run)):
+        elif setting := other_setting(first, run):
             why = f"another study of this name: {setting}"
         if why:
             skipped.append(Skipped(run.name, why))
         else:
             kept.append(run)
     return kept
+
+
+def _settings(run: FleetRun) -> str:
+    """What two runs of one study have in common, as text."""
+    return repr([sorted((name, repr(each)) for name, each in part.items()) for part in (run.environments, run.cells)])
 
 
 def other_setting(first: FleetRun, run: FleetRun) -> str:
