@@ -1,5 +1,5 @@
 """The fixture that makes runs."""
 
-from report.conftest import run
+from report.conftest import finished_run, run
 
-__all__ = ["run"]
+__all__ = ["finished_run", "run"]

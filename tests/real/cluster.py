@@ -81,6 +81,10 @@ data=$1; shift
 mount -t tmpfs -o mode=755 weighbridge /var/log
 mkdir -p "$data/kubelet" /var/lib/kubelet
 mount --bind "$data/kubelet" /var/lib/kubelet # its sockets want a short path
+if [ -e /etc/machine-id ]; then # each is a machine of its own
+    printf %s "$data" | md5sum | cut -c1-32 > "$data/machine-id"
+    mount --bind "$data/machine-id" /etc/machine-id
+fi
 for file in $(cd "$data/sysctl" && find . -type f); do
     if [ -e "/proc/sys/$file" ]; then mount --bind "$data/sysctl/$file" "/proc/sys/$file"; fi
 done

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from weighbridge.cli.fleet import FleetStatusDocument, fleet_status
+from weighbridge.cli.fleet_runs import FleetStatusDocument, fleet_status
 from weighbridge.fleets.folder import FleetFolder
 from weighbridge.linux.detached import parsed
 

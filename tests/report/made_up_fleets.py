@@ -7,7 +7,7 @@ from pathlib import Path
 
 from weighbridge.store.run import RunStore
 
-from .made_up_runs import CREATED, TCP, Recipe, Workload, make_run
+from .made_up_runs import CREATED, Recipe, Workload, make_run
 
 RECIPE = Recipe(costs={"bridge": 1.2}, blocks=10, study="uplink", question="What does the bridge cost on each node?")
 
@@ -59,7 +59,9 @@ def make_fleet(
         cost, own = (chance.lognormvariate(0, spread) for _ in range(2))
         costs = {key: factor * cost * odd.get(name, 1.0) for key, factor in recipe.costs.items()}
         workloads = _scaled(recipe.workloads, own * slow.get(name, 1.0))
-        make_unit(runs, name, replace(recipe, costs=costs, workloads=workloads, seed=seed * 1000 + place), [name], facts)
+        make_unit(
+            runs, name, replace(recipe, costs=costs, workloads=workloads, seed=seed * 1000 + place), [name], facts
+        )
     return folder
 
 
@@ -99,8 +101,7 @@ def new_fleet(folder: Path) -> Path:
 def rounds(number: int, partners: int) -> list[tuple[str, str]]:
     """Each of so many machines with some partners: those that follow it on a circle."""
     return [
-        (f"n{one + 1}", f"n{(one + step) % number + 1}") for step in range(1, partners // 2 + 1) for one in range(number)
+        (f"n{one + 1}", f"n{(one + step) % number + 1}")
+        for step in range(1, partners // 2 + 1)
+        for one in range(number)
     ]
-
-
-PRECISE = [Workload("tcp", [(TCP.metrics[0][0], 8.66e9, 0.005)])]

@@ -231,10 +231,6 @@ def _kind_of_host_fact(key: str) -> FactKind:
     return FactKind.ENGINE if _ENGINE_VERSION.match(key) else _HOST_KINDS.get(key, FactKind.MACHINE)
 
 
-NODE, MACHINE_ID, PLACED_BY = "node", "machine id", "placed by"
-"""Facts that say which machine a host is, and how it came to be used: no two machines have them in common."""
-
-
 def machine_facts(facts: Iterable[Fact], hosts: Sequence[str]) -> tuple[Mapping[str, str], ...]:
     """Give the facts of the machine of each of these hosts, its node and id among them; the last session's.
 
@@ -250,9 +246,10 @@ def machine_facts(facts: Iterable[Fact], hosts: Sequence[str]) -> tuple[Mapping[
 
 def comparable_facts(facts: Mapping[str, str]) -> dict[str, str]:
     """Give those of a machine's facts that another one can have in common with it."""
-    alone = {*_VOLATILE, NODE, MACHINE_ID, PLACED_BY}
     return {
-        key: value for key, value in facts.items() if key not in alone and not key.startswith((_TIMED, "interface "))
+        key: value
+        for key, value in facts.items()
+        if key not in _VOLATILE and not key.startswith((_TIMED, "interface "))
     }
 
 

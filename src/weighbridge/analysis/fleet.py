@@ -30,8 +30,6 @@ import numpy as np
 from weighbridge.analysis.analyse import measured_values, metrics_in_order
 from weighbridge.analysis.bottleneck import limit_of, shared_limit
 from weighbridge.analysis.compared_run import (
-    MACHINE_ID,
-    NODE,
     Described,
     Part,
     comparable_facts,
@@ -39,7 +37,7 @@ from weighbridge.analysis.compared_run import (
     machine_facts,
     path_facts,
 )
-from weighbridge.analysis.comparisons import Key, contrast_cost, per_block, values_by_metric
+from weighbridge.analysis.comparisons import Key, contrast_cost
 from weighbridge.analysis.conditions import Isolation, isolations
 from weighbridge.analysis.history import Skipped, run_places
 from weighbridge.analysis.judgement import (
@@ -57,6 +55,7 @@ from weighbridge.analysis.results import MetricReport, TrustReason
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.disturbance import Disturbance, disturbance_of
 from weighbridge.model.flag import Flag
+from weighbridge.model.host import MACHINE_ID, NODE
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome, is_resource_use, scale_of
 from weighbridge.statistics import Better, Contrast, Interval, Looks, Scale, looks_share
@@ -445,7 +444,7 @@ def _read_run(store: RunStore, name: str) -> FleetRun:
         looks=plan.looks,
         reports=headlines,
         sides=sides,
-        own_values={key: per_block(by_key[key].values, plan.baseline) for key in headlines},
+        own_values={key: by_key[key].per_block(plan.baseline) for key in headlines},
         aa_arm=plan.aa_arm,
         no_cost={each: why for each, why in whys.items() if why is not None},
         facts=tuple({**comparable_facts(each), **along} for each in by_node.values()),
@@ -460,29 +459,46 @@ def _read_run(store: RunStore, name: str) -> FleetRun:
 
 @dataclass(slots=True)
 class _MetricValues:
-    """The values of one metric, and the values of each environment by block and attempt."""
+    """One metric's unit, direction, and the values of each environment by block and attempt."""
 
-    values: list[Value] = field(default_factory=list)
+    unit: str
+    better: str
     environments: dict[str, dict[tuple[int, int], float]] = field(default_factory=dict)
+
+    def per_block(self, environment: str) -> list[float]:
+        """One value a block: of the first attempt that has one."""
+        mine = self.environments.get(environment, {})
+        first: dict[int, float] = {}
+        for block, attempt in sorted(mine):
+            first.setdefault(block, mine[block, attempt])
+        return list(first.values())
 
 
 def _by_metric(store: RunStore) -> dict[Key, _MetricValues]:
     """The values that a report's costs are made of, in the order in which the metrics first appeared."""
-    names = {metric for metric in store.metrics() if metric.startswith((*SELECTED, *READ_MEANWHILE))}
-    broke = any(trial.outcome is Outcome.BROKE for trial in store.trials())
-    if names or broke:  # values that are a selection, or of blocks that were tried again
-        groups = values_by_metric(measured_values(store))
-        values: Iterable[Value] = (value for group in groups.values() for value in group)
-    else:
-        values = store.values()
+    trials, measured = store.trials(), store.measured()
+    names = {each[0] for values in measured.values() for each in values}
+    standing: set[tuple[int, str]] | None = None
+    if any(name.startswith((*SELECTED, *READ_MEANWHILE)) for name in names) or any(
+        trial.outcome is Outcome.BROKE for trial in trials
+    ):  # values that are a selection, or of blocks that were tried again
+        standing = {(value.trial_id, value.metric) for value in measured_values(store)}
     by_key: dict[Key, _MetricValues] = {}
-    for value in values:
-        key = value.workload, value.level, value.metric
-        mine = by_key.get(key)
-        if mine is None:
-            mine = by_key[key] = _MetricValues()
-        mine.values.append(value)
-        mine.environments.setdefault(value.environment, {})[value.block, value.attempt] = value.value
+    for trial in trials:
+        if trial.outcome is not Outcome.OK:
+            continue
+        place = trial.block, trial.attempt
+        for metric, unit, better, value in measured.get(trial.id, ()):
+            if standing is not None and (trial.id, metric) not in standing:
+                continue
+            key = trial.workload, trial.level, metric
+            mine = by_key.get(key)
+            if mine is None:
+                mine = by_key[key] = _MetricValues(unit, better)
+            of = mine.environments.get(trial.environment)
+            if of is None:
+                of = mine.environments[trial.environment] = {}
+            of[place] = value
     return by_key
 
 
@@ -497,7 +513,7 @@ def _reports(
         workload, level, metric = key
         headline = key[:2] not in with_headline and not is_resource_use(metric)
         with_headline.add(key[:2])
-        first = by_key[key].values[0]
+        first = by_key[key]
         label = labels.get((workload, level), workload)
         (headlines if headline else further)[key] = MetricReport(
             workload, level, label, metric, first.unit, cast(Better, first.better), headline, None, None, ()
@@ -530,11 +546,21 @@ def _checks(
         if _holds_by_far(sides, scale_of(report.metric, report.unit), level):
             checks.append(ControlCheck(report, None, 1.0, None))
             continue
-        at_99 = contrast_cost(by_key[key].values, contrast, control, 1 - DISTRUST)
+        values = _as_values(key, by_key[key], (plan.baseline, aa))
+        at_99 = contrast_cost(values, contrast, control, 1 - DISTRUST)
         assert at_99 is not None
         nothing = negligible(report.metric, at_99.cost.typical)
         checks.append(ControlCheck(report, at_99.cost, 1.0 if nothing else at_99.p_values, at_99.standard_error))
     return checks
+
+
+def _as_values(key: Key, metric: _MetricValues, environments: Sequence[str]) -> list[Value]:
+    workload, level, name = key
+    return [
+        Value(0, block, attempt, environment, workload, level, name, metric.unit, metric.better, value, 0.0, ())
+        for environment in environments
+        for (block, attempt), value in metric.environments.get(environment, {}).items()
+    ]
 
 
 def _holds_by_far(sides: Sides, scale: Scale | None, level: float) -> bool:
@@ -554,7 +580,7 @@ def _holds_by_far(sides: Sides, scale: Scale | None, level: float) -> bool:
         return False
     positive = int((np.arange(1, effects.size + 1)[effects[order] > 0]).sum())
     smaller = min(positive, effects.size * (effects.size + 1) // 2 - positive)
-    return smaller > 1.2 * critical_rank(effects.size, level) + 5
+    return bool(smaller > 1.2 * critical_rank(effects.size, level) + 5)
 
 
 def _limits(store: RunStore) -> dict[tuple[str, Level, str], list[Flag | None]]:
@@ -562,7 +588,8 @@ def _limits(store: RunStore) -> dict[tuple[str, Level, str], list[Flag | None]]:
     limits: dict[tuple[str, Level, str], list[Flag | None]] = {}
     for trial in store.trials():
         if trial.outcome is Outcome.OK:
-            limits.setdefault((trial.workload, trial.level, trial.environment), []).append(limit_of(trial.flags))
+            mine = limits.setdefault((trial.workload, trial.level, trial.environment), [])
+            mine.append(limit_of(trial.flags) if trial.flags else None)
     return limits
 
 
@@ -626,6 +653,9 @@ def _of_one_study(runs: Sequence[FleetRun], skipped: list[Skipped]) -> list[Flee
     """The runs of the study that most are of, on as many machines; the others are added to what is skipped."""
     (most,) = Counter((run.study, run.baseline, len(run.nodes)) for run in runs).most_common(1)
     study, baseline, size = most[0]
+    mine = [run for run in runs if (run.study, run.baseline, len(run.nodes)) == most[0]]
+    usual = Counter(map(_settings, mine)).most_common(1)[0][0]
+    first = next(run for run in mine if _settings(run) == usual)
     kept: list[FleetRun] = []
     for run in sorted(runs, key=lambda each: (each.purpose is not Purpose.TOGETHER, each.name)):
         why = ""
@@ -635,13 +665,18 @@ def _of_one_study(runs: Sequence[FleetRun], skipped: list[Skipped]) -> list[Flee
             why = f"another baseline: {run.baseline}"
         elif len(run.nodes) != size:
             why = "on one machine, the others on pairs" if size == 2 else "on a pair, the others on one machine"
-        elif kept and (setting := other_setting(kept[0], run)):
+        elif setting := other_setting(first, run):
             why = f"another study of this name: {setting}"
         if why:
             skipped.append(Skipped(run.name, why))
         else:
             kept.append(run)
     return kept
+
+
+def _settings(run: FleetRun) -> str:
+    """What two runs of one study have in common, as text."""
+    return repr([sorted((name, repr(each)) for name, each in part.items()) for part in (run.environments, run.cells)])
 
 
 def other_setting(first: FleetRun, run: FleetRun) -> str:

@@ -202,10 +202,11 @@ def _row(
         return None
     on = common_scale(reports[0], sides)
     one, other = (OF_TWO.effects(each, on) for each in sides)
+    controls_of = [_control(run, key) for run in runs]
     change = between.change(
         one, other, better=reports[0].better, scale=on, equivalence=margin,
         looks=min((run.looks for run in runs), key=looks_share), allowance=allowance,
-        floor=between.joint_floor(*(_control(run, key) for run in runs), on),
+        floor=between.joint_floor(controls_of[0], controls_of[1], on),
     )  # fmt: skip
     return UnitChange(first.run.machines, first, second, shift, change)
 

@@ -1,4 +1,4 @@
-"""`weighbridge fleet`: one study on many machines."""
+"""`weighbridge fleet plan`, `submit`, `status`, `continue` and `cancel`: one study is run on many machines."""
 
 import sys
 import time
@@ -84,14 +84,10 @@ class FleetStatusDocument(TypedDict):
     runs: list[FleetRunDocument]
 
 
-def register(app: typer.Typer) -> None:
-    """Add the commands."""
-    fleet = typer.Typer(no_args_is_help=True, rich_markup_mode="markdown")
+def register(fleet: typer.Typer) -> None:
+    """Add the commands to the group."""
     for add in (_plan, _submit, _status, _continue, _cancel, _drive):
         add(fleet)
-    app.add_typer(
-        fleet, name="fleet", help="Run one study on many machines, and report them together.", rich_help_panel=None
-    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -312,6 +308,8 @@ def _announce(prepared: _Prepared, folder: "FleetFolder") -> None:
         f"{clock_range(*prepared.seconds)}; results go to {folder.path}",
         markup=False,
     )
+    if prepared.fleet.machines is not None:
+        err().print(f"machines: {', '.join(prepared.fleet.machines)}", markup=False)
 
 
 def _new_directory(study: str) -> Path:

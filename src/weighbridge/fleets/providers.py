@@ -34,7 +34,7 @@ def _checked(provider: MachineProvider, word: str, given: Mapping[str, Any]) -> 
         first = error.errors()[0]
     option = str(first["loc"][0]) if first["loc"] else ""
     if first["type"] == "extra_forbidden":
-        raise ValueError(f"--{option.replace('_', '-')} is no option of --on {plain(word, 60)}")
+        raise ValueError(f"--{option.replace('_', '-')} is no option of --on {plain(word)}")
     value = plain(given.get(option, ""), 60)
     raise ValueError(
         f"--{option.replace('_', '-')} {value}: {plain(first['msg'])}" if option else plain(first["msg"])

@@ -6,8 +6,7 @@ import secrets
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Any
 
 from weighbridge import registry
@@ -28,7 +27,7 @@ _AT_ONCE = 16
 class SurveyedMachine:
     """What a machine said of itself. ``lacks``: why it cannot be measured, a part of a sentence each.
 
-    ``notes``: what is left out there, as the study allows.
+    ``notes``: what is left out there, as the study allows, and what it shares with others.
     """
 
     name: str
@@ -45,33 +44,53 @@ def survey(study: Study, hosts: Mapping[str, Mapping[str, Any]], say: Callable[[
     ``hosts``: by the machine's name how it is reached from here.
     """
     models = {kind: each.options for kind, each in registry.hosts().items()}
-    run_id = secrets.token_hex(6)
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        asked = [
+            pool.submit(_ask, study, name, models[host["kind"]].model_validate(host), say)
+            for name, host in hosts.items()
+        ]
+        return _with_shared_kernels([each.result() for each in asked])
+
+
+def _with_shared_kernels(machines: Sequence[SurveyedMachine]) -> list[SurveyedMachine]:
+    """Note of machines that have one kernel that they are on one machine, as nodes of kind are."""
+    on_kernel: dict[str, list[str]] = {}
+    for each in machines:
+        if each.boot:
+            on_kernel.setdefault(each.boot, []).append(each.name)
+    noted = []
+    for each in machines:
+        others = [name for name in on_kernel.get(each.boot, ()) if name != each.name]
+        shared = (
+            f"has one kernel with {', '.join(others[:3])}{' ...' * (len(others) > 3)}: each takes CPU time from it"
+        )
+        noted.append(replace(each, notes=(*each.notes, shared)) if others else each)
+    return noted
+
+
+def _ask(study: Study, name: str, options: HostOptions, say: Callable[[str], None]) -> SurveyedMachine:
+    """Open a machine, ask it and close it, all in one thread: programs that reach it end with who started them.
+
+    Each is a run of its own: in a cluster one object owns what a run has made.
+    """
+    run_id, left = secrets.token_hex(6), True
     with run_lock.lock_run(run_id, "clean") as folder:
         assert folder is not None  # nobody else has this id
         try:
-            with ThreadPoolExecutor(_AT_ONCE) as pool:
-                asked = [
-                    pool.submit(_ask, study, name, models[host["kind"]].model_validate(host), (run_id, folder), say)
-                    for name, host in hosts.items()
-                ]
-                return [each.result() for each in asked]
-        finally:
-            sweep_and_forget(run_id)
-
-
-def _ask(
-    study: Study, name: str, options: HostOptions, run: tuple[str, Path], say: Callable[[str], None]
-) -> SurveyedMachine:
-    """Open a machine, ask it and close it, all in one thread: programs that reach it end with who started them."""
-    with ExitStack() as stack:
-        context = RunContext(*run, cache_folder(), stack)
-        try:
-            host = stack.enter_context(registry.hosts()[options.kind].open(name, options, context, (options,)))
-            return _about(study, name, host)
+            with ExitStack() as stack:
+                context = RunContext(run_id, folder, cache_folder(), stack)
+                host = stack.enter_context(registry.hosts()[options.kind].open(name, options, context, (options,)))
+                about = _about(study, name, host)
+            left = False
         except (Unavailable, EnvironmentLost) as why:
             return SurveyedMachine(name, lacks=(_without(name, str(why)),))
         finally:
+            if left:
+                sweep_and_forget(run_id)
+            else:
+                run_lock.forget(run_id)
             say(name)
+    return about
 
 
 def _about(study: Study, name: str, host: Host) -> SurveyedMachine:

@@ -22,7 +22,12 @@ from numpy.typing import NDArray
 
 from weighbridge.statistics.cost import Floats, Interval
 from weighbridge.statistics.parametric import t_quantile
+from weighbridge.statistics.ranks import signed_rank_interval
+from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK
 from weighbridge.statistics.verdicts import holm
+
+MIN_MACHINES_RANKS = MIN_BLOCKS_SIGNED_RANK
+"""Machines from which the typical cost is that by ranks, as of blocks."""
 
 MIN_PARTNERS = 2
 """Partners from which a machine of pairs has an effect: of fewer it is not told from that of its pair."""
@@ -30,17 +35,20 @@ MIN_PARTNERS = 2
 MIN_MACHINES_ODD = 3
 """Machines from which one is compared with the others, and the next one foretold: two have no spread of others."""
 
-MIN_SPARE = 5
-"""By how many the pairs have to outnumber what their machines explain, to tell what pairs have beside them."""
+QUANTILES = 200
+"""Values of the spread between machines that a prediction is made of."""
 
 LOOK_AHEAD = 6
 """How many more machines than are proven odd so far are suspected together: they may hide one another."""
 
-TINY = 1e-300
+ONE_BY_ONE = 0.8
+"""Share of the error that machines judged one by one may spend: p-values are divided by it. The rest is for sets."""
+
+TINY = 1e-100
 """Variance in place of none."""
 
-MOST_ODD = 1 / 3
-"""The largest share of a fleet that can be odd."""
+MOST_ODD = 3
+"""At most one machine in so many is odd: the others are the fleet."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +114,7 @@ class FleetCost:
     """A cost over a fleet, on the scale of the effects."""
 
     typical: Interval
+    """Hodges-Lehmann estimate over machines with its exact interval; of fewer than ten, and of pairs, `mean`."""
     prediction: Interval | None
     """For the next machine; of pairs for the next pair, of two other machines. None below three."""
     spread: Spread
@@ -113,6 +122,8 @@ class FleetCost:
     """By name. Without those that cannot be told from their pair, and empty below four machines."""
     pairs: tuple[PairEffect, ...]
     """Empty of single machines; without pairs of which a machine has no other partner."""
+    mean: Interval | None = None
+    """What all machines pay together by their number: Paule and Mandel's mean; `fleet_cost` always gives it."""
 
 
 def fleet_cost(measured: Sequence[Measured], *, margin: float, confidence: float = 0.95) -> FleetCost | None:
@@ -126,22 +137,23 @@ def fleet_cost(measured: Sequence[Measured], *, margin: float, confidence: float
     if len(units.keys) < 2:
         return None
     model = _Model(units)
-    half = t_quantile(model.freedom, confidence) * model.error
-    typical = Interval(model.typical, model.typical - half, model.typical + half)
+    mean = model.mean(confidence)
+    typical = mean
+    if not units.paired and len(units.names) >= MIN_MACHINES_RANKS:
+        typical = signed_rank_interval(units.values, confidence)
     prediction = None
     if len(units.names) >= MIN_MACHINES_ODD:
-        next_one = math.sqrt(model.between * (1 + units.paired) + model.pair + model.error**2)
-        half = t_quantile(model.freedom, confidence) * next_one
-        prediction = Interval(model.typical, model.typical - half, model.typical + half)
+        following = model.next_one(confidence)
+        prediction = Interval(typical.estimate, min(following.low, typical.low), max(following.high, typical.high))
     spread = Spread(
         between=math.sqrt(model.between),
         session=math.sqrt(units.session) if units.session is not None else None,
         within=units.within,
-        pair=math.sqrt(model.pair) if model.spare >= MIN_SPARE else None,
+        pair=math.sqrt(model.pair) if units.paired and (units.partners >= MIN_PARTNERS).any() else None,
         between_high=model.between_high(confidence),
     )
     machines, pairs = _effects(units, margin, confidence)
-    return FleetCost(typical, prediction, spread, machines, pairs)
+    return FleetCost(typical, prediction, spread, machines, pairs, mean)
 
 
 def _check(measured: Sequence[Measured], margin: float, confidence: float) -> None:
@@ -176,20 +188,29 @@ class _Units:
         effects = np.array([each.effect for each in measured])
         self.session = _between_runs([(effects[places], noise[places]) for places in runs.values()])
         weights = [1 / np.maximum(noise[places] + (self.session or 0.0), TINY) for places in runs.values()]
-        self.noise = np.array([1 / each.sum() for each in weights])
         self.values = np.array(
             [each @ effects[places] / each.sum() for each, places in zip(weights, runs.values(), strict=True)]
         )
+        least = max(1e-10 * float(np.ptp(self.values)) ** 2, TINY) if runs else TINY
+        self.noise = np.maximum([1 / each.sum() for each in weights], least)
         columns = {name: i for i, name in enumerate(self.names)}
         self.incidence = np.zeros((len(self.keys), len(self.names)))
         for row, key in enumerate(self.keys):
             self.incidence[row, [columns[name] for name in key]] = 1.0
         self.candidates = np.column_stack([self.incidence, np.eye(len(self.keys))]) if self.paired else self.incidence
         """What may be odd, a column each: machines, then pairs."""
+        self.directions, self.sizes = _directions(self.incidence) if self.paired else (None, np.ones(len(self.names)))
         self.partners = self.incidence.sum(axis=0)
         tells = self.partners >= (MIN_PARTNERS if self.paired else 1)
         self.comparable = np.concatenate([tells, (self.incidence @ ~tells == 0)]) if self.paired else tells
         """Of which candidates an effect is given."""
+
+
+def _directions(incidence: Floats) -> tuple[Floats, Floats]:
+    """Return the directions in which machines move the values of pairs, and by how much their variance counts."""
+    directions, sizes, _ = np.linalg.svd(incidence, full_matrices=False)
+    moving = sizes > 1e-9 * sizes.max()
+    return directions[:, moving], sizes[moving] ** 2
 
 
 def moderated(variances: Floats, degrees: Floats) -> Floats:
@@ -258,12 +279,15 @@ class _Model:
     def __init__(self, units: _Units, odd: Sequence[int] = ()) -> None:
         self.units, self.odd = units, list(odd)
         self.design = np.column_stack([np.ones(len(units.keys)), units.candidates[:, self.odd]])
-        self.pair, self.spare = self._pair_variance()
+        self.pair = self._pair_variance() if units.paired else 0.0
         weights = 1 / np.maximum(units.noise + self.pair, TINY)
         incidence, values = units.incidence, units.values
-        self.eigenvalues, vectors = np.linalg.eigh(incidence.T @ (weights[:, None] * incidence))
-        self.eigenvalues = np.maximum(self.eigenvalues, 0.0)
-        base = vectors.T @ (incidence * weights[:, None]).T
+        if units.paired:
+            eigenvalues, vectors = np.linalg.eigh(incidence.T @ (weights[:, None] * incidence))
+            self.eigenvalues = np.maximum(eigenvalues, 0.0)
+            base = vectors.T @ (incidence * weights[:, None]).T
+        else:
+            self.eigenvalues, base = weights, np.diag(weights)
         known = np.column_stack([self.design, values])
         self.known, self.known_parts = known.T @ (weights[:, None] * known), base @ known
         self.cross = (weights[:, None] * known).T @ units.candidates
@@ -275,14 +299,15 @@ class _Model:
         self.covariance = np.linalg.pinv(products[:-1, :-1])
         self.solution = self.covariance @ products[:-1, -1]
 
-    @property
-    def typical(self) -> float:
-        return float(self.solution[0])
+    def mean(self, confidence: float) -> Interval:
+        """Return the mean with Hartung, Knapp, Sidik and Jonkman's interval.
 
-    @property
-    def error(self) -> float:
-        """Standard error of `typical`."""
-        return math.sqrt(max(0.0, float(self.covariance[0, 0])))
+        With Paule and Mandel's variance their factor is 1 by construction, and less only where that variance is 0:
+        there the ad hoc modification makes it 1, so that it is Student's t of the mean's standard error.
+        """
+        centre, error = float(self.solution[0]), math.sqrt(max(0.0, float(self.covariance[0, 0])))
+        half = t_quantile(self.freedom, confidence) * error
+        return Interval(centre, centre - half, centre + half)
 
     @property
     def freedom(self) -> int:
@@ -291,25 +316,30 @@ class _Model:
         odd = sum(each < machines for each in self.odd)
         return max(1, min(machines - odd, len(self.units.keys) - (len(self.odd) - odd)) - 1)
 
-    def _pair_variance(self) -> tuple[float, int]:
-        """Return what pairs vary by beside their machines, and the degrees of freedom that they have for it."""
+    def _pair_variance(self) -> float:
+        """Return what pairs vary by beside their machines: by restricted maximum likelihood, as if noise was alike.
+
+        Pairs that share a machine are alike by its effect, and differ by their own.
+        Source: Patterson & Thompson, Biometrika 58 (1971), in the eigenbasis of machines.
+        """
         units = self.units
-        if not units.paired:
-            return 0.0, 0
-        design = np.column_stack([units.incidence, self.design[:, 1:]])
-        spare = len(units.values) - int(np.linalg.matrix_rank(design))
-        if spare < MIN_SPARE:
-            return 0.0, spare
-
-        def scatter(variance: float) -> tuple[float, float]:
-            weights = 1 / np.maximum(units.noise + variance, TINY)
-            products = design.T @ (weights[:, None] * design)
-            products += 1e-9 * np.diag(products).mean() * np.eye(len(products))  # a shift that no pair shows
-            residuals = units.values - design @ np.linalg.solve(products, design.T @ (weights * units.values))
-            squares = weights * residuals**2
-            return float(squares.sum()), -float(weights @ squares)
-
-        return falling_root(scatter, spare), spare
+        known = np.column_stack([self.design, units.values])
+        parts, plain = units.directions.T @ known, known.T @ known
+        ratios = np.concatenate([[0.0], np.geomspace(1e-2, 1e4, 90)])  # of a machine's variance to that of noise
+        shares = ratios[:, None] * units.sizes / (1 + ratios[:, None] * units.sizes)
+        products = plain - np.einsum("ri,gr,rj->gij", parts, shares, parts, optimize=True)
+        inverses = np.linalg.pinv(products[:, :-1, :-1], hermitian=True)
+        degrees = len(units.values) - self.design.shape[1]
+        scatter = products[:, -1, -1] - np.einsum(
+            "gi,gij,gj->g", products[:, :-1, -1], inverses, products[:, :-1, -1], optimize=True
+        )
+        noise = float(units.noise.mean())
+        if degrees < 1:
+            return 0.0
+        own = np.maximum(scatter / degrees, max(noise, TINY))
+        criterion = degrees * np.log(own) + scatter / own + np.log1p(ratios[:, None] * units.sizes).sum(axis=1)
+        criterion += np.linalg.slogdet(products[:, :-1, :-1])[1]
+        return max(0.0, float(own[np.argmin(criterion)]) - noise)
 
     def _products(self, between: float) -> Floats:
         """Return the products of design and values with one another, by the inverse covariance."""
@@ -319,7 +349,7 @@ class _Model:
     def _scatter(self, between: float) -> tuple[float, float]:
         """Return the weighted sum of squares about the model (Cochran's Q), and its slope."""
         products = self._products(between)
-        solution = np.linalg.lstsq(products[:-1, :-1], products[:-1, -1], rcond=None)[0]
+        solution = np.linalg.solve(products[:-1, :-1], products[:-1, -1])
         residual = np.append(-solution, 1.0)
         slope = ((self.known_parts @ residual) / (1 + between * self.eigenvalues)) ** 2
         return max(0.0, float(residual @ products @ residual)), -float(slope.sum())
@@ -328,11 +358,53 @@ class _Model:
         """Return the upper limit of the spread between machines (Viechtbauer's Q-profile, Stat. Med. 26, 2007)."""
         from scipy.special import chdtri
 
-        machines = self.degrees - self.spare
+        spare = len(self.units.values) - len(self.units.sizes)  # that machines do not explain
+        machines = self.degrees - spare
         if machines < 1:
             return math.inf
-        of_pairs = self._scatter(1e9 * (self.between + self.noise))[0] if self.spare else 0.0
-        return math.sqrt(falling_root(self._scatter, of_pairs + float(chdtri(machines, (1 + confidence) / 2))))
+        target = float(chdtri(machines, (1 + confidence) / 2))
+        scatter = self._scatter(0.0)[0]
+        if scatter <= self.degrees:  # they differ by less than their noise: as if by as much
+            return math.sqrt(self.noise * (machines / target - 1))
+        of_pairs = self._scatter(1e9 * (self.between + self.noise))[0] if spare else 0.0
+        return math.sqrt(falling_root(self._scatter, of_pairs + target))
+
+    def next_one(self, confidence: float) -> Interval:
+        """Return the interval of the next machine, or of the next pair of two others, by a model without shifts.
+
+        The spread between machines is uncertain as Cochran's Q tells it: each of its values counts by its confidence
+        (Nagashima et al., Stat. Methods Med. Res. 28, 2019). Of machines that are measured well it is Student's t.
+        """
+        from scipy.special import chdtri, ndtr
+
+        spare = len(self.units.values) - len(self.units.sizes)
+        machines = max(1, self.degrees - spare)
+        scale = self.between + self.noise
+        of_pairs = self._scatter(1e9 * scale)[0] if spare else 0.0
+        targets = of_pairs + chdtri(machines, (np.arange(QUANTILES) + 0.5) / QUANTILES)
+        totals = self.noise + scale * np.concatenate([[0.0], np.geomspace(1e-3, 1e5, 100)])
+        each = totals[:, None] - self.noise
+        shares = each / (1 + each * self.eigenvalues)
+        ones, both, squares = (
+            self.known[i, j] - shares @ (self.known_parts[:, i] * self.known_parts[:, j])
+            for i, j in ((0, 0), (0, -1), (-1, -1))
+        )
+        centres, variances, scatters = both / ones, 1 / ones, squares - both**2 / ones
+        reached = 1 / np.interp(targets, scatters[::-1], 1 / totals[::-1])
+        between = np.maximum(0.0, reached - self.noise)
+        middles = np.interp(reached, totals, centres)
+        deviations = np.sqrt(between * (1 + self.units.paired) + self.pair + np.interp(reached, totals, variances))
+        if not deviations.any():
+            return Interval(middles[0], middles[0], middles[0])
+        limits = []
+        for share in ((1 - confidence) / 2, (1 + confidence) / 2):
+            low, high = float(np.min(middles - 50 * deviations)), float(np.max(middles + 50 * deviations))
+            for _ in range(60):
+                middle = (low + high) / 2
+                below = float(ndtr((middle - middles) / np.maximum(deviations, TINY)).mean())
+                low, high = (middle, high) if below < share else (low, middle)
+            limits.append((low + high) / 2)
+        return Interval(sum(limits) / 2, *limits)
 
     def distances(self) -> tuple[Floats, Floats]:
         """Return each candidate's distance from the others, and its variance; nan where it cannot be told.
@@ -370,7 +442,7 @@ class _Model:
         shares = between / (1 + between * self.eigenvalues)
         cross = self.cross - self.known_parts.T @ (shares[:, None] * self.parts)
         own = self.own - shares @ self.parts**2
-        solved = np.linalg.lstsq(products[:-1, :-1], np.column_stack([products[:-1, -1], cross[:-1]]), rcond=None)[0]
+        solved = np.linalg.solve(products[:-1, :-1], np.column_stack([products[:-1, -1], cross[:-1]]))
         solution, candidates = solved[:, 0], solved[:, 1:]
         left = own - (cross[:-1] * candidates).sum(axis=0)
         known = left > 1e-9 * self.own
@@ -397,12 +469,12 @@ def _effects(
     errors[model.odd] = np.sqrt(np.diag(model.covariance)[1:])
     places = places[np.isfinite(errors[places])]
     p_values = _p_values(distances[places], errors[places], freedom[places])
-    adjusted = holm(p_values.tolist())
+    adjusted = [min(1.0, p / ONE_BY_ONE) for p in holm(p_values.tolist())]
     rejected = sum(each <= 1 - confidence for each in adjusted)
     results: dict[int, tuple[float, Interval, float, bool]] = {}
     for rank, i in enumerate(np.argsort(p_values, kind="stable").tolist()):
         place, distance = int(places[i]), float(distances[places[i]])
-        level = (1 - confidence) / (len(places) - min(rank, rejected))
+        level = ONE_BY_ONE * (1 - confidence) / (len(places) - min(rank, rejected))
         half = t_quantile(int(freedom[place]), 1 - level) * float(errors[place])
         odd = adjusted[i] <= 1 - confidence and abs(distance) >= margin
         results[place] = distance, Interval(distance, distance - half, distance + half), adjusted[i], odd
@@ -426,7 +498,7 @@ def _without_odd(units: _Units, margin: float, alpha: float) -> _Model:
     model = clean = _Model(units)
     suspects: list[int] = []
     number = int(units.comparable.sum())
-    while len(suspects) < MOST_ODD * len(units.names) - 1e-9 and len(suspects) < len(clean.odd) + LOOK_AHEAD:
+    while len(suspects) < min(len(units.names) // MOST_ODD, len(clean.odd) + LOOK_AHEAD):
         distances, variances = model.distances_by_all()
         scores = np.abs(distances) / np.sqrt(variances)
         scores[~units.comparable | (np.abs(distances) < margin / 2) | ~np.isfinite(scores)] = 0.0
@@ -449,12 +521,14 @@ def _all_odd(model: _Model, number: int, margin: float, alpha: float) -> bool:
     shifts, covariance, together = model.solution[1:], model.covariance[1:, 1:], len(model.odd)
     errors = np.sqrt(np.diag(covariance))
     p_values = np.sort(_p_values(shifts, errors, np.full(together, model.freedom)))
-    if np.any(np.abs(shifts) < margin) or np.any(p_values * (number - np.arange(together)) > alpha):
+    if np.any(np.abs(shifts) < margin) or np.any(p_values * (number - np.arange(together)) > alpha * ONE_BY_ONE):
         return False
+    if together == 1:
+        return True
     sets = gammaln(number + 1) - gammaln(together + 1) - gammaln(number - together + 1)
     wald = float(shifts @ np.linalg.pinv(covariance) @ shifts) / together
     chance = float(fdtrc(together, model.freedom, wald))
-    return chance == 0 or math.log(chance) + float(sets) <= math.log(alpha)
+    return chance == 0 or math.log(chance) + float(sets) <= math.log(alpha * (1 - ONE_BY_ONE))
 
 
 def _p_values(distances: Floats, errors: Floats, freedom: NDArray[np.int_]) -> Floats:

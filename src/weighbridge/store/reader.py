@@ -147,14 +147,12 @@ class RunReader:
         """Every measurement of every trial that ended well, in the order in which the trials ran."""
         return self._read_once("values", self._values)
 
-    def metrics(self) -> list[str]:
-        """The names of all metrics that were measured."""
-        return [
-            name for (name,) in self._read(reading.TEXTS, "measurements", "SELECT DISTINCT metric FROM measurement")
-        ]
+    def measured(self) -> Mapping[int, Sequence[tuple[str, str, str, float]]]:
+        """What each trial that counts measured, by its id: metric, unit, better and value of each."""
+        return self._measured(_COUNTED)
 
     def _values(self) -> list[Value]:
-        measured = self._measured(_COUNTED)
+        measured = self.measured()
         return [
             Value(t.id, t.block, t.attempt, t.environment, t.workload, t.level, *each, t.started_at, t.flags)
             for t in self.trials()  # in the order of their ids: the clock may have been set meanwhile

@@ -10,7 +10,7 @@ from ..cluster import NAMES, Cluster
 from ..kubernetes import NEEDS_CLUSTER, onto_both_nodes
 from ..weighing import facts, trials, weighbridge
 
-pytestmark = NEEDS_CLUSTER
+pytestmark = [NEEDS_CLUSTER, pytest.mark.long]
 PATIENCE_S = 120.0
 STUDY = """study: nodes
 question: What does the pods' network cost on each node?

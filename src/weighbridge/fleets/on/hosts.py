@@ -61,7 +61,7 @@ class Hosts(DrivenHere):
         """As many as were asked for, else all of the list."""
         if options.nodes is not None and options.nodes > len(options.listed):
             raise Unavailable(
-                f"{options.file} names {len(options.listed)} machines, fewer than the {options.nodes} of --nodes"
+                f"{options.file} has fewer machines than the {options.nodes} of --nodes: {len(options.listed)}"
             )
         return options.nodes or len(options.listed)
 
