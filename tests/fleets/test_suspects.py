@@ -1,9 +1,8 @@
 """Who is measured again: the machines that the fleet's report calls odd, by their names in the fleet."""
 
-from dataclasses import replace
 from pathlib import Path
 
-from report.made_up_fleets import PRECISE, RECIPE, make_fleet, make_pairs, rounds
+from report.made_up_fleets import make_fleet, make_pairs, rounds
 from weighbridge.fleets.folder import FleetFolder
 from weighbridge.fleets.suspects import Suspects
 
@@ -20,6 +19,6 @@ def test_a_machine_that_is_odd_alone_is_measured_again(tmp_path: Path):
 
 
 def test_a_machine_that_is_slow_with_every_partner_is_measured_again(tmp_path: Path):
-    make_pairs(tmp_path / "fleet", rounds(8, 4), slow={"n5": 1.3}, recipe=replace(RECIPE, workloads=PRECISE))
+    make_pairs(tmp_path / "fleet", rounds(8, 4), slow={"n5": 1.5})
     found = Suspects.of(FleetFolder(tmp_path / "fleet"), tuple(f"n{each}" for each in range(1, 9)))
     assert found.odd == ("n5",) and len(found.good) == 7

@@ -187,7 +187,7 @@ def _refusals(prepared: _Prepared) -> list[str]:
 
 
 def _plan(fleet: typer.Typer) -> None:
-    @fleet.command(cls=ProviderCommand, epilog=examples("weighbridge fleet plan docker-networks --on hosts.txt"))
+    @fleet.command(cls=ProviderCommand, epilog=examples("weighbridge fleet plan first-look --on hosts.txt"))
     def plan(
         ctx: typer.Context,
         study: str = StudyArgument,
@@ -247,7 +247,7 @@ def _submit(fleet: typer.Typer) -> None:
     @fleet.command(
         cls=ProviderCommand,
         epilog=examples(
-            "weighbridge fleet submit docker-networks --on hosts.txt --out fleet/",
+            "weighbridge fleet submit first-look --on hosts.txt --out fleet/",
             "weighbridge fleet submit my.yaml --on hosts.txt --nodes 8 --partners 3 --yes",
         ),
     )

@@ -9,7 +9,7 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from weighbridge.errors import StudyError, Unavailable
-from weighbridge.fleets.on._driven_here import DrivenHere
+from weighbridge.fleets.on._here import DrivenHere
 from weighbridge.model.machine_provider import MACHINE_NAME, ProviderOptions
 from weighbridge.model.options import ABSOLUTE, Brings
 

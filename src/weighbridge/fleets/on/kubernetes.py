@@ -1,4 +1,4 @@
-"""The nodes of a Kubernetes cluster, by the user's own kubectl."""
+"""Nodes of a Kubernetes cluster, which this machine's kubectl reaches."""
 
 import re
 from collections.abc import Mapping
@@ -8,99 +8,124 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import AfterValidator, Field
 
 from weighbridge.errors import Unavailable
-from weighbridge.fleets.on._driven_here import DrivenHere
-from weighbridge.hosts.kubernetes import survey
-from weighbridge.hosts.kubernetes.leavings import Place
-from weighbridge.hosts.kubernetes.supply import images_of, usual_images
+from weighbridge.fleets.on._here import DrivenHere
 from weighbridge.model.machine_provider import MACHINE_NAME, ProviderOptions
-from weighbridge.model.options import Brings
+from weighbridge.model.options import ABSOLUTE, Brings
 from weighbridge.model.plugin import Readiness
 
-_WORD = r"^[^\s-]\S{0,252}$"
 
+def _way(words: str) -> str:
+    from weighbridge.hosts.kubernetes.supply import images_of
 
-def _known_way(words: str) -> str:
     images_of(words)
     return words
 
 
-class KubernetesOptions(ProviderOptions):
-    """Nodes of a cluster. ``context`` and ``namespace`` are kubectl's own unless they are named."""
+class KubernetesNodes(ProviderOptions):
+    """The nodes of a cluster, those with some labels, or so many of them."""
 
     kind: Literal["kubernetes"] = "kubernetes"
     nodes: Annotated[
         str | None,
-        Field(pattern=_WORD, description="Labels of the nodes, as for kubectl; default: all that are ready"),
+        Field(
+            min_length=1, description="How many nodes, or the labels of those to take (pool=perf); default: all ready"
+        ),
     ] = None
     context: Annotated[
         str | None,
-        Field(pattern=_WORD, description="The context of the kubeconfig; default: the current one"),
+        Field(min_length=1, description="The context of the kubeconfig; default: the current one"),
         Brings.MACHINE,
     ] = None
-    namespace: Annotated[
-        str | None, Field(pattern=r"^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$", description="Default: the context's")
+    namespace: Annotated[str | None, Field(min_length=1, description="Default: the context's")] = None
+    kubeconfig: Annotated[
+        Annotated[str, ABSOLUTE] | None, Field(description="A kubeconfig in place of yours"), Brings.KUBECONFIG
     ] = None
     images: Annotated[
-        str,
-        AfterValidator(_known_way),
-        Field(
-            description="How nodes get images: kind, minikube, k3d, containerd, REGISTRY/REPOSITORY, pull or a "
-            "'COMMAND'; default: by the context's name"
-        ),
-    ] = ""
-    privileged: Annotated[bool, Field(description="Allow privileged pods, for environments of kind native")] = False
+        Annotated[str, AfterValidator(_way)] | None,
+        Field(description="How images get to nodes: kind, minikube, k3d, containerd, pull, REGISTRY/REPOSITORY"),
+    ] = None
+    privileged: Annotated[bool, Field(description="Allow privileged pods: for environments of kind native")] = False
 
     @property
-    def place(self) -> Place:
-        """The cluster and the namespace, as kubectl is told them."""
-        return Place(self.context or "", self.namespace or "", "")
+    def number(self) -> int | None:
+        """How many nodes are wanted; None: as many as there are."""
+        return int(self.nodes) if self.nodes and self.nodes.isdecimal() else None
+
+    @property
+    def selector(self) -> str:
+        """The labels of the nodes to take; "": any."""
+        return self.nodes if self.nodes and self.number is None else ""
 
     @property
     def description(self) -> str:
         """Words for the plan."""
-        cluster = f"context {self.context}" if self.context else "kubectl's own context"
-        return f"the nodes{f' with {self.nodes}' if self.nodes else ''} of a Kubernetes cluster, {cluster}"
+        which = (
+            f"{self.number} nodes" if self.number else f"nodes with {self.selector}" if self.selector else "all nodes"
+        )
+        return f"{which} of {f'context {self.context}' if self.context else 'kubectl'}"
 
 
 class Kubernetes(DrivenHere):
-    """Each run is driven from this machine, with pods on the nodes in the place of the study's hosts."""
+    """Each run is driven from this machine, with a node, or two, in the place of the study's hosts."""
 
     kind = "kubernetes"
-    summary = "the nodes of a Kubernetes cluster, by your own kubectl"
-    options = KubernetesOptions
-    programs: ClassVar = ("kubectl", "setpriv")
+    summary = "nodes of a Kubernetes cluster, by your own kubectl"
+    options = KubernetesNodes
+    programs: ClassVar = ("kubectl",)
 
     def readiness(self, options: Any | None = None) -> Readiness:
-        """Whether the cluster's nodes may be listed."""
-        if options is None:
+        """Whether kubectl lists nodes; a kubeconfig that is named is not used for that."""
+        from weighbridge.hosts.kubernetes import survey
+
+        if options is None or options.kubeconfig is not None:
             return Readiness(True)
         try:
-            return survey.nodes(options.place.kubectl())
-        except Unavailable as error:
-            return Readiness(False, str(error), "weighbridge doctor --cluster")
+            return survey.nodes(_kubectl(options))
+        except Unavailable as why:
+            return Readiness(False, str(why), "weighbridge doctor --cluster")
 
     def count(self, options: Any) -> int:
-        """As many as are ready."""
+        """As many as were asked for, else all that are ready."""
         return len(self.machines(options))
 
     def machines(self, options: Any) -> tuple[str, ...]:
-        """Return the nodes that are ready and take pods."""
-        nodes = survey.usable_nodes(options.place.kubectl(), options.nodes or "")
-        if long := [node for node in nodes if re.fullmatch(MACHINE_NAME, _machine(node)) is None]:
+        """Return the nodes that can have pods, by name. Raises Unavailable where they are fewer than asked."""
+        from weighbridge.hosts.kubernetes.objects import node_info
+
+        words = ("nodes", *((f"--selector={options.selector}",) if options.selector else ()))
+        every = [node_info(each) for each in _kubectl(options).get(*words)["items"]]
+        usable = sorted(each.name for each in every if each.ready and not each.cordoned)
+        labels = f" with {options.selector}" if options.selector else ""
+        if len(usable) < (options.number or 1):
+            raise Unavailable(
+                f"{len(usable)} of the cluster's {len(every)} nodes{labels} can have pods"
+                + (f", fewer than the {options.number} of --nodes" if options.number else ": see 'kubectl get nodes'")
+            )
+        names = tuple(map(_machine, usable[: options.number]))
+        if long := [name for name in names if re.fullmatch(MACHINE_NAME, name) is None]:
             raise Unavailable(f"node {long[0]} has too long a name for a fleet: choose others with --nodes")
-        return tuple(map(_machine, nodes))
+        return names
 
     def allotted(self, options: Any) -> tuple[str, ...]:
-        """Return the nodes that are ready now."""
+        """Return the nodes."""
         return self.machines(options)
 
     def host(self, options: Any, machine: str) -> Mapping[str, Any]:
-        """Return a node as a study's host."""
-        place = {key: value for key in ("context", "namespace") if (value := getattr(options, key))}
-        words = options.images or usual_images(options.context or _current(options.place))
-        images = {"images": images_of(words)} if words else {}
+        """Return the node as a host."""
+        from weighbridge.hosts.kubernetes.supply import images_of, usual_images
+
+        named = {
+            key: getattr(options, key) for key in ("context", "namespace", "kubeconfig") if getattr(options, key)
+        }
+        images = images_of(options.images or usual_images(options.context or _current_context(options)))
         privileged = {"privileged": True} if options.privileged else {}
-        return {"kind": "kubernetes", "node": machine.replace("_", "-"), **place, **images, **privileged}
+        return {
+            "kind": "kubernetes",
+            "node": machine.replace("_", "-"),
+            **named,
+            **({"images": images} if images else {}),
+            **privileged,
+        }
 
 
 def _machine(node: str) -> str:
@@ -108,10 +133,16 @@ def _machine(node: str) -> str:
     return node.replace("--", "-_")
 
 
-def _current(place: Place) -> str:
+def _current_context(options: KubernetesNodes) -> str:
     with suppress(Unavailable):
-        return place.kubectl().current_context()
+        return str(_kubectl(options).current_context())
     return ""
+
+
+def _kubectl(options: KubernetesNodes) -> Any:
+    from weighbridge.hosts.kubernetes.leavings import Place
+
+    return Place(options.context or "", options.namespace or "", options.kubeconfig or "").kubectl()
 
 
 PLUGIN = Kubernetes()

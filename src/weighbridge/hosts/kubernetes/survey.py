@@ -98,12 +98,11 @@ class _NoneReady(Unavailable):
     """No node can have pods."""
 
 
-def usable_nodes(kubectl: Kubectl, selector: str = "") -> list[str]:
-    """Return the nodes that can have pods, at least one; of those with such labels. Raises Unavailable."""
-    words = ("nodes", *((f"--selector={selector}",) if selector else ()))
-    every = [node_info(each) for each in kubectl.get(*words)["items"]]
+def usable_nodes(kubectl: Kubectl) -> list[str]:
+    """Return the nodes that can have pods, at least one. Raises Unavailable."""
+    every = [node_info(each) for each in kubectl.get("nodes")["items"]]
     if not (usable := [each.name for each in every if each.ready and not each.cordoned]):
-        raise _NoneReady(f"no node{f' with {selector}' if selector else ''} is ready, of {len(every)}")
+        raise _NoneReady(f"no node is ready, of {len(every)}")
     return usable
 
 

@@ -1,4 +1,4 @@
-"""What providers share whose fleets are driven by a process of this machine."""
+"""A driver on this machine: a process that goes on alone, for machines that are reached from here."""
 
 from typing import Any
 
@@ -8,10 +8,10 @@ from weighbridge.model.machine_provider import DriverState, MachineProvider, Sub
 
 
 class DrivenHere(MachineProvider):
-    """The driver, and every run, is a process of this machine, in a session of its own."""
+    """Every run is a process of this machine, whose hosts are the fleet's machines; so is the driver."""
 
     def submit(self, options: Any, submission: Submission) -> str:
-        """Start the driver on this machine."""
+        """Start the driver on this machine, in a session of its own."""
         return str(detach(submission.argv, submission.folder / "drive.log"))
 
     def state(self, options: Any, job: str) -> DriverState:
