@@ -15,6 +15,7 @@ sessions, and that spread is in what a machine is compared with.
 which is Holm's over the machines, is multiplied by the number of headline costs (or own values).
 """
 
+import itertools
 import math
 import re
 from collections import Counter
@@ -24,8 +25,6 @@ from enum import StrEnum
 from pathlib import Path
 from statistics import fmean, median
 from typing import cast
-
-import numpy as np
 
 from weighbridge.analysis.analyse import measured_values, metrics_in_order
 from weighbridge.analysis.bottleneck import limit_of, shared_limit
@@ -62,7 +61,7 @@ from weighbridge.model.measurement import Outcome, is_resource_use, scale_of
 from weighbridge.statistics import Better, Contrast, Interval, Looks, Scale, looks_share
 from weighbridge.statistics.contrast import OF_TWO
 from weighbridge.statistics.fleet import FleetCost, MachineEffect, Measured, PairEffect, fleet_cost
-from weighbridge.statistics.parametric import t_interval
+from weighbridge.statistics.parametric import t_quantile
 from weighbridge.statistics.ranks import critical_rank
 from weighbridge.statistics.sample_size import MIN_BLOCKS_INTERVAL, MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
 from weighbridge.statistics.verdicts import ALPHA
@@ -569,19 +568,19 @@ def _holds_by_far(sides: Sides, scale: Scale | None, level: float) -> bool:
 
     Of at least ten blocks, all different: ties and few blocks are left to the interval itself.
     """
-    one, other = (np.asarray(side) for side in sides)
-    if one.size < MIN_BLOCKS_SIGNED_RANK:
+    blocks = len(sides[0])
+    if blocks < MIN_BLOCKS_SIGNED_RANK:
         return False
-    ratio = scale is None and bool((one > 0).all() and (other > 0).all())
-    effects = np.log(other) - np.log(one) if ratio else other - one
-    sizes = np.abs(effects)
-    order = np.argsort(sizes)
-    ordered = sizes[order]
-    if ordered[0] == 0 or not (np.diff(ordered) > 1e-9 * ordered[-1]).all():
+    ratio = scale is None and min(min(side) for side in sides) > 0
+    pairs = zip(*sides, strict=True)
+    effects = [math.log(other / one) if ratio else other - one for one, other in pairs]
+    effects.sort(key=abs)
+    apart = 1e-9 * abs(effects[-1])
+    if not effects[0] or any(abs(after) - abs(before) <= apart for before, after in itertools.pairwise(effects)):
         return False
-    positive = int((np.arange(1, effects.size + 1)[effects[order] > 0]).sum())
-    smaller = min(positive, effects.size * (effects.size + 1) // 2 - positive)
-    return bool(smaller > 1.2 * critical_rank(effects.size, level) + 5)
+    positive = sum(rank for rank, effect in enumerate(effects, 1) if effect > 0)
+    smaller = min(positive, blocks * (blocks + 1) // 2 - positive)
+    return smaller > 1.2 * critical_rank(blocks, level) + 5
 
 
 def _limits(store: RunStore) -> dict[tuple[str, Level, str], list[Flag | None]]:
@@ -774,9 +773,12 @@ def _effect(
     run: FleetRun, key: Key, first: MetricReport, values: Sequence[float], why: WhyNotCounted | None
 ) -> RunEffect:
     """What a run makes of a metric, and whether it is counted."""
-    enough = len(values) >= MIN_BLOCKS_INTERVAL
-    effect = t_interval(np.asarray(values), 0.95) if enough else None
-    error = float(np.std(values, ddof=1)) / math.sqrt(len(values)) if enough else math.inf
+    effect, error, blocks = None, math.inf, len(values)
+    if blocks >= MIN_BLOCKS_INTERVAL:
+        mean = math.fsum(values) / blocks
+        error = math.sqrt(math.fsum((each - mean) ** 2 for each in values) / (blocks - 1) / blocks)
+        half = t_quantile(blocks - 1, 0.95) * error
+        effect = Interval(mean, mean - half, mean + half)
     if key in run.reports and not _same_unit(run, key, first):
         why = WhyNotCounted.UNIT
     elif not values:
