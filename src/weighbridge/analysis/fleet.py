@@ -12,7 +12,7 @@ has the same cost as its peers. Which machine is slow is asked of the baseline's
 sessions, and that spread is in what a machine is compared with.
 
 **Odd** is what `statistics.fleet` calls odd, as long as it stays so among all of the page's metrics: its p-value,
-which is Holm's over the machines, is multiplied by the number of headline costs (or own values).
+which is Holm's over the machines, is multiplied by the number of metrics.
 """
 
 import itertools
@@ -239,7 +239,8 @@ class FleetMetric:
 
     def is_odd(self, effect: MachineEffect | PairEffect) -> bool:
         """Whether a machine or pair is odd also among all the metrics of its family (Bonferroni)."""
-        return effect.odd and (effect.adjusted_p is None or effect.adjusted_p * self.family <= ALPHA)
+        alone = self.family == 1 or effect.adjusted_p is None
+        return effect.odd and (alone or effect.adjusted_p * self.family <= ALPHA)
 
 
 @dataclass(frozen=True, slots=True)
@@ -365,7 +366,7 @@ def read_fleet(
     own = [_own_value(runs, key, margin) for key in dict.fromkeys(key for run in runs for key in run.reports)]
     return Fleet(
         folder=folder, study=first.study, question=first.question, baseline=first.baseline, size=len(first.machines),
-        margin=margin, machines=_machines(runs), runs=tuple(runs), metrics=(*_judged(costs), *_judged(own)),
+        margin=margin, machines=_machines(runs), runs=tuple(runs), metrics=_judged([*costs, *own]),
         skipped=tuple(skipped),
     )  # fmt: skip
 
@@ -657,7 +658,7 @@ def _of_one_study(runs: Sequence[FleetRun], skipped: list[Skipped]) -> list[Flee
     usual = Counter(map(_settings, mine)).most_common(1)[0][0]
     first = next(run for run in mine if _settings(run) == usual)
     kept: list[FleetRun] = []
-    for run in sorted(runs, key=lambda each: (each.purpose is not Purpose.TOGETHER, each.name)):
+    for run in sorted(runs, key=lambda each: (each.purpose is not Purpose.TOGETHER, _in_order(each.name))):
         why = ""
         if run.study != study:
             why = f"of another study: {run.study}"

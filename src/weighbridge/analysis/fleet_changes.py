@@ -82,7 +82,7 @@ class FleetShift:
         return tuple(
             each
             for each in machines
-            if each.odd and (each.adjusted_p is None or each.adjusted_p * self.family <= ALPHA)
+            if each.odd and (each.adjusted_p is None or self.family == 1 or each.adjusted_p * self.family <= ALPHA)
         )
 
 
@@ -170,8 +170,7 @@ def _shifts(
             allowed = math.log1p(allowance) if metric.scale == "ratio" else 0.0
             shifts.append(FleetShift(other, tuple(rows), None, None, allowed, 1))
     shifts = _after_holm(shifts)
-    families = {own: sum(each.metric.own is own for each in shifts) for own in (False, True)}
-    return tuple(_over_fleet(each, families[each.metric.own], second.margin) for each in shifts)
+    return tuple(_over_fleet(each, len(shifts), second.margin) for each in shifts)
 
 
 def _key(metric: FleetMetric) -> tuple[Key, str, bool]:

@@ -28,6 +28,7 @@ from weighbridge.report.text.fleet import (
     run_effect_text,
     shared_fact_words,
     skipped_lines,
+    some_of,
     spread_texts,
     trust_lines,
     trust_words,
@@ -218,11 +219,8 @@ def _changes(compared: FleetsCompared) -> Changes:
     changed += [
         each.machine for shift in compared.shifts for each in shift.unlike if len(shift.rows[0].machines) == 1
     ]
-    only = [
-        f"only in {fleet.folder}: {', '.join(names)}"
-        for fleet, names in ((compared.before, compared.only_before), (compared.after, compared.only_after))
-        if names
-    ]
+    sides = (("before", compared.only_before), ("now", compared.only_after))
+    only = [f"only {when}: {some_of(names, 20)}" for when, names in sides if names]
     return Changes(
         changes_answer(compared), changed_facts_words(compared, dict.fromkeys(changed)),
         [_shift(each) for each in compared.shifts], only,

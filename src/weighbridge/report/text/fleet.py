@@ -46,11 +46,12 @@ WHY_NOT_COUNTED = {
 }  # fmt: skip
 
 HOW_TO_READ = (
-    "Typical: the mean over machines with its 95 % interval. Next machine: where 95 % of further machines would be,"
-    " if they come from where these come from. Odd: the machine's interval, simultaneous over all machines, lies away"
-    " from the others, whose spread is in it, by the margin at least. Costs are made inside blocks, so a machine that"
-    " is slow in every environment has the cost of its peers: the baseline's own values show it. They differ from"
-    " session to session, too."
+    "Typical: the Hodges-Lehmann estimate over the machines, of fewer than ten and of pairs their mean, with its 95 %"
+    " interval. Next: where 95 % of further ones would be, if they come from where these come from. Odd: the"
+    " machine's interval, simultaneous over all machines, lies away from the others, whose spread is in it, by the"
+    " margin at least; at most 5 % of pages name one falsely. Costs are made inside blocks, so a machine that is slow"
+    " in every environment has the cost of its peers: the baseline's own values show it. They differ from session to"
+    " session, too."
 )
 
 
