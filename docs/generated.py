@@ -68,23 +68,26 @@ def commands() -> str:
     from weighbridge.cli.app import app
 
     group: Any = typer.main.get_command(app)
-    sections = []
-    for name, command in group.commands.items():
-        if command.hidden:
-            continue
-        shown = [each for each in command.params if not getattr(each, "hidden", False) and each.name != "help"]
-        arguments = [each for each in shown if each.param_type_name == "argument"]
-        options = [each for each in shown if each.param_type_name == "option"]
-        words = [each.name.upper() if each.required else f"[{each.name.upper()}]" for each in arguments]
-        usage = " ".join(["weighbridge", name, *(["[OPTIONS]"] if options else []), *words])
-        part = [f"({name}-command)=", f"## {name}", prose(command.help), f"```text\n{usage}\n```"]
-        rows = [(code(each.name.upper()), prose(each.help)) for each in arguments]
-        rows += [(_option_words(each), prose(each.help)) for each in options]
-        part += [table(("option", "what it does"), rows)] if rows else []
-        lines = [line.removeprefix("- ") for line in (command.epilog or "").split("\n\n")[1:]]
-        part += ["```sh\n" + "\n".join(lines) + "\n```"] if lines else []
-        sections.append("\n\n".join(part))
-    return "\n\n".join(sections)
+    return "\n\n".join(_command(name, command) for name, command in group.commands.items() if not command.hidden)
+
+
+def _command(name: str, command: Any, heading: str = "##") -> str:
+    """A command, and those of a group below it."""
+    shown = [each for each in command.params if not getattr(each, "hidden", False) and each.name != "help"]
+    inner = {each: inside for each, inside in getattr(command, "commands", {}).items() if not inside.hidden}
+    arguments = [each for each in shown if each.param_type_name == "argument"]
+    options = [each for each in shown if each.param_type_name == "option"]
+    words = [each.name.upper() if each.required else f"[{each.name.upper()}]" for each in arguments]
+    usage = " ".join(["weighbridge", name, *(["[OPTIONS]"] if options else []), *words])
+    part = [f"({name.replace(' ', '-')}-command)=", f"{heading} {name}", prose(command.help)]
+    part += [] if inner else [f"```text\n{usage}\n```"]
+    rows = [(code(each.name.upper()), prose(each.help)) for each in arguments]
+    rows += [(_option_words(each), prose(each.help)) for each in options]
+    part += [table(("option", "what it does"), rows)] if rows and not inner else []
+    lines = [line.removeprefix("- ") for line in (command.epilog or "").split("\n\n")[1:]]
+    part += ["```sh\n" + "\n".join(lines) + "\n```"] if lines else []
+    part += [_command(f"{name} {each}", inside, f"{heading}#") for each, inside in inner.items()]
+    return "\n\n".join(part)
 
 
 def _option_words(option: Any) -> str:
@@ -159,6 +162,22 @@ def shared_keys(section: str) -> str:
     kind, plugin = next(iter(_SECTIONS[section]().items()))
     schema = _schema_of(section, kind, plugin)
     return _keys(schema, without=("kind", *plugin.options.model_fields))
+
+
+def providers() -> str:
+    """The options of ``weighbridge fleet`` that are those of each provider of machines."""
+    from weighbridge.cli.provider_options import SET_BY_ON
+
+    parts = []
+    for kind, provider in registry.providers().items():
+        schema = provider.options.model_json_schema()
+        rows = [
+            (code(f"--{name.replace('_', '-')}"), description(option))
+            for name, option in schema["properties"].items()
+            if name not in SET_BY_ON
+        ]
+        parts += [f"`--on {provider.word or kind}`: {provider.summary}\n", table(("option", "what it does"), rows)]
+    return "\n".join(parts)
 
 
 def summaries(section: str) -> str:
@@ -514,5 +533,5 @@ PARTS: dict[str, Callable[..., str]] = {
     "commands": commands, "study-keys": study_keys, "kinds": kinds,
     "shared-keys": shared_keys, "summaries": summaries, "json": json_document, "remark-codes": remark_codes,
     "prometheus": prometheus, "studies": studies, "unverified": unverified, "weigh-text": weigh_text,
-    "replications": replications, "examples": examples,
+    "replications": replications, "examples": examples, "providers": providers,
 }  # fmt: skip

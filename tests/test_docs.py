@@ -150,9 +150,10 @@ def test_a_command_that_is_shown_exists_with_its_options(each: Shown):
         targets = re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
         assert {word for word in each.words[1:] if "=" not in word} <= {*targets}
         return
-    group = typer.main.get_command(app)
-    name, *words = each.words[1:]
-    group.commands[name].make_context(name, words)  # UsageError names what is wrong
+    command, (name, *words) = typer.main.get_command(app), each.words[1:]
+    while hasattr(command := command.commands[name], "commands"):
+        name, *words = words
+    command.make_context(name, words)  # UsageError names what is wrong
 
 
 def runs_here(each: Shown) -> bool:

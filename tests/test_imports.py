@@ -12,7 +12,7 @@ import weighbridge
 
 SOURCE = Path(weighbridge.__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
-PLUGINS = ("adapters", "environments", "workloads", "storage", "hosts/kinds", "userland/sources")
+PLUGINS = ("adapters", "environments", "workloads", "storage", "hosts/kinds", "userland/sources", "fleets/on")
 """The folders whose modules the registry finds."""
 PARTS = {path.stem if path.is_file() else path.name for path in SOURCE.iterdir() if not path.name.startswith("_")}
 
@@ -42,12 +42,13 @@ ONLY: dict[str, set[str]] = {
     "runner": {"meters", "facts", "store", "study", "userland", "statistics", "engines", "launcher", "build_once",
                "linux", "registry", *ALL},
     "live": {"runner", *ALL},
+    "fleets": {"runner", "analysis", "store", "study", "linux", "registry", "user_cache", *ALL},
     "analysis": {"store", "statistics", *ALL},
     "report": {"analysis", "store", "statistics", "user_cache", *ALL},
     "replication": {"report", "analysis", "store", "statistics", *ALL},
     "kit": {"registry", *ALL},
-    "cli": {"runner", "analysis", "report", "replication", "kit", "study", "store", "live", "registry", "launcher",
-            "user_cache", *ALL},
+    "cli": {"fleets", "runner", "analysis", "report", "replication", "kit", "study", "store", "live", "registry",
+            "launcher", "user_cache", *ALL},
     "java": set(),
     "golang": set(),
     "c": set(),

@@ -14,6 +14,7 @@ from weighbridge.model.environment import Environment
 from weighbridge.model.host import THIS_MACHINE, HostTraits
 from weighbridge.model.host_kind import HostKind
 from weighbridge.model.leavings import Leavings
+from weighbridge.model.machine_provider import MachineProvider
 from weighbridge.model.plugin import Plugin
 from weighbridge.model.storage import Storage
 from weighbridge.model.userland_source import UserlandSource
@@ -124,6 +125,12 @@ def of_clusters() -> Mapping[str, HostKind]:
 def hosts() -> Mapping[str, HostKind]:
     """Every kind of host."""
     return register(_discover("weighbridge.hosts.kinds", "weighbridge.hosts"), HostKind)  # type: ignore[type-abstract]
+
+
+@functools.cache
+def providers() -> Mapping[str, MachineProvider]:
+    """Every provider of a fleet's machines by its kind."""
+    return register(_discover("weighbridge.fleets.on", "weighbridge.fleets"), MachineProvider)  # type: ignore[type-abstract]
 
 
 @functools.cache

@@ -17,6 +17,7 @@ from weighbridge.model.host import HostTraits, RunContext
 from weighbridge.model.host_kind import HostKind, HostOptions
 from weighbridge.model.isolation import Layer, Layers, SiteLayers
 from weighbridge.model.leavings import Leavings, Leftover, RunFolders
+from weighbridge.model.machine_provider import MACHINE_NAME, DriverState, MachineProvider, ProviderOptions
 from weighbridge.model.options import STORED, Options
 from weighbridge.model.plugin import Durability, Plugin, Readiness
 from weighbridge.model.site import MountRequest, Way
@@ -39,6 +40,7 @@ def every_plugin() -> dict[str, Plugin]:
         "host": registry.hosts(),
         "storage": registry.storage(),
         "userland": registry.userlands(),
+        "machines": registry.providers(),
     }
     return {f"{section} {kind}": plugin for section, known in sections.items() for kind, plugin in known.items()}
 
@@ -288,3 +290,36 @@ def holds_as_host(plugin: HostKind, given: Mapping[str, Any], folder: Path) -> N
         opened = plugin.open("a", options, run, (options,))
         must(plugin, isinstance(opened, AbstractContextManager), "open()", "be a context manager", opened)
     _has_made_nothing(plugin, folder, "open()", "do nothing before it is entered")
+
+
+def holds_as_provider(provider: MachineProvider, given: Mapping[str, Any]) -> None:
+    """Of machines that a scheduler chooses nothing is asked that only the driver may ask, but for its hosts."""
+    must(provider, issubclass(provider.options, ProviderOptions), "options", "derive from ProviderOptions")
+    _is_of_its_kind(provider)
+    options = provider.options.model_validate(given)
+    described = bool(options.description) and "\n" not in options.description
+    must(provider, described, "options.description", "be one line", options.description)
+    other = provider.named_by("no-such-provider")
+    must(provider, other is None, "named_by()", "be None for a word that names none of its kind", other)
+    answers(provider, provider.readiness())
+    answers(provider, provider.readiness(options))
+    machines = provider.machines(options)
+    if machines is not None:
+        named = len({*machines}) == len(machines) > 0 and all(re.fullmatch(MACHINE_NAME, name) for name in machines)
+        must(provider, named, "machines()", "be names of folders, each once", machines)
+        counted = provider.count(options)
+        must(provider, counted == len(machines), "count()", "be as many as machines()", counted)
+    names = (machines or ("n1", "n2"))[:2]
+    models = {kind: host.options for kind, host in registry.hosts().items()}
+    for hosts in (provider.hosts(options, names[:1]), provider.hosts(options, names)):
+        fits = all(host.get("kind") in models and models[host["kind"]].model_validate(host) for host in hosts)
+        must(provider, fits, "hosts()", "be hosts as a study says them", hosts)
+    alone = provider.host(options, names[0])
+    fits = alone.get("kind") in models and bool(models[alone["kind"]].model_validate(alone))
+    must(provider, fits, "host()", "be a host as a study says it", alone)
+    argv = ("weighbridge", "run")
+    command = provider.command(options, names, argv)
+    must(provider, command[-len(argv) :] == argv, "command()", "end with the command that it starts", command)
+    state = provider.state(options, "no such job")
+    unknown = isinstance(state, DriverState) and state.state in ("ended", "unknown")
+    must(provider, unknown, "state()", "be 'ended' or 'unknown' of a job that is none", state)

@@ -13,6 +13,7 @@ from weighbridge.linux import process
 from weighbridge.model.adapter import Adapter
 from weighbridge.model.environment import Environment, Needs
 from weighbridge.model.host_kind import HostKind
+from weighbridge.model.machine_provider import MachineProvider
 from weighbridge.model.plugin import Plugin
 from weighbridge.model.storage import Storage, weaker
 from weighbridge.model.userland_source import UserlandSource
@@ -25,6 +26,7 @@ NEEDED: Mapping[str, Mapping[str, Any]] = {
     "host kubernetes": {"kind": "kubernetes"},
     "host ssh": {"kind": "ssh", "destination": "far"},
     "host testbed": {"kind": "testbed"},
+    "machines hosts": {"file": "/nonexistent", "listed": [{"destination": "root@far"}, {"destination": "near"}]},
     "storage host-path": {"path": "/nonexistent"},
     "userland directory": {"path": "/nonexistent"},
     "userland image": {"image": "nginx:1.27"},
@@ -123,6 +125,11 @@ def test_a_kind_of_host(host: HostKind, tmp_path: Path) -> None:
 @pytest.mark.parametrize("source", registry.userlands().values(), ids=registry.userlands())
 def test_a_source_of_userlands(source: UserlandSource, tmp_path: Path) -> None:
     held.holds_as_source(source, NEEDED.get(f"userland {source.kind}", {}), tmp_path)
+
+
+@pytest.mark.parametrize("provider", registry.providers().values(), ids=registry.providers())
+def test_a_provider_of_machines(provider: MachineProvider) -> None:
+    held.holds_as_provider(provider, NEEDED.get(f"machines {provider.kind}", {}))
 
 
 def test_data_is_as_durable_as_the_weaker_of_program_and_storage() -> None:

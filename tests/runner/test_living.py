@@ -91,6 +91,16 @@ def test_a_folder_of_another_user_than_it_says_is_ignored(machine: Path):
         assert living.foreign([]) == [Foreign(place, Fault.OWNER)]
 
 
+def test_runs_of_one_fleet_are_no_others_of_each_other(machine: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(state.FLEET_VARIABLE, "/fleets/one")
+    with state.claim(RUN, machine / "cache", machine / "runs/first"):
+        assert living.others() == {}
+        living.require_alone(beside_others=False)
+        for fleet in ("/fleets/other", ""):
+            monkeypatch.setenv(state.FLEET_VARIABLE, fleet)
+            assert living.others() == {RUN: str(machine / "runs/first")}
+
+
 def test_who_measures_beside_a_run_is_told_with_its_directory(machine: Path):
     with state.claim(RUN, machine / "cache", machine / "runs/first"):
         assert living.others() == {RUN: str(machine / "runs/first")}

@@ -15,6 +15,7 @@ from weighbridge.analysis.paths import PathFigures, Paths
 from weighbridge.analysis.plan import KIND, differing
 from weighbridge.analysis.results import Analysis
 from weighbridge.model.facts import HOST_DIFFERENCES, IDLE_CPUS, NetworkPath, idle_code
+from weighbridge.model.host import MACHINE_ID, NODE, PLACED_BY
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.level import Level
 from weighbridge.model.userland import CLIENTS_SCOPE, USUAL_SCOPE, own_userland_scope, packages_scope
@@ -145,8 +146,10 @@ _HOST_KINDS = {
 }  # fmt: skip
 """Facts of a host; all others are of the machine."""
 _ENGINE_VERSION = re.compile(r"version of (.+)")
-_VOLATILE = ("load", "steal", "address", "clock", "packages", "userland")
-"""Facts that are never the same twice, or digests of what is told by names."""
+_VOLATILE = ("load", "steal", "address", "clock", "packages", "userland", NODE, MACHINE_ID, PLACED_BY)
+"""Facts that are never the same twice, or digests of what is told by names; and names of machines."""
+_LATER = ("model", "firmware")
+"""Facts that older runs do not have: that one run has none is no change."""
 _TIMED = "CPU time of"
 """How facts begin that are measured, and differ each time."""
 _SITE_ENGINE = frozenset({
@@ -205,7 +208,9 @@ def _by_scope(run: ComparedRun) -> dict[str, dict[str, str]]:
 
 def _differing_facts(before: Mapping[str, str], after: Mapping[str, str]) -> Iterable[tuple[str, str, str]]:
     for key in dict.fromkeys((*before, *after)):
-        if key not in _VOLATILE and not key.startswith(_TIMED) and before.get(key, "") != after.get(key, ""):
+        unknown = key in _LATER and not (key in before and key in after)
+        same = unknown or before.get(key, "") == after.get(key, "")
+        if key not in _VOLATILE and not key.startswith(_TIMED) and not same:
             yield key, before.get(key, ""), after.get(key, "")
 
 
@@ -226,10 +231,6 @@ def _kind_of_host_fact(key: str) -> FactKind:
     return FactKind.ENGINE if _ENGINE_VERSION.match(key) else _HOST_KINDS.get(key, FactKind.MACHINE)
 
 
-NODE, MACHINE_ID, PLACED_BY = "node", "machine id", "placed by"
-"""Facts that say which machine a host is, and how it came to be used: no two machines have them in common."""
-
-
 def machine_facts(facts: Iterable[Fact], hosts: Sequence[str]) -> tuple[Mapping[str, str], ...]:
     """Give the facts of the machine of each of these hosts, its node and id among them; the last session's.
 
@@ -245,9 +246,10 @@ def machine_facts(facts: Iterable[Fact], hosts: Sequence[str]) -> tuple[Mapping[
 
 def comparable_facts(facts: Mapping[str, str]) -> dict[str, str]:
     """Give those of a machine's facts that another one can have in common with it."""
-    alone = {*_VOLATILE, NODE, MACHINE_ID, PLACED_BY}
     return {
-        key: value for key, value in facts.items() if key not in alone and not key.startswith((_TIMED, "interface "))
+        key: value
+        for key, value in facts.items()
+        if key not in _VOLATILE and not key.startswith((_TIMED, "interface "))
     }
 
 

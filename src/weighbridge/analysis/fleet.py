@@ -29,8 +29,6 @@ from typing import cast
 from weighbridge.analysis.analyse import measured_values, metrics_in_order
 from weighbridge.analysis.bottleneck import limit_of, shared_limit
 from weighbridge.analysis.compared_run import (
-    MACHINE_ID,
-    NODE,
     Described,
     Part,
     comparable_facts,
@@ -56,6 +54,7 @@ from weighbridge.analysis.results import MetricReport, TrustReason
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.disturbance import Disturbance, disturbance_of
 from weighbridge.model.flag import Flag
+from weighbridge.model.host import MACHINE_ID, NODE
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome, is_resource_use, scale_of
 from weighbridge.statistics import Better, Contrast, Interval, Looks, Scale, looks_share

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from weighbridge.cli import fleet_runs
 from weighbridge.cli.output import WRONG_COMMAND_LINE, JsonFlag, err, examples, fail, out, print_json
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ def register(app: typer.Typer) -> None:
     """Add the group of commands."""
     fleet = typer.Typer(help="One study on many machines, or on pairs of them.", no_args_is_help=True)
     app.add_typer(fleet, name="fleet")
+    fleet_runs.register(fleet)
 
     @fleet.command(
         epilog=examples(

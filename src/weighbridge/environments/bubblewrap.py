@@ -49,6 +49,7 @@ class Bubblewrap(Environment):
     storage = "directory"
     shares_root = True
     programs: ClassVar = ("bwrap",)
+    host_programs: ClassVar = programs
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         """Return why a network of its own cannot carry what the study needs: it ends at its host."""

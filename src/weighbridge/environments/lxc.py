@@ -28,6 +28,7 @@ class Lxc(SystemContainer):
     summary = "an LXC system container with network none, host or a bridge of the run"
     leavings: ClassVar = (LxcLocks(),)
     programs: ClassVar = ("lxc-start", "ip", "nsenter")
+    host_programs: ClassVar = programs
     version = ("lxc-start", "--version")
     takes: ClassVar = frozenset({"shm_size"})
 

@@ -41,6 +41,7 @@ class Netns(Environment):
     shares_root = True
     takes = frozenset({"shm_size"})
     programs: ClassVar = ("ip", "tc")
+    host_programs: ClassVar = programs
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         """Return why the roles cannot reach each other: the namespace's addresses are known on its own host only."""

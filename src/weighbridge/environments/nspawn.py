@@ -16,6 +16,7 @@ class Nspawn(SystemContainer):
     kind = "nspawn"
     summary = "a systemd-nspawn system container with network none, host or a bridge of the run"
     programs: ClassVar = ("systemd-nspawn", "ip", "nsenter")
+    host_programs: ClassVar = programs
     version = ("systemd-nspawn", "--version")
 
     def started(self, container: Container, stack: ExitStack) -> StartedContainer:

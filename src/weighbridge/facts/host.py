@@ -1,6 +1,8 @@
 """The fingerprint of a machine: what a reader has to know to compare its figures with another's."""
 
 import contextlib
+import hashlib
+import hmac
 import os
 import platform
 import re
@@ -13,7 +15,7 @@ from weighbridge.facts.packet_filter import count_nftables
 from weighbridge.facts.virtual_machine import hypervisor
 from weighbridge.linux import cgroup_files, counters, firewalld, own_container, selinux
 from weighbridge.linux.process import output
-from weighbridge.model.host import INTERRUPT_TIME
+from weighbridge.model.host import INTERRUPT_TIME, MACHINE_ID, NODE, PLACED_BY
 
 _SYSCTLS = (
     "net/core/rmem_max", "net/core/wmem_max", "net/core/somaxconn", "net/core/netdev_max_backlog",
@@ -49,6 +51,40 @@ def machine_facts(
     }
 
 
+_MACHINE_ID_KEY = b"weighbridge: which machine is it"
+"""machine-id(5) asks that the id itself is not shown, and that what is made of it is keyed."""
+_DMI = "/sys/class/dmi/id"
+
+
+def machine_id_fact(machine_id: str) -> str:
+    """Return what tells a machine from others, 16 hexadecimal digits, by its machine-id(5); "" where it has none."""
+    own = machine_id.strip()
+    if not re.fullmatch(r"[0-9a-fA-F-]{32,36}", own):  # none yet, or "uninitialized"
+        return ""
+    return hmac.new(_MACHINE_ID_KEY, own.replace("-", "").lower().encode(), hashlib.sha256).hexdigest()[:16]
+
+
+def hardware_facts(text: Callable[[str], str]) -> dict[str, str]:
+    """Return a machine's model and firmware, as far as its files tell. ``text``: a file's, "" without one."""
+    parts = {name: text(f"{_DMI}/{name}") for name in ("sys_vendor", "product_name", "bios_version", "bios_date")}
+    device_tree = text("/sys/firmware/devicetree/base/model").rstrip("\0")
+    return {
+        "model": " ".join(filter(None, (parts["sys_vendor"], parts["product_name"]))) or device_tree,
+        "firmware": " of ".join(filter(None, (parts["bios_version"], parts["bios_date"]))),
+    }
+
+
+def identity_facts() -> dict[str, str]:
+    """Return which machine this is: its name, what tells it from others, its hardware, and who placed us here."""
+    job, node = (os.environ.get(name, "") for name in ("SLURM_JOB_ID", "SLURMD_NODENAME"))
+    return {
+        NODE: platform.node(),
+        MACHINE_ID: machine_id_fact(_read("/etc/machine-id")),
+        **hardware_facts(_read),
+        PLACED_BY: f"Slurm job {job}" + (f" on {node}" if node else "") if job else "",
+    }
+
+
 def fingerprint() -> dict[str, str]:
     """Facts that do not change during a run; those that this machine does not report are absent."""
     return {
@@ -60,6 +96,7 @@ def fingerprint() -> dict[str, str]:
         INTERRUPT_TIME: of_this_machine(),
         "virtualisation": _virtualisation(),
         "user": "root" if os.geteuid() == 0 else "unprivileged",
+        **identity_facts(),
         **_programs(),
         selinux.FACT: selinux.state(),
         own_container.FACT: own_container.engine(),

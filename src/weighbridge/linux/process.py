@@ -164,6 +164,49 @@ def run(command: Command, *, env: Mapping[str, str] | None = None) -> Completed:
     return completed
 
 
+def start_detached(argv: Sequence[str], log: Path) -> int:
+    """Start a program in a session of its own, which outlives this process; return its number.
+
+    Its standard input is empty, and both of its streams go to the end of ``log``. Raises Unavailable, OSError.
+    """
+    with log.open("ab") as file:
+        popen = _popen(argv, file)
+    popen.returncode = 0  # nobody waits for it
+    return popen.pid
+
+
+class LoggedProcess:
+    """A started process in its own session, both of whose streams go to the end of a file.
+
+    Where this process ends in whatever way, SIGTERM is sent to it: unlike `Process` it may end in good order then. It
+    has to be started by the main thread, as it is that thread's end by which the kernel goes.
+    """
+
+    def __init__(self, argv: Sequence[str], log: Path, env: Mapping[str, str]) -> None:
+        """``env``: variables beside our own. Raises Unavailable, OSError."""
+        with log.open("ab") as file:
+            self._popen = _popen(("setpriv", "--pdeathsig", "TERM", "--", *argv), file, env)
+        self.pid = self._popen.pid
+
+    def poll(self) -> int | None:
+        """Its return code, or None while it runs."""
+        return self._popen.poll()
+
+    def signal(self, number: int) -> None:
+        """Send it a signal, where it runs."""
+        self._popen.send_signal(number)
+
+
+def _popen(argv: Sequence[str], log: IO[bytes], env: Mapping[str, str] | None = None) -> subprocess.Popen[bytes]:
+    try:
+        return subprocess.Popen(
+            tuple(argv), env={**os.environ, **(env or {})}, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            start_new_session=True,
+        )  # fmt: skip
+    except FileNotFoundError as error:
+        raise Unavailable(f"the program '{argv[0]}' is not installed") from error
+
+
 def environment_of(run_id: str) -> dict[str, str]:
     """The variables of everything in a run's sites and of its engines: none is the user's own."""
     return {**SITE_ENV, RUN_VARIABLE: run_id}

@@ -1,7 +1,7 @@
 """What an environment has to be, and what a study asks of it. One object per module; the registry finds it."""
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Annotated, Any, ClassVar, Literal
@@ -9,14 +9,16 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field, SerializeAsAny
 
 from weighbridge.model.by_hand import ByHand, ByHandRequest
+from weighbridge.model.command import Command
 from weighbridge.model.facts import CONFINEMENT
-from weighbridge.model.host import THIS_MACHINE, HostTraits
+from weighbridge.model.host import THIS_MACHINE, Host, HostTraits
 from weighbridge.model.options import Options, by_kind
 from weighbridge.model.plugin import Durability, Group, Plugin, Readiness
 from weighbridge.model.site import Site, SiteRequest, Way
 from weighbridge.model.storage import StorageOptions
 from weighbridge.model.study import Resources
 
+_MISSING = 'PATH="$PATH:/usr/sbin:/sbin"; for each; do command -v "$each" >/dev/null || echo "$each"; done'
 SiteSetting = Literal["shm_size", "sysctls"]
 """A key of an environment that not every kind can honour."""
 
@@ -71,6 +73,8 @@ class Environment(Plugin):
     """The kind of storage where a workload needs one and the study names none."""
     limited_by_host: ClassVar[bool] = False
     """Whether its sites are in control groups of ours, in which a user who is not root may find no limits."""
+    host_programs: ClassVar[Collection[str]] = ()
+    """Those of ``programs`` that it starts on the host of its sites, whichever machine that is."""
     fixed_s: ClassVar[tuple[float, float]] = (0.15, 0.8)
     """Seconds that a trial takes beside its programs, from and to: for the time that a study is expected to take."""
     shares_root: ClassVar[bool] = False
@@ -118,6 +122,19 @@ class Environment(Plugin):
         An interface that they name, the memory of all sites. Asked where its hosts have this machine's kernel.
         """
         return None
+
+    def lacking_on(self, options: Any, host: Host) -> str:
+        """What an open host of another machine lacks of what these options take; "" where nothing is known to be.
+
+        A part of a sentence: "the program 'bwrap' is not installed". Changes nothing. By default of `host_programs`.
+        """
+        if not self.host_programs or host.this_machine:
+            return ""
+        missing = host.run(Command(("sh", "-c", _MISSING, "sh", *self.host_programs))).text.split()
+        if not missing:
+            return ""
+        names = " and ".join(f"'{program}'" for program in missing)
+        return f"the program{'s' * (len(missing) > 1)} {names} {'are' if len(missing) > 1 else 'is'} not installed"
 
     def way_to_companions(self, options: Any) -> str:
         """How its sites reach `SiteRequest.companions`, by names in /etc/hosts ("host to bridge"); "": not at all."""

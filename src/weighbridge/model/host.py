@@ -20,6 +20,12 @@ HERE = "host"
 """This machine, which local and testbed hosts share."""
 INTERRUPT_TIME = "interrupt time"
 """The fact of a host whose value is an `InterruptTime`."""
+NODE = "node"
+"""The fact of a host that is the name by which people know its machine."""
+MACHINE_ID = "machine id"
+"""The fact that tells its machine from others, a hash of machine-id(5); absent where it has none."""
+PLACED_BY = "placed by"
+"""The fact that says which scheduler had the run measure there: ``Slurm job 17 on n1``."""
 InterruptTime = Literal["accounted apart", "charged to the interrupted task", "unknown"]
 """What becomes of it. Control groups, and so the sites' own CPU time, hold it only where it is charged to a task.
 

@@ -40,13 +40,15 @@ def alive(run_id: str) -> bool:
 def others(own: str = "") -> dict[str, str]:
     """The run directory of each run but ``own`` that lives on this machine; "" where that is not known.
 
-    Of runs of other users root knows, and nobody else. A run whose folder may not be read is none here.
+    Runs of one fleet measure on different machines: they are no others of each other. Of runs of other users root
+    knows, and nobody else. A run whose folder may not be read is none here.
     """
     directories = {}
+    fleet = os.environ.get(run_lock.FLEET_VARIABLE, "")
     for base, owner in ((run_lock.base(), os.geteuid()), *_others()):
         with contextlib.suppress(OSError, NotTrusted), opened(base, (), owner):
             for run_id in sorted(path.name for path in base.iterdir() if is_run_id(path.name) and path.name != own):
-                if _measures(base, owner, run_id):
+                if _measures(base, owner, run_id) and not (fleet and run_lock.fleet_of(base, owner, run_id) == fleet):
                     directories[run_id] = run_lock.directory_of(base, owner, run_id)
     return directories
 

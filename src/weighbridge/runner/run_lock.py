@@ -20,6 +20,8 @@ ROOTS = Path("/run/weighbridge")
 TEMPORARY = Path("/tmp")  # noqa: S108 - what is made there is checked
 _REMEDY = "Set XDG_RUNTIME_DIR to a folder of your own that only you can write to"
 _TRIES, _PAUSE_S = 20, 0.02
+FLEET_VARIABLE = "WEIGHBRIDGE_FLEET"
+"""The folder of the fleet that a run is of: who drives it has its runs measure on different machines."""
 
 
 def base() -> Path:
@@ -73,9 +75,18 @@ def caches_of(run_id: str) -> tuple[Path, ...]:
 
 def directory_of(base: Path, owner: int, run_id: str) -> str:
     """The run directory of a run whose state is in a user's ``base``; "" where it has none, or may not be asked."""
+    return _noted(base, owner, run_id, "directory")
+
+
+def fleet_of(base: Path, owner: int, run_id: str) -> str:
+    """The folder of the fleet that such a run is of; "" where it is of none, or may not be asked."""
+    return _noted(base, owner, run_id, "fleet")
+
+
+def _noted(base: Path, owner: int, run_id: str, key: str) -> str:
     try:
         with opened(base, (run_id, "owner.json"), owner) as file:
-            return str(json.loads(os.pread(file, 2**16, 0)).get("directory", ""))
+            return str(json.loads(os.pread(file, 2**16, 0)).get(key, ""))
     except (OSError, ValueError, AttributeError, NotTrusted):
         return ""
 
@@ -92,6 +103,7 @@ def claim(run_id: str, cache: Path, directory: Path | None = None) -> Iterator[P
         caches = dict.fromkeys((*caches_of(run_id), cache))  # what was killed in another one is still there
         about = {"caches": [*map(str, caches)], "pid": os.getpid()}
         about |= {} if directory is None else {"directory": str(directory.absolute())}
+        about |= {"fleet": fleet} if (fleet := os.environ.get(FLEET_VARIABLE)) else {}
         _write(_opened_to_write(folder / "owner.json"), json.dumps(about))
         yield folder
 

@@ -51,6 +51,11 @@ def unfinished(info: Mapping[str, str]) -> bool:
     return info.get(_FINISHED_KEY) == "no"
 
 
+def came_to_its_end(info: Mapping[str, str]) -> bool:
+    """Whether the run noted that it came to its end; False of runs that note nothing."""
+    return info.get(_FINISHED_KEY) == "yes"
+
+
 def note_begin(store: RunStore) -> None:
     """Record that the run goes on now."""
     store.set_info(_FINISHED_KEY, "no")

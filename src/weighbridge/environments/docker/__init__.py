@@ -26,6 +26,7 @@ from weighbridge.engines.settings import Settings
 from weighbridge.engines.swarm import FormedSwarm, Swarm
 from weighbridge.environments.docker.compose import by_hand
 from weighbridge.environments.docker.contradictions import ON_PARENT, problems
+from weighbridge.errors import Unavailable
 from weighbridge.launcher.launch import Launcher
 from weighbridge.linux import selinux
 from weighbridge.linux.links import interfaces
@@ -238,6 +239,16 @@ class Docker(Environment):
             "docker overlay, encrypted": DockerOptions(network="overlay", encrypted=True),
             "docker runtime: runsc (gVisor)": DockerOptions(runtime="runsc"),
         }
+
+    def lacking_on(self, options: Any, host: Host) -> str:
+        """Return why the host's own engine cannot be used; "" where it can, or where one is started for the run."""
+        if (own := host.capabilities.engine) is None:
+            return ""
+        try:
+            own.engine_url()
+        except Unavailable as why:
+            return str(why)
+        return ""
 
     def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
         """Services and networks of Docker Compose."""

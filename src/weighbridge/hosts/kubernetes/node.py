@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from weighbridge.errors import Unavailable
-from weighbridge.facts.host import machine_facts
+from weighbridge.facts.host import hardware_facts, machine_facts
 from weighbridge.hosts.kubernetes import services
 from weighbridge.hosts.kubernetes.cluster import Cluster, RunningPod
 from weighbridge.hosts.kubernetes.networking import PROXY_MODE, cni, proxy_mode
@@ -21,7 +21,7 @@ from weighbridge.linux import network
 from weighbridge.linux.confinement import status_field
 from weighbridge.linux.namespaces import namespaces_in
 from weighbridge.model.command import Command, Completed, HostProcess, Stream, Transport
-from weighbridge.model.host import Capabilities, Group, Host, RunContext
+from weighbridge.model.host import NODE, Capabilities, Group, Host, RunContext
 from weighbridge.model.isolation import Layers
 from weighbridge.model.quantity import cpus_in
 from weighbridge.model.userland import Userland
@@ -262,13 +262,14 @@ class Node:
         """Return what the cluster says of the node, and what its kernel says of its CPU."""
         level = "privileged" if self._asked.privileged else self._pod_security
         pods = {"pods": f"of level {level}"} if level else {}
-        return {**self._own_facts(), **self.info.facts, "node": self.info.name, "address": self.address, **pods}
+        return {**self._own_facts(), **self.info.facts, NODE: self.info.name, "address": self.address, **pods}
 
     def _own_facts(self) -> dict[str, str]:
         interfaces = network.interfaces_in(self._text("/proc/net/dev"))
         answer = self.run(Command((LAUNCHER, "probe-http", *PROXY_MODE), 10)).stdout
         facts = {
             **machine_facts(self._text),
+            **hardware_facts(self._text),
             "kernel": self._text("/proc/sys/kernel/osrelease"),
             "Kubernetes": self.cluster.version,
             "CNI": cni(self.cluster.images_on(self.info), self.info.annotations, interfaces),

@@ -7,7 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from weighbridge.facts.host import machine_id_fact
 from weighbridge.hosts.kubernetes.session import LEASE_S
+from weighbridge.model.host import MACHINE_ID
 from weighbridge.model.leavings import is_run_id
 from weighbridge.model.site import DATA
 
@@ -386,6 +388,7 @@ def node_info(about: Mapping[str, Any]) -> NodeInfo:
     addresses = [each["address"] for each in status.get("addresses") or () if each["type"] == "InternalIP"]
     machine = _MACHINES.get(str(info.get("architecture")), str(info.get("architecture")))
     facts = {fact: str(info[key]) for fact, key in _FACTS.items() if info.get(key)} | {"architecture": machine}
+    facts[MACHINE_ID] = machine_id_fact(str(info.get("machineID") or ""))
     facts |= {fact: its_labels[key] for fact, key in _LABELS.items() if key in its_labels}
     allocatable = status.get("allocatable") or {}
     facts["allocatable"] = ", ".join(f"{allocatable[key]} {key}" for key in ("cpu", "memory") if key in allocatable)

@@ -1,0 +1,510 @@
+"""`weighbridge fleet plan`, `submit`, `status`, `continue` and `cancel`: one study is run on many machines."""
+
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, Literal
+
+import typer
+from pydantic import ConfigDict, with_config
+from typing_extensions import TypedDict
+
+from weighbridge.cli.complete import complete_study
+from weighbridge.cli.output import (
+    WRONG_COMMAND_LINE,
+    BesideOthersOption,
+    JsonFlag,
+    ProfileOption,
+    RehearsalOption,
+    SetOption,
+    err,
+    examples,
+    fail,
+    out,
+    print_json,
+)
+from weighbridge.cli.provider_options import ProviderCommand, given_options
+from weighbridge.report.text.formatting import plural
+
+if TYPE_CHECKING:
+    from weighbridge.fleets.folder import Fleet, FleetFolder, UnitStatus
+    from weighbridge.fleets.providers import Provided
+    from weighbridge.fleets.rounds import Round
+    from weighbridge.model.machine_provider import DriverState
+    from weighbridge.model.study import Study
+
+STATUS_VERSION: Final = 1
+"""Of the document of ``fleet status --json``."""
+_LISTED = 40
+"""Runs that `status` lists; of more than so many, those that are not finished."""
+_CANCEL_S, _LOOK_S = 30.0, 0.5
+
+StudyArgument = typer.Argument(
+    help="A bundled study or a study file, of one host or of two.", autocompletion=complete_study
+)
+OnOption = typer.Option(
+    ..., "--on", metavar="WHERE", help="A file with an ssh machine a line, or who provides machines."
+)
+BlocksOption = typer.Option(None, min=1, max=1000, help="Run this many blocks instead of the study's.")
+PartnersOption = typer.Option(
+    None, "--partners", min=1, help="Of pairs: with how many others each machine is measured. Default: 4, or all."
+)
+AloneOption = typer.Option(
+    None, "--alone", min=0, help="Of pairs: how many are measured once more with no other pair running. Default: 2."
+)
+AgainOption = typer.Option(True, help="Measure machines that seem odd a second time.")
+FolderArgument = typer.Argument(help="The fleet's folder, as --out of 'fleet submit' named it.")
+
+
+class FleetRunDocument(TypedDict):
+    """One run of a fleet. ``round``: null before it has begun; ``reason``: the last line of a run that failed."""
+
+    name: str
+    machines: list[str]
+    purpose: Literal["", "alone", "again"]
+    state: Literal["finished", "running", "stopped", "waiting"]
+    trials: int
+    exit_code: int | None
+    reason: str
+    directory: str
+
+
+@with_config(ConfigDict(extra="forbid"))
+class FleetStatusDocument(TypedDict):
+    """The document of ``weighbridge fleet status DIR --json``."""
+
+    version: Literal[1]
+    study: str
+    folder: str
+    driver: Literal["waiting", "running", "ended", "unknown"]
+    detail: str
+    machines: list[str]
+    runs: list[FleetRunDocument]
+
+
+def register(fleet: typer.Typer) -> None:
+    """Add the commands to the group."""
+    for add in (_plan, _submit, _status, _continue, _cancel, _drive):
+        add(fleet)
+
+
+@dataclass(frozen=True, slots=True)
+class _Prepared:
+    """A fleet that could be submitted: nothing of it is kept, and nobody was asked."""
+
+    study: "Study"
+    provided: "Provided"
+    fleet: "Fleet"
+    count: int
+
+    @property
+    def machines(self) -> tuple[str, ...]:
+        """The machines' names; made up where a scheduler chooses them."""
+        return self.fleet.machines or tuple(f"machine{number}" for number in range(1, self.count + 1))
+
+    @property
+    def rounds(self) -> "tuple[Round, ...]":
+        """Its rounds."""
+        from weighbridge.fleets.drive import planned_rounds
+
+        return planned_rounds(self.fleet, self.machines)
+
+    @property
+    def unit_study(self) -> "Study":
+        """The study on the first of the machines. StudyError where it cannot be on such hosts."""
+        from weighbridge.fleets.study import study_on
+
+        provider, options = self.provided
+        machines = self.machines[: 1 + self.fleet.pairs]
+        return study_on(self.study, provider.hosts(options, machines), "--".join(machines))
+
+    @property
+    def seconds(self) -> tuple[float, float]:
+        """How long the rounds take, from-to."""
+        from weighbridge.runner.estimate import seconds
+
+        least, most = seconds(self.unit_study)
+        return len(self.rounds) * least, len(self.rounds) * most
+
+
+def _prepare(
+    named: str,
+    on: str,
+    ctx: typer.Context,
+    profile: str | None,
+    settings: Sequence[str],
+    blocks: int | None,
+    **more: Any,
+) -> _Prepared:
+    from weighbridge.errors import Unavailable
+    from weighbridge.fleets.folder import Fleet
+    from weighbridge.fleets.providers import provided_by
+    from weighbridge.fleets.study import hosts_of
+    from weighbridge.runner.compose_file import load_study
+    from weighbridge.study.loader import with_blocks
+    from weighbridge.study.settings import with_settings
+
+    study = with_settings(load_study(named, profile), settings)
+    study = study if blocks is None else with_blocks(study, blocks)
+    pairs = len(hosts_of(study)) > 1
+    try:
+        provider, options = provided_by(on, given_options(ctx))
+    except ValueError as why:
+        fail(str(why), WRONG_COMMAND_LINE)
+    if not (state := provider.readiness(options)).ready:
+        raise Unavailable(f"{state.detail}: {state.remedy}")
+    count = provider.count(options)
+    if pairs and count < 2:
+        raise Unavailable(f"{study.file.study} has roles on two hosts: a fleet of it takes at least two machines")
+    fleet = Fleet(
+        name=study.file.study, study=study.text, pairs=pairs, on=options.model_dump(mode="json"),
+        machines=provider.machines(options), seed=study.file.seed, cwd=str(Path.cwd()), created=time.time(), **more,
+    )  # fmt: skip
+    return _Prepared(study, (provider, options), fleet, count)
+
+
+def _refusals(prepared: _Prepared) -> list[str]:
+    """Why the fleet would be refused: what this machine lacks of runs that are driven here, and what each machine."""
+    from weighbridge.fleets.survey import refusals, survey
+    from weighbridge.runner.run import readiness_of
+    from weighbridge.runner.run import refusals as refusals_here
+    from weighbridge.runner.userlands import userland_problems
+
+    if prepared.fleet.machines is None:
+        return []
+    study, (provider, options) = prepared.unit_study, prepared.provided
+    reasons = refusals_here(study, readiness_of(study))
+    reasons += [f"{problem.detail}: {problem.remedy}" for problem in userland_problems(study)]
+    hosts = {machine: provider.host(options, machine) for machine in prepared.machines}
+    err().print(f"asking {plural(len(hosts), 'machine')} what they lack", markup=False)
+    surveyed = survey(study, hosts, lambda _: None)
+    for each in surveyed:
+        for note in each.notes:
+            err().print(f"note: {each.name}: {note}", markup=False)
+    return [*reasons, *refusals(surveyed)]
+
+
+def _plan(fleet: typer.Typer) -> None:
+    @fleet.command(cls=ProviderCommand, epilog=examples("weighbridge fleet plan docker-networks --on hosts.txt"))
+    def plan(
+        ctx: typer.Context,
+        study: str = StudyArgument,
+        on: str = OnOption,
+        profile: str | None = ProfileOption,
+        settings: list[str] = SetOption,
+        blocks: int | None = BlocksOption,
+        partners: int | None = PartnersOption,
+        alone: int | None = AloneOption,
+        rehearsal: bool = RehearsalOption,
+    ) -> None:
+        """Show the rounds of a fleet, how long they take, and what each machine runs. Measures nothing.
+
+        Machines that are known are asked what they lack; exits with 4 where 'fleet submit' would refuse.
+        """
+        from weighbridge.errors import StudyError, Unavailable
+        from weighbridge.runner.preflight import too_few_blocks
+
+        prepared = _prepare(
+            study, on, ctx, profile, settings, blocks, partners=partners, controls=alone, rehearsal=rehearsal
+        )
+        _print_plan(prepared)
+        few = "" if rehearsal else too_few_blocks(prepared.study)
+        reasons = [few] if few else _refusals(prepared)
+        for reason in reasons:
+            out().print(f"weighbridge fleet submit will refuse: {reason}", markup=False, soft_wrap=True)
+        if reasons:
+            raise typer.Exit((StudyError if few else Unavailable).exit_code)
+
+
+def _print_plan(prepared: _Prepared) -> None:
+    from rich.table import Table
+
+    from weighbridge.cli.approval import decides_sentence
+    from weighbridge.runner.estimate import clock_range, seconds
+    from weighbridge.runner.known_noise import decidable
+
+    study, rounds, (_, options) = prepared.unit_study, prepared.rounds, prepared.provided
+    out().print(f"{study.file.study}: {study.file.question}\n", markup=False)
+    out().print(f"machines: {options.description}", markup=False)
+    if prepared.fleet.machines is None:
+        out().print("their names are known once they are there; below they are made up")
+    arms = ", ".join(arm.name for arm in study.arms)
+    cells = ", ".join(dict.fromkeys(cell.workload for cell in study.cells))
+    who = "pair" if prepared.fleet.pairs else "machine"
+    out().print(f"each {who} runs: {cells} in {arms}; {clock_range(*seconds(study))}", markup=False)
+    out().print(f"precision: {decides_sentence(decidable(study))}\n", markup=False)
+    table = Table("round", "runs at the same time", box=None, pad_edge=False)
+    for number, units in enumerate(rounds, 1):
+        table.add_row(str(number), "  ".join(unit.name for unit in units))
+    out().print(table)
+    again = "; machines that seem odd are measured once more" if prepared.fleet.again else ""
+    out().print(f"\ntime: {clock_range(*prepared.seconds)} for {plural(len(rounds), 'round')}{again}", markup=False)
+
+
+def _submit(fleet: typer.Typer) -> None:
+    @fleet.command(
+        cls=ProviderCommand,
+        epilog=examples(
+            "weighbridge fleet submit docker-networks --on hosts.txt --out fleet/",
+            "weighbridge fleet submit my.yaml --on hosts.txt --nodes 8 --partners 3 --yes",
+        ),
+    )
+    def submit(
+        ctx: typer.Context,
+        study: str = StudyArgument,
+        on: str = OnOption,
+        directory: Path | None = typer.Option(None, "--out", help="A new folder. Default: ./fleets/STUDY-DATE."),
+        profile: str | None = ProfileOption,
+        settings: list[str] = SetOption,
+        blocks: int | None = BlocksOption,
+        partners: int | None = PartnersOption,
+        alone: int | None = AloneOption,
+        again: bool = AgainOption,
+        yes: bool = typer.Option(False, "--yes", "-y", help="Start without asking."),
+        beside_others: bool = BesideOthersOption,
+        rehearsal: bool = RehearsalOption,
+    ) -> None:
+        """Run a study on every machine, or on pairs of them; goes on when this terminal closes.
+
+        Each run is an ordinary run directory below the fleet's folder.
+        """
+        from weighbridge.cli.approval import confirm_named
+        from weighbridge.errors import StudyError, Unavailable
+        from weighbridge.fleets.folder import FleetFolder
+        from weighbridge.runner.living import require_alone
+        from weighbridge.runner.preflight import too_few_blocks
+
+        prepared = _prepare(
+            study, on, ctx, profile, settings, blocks, partners=partners, controls=alone, again=again,
+            rehearsal=rehearsal, beside_others=beside_others,
+        )  # fmt: skip
+        if not rehearsal and (few := too_few_blocks(prepared.study)):
+            raise StudyError(few)
+        folder = FleetFolder((directory or _new_directory(prepared.fleet.name)).absolute())
+        folder.require_new()
+        _announce(prepared, folder)
+        confirm_named(study, prepared.unit_study, yes=yes)
+        if prepared.fleet.machines is not None:
+            require_alone(beside_others=beside_others)
+        if reasons := _refusals(prepared):
+            raise Unavailable("; ".join(reasons))
+        folder.create(prepared.fleet)
+        try:
+            _start(folder, prepared.fleet, prepared.provided, prepared.seconds)
+        except BaseException:
+            folder.discard()
+            raise
+
+
+def _announce(prepared: _Prepared, folder: "FleetFolder") -> None:
+    from weighbridge.runner.estimate import clock_range
+
+    rounds, (_, options) = prepared.rounds, prepared.provided
+    units = sum(map(len, rounds))
+    err().print(
+        f"{prepared.fleet.name} on {options.description}: {plural(units, 'run')} in {plural(len(rounds), 'round')}, "
+        f"{clock_range(*prepared.seconds)}; results go to {folder.path}",
+        markup=False,
+    )
+    if prepared.fleet.machines is not None:
+        err().print(f"machines: {', '.join(prepared.fleet.machines)}", markup=False)
+
+
+def _new_directory(study: str) -> Path:
+    return Path("fleets") / f"{study}-{time.strftime('%Y%m%d-%H%M%S')}"
+
+
+def _start(folder: "FleetFolder", fleet: "Fleet", provided: "Provided", seconds: tuple[float, float]) -> None:
+    """Have the driver started, keep what tells it, and say how to follow it."""
+    from weighbridge.model.machine_provider import Submission
+
+    provider, options = provided
+    argv = (sys.executable, "-m", "weighbridge", "fleet", "drive", str(folder.path))
+    job = provider.submit(options, Submission(argv, folder.path, fleet.name, fleet.pairs, seconds))
+    folder.write(fleet.model_copy(update={"jobs": (*fleet.jobs, job)}))
+    state = provider.state(options, job)
+    out().print(f"submitted: {state.detail or job}", markup=False, soft_wrap=True)
+    out().print(f"weighbridge fleet status {folder.path}", markup=False, soft_wrap=True)
+
+
+def _driver(fleet: "Fleet", provided: "Provided") -> "DriverState":
+    """What became of the driver that was submitted last."""
+    from weighbridge.model.machine_provider import DriverState
+
+    provider, options = provided
+    return provider.state(options, fleet.jobs[-1]) if fleet.jobs else DriverState("ended", "no driver was submitted")
+
+
+def _statuses(folder: "FleetFolder", fleet: "Fleet", driver: "DriverState") -> "list[UnitStatus]":
+    """What became of every run: the planned ones in their order, then those of suspects."""
+    from weighbridge.fleets.drive import planned_rounds
+
+    machines = fleet.machines or folder.machines()
+    planned = [unit for units in planned_rounds(fleet, machines) for unit in units]
+    units = dict.fromkeys((*planned, *folder.units()))
+    return [folder.status(unit, driven=driver.state in ("running", "unknown")) for unit in units]
+
+
+def _status(fleet: typer.Typer) -> None:
+    @fleet.command(epilog=examples("weighbridge fleet status fleet/"))
+    def status(directory: Path = FolderArgument, as_json: bool = JsonFlag) -> None:
+        """Show which runs of a fleet are finished, and why others are not.
+
+        What is finished is read from the run directories, not from a queue.
+        """
+        from weighbridge.fleets.folder import FleetFolder
+
+        document = fleet_status(FleetFolder(directory.absolute()))
+        if as_json:
+            print_json(document)
+        else:
+            _print_status(document)
+
+
+def fleet_status(folder: "FleetFolder") -> FleetStatusDocument:
+    """What became of a fleet's driver and runs. RunDirectoryError where there is no fleet."""
+    from weighbridge.fleets.providers import provider_of
+
+    fleet = folder.read()
+    driver = _driver(fleet, provider_of(fleet))
+    statuses = _statuses(folder, fleet, driver)
+    return {
+        "version": STATUS_VERSION,
+        "study": fleet.name,
+        "folder": str(folder.path),
+        "driver": driver.state,
+        "detail": driver.detail,
+        "machines": [*(fleet.machines or folder.machines())],
+        "runs": [
+            {"name": each.unit.name, "machines": [*each.unit.machines], "purpose": each.unit.why,
+             "state": each.state, "trials": each.trials, "exit_code": each.code, "reason": each.reason,
+             "directory": str(folder.run(each.unit))}
+            for each in statuses
+        ],
+    }  # fmt: skip
+
+
+def _print_status(status: FleetStatusDocument) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    runs, folder = status["runs"], status["folder"]
+    counts = {state: sum(each["state"] == state for each in runs) for state in ("finished", "running", "stopped")}
+    parts = [f"{counts['finished']} of {plural(len(runs), 'run')} finished"] if runs else ["no run has begun"]
+    parts += [f"{counts[state]} {state}" for state in ("running", "stopped") if counts[state]]
+    detail = f" ({status['detail']})" if status["detail"] else ""
+    out().print(f"{status['study']}: {', '.join(parts)}; driver {status['driver']}{detail}", markup=False)
+    shown = [each for each in runs if len(runs) <= _LISTED or each["state"] != "finished"]
+    if shown:
+        table = Table("run", "state", "trials", box=None, pad_edge=False)
+        table.columns[0].overflow = "fold"
+        for each in shown:
+            table.add_row(escape(each["name"]), each["state"], str(each["trials"] or ""))
+        out().print()
+        out().print(table)
+    for each in shown:
+        if each["exit_code"]:
+            line = f"{each['name']}: exit code {each['exit_code']}: {each['reason']}"
+            out().print(line, markup=False, soft_wrap=True)
+    if status["driver"] == "ended" and (counts["finished"] < len(runs) or not runs):
+        out().print(f"what the driver said: {folder}/drive.log", markup=False, soft_wrap=True)
+        out().print(f"weighbridge fleet continue {folder}", markup=False, soft_wrap=True)
+
+
+def _continue(fleet: typer.Typer) -> None:
+    @fleet.command("continue", epilog=examples("weighbridge fleet continue fleet/ --yes"))
+    def continue_(
+        directory: Path = FolderArgument,
+        yes: bool = typer.Option(False, "--yes", "-y", help="Start without asking."),
+    ) -> None:
+        """Measure what is missing of a fleet that was cancelled, killed or failed in part.
+
+        Finished runs are never repeated, and others go on from their last trial.
+        """
+        from weighbridge.cli.approval import confirm_named
+        from weighbridge.errors import RunDirectoryError
+        from weighbridge.fleets.drive import study_of
+        from weighbridge.fleets.folder import FleetFolder
+        from weighbridge.fleets.providers import provider_of
+        from weighbridge.fleets.study import hosts_of
+
+        folder = FleetFolder(directory.absolute())
+        known = folder.read()
+        provided = provider_of(known)
+        driver = _driver(known, provided)
+        if driver.state in ("running", "waiting"):
+            raise RunDirectoryError(
+                f"the fleet in {folder.path} goes on already ({driver.detail}): wait for it, or end it with "
+                f"'weighbridge fleet cancel {folder.path}'"
+            )
+        study = study_of(known, folder.path)
+        pairs = len(hosts_of(study)) > 1
+        provider, options = provided
+        prepared = _Prepared(study, provided, known.model_copy(update={"pairs": pairs}), provider.count(options))
+        statuses = _statuses(folder, known, driver)
+        if statuses and all(each.state == "finished" for each in statuses):
+            out().print(f"nothing is missing: {plural(len(statuses), 'run')} finished")
+            return
+        confirm_named(str(folder.path), prepared.unit_study, yes=yes)
+        _note_what_is_gone(prepared)
+        _start(folder, known, provided, prepared.seconds)
+
+
+def _note_what_is_gone(prepared: _Prepared) -> None:
+    """Tell which machines cannot be measured now: the others are. Raises Unavailable where none can."""
+    from weighbridge.errors import Unavailable
+    from weighbridge.fleets.survey import refusals, survey
+
+    if prepared.fleet.machines is None:
+        return
+    provider, options = prepared.provided
+    hosts = {machine: provider.host(options, machine) for machine in prepared.machines}
+    surveyed = survey(prepared.unit_study, hosts, lambda _: None)
+    reasons = refusals(surveyed)
+    if all(each.lacks for each in surveyed):
+        raise Unavailable("; ".join(reasons))
+    for reason in reasons:
+        err().print(f"note: {reason}", markup=False)
+
+
+def _cancel(fleet: typer.Typer) -> None:
+    @fleet.command(epilog=examples("weighbridge fleet cancel fleet/"))
+    def cancel(directory: Path = FolderArgument) -> None:
+        """End a fleet. Its runs clean up and keep every finished trial: 'fleet continue' goes on from there."""
+        from weighbridge.errors import Unavailable
+        from weighbridge.fleets.folder import FleetFolder
+        from weighbridge.fleets.providers import provider_of
+
+        folder = FleetFolder(directory.absolute())
+        known = folder.read()
+        provider, options = provider_of(known)
+        driver = _driver(known, (provider, options))
+        if driver.state == "ended" or not known.jobs:
+            out().print("nothing to cancel: the driver has ended")
+            return
+        if driver.state == "unknown":
+            raise Unavailable(f"the fleet's driver cannot be asked from here: {driver.detail}")
+        provider.cancel(options, known.jobs[-1])
+        deadline = time.monotonic() + _CANCEL_S
+        while (state := _driver(known, (provider, options)).state) != "ended" and time.monotonic() < deadline:
+            time.sleep(_LOOK_S)
+        word = "ended" if state == "ended" else "told to end: its runs clean up"
+        out().print(f"{driver.detail or 'the driver'} {word}; finished trials are kept", markup=False, soft_wrap=True)
+        out().print(f"weighbridge fleet continue {folder.path}", markup=False, soft_wrap=True)
+
+
+def _drive(fleet: typer.Typer) -> None:
+    @fleet.command(hidden=True)
+    def drive(directory: Path = FolderArgument) -> None:
+        """Do the rounds of a fleet here and now: what 'fleet submit' has started."""
+        from weighbridge.fleets.drive import drive as do_rounds
+        from weighbridge.fleets.folder import FleetFolder
+        from weighbridge.runner.signals import interruptible
+
+        def say(text: str) -> None:
+            print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}", flush=True)
+
+        with interruptible():
+            do_rounds(FleetFolder(directory.absolute()), say)

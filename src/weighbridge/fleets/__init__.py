@@ -1,0 +1,1 @@
+"""One study on many machines: rounds of runs, each in a directory of its own."""

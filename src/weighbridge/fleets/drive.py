@@ -1,0 +1,177 @@
+"""Does the rounds of a fleet: an ordinary ``weighbridge run`` for each unit, those of a round at the same time."""
+
+import contextlib
+import os
+import signal
+import sys
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from weighbridge.errors import Unavailable, WeighbridgeError
+from weighbridge.fleets.folder import Fleet, FleetFolder, UnitRecord, last_line
+from weighbridge.fleets.providers import Provided, provider_of
+from weighbridge.fleets.rounds import Round, Unit, again, rounds_of
+from weighbridge.fleets.study import text_on
+from weighbridge.fleets.survey import require_machines, survey
+from weighbridge.fleets.suspects import Suspects
+from weighbridge.linux.process import LoggedProcess
+from weighbridge.model.study import Study
+from weighbridge.runner.run_lock import FLEET_VARIABLE
+from weighbridge.runner.signals import shield
+from weighbridge.study.loader import check
+from weighbridge.study.source import parse
+
+PROGRAM = (sys.executable, "-m", "weighbridge")
+_LOOK_S = 0.2
+_END_S = 150.0
+"""How long a run may take to end in good order: as long as it takes to clean up on its machines."""
+
+
+class UnitsUnfinished(WeighbridgeError):
+    """Not every run of a fleet came to its end; what is missing is measured by ``weighbridge fleet continue``."""
+
+
+def study_of(fleet: Fleet, folder: Path) -> Study:
+    """Return the study of a fleet. StudyError where this Weighbridge does not take it any more."""
+    return check(parse(fleet.study, f"{folder} (the study of this fleet)"))
+
+
+def drive(folder: FleetFolder, say: Callable[[str], None]) -> None:
+    """Drive a fleet to its end, from where it stands. Raises UnitsUnfinished where something is missing then.
+
+    RunDirectoryError where it is driven already; Unavailable where its machines cannot be had, or lack something.
+    """
+    fleet = folder.read()
+    provided = provider_of(fleet)
+    with contextlib.suppress(OSError):
+        os.chdir(fleet.cwd)
+    provider, options = provided
+    with folder.driving(provider.part(options)):
+        folder.await_units()
+        study = study_of(fleet, folder.path)
+        machines = provider.allotted(options)
+        folder.note_machines(machines, provider.part(options))
+        if fleet.machines is None:  # they were not known to whoever submitted the fleet
+            say(f"asking {len(machines)} machines what they lack: {', '.join(machines)}")
+            hosts = {machine: provider.host(options, machine) for machine in machines}
+            require_machines(survey(study, hosts, lambda _: None))
+        Drive(folder, fleet, study, provided, say).go(machines)
+
+
+def planned_rounds(fleet: Fleet, machines: Sequence[str]) -> tuple[Round, ...]:
+    """Return the rounds of a fleet that has these machines, without those that suspects are measured again in."""
+    return rounds_of(machines, pairs=fleet.pairs, partners=fleet.partners, controls=fleet.controls, seed=fleet.seed)
+
+
+@dataclass(slots=True)
+class Drive:
+    """One driver's walk through the rounds."""
+
+    folder: FleetFolder
+    fleet: Fleet
+    study: Study
+    provided: Provided
+    say: Callable[[str], None]
+    _going: dict[Unit, LoggedProcess] = field(default_factory=dict)
+    _records: dict[Unit, UnitRecord] = field(default_factory=dict)
+
+    def go(self, machines: Sequence[str]) -> None:
+        """Do every round, and then those of suspects. Raises UnitsUnfinished."""
+        rounds = planned_rounds(self.fleet, machines)
+        for number, units in enumerate(rounds, 1):
+            self._round(number, units, f"round {number} of {len(rounds)}")
+        if self.fleet.again:
+            further = self._again(machines)
+            for number, units in enumerate(further, len(rounds) + 1):
+                self._round(number, units, f"again, round {number - len(rounds)} of {len(further)}")
+            rounds = (*rounds, *further)
+        missing = [unit for units in rounds for unit in units if not self.folder.is_finished(unit)]
+        if missing:
+            raise UnitsUnfinished(
+                f"{len(missing)} of {sum(map(len, rounds))} runs did not come to their end "
+                f"({', '.join(unit.name for unit in missing[:5])}{', ...' * (len(missing) > 5)}): "
+                f"'weighbridge fleet status {self.folder.path}' tells why, 'weighbridge fleet continue "
+                f"{self.folder.path}' measures them"
+            )
+        self.say("every run came to its end")
+
+    def _again(self, machines: Sequence[str]) -> tuple[Round, ...]:
+        """Return the rounds in which suspects are measured a second time: those that were, and those to come."""
+        suspects = Suspects.of(self.folder, machines)
+        measured = [unit.machines for unit in self.folder.units() if not unit.why]
+        before = [unit for unit in self.folder.units() if unit.why == "again"]
+        had = {machine for unit in before for machine in unit.machines}
+        waiting = [machine for machine in suspects.odd if machine not in had]
+        if waiting:
+            self.say(f"measured again with others: {', '.join(waiting)}")
+        unfinished = tuple((unit,) for unit in before if not self.folder.is_finished(unit))
+        return (*unfinished, *again(waiting, suspects.good, measured, pairs=self.fleet.pairs, seed=self.fleet.seed))
+
+    def _round(self, number: int, units: Round, title: str) -> None:
+        """Start every unit that is missing, and wait for all. However it ends, nothing goes on."""
+        missing = [unit for unit in units if not self.folder.is_finished(unit)]
+        if not missing:
+            return
+        self.say(f"{title}: {', '.join(unit.name for unit in missing)}")
+        try:
+            for unit in missing:
+                self._start(number, unit)
+            while self._going:
+                self._look()
+                time.sleep(_LOOK_S)
+        finally:
+            with shield():
+                self._stop()
+
+    def _start(self, number: int, unit: Unit) -> None:
+        provider, options = self.provided
+        hosts = provider.hosts(options, unit.machines)
+        self.folder.study(unit).write_text(text_on(self.study, hosts, unit.name))
+        argv = provider.command(options, unit.machines, self._command(unit))
+        self._records[unit] = UnitRecord(round=number, began=time.time())
+        self.folder.note(unit, self._records[unit])
+        environment = {FLEET_VARIABLE: str(self.folder.path)}
+        try:
+            self._going[unit] = LoggedProcess(argv, self.folder.log(unit), environment)
+        except Unavailable as why:
+            self.say(f"{unit.name}: {why}")
+            self._note_end(unit, why.exit_code)
+
+    def _command(self, unit: Unit) -> tuple[str, ...]:
+        """Return the words that begin a unit's run, or continue it: a finished trial is never made again."""
+        study = () if self.folder.holds_a_run(unit) else (str(self.folder.study(unit)),)
+        flags = (
+            *(("--rehearsal",) if self.fleet.rehearsal else ()),
+            *(("--beside-others",) if self.fleet.beside_others else ()),
+        )
+        return (*PROGRAM, "run", *study, "--out", str(self.folder.run(unit)), "--yes", *flags)
+
+    def _look(self) -> None:
+        for unit, process in [*self._going.items()]:
+            if (code := process.poll()) is not None:
+                del self._going[unit]
+                self._note_end(unit, code if code >= 0 else 128 - code)
+
+    def _note_end(self, unit: Unit, code: int) -> None:
+        self._records[unit] = self._records[unit].model_copy(update={"ended": time.time(), "code": code})
+        self.folder.note(unit, self._records[unit])
+        if code == 0:
+            self.say(f"{unit.name}: finished")
+        else:
+            self.say(f"{unit.name}: ended with exit code {code}: {last_line(self.folder.log(unit))}")
+
+    def _stop(self) -> None:
+        """End what still runs in good order; kill what does not end."""
+        for process in self._going.values():
+            process.signal(signal.SIGTERM)
+        deadline = time.monotonic() + _END_S
+        while self._going and time.monotonic() < deadline:
+            self._look()
+            time.sleep(_LOOK_S)
+        for process in self._going.values():
+            process.signal(signal.SIGKILL)
+        while self._going:
+            self._look()
+            time.sleep(_LOOK_S)

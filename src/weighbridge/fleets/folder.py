@@ -1,0 +1,310 @@
+"""A fleet's folder: what the fleet is (``fleet.json``), and a run directory for each unit with what became of it.
+
+What is finished is told by the run directories alone: a driver or a queue that is gone takes nothing with it.
+"""
+
+import contextlib
+import errno
+import fcntl
+import json
+import os
+import re
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from weighbridge.errors import DiskFull, RunDirectoryError, Unavailable
+from weighbridge.fleets.rounds import Unit, unit_named
+from weighbridge.store.extensions import came_to_its_end
+from weighbridge.store.run import DATABASE, RunStore
+
+VERSION = 1
+FILE = "fleet.json"
+LOG = "drive.log"
+"""What the driver prints."""
+_RUNS = "runs"
+_LINES = 64 * 2**10
+"""Bytes of the end of a log in which its last line is."""
+_CONTINUE = re.compile(r"^(?:weighbridge: )?to continue: ")
+_PATIENCE_S, _PAUSE_S = 120.0, 0.1
+
+
+class Fleet(BaseModel):
+    """What a fleet is, as ``fleet.json`` keeps it. Nothing of it changes but ``jobs``."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+    version: Literal[1] = 1
+    name: str
+    """The study's."""
+    study: str
+    """Its text, checked before, on hosts of its own."""
+    pairs: bool
+    on: dict[str, Any]
+    """Who provides the machines: ``kind`` and checked options."""
+    machines: tuple[str, ...] | None
+    """Their names, where they are known beforehand."""
+    partners: Annotated[int, Field(ge=1)] | None = None
+    controls: Annotated[int, Field(ge=0)] | None = None
+    again: bool = True
+    """Whether suspects are measured a second time."""
+    rehearsal: bool = False
+    beside_others: bool = False
+    seed: int
+    cwd: str
+    """From where paths in the study and in ``on`` are taken."""
+    created: float
+    """In seconds since the epoch."""
+    jobs: tuple[str, ...] = ()
+    """The drivers that were submitted, the last one last."""
+
+
+class UnitRecord(BaseModel):
+    """What the driver notes of a unit: when it was started and ended (seconds since the epoch), and its exit code."""
+
+    model_config = ConfigDict(frozen=True, extra="ignore")
+    round: int
+    began: float
+    ended: float | None = None
+    code: int | None = None
+
+
+UnitState = Literal["finished", "running", "stopped", "waiting"]
+"""``stopped``: it was started, has not come to its end, and is not running."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnitStatus:
+    """What became of a unit. ``trials``: how many have finished; ``reason``: the last line of its log."""
+
+    unit: Unit
+    state: UnitState
+    trials: int = 0
+    code: int | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FleetFolder:
+    """The folder of one fleet."""
+
+    path: Path
+
+    @property
+    def runs(self) -> Path:
+        """The folder of the run directories."""
+        return self.path / _RUNS
+
+    def run(self, unit: Unit) -> Path:
+        """Return the run directory of a unit."""
+        return self.runs / unit.name
+
+    def log(self, unit: Unit) -> Path:
+        """Return the file with what the unit's ``weighbridge run`` has said."""
+        return self.runs / f"{unit.name}.log"
+
+    def study(self, unit: Unit) -> Path:
+        """Return the study file of a unit."""
+        return self.runs / f"{unit.name}.yaml"
+
+    def record_file(self, unit: Unit) -> Path:
+        """Return the file with what the driver has noted of a unit."""
+        return self.runs / f"{unit.name}.json"
+
+    def read(self) -> Fleet:
+        """Read what the fleet is. RunDirectoryError where there is none, or one of a newer Weighbridge."""
+        try:
+            text = (self.path / FILE).read_bytes()
+        except FileNotFoundError:
+            raise RunDirectoryError(
+                f"{self.path} holds no fleet (it has no {FILE}): name the folder of 'weighbridge fleet submit'"
+            ) from None
+        except OSError as error:
+            raise RunDirectoryError(f"{self.path / FILE} cannot be read: {error.strerror}") from None
+        try:
+            return Fleet.model_validate_json(text)
+        except ValidationError as error:
+            first = error.errors()[0]
+            if first["loc"] == ("version",):
+                raise RunDirectoryError(f"{self.path / FILE} is of a newer Weighbridge: update this one") from None
+            place = ".".join(map(str, first["loc"])) or "it"
+            raise RunDirectoryError(f"{self.path / FILE} is damaged: {place}: {first['msg']}") from None
+
+    @property
+    def driver_log(self) -> Path:
+        """The file with what the driver has said."""
+        return self.path / LOG
+
+    def require_new(self) -> None:
+        """Raise RunDirectoryError where the folder has a fleet or anything else, or cannot be written."""
+        if (self.path / FILE).exists():
+            raise RunDirectoryError(
+                f"{self.path} holds a fleet already: continue it ('weighbridge fleet continue {self.path}'), or "
+                "choose another --out"
+            )
+        if self.path.exists() and not self.path.is_dir():
+            raise RunDirectoryError(f"{self.path} is a file: choose another --out")
+        with self._saving():
+            if self.path.is_dir() and any(self.path.iterdir()):
+                raise RunDirectoryError(f"{self.path} is not empty: choose another --out")
+        above = next(folder for folder in (self.path, *self.path.parents) if folder.exists())
+        if not os.access(above, os.W_OK | os.X_OK):
+            raise RunDirectoryError(f"{self.path} cannot be written: choose another --out")
+
+    def create(self, fleet: Fleet) -> None:
+        """Begin a fleet here. RunDirectoryError where the folder has another, or anything else."""
+        self.require_new()
+        with self._saving():
+            self.runs.mkdir(parents=True, exist_ok=True)
+        self.write(fleet)
+
+    def discard(self) -> None:
+        """Remove a fleet of which nothing has begun."""
+        for path in (self.path / FILE, self.driver_log):
+            with contextlib.suppress(OSError):
+                path.unlink(missing_ok=True)
+        for path in (self.runs, self.path):
+            with contextlib.suppress(OSError):
+                path.rmdir()
+
+    def write(self, fleet: Fleet) -> None:
+        """Replace ``fleet.json``, whole or not at all."""
+        with self._saving():
+            _replace(self.path / FILE, fleet.model_dump_json(indent=2) + "\n")
+
+    def note(self, unit: Unit, record: UnitRecord) -> None:
+        """Keep what the driver knows of a unit."""
+        with self._saving():
+            _replace(self.record_file(unit), record.model_dump_json() + "\n")
+
+    def record(self, unit: Unit) -> UnitRecord | None:
+        """Return what a driver has noted of a unit; None where it has not begun, or that cannot be read."""
+        try:
+            return UnitRecord.model_validate_json(self.record_file(unit).read_bytes())
+        except (OSError, ValidationError):
+            return None
+
+    def note_machines(self, machines: Sequence[str], part: str = "") -> None:
+        """Keep which machines a driver has (or the one of a ``part``)."""
+        with self._saving():
+            _replace(self.path / f"machines{part and '-'}{part}.json", json.dumps([*machines]) + "\n")
+
+    def machines(self) -> tuple[str, ...]:
+        """Return the machines that drivers had so far, sorted; () before one has begun, or where nobody can tell."""
+        names: set[str] = set()
+        for path in self.path.glob("machines*.json"):
+            with contextlib.suppress(OSError, ValueError, TypeError):
+                names |= {str(name) for name in json.loads(path.read_text())}
+        return tuple(sorted(names))
+
+    def is_finished(self, unit: Unit) -> bool:
+        """Whether a unit's run came to its end: of its blocks, its precision or its time."""
+        return _looked_at(self.run(unit))[0]
+
+    def holds_a_run(self, unit: Unit) -> bool:
+        """Whether a unit's run has begun, so that it is continued."""
+        with contextlib.suppress(RunDirectoryError), RunStore(self.run(unit)):
+            return True
+        return False
+
+    def status(self, unit: Unit, *, driven: bool) -> UnitStatus:
+        """Return what became of a unit; ``driven``: whether the fleet's driver lives, or may."""
+        finished, trials = _looked_at(self.run(unit))
+        record = self.record(unit)
+        if record is None:
+            return UnitStatus(unit, "finished" if finished else "waiting", trials)
+        reason = last_line(self.log(unit)) if record.code else ""
+        if finished:
+            return UnitStatus(unit, "finished", trials, record.code, reason)
+        if record.ended is None and driven:
+            return UnitStatus(unit, "running", trials)
+        return UnitStatus(unit, "stopped", trials, record.code, reason)
+
+    def units(self) -> tuple[Unit, ...]:
+        """Return the units that have begun, by name."""
+        names = {path.stem for path in self.runs.glob("*.json")} | {path.name for path in self.runs.glob("*/")}
+        return tuple(unit for name in sorted(names) if (unit := unit_named(name)) is not None)
+
+    def await_units(self, patience_s: float = _PATIENCE_S) -> None:
+        """Wait until no run of a driver that was killed is ending any more. Unavailable where one does not end."""
+        deadline = time.monotonic() + patience_s
+        for lock in sorted(self.runs.glob("*/lock")):
+            while not _is_free(lock):
+                if time.monotonic() > deadline:
+                    raise Unavailable(f"another process still writes to {lock.parent}: end it, then continue")
+                time.sleep(_PAUSE_S)
+
+    @contextmanager
+    def driving(self, part: str = "") -> Iterator[None]:
+        """Be the fleet's driver (or the one of its ``part``) in this context. RunDirectoryError where another is."""
+        with self._saving():
+            lock = os.open(
+                self.path / f"drive{part and '-'}{part}.lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644
+            )
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            os.close(lock)
+            raise RunDirectoryError(f"another process drives the fleet in {self.path}: wait for it") from None
+        try:
+            yield
+        finally:
+            os.close(lock)
+
+    @contextmanager
+    def _saving(self) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            if error.errno in (errno.ENOSPC, errno.EDQUOT):
+                raise DiskFull(f"no space left in {self.path}: finished runs are kept; make room") from error
+            raise RunDirectoryError(f"{self.path} cannot be written: {error.strerror}") from error
+
+
+def last_line(log: Path) -> str:
+    """Return the last line of a log that tells what happened, not how to continue; "" where there is none."""
+    try:
+        with log.open("rb") as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(max(0, file.tell() - _LINES))
+            lines = file.read().decode(errors="replace").splitlines()
+    except OSError:
+        return ""
+    told = (line.strip() for line in reversed(lines))
+    return next((line.removeprefix("weighbridge: ") for line in told if line and not _CONTINUE.match(line)), "")
+
+
+def _looked_at(directory: Path) -> tuple[bool, int]:
+    """Whether the run in a directory came to its end, and how many trials it has."""
+    if not (directory / DATABASE).is_file():
+        return False, 0
+    with contextlib.suppress(RunDirectoryError), RunStore(directory) as store:
+        return came_to_its_end(store.info()), len(store.finished())
+    return False, 0
+
+
+def _is_free(lock: Path) -> bool:
+    try:
+        descriptor = os.open(lock, os.O_RDWR | os.O_CLOEXEC)
+    except OSError:
+        return True
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(descriptor)
+    return True
+
+
+def _replace(path: Path, text: str) -> None:
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    with new.open("w") as file:
+        file.write(text)
+        file.flush()
+        os.fsync(file.fileno())
+    new.replace(path)

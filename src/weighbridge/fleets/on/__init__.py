@@ -1,0 +1,1 @@
+"""What provides the machines of a fleet: one plug-in a module."""

@@ -1,0 +1,180 @@
+"""Machines of a list, which OpenSSH reaches from this one: no scheduler."""
+
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any, ClassVar, Literal
+
+from pydantic import Field
+
+from weighbridge.errors import StudyError, Unavailable
+from weighbridge.linux.detached import detach, parsed
+from weighbridge.model.machine_provider import (
+    MACHINE_NAME,
+    DriverState,
+    MachineProvider,
+    ProviderOptions,
+    Submission,
+)
+from weighbridge.model.options import ABSOLUTE, Brings
+
+_LARGEST = 2**20
+_SHOWN = 60
+
+
+class HostsOptions(ProviderOptions):
+    """The machines of a list, which were read from a file when the fleet was planned."""
+
+    kind: Literal["hosts"] = "hosts"
+    file: Annotated[str, ABSOLUTE, Field(description="The list, a machine a line"), Brings.FILE]
+    listed: Annotated[
+        tuple[dict[str, Any], ...], Field(min_length=1, description="What the list says, an ssh host each")
+    ]
+    nodes: Annotated[
+        int | None, Field(ge=1, description="How many machines of the list, the first ones; default: all")
+    ] = None
+    sudo: Annotated[bool, Field(description="Become root on each by sudo, without a password")] = False
+    config: Annotated[
+        Annotated[str, ABSOLUTE] | None,
+        Field(description="An OpenSSH configuration file in place of yours"),
+        Brings.SSH_CONFIGURATION,
+    ] = None
+
+    @property
+    def description(self) -> str:
+        """Words for the plan."""
+        return f"{self.nodes or len(self.listed)} ssh machines of {self.file}"
+
+
+class Hosts(MachineProvider):
+    """Each run is driven from this machine, with ssh hosts in the place of the study's; so is the fleet."""
+
+    kind = "hosts"
+    summary = "ssh machines, one a line of a file"
+    options = HostsOptions
+    word = "FILE"
+    programs: ClassVar = ("ssh", "setpriv")
+
+    def named_by(self, word: str) -> Mapping[str, Any] | None:
+        """A file with a machine a line: its destination, then options of ssh hosts (``address=10.0.0.7``)."""
+        path = Path(word)
+        if not (path.is_file() or "/" in word or path.suffix):
+            return None
+        return {"file": word, "listed": _read(path)}
+
+    def count(self, options: Any) -> int:
+        """As many as were asked for, else all of the list."""
+        if options.nodes is not None and options.nodes > len(options.listed):
+            raise Unavailable(
+                f"{options.file} has fewer machines than the {options.nodes} of --nodes: {len(options.listed)}"
+            )
+        return options.nodes or len(options.listed)
+
+    def machines(self, options: Any) -> tuple[str, ...]:
+        """Return the machines of the list, each by its destination."""
+        return tuple(_by_name(options))[: self.count(options)]
+
+    def submit(self, options: Any, submission: Submission) -> str:
+        """Start the driver on this machine, in a session of its own."""
+        return str(detach(submission.argv, submission.folder / "drive.log"))
+
+    def state(self, options: Any, job: str) -> DriverState:
+        """Say whether the driver's process runs."""
+        process = parsed(job)
+        if process is None or not process.is_here:
+            return DriverState("unknown", "its process is on another machine, or was before this machine's last boot")
+        word = f"process {process.pid} on this machine"
+        return DriverState("running", word) if process.is_alive else DriverState("ended", word)
+
+    def cancel(self, options: Any, job: str) -> None:
+        """Send SIGTERM to the driver."""
+        process = parsed(job)
+        if process is None or not process.is_here:
+            return
+        try:
+            process.end()
+        except PermissionError:
+            raise Unavailable(f"process {process.pid} is another user's: ask that user to cancel the fleet") from None
+
+    def allotted(self, options: Any) -> tuple[str, ...]:
+        """Return the machines of the list."""
+        return self.machines(options)
+
+    def host(self, options: Any, machine: str) -> Mapping[str, Any]:
+        """Return an ssh host, by the machine's line of the list."""
+        named = {"sudo": True} if options.sudo else {}
+        named |= {"config": options.config} if options.config else {}
+        return {"kind": "ssh", **named, **_by_name(options)[machine]}
+
+
+def _read(path: Path) -> list[dict[str, Any]]:
+    """Read the ssh hosts of a list. StudyError names the file and the line that is wrong."""
+    try:
+        with path.open("rb") as file:
+            text = file.read(_LARGEST + 1).decode()
+    except UnicodeDecodeError:
+        raise StudyError(f"{path} is not text: write a machine a line, as for ssh") from None
+    except OSError as error:
+        raise StudyError(f"cannot read the list of machines {path}: {error.strerror}") from None
+    if len(text) > _LARGEST:
+        raise StudyError(f"{path} is no list of machines: it has more than 1 MiB")
+    listed: list[dict[str, Any]] = []
+    lines: dict[str, int] = {}
+    for number, line in enumerate(text.splitlines(), 1):
+        destination, *settings = line.partition("#")[0].split() or [""]
+        if not destination:
+            continue
+        if destination in lines:
+            where = f"lines {lines[destination]} and {number}"
+            raise StudyError(f"{path}: {_shown(destination)} is named twice ({where}): remove one")
+        lines[destination] = number
+        listed.append({"destination": destination, **_settings(f"{path}:{number}", settings)})
+    if not listed:
+        raise StudyError(f"{path} names no machine: write one a line, as for ssh")
+    return listed
+
+
+def _settings(where: str, words: Sequence[str]) -> dict[str, Any]:
+    settings: dict[str, Any] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        if not equals or not key or not value:
+            raise StudyError(
+                f"{where}: {_shown(word)} is no option of an ssh host: write DESTINATION KEY=VALUE ..., such as "
+                "address=10.0.0.7"
+            )
+        settings[key] = {"true": True, "false": False}.get(value, value)
+    return settings
+
+
+def _shown(word: str) -> str:
+    printed = "".join(c if c.isprintable() else repr(c)[1:-1] for c in word)
+    return printed if len(printed) <= _SHOWN else f"{printed[:_SHOWN]}..."
+
+
+def _by_name(options: HostsOptions) -> dict[str, dict[str, Any]]:
+    """Return the hosts of the list by the names of their machines: of ``user@host:port`` the host.
+
+    Where several have one, each is named by its whole destination, and the later ones by a number too.
+    """
+    short = [_plain(str(host["destination"]).rpartition("@")[2]) for host in options.listed]
+    counts = Counter(short)
+    names: dict[str, dict[str, Any]] = {}
+    for name, host in zip(short, options.listed, strict=True):
+        own = name if counts[name] == 1 else _plain(str(host["destination"]))
+        number = 2
+        while own in names:
+            own = f"{name[:50]}.{number}"
+            number += 1
+        names[own] = host
+    return names
+
+
+def _plain(text: str) -> str:
+    """Return a text as a machine's name."""
+    name = re.sub(r"-{2,}", "-", re.sub(r"[^A-Za-z0-9_.-]", "_", text))[:60].strip("-_.") or "machine"
+    return name if re.match(MACHINE_NAME, name) else f"{name}_"
+
+
+PLUGIN = Hosts()

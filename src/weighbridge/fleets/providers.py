@@ -1,0 +1,55 @@
+"""Who provides a fleet's machines: found by the word of ``--on``, or by what a fleet has kept."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from pydantic import ValidationError
+
+from weighbridge import registry
+from weighbridge.errors import RunDirectoryError
+from weighbridge.fleets.folder import Fleet
+from weighbridge.model.machine_provider import MachineProvider, ProviderOptions
+from weighbridge.study.source import nearest, plain
+
+Provided = tuple[MachineProvider, ProviderOptions]
+
+
+def provided_by(word: str, given: Mapping[str, Any]) -> Provided:
+    """Return who provides the machines of ``--on WORD``, and its options with those that are ``given`` beside it.
+
+    Raises ValueError in one sentence where the word names nobody, or an option is wrong; StudyError of a file.
+    """
+    for provider in registry.providers().values():
+        if (named := provider.named_by(word)) is not None:
+            return provider, _checked(provider, word, {**named, **given})
+    kinds = [kind for kind, provider in registry.providers().items() if provider.named_by(kind) is not None]
+    known = f" nor one of {', '.join(kinds)}" if kinds else ""
+    raise ValueError(f"--on {plain(word, 60)}: there is neither such a file{known}{nearest(word, kinds)}")
+
+
+def _checked(provider: MachineProvider, word: str, given: Mapping[str, Any]) -> ProviderOptions:
+    try:
+        return provider.options.model_validate({"kind": provider.kind, **given})
+    except ValidationError as error:
+        first = error.errors()[0]
+    option = str(first["loc"][0]) if first["loc"] else ""
+    if first["type"] == "extra_forbidden":
+        raise ValueError(f"--{option.replace('_', '-')} is no option of --on {plain(word)}")
+    value = plain(given.get(option, ""), 60)
+    raise ValueError(
+        f"--{option.replace('_', '-')} {value}: {plain(first['msg'])}" if option else plain(first["msg"])
+    )
+
+
+def provider_of(fleet: Fleet) -> Provided:
+    """Return who provides the machines of a fleet. RunDirectoryError where that is not known here."""
+    kind = str(fleet.on.get("kind", ""))
+    provider = registry.providers().get(kind)
+    if provider is None:
+        raise RunDirectoryError(f"the fleet's machines are provided by '{plain(kind, 60)}', which is not known here")
+    try:
+        return provider, provider.options.model_validate(fleet.on)
+    except ValidationError as error:
+        first = error.errors()[0]
+        place = ".".join(map(str, first["loc"]))
+        raise RunDirectoryError(f"the fleet is damaged: on.{place}: {plain(first['msg'])}") from None

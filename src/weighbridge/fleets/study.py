@@ -1,0 +1,58 @@
+"""A fleet's study: how many machines it takes, and its text with other machines in the place of its hosts."""
+
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any
+
+from weighbridge.errors import StudyError
+from weighbridge.model.study import Study
+from weighbridge.study.loader import check
+from weighbridge.study.source import parse, written
+
+_SEEDS = 2**31
+
+
+def hosts_of(study: Study) -> tuple[str, ...]:
+    """Return the names of the hosts that a machine takes the place of each: one, or the client's and the server's.
+
+    StudyError where a study takes more, so that it is no study of single machines or pairs.
+    """
+    server = study.server_host
+    others = [name for name in dict.fromkeys((*study.client_hosts, *study.storage_hosts)) if name != server]
+    if len(others) > 1:
+        names = ", ".join((*others, server))
+        raise StudyError(
+            f"{study.file.study} has roles on {len(others) + 1} hosts ({names}): a fleet takes studies of one host "
+            "or of two"
+        )
+    return (*others, server)
+
+
+def text_on(study: Study, hosts: Sequence[Mapping[str, Any]], unit: str) -> str:
+    """Return the study's text with these hosts, in the order of `hosts_of`, and a seed of the unit's own.
+
+    With one seed for all, each machine would have its trials in the same order, whose effect would not average out.
+    """
+    from ruamel.yaml import YAML
+
+    yaml = YAML(typ="rt")
+    yaml.preserve_quotes = True
+    data = yaml.load(study.text)
+    entries = data.get("hosts")
+    if not isinstance(entries, dict):
+        entries = data["hosts"] = {}
+    for name, host in zip(hosts_of(study), hosts, strict=True):
+        entries[name] = dict(host)
+    data["seed"] = unit_seed(study.file.seed, unit)
+    return written(data)
+
+
+def unit_seed(seed: int, unit: str) -> int:
+    """Return the seed of a unit's order of trials."""
+    return int.from_bytes(sha256(f"{seed} {unit}".encode()).digest()[:8]) % _SEEDS
+
+
+def study_on(study: Study, hosts: Sequence[Mapping[str, Any]], unit: str) -> Study:
+    """Return the checked study on these machines. StudyError where it cannot be on such hosts."""
+    again = check(parse(text_on(study, hosts, unit), f"{study.file.study} on {unit}"))
+    return again.model_copy(update={"compose": study.compose})

@@ -1,0 +1,75 @@
+"""Processes that go on when this one and its terminal end, and how another process finds them again."""
+
+import contextlib
+import os
+import signal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from weighbridge.linux.process import start_detached
+
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_GONE = ("Z", "X")
+"""States of a process that has ended (proc(5))."""
+
+
+@dataclass(frozen=True, slots=True)
+class DetachedProcess:
+    """A process of a machine, told from every other that had or will have its number.
+
+    ``kernel``: what tells the kernel since its boot, and the namespace of process numbers.
+    """
+
+    pid: int
+    started: int
+    kernel: str
+
+    def __str__(self) -> str:
+        """Return it as `parsed` reads it."""
+        return f"{self.pid} {self.started} {self.kernel}"
+
+    @property
+    def is_here(self) -> bool:
+        """Whether it was started where this process is: nothing else is known of it elsewhere."""
+        return self.kernel == _kernel()
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether it runs; of a process of another machine, or of one before its last boot, False."""
+        return self.is_here and _started(self.pid) == self.started
+
+    def end(self) -> None:
+        """Ask it to end (SIGTERM), where it runs here. Raises PermissionError where it is another user's."""
+        if self.is_alive:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGTERM)
+
+
+def detach(argv: Sequence[str], log: Path) -> DetachedProcess:
+    """Start a process that outlives this one; both of its streams go to the end of ``log``. Raises Unavailable."""
+    pid = start_detached(argv, log)
+    return DetachedProcess(pid, _started(pid) or 0, _kernel())
+
+
+def parsed(text: str) -> DetachedProcess | None:
+    """Return the process that was written as ``text``; None where that is none."""
+    words = text.split(" ", 2)
+    if len(words) != 3 or not (words[0].isdecimal() and words[1].isdecimal()):
+        return None
+    return DetachedProcess(int(words[0]), int(words[1]), words[2])
+
+
+def _kernel() -> str:
+    with contextlib.suppress(OSError):
+        return f"{_BOOT_ID.read_text().strip()} {Path('/proc/self/ns/pid').readlink()}"
+    return "unknown"
+
+
+def _started(pid: int) -> int | None:
+    """When a process started, in the kernel's ticks since its boot; None where it has ended."""
+    try:
+        state, *fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return None
+    return None if state in _GONE else int(fields[18])

@@ -1,0 +1,232 @@
+"""``weighbridge fleet plan``, ``submit``, ``status``, ``continue`` and ``cancel``: words, codes, what is kept."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from fleets.test_study import PAIR, SINGLE
+from report.made_up_fleets import RECIPE, make_unit
+from weighbridge import registry
+from weighbridge.cli import fleet_runs
+from weighbridge.errors import Unavailable
+from weighbridge.fleets import survey as surveying
+from weighbridge.fleets.folder import FleetFolder, UnitRecord
+from weighbridge.fleets.on.hosts import Hosts
+from weighbridge.fleets.rounds import Unit
+from weighbridge.fleets.survey import SurveyedMachine
+from weighbridge.model.machine_provider import DriverState, Submission
+from weighbridge.runner import run, userlands
+from weighbridge.store.extensions import note_end
+from weighbridge.store.run import RunStore
+
+from .command_line import Weighbridge, one_sentence
+
+
+class Listed(Hosts):
+    """The list, whose driver is none."""
+
+    def __init__(self) -> None:
+        self.submitted: list[Submission] = []
+        self.told: Any = DriverState("running", "process 4711 on this machine")
+        self.cancelled: list[str] = []
+        self.refusal: Exception | None = None
+
+    def submit(self, options: Any, submission: Submission) -> str:
+        if self.refusal is not None:
+            raise self.refusal
+        self.submitted.append(submission)
+        return f"job {len(self.submitted)}"
+
+    def state(self, options: Any, job: str) -> DriverState:
+        state: DriverState = self.told
+        return state
+
+    def cancel(self, options: Any, job: str) -> None:
+        self.cancelled.append(job)
+        self.told = DriverState("ended", self.told.detail)
+
+
+@pytest.fixture
+def listed(weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch) -> Listed:
+    made = Listed()
+    monkeypatch.setattr(registry, "providers", lambda: {"hosts": made})
+    monkeypatch.setattr(run, "refusals", lambda *_: [])
+    monkeypatch.setattr(userlands, "userland_problems", lambda _: iter(()))
+    monkeypatch.setattr(surveying, "survey", lambda study, hosts, say: [SurveyedMachine(name) for name in hosts])
+    monkeypatch.setattr(fleet_runs, "_LOOK_S", 0)
+    for name, text in (("hosts.txt", "n1\nroot@n2\nn3\nn4\n"), ("pair.yaml", PAIR), ("single.yaml", SINGLE)):
+        Path(name).write_text(text)
+    return made
+
+
+def _finish(folder: Path, *machines: str) -> None:
+    unit = Unit(machines)
+    make_unit(folder / "runs", unit.name, RECIPE, machines, {})
+    with RunStore(folder / "runs" / unit.name, writable=True) as store:
+        note_end(store)
+    FleetFolder(folder).note(unit, UnitRecord(round=1, began=1.0, ended=2.0, code=0))
+
+
+SUBMIT = ("fleet", "submit", "single.yaml", "--on", "hosts.txt", "--out", "fleet", "--yes")
+
+
+def test_a_plan_says_rounds_and_time_and_keeps_nothing(
+    listed: Listed, weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("COLUMNS", "80")
+    said = weighbridge("fleet", "plan", "pair.yaml", "--on", "hosts.txt")
+    assert said.code == 0 and listed.submitted == []
+    assert max(map(len, said.out.splitlines())) <= 80
+    assert [line.split()[0] for line in said.out.splitlines() if "--n" in line] == ["1", "2", "3", "4", "5"]
+    assert "alone--" in said.out and "10 blocks" in said.out
+    assert {path.name for path in Path.cwd().iterdir()} == {"hosts.txt", "pair.yaml", "single.yaml"}
+
+
+def test_a_plan_ends_as_submit_would_refuse(
+    listed: Listed, weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch
+):
+    lacking = [SurveyedMachine("n1", lacks=("no python3",)), SurveyedMachine("n2", lacks=("no python3",))]
+    monkeypatch.setattr(surveying, "survey", lambda *_: lacking)
+    said = weighbridge("fleet", "plan", "single.yaml", "--on", "hosts.txt")
+    assert said.code == 4 and "n1, n2: no python3" in said.out
+    said = weighbridge(*SUBMIT)
+    assert said.code == 4 and "n1, n2: no python3" in said.err and not Path("fleet").exists()
+    monkeypatch.delenv("WEIGHBRIDGE_REHEARSAL", raising=False)
+    said = weighbridge("fleet", "plan", "single.yaml", "--on", "hosts.txt", "--blocks", "1")
+    assert said.code == 3
+
+
+def test_a_fleet_is_submitted_and_told(listed: Listed, weighbridge: Weighbridge):
+    said = weighbridge(*SUBMIT, "--nodes=3", "--sudo", "--no-again", "--rehearsal")
+    assert said.code == 0, said
+    (submission,) = listed.submitted
+    assert submission.folder == Path.cwd() / "fleet" and submission.argv[-3:] == (
+        "fleet",
+        "drive",
+        str(Path.cwd() / "fleet"),
+    )
+    assert not submission.pairs and 0 < submission.seconds[0] <= submission.seconds[1]
+    kept = FleetFolder(Path.cwd() / "fleet").read()
+    assert (kept.jobs, kept.machines, kept.again, kept.rehearsal) == (("job 1",), ("n1", "n2", "n3"), False, True)
+    assert kept.on["sudo"] is True and kept.cwd == str(Path.cwd())
+    assert "weighbridge fleet status" in said.out and "process 4711" in said.out
+
+
+def test_of_a_fleet_that_nobody_takes_nothing_stays(listed: Listed, weighbridge: Weighbridge):
+    listed.refusal = Unavailable("no")
+    assert weighbridge(*SUBMIT).code == 4
+    assert not Path("fleet").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("--on", "nowhere.txt"), 3),
+        (("--nodes", "9"), 4),
+        (("--nodes", "1"), 4),
+        (("--nodes", "x"), 2),
+        (("--out", "single.yaml"), 6),
+        (("--out", "."), 6),
+    ],
+    ids=lambda each: " ".join(each) if isinstance(each, tuple) else str(each),
+)
+def test_what_cannot_be_submitted_is_one_sentence(
+    listed: Listed, weighbridge: Weighbridge, words: tuple[str, ...], code: int
+):
+    said = weighbridge("fleet", "submit", "pair.yaml", "--on", "hosts.txt", "--yes", *words)
+    one_sentence(said, code)
+    assert listed.submitted == []
+
+
+def test_the_words_of_providers_may_stand_anywhere(listed: Listed, weighbridge: Weighbridge):
+    said = weighbridge(
+        "fleet", "submit", "--nodes", "2", "--on", "hosts.txt", "single.yaml", "--out", "fleet", "--yes"
+    )
+    assert said.code == 0 and FleetFolder(Path.cwd() / "fleet").read().machines == ("n1", "n2")
+    assert weighbridge("fleet", "submit", "single.yaml", "--on", "hosts.txt", "--nodes").code == 2
+
+
+def test_a_folder_with_a_fleet_is_refused(listed: Listed, weighbridge: Weighbridge):
+    assert weighbridge(*SUBMIT).code == 0
+    one_sentence(weighbridge(*SUBMIT), 6)
+    assert len(listed.submitted) == 1
+
+
+def test_status_is_a_table_of_80_columns_and_json(
+    listed: Listed, weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv("COLUMNS", "80")
+    weighbridge(*SUBMIT)
+    folder = FleetFolder(Path.cwd() / "fleet")
+    _finish(folder.path, "n1")
+    folder.note(Unit(("n2",)), UnitRecord(round=1, began=1.0))
+    folder.note(Unit(("n3",)), UnitRecord(round=1, began=1.0, ended=2.0, code=8))
+    folder.log(Unit(("n3",))).write_text("weighbridge: host n3 was lost\n")
+    said = weighbridge("fleet", "status", "fleet")
+    assert said.code == 0 and "1 of 4 runs finished, 1 running, 1 stopped; driver running" in said.out
+    assert [line.split()[:2] for line in said.out.splitlines()[-6:-1]] == [
+        ["run", "state"], ["n1", "finished"], ["n2", "running"], ["n3", "stopped"], ["n4", "waiting"],
+    ]  # fmt: skip
+    assert "n3: exit code 8: host n3 was lost" in said.out
+    document: Mapping[str, Any] = json.loads(weighbridge("fleet", "status", "fleet", "--json").out)
+    assert [each["state"] for each in document["runs"]] == ["finished", "running", "stopped", "waiting"]
+    assert (document["driver"], document["machines"]) == ("running", ["n1", "n2", "n3", "n4"])
+
+
+def test_a_fleet_that_goes_on_is_not_continued_and_one_that_ended_is(listed: Listed, weighbridge: Weighbridge):
+    weighbridge(*SUBMIT)
+    one_sentence(weighbridge("fleet", "continue", "fleet", "--yes"), 6)
+    listed.told = DriverState("ended", "process 4711 on this machine")
+    said = weighbridge("fleet", "status", "fleet")
+    assert "weighbridge fleet continue" in said.out
+    assert weighbridge("fleet", "continue", "fleet", "--yes").code == 0
+    assert FleetFolder(Path("fleet")).read().jobs == ("job 1", "job 2")
+
+
+def test_a_fleet_of_which_nothing_is_missing_is_not_started_again(listed: Listed, weighbridge: Weighbridge):
+    weighbridge(*SUBMIT)
+    listed.told = DriverState("ended")
+    for name in ("n1", "n2", "n3", "n4"):
+        _finish(Path("fleet").absolute(), name)
+    said = weighbridge("fleet", "continue", "fleet", "--yes")
+    assert said.code == 0 and said.out.startswith("nothing is missing") and len(listed.submitted) == 1
+
+
+def test_a_dead_machine_is_told_and_the_others_go_on_unless_all_are(
+    listed: Listed, weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch
+):
+    weighbridge(*SUBMIT)
+    listed.told = DriverState("ended")
+    surveyed = [SurveyedMachine("n1", lacks=("no answer",)), SurveyedMachine("n2")]
+    monkeypatch.setattr(surveying, "survey", lambda *_: surveyed)
+    said = weighbridge("fleet", "continue", "fleet", "--yes")
+    assert said.code == 0 and "note: n1: no answer" in said.err
+    monkeypatch.setattr(surveying, "survey", lambda *_: surveyed[:1])
+    assert weighbridge("fleet", "continue", "fleet", "--yes").code == 4
+
+
+def test_a_fleet_is_cancelled_once(listed: Listed, weighbridge: Weighbridge):
+    weighbridge(*SUBMIT)
+    said = weighbridge("fleet", "cancel", "fleet")
+    assert said.code == 0 and listed.cancelled == ["job 1"] and "ended" in said.out
+    said = weighbridge("fleet", "cancel", "fleet")
+    assert said.code == 0 and said.out.startswith("nothing to cancel") and listed.cancelled == ["job 1"]
+
+
+def test_a_driver_of_another_machine_is_not_cancelled(listed: Listed, weighbridge: Weighbridge):
+    weighbridge(*SUBMIT)
+    listed.told = DriverState("unknown", "its process is on another machine")
+    one_sentence(weighbridge("fleet", "cancel", "fleet"), 4)
+
+
+@pytest.mark.parametrize("command", ["status", "continue", "cancel", "drive"])
+def test_a_folder_without_a_fleet_is_one_sentence(weighbridge: Weighbridge, command: str):
+    one_sentence(weighbridge("fleet", command, "."), 6)
+
+
+def test_the_help_has_the_providers_options(weighbridge: Weighbridge):
+    said = weighbridge("fleet", "submit", "--help")
+    assert said.code == 0 and "--on FILE" in said.out and "--sudo" in said.out

@@ -1,0 +1,1 @@
+"""Fleets: rounds, folders, drivers."""

@@ -1,0 +1,288 @@
+"""A driver: rounds one after the other, what is finished never again, whatever ends in between."""
+
+import itertools
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from report.made_up_fleets import RECIPE, make_unit
+from sentences import raises_sentence
+from weighbridge import registry
+from weighbridge.errors import Interrupted, Unavailable
+from weighbridge.fleets import drive as driving
+from weighbridge.fleets import suspects
+from weighbridge.fleets.drive import UnitsUnfinished, drive
+from weighbridge.fleets.folder import Fleet, FleetFolder
+from weighbridge.fleets.rounds import Unit, unit_named
+from weighbridge.fleets.survey import SurveyedMachine
+from weighbridge.model.machine_provider import DriverState, MachineProvider, ProviderOptions, Submission
+from weighbridge.runner.run_lock import FLEET_VARIABLE
+from weighbridge.store.extensions import note_begin, note_end
+from weighbridge.store.run import RunStore
+
+from .test_study import PAIR, SINGLE
+
+
+class Chosen(MachineProvider):
+    """Machines that a scheduler chooses: known to the driver alone, which starts runs by another program."""
+
+    kind = "chosen"
+    summary = "made-up machines of a test"
+    options = ProviderOptions
+    names: tuple[str, ...] = ("n1", "n2", "n3", "n4")
+
+    def count(self, options: Any) -> int:
+        return len(self.names)
+
+    def submit(self, options: Any, submission: Submission) -> str:
+        return "17"
+
+    def state(self, options: Any, job: str) -> DriverState:
+        return DriverState("ended", f"job {job}")
+
+    def cancel(self, options: Any, job: str) -> None:
+        return None
+
+    def allotted(self, options: Any) -> tuple[str, ...]:
+        return self.names
+
+    def host(self, options: Any, machine: str) -> Mapping[str, Any]:
+        return {"kind": "ssh", "destination": machine}
+
+    def command(self, options: Any, machines: Sequence[str], argv: Sequence[str]) -> tuple[str, ...]:
+        return ("srun", "-w", machines[0], *argv)
+
+
+class World:
+    """Runs that end by themselves when they are looked at, in the way that a test says."""
+
+    def __init__(self, folder: FleetFolder) -> None:
+        self.folder = folder
+        self.started: list[str] = []
+        self.words: dict[str, tuple[str, ...]] = {}
+        self.variables: list[Mapping[str, str]] = []
+        self.going: set[str] = set()
+        self.most: list[set[str]] = []
+        self.signals: list[tuple[str, int]] = []
+        self.ends: dict[str, list[Callable[[Unit], int | None]]] = {}
+
+    def run(self, argv: Sequence[str], log: Path, env: Mapping[str, str]) -> "Run":
+        unit = log.stem
+        self.started.append(unit)
+        self.words[unit], self.going = tuple(argv), self.going | {unit}
+        self.variables.append(env)
+        self.most.append({*self.going})
+        return Run(self, unit)
+
+    def finish(self, unit: Unit) -> int:
+        self.measured(unit, ended=True)
+        return 0
+
+    def measured(self, unit: Unit, *, ended: bool) -> None:
+        if not self.folder.run(unit).exists():
+            make_unit(self.folder.runs, unit.name, RECIPE, unit.machines, {})
+        with RunStore(self.folder.run(unit), writable=True) as store:
+            (note_end if ended else note_begin)(store)
+
+
+class Run:
+    """One of them, in the place of a process."""
+
+    def __init__(self, world: World, unit: str) -> None:
+        self.world, self.unit = world, unit
+        self.code: int | None = None
+
+    def poll(self) -> int | None:
+        unit = unit_named(self.unit)
+        assert unit is not None
+        if self.code is None:
+            ends = self.world.ends.get(self.unit)
+            self.code = (ends.pop(0) if ends else self.world.finish)(unit)
+            if self.code is not None:
+                self.world.going -= {self.unit}
+        return self.code
+
+    def signal(self, number: int) -> None:
+        self.world.signals.append((self.unit, number))
+
+
+@pytest.fixture
+def provider(monkeypatch: pytest.MonkeyPatch) -> Chosen:
+    made = Chosen()
+    monkeypatch.setattr(registry, "providers", lambda: {"chosen": made})
+    return made
+
+
+@pytest.fixture
+def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, provider: Chosen) -> World:
+    folder = FleetFolder(tmp_path / "fleet")
+    made = World(folder)
+    monkeypatch.setattr(driving, "LoggedProcess", made.run)
+    monkeypatch.setattr(driving, "_LOOK_S", 0)
+    monkeypatch.setattr(driving, "survey", lambda study, hosts, say: [SurveyedMachine(name) for name in hosts])
+    monkeypatch.chdir(tmp_path)
+    return made
+
+
+def _fleet(world: World, text: str = PAIR, **more: Any) -> Fleet:
+    fleet = Fleet(
+        name="pair", study=text, pairs=text == PAIR, on={"kind": "chosen"}, machines=None, seed=3,
+        cwd=str(world.folder.path.parent), created=1.0, **more,
+    )  # fmt: skip
+    world.folder.create(fleet)
+    return fleet
+
+
+def _drive(world: World) -> list[str]:
+    said: list[str] = []
+    drive(world.folder, said.append)
+    return said
+
+
+def test_single_machines_are_measured_at_the_same_time(world: World):
+    _fleet(world, SINGLE)
+    said = _drive(world)
+    assert world.started == ["n1", "n2", "n3", "n4"] and world.most[-1] == {*world.started}
+    assert said[-1] == "every run came to its end" and world.folder.machines() == ("n1", "n2", "n3", "n4")
+    assert {each[FLEET_VARIABLE] for each in world.variables} == {str(world.folder.path)}
+    assert world.words["n2"][:3] == ("srun", "-w", "n2") and "--rehearsal" not in world.words["n2"]
+    text = (world.folder.runs / "n2.yaml").read_text()
+    assert "destination: n2" in text
+    for name in world.started:
+        record = world.folder.record(Unit((name,)))
+        assert record is not None and record.code == 0 and record.ended is not None
+
+
+def test_rounds_are_one_after_the_other_and_controls_alone(world: World):
+    _fleet(world, rehearsal=True, beside_others=True)
+    _drive(world)
+    assert len(world.started) == 3 * 2 + 2
+    for together in world.most:
+        machines = [machine for name in together for machine in name.removeprefix("alone--").split("--")]
+        assert len({*machines}) == len(machines)
+    assert [len(each) for each in world.most] == [1, 2] * 3 + [1, 1]
+    assert all(name.startswith("alone--") for name in world.started[-2:])
+    assert {"--rehearsal", "--beside-others"} <= {*world.words[world.started[0]]}
+
+
+def test_what_is_finished_is_not_measured_again_and_what_has_begun_goes_on(world: World):
+    _fleet(world, SINGLE)
+    world.measured(Unit(("n2",)), ended=True)
+    world.measured(Unit(("n3",)), ended=False)
+    _drive(world)
+    assert world.started == ["n1", "n3", "n4"]
+    assert str(world.folder.runs / "n1.yaml") in world.words["n1"] and "--out" in world.words["n1"]
+    assert not any(word.endswith(".yaml") for word in world.words["n3"])
+    assert _drive(world) == ["asking 4 machines what they lack: n1, n2, n3, n4", "every run came to its end"]
+
+
+def test_a_run_that_fails_stops_no_other_one_and_is_told(world: World):
+    _fleet(world, SINGLE)
+
+    def broken(unit: Unit) -> int:
+        world.folder.log(unit).write_text("weighbridge: host n2 was lost\n")
+        return 8
+
+    world.ends["n2"] = [broken]
+    world.ends["n3"] = [lambda _: -9]
+    with raises_sentence(UnitsUnfinished):
+        _drive(world)
+    assert [world.folder.is_finished(Unit((name,))) for name in ("n1", "n2", "n3", "n4")] == [
+        True,
+        False,
+        False,
+        True,
+    ]
+    status = world.folder.status(Unit(("n2",)), driven=False)
+    assert (status.state, status.code, status.reason) == ("stopped", 8, "host n2 was lost")
+    assert world.folder.status(Unit(("n3",)), driven=False).code == 137
+    _drive(world)
+    assert world.started[4:] == ["n2", "n3"]
+
+
+def test_a_run_that_cannot_be_started_is_told_and_the_others_go_on(world: World, monkeypatch: pytest.MonkeyPatch):
+    _fleet(world, SINGLE)
+    usual = world.run
+
+    def start(argv: Sequence[str], log: Path, env: Mapping[str, str]) -> Run:
+        if log.stem == "n1":
+            raise Unavailable("the program 'srun' is not installed")
+        return usual(argv, log, env)
+
+    monkeypatch.setattr(driving, "LoggedProcess", start)
+    with pytest.raises(UnitsUnfinished):
+        _drive(world)
+    assert world.started == ["n2", "n3", "n4"] and world.folder.status(Unit(("n1",)), driven=False).code == 4
+
+
+@pytest.mark.parametrize("ends", ["in good order", "not at all"])
+def test_who_ends_a_driver_ends_its_runs(world: World, monkeypatch: pytest.MonkeyPatch, ends: str):
+    _fleet(world, SINGLE)
+    monkeypatch.setattr(driving, "_END_S", 0.0 if ends == "not at all" else 100.0)
+
+    def interrupted(_: Unit) -> int:
+        raise Interrupted(signal.SIGTERM)
+
+    def ended(unit: Unit) -> int | None:
+        asked = [number for name, number in world.signals if name == unit.name]
+        enough = signal.SIGKILL if ends == "not at all" else signal.SIGTERM
+        return -asked[-1] if asked and asked[-1] == enough else None
+
+    world.ends = {name: [ended] * 50 for name in ("n1", "n2", "n3", "n4")}
+    world.ends["n2"].insert(0, interrupted)
+    with pytest.raises(Interrupted):
+        _drive(world)
+    assert world.going == set() and ("n1", signal.SIGTERM) in world.signals
+    assert (("n1", signal.SIGKILL) in world.signals) is (ends == "not at all")
+    codes = {world.folder.status(Unit((name,)), driven=False).code for name in ("n1", "n2", "n3", "n4")}
+    assert codes == {137 if ends == "not at all" else 143}
+
+
+def test_machines_that_lack_something_are_told_together_before_anything_runs(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    _fleet(world, SINGLE)
+    asked: dict[str, Any] = {}
+
+    def survey(_: object, hosts: Mapping[str, Any], __: object) -> list[SurveyedMachine]:
+        asked.update(hosts)
+        lacks = {"n1": ("no python3",), "n3": ("no python3",), "n4": ("no space",)}
+        return [SurveyedMachine(name, lacks=lacks.get(name, ())) for name in hosts]
+
+    monkeypatch.setattr(driving, "survey", survey)
+    with raises_sentence(Unavailable):
+        _drive(world)
+    assert world.started == [] and {*asked} == {"n1", "n2", "n3", "n4"}
+
+
+def test_suspects_are_measured_again_once(world: World, monkeypatch: pytest.MonkeyPatch):
+    _fleet(world)
+    odd = suspects.Suspects(("n1",), ("n2", "n3", "n4"))
+    monkeypatch.setattr(driving.Suspects, "of", classmethod(lambda *_: odd))
+    _drive(world)
+    again = [name for name in world.started if name.startswith("again--")]
+    assert len(again) == 1 and "n1" in again[0] and world.started[-1] == again[0]
+    _drive(world)
+    assert len(world.started) == 3 * 2 + 2 + 1
+
+
+def test_a_second_measurement_that_was_stopped_goes_on(world: World, monkeypatch: pytest.MonkeyPatch):
+    _fleet(world)
+    odd = suspects.Suspects(("n1",), ("n2", "n3", "n4"))
+    monkeypatch.setattr(driving.Suspects, "of", classmethod(lambda *_: odd))
+    for names in itertools.permutations(("n1", "n2", "n3", "n4"), 2):
+        world.ends["--".join(("again", *names))] = [lambda _: 8]
+    with pytest.raises(UnitsUnfinished):
+        _drive(world)
+    (first,) = [name for name in world.started if name.startswith("again--")]
+    _drive(world)
+    assert [name for name in world.started if name.startswith("again--")] == [first, first]
+
+
+def test_nobody_is_measured_again_where_that_is_not_wanted(world: World, monkeypatch: pytest.MonkeyPatch):
+    _fleet(world, again=False)
+    monkeypatch.setattr(driving.Suspects, "of", classmethod(lambda *_: pytest.fail("it was asked")))
+    _drive(world)

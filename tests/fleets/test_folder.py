@@ -1,0 +1,183 @@
+"""A fleet's folder: what is kept, what is read of damaged and foreign ones, and what became of each unit."""
+
+import errno
+import fcntl
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from report.made_up_fleets import RECIPE, make_unit
+from sentences import raises_sentence
+from weighbridge.errors import DiskFull, RunDirectoryError, Unavailable
+from weighbridge.fleets.folder import Fleet, FleetFolder, UnitRecord, last_line
+from weighbridge.fleets.rounds import Unit
+from weighbridge.store.extensions import note_begin, note_end
+from weighbridge.store.run import RunStore
+
+FLEET = Fleet(
+    name="uplink", study="study: uplink\n", pairs=True, on={"kind": "hosts"}, machines=("a", "b"), seed=7, cwd="/",
+    created=1.5,
+)  # fmt: skip
+UNIT = Unit(("a", "b"))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> FleetFolder:
+    made = FleetFolder(tmp_path / "fleet")
+    made.create(FLEET)
+    return made
+
+
+def _run(folder: FleetFolder, unit: Unit, *, ended: bool) -> None:
+    make_unit(folder.runs, unit.name, RECIPE, unit.machines, {})
+    with RunStore(folder.run(unit), writable=True) as store:
+        (note_end if ended else note_begin)(store)
+
+
+def test_what_is_written_is_read(folder: FleetFolder):
+    assert folder.read() == FLEET
+    folder.write(FLEET.model_copy(update={"jobs": ("17",)}))
+    assert folder.read().jobs == ("17",) and {path.name for path in folder.path.iterdir()} == {"runs", "fleet.json"}
+
+
+def test_a_folder_with_another_fleet_or_with_anything_is_refused(folder: FleetFolder, tmp_path: Path):
+    with raises_sentence(RunDirectoryError):
+        folder.create(FLEET)
+    (tmp_path / "full").mkdir()
+    (tmp_path / "full/of").touch()
+    (tmp_path / "file").touch()
+    for name in ("full", "file"):
+        with raises_sentence(RunDirectoryError):
+            FleetFolder(tmp_path / name).create(FLEET)
+    assert not (tmp_path / "full/fleet.json").exists()
+
+
+def test_an_empty_folder_is_taken(tmp_path: Path):
+    FleetFolder(tmp_path).create(FLEET)
+    assert FleetFolder(tmp_path).read() == FLEET
+
+
+def test_a_folder_that_cannot_be_written_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(os, "access", lambda *_: False)
+    with raises_sentence(RunDirectoryError):
+        FleetFolder(tmp_path / "fleet").require_new()
+
+
+@pytest.mark.parametrize(("number", "kind"), [(errno.ENOSPC, DiskFull), (errno.EROFS, RunDirectoryError)])
+def test_a_disk_that_takes_no_more_is_told(
+    folder: FleetFolder, monkeypatch: pytest.MonkeyPatch, number: int, kind: type[Exception]
+):
+    def refuse(*_: object) -> None:
+        raise OSError(number, os.strerror(number))
+
+    monkeypatch.setattr(os, "fsync", refuse)
+    with raises_sentence(kind):
+        folder.write(FLEET)
+    assert folder.read() == FLEET
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "{", "[]", "{}", '{"version": 2}', FLEET.model_dump_json().replace('"seed":7', '"seed":"x"')],
+    ids=["empty", "half", "list", "nothing", "newer", "wrong"],
+)
+def test_a_damaged_fleet_or_one_of_a_newer_program_is_told(folder: FleetFolder, text: str):
+    (folder.path / "fleet.json").write_text(text)
+    with raises_sentence(RunDirectoryError):
+        folder.read()
+
+
+def test_no_fleet_is_told(tmp_path: Path):
+    with raises_sentence(RunDirectoryError):
+        FleetFolder(tmp_path).read()
+
+
+def test_of_a_fleet_that_never_began_nothing_stays(folder: FleetFolder):
+    folder.driver_log.touch()
+    folder.discard()
+    assert not folder.path.exists()
+
+
+def test_a_unit_waits_runs_stops_and_is_finished(folder: FleetFolder):
+    def state(*, driven: bool = False) -> str:
+        return folder.status(UNIT, driven=driven).state
+
+    assert state() == state(driven=True) == "waiting" and folder.units() == ()
+    folder.note(UNIT, UnitRecord(round=1, began=10.0))
+    assert (state(driven=True), state()) == ("running", "stopped") and folder.units() == (UNIT,)
+    _run(folder, UNIT, ended=False)
+    assert folder.holds_a_run(UNIT) and not folder.is_finished(UNIT)
+    assert folder.status(UNIT, driven=True).trials > 0 and state(driven=True) == "running"
+    folder.log(UNIT).write_text("all is well\nweighbridge: it broke\nweighbridge: to continue: weighbridge run x\n")
+    folder.note(UNIT, UnitRecord(round=1, began=10.0, ended=11.0, code=8))
+    status = folder.status(UNIT, driven=True)
+    assert (status.state, status.code, status.reason) == ("stopped", 8, "it broke")
+    with RunStore(folder.run(UNIT), writable=True) as store:
+        note_end(store)
+    assert state() == state(driven=True) == "finished" and folder.is_finished(UNIT)
+
+
+def test_a_finished_run_is_finished_whatever_became_of_notes_about_it(folder: FleetFolder):
+    _run(folder, UNIT, ended=True)
+    for noted in (None, "", "{"):
+        if noted is not None:
+            folder.record_file(UNIT).write_text(noted)
+        assert folder.status(UNIT, driven=False).state == "finished" and folder.units() == (UNIT,)
+
+
+def test_a_damaged_run_is_not_finished(folder: FleetFolder):
+    _run(folder, UNIT, ended=True)
+    (folder.run(UNIT) / "run.sqlite").write_bytes(b"no database")
+    assert not folder.is_finished(UNIT) and not folder.holds_a_run(UNIT)
+
+
+def test_the_last_line_of_a_log_is_what_happened(tmp_path: Path):
+    log = tmp_path / "log"
+    assert last_line(log) == ""
+    for text, told in (
+        ("", ""),
+        ("one\ntwo\n\n", "two"),
+        ("weighbridge: no\nto continue: x\n", "no"),
+        ("\xff", "\xff"),
+    ):
+        log.write_text(text)
+        assert last_line(log) == told
+    log.write_bytes(b"x" * 100_000 + b"\n\xfflast\n")
+    assert last_line(log).endswith("last")
+
+
+def test_one_process_drives_a_fleet_and_each_part_of_an_array(folder: FleetFolder):
+    with folder.driving():
+        with raises_sentence(RunDirectoryError), folder.driving():
+            pass
+        with folder.driving("17_1"), folder.driving("17_2"):
+            pass
+    with folder.driving():
+        pass
+
+
+def test_who_continues_waits_for_runs_that_are_ending(folder: FleetFolder):
+    folder.run(UNIT).mkdir()
+    lock = folder.run(UNIT) / "lock"
+    lock.touch()
+    folder.await_units(0)
+    with lock.open() as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        with raises_sentence(Unavailable):
+            folder.await_units(0)
+    folder.await_units(0)
+
+
+def test_machines_of_drivers_are_kept(folder: FleetFolder):
+    assert folder.machines() == ()
+    folder.note_machines(["n2", "n1"])
+    folder.note_machines(["n3"], "17_2")
+    assert folder.machines() == ("n1", "n2", "n3")
+    (folder.path / "machines-17_2.json").write_text("{")
+    assert folder.machines() == ("n1", "n2")
+
+
+def test_what_another_program_reads_is_json(folder: FleetFolder):
+    assert json.loads((folder.path / "fleet.json").read_text())["version"] == 1

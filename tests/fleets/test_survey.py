@@ -1,0 +1,112 @@
+"""Machines are asked together what they lack; two names of one machine are told."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from sentences import assert_sentence, raises_sentence
+from weighbridge import registry
+from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.fleets import survey as surveying
+from weighbridge.fleets.survey import SurveyedMachine, refusals, require_machines, survey
+from weighbridge.hosts.kinds.ssh import SshOptions
+from weighbridge.model.command import Command
+from weighbridge.model.host import MACHINE_ID, NODE
+from weighbridge.runner.same_machine import BOOT_ID
+from weighbridge.study.loader import check
+from weighbridge.study.source import parse
+
+from .test_study import SINGLE
+
+STUDY = check(parse(SINGLE.replace("again: {kind: native}", "box: {kind: bubblewrap, optional: true}"), "study.yaml"))
+
+
+class Machine:
+    """An open host."""
+
+    this_machine = False
+    capabilities = SimpleNamespace(engine=None)
+
+    def __init__(self, facts: Mapping[str, str], missing: str = "") -> None:
+        self._facts, self._missing = facts, missing
+        self.asked: list[tuple[str, ...]] = []
+
+    def facts(self) -> Mapping[str, str]:
+        return self._facts
+
+    def read(self, path: str) -> bytes:
+        assert path == BOOT_ID
+        return b"boot\n"
+
+    def run(self, command: Command) -> Any:
+        self.asked.append(command.argv[-1:])
+        return SimpleNamespace(text=self._missing)
+
+
+@pytest.fixture
+def machines(monkeypatch: pytest.MonkeyPatch) -> dict[str, Machine | Exception]:
+    """What opens, by the name of the machine."""
+    found: dict[str, Machine | Exception] = {}
+    opened: set[str] = set()
+
+    @contextmanager
+    def host(name: str) -> Iterator[Machine]:
+        machine = found[name]
+        if isinstance(machine, Exception):
+            raise machine
+        opened.add(name)
+        yield machine
+        opened.remove(name)
+
+    def open_host(name: str, *_: object) -> AbstractContextManager[Machine]:
+        return host(name)
+
+    kind = SimpleNamespace(options=SshOptions, open=open_host)
+    monkeypatch.setattr(registry, "hosts", lambda: {"ssh": kind})
+    monkeypatch.setattr(surveying, "sweep_and_forget", lambda _: [])
+    return found
+
+
+def _asked(machines: Mapping[str, Any]) -> list[SurveyedMachine]:
+    said: list[str] = []
+    hosts = {name: {"kind": "ssh", "destination": name} for name in machines}
+    surveyed = survey(STUDY, hosts, said.append)
+    assert {*said} == {*machines} and [each.name for each in surveyed] == [*machines]
+    return surveyed
+
+
+def test_what_each_machine_is_and_lacks_is_told_together(
+    machines: dict[str, Machine | Exception], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(surveying.platform, "machine", lambda: "x86_64")
+    machines["n1"] = Machine({NODE: "one", MACHINE_ID: "1", "architecture": "x86_64"}, "bwrap\n")
+    machines["n2"] = Machine({"architecture": "aarch64"})
+    machines["n3"] = Unavailable("host n3 (root@n3): its host key is unknown")
+    machines["n4"] = EnvironmentLost("host n4: the connection was lost")
+    surveyed = _asked(machines)
+    assert (surveyed[0].node, surveyed[0].machine_id, surveyed[0].boot) == ("one", "1", "boot")
+    assert surveyed[0].lacks == () and len(surveyed[0].notes) == 1
+    assert_sentence(surveyed[0].notes[0])
+    with raises_sentence(Unavailable):
+        require_machines(surveyed)
+
+
+def test_machines_that_lack_nothing_are_taken(machines: dict[str, Machine | Exception]):
+    machines |= {name: Machine({NODE: name, MACHINE_ID: name}) for name in ("n1", "n2")}
+    require_machines(_asked(machines))
+
+
+def _known(ids: Sequence[tuple[str, str]]) -> list[str]:
+    return refusals([SurveyedMachine(f"n{at}", machine_id=each, boot=boot) for at, (each, boot) in enumerate(ids)])
+
+
+def test_one_machine_under_two_names_is_told():
+    (reason,) = _known([("1", "x"), ("2", "x"), ("1", "x")])
+    assert_sentence(reason)
+
+
+def test_clones_of_one_image_are_machines_of_their_own_and_so_are_those_without_an_id():
+    assert _known([("1", "x"), ("1", "y")]) == _known([("", "x"), ("", "x")]) == []
