@@ -1,8 +1,10 @@
 """A cost over a fleet: typical, prediction, spread, odd machines and pairs."""
 
+import importlib
 import math
 from dataclasses import replace
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -284,3 +286,41 @@ def test_what_is_wrong_is_refused():
     for settings in ({"margin": -1.0}, {"margin": math.inf}, {"margin": 0.03, "confidence": 1.0}):
         with pytest.raises(ValueError):
             fleet_cost([good], **settings)
+
+
+# -- as `benchmarks/fleets.py` simulates it, a few cells ----------------------------------------
+
+
+@pytest.fixture
+def fleets(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
+    return importlib.import_module("fleets")
+
+
+@pytest.mark.parametrize(("kind", "machines"), [("normal", 3), ("exponential", 10)])
+def test_simulated_fleets_cover_the_typical_cost_and_the_next_machine(fleets, kind, machines):
+    centres = fleets.centre(fleets.SHAPES[kind])
+    rows = [fleets.one_coverage(kind, machines, "quiet", centres, np.random.default_rng([1, i])) for i in range(60)]
+    _, _, typical, following, *_ = np.mean(rows, axis=0)
+    assert typical >= 0.86 and following >= 0.84
+
+
+def test_simulated_fleets_name_the_odd_machine_and_no_other(fleets):
+    rows = [fleets.one_odd(20, 1, 3.0, 0.01, "normal", np.random.default_rng([2, i])) for i in range(40)]
+    found, false, *_ = np.mean(rows, axis=0)
+    assert found >= 0.95 and false <= 0.12
+
+
+def test_simulated_pairs_name_the_odd_machine_or_the_odd_pair(fleets):
+    machine, pair = (
+        np.mean(
+            [
+                fleets.one_pairs(12, 5, odd, 3.0, bad, (0.005, 0.003), np.random.default_rng([3, i]))
+                for i in range(20)
+            ],
+            axis=0,
+        )
+        for odd, bad in ((1, 0), (0, 1))
+    )
+    assert machine[0] >= 0.95 and machine[1] + machine[3] <= 0.15
+    assert pair[2] >= 0.85 and pair[1] + pair[3] <= 0.15

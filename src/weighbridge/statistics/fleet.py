@@ -3,14 +3,36 @@
 A **fleet** is one study run on many machines, alone or in pairs. A run's cost is ``typical + machine (+ the other
 machine + what the pair has beside both) + session + noise of its blocks``: a random-effects model.
 
-**Spread between machines**: Paule and Mandel's estimate (J. Res. NBS 87, 1982). **Typical cost**: the mean with
-Hartung, Knapp, Sidik and Jonkman's interval (Stat. Med. 20, 2001; 21, 2002), never narrower than the blocks' noise
-allows (the ad hoc modification, Röver et al., BMC Med. Res. Methodol. 15, 2015).
+**Spread between machines**: Paule and Mandel's estimate (J. Res. NBS 87, 1982). 0 is no proof that machines are
+alike: `Spread.between_high` is what the data allow. The noise of a run is moderated (`moderated`), as its standard
+error is itself uncertain with few blocks. What pairs have beside their machines is estimated by restricted maximum
+likelihood.
 
-**Odd machines** are found by Rosner's generalized extreme studentized deviate (Technometrics 25, 1983): a machine is
-compared with the others, odd ones left out, so that several do not hide one another. Its p-value is of Student's t
-of its distance by what the others' spread and its own blocks make of it, Holm over the machines; and the distance
-has to reach the margin.
+**Typical cost**: the Hodges-Lehmann estimate over machines with its exact interval, as over the blocks of a run. It
+is of the pseudomedian, which rare bad machines do not move. Below ten machines, and of pairs, it is the **mean** with
+Hartung, Knapp, Sidik and Jonkman's interval (Stat. Med. 20, 2001; 21, 2002) and the ad hoc modification (Röver et
+al., BMC Med. Res. Methodol. 15, 2015). The mean alone would not do: where few machines are much worse, a small fleet
+has none of them, and no interval knows of them (Bahadur & Savage, Ann. Math. Statist. 27, 1956). Of 10 machines from
+an exponential spread it covers the mean in 91 %, of a lognormal one (sigma 0.8) in 90 %; ranks cover the pseudomedian
+in 95 %. Where the noise of runs is not small beside a skewed spread, it shifts the pseudomedian: of 200
+exponential machines 92 % are covered with noise of a third of the spread, 86 % with noise as large as that.
+
+**Next machine**: by the confidence distribution of the spread. The usual t interval (k - 1 or k - 2 degrees) covers
+87 to 93 % of next machines where runs are as noisy as machines differ, and with k - 2 is three times as wide for 3.
+
+**Odd machines**: a machine is compared with the others, odd ones left out. Sets of suspects are made larger by the
+furthest one each time, as Rosner's generalized extreme studentized deviate does (Technometrics 25, 1983), so that
+several do not hide one another. The largest set counts of which each is odd, by Student's t of its distance and
+Holm over all machines and pairs, and all together, by F among all sets of so many. The distance has to reach the
+margin. Its variance is the others' spread and the machine's own noise. Of few machines the spread is unknown; then
+the margin says what to expect: `PRIOR` more machines that differ by half of it, where the others differ by less.
+
+False alarms stay at 5 % of fleets for normal spreads. Skewed spreads have machines that are far from the others:
+of 50 machines with an exponential spread of a third of the margin, some is named in half of the fleets.
+
+**Pairs**: a machine's effect is told from that of a pair from two partners on, as spreads are random. With two
+partners each only a very slow pair is told from its machines; with three or more (pairs outnumber machines) others
+are, too. A machine is odd only if it is away without its worst pair as well, so that a bad cable names none.
 """
 
 import math
@@ -203,7 +225,9 @@ class _Units:
             self.incidence[row, [columns[name] for name in key]] = 1.0
         self.candidates = np.column_stack([self.incidence, np.eye(len(self.keys))]) if self.paired else self.incidence
         """What may be odd, a column each: machines, then pairs."""
-        self.directions, self.sizes = _directions(self.incidence) if self.paired else (None, np.ones(len(self.names)))
+        self.directions, self.sizes = (
+            _directions(self.incidence) if self.paired else (self.incidence, np.ones(len(self.names)))
+        )
         self.partners = self.incidence.sum(axis=0)
         tells = self.partners >= (MIN_PARTNERS if self.paired else 1)
         self.comparable = np.concatenate([tells, (self.incidence @ ~tells == 0)]) if self.paired else tells
@@ -212,6 +236,8 @@ class _Units:
 
 def _directions(incidence: Floats) -> tuple[Floats, Floats]:
     """Return the directions in which machines move the values of pairs, and by how much their variance counts."""
+    directions: Floats
+    sizes: Floats
     directions, sizes, _ = np.linalg.svd(incidence, full_matrices=False)
     moving = sizes > 1e-9 * sizes.max()
     return directions[:, moving], sizes[moving] ** 2
@@ -358,7 +384,7 @@ class _Model:
     def products(self, between: float) -> Floats:
         """Return the products of design and values with one another, by the inverse covariance."""
         shares = between / (1 + between * self.eigenvalues)
-        return self.known - self.known_parts.T @ (shares[:, None] * self.known_parts)
+        return np.asarray(self.known - self.known_parts.T @ (shares[:, None] * self.known_parts), dtype=np.float64)
 
     def _scatter(self, between: float) -> tuple[float, float]:
         """Return the weighted sum of squares about the model (Cochran's Q), and its slope."""
@@ -463,9 +489,9 @@ class _Model:
 
 def _solved(products: Floats, values: Floats) -> Floats:
     try:
-        return np.linalg.solve(products, values)
+        return np.asarray(np.linalg.solve(products, values), dtype=np.float64)
     except np.linalg.LinAlgError:
-        return np.linalg.lstsq(products, values, rcond=None)[0]
+        return np.asarray(np.linalg.lstsq(products, values, rcond=None)[0], dtype=np.float64)
 
 
 # -- what is odd --------------------------------------------------------------------------------
