@@ -20,6 +20,7 @@ from weighbridge.report.text.fleet import (
     distance_text,
     fleet_answer,
     fleet_title,
+    left_out_lines,
     margin_words,
     not_counted_words,
     odd_machine_sentence,
@@ -27,7 +28,6 @@ from weighbridge.report.text.fleet import (
     range_text,
     run_effect_text,
     shared_fact_words,
-    skipped_lines,
     some_of,
     spread_texts,
     trust_lines,
@@ -106,7 +106,7 @@ class FleetPage(Page):
     controls: Sequence[ShiftSection]
     changes: Changes | None
     conditions: Sequence[str]
-    skipped: Sequence[str]
+    left_out: Sequence[str]
     facts: Sequence[tuple[str, str]]
     run_rows: Sequence[Sequence[str]]
     how_to_read: str = HOW_TO_READ
@@ -139,7 +139,7 @@ def _page(fleet: Fleet, compared: FleetsCompared | None) -> FleetPage:
         controls=[_shift(each) for each in alone],
         changes=_changes(compared) if compared is not None else None,
         conditions=condition_lines(fleet),
-        skipped=skipped_lines(fleet),
+        left_out=left_out_lines(fleet),
         facts=[shared_fact_words(each) for each in fleet.differing_facts],
         run_rows=[
             (
