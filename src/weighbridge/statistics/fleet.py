@@ -115,11 +115,11 @@ class MachineEffect:
     machine: str
     estimate: float
     interval: Interval
-    """Of the distance, simultaneous over machines (Holm); 0 is like the others, their spread is in it."""
+    """Of the distance, with the others' spread in it (0 is like the others); Holm over machines and pairs."""
     adjusted_p: float | None
-    """After Holm."""
+    """After Holm over machines and pairs."""
     odd: bool
-    """Whether it is away from the others, and by the margin at least."""
+    """Whether it is away from the others, and by the margin at least; of pairs, with more than one partner."""
     runs: int
 
 
@@ -130,9 +130,11 @@ class PairEffect:
     machines: tuple[str, str]
     estimate: float
     interval: Interval
-    """Simultaneous over pairs (Holm)."""
+    """With the spread of other pairs in it; Holm over machines and pairs."""
     adjusted_p: float | None
+    """After Holm over machines and pairs."""
     odd: bool
+    """Whether it is away from what its machines explain, and by the margin at least."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,7 +147,7 @@ class FleetCost:
     """For the next machine; of pairs for the next pair, of two other machines. None below three."""
     spread: Spread
     machines: tuple[MachineEffect, ...]
-    """By name. Without those that cannot be told from their pair, and empty below four machines."""
+    """By name. Without those that have one partner only, and empty below three machines."""
     pairs: tuple[PairEffect, ...]
     """Empty of single machines; without pairs of which a machine has no other partner."""
     mean: Interval | None = None
