@@ -59,7 +59,7 @@ def test_too_few_nodes_are_told(kubectl: Kubectl):
             PROVIDER.machines(_options(nodes=nodes))
 
 
-def test_a_node_is_a_host_of_the_study():
+def test_a_node_is_a_host_of_the_study(monkeypatch: pytest.MonkeyPatch):
     options = _options(context="kind-perf", namespace="ours", images="registry.example/team/wb", privileged="true")
     host = PROVIDER.host(options, "w1")
     assert host == {
@@ -68,7 +68,9 @@ def test_a_node_is_a_host_of_the_study():
     }  # fmt: skip
     assert registry.hosts()["kubernetes"].options.model_validate(host)
     assert PROVIDER.host(_options(context="kind-perf"), "w1")["images"] == {"load": "kind"}
+    monkeypatch.setattr(kubernetes, "_current_context", lambda _: "ours")
     assert "images" not in PROVIDER.host(_options(), "w1")
+    assert PROVIDER.host(_options(), kubernetes._machine("pool--1-a"))["node"] == "pool--1-a"
 
 
 @pytest.mark.parametrize("given", [{"images": "?"}, {"sudo": True}], ids=str)

@@ -88,8 +88,9 @@ def test_what_each_machine_is_and_lacks_is_told_together(
     machines["n4"] = EnvironmentLost("host n4: the connection was lost")
     surveyed = _asked(machines)
     assert (surveyed[0].node, surveyed[0].machine_id, surveyed[0].boot) == ("one", "1", "boot")
-    assert surveyed[0].lacks == () and len(surveyed[0].notes) == 1
-    assert_sentence(surveyed[0].notes[0])
+    assert surveyed[0].lacks == () and len(surveyed[0].notes) == 2
+    for note in surveyed[0].notes:
+        assert_sentence(note)
     with raises_sentence(Unavailable):
         require_machines(surveyed)
 
