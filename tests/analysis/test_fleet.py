@@ -11,7 +11,7 @@ from report.made_up_fleets import RECIPE, make_fleet, make_pairs, make_unit, new
 from report.made_up_runs import LATENCY, THROUGHPUT, Recipe, Workload
 from sentences import raises_sentence
 from weighbridge.analysis.analyse import analyse
-from weighbridge.analysis.fleet import Purpose, WhyNotCounted, read_fleet, unit_of
+from weighbridge.analysis.fleet import Purpose, WhyLeftOut, WhyNotCounted, read_fleet, unit_of
 from weighbridge.analysis.fleet_changes import compare_fleets, controls
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.flag import Flag, FlagCode
@@ -227,12 +227,14 @@ def test_what_cannot_be_read_or_is_of_another_study_is_left_out_and_named(tmp_pa
         file.commit()
     fleet = read_fleet(folder)
     assert [each.name for each in fleet.runs] == ["n1", "n2", "n3", "n4"]
-    why = {each.name: each.why for each in fleet.skipped}
-    assert {*why} == {"other", "settings", "workload", "environment", "pair", "empty", "garbage", "damaged"}
-    assert why["empty"] == "" and "is damaged" in why["damaged"] and "not a run" in why["garbage"]
-    assert why["other"] == "of another study: elsewhere"
-    assert why["settings"] == "another study of this name: other mtu of bridge"
-    assert why["environment"] == "another study of this name: other environments"
+    reasons = {each.name: each.reason for each in fleet.left_out}
+    assert reasons == {
+        "other": WhyLeftOut.OTHER_STUDY, "settings": WhyLeftOut.OTHER_SETTING, "workload": WhyLeftOut.OTHER_SETTING,
+        "environment": WhyLeftOut.OTHER_SETTING, "pair": WhyLeftOut.OTHER_SIZE, "empty": WhyLeftOut.NO_RUN,
+        "garbage": WhyLeftOut.UNREADABLE, "damaged": WhyLeftOut.UNREADABLE,
+    }  # fmt: skip
+    settings = {each.name: each.setting.setting for each in fleet.left_out if each.setting is not None}
+    assert settings == {"settings": "mtu", "workload": "note", "environment": "environments"}
 
 
 def test_two_machines_of_one_name_are_told_apart_by_their_ids(tmp_path):

@@ -8,6 +8,7 @@ figures. Where a sentence changes on purpose, make the files anew, and read the 
 
 import io
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -16,6 +17,8 @@ from rich.console import Console
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.between_runs import compare_runs
 from weighbridge.analysis.compared_run import read_run
+from weighbridge.analysis.fleet import read_fleet
+from weighbridge.analysis.fleet_changes import compare_fleets
 from weighbridge.analysis.history import history
 from weighbridge.model.decisions import LeftOut
 from weighbridge.model.facts import layers_json
@@ -27,11 +30,15 @@ from weighbridge.replication.published import published
 from weighbridge.replication.words import print_replication, print_replication_screen
 from weighbridge.report.between_pages import write_comparison, write_history
 from weighbridge.report.compare_markdown import compare_markdown
+from weighbridge.report.fleet_page import write_fleet
 from weighbridge.report.html import write_html
 from weighbridge.report.terminal import print_report
 from weighbridge.report.terminal_between import print_compared, print_history
+from weighbridge.report.terminal_fleet import print_fleet
 from weighbridge.store.run import RunStore
 
+from .made_up_fleets import RECIPE as FLEET
+from .made_up_fleets import make_fleet, make_pairs, make_unit, rounds
 from .made_up_runs import CREATED, LOSS, RETRANSMITS, TCP, Recipe, Workload, make_run, rising_load
 from .rich_runs import TCG
 from .swept_runs import Sweep, make_sweep
@@ -146,10 +153,33 @@ def test_a_replication(golden, tmp_path):
     golden("terminal-replication-all", printed(lambda console: print_replication(found, console)))
 
 
+def test_fleets(golden, tmp_path):
+    facts = {"n3": {"firmware": "1.2 of 2023-05-05"}, "n7": {"mtu": "1400"}}
+    singles = make_fleet(tmp_path / "singles", 12, odd={"n3": 1.25}, slow={"n7": 1.3}, facts=facts)
+    make_unit(singles / "runs", "n13", replace(FLEET, aa_factor=1.3), ["n13"], {})
+    make_unit(singles / "runs", "n14", replace(FLEET, study="elsewhere"), ["n14"], {})
+    (singles / "runs" / "n15").mkdir()
+    fleet, earlier = read_fleet(singles), read_fleet(make_fleet(tmp_path / "earlier", 11, spread=0.0, seed=2))
+    compared = compare_fleets(fleet, earlier)
+    write_fleet(fleet, tmp_path / "fleet.html", compared)
+    golden("page-fleet", VisibleText((tmp_path / "fleet.html").read_text()).text())
+    golden("terminal-fleet", printed(lambda console: print_fleet(fleet, console, pages=["page: fleet.html"])))
+    golden("terminal-fleet-against", printed(lambda console: print_fleet(fleet, console, compared)))
+    alone = [("n1", "n2"), ("n2", "n3"), ("n6", "n7")]
+    pairs = make_pairs(
+        tmp_path / "pairs", rounds(10, 4), slow={"n5": 1.3}, bad={("n8", "n9"): 1.4}, alone=alone, together=1.15
+    )
+    fleet = read_fleet(pairs)
+    write_fleet(fleet, tmp_path / "pairs.html")
+    golden("page-fleet-pairs", VisibleText((tmp_path / "pairs.html").read_text()).text())
+    golden("terminal-fleet-pairs", printed(lambda console: print_fleet(fleet, console)))
+
+
 def test_every_file_is_compared():
     runs = {f"{kind}-{name}" for name in [*RUNS, "rich"] for kind in ("page", "terminal")}
     runs |= {f"terminal-{name}-all" for name in [*WHOLE, "rich"]}
     between = {"page-compare", "markdown-compare", "terminal-compare", "terminal-compare-all", "page-history",
                "terminal-history", "page-replication", "terminal-replication",
-               "terminal-replication-all"}  # fmt: skip
+               "terminal-replication-all", "page-fleet", "terminal-fleet", "terminal-fleet-against",
+               "page-fleet-pairs", "terminal-fleet-pairs"}  # fmt: skip
     assert {path.stem for path in GOLDEN.iterdir()} == runs | between

@@ -1,8 +1,10 @@
 """A cost over a fleet: typical, prediction, spread, odd machines and pairs."""
 
+import importlib
 import math
 from dataclasses import replace
 from itertools import combinations
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -187,8 +189,8 @@ def test_the_interval_says_what_the_verdict_says():
 
 
 def test_one_of_three_machines_may_be_odd_and_needs_to_be_far():
-    near = fleet_cost([single("a", 0.1), single("b", 0.104), single("c", 0.2)], margin=0.03)
-    far = fleet_cost([single("a", 0.1), single("b", 0.104), single("c", 2.0)], margin=0.03)
+    near = fleet_cost([single("a", 0.1), single("b", 0.104), single("c", 0.15)], margin=0.03)
+    far = fleet_cost([single("a", 0.1), single("b", 0.104), single("c", 0.3)], margin=0.03)
     assert odd_machines(near) == [] and odd_machines(far) == ["c"]
 
 
@@ -202,9 +204,17 @@ def test_a_machine_that_is_slow_with_every_partner_is_odd_and_no_pair_is():
 
 
 def test_a_pair_that_is_slow_alone_is_odd_and_no_machine_is():
-    for steps in ((1,), (1, 3)):
-        fleet = fleet_cost(pairs(ring(12, *steps), odd_pairs=[("n04", "n05")]), margin=0.03)
-        assert odd_pairs(fleet) == [("n04", "n05")] and odd_machines(fleet) == []
+    slow = [("n04", "n05")]
+    fleet = fleet_cost(pairs(ring(12, 1, 3), odd_pairs=slow), margin=0.03)
+    assert odd_pairs(fleet) == slow and odd_machines(fleet) == []
+
+
+def test_with_two_partners_each_only_a_very_slow_pair_is_told_from_its_machines():
+    slow = [("n04", "n05")]
+    fleet = fleet_cost(pairs(ring(12, 1), odd_pairs=slow), margin=0.03)
+    assert odd_pairs(fleet) == odd_machines(fleet) == []
+    fleet = fleet_cost(pairs(ring(12, 1), odd_pairs=slow, shift=1.0), margin=0.03)
+    assert odd_pairs(fleet) == slow and odd_machines(fleet) == []
 
 
 def test_an_odd_machine_and_an_odd_pair_are_told_apart_in_one_fleet():
@@ -276,3 +286,41 @@ def test_what_is_wrong_is_refused():
     for settings in ({"margin": -1.0}, {"margin": math.inf}, {"margin": 0.03, "confidence": 1.0}):
         with pytest.raises(ValueError):
             fleet_cost([good], **settings)
+
+
+# -- as `benchmarks/fleets.py` simulates it, a few cells ----------------------------------------
+
+
+@pytest.fixture
+def fleets(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
+    return importlib.import_module("fleets")
+
+
+@pytest.mark.parametrize(("kind", "machines"), [("normal", 3), ("exponential", 10)])
+def test_simulated_fleets_cover_the_typical_cost_and_the_next_machine(fleets, kind, machines):
+    centres = fleets.centre(fleets.SHAPES[kind])
+    rows = [fleets.one_coverage(kind, machines, "quiet", centres, np.random.default_rng([1, i])) for i in range(60)]
+    _, _, typical, following, *_ = np.mean(rows, axis=0)
+    assert typical >= 0.86 and following >= 0.84
+
+
+def test_simulated_fleets_name_the_odd_machine_and_no_other(fleets):
+    rows = [fleets.one_odd(20, 1, 3.0, 0.01, "normal", np.random.default_rng([2, i])) for i in range(40)]
+    found, false, *_ = np.mean(rows, axis=0)
+    assert found >= 0.95 and false <= 0.12
+
+
+def test_simulated_pairs_name_the_odd_machine_or_the_odd_pair(fleets):
+    machine, pair = (
+        np.mean(
+            [
+                fleets.one_pairs(12, 5, odd, 3.0, bad, (0.005, 0.003), np.random.default_rng([3, i]))
+                for i in range(20)
+            ],
+            axis=0,
+        )
+        for odd, bad in ((1, 0), (0, 1))
+    )
+    assert machine[0] >= 0.95 and machine[1] + machine[3] <= 0.15
+    assert pair[2] >= 0.85 and pair[1] + pair[3] <= 0.15

@@ -12,9 +12,10 @@ has the same cost as its peers. Which machine is slow is asked of the baseline's
 sessions, and that spread is in what a machine is compared with.
 
 **Odd** is what `statistics.fleet` calls odd, as long as it stays so among all of the page's metrics: its p-value,
-which is Holm's over the machines, is multiplied by the number of headline costs (or own values).
+which is Holm's over the machines, is multiplied by the number of metrics.
 """
 
+import itertools
 import math
 import re
 from collections import Counter
@@ -25,13 +26,12 @@ from pathlib import Path
 from statistics import fmean, median
 from typing import cast
 
-import numpy as np
-
 from weighbridge.analysis.analyse import measured_values, metrics_in_order
 from weighbridge.analysis.bottleneck import limit_of, shared_limit
 from weighbridge.analysis.compared_run import (
     Described,
     Part,
+    SettingChange,
     comparable_facts,
     described_changes,
     machine_facts,
@@ -39,7 +39,7 @@ from weighbridge.analysis.compared_run import (
 )
 from weighbridge.analysis.comparisons import Key, contrast_cost
 from weighbridge.analysis.conditions import Isolation, isolations
-from weighbridge.analysis.history import Skipped, run_places
+from weighbridge.analysis.history import run_places
 from weighbridge.analysis.judgement import (
     DISTRUST,
     TRUSTED,
@@ -61,7 +61,7 @@ from weighbridge.model.measurement import Outcome, is_resource_use, scale_of
 from weighbridge.statistics import Better, Contrast, Interval, Looks, Scale, looks_share
 from weighbridge.statistics.contrast import OF_TWO
 from weighbridge.statistics.fleet import FleetCost, MachineEffect, Measured, PairEffect, fleet_cost
-from weighbridge.statistics.parametric import t_interval
+from weighbridge.statistics.parametric import t_quantile
 from weighbridge.statistics.ranks import critical_rank
 from weighbridge.statistics.sample_size import MIN_BLOCKS_INTERVAL, MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
 from weighbridge.statistics.verdicts import ALPHA
@@ -164,6 +164,32 @@ class WhyNotCounted(StrEnum):
     """It has no complete block."""
 
 
+class WhyLeftOut(StrEnum):
+    """Why a directory of the folder is none of the fleet's runs."""
+
+    NO_RUN = "no-run"
+    UNREADABLE = "unreadable"
+    OTHER_STUDY = "other-study"
+    OTHER_BASELINE = "other-baseline"
+    OTHER_SIZE = "other-size"
+    """It is of a pair, the others of single machines, or the other way round."""
+    OTHER_SETTING = "other-setting"
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOutRun:
+    """A directory that is none of the fleet's runs.
+
+    ``about``: what was wrong with it, its study, its baseline; "" of other reasons.
+    """
+
+    name: str
+    reason: WhyLeftOut
+    about: str = ""
+    setting: SettingChange | None = None
+    """In what its study differs."""
+
+
 @dataclass(frozen=True, slots=True)
 class RunEffect:
     """What one run makes of a metric: the mean of its blocks' effects, positive is worse; None without two blocks."""
@@ -239,7 +265,8 @@ class FleetMetric:
 
     def is_odd(self, effect: MachineEffect | PairEffect) -> bool:
         """Whether a machine or pair is odd also among all the metrics of its family (Bonferroni)."""
-        return effect.odd and (effect.adjusted_p is None or effect.adjusted_p * self.family <= ALPHA)
+        p_value = effect.adjusted_p if effect.adjusted_p is not None and self.family > 1 else 0.0
+        return effect.odd and p_value * self.family <= ALPHA
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,8 +318,7 @@ class Fleet:
     runs: tuple[FleetRun, ...]
     metrics: tuple[FleetMetric, ...]
     """The headline costs, then the baseline's own values."""
-    skipped: tuple[Skipped, ...]
-    """Directories that are left out, and why."""
+    left_out: tuple[LeftOutRun, ...]
 
     @property
     def costs(self) -> tuple[FleetMetric, ...]:
@@ -353,10 +379,10 @@ def read_fleet(
     without one it is the study's, or 3 %. Raises RunDirectoryError where the folder has two fleets or no run that
     can be read, OSError where it cannot be listed.
     """
-    read, skipped = _read(folder, progress)
+    read, left_out = _read(folder, progress)
     if not read:
         raise RunDirectoryError(f"{folder} has no readable run: name a fleet's folder, or one with run directories")
-    kept = _of_one_study(read, skipped)
+    kept = _of_one_study(read, left_out)
     runs = _named(kept)
     first = runs[0]
     margins = [each.equivalence for each in runs if each.equivalence is not None]
@@ -365,15 +391,15 @@ def read_fleet(
     own = [_own_value(runs, key, margin) for key in dict.fromkeys(key for run in runs for key in run.reports)]
     return Fleet(
         folder=folder, study=first.study, question=first.question, baseline=first.baseline, size=len(first.machines),
-        margin=margin, machines=_machines(runs), runs=tuple(runs), metrics=(*_judged(costs), *_judged(own)),
-        skipped=tuple(skipped),
+        margin=margin, machines=_machines(runs), runs=tuple(runs), metrics=_judged([*costs, *own]),
+        left_out=tuple(left_out),
     )  # fmt: skip
 
 
 # -- reading ------------------------------------------------------------------------------------
 
 
-def _read(folder: Path, progress: Callable[[str], None]) -> tuple[list[FleetRun], list[Skipped]]:
+def _read(folder: Path, progress: Callable[[str], None]) -> tuple[list[FleetRun], list[LeftOutRun]]:
     """Every run that can be read, its machines still named by node and id; and what cannot."""
     fleets = [] if (folder / FLEET).exists() else sorted(each.parent for each in folder.glob(f"*/{FLEET}"))
     if len(fleets) > 1:
@@ -382,7 +408,7 @@ def _read(folder: Path, progress: Callable[[str], None]) -> tuple[list[FleetRun]
     root = next((each / RUNS for each in (folder, *fleets) if (each / FLEET).exists()), folder)
     places, foreign = run_places(root) if root.is_dir() else ([], [])
     runs: list[FleetRun] = []
-    skipped = [Skipped(str(each.relative_to(root)), "") for each in foreign]
+    left_out = [LeftOutRun(str(each.relative_to(root)), WhyLeftOut.NO_RUN) for each in foreign]
     for place in places:
         name = str(place.relative_to(root)) if place != root else folder.resolve().name
         progress(name)
@@ -390,10 +416,10 @@ def _read(folder: Path, progress: Callable[[str], None]) -> tuple[list[FleetRun]
             with RunStore(place) as store:
                 runs.append(_read_run(store, name))
         except (RunDirectoryError, OSError) as why:
-            skipped.append(Skipped(name, str(why)))
+            left_out.append(LeftOutRun(name, WhyLeftOut.UNREADABLE, str(why)))
         except (ValueError, KeyError, TypeError) as why:  # a value that no run of ours has
-            skipped.append(Skipped(name, type(why).__name__))
-    return runs, skipped
+            left_out.append(LeftOutRun(name, WhyLeftOut.UNREADABLE, type(why).__name__))
+    return runs, left_out
 
 
 def _read_run(store: RunStore, name: str) -> FleetRun:
@@ -568,19 +594,19 @@ def _holds_by_far(sides: Sides, scale: Scale | None, level: float) -> bool:
 
     Of at least ten blocks, all different: ties and few blocks are left to the interval itself.
     """
-    one, other = (np.asarray(side) for side in sides)
-    if one.size < MIN_BLOCKS_SIGNED_RANK:
+    blocks = len(sides[0])
+    if blocks < MIN_BLOCKS_SIGNED_RANK:
         return False
-    ratio = scale is None and bool((one > 0).all() and (other > 0).all())
-    effects = np.log(other) - np.log(one) if ratio else other - one
-    sizes = np.abs(effects)
-    order = np.argsort(sizes)
-    ordered = sizes[order]
-    if ordered[0] == 0 or not (np.diff(ordered) > 1e-9 * ordered[-1]).all():
+    ratio = scale is None and min(min(side) for side in sides) > 0
+    pairs = zip(*sides, strict=True)
+    effects = [math.log(other / one) if ratio else other - one for one, other in pairs]
+    effects.sort(key=abs)
+    apart = 1e-9 * abs(effects[-1])
+    if not effects[0] or any(abs(after) - abs(before) <= apart for before, after in itertools.pairwise(effects)):
         return False
-    positive = int((np.arange(1, effects.size + 1)[effects[order] > 0]).sum())
-    smaller = min(positive, effects.size * (effects.size + 1) // 2 - positive)
-    return bool(smaller > 1.2 * critical_rank(effects.size, level) + 5)
+    positive = sum(rank for rank, effect in enumerate(effects, 1) if effect > 0)
+    smaller = min(positive, blocks * (blocks + 1) // 2 - positive)
+    return smaller > 1.2 * critical_rank(blocks, level) + 5
 
 
 def _limits(store: RunStore) -> dict[tuple[str, Level, str], list[Flag | None]]:
@@ -649,26 +675,23 @@ def _hosts(store: RunStore) -> tuple[str, ...]:
 # -- one study, and machines by name ------------------------------------------------------------
 
 
-def _of_one_study(runs: Sequence[FleetRun], skipped: list[Skipped]) -> list[FleetRun]:
-    """The runs of the study that most are of, on as many machines; the others are added to what is skipped."""
+def _of_one_study(runs: Sequence[FleetRun], left_out: list[LeftOutRun]) -> list[FleetRun]:
+    """The runs of the study that most are of, on as many machines; the others are added to what is left out."""
     (most,) = Counter((run.study, run.baseline, len(run.nodes)) for run in runs).most_common(1)
     study, baseline, size = most[0]
     mine = [run for run in runs if (run.study, run.baseline, len(run.nodes)) == most[0]]
     usual = Counter(map(_settings, mine)).most_common(1)[0][0]
     first = next(run for run in mine if _settings(run) == usual)
     kept: list[FleetRun] = []
-    for run in sorted(runs, key=lambda each: (each.purpose is not Purpose.TOGETHER, each.name)):
-        why = ""
+    for run in sorted(runs, key=lambda each: (each.purpose is not Purpose.TOGETHER, _in_order(each.name))):
         if run.study != study:
-            why = f"of another study: {run.study}"
+            left_out.append(LeftOutRun(run.name, WhyLeftOut.OTHER_STUDY, run.study))
         elif run.baseline != baseline:
-            why = f"another baseline: {run.baseline}"
+            left_out.append(LeftOutRun(run.name, WhyLeftOut.OTHER_BASELINE, run.baseline))
         elif len(run.nodes) != size:
-            why = "on one machine, the others on pairs" if size == 2 else "on a pair, the others on one machine"
-        elif setting := other_setting(first, run):
-            why = f"another study of this name: {setting}"
-        if why:
-            skipped.append(Skipped(run.name, why))
+            left_out.append(LeftOutRun(run.name, WhyLeftOut.OTHER_SIZE))
+        elif (setting := other_setting(first, run)) is not None:
+            left_out.append(LeftOutRun(run.name, WhyLeftOut.OTHER_SETTING, setting=setting))
         else:
             kept.append(run)
     return kept
@@ -679,19 +702,19 @@ def _settings(run: FleetRun) -> str:
     return repr([sorted((name, repr(each)) for name, each in part.items()) for part in (run.environments, run.cells)])
 
 
-def other_setting(first: FleetRun, run: FleetRun) -> str:
-    """Return in what a run's study is not the first one's; "" where in nothing that changes what is measured."""
+def other_setting(first: FleetRun, run: FleetRun) -> SettingChange | None:
+    """Return in what a run's study is not the first one's; None where in nothing that changes what is measured."""
     for what, one, other in (
         ("environments", first.environments, run.environments),
         ("workloads", first.cells, run.cells),
     ):
         if one.keys() != other.keys():
-            return f"other {what}"
+            return SettingChange(Part.STUDY, "", what, tuple(one), tuple(other))
     changes = (
         *described_changes(Part.ENVIRONMENT, first.environments, run.environments),
         *described_changes(Part.WORKLOAD, first.cells, run.cells),
     )
-    return f"other {changes[0].setting.replace('_', ' ')} of {changes[0].name}" if changes else ""
+    return next(iter(changes), None)
 
 
 def _named(runs: Sequence[FleetRun]) -> list[FleetRun]:
@@ -773,9 +796,12 @@ def _effect(
     run: FleetRun, key: Key, first: MetricReport, values: Sequence[float], why: WhyNotCounted | None
 ) -> RunEffect:
     """What a run makes of a metric, and whether it is counted."""
-    enough = len(values) >= MIN_BLOCKS_INTERVAL
-    effect = t_interval(np.asarray(values), 0.95) if enough else None
-    error = float(np.std(values, ddof=1)) / math.sqrt(len(values)) if enough else math.inf
+    effect, error, blocks = None, math.inf, len(values)
+    if blocks >= MIN_BLOCKS_INTERVAL:
+        mean = math.fsum(values) / blocks
+        error = math.sqrt(math.fsum((each - mean) ** 2 for each in values) / (blocks - 1) / blocks)
+        half = t_quantile(blocks - 1, 0.95) * error
+        effect = Interval(mean, mean - half, mean + half)
     if key in run.reports and not _same_unit(run, key, first):
         why = WhyNotCounted.UNIT
     elif not values:

@@ -78,12 +78,8 @@ class FleetShift:
     @property
     def unlike(self) -> tuple[MachineEffect, ...]:
         """The machines that changed unlike the others; of pairs each stands for one."""
-        machines = self.fleet.machines if self.fleet is not None else ()
-        return tuple(
-            each
-            for each in machines
-            if each.odd and (each.adjusted_p is None or each.adjusted_p * self.family <= ALPHA)
-        )
+        metric = replace(self.metric, fleet=self.fleet, family=self.family)
+        return metric.odd_machines
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +123,9 @@ def compare_fleets(after: Fleet, before: Fleet, allowance: float = between.SESSI
         raise RunDirectoryError(
             f"{names} are of different studies, {after.study} and {before.study}: compare one study"
         )
-    if setting := other_setting(before.runs[0], after.runs[0]):
-        raise RunDirectoryError(f"{names} are of different studies ({setting}): compare one study")
+    if (change := other_setting(before.runs[0], after.runs[0])) is not None:
+        what = f"{change.name} {change.setting}".strip()
+        raise RunDirectoryError(f"{names} are of different studies (other {what}): compare one study")
     sides = [{unit_name(run.machines): None for run in fleet.runs if _usual(run)} for fleet in (before, after)]
     if not sides[0].keys() & sides[1].keys():
         what = "machine" if after.size == 1 else "pair"
@@ -170,8 +167,7 @@ def _shifts(
             allowed = math.log1p(allowance) if metric.scale == "ratio" else 0.0
             shifts.append(FleetShift(other, tuple(rows), None, None, allowed, 1))
     shifts = _after_holm(shifts)
-    families = {own: sum(each.metric.own is own for each in shifts) for own in (False, True)}
-    return tuple(_over_fleet(each, families[each.metric.own], second.margin) for each in shifts)
+    return tuple(_over_fleet(each, len(shifts), second.margin) for each in shifts)
 
 
 def _key(metric: FleetMetric) -> tuple[Key, str, bool]:

@@ -47,6 +47,7 @@ def register(app: typer.Typer) -> None:
         Runs that cannot be read, or are of another study, are left out and named.
         """
         from weighbridge.analysis.fleet_changes import compare_fleets
+        from weighbridge.errors import WeighbridgeError
         from weighbridge.report.export.fleet_json import fleet_json
         from weighbridge.report.fleet_page import write_fleet
         from weighbridge.report.terminal_fleet import print_fleet
@@ -57,13 +58,18 @@ def register(app: typer.Typer) -> None:
         compared = compare_fleets(this, _read(against, limit)) if against is not None else None
         if as_json:
             print_json(fleet_json(this, compared))
-        if not as_json or page is not None:
-            at = page or folder / PAGE
+            if page is not None:
+                write_fleet(this, page, compared)
+                err().print(f"page: {page}", markup=False)
+            return
+        at, refused = page or folder / PAGE, ""
+        try:
             write_fleet(this, at, compared)
-        if not as_json:
-            print_fleet(this, out(), compared, pages=[f"page: {at}"])
-        elif page is not None:
-            err().print(f"page: {page}", markup=False)
+        except PermissionError as error:
+            refused = f"{error.filename}: {error.strerror}: no page was written: name another file with --out FILE"
+        print_fleet(this, out(), compared, pages=[] if refused else [f"page: {at}"])
+        if refused:
+            fail(refused, WeighbridgeError.exit_code)
 
 
 def _margin(text: str | None) -> float | None:

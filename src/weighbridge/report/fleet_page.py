@@ -20,6 +20,7 @@ from weighbridge.report.text.fleet import (
     distance_text,
     fleet_answer,
     fleet_title,
+    left_out_lines,
     margin_words,
     not_counted_words,
     odd_machine_sentence,
@@ -27,7 +28,7 @@ from weighbridge.report.text.fleet import (
     range_text,
     run_effect_text,
     shared_fact_words,
-    skipped_lines,
+    some_of,
     spread_texts,
     trust_lines,
     trust_words,
@@ -105,7 +106,7 @@ class FleetPage(Page):
     controls: Sequence[ShiftSection]
     changes: Changes | None
     conditions: Sequence[str]
-    skipped: Sequence[str]
+    left_out: Sequence[str]
     facts: Sequence[tuple[str, str]]
     run_rows: Sequence[Sequence[str]]
     how_to_read: str = HOW_TO_READ
@@ -138,7 +139,7 @@ def _page(fleet: Fleet, compared: FleetsCompared | None) -> FleetPage:
         controls=[_shift(each) for each in alone],
         changes=_changes(compared) if compared is not None else None,
         conditions=condition_lines(fleet),
-        skipped=skipped_lines(fleet),
+        left_out=left_out_lines(fleet),
         facts=[shared_fact_words(each) for each in fleet.differing_facts],
         run_rows=[
             (
@@ -218,11 +219,8 @@ def _changes(compared: FleetsCompared) -> Changes:
     changed += [
         each.machine for shift in compared.shifts for each in shift.unlike if len(shift.rows[0].machines) == 1
     ]
-    only = [
-        f"only in {fleet.folder}: {', '.join(names)}"
-        for fleet, names in ((compared.before, compared.only_before), (compared.after, compared.only_after))
-        if names
-    ]
+    sides = (("before", compared.only_before), ("now", compared.only_after))
+    only = [f"only {when}: {some_of(names, 20)}" for when, names in sides if names]
     return Changes(
         changes_answer(compared), changed_facts_words(compared, dict.fromkeys(changed)),
         [_shift(each) for each in compared.shifts], only,

@@ -19,8 +19,8 @@ from weighbridge.report.text.fleet import (
     controls_answer,
     fleet_answer,
     fleet_title,
+    left_out_lines,
     range_text,
-    skipped_lines,
     trust_lines,
 )
 
@@ -45,7 +45,7 @@ def print_fleet(
             remarks.append(indented(sentence, "yellow"))
         if compared is not None and (words := changed_facts_words(compared, _changed(compared))):
             remarks.append(indented(f"changed facts: {words}", "yellow"))
-        remarks += [indented(f"left out: {each}", "yellow") for each in skipped_lines(fleet)]
+        remarks += [indented(f"left out: {each}", "yellow") for each in left_out_lines(fleet)]
         remarks += [indented(each) for each in condition_lines(fleet)]
 
         def foot(hidden: int) -> list[Text]:

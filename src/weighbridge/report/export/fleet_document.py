@@ -5,8 +5,7 @@ from typing import Final, Literal
 from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
-from weighbridge.analysis.fleet import Purpose, WhyNotCounted
-from weighbridge.report.export.compare_document import SkippedRow
+from weighbridge.analysis.fleet import Purpose, WhyLeftOut, WhyNotCounted
 from weighbridge.statistics import Better, Scale, Verdict
 
 FLEET_VERSION: Final = 1
@@ -148,6 +147,14 @@ class AgainstRow(TypedDict):
     shifts: list[ShiftRow]
 
 
+class LeftOutRow(TypedDict):
+    """A directory that is none of the fleet's runs; ``why`` is for people."""
+
+    name: str
+    reason: WhyLeftOut
+    why: str
+
+
 @with_config(ConfigDict(extra="forbid"))
 class FleetDocument(TypedDict):
     """The document of ``weighbridge fleet report --json``."""
@@ -160,7 +167,7 @@ class FleetDocument(TypedDict):
     margin: float
     machines: list[MachineRow]
     runs: list[FleetRunRow]
-    skipped: list[SkippedRow]
+    left_out: list[LeftOutRow]
     odd_machines: list[OddMachineRow]
     odd_pairs: list[list[str]]
     metrics: list[FleetMetricRow]

@@ -18,7 +18,7 @@ from weighbridge.report.export.fleet_document import (
 )
 from weighbridge.report.export.json import finite
 from weighbridge.report.export.provenance import date_of
-from weighbridge.report.text.fleet import distance, own_value
+from weighbridge.report.text.fleet import distance, own_value, why_left_out
 from weighbridge.statistics import Interval
 from weighbridge.statistics.fleet import MachineEffect, PairEffect
 
@@ -34,7 +34,9 @@ def fleet_json(fleet: Fleet, compared: FleetsCompared | None = None) -> FleetDoc
         "margin": fleet.margin,
         "machines": [{"machine": name, "facts": dict(facts)} for name, facts in fleet.machines.items()],
         "runs": [_run(each) for each in fleet.runs],
-        "skipped": [{"name": each.name, "why": each.why or "no run in it"} for each in fleet.skipped],
+        "left_out": [
+            {"name": each.name, "reason": each.reason, "why": why_left_out(each, fleet)} for each in fleet.left_out
+        ],
         "odd_machines": [
             {
                 "machine": name,

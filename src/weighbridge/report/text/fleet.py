@@ -8,14 +8,16 @@ from weighbridge.analysis.fleet import (
     Fleet,
     FleetMetric,
     FleetRun,
+    LeftOutRun,
     Purpose,
     RunEffect,
     SharedFact,
     UnlikeFact,
+    WhyLeftOut,
     WhyNotCounted,
 )
 from weighbridge.analysis.fleet_changes import FleetsCompared, FleetShift, UnitChange, unit_name
-from weighbridge.report.text.between_runs import NOT_KNOWN, fact_words, shortened
+from weighbridge.report.text.between_runs import NOT_KNOWN, fact_words, setting_words, shortened
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import (
     SPACE,
@@ -46,11 +48,12 @@ WHY_NOT_COUNTED = {
 }  # fmt: skip
 
 HOW_TO_READ = (
-    "Typical: the mean over machines with its 95 % interval. Next machine: where 95 % of further machines would be,"
-    " if they come from where these come from. Odd: the machine's interval, simultaneous over all machines, lies away"
-    " from the others, whose spread is in it, by the margin at least. Costs are made inside blocks, so a machine that"
-    " is slow in every environment has the cost of its peers: the baseline's own values show it. They differ from"
-    " session to session, too."
+    "Typical: the Hodges-Lehmann estimate over the machines, of fewer than ten and of pairs their mean, with its 95 %"
+    " interval. Next: where 95 % of further ones would be, if they come from where these come from. Odd: the"
+    " machine's interval, simultaneous over all machines, lies away from the others, whose spread is in it, by the"
+    " margin at least; at most 5 % of pages name one falsely. Costs are made inside blocks, so a machine that is slow"
+    " in every environment has the cost of its peers: the baseline's own values show it. They differ from session to"
+    " session, too."
 )
 
 
@@ -309,9 +312,23 @@ def condition_lines(fleet: Fleet) -> list[str]:
     return lines
 
 
-def skipped_lines(fleet: Fleet) -> list[str]:
+def left_out_lines(fleet: Fleet) -> list[str]:
     """Return each directory that was left out, and why."""
-    return [f"{each.name}: {each.why or 'no run in it'}" for each in fleet.skipped]
+    return [f"{each.name}: {why_left_out(each, fleet)}" for each in fleet.left_out]
+
+
+def why_left_out(run: LeftOutRun, fleet: Fleet) -> str:
+    """Return why a directory is none of the fleet's runs."""
+    if run.setting is not None:
+        return f"another study of this name ({setting_words(run.setting)})"
+    return {
+        WhyLeftOut.NO_RUN: "no run in it", WhyLeftOut.UNREADABLE: run.about,
+        WhyLeftOut.OTHER_STUDY: f"of another study, {run.about}",
+        WhyLeftOut.OTHER_BASELINE: f"it has another baseline, {run.about}",
+        WhyLeftOut.OTHER_SIZE: "on one machine, the others on pairs"
+        if fleet.size == 2 else "on a pair, the others on one machine",
+        WhyLeftOut.OTHER_SETTING: "another study of this name",
+    }[run.reason]  # fmt: skip
 
 
 def not_counted_words(metric: FleetMetric) -> str:
