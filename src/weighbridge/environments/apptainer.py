@@ -3,8 +3,8 @@
 import os
 import re
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
 
@@ -16,7 +16,7 @@ from weighbridge.hosts.chroot import ChrootSite, Parts, StartedProgram, started
 from weighbridge.hosts.first_process import first_process
 from weighbridge.launcher.within import within
 from weighbridge.linux import user_namespaces
-from weighbridge.linux.confinement import lacking, status_field
+from weighbridge.linux.confinement import lacking, named, status_field
 from weighbridge.linux.folders import mounted_at
 from weighbridge.linux.memory_folders import MemoryFolders, memory_of
 from weighbridge.linux.packages import install_here
@@ -126,7 +126,7 @@ class Apptainer(Environment):
                 image = host.program(built)
 
             def argv(parts: Parts) -> tuple[str, ...]:
-                words = command(options, request, parts, own, image)
+                words = command(options, request, parts, own, image, _status(request))
                 return within(host, request.run, parts.group, *words)
 
             running = stack.enter_context(started(request, argv))
@@ -173,7 +173,8 @@ class ApptainerSite(ChrootSite):
     def _rights(self) -> str:
         """By what Apptainer could make a container."""
         file = "/proc/self/uid_map"
-        if self.read(file).split() != self.host.read(file).split():
+        hosts = self.host.run(Command(("cat", file), 20)).text
+        if self.read(file).decode(errors="replace").split() != hosts.split():
             return "user namespace"
         return "root" if self.host.root else "setuid program"
 
@@ -210,6 +211,7 @@ def command(
     parts: Parts,
     own: str,
     image: str,
+    status: str,
 ) -> tuple[str, ...]:
     """Return the argument list (apptainer-exec(1)) that starts the launcher in a container.
 
@@ -225,7 +227,7 @@ def command(
     ]
     return (
         *_apptainer(own),
-        *exec_words(options, request.host.read),
+        *exec_words(options, status),
         *("--env", f"{RUN_VARIABLE}={request.run.id}"),
         *(word for bind in binds for word in ("--mount", bind)),
         image,
@@ -233,12 +235,13 @@ def command(
     )
 
 
-def exec_words(options: ApptainerOptions, read: Callable[[str], bytes]) -> tuple[str, ...]:
-    """Return the command that starts a container, and its options. ``read`` reads a file of the host.
+def exec_words(options: ApptainerOptions, status: str) -> tuple[str, ...]:
+    """Return the command that starts a container, and its options. ``status`` is the /proc/PID/status of who does.
 
-    Root's Apptainer asks for all capabilities, and starts nothing where the host's root has not all of them.
+    Root's Apptainer asks for all capabilities, and starts nothing where root has not all of them.
     """
-    lacks = lacking(status_field(read("/proc/self/status").decode(errors="replace"), "CapPrm"))
+    has = status_field(status, "CapPrm")
+    lacks = lacking(has) if named(has) != "none" else []  # a user's asks for none
     dropped = ",".join(f"CAP_{name.upper()}" for name in lacks)
     return (
         "exec",
@@ -248,6 +251,16 @@ def exec_words(options: ApptainerOptions, read: Callable[[str], bytes]) -> tuple
         *("--no-mount", _NOT_MOUNTED),
         *("--pwd", "/"),
     )
+
+
+def _status(request: SiteRequest) -> str:
+    """The /proc/PID/status of a process of the host, asked once."""
+    host = request.host
+
+    def asked() -> str:
+        return host.run(Command(("cat", "/proc/self/status"), 20)).text
+
+    return request.run.share(f"status {host.name}", lambda: nullcontext(asked()))
 
 
 def _apptainer(own: str) -> tuple[str, ...]:
@@ -295,17 +308,14 @@ def _own_folder(request: SiteRequest) -> Iterator[str]:
 
 def _tried(options: ApptainerOptions) -> Completed:
     """Return what came of a trial container: a folder in which this machine's programs are mounted."""
+    status = Path("/proc/self/status").read_text()
     with tempfile.TemporaryDirectory(prefix="weighbridge-") as folder:
         root = Path(folder) / "root"
         for name in ("root/dev", "root/proc", "root/sys", "root/tmp", "tmp"):
             (Path(folder) / name).mkdir(parents=True)
         binds = [word for path in _TRIED_PROGRAM if Path(path).exists() for word in ("--mount", _bind(path, path))]
-        words = (*_apptainer(folder), *exec_words(options, _read), *binds, str(root), "/bin/sh", "-c", ":")
+        words = (*_apptainer(folder), *exec_words(options, status), *binds, str(root), "/bin/sh", "-c", ":")
         return run(Command(words, _TRY_S))
-
-
-def _read(path: str) -> bytes:
-    return Path(path).read_bytes()
 
 
 def _complaint(completed: Completed) -> str:
