@@ -69,7 +69,7 @@ def test_their_commands_are_shown_before_they_run():
 def test_the_ways_of_every_environment():
     options = {kind: plugin.options() for kind, plugin in registry.environments().items()}
     ways = {kind: plugin.way_to_companions(options[kind]) for kind, plugin in registry.environments().items()}
-    assert {kind for kind, way in ways.items() if way} == {"native", "netns", "bubblewrap", "docker"}
+    assert {kind for kind, way in ways.items() if way} == {"native", "netns", "apptainer", "bubblewrap", "docker"}
     assert len({way for way in ways.values() if way}) == 3
 
 

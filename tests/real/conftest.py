@@ -20,6 +20,7 @@ from weighbridge.runner import run_lock as state
 from weighbridge.study.loader import load
 from weighbridge.userland.build import cache_folder, ensure, key_of
 
+from .apptainer import folder_of_programs
 from .machine import Machine
 from .weighing import IN_STORAGE_TESTS, kinds_in_every_environment
 
@@ -153,6 +154,16 @@ def cache(userland: Userland, small_userland: Userland, tmp_path_factory: pytest
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WEIGHBRIDGE_CACHE", str(folder))
         yield folder
+
+
+@pytest.fixture(scope="session")
+def apptainer() -> Iterator[str]:
+    """Put an Apptainer on PATH. The value says why there is none; "" where there is."""
+    folder, lacking = folder_of_programs()
+    with pytest.MonkeyPatch.context() as patch:
+        if folder:
+            patch.setenv("PATH", folder, prepend=os.pathsep)
+        yield lacking
 
 
 @pytest.fixture

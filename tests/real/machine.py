@@ -19,6 +19,7 @@ PROGRAMS = {
     "dockerd", "containerd", "docker-proxy", "redis-server", "redis-benchmark", "iperf3", "sysbench", "nginx", "wrk",
     "mariadbd", "mysqld", "qemu-system-x86", "hpcc", "pbzip2", "podman", "conmon", "slirp4netns", "pasta",
     "etcd", "kubelet", "kube-apiserver", "kube-controller", "kube-scheduler", "kube-proxy", "kube-router",
+    "squashfuse_ll", "fuse-overlayfs",
 }  # fmt: skip
 FOLDERS = tuple(
     Path(path)
@@ -135,7 +136,10 @@ def _files() -> Iterator[str]:
         for path in (folder, *folder.rglob("*")):
             if path.exists() or path.is_symlink():
                 yield f"file {path}"
-    for path in (path for pattern in TEMPORARY for path in Path("/tmp").glob(pattern)):
+    for path in (
+        *Path("/dev/shm").glob("weighbridge*"),
+        *(path for each in TEMPORARY for path in Path("/tmp").glob(each)),
+    ):
         yield f"file {path}"
     for path in (cache_folder() / "userlands").glob(".building-*"):
         yield f"file {path}"

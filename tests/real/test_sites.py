@@ -31,6 +31,8 @@ KINDS = {
     "bridge": ("docker", {"network": "bridge"}),
     "gateway": ("docker", {"network": "bridge", "publish": True}),
     "loopback": ("docker", {"network": "bridge", "publish": True, "publish_on": "loopback"}),
+    "apptainer": ("apptainer", {}),
+    "contained": ("apptainer", {"contain": True, "image": "folder"}),
 }
 LIMITS = Limits(cpus=0.5, memory=128 * 2**20, cpuset="0")
 MIB = 2**20
@@ -53,10 +55,13 @@ def under_taskset() -> Iterator[None]:
 
 
 @pytest.fixture(scope="module")
-def sites(userland: Userland, ports: dict[str, int]) -> Iterator[dict[str, Site]]:
+def sites(userland: Userland, ports: dict[str, int], apptainer: str) -> Iterator[dict[str, Site]]:
+    """One of each; those of Apptainer where there is one."""
     with open_run(RUN) as run, under_taskset():
         opened = {}
         for name, (kind, options) in KINDS.items():
+            if kind == "apptainer" and apptainer:
+                continue
             environment = registry.environments()[kind]
             request = SiteRequest(
                 run,
@@ -72,21 +77,25 @@ def sites(userland: Userland, ports: dict[str, int]) -> Iterator[dict[str, Site]
 
 
 @pytest.fixture(params=KINDS)
-def site(request: pytest.FixtureRequest, sites: dict[str, Site]) -> Site:
-    found: Site = sites[request.param]
-    return found
+def site(request: pytest.FixtureRequest, sites: dict[str, Site], apptainer: str) -> Site:
+    return one_of(sites, request.param, apptainer)
 
 
-@pytest.fixture(params=["native", "bridge"])
-def either(request: pytest.FixtureRequest, sites: dict[str, Site]) -> Site:
-    """One native and one container: what does not depend on the network."""
-    found: Site = sites[request.param]
-    return found
+@pytest.fixture(params=["native", "bridge", "apptainer", "contained"])
+def either(request: pytest.FixtureRequest, sites: dict[str, Site], apptainer: str) -> Site:
+    """One native, and containers: what does not depend on the network."""
+    return one_of(sites, request.param, apptainer)
+
+
+def one_of(sites: dict[str, Site], name: str, lacking: str) -> Site:
+    if name not in sites:
+        pytest.skip(lacking)
+    return sites[name]
 
 
 def test_under_taskset_an_engine_is_on_the_cpus_that_sites_have(sites: dict[str, Site]):
     cpus = {name: os.sched_getaffinity(pid) for pid, run, name in processes() if run == RUN}
-    assert sites.keys() == KINDS.keys()
+    assert {name for name, (kind, _) in KINDS.items() if kind != "apptainer"} <= sites.keys()
     for name in ("dockerd", "containerd", "docker-proxy"):
         assert cpus[name] == {*cpus_online()}, name
 
@@ -167,11 +176,12 @@ def test_children_that_outlive_their_leader_are_ended(either: Site):
 
 
 def processes_of(site: Site) -> list[str]:
-    """The processes in the site's control group beside its launcher."""
+    """The processes in the site's control group beside its launcher, and what Apptainer has there itself."""
     script = "for p in /proc/[0-9]*; do cat $p/cmdline $p/cgroup 2>/dev/null | tr '\\0\\n' '  '; echo; done"
     group = next(line for line in shell(site, "cat /proc/self/cgroup").text.splitlines() if ":cpu" in line)
     lines = [line for line in shell(site, script).text.splitlines() if group.split(":", 1)[1] in line]
     ours = [line for line in lines if NAME not in line.split(" ")[0] and "for p in" not in line]
+    ours = [line for line in ours if not line.startswith(("Apptainer runtime", "appinit"))]
     return [line for line in ours if not line.startswith(("cat ", "tr "))]
 
 

@@ -51,9 +51,15 @@ def home(small_userland: Userland) -> Iterator[Path]:
         shutil.rmtree(folder)
 
 
-def as_user(home: Path, *arguments: object, env: Mapping[str, str] | None = None, cwd: Path | None = None) -> Ended:
+def as_user(
+    home: Path,
+    *arguments: object,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    prefix: tuple[str, ...] = (),
+) -> Ended:
     """Run a command of Weighbridge as the user, with an interpreter that the user can read."""
-    with started_as_user(home, *arguments, env=env, cwd=cwd) as process:
+    with started_as_user(home, *arguments, env=env, cwd=cwd, prefix=prefix) as process:
         try:
             out, errors = process.communicate(timeout=200)
         except BaseException:
@@ -63,9 +69,13 @@ def as_user(home: Path, *arguments: object, env: Mapping[str, str] | None = None
 
 
 def started_as_user(
-    home: Path, *arguments: object, env: Mapping[str, str] | None = None, cwd: Path | None = None
+    home: Path,
+    *arguments: object,
+    env: Mapping[str, str] | None = None,
+    cwd: Path | None = None,
+    prefix: tuple[str, ...] = (),
 ) -> "subprocess.Popen[str]":
-    """Start it."""
+    """Start it, behind a ``prefix`` that still is root."""
     code = Path(package.__file__).parent.parent
     libraries = next(path for path in sys.path if path.endswith("site-packages"))
     environment = {
@@ -77,7 +87,7 @@ def started_as_user(
     }  # fmt: skip
     drop = ["setpriv", "--reuid", str(USER), "--regid", str(USER), "--clear-groups"]
     return subprocess.Popen(
-        [*drop, PYTHON, "-m", "weighbridge", *(str(argument) for argument in arguments)],
+        [*prefix, *drop, PYTHON, "-m", "weighbridge", *(str(argument) for argument in arguments)],
         stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment,
         cwd=cwd or home,
     )  # fmt: skip

@@ -14,7 +14,7 @@ LEAN = (
     "--customize-hook=rm -rf $1/var/lib/apt/lists $1/var/cache/apt $1/etc/hostname $1/etc/resolv.conf",
 )
 """Options of mmdebstrap for a system without what nobody reads."""
-_NOT_SIGNED_LATELY = '--aptopt=Acquire::Check-Valid-Until "false"'
+NOT_SIGNED_LATELY = '--aptopt=Acquire::Check-Valid-Until "false"'
 """A mirror may be a snapshot, whose list of packages has outlived its date."""
 _HOST = (
     "ethtool", "iproute2", "iptables", "kmod", "linux-headers-amd64", "linux-image-amd64", "mount", "procps",
@@ -56,5 +56,5 @@ def host_of_virtualbox(work: Path) -> str:
 def _make(root: Path, packages: tuple[str, ...], temporary: Path) -> None:
     debian_archive.mmdebstrap(
         "--variant=apt", "--components=main contrib", f"--include={','.join(packages)}", *LEAN,
-        _NOT_SIGNED_LATELY, SUITE, str(root), env={"TMPDIR": str(temporary)},
+        NOT_SIGNED_LATELY, SUITE, str(root), env={"TMPDIR": str(temporary)},
     )  # fmt: skip

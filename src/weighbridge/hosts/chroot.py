@@ -125,8 +125,8 @@ def started(request: SiteRequest, command: Callable[[Parts], tuple[str, ...]]) -
         def why() -> str:
             process.wait(_TOGETHER_S)
             host.run(Command(("true",), 10))  # where the whole host has gone, that is what is told
-            stderr = process.stop().stderr.decode(errors="replace").strip()
-            return f"its launcher ended: {stderr.splitlines()[-1]}" if stderr else "its launcher was killed"
+            completed = process.stop()
+            return f"its launcher ended: {completed.last_words}" if completed.stderr else "its launcher was killed"
 
         launcher = stack.enter_context(Launcher(stream, request.title, why, environment_of(run.id)))
         yield StartedProgram(launcher, process, group, refused)

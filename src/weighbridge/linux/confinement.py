@@ -28,3 +28,9 @@ def named(capabilities: str) -> str:
     every = _CAPABILITIES.split()
     names = [name for number, name in enumerate(every) if mask >> number & 1]
     return "all" if names == every else " ".join(names) or "none"
+
+
+def lacking(capabilities: str) -> list[str]:
+    """The names of those that a set of capabilities, as proc(5) writes it, has not; none where it is no such set."""
+    has = named(capabilities)
+    return [] if has in ("", "all") else [name for name in _CAPABILITIES.split() if name not in has.split()]

@@ -1,11 +1,13 @@
 """What is asked of a machine (Command) and what came of it (Completed)."""
 
+import re
 import signal
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Literal, Protocol
 
 Transport = Literal["tcp", "udp"]
+_COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,12 +123,12 @@ class Completed:
     def last_words(self) -> str:
         """The last non-empty line of standard error, else of standard output: what a person would read first.
 
-        Of a program that was ended at its deadline, that first.
+        Without what colours it on a terminal. Of a program that was ended at its deadline, that first.
         """
         late = f"it did not finish within {self.duration_s:.0f} s" if self.timed_out else ""
         for stream in (self.stderr, self.stdout):
             for line in reversed(stream.decode(errors="replace").splitlines()):
-                if words := line.strip()[:300]:
+                if words := _COLOURS.sub("", line).strip()[:300]:
                     return f"{late}: {words}" if late else words
         return late or "it printed nothing"
 
