@@ -42,9 +42,12 @@ unit: setup
 real: setup
 	@$(MAKE) --no-print-directory --keep-going side_by_side apart alone
 
-# Two at a time, those that measure nothing.
+# Two at a time, those that measure nothing. What failed is tried once more, when nothing else is tried beside it. What
+# failed is noted in a folder of its own, as the unit tests note theirs meanwhile.
+side_by_side: OWN_CACHE = -o cache_dir=.pytest_cache/side_by_side
 side_by_side: setup
-	.venv/bin/pytest -m "real and side_by_side" -n 2 --dist loadfile --no-loadscope-reorder -rsR --durations 20
+	.venv/bin/pytest -m "real and side_by_side" -n 2 --dist loadfile --no-loadscope-reorder -rsR --durations 20 $(OWN_CACHE) \
+	|| .venv/bin/pytest -m "real and side_by_side" --last-failed --last-failed-no-failures none -rsR $(OWN_CACHE)
 
 # Three at a time, those that watch the machine: each worker has one that looks like its own, where that can be had.
 # A worker does not reach the socket by which the plug-in counts that tries tests again: what failed is tried once more,

@@ -68,6 +68,10 @@ def test_two_nodes_of_one_cluster_reach_each_other():
         ("node: worker-2", "privileged: true, pod_security: baseline"),
         ("node: worker-2", "node: worker-2, pod_security: restricted"),
         ("{kind: iperf3, duration: 1s}", "{kind: fio, duration: 1s}"),
+        (
+            "{kind: pod}\nworkloads:\n  tcp: {kind: iperf3, duration: 1s}",
+            "{kind: pod, reach: service, policy: allow}\nworkloads:\n  tcp: {kind: netperf, test: TCP_CRR, duration: 1s}",
+        ),
     ],
     ids=[
         "another cluster",
@@ -86,6 +90,7 @@ def test_two_nodes_of_one_cluster_reach_each_other():
         "two levels",
         "no network of the node",
         "a cold cache",
+        "a workload that is refused itself",
     ],
 )
 def test_a_mistake_has_a_sentence(old: str, new: str):

@@ -276,8 +276,9 @@ def needs_of(file: StudyFile, cells: list[Cell], client: str, arm: Arm) -> Needs
     server = file.placement.server or next(iter(file.hosts))
     roles = {"server": server, "client": client}
     own = [host for role, host in roles.items() if role in file.inside and host in file.hosts]
+    refused = {*file.workloads} - {cell.workload for cell in cells}  # for mistakes of their own: they may have one
     return Needs(
-        network=any(workloads[cell.kind].transports(cell.options) for cell in cells),
+        network=bool(refused) or any(workloads[cell.kind].transports(cell.options) for cell in cells),
         server_calls_client=any(workloads[cell.kind].server_calls_client for cell in cells),
         apart=server != client,
         hosts=_traits_of(file, [host for host in (server, client) if host in file.hosts]),

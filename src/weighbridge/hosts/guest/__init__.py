@@ -256,8 +256,12 @@ def _booted(
 
         def why() -> str:
             ended = process.wait(_TOGETHER_S)
-            console_tail = last_words(process.stop().stderr)  # of one that does not answer nothing more is to be had
-            return f"its guest {'ended' if ended else 'does not answer'}{f': {console_tail}' if console_tail else ''}"
+            cpu_s = group.meters().get(
+                "cpu_s", 0.0
+            )  # none: it waits for something; as much as passed: its kernel hangs
+            console_tail = last_words(process.stop().stderr)
+            state = "ended" if ended else f"does not answer, after {cpu_s:.0f} s of CPU time"
+            return f"its guest {state}{f': {console_tail}' if console_tail else ''}"
 
         switch.join(address, options.mtu, process, lambda: f"host {name}: {why()}")
         channel, hello = start_agent(name, near, READY_S, lambda _: f"does not boot: {why()}", why)
