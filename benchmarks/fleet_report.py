@@ -54,11 +54,11 @@ def study(workloads: int, *, pairs: bool) -> Study:
     """A study of so many workloads, on one host or with client and server on two."""
     lines = "\n".join(f"  w{number}: {{kind: iperf3, duration: 10s}}" for number in range(workloads))
     hosts = "{a: {kind: testbed}, b: {kind: testbed}}" if pairs else "{local: {kind: local}}"
-    placement = "placement: {client: a, server: b}" if pairs else ""
+    placement, publish = ("placement: {client: a, server: b}", ", publish: true") if pairs else ("", "")
     return check(
         parse(
             f"study: fleet\nquestion: What does the bridge cost?\nhosts: {hosts}\n{placement}\nbaseline: native\n"
-            "environments:\n  native: {kind: native}\n  bridge: {kind: docker, network: bridge}\n"
+            f"environments:\n  native: {{kind: native}}\n  bridge: {{kind: docker, network: bridge{publish}}}\n"
             f"workloads:\n{lines}\nrepetitions: {{blocks: 20}}\nequivalence: 3%\n",
             "fleet.yaml",
         )
