@@ -42,7 +42,7 @@ ONLY: dict[str, set[str]] = {
     "runner": {"meters", "facts", "store", "study", "userland", "statistics", "engines", "launcher", "build_once",
                "linux", "registry", *ALL},
     "live": {"runner", *ALL},
-    "fleets": {"runner", "analysis", "store", "study", "linux", "registry", "user_cache", *ALL},
+    "fleets": {"hosts", "runner", "analysis", "store", "study", "linux", "registry", "user_cache", *ALL},
     "analysis": {"store", "statistics", *ALL},
     "report": {"analysis", "store", "statistics", "user_cache", *ALL},
     "replication": {"report", "analysis", "store", "statistics", *ALL},

@@ -80,7 +80,7 @@ def test_a_plan_says_rounds_and_time_and_keeps_nothing(
     said = weighbridge("fleet", "plan", "pair.yaml", "--on", "hosts.txt")
     assert said.code == 0 and listed.submitted == []
     assert max(map(len, said.out.splitlines())) <= 80
-    assert [line.split()[0] for line in said.out.splitlines() if "--n" in line] == ["1", "2", "3", "4", "5"]
+    assert [line.split()[0] for line in said.out.splitlines() if line[:1].isdigit()] == ["1", "2", "3", "4", "5"]
     assert "alone--" in said.out and "10 blocks" in said.out
     assert {path.name for path in Path.cwd().iterdir()} == {"hosts.txt", "pair.yaml", "single.yaml"}
 

@@ -2,8 +2,10 @@
 
 import itertools
 import signal
+import sys
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pytest
@@ -286,3 +288,50 @@ def test_nobody_is_measured_again_where_that_is_not_wanted(world: World, monkeyp
     _fleet(world, again=False)
     monkeypatch.setattr(driving.Suspects, "of", classmethod(lambda *_: pytest.fail("it was asked")))
     _drive(world)
+
+
+class Killed(BaseException):
+    """The driver is ended at once: nothing of it runs any more."""
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_ends_drivers_and_runs_nothing_finished_is_measured_again(
+    world: World, monkeypatch: pytest.MonkeyPatch, seed: int
+):
+    """Drivers are cancelled or killed, runs fail and machines die, all at random, until nothing is missing."""
+    random = Random(seed)
+    _fleet(world, PAIR if seed % 2 else SINGLE)
+    usual_stop, usual_finish, finished = driving.Drive._stop, world.finish, list[str]()
+
+    def finish(unit: Unit) -> int | None:
+        chance = random.random()
+        if chance < 0.1:
+            raise Interrupted(signal.SIGTERM)
+        if chance < 0.2:
+            raise Killed
+        if chance < 0.4:
+            world.measured(unit, ended=False)
+            return random.choice([8, 4, -9])
+        if chance < 0.7:
+            return None
+        finished.append(unit.name)
+        return usual_finish(unit)
+
+    def stop(drive: driving.Drive) -> None:
+        if isinstance(sys.exc_info()[1], Killed):
+            world.going = set()
+            return
+        monkeypatch.setattr(world, "finish", lambda _: -15)
+        usual_stop(drive)
+        monkeypatch.setattr(world, "finish", finish)
+
+    monkeypatch.setattr(world, "finish", finish)
+    monkeypatch.setattr(driving.Drive, "_stop", stop)
+    for _ in range(100):
+        before, began = [*finished], len(world.started)
+        try:
+            drive(world.folder, lambda _: None)
+            break
+        except (Interrupted, Killed, UnitsUnfinished):
+            assert not {*before} & {*world.started[began:]}
+    assert sorted(finished) == sorted({*world.started}) and not world.going

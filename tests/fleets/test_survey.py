@@ -1,7 +1,8 @@
 """Machines are asked together what they lack; two names of one machine are told."""
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -47,7 +48,7 @@ class Machine:
 
 
 @pytest.fixture
-def machines(monkeypatch: pytest.MonkeyPatch) -> dict[str, Machine | Exception]:
+def machines(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Machine | Exception]:
     """What opens, by the name of the machine."""
     found: dict[str, Machine | Exception] = {}
     opened: set[str] = set()
@@ -67,6 +68,7 @@ def machines(monkeypatch: pytest.MonkeyPatch) -> dict[str, Machine | Exception]:
     kind = SimpleNamespace(options=SshOptions, open=open_host)
     monkeypatch.setattr(registry, "hosts", lambda: {"ssh": kind})
     monkeypatch.setattr(surveying, "sweep_and_forget", lambda _: [])
+    monkeypatch.setattr(surveying.run_lock, "lock_run", lambda *_: nullcontext(tmp_path))
     return found
 
 

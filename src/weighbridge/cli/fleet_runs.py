@@ -59,7 +59,7 @@ FolderArgument = typer.Argument(help="The fleet's folder, as --out of 'fleet sub
 
 
 class FleetRunDocument(TypedDict):
-    """One run of a fleet. ``round``: null before it has begun; ``reason``: the last line of a run that failed."""
+    """One run of a fleet. ``exit_code``: null before it has ended; ``trials``: how many have finished."""
 
     name: str
     machines: list[str]
@@ -187,7 +187,7 @@ def _refusals(prepared: _Prepared) -> list[str]:
 
 
 def _plan(fleet: typer.Typer) -> None:
-    @fleet.command(cls=ProviderCommand, epilog=examples("weighbridge fleet plan docker-networks --on hosts.txt"))
+    @fleet.command(cls=ProviderCommand, epilog=examples("weighbridge fleet plan first-look --on hosts.txt"))
     def plan(
         ctx: typer.Context,
         study: str = StudyArgument,
@@ -247,7 +247,7 @@ def _submit(fleet: typer.Typer) -> None:
     @fleet.command(
         cls=ProviderCommand,
         epilog=examples(
-            "weighbridge fleet submit docker-networks --on hosts.txt --out fleet/",
+            "weighbridge fleet submit first-look --on hosts.txt --out fleet/",
             "weighbridge fleet submit my.yaml --on hosts.txt --nodes 8 --partners 3 --yes",
         ),
     )

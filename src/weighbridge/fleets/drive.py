@@ -51,7 +51,7 @@ def drive(folder: FleetFolder, say: Callable[[str], None]) -> None:
     with folder.driving(provider.part(options)):
         folder.await_units()
         study = study_of(fleet, folder.path)
-        machines = provider.allotted(options)
+        machines = fleet.machines or provider.allotted(options)
         folder.note_machines(machines, provider.part(options))
         if fleet.machines is None:  # they were not known to whoever submitted the fleet
             say(f"asking {len(machines)} machines what they lack: {', '.join(machines)}")

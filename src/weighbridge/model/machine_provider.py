@@ -119,7 +119,10 @@ class MachineProvider(Plugin):
 
     @abstractmethod
     def allotted(self, options: Any) -> tuple[str, ...]:
-        """In the driver: the names of the machines that it has. Raises Unavailable where there are too few."""
+        """In the driver: the names of the machines that it has. Raises Unavailable where there are too few.
+
+        Asked where `machines` are not known beforehand: others are kept with the fleet.
+        """
 
     @abstractmethod
     def host(self, options: Any, machine: str) -> Mapping[str, Any]:

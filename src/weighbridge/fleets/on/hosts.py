@@ -9,14 +9,8 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from weighbridge.errors import StudyError, Unavailable
-from weighbridge.linux.detached import detach, parsed
-from weighbridge.model.machine_provider import (
-    MACHINE_NAME,
-    DriverState,
-    MachineProvider,
-    ProviderOptions,
-    Submission,
-)
+from weighbridge.fleets.on._here import DrivenHere
+from weighbridge.model.machine_provider import MACHINE_NAME, ProviderOptions
 from weighbridge.model.options import ABSOLUTE, Brings
 
 _LARGEST = 2**20
@@ -47,7 +41,7 @@ class HostsOptions(ProviderOptions):
         return f"{self.nodes or len(self.listed)} ssh machines of {self.file}"
 
 
-class Hosts(MachineProvider):
+class Hosts(DrivenHere):
     """Each run is driven from this machine, with ssh hosts in the place of the study's; so is the fleet."""
 
     kind = "hosts"
@@ -74,28 +68,6 @@ class Hosts(MachineProvider):
     def machines(self, options: Any) -> tuple[str, ...]:
         """Return the machines of the list, each by its destination."""
         return tuple(_by_name(options))[: self.count(options)]
-
-    def submit(self, options: Any, submission: Submission) -> str:
-        """Start the driver on this machine, in a session of its own."""
-        return str(detach(submission.argv, submission.folder / "drive.log"))
-
-    def state(self, options: Any, job: str) -> DriverState:
-        """Say whether the driver's process runs."""
-        process = parsed(job)
-        if process is None or not process.is_here:
-            return DriverState("unknown", "its process is on another machine, or was before this machine's last boot")
-        word = f"process {process.pid} on this machine"
-        return DriverState("running", word) if process.is_alive else DriverState("ended", word)
-
-    def cancel(self, options: Any, job: str) -> None:
-        """Send SIGTERM to the driver."""
-        process = parsed(job)
-        if process is None or not process.is_here:
-            return
-        try:
-            process.end()
-        except PermissionError:
-            raise Unavailable(f"process {process.pid} is another user's: ask that user to cancel the fleet") from None
 
     def allotted(self, options: Any) -> tuple[str, ...]:
         """Return the machines of the list."""
