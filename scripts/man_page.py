@@ -34,19 +34,28 @@ def page() -> str:
     lines += [".SH SYNOPSIS", ".B weighbridge", r"[\fIOPTIONS\fR] \fICOMMAND\fR [\fIARGUMENTS\fR]"]
     lines += [".SH DESCRIPTION", *_paragraphs(help_text), *_parameters(group, context)]
     lines += [".SH COMMANDS"]
-    for command in group.commands.values():
-        if not command.hidden:
-            inner = type(group).context_class(command, info_name=command.name, parent=context)
-            usage = " ".join(command.collect_usage_pieces(inner))
-            lines += [f".SS weighbridge {_plain(command.name)} {_plain(usage)}"]
-            lines += [*_paragraphs((command.help or "").split("\n\n")), *_parameters(command, inner)]
-            lines += [*_examples(command.epilog or "")]
+    lines += _commands(group, context)
     lines += [".SH EXIT STATUS"]
     for code, meaning in re.findall(r"^\| (\d+) \| (.*) \|$", generated.exit_codes(), re.MULTILINE):
         lines += [".TP", f".B {code}", _plain(meaning.replace("`", "").replace("\\|", "|"))]
     lines += [".SH FILES", ".TP", r".I ~/.local/share/weighbridge/runs", "Runs of weigh.", ".TP"]
     lines += [r".I ~/.cache/weighbridge", "Caches, rebuilt when missing; WEIGHBRIDGE_CACHE names another folder."]
     return "\n".join(lines) + "\n"
+
+
+def _commands(group: Any, context: Any) -> Iterator[str]:
+    """Give each command, those of a group after it."""
+    for command in group.commands.values():
+        if command.hidden:
+            continue
+        inner = type(context)(command, info_name=command.name, parent=context)
+        path = inner.command_path
+        usage = " ".join(command.collect_usage_pieces(inner))
+        yield f".SS {_plain(path)} {_plain(usage)}"
+        yield from (*_paragraphs((command.help or "").split("\n\n")), *_parameters(command, inner))
+        yield from _examples(command.epilog or "")
+        if hasattr(command, "commands"):
+            yield from _commands(command, inner)
 
 
 def _parameters(command: Any, context: Any) -> Iterator[str]:

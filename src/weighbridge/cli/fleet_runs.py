@@ -59,7 +59,7 @@ FolderArgument = typer.Argument(help="The fleet's folder, as --out of 'fleet sub
 
 
 class FleetRunDocument(TypedDict):
-    """One run of a fleet. ``round``: null before it has begun; ``reason``: the last line of a run that failed."""
+    """One run of a fleet. ``exit_code``: null before it has ended; ``trials``: how many have finished."""
 
     name: str
     machines: list[str]

@@ -19,6 +19,7 @@ class Document(StrEnum):
     HISTORY = "history"
     GATE = "gate"
     FLEET = "fleet"
+    FLEET_STATUS = "fleet-status"
 
 
 def register(app: typer.Typer) -> None:
@@ -43,6 +44,7 @@ def schema_of(document: Document) -> dict[str, Any]:
 
     from pydantic import TypeAdapter
 
+    from weighbridge.cli.fleet_runs import FleetStatusDocument
     from weighbridge.cli.plan import PlanDocument
     from weighbridge.replication.document import ReplicationDocument
     from weighbridge.report.export.compare_document import CompareDocument, HistoryDocument
@@ -58,5 +60,6 @@ def schema_of(document: Document) -> dict[str, Any]:
         Document.HISTORY: HistoryDocument,
         Document.GATE: GateDocument,
         Document.FLEET: FleetDocument,
+        Document.FLEET_STATUS: FleetStatusDocument,
     }
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", **TypeAdapter(types[document]).json_schema()}
