@@ -19,6 +19,7 @@ exponential machines 92 % are covered with noise of a third of the spread, 86 % 
 
 **Next machine**: by the confidence distribution of the spread. The usual t interval (k - 1 or k - 2 degrees) covers
 87 to 93 % of next machines where runs are as noisy as machines differ, and with k - 2 is three times as wide for 3.
+Of 3 to 10 machines with a skewed spread this one covers 89 to 94 %, of others 93 % and more.
 
 **Odd machines**: a machine is compared with the others, odd ones left out. Sets of suspects are made larger by the
 furthest one each time, as Rosner's generalized extreme studentized deviate does (Technometrics 25, 1983), so that
@@ -65,7 +66,7 @@ LOOK_AHEAD = 6
 PRIOR, EXPECTED = 3.0, 0.5
 """Machines that are held to have been seen before, and by how much of the margin they differ (deviation).
 
-Without them one of three machines would be odd only if it were 48 times as far as the others are apart."""
+Without them one of three machines would be odd only 41 times as far away as the other two are apart."""
 
 ONE_BY_ONE = 0.8
 """Share of the error that machines judged one by one may spend: p-values are divided by it. The rest is for sets."""
@@ -329,7 +330,7 @@ class _Model:
         self.degrees = len(values) - self.design.shape[1]
         self.between = falling_root(self._scatter, self.degrees) if self.degrees > 0 else 0.0
         products = self.products(self.between)
-        self.covariance = np.linalg.pinv(products[:-1, :-1])
+        self.covariance: Floats = np.asarray(np.linalg.pinv(products[:-1, :-1]), dtype=np.float64)
         self.solution = self.covariance @ products[:-1, -1]
 
     def mean(self, confidence: float) -> Interval:
@@ -605,7 +606,8 @@ def _covariance(model: _Model, margin: float) -> tuple[Floats, Floats]:
     prior = np.where((freedom == 0) | (np.diag(covariance) <= np.diag(at_margin)), PRIOR, 0.0)
     total = freedom + prior
     of_data, of_prior = np.sqrt(freedom / total), np.sqrt(prior / total)
-    return np.outer(of_data, of_data) * covariance + np.outer(of_prior, of_prior) * at_margin, total
+    mixed = np.outer(of_data, of_data) * covariance + np.outer(of_prior, of_prior) * at_margin
+    return np.asarray(mixed, dtype=np.float64), total
 
 
 def _with_every_partner(model: _Model, place: int, distance: float, margin: float) -> bool:
