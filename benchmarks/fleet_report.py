@@ -54,11 +54,11 @@ def study(workloads: int, *, pairs: bool) -> Study:
     """A study of so many workloads, on one host or with client and server on two."""
     lines = "\n".join(f"  w{number}: {{kind: iperf3, duration: 10s}}" for number in range(workloads))
     hosts = "{a: {kind: testbed}, b: {kind: testbed}}" if pairs else "{local: {kind: local}}"
-    placement = "placement: {client: a, server: b}" if pairs else ""
+    placement, publish = ("placement: {client: a, server: b}", ", publish: true") if pairs else ("", "")
     return check(
         parse(
             f"study: fleet\nquestion: What does the bridge cost?\nhosts: {hosts}\n{placement}\nbaseline: native\n"
-            "environments:\n  native: {kind: native}\n  bridge: {kind: docker, network: bridge}\n"
+            f"environments:\n  native: {{kind: native}}\n  bridge: {{kind: docker, network: bridge{publish}}}\n"
             f"workloads:\n{lines}\nrepetitions: {{blocks: 20}}\nequivalence: 3%\n",
             "fleet.yaml",
         )
@@ -66,7 +66,7 @@ def study(workloads: int, *, pairs: bool) -> Study:
 
 
 def make_run(folder: Path, made: Study, metrics: int, blocks: int) -> None:
-    """Write one run: each trial has its metrics, which vary by 1 %."""
+    """Write one run: each trial has its metrics; the copies vary by 3 % more."""
     chance, at = random.Random(7), 1_700_000_000.0
     of = [Metric("throughput", "bit/s", "higher")] + [Metric(f"latency_{n}", "s", "lower") for n in range(1, metrics)]
     with RunStore(folder, writable=True) as store:
@@ -108,7 +108,7 @@ def make_fleet(folder: Path, shape: tuple[int, int], machines: int, blocks: int,
         scopes = [("host",)] if len(unit) == 1 else [("host a",), ("host b",)]
         with closing(sqlite3.connect(place / DATABASE, isolation_level=None)) as file:
             file.execute("BEGIN")
-            file.execute("UPDATE measurement SET value = value * (1 + (abs(random()) % 2001 - 1000) / 1e5)")
+            file.execute("UPDATE measurement SET value = value * (1 + (abs(random()) % 2001 - 1000) / 3e4)")
             factor = chance.lognormvariate(0, 0.01) * (1 - ODD if names[-1] in unit else 1)
             bridge = "SELECT id FROM trial WHERE environment = 'bridge'"
             file.execute(f"UPDATE measurement SET value = value * ? WHERE trial IN ({bridge})", (factor,))

@@ -192,6 +192,7 @@ def test_one_of_three_machines_may_be_odd_and_needs_to_be_far():
     near = fleet_cost([single("a", 0.1), single("b", 0.104), single("c", 0.15)], margin=0.03)
     far = fleet_cost([single("a", 0.1), single("b", 0.104), single("c", 0.3)], margin=0.03)
     assert odd_machines(near) == [] and odd_machines(far) == ["c"]
+    assert len(near.machines) == len(far.machines) == 3
 
 
 # -- pairs --------------------------------------------------------------------------------------
@@ -267,6 +268,24 @@ def test_a_shift_and_a_unit_move_all_results_alike(effects, error, shift, unit):
     assert other.spread.between == pytest.approx(unit * one.spread.between, abs=1e-6 * unit, rel=1e-4)
     assert [each.machine for each in one.machines] == [each.machine for each in other.machines]
     assert one.typical.low <= one.typical.estimate <= one.typical.high
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.03])
+def test_every_machine_that_can_be_told_is_given(margin):
+    rng = np.random.default_rng(11)
+    for number in (3, 4, 5, 8):
+        for scale in (0.001, 0.1):
+            names = [f"n{i}" for i in range(number)]
+            costs = scale * rng.standard_cauchy(number)
+            fleet = fleet_cost([single(*each) for each in zip(names, costs.tolist(), strict=True)], margin=margin)
+            assert [each.machine for each in fleet.machines] == names
+            runs = [
+                Measured(key, scale * float(rng.standard_cauchy()), 0.004, 20) for key in combinations(names, 2)
+            ]  # fmt: skip
+            fleet = fleet_cost(runs, margin=margin)
+            assert len(fleet.machines) == number
+            for each in (*fleet.machines, *fleet.pairs):
+                assert each.interval.low <= each.estimate <= each.interval.high and 0 <= each.adjusted_p <= 1
 
 
 def test_what_is_wrong_is_refused():

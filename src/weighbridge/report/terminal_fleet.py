@@ -61,7 +61,8 @@ def _changed(compared: FleetsCompared) -> list[str]:
 
 def _tables(fleet: Fleet, width: int) -> Iterator[Sequence[RenderableType]]:
     """The table of costs and own values, those with something odd first, with fewer and fewer of them."""
-    metrics = sorted(fleet.metrics, key=lambda each: not (each.odd_machines or each.odd_pairs))
+    metrics = [each for each in fleet.metrics if each.fleet is not None]
+    metrics.sort(key=lambda each: not (each.odd_machines or each.odd_pairs))
     what = "next pair" if fleet.size == 2 else "next machine"
     for shown in range(len(metrics), 0, -1):
         rows = [[styled(each) for each in ("", "typical [95 %]", what, "odd")]]
@@ -74,8 +75,7 @@ def _tables(fleet: Fleet, width: int) -> Iterator[Sequence[RenderableType]]:
 def _row(metric: FleetMetric) -> list[Text]:
     odd = [*(each.machine for each in metric.odd_machines), *(unit_name(each.machines) for each in metric.odd_pairs)]
     number = f"{len(odd)}: {', '.join(odd)}" if 0 < len(odd) <= 2 else str(len(odd) or "none")
-    if metric.fleet is None:
-        return [styled(fleet_title(metric)), styled("–"), styled("–"), styled("–", "dim")]
+    assert metric.fleet is not None
     judged = bool(metric.fleet.machines)
     return [
         styled(fleet_title(metric)), styled(amount(metric, metric.fleet.typical)),

@@ -469,7 +469,7 @@ class _Model:
             at = inverse[left] + (self.degrees - 1 - first) / (second - first) * (inverse[left + 1] - inverse[left])
             at = np.clip(at, inverse[left + 1], inverse[left])
             share = (1 / at - totals[left]) / (totals[left + 1] - totals[left])
-        share = np.where(above[0], share, 0.0)
+        share = np.where(above[0] & np.isfinite(share), share, 0.0)
         mix = [each[left, columns] * (1 - share) + each[left + 1, columns] * share for each in (distances, variances)]
         return mix[0], mix[1]
 
@@ -542,6 +542,7 @@ def _without_odd(units: _Units, margin: float, alpha: float) -> _Model:
         distances, variances, _ = model.one_by_one(model.between)
         scores = np.abs(distances) / np.sqrt(variances)
         scores[~units.comparable | (np.abs(distances) < margin / 2) | ~np.isfinite(scores)] = 0.0
+        scores[(model.freedoms() < 2) & (margin == 0)] = 0.0
         if model.freedom < 2 or not scores.any():
             break
         suspects.append(int(np.argmax(scores)))
@@ -579,10 +580,13 @@ def _distances(model: _Model, margin: float) -> tuple[Floats, Floats, Floats]:
     freedom = np.maximum(model.freedoms() - 1, 0.0)
     expected = (margin * EXPECTED) ** 2
     at_margin = model.one_by_one(expected)[1] + np.where(model.are_pairs, expected, 0.0)
-    prior = np.where(variances <= at_margin, PRIOR, 0.0)  # not where others differ by more than it
-    with np.errstate(divide="ignore", invalid="ignore"):
-        variances = (freedom * variances + prior * at_margin) / (freedom + prior)
-    freedom = freedom + prior
+    untold = freedom == 0  # the others are too few to differ
+    prior = np.where(untold | (variances <= at_margin), PRIOR, 0.0)  # not where they differ by more than it
+    if margin:
+        mixed = (freedom * variances + prior * at_margin) / np.maximum(freedom + prior, 1)
+        variances, freedom = np.where(untold, at_margin, mixed), freedom + prior
+    else:
+        variances = np.where(untold, np.nan, variances)
     if model.odd:
         distances[model.odd] = model.solution[1:]
         covariance, freedom[model.odd] = _covariance(model, margin)
@@ -593,17 +597,19 @@ def _distances(model: _Model, margin: float) -> tuple[Floats, Floats, Floats]:
 def _covariance(model: _Model, margin: float) -> tuple[Floats, Floats]:
     """Return the covariance of the shifts of what is odd, and the degrees of freedom of each."""
     freedom, covariance = model.freedoms()[model.odd], model.covariance[1:, 1:]
+    if not margin:
+        return covariance, freedom
     expected = (margin * EXPECTED) ** 2
     at_margin = np.linalg.pinv(model.products(expected)[:-1, :-1], hermitian=True)[1:, 1:]
     at_margin += np.diag(np.where(model.are_pairs[model.odd], expected, 0.0))
-    prior = np.where(np.diag(covariance) <= np.diag(at_margin), PRIOR, 0.0)
-    total = np.maximum(freedom + prior, 1e-9)  # without either nothing is known, and p is 1
+    prior = np.where((freedom == 0) | (np.diag(covariance) <= np.diag(at_margin)), PRIOR, 0.0)
+    total = freedom + prior
     of_data, of_prior = np.sqrt(freedom / total), np.sqrt(prior / total)
     return np.outer(of_data, of_data) * covariance + np.outer(of_prior, of_prior) * at_margin, total
 
 
 def _with_every_partner(model: _Model, place: int, distance: float, margin: float) -> bool:
-    """Whether a machine is away with others than its worst partner alone; true of pairs and of single machines."""
+    """Whether a machine is half as far away without its worst partner; true of pairs and of single machines."""
     units = model.units
     if not units.paired or model.are_pairs[place]:
         return True
@@ -611,7 +617,7 @@ def _with_every_partner(model: _Model, place: int, distance: float, margin: floa
     shifts = dict(zip(model.odd, model.solution[1:].tolist(), strict=True))
     explained = units.candidates[:, others] @ np.array([shifts[each] for each in others]) + model.solution[0]
     away = math.copysign(1.0, distance) * (units.values - explained)[units.candidates[:, place] > 0]
-    return float(np.sort(away)[:-1].mean()) >= margin / 2
+    return float(np.sort(away)[:-1].mean()) >= max(margin, abs(distance)) / 2
 
 
 def _p_values(distances: Floats, variances: Floats, freedom: Floats) -> Floats:

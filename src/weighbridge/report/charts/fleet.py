@@ -1,7 +1,7 @@
 """A fleet in charts: its machines in order (a caterpillar plot), and its pairs as a heat map."""
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 from weighbridge.analysis.comparisons import difference_unit
@@ -16,6 +16,7 @@ from weighbridge.report.charts.base import (
     Field,
     MarkStyle,
     NameAxis,
+    NumberAxis,
     colour_of,
     interval_chart,
     layer,
@@ -71,9 +72,7 @@ def caterpillar(metric: FleetMetric) -> Chart | None:
         if band is not None and math.isfinite(band.high - band.low)
     ]  # fmt: skip
     if not named:
-        odd = canvas.rows([point for point in points if point["verdict"] == "odd"])
-        style = {"align": "left", "dx": 9, "color": HIGH, "fontSize": 11}
-        bands.append(layer(odd, "text", style, x=x, y=encoded["y"], text=nominal("machine")))
+        bands += _odd_names(canvas, points, typical.estimate, axes[0], encoded["y"])
     tooltip = [nominal(each) for each in ("machine", "value", "from the others", "verdict")]
     row_px = ROW_PX if named else NARROW_ROW_PX
     chart = interval_chart(
@@ -82,6 +81,22 @@ def caterpillar(metric: FleetMetric) -> Chart | None:
     )  # fmt: skip
     # the height of rows without names is not that of a line of text
     return chart if named else Chart({**chart.definition, "height": row_px * len(positions)}, row_px * len(positions))
+
+
+def _odd_names(
+    canvas: Canvas, points: Sequence[Mapping[str, Any]], typical: float, x: NumberAxis, y: Field
+) -> list[Field]:
+    """The names of odd machines, between their intervals and the others."""
+    odd = [dict(point) for point in points if point["verdict"] == "odd"]
+    worse, better = ([each for each in odd if (each["cost"] > typical) is side] for side in (True, False))
+    return [
+        layer(
+            canvas.rows(rows), "text", {"align": align, "dx": dx, "color": HIGH, "fontSize": 11},
+            x=x.encoding(end), y=y, text=nominal("machine"),
+        )
+        for rows, end, align, dx in ((worse, "low", "right", -5), (better, "high", "left", 5))
+        if rows
+    ]  # fmt: skip
 
 
 def heat_map(metric: FleetMetric) -> Chart | None:
