@@ -55,7 +55,7 @@ AloneOption = typer.Option(
     None, "--alone", min=0, help="Of pairs: how many are measured once more with no other pair running. Default: 2."
 )
 AgainOption = typer.Option(True, help="Measure machines that seem odd a second time.")
-FolderArgument = typer.Argument(help="The fleet's folder, as --out of 'fleet submit' named it.")
+FolderArgument = typer.Argument(metavar="DIR", help="The fleet's folder, as --out of 'fleet submit' named it.")
 
 
 class FleetRunDocument(TypedDict):
