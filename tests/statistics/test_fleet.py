@@ -307,13 +307,13 @@ def test_what_is_wrong_is_refused():
             fleet_cost([good], **settings)
 
 
-# -- as `benchmarks/fleets.py` simulates it, a few cells ----------------------------------------
+# -- as `benchmarks/fleet_statistics.py` simulates it, a few cells ----------------------------------------
 
 
 @pytest.fixture
 def fleets(monkeypatch):
     monkeypatch.syspath_prepend(str(Path(__file__).parents[2] / "benchmarks"))
-    return importlib.import_module("fleets")
+    return importlib.import_module("fleet_statistics")
 
 
 @pytest.mark.parametrize(("kind", "machines"), [("normal", 3), ("exponential", 10)])

@@ -320,11 +320,13 @@ class _Model:
             self.eigenvalues = np.maximum(eigenvalues, 0.0)
             base = vectors.T @ (incidence * weights[:, None]).T
         else:
-            self.eigenvalues, base = weights, np.diag(weights)
+            self.eigenvalues, base = weights, None
         known = np.column_stack([self.design, values])
-        self.known, self.known_parts = known.T @ (weights[:, None] * known), base @ known
+        self.known = known.T @ (weights[:, None] * known)
+        self.known_parts = weights[:, None] * known if base is None else base @ known
         self.cross = (weights[:, None] * known).T @ units.candidates
-        self.own, self.parts = weights @ units.candidates**2, base @ units.candidates
+        self.own = weights @ units.candidates**2
+        self.parts = weights[:, None] * units.candidates if base is None else base @ units.candidates
         self.noise = float((1 / weights).mean())
         self.are_pairs = np.arange(units.candidates.shape[1]) >= len(units.names)
         self.degrees = len(values) - self.design.shape[1]

@@ -1,6 +1,6 @@
 """How honest the statistics of fleets are: simulated fleets with known costs, through the public function only.
 
-    python benchmarks/fleets.py [--repetitions N | --quick] [--only coverage|odd|pairs]
+    python benchmarks/fleet_statistics.py [--repetitions N | --quick] [--only coverage|odd|pairs]
 
 Prints every figure, those with a bound beside it, and exits with 1 if one is missed. The bounds are for 1,000
 repetitions; with fewer, a bound gives way by the simulation error that is added. The seed is fixed.
