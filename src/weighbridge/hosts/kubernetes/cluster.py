@@ -190,12 +190,21 @@ class Cluster:
         try:
             refusal = state_of(self.kubectl.get(f"pod/{request.name}", deadline_s=_JUDGE_S)).refusal
         except Refused as error:
-            return Break(str(error))
+            return Break(f"{error}{self._cordoned(request.node)}")
         except Unavailable as error:
             return Break(f"{cut}; {error}", _PATIENCE_S)
-        if refusal or (not silent and refused(done)):
-            return Break(refusal or cut)
+        if refusal:
+            return Break(f"{refusal}{self._cordoned(request.node)}")
+        if not silent and refused(done):
+            return Break(with_remedy(cut))
         return Break(cut, _NODE_PATIENCE_S if silent or _NODE_SILENT.search(cut) else _PATIENCE_S)
+
+    def _cordoned(self, node: str) -> str:
+        """What is to be known of the node of a pod that has gone; "" where it is as it was, or may not be read."""
+        with contextlib.suppress(Unavailable):
+            if node_info(self.kubectl.get(f"node/{node}", deadline_s=_JUDGE_S)).cordoned:
+                return f"; node {node} is cordoned"
+        return ""
 
     def _await_running(self, name: str, within_s: float) -> Mapping[str, Any]:
         """Wait until a pod's container runs. Raises Unavailable, at once where the cluster says that it will not."""

@@ -302,7 +302,7 @@ def state_of(about: Mapping[str, Any]) -> PodState:
     containers = status.get("containerStatuses") or [{}]
     state = containers[0].get("state") or {}
     if (metadata := about.get("metadata") or {}).get("deletionTimestamp"):
-        return PodState(False, f"pod {metadata.get('name')} was deleted")
+        return PodState(False, f"pod {metadata.get('name')} was deleted{_disrupted_by(status)}")
     if status.get("phase") in ("Failed", "Succeeded"):
         return PodState(False, _ended(status, state.get("terminated") or {}))
     if "running" in state:
@@ -315,6 +315,14 @@ def state_of(about: Mapping[str, Any]) -> PodState:
             why = condition.get("message") or "Unschedulable"
             return PodState(False, "" if _UNBOUND in why else why)
     return PodState(False)
+
+
+def _disrupted_by(status: Mapping[str, Any]) -> str:
+    """Who ended a pod that its owner did not delete: an eviction, a taint, a pod of higher priority."""
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "DisruptionTarget" and condition.get("status") == "True":
+            return f" ({condition.get('message') or condition.get('reason')})"
+    return ""
 
 
 def _ended(status: Mapping[str, Any], terminated: Mapping[str, Any]) -> str:
