@@ -513,9 +513,12 @@ def test_why_a_pod_is_lost_is_told_with_what_is_known_of_its_node(tmp_path: Path
     cordoned = {**named("n1"), "spec": {"unschedulable": True}}
     of = cluster(tmp_path, monkeypatch, cordoned)
 
-    def judged(pod: Any, words: str, node: Any = cordoned) -> Break:
-        def get(what: str, **_: float) -> Any:
-            answer = node if what == "node/n1" else pod
+    full = {"reason": "Evicted", "message": "Usage of EmptyDir volume exceeds the limit. "}
+    normal = {"reason": "Killing", "message": "Stopping container site"}
+
+    def judged(pod: Any, words: str, node: Any = cordoned, *events: Any) -> Break:
+        def get(what: str, *_: str, **__: float) -> Any:
+            answer = {"node/n1": node, "events": {"items": events}}.get(what, pod)
             if isinstance(answer, Exception):
                 raise answer
             return answer
@@ -526,6 +529,9 @@ def test_why_a_pod_is_lost_is_told_with_what_is_known_of_its_node(tmp_path: Path
     gone, forbidden = Refused('pods "p" not found'), Refused("nodes is forbidden")
     assert judged(gone, "") == Break('pods "p" not found; node n1 is cordoned')
     assert judged(gone, "", forbidden) == Break('pods "p" not found')
+    ended = pod_with({"terminated": {"exitCode": 0, "reason": "Completed"}}, phase="Succeeded")
+    told = judged(ended, "", forbidden, full, normal)
+    assert told.words.endswith("exit code 0 (Completed); Evicted: Usage of EmptyDir volume exceeds the limit")
     running = pod_with({"running": {}}, phase="Running")
     withdrawn = 'pods "p" is forbidden: User "u" cannot create resource "pods/exec" in API group ""'
     told = judged(running, f"Error from server (Forbidden): {withdrawn}")

@@ -341,6 +341,12 @@ def last_warning(events: Mapping[str, Any]) -> str:
     return str(warnings[-1].get("message", "")) if warnings else ""
 
 
+def eviction(events: Mapping[str, Any]) -> str:
+    """Return why kubelet evicted a pod, by the events of that: its status has lost it where the pod ended with 0."""
+    messages = [str(each.get("message", "")) for each in events.get("items") or () if each.get("reason") == "Evicted"]
+    return f"Evicted: {messages[-1].strip(' .')}" if messages else ""
+
+
 def selector_of_events(about: Mapping[str, Any]) -> str:
     """Return kubectl's option that selects the events of an object: not of an earlier one of its name."""
     return f"--field-selector=involvedObject.uid={about['metadata']['uid']}"
