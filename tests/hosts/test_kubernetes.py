@@ -370,6 +370,11 @@ def test_lacking_rights_are_named_with_the_rule_that_gives_them(monkeypatch: pyt
         ),
         ('pods "x" is forbidden: failed quota: q: must specify limits.cpu', "(resources: cpus, memory)"),
         ("0/2 nodes are available: 1 Insufficient cpu.", "quality: burstable"),
+        ("0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable.", "quality: burstable"),
+        (
+            "0/2 nodes are available: 1 node(s) didn't satisfy plugin(s) [NodeAffinity], 1 were unschedulable.",
+            "kubectl uncordon NODE",
+        ),
         ('pods "x" is forbidden: minimum cpu usage per Container is 100m, but request is 50m', "quality: guaranteed"),
         ("something else", ""),
     ],
