@@ -19,11 +19,11 @@ from weighbridge.engines import push
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes import images, leavings, objects, services, supply, survey
 from weighbridge.hosts.kubernetes.cluster import Cluster
-from weighbridge.hosts.kubernetes.kubectl import Kubectl, sentence
+from weighbridge.hosts.kubernetes.kubectl import Kubectl, Refused, sentence
 from weighbridge.hosts.kubernetes.node import network_ports
 from weighbridge.hosts.kubernetes.objects import NodeInfo, Owner, PodRequest, state_of
 from weighbridge.hosts.kubernetes.remedies import Right, remedy, with_remedy
-from weighbridge.hosts.kubernetes.session import LEASE_S
+from weighbridge.hosts.kubernetes.session import LEASE_S, Break
 from weighbridge.linux.process import RUN_VARIABLE
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import RunContext
@@ -170,6 +170,9 @@ def test_why_a_pod_does_not_start_is_told_in_the_clusters_own_words():
     assert state_of(killed).refusal == "its container ended with exit code 137 (OOMKilled)"
     going = {"metadata": {"name": "p", "deletionTimestamp": "now"}, "status": {"phase": "Running"}}
     assert state_of(going).refusal == "pod p was deleted"
+    evicted = {"type": "DisruptionTarget", "status": "True", "message": "Eviction API: evicting"}
+    going["status"]["conditions"] = [evicted]  # type: ignore[index]
+    assert state_of(going).refusal == "pod p was deleted (Eviction API: evicting)"
     assert state_of({}) == objects.PodState(False)
 
 
@@ -367,6 +370,11 @@ def test_lacking_rights_are_named_with_the_rule_that_gives_them(monkeypatch: pyt
         ),
         ('pods "x" is forbidden: failed quota: q: must specify limits.cpu', "(resources: cpus, memory)"),
         ("0/2 nodes are available: 1 Insufficient cpu.", "quality: burstable"),
+        ("0/2 nodes are available: 1 Insufficient cpu, 1 node(s) were unschedulable.", "quality: burstable"),
+        (
+            "0/2 nodes are available: 1 node(s) didn't satisfy plugin(s) [NodeAffinity], 1 were unschedulable.",
+            "kubectl uncordon NODE",
+        ),
         ('pods "x" is forbidden: minimum cpu usage per Container is 100m, but request is 50m', "quality: guaranteed"),
         ("something else", ""),
     ],
@@ -487,6 +495,53 @@ def test_a_node_that_cannot_have_pods_is_refused(tmp_path: Path, monkeypatch: py
     arm = cluster(tmp_path, monkeypatch, named("n1", nodeInfo={"architecture": "arm64"}))
     with pytest.raises(Unavailable, match="run weighbridge on a aarch64 machine"):
         arm.node("a", None, None, ())
+
+
+class Carrier:
+    """A kubectl exec that has ended with these words."""
+
+    def __init__(self, words: str) -> None:
+        self._words = words
+
+    def wait(self, _: float) -> bool:
+        return True
+
+    def poll(self) -> int:
+        return 1
+
+    def stop(self) -> Completed:
+        return Completed(("kubectl",), 1, b"", self._words.encode(), 0.1)
+
+
+def test_why_a_pod_is_lost_is_told_with_what_is_known_of_its_node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    request = objects.PodRequest(RUN, "s", "n1", "i", OWNER)
+    cordoned = {**named("n1"), "spec": {"unschedulable": True}}
+    of = cluster(tmp_path, monkeypatch, cordoned)
+
+    full = {"reason": "Evicted", "message": "Usage of EmptyDir volume exceeds the limit. "}
+    normal = {"reason": "Killing", "message": "Stopping container site"}
+
+    def judged(pod: Any, words: str, node: Any = cordoned, *events: Any) -> Break:
+        def get(what: str, *_: str, **__: float) -> Any:
+            answer = {"node/n1": node, "events": {"items": events}}.get(what, pod)
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        monkeypatch.setattr(of.kubectl, "get", get)
+        return of._judge(request, Carrier(words))  # type: ignore[arg-type]
+
+    gone, forbidden = Refused('pods "p" not found'), Refused("nodes is forbidden")
+    assert judged(gone, "") == Break('pods "p" not found; node n1 is cordoned')
+    assert judged(gone, "", forbidden) == Break('pods "p" not found')
+    ended = pod_with({"terminated": {"exitCode": 0, "reason": "Completed"}}, phase="Succeeded")
+    told = judged(ended, "", forbidden, full, normal)
+    assert told.words.endswith("exit code 0 (Completed); Evicted: Usage of EmptyDir volume exceeds the limit")
+    running = pod_with({"running": {}}, phase="Running")
+    withdrawn = 'pods "p" is forbidden: User "u" cannot create resource "pods/exec" in API group ""'
+    told = judged(running, f"Error from server (Forbidden): {withdrawn}")
+    assert withdrawn in told.words and "resources: [pods/exec], verbs: [create]" in told.words and not told.patience_s
+    assert judged(running, "").patience_s > 0
 
 
 def images_of(tmp_path: Path, context: str = "", **options: Any) -> supply.ImageSupply:
@@ -722,6 +777,11 @@ def test_a_cluster_out_of_reach_keeps_no_other_run_from_being_told(tmp_path: Pat
     fake(monkeypatch, there, none)
     [found] = leavings.ClusterObjects().find(RunFolders(tmp_path, tmp_path, RUN))
     assert found.run == RUN
+    forbidden = 'Error from server (Forbidden): pods is forbidden: User "u" cannot list resource "pods"'
+    fake(monkeypatch, (1, "", forbidden))
+    with pytest.raises(OSError, match=r"cannot list resource .pods.") as error:
+        [*leavings.ClusterObjects().find(RunFolders(tmp_path, tmp_path, RUN))]
+    assert "delete" not in str(error.value), "the rights may come back"
 
 
 def test_a_run_ends_without_a_word_of_one_whose_cluster_has_gone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -1,12 +1,14 @@
 """What tests of pods share: a cluster, and hosts and sites opened in it by hand."""
 
 import contextlib
+import re
 import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from ruamel.yaml import YAML
 
 from weighbridge import registry
 from weighbridge.model.host import Host, Limits, RunContext
@@ -21,6 +23,7 @@ NEEDS_CLUSTER = pytest.mark.skipif(bool(clusters.missing()), reason=clusters.mis
 MADE = "all,configmaps,networkpolicies,persistentvolumeclaims,secrets"
 """What there may be in a namespace that a run could leave."""
 STRICT = "strict"
+DOCUMENT = Path(__file__).parents[2] / "docs/howto/kubernetes.md"
 
 
 @contextlib.contextmanager
@@ -38,6 +41,22 @@ def using_a_cluster(folder: Path) -> Iterator[Cluster]:
 def made(cluster: Cluster) -> set[tuple[str, str, str]]:
     items = cluster.get(MADE, "--all-namespaces")["items"]
     return {(each["kind"], each["metadata"]["namespace"], each["metadata"]["name"]) for each in items}
+
+
+@contextlib.contextmanager
+def tester_allowed(cluster: Cluster) -> Iterator[dict[str, Any]]:
+    """The user ``tester`` has the Role of the documentation, as it stands there; who changes it sees it."""
+    [text] = re.findall(r"```yaml\n(apiVersion: rbac.*?)```", DOCUMENT.read_text(), re.DOTALL)
+    role = YAML(typ="safe").load(text)
+    role["metadata"]["namespace"] = "default"
+    subject = {"kind": "User", "name": "tester", "apiGroup": "rbac.authorization.k8s.io"}
+    about = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "tests", "namespace": "default"}}
+    reference = {"kind": "Role", "name": role["metadata"]["name"], "apiGroup": "rbac.authorization.k8s.io"}
+    cluster.apply(role, {**about, "kind": "RoleBinding", "roleRef": reference, "subjects": [subject]})
+    try:
+        yield role
+    finally:
+        cluster.must("delete", "role/weighbridge", "rolebinding/tests")
 
 
 def host_options(cluster: Cluster, node: int, **more: Any) -> dict[str, Any]:

@@ -1,5 +1,6 @@
 """What pods keep data on, as their manifests say it, and what the cluster says of it."""
 
+from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,7 +11,7 @@ import pytest
 from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes import objects, volumes
-from weighbridge.hosts.kubernetes.kubectl import Kubectl
+from weighbridge.hosts.kubernetes.kubectl import Kubectl, Refused
 from weighbridge.hosts.kubernetes.leavings import Place
 from weighbridge.hosts.kubernetes.leavings import note as note_place
 from weighbridge.hosts.kubernetes.manifest import with_storage
@@ -100,15 +101,50 @@ def test_a_pod_is_made_when_its_claim_can_have_a_volume():
 FOLDER = volumes.NodeFolder("n1", "/mnt/d", f"weighbridge-{RUN}-0-pod-server", "launcher:1", pull=False)
 
 
+def without_its_pod(about: Any) -> Callable[..., Any]:
+    """What kubectl gets where the folder's pod has gone."""
+
+    def get(_: Kubectl, what: str, *__: str) -> Any:
+        if what == f"pod/{FOLDER.name}":
+            raise Refused("not found")
+        return about
+
+    return get
+
+
 def test_a_folder_of_a_node_is_removed_by_a_pod_of_it(monkeypatch: pytest.MonkeyPatch):
     made: list[Any] = []
     monkeypatch.setattr(Kubectl, "create", lambda _, manifest: made.append(manifest))
     monkeypatch.setattr(Kubectl, "delete", lambda *_: None)
-    monkeypatch.setattr(Kubectl, "get", lambda *_: {"status": {"phase": "Succeeded"}})
+    monkeypatch.setattr(Kubectl, "get", without_its_pod({"status": {"phase": "Succeeded"}}))
     FOLDER.removed(Kubectl(), RUN, OWNER)
     [container] = made[0]["spec"]["containers"]
     assert container["command"] == ["/weighbridge/launcher", "remove", f"/srv/weighbridge-{RUN}-0-pod-server"]
     assert made[0]["metadata"]["name"] == f"weighbridge-{RUN}-remove-0-pod-server"
+
+
+def test_a_folder_is_removed_once_its_pod_has_gone(monkeypatch: pytest.MonkeyPatch):
+    happened: list[str] = []
+
+    def get(_: Kubectl, what: str, *__: str) -> Any:
+        happened.append(f"get {what}")
+        if happened.count(happened[-1]) > 2:
+            raise Refused("not found")
+        return {"status": {"phase": "Succeeded"}}
+
+    monkeypatch.setattr(volumes, "_LOOK_S", 0.0)
+    monkeypatch.setattr(Kubectl, "create", lambda _, manifest: happened.append("create"))
+    monkeypatch.setattr(Kubectl, "delete", lambda _, what: happened.append(f"delete {what}"))
+    monkeypatch.setattr(Kubectl, "get", get)
+    FOLDER.removed(Kubectl(), RUN, OWNER)
+    pod = f"pod/{FOLDER.name}"
+    assert happened[: happened.index("create")] == [
+        f"delete {pod}", *3 * [f"get {pod}"], f"delete pod/weighbridge-{RUN}-remove-0-pod-server"
+    ]  # fmt: skip
+    monkeypatch.setattr(volumes, "_GONE_S", 0.0)
+    monkeypatch.setattr(Kubectl, "get", lambda *_: {})
+    with pytest.raises(Unavailable, match="is still there"):
+        FOLDER.removed(Kubectl(), RUN, OWNER)
 
 
 def test_a_remover_waits_for_the_one_that_a_killed_run_left(monkeypatch: pytest.MonkeyPatch):
@@ -121,7 +157,7 @@ def test_a_remover_waits_for_the_one_that_a_killed_run_left(monkeypatch: pytest.
     monkeypatch.setattr(volumes, "_LOOK_S", 0.0)
     monkeypatch.setattr(Kubectl, "create", create)
     monkeypatch.setattr(Kubectl, "delete", lambda *_: None)
-    monkeypatch.setattr(Kubectl, "get", lambda *_: {"status": {"phase": "Succeeded"}})
+    monkeypatch.setattr(Kubectl, "get", without_its_pod({"status": {"phase": "Succeeded"}}))
     FOLDER.removed(Kubectl(), RUN, OWNER)
     with pytest.raises(Unavailable, match="forbidden"):
         FOLDER.removed(Kubectl(), RUN, OWNER)
@@ -136,9 +172,8 @@ def test_a_folder_that_cannot_be_removed_is_kept_in_mind(tmp_path: Path, monkeyp
     kind, folders = volumes.NodeFolders(), RunFolders(tmp_path, tmp_path)
     [left] = kind.find(folders)
     assert (left.run, left.kind, left.name) == (RUN, "folder on node n1", f"/mnt/d/weighbridge-{RUN}-0-pod-server")
-    monkeypatch.setattr(
-        Kubectl, "get", lambda *_: {"metadata": {"name": "o", "uid": "1"}, "status": {"phase": "Failed"}}
-    )
+    about = {"metadata": {"name": "o", "uid": "1"}, "status": {"phase": "Failed"}}
+    monkeypatch.setattr(Kubectl, "get", without_its_pod(about))
     monkeypatch.setattr(Kubectl, "create", lambda *_: None)
     monkeypatch.setattr(Kubectl, "delete", lambda *_: None)
     with pytest.raises(OSError, match="may be left"):

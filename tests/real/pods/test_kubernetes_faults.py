@@ -10,6 +10,7 @@ import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,9 +25,10 @@ from weighbridge.model.userland import Userland
 
 from ..cluster import Cluster
 from ..conftest import open_run
-from ..kubernetes import NEEDS_CLUSTER, made, opened_host, opened_pod
-from ..weighing import going, killed_after_a_trial, run_id, trials, weighbridge
+from ..kubernetes import NEEDS_CLUSTER, made, opened_host, opened_pod, tester_allowed
+from ..weighing import Going, going, killed_after_a_trial, run_id, trials, weighbridge
 from .test_kubernetes import study
+from .test_kubernetes_storage import with_storage
 
 pytestmark = [NEEDS_CLUSTER, pytest.mark.promise("a run goes on where the stream to a pod was cut")]
 RUN, OTHER_RUN = "fa17fa17fa17", "fa17fa17fa18"
@@ -212,6 +214,77 @@ def test_a_run_goes_on_through_faults(cluster: Cluster, tmp_path: Path):
     assert ended.code == 0 and "connected again after" in ended.stderr, ended
     rows = trials(run)
     assert len(rows) == 8 and {row["outcome"] for row in rows} == {"ok"}, rows
+
+
+def cut_all_streams(program: Going) -> None:
+    """Kill each kubectl that carries a stream of the run."""
+    parent = str(program.process.pid)
+    found = subprocess.run(["pgrep", "--parent", parent, "--full", "kubectl .*exec"], capture_output=True, check=True)
+    for pid in found.stdout.split():
+        os.kill(int(pid), signal.SIGKILL)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("unchanged")
+@pytest.mark.parametrize("withdrawn", ["pods/exec", "all"])
+def test_rights_may_be_withdrawn_until_a_stream_is_cut(cluster: Cluster, tmp_path: Path, withdrawn: str):
+    run, tester = tmp_path / "run", cluster.variables("tester")
+    path = study(cluster, tmp_path, 0, 1)
+    with tester_allowed(cluster) as role:
+        with going("run", path, "--rehearsal", "--out", run, "--yes", env=tester, files=tmp_path) as program:
+            program.await_that(lambda: trials(run), "a trial is saved")
+            rules = [each for each in role["rules"] if withdrawn not in each["resources"]]
+            cluster.apply({**role, "rules": rules if withdrawn != "all" else []})
+            saved = len(trials(run))
+            program.await_that(lambda: len(trials(run)) > saved + 1, "it goes on")
+            cut_all_streams(program)
+            ended = program.end()
+        ended.must_fail(8, 'is forbidden: User "tester"', "bind this user to a Role", "Finished trials are kept")
+        assert len(trials(run)) > saved + 1
+        if withdrawn == "all":
+            refused = weighbridge("clean", "--run", run_id(run), env=tester)
+            assert refused.code == 1 and 'is forbidden: User "tester"' in refused.stderr, refused
+            cluster.apply(role)
+        cleaned = weighbridge("clean", "--run", run_id(run), env=tester)
+        assert cleaned.code == 0, cleaned
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("unchanged")
+def test_a_node_may_be_drained_during_a_run(cluster: Cluster, tmp_path: Path):
+    run, node = tmp_path / "run", cluster.nodes[0].name
+    path = study(cluster, tmp_path, 0, 1)
+    with going("run", path, "--rehearsal", "--out", run, "--yes", files=tmp_path) as program:
+        program.await_that(lambda: trials(run), "a trial is saved")
+        try:
+            cluster.must("drain", node, "--force", "--delete-emptydir-data", "--timeout=60s")
+            program.end().must_fail(8, f"node {node} is cordoned", "Finished trials are kept")
+            kept = finished(run)
+            assert kept
+            again = weighbridge("run", "--out", run, "--rehearsal", "--yes")
+            again.must_fail(4, "were unschedulable")
+        finally:
+            cluster.must("uncordon", node)
+    again = weighbridge("run", "--out", run, "--rehearsal", "--yes")
+    assert again.code == 0 and finished(run)[: len(kept)] == kept, again
+    assert len({row[:3] for row in finished(run)}) == 8, again
+
+
+def finished(run: Path) -> list[tuple[Any, ...]]:
+    rows = [row for row in trials(run) if row["outcome"] == "ok"]
+    return [(row["block"], row["workload"], row["environment"], row["started_at"]) for row in rows]
+
+
+@pytest.mark.long
+def test_a_pod_that_kubelet_evicts_is_told_in_its_words(cluster: Cluster, host: Host, small_userland: Userland):
+    run = host.cluster.run  # type: ignore[attr-defined]
+    with (
+        with_storage(host, run, small_userland, 3, kind="empty-dir", size="8MiB") as site,
+        told('Evicted: Usage of EmptyDir volume "data" exceeds the limit', 120),  # kubelet looks once a minute
+    ):
+        running = site.start(Command(("sh", "-c", "head -c 32M /dev/zero > /srv/file; sleep 300"), 300))
+        running.wait(240)
+        running.stop()
 
 
 @pytest.mark.long

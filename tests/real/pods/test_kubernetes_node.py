@@ -1,7 +1,6 @@
 """What is known of nodes and pods of a real cluster: readings over time, resources, facts, rights."""
 
 import json
-import re
 import time
 from contextlib import ExitStack
 from datetime import UTC, datetime
@@ -9,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ruamel.yaml import YAML
 
 from weighbridge import registry
 from weighbridge.errors import Unavailable
@@ -33,6 +31,7 @@ from ..kubernetes import (
     host_options,
     opened_host,
     opened_pod,
+    tester_allowed,
 )
 from ..weighing import killed_after_a_trial, run_id, weighbridge
 
@@ -41,7 +40,6 @@ pytestmark = [
     pytest.mark.promise("pods of a cluster are measured, and nothing stays in it"),
 ]
 RUN = "90d690d690d6"
-DOCUMENT = Path(__file__).parents[3] / "docs/howto/kubernetes.md"
 SPIN = "i=0; while [ $i -lt 600000 ]; do i=$((i+1)); done"
 
 
@@ -191,12 +189,6 @@ def test_a_namespace_without_root_is_measured_without_it(cluster: Cluster, small
     assert "host, pod: pods is forbidden: violates PodSecurity" in planned.stdout + planned.stderr, planned
 
 
-def minimal_role() -> dict[str, Any]:
-    """The Role of the documentation, as it stands there."""
-    [text] = re.findall(r"```yaml\n(apiVersion: rbac.*?)```", DOCUMENT.read_text(), re.DOTALL)
-    return YAML(typ="safe").load(text)
-
-
 @pytest.mark.usefixtures("unchanged")
 def test_the_documented_role_is_enough(
     cluster: Cluster, small_userland: Userland, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
@@ -205,13 +197,7 @@ def test_the_documented_role_is_enough(
         monkeypatch.setenv(name, value)
     refused = weighbridge("doctor", "--cluster")
     assert "resources: [pods/exec], verbs: [create]" in " ".join(refused.stdout.split()), refused
-    role = minimal_role()
-    role["metadata"]["namespace"] = "default"
-    subject = {"kind": "User", "name": "tester", "apiGroup": "rbac.authorization.k8s.io"}
-    about = {"apiVersion": "rbac.authorization.k8s.io/v1", "metadata": {"name": "tests", "namespace": "default"}}
-    reference = {"kind": "Role", "name": role["metadata"]["name"], "apiGroup": "rbac.authorization.k8s.io"}
-    cluster.apply(role, {**about, "kind": "RoleBinding", "roleRef": reference, "subjects": [subject]})
-    try:
+    with tester_allowed(cluster):
         told = weighbridge("doctor", "--cluster", "--json")
         lacking = [each["name"] for each in json.loads(told.stdout)["cluster"] if not each["ready"]]
         assert lacking == ["Services", "NetworkPolicies", "volumes of a StorageClass"]
@@ -223,8 +209,6 @@ def test_the_documented_role_is_enough(
         refused = weighbridge("run", study, "--out", tmp_path / "run", "--yes")
         assert "cluster: context tests (198.19.200.1:6443, user tester), namespace default" in refused.stderr
         assert "this user may not list nodes" in refused.stderr and "a ClusterRole with rules" in refused.stderr
-    finally:
-        cluster.must("delete", "role/weighbridge", "rolebinding/tests")
 
 
 def pods_study(cluster: Cluster, folder: Path, **more: Any) -> Path:

@@ -22,6 +22,7 @@ from weighbridge.hosts.kubernetes.objects import (
     Owner,
     PodRequest,
     absent_path,
+    eviction,
     last_warning,
     node_info,
     owner,
@@ -190,12 +191,25 @@ class Cluster:
         try:
             refusal = state_of(self.kubectl.get(f"pod/{request.name}", deadline_s=_JUDGE_S)).refusal
         except Refused as error:
-            return Break(str(error))
+            return Break(f"{error}{self._circumstances(request)}")
         except Unavailable as error:
             return Break(f"{cut}; {error}", _PATIENCE_S)
-        if refusal or (not silent and refused(done)):
-            return Break(refusal or cut)
+        if refusal:
+            return Break(f"{refusal}{self._circumstances(request)}")
+        if not silent and refused(done):
+            return Break(with_remedy(cut))
         return Break(cut, _NODE_PATIENCE_S if silent or _NODE_SILENT.search(cut) else _PATIENCE_S)
+
+    def _circumstances(self, request: PodRequest) -> str:
+        """What else is known of a pod that has ended: by whom it was evicted, and whether its node is cordoned."""
+        known = ""
+        with contextlib.suppress(Unavailable):
+            events = self.kubectl.get("events", _events_of(request.name), deadline_s=_JUDGE_S)
+            known = f"; {why}" if (why := eviction(events)) else ""
+        with contextlib.suppress(Unavailable):
+            if node_info(self.kubectl.get(f"node/{request.node}", deadline_s=_JUDGE_S)).cordoned:
+                known += f"; node {request.node} is cordoned"
+        return known
 
     def _await_running(self, name: str, within_s: float) -> Mapping[str, Any]:
         """Wait until a pod's container runs. Raises Unavailable, at once where the cluster says that it will not."""
@@ -221,9 +235,13 @@ class Cluster:
 
     def _warning(self, name: str) -> str:
         with contextlib.suppress(Unavailable):
-            events = self.kubectl.get("events", f"--field-selector=involvedObject.name={name}")
+            events = self.kubectl.get("events", _events_of(name))
             return last_warning(events) or "the cluster does not say why"
         return "its events cannot be read"
+
+
+def _events_of(pod: str) -> str:
+    return f"--field-selector=involvedObject.name={pod}"
 
 
 def _how_ended(done: Completed) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes import services
-from weighbridge.hosts.kubernetes.kubectl import Kubectl
+from weighbridge.hosts.kubernetes.kubectl import FORBIDDEN, Kubectl
 from weighbridge.hosts.kubernetes.notes import Notes
 from weighbridge.hosts.kubernetes.objects import RUN_LABEL, runs_of
 from weighbridge.model.leavings import DeadRun, FarRun, Leavings, Leftover, RunFolders
@@ -132,7 +132,8 @@ class ClusterObjects(Leavings):
                 objects = objects_of(place.kubectl(), run)
             except Unavailable as error:
                 notes = folders.states / run / NOTES.name
-                failures.append(f"{place.words} (run {run}): {error}; where it has gone for good, delete {notes}")
+                gone = "" if FORBIDDEN in str(error) else f"; where it has gone for good, delete {notes}"
+                failures.append(f"{place.words} (run {run}): {error}{gone}")
             else:
                 yield from _leftovers(run, objects)
         if failures:

@@ -304,7 +304,7 @@ def state_of(about: Mapping[str, Any]) -> PodState:
     containers = status.get("containerStatuses") or [{}]
     state = containers[0].get("state") or {}
     if (metadata := about.get("metadata") or {}).get("deletionTimestamp"):
-        return PodState(False, f"pod {metadata.get('name')} was deleted")
+        return PodState(False, f"pod {metadata.get('name')} was deleted{_disrupted_by(status)}")
     if status.get("phase") in ("Failed", "Succeeded"):
         return PodState(False, _ended(status, state.get("terminated") or {}))
     if "running" in state:
@@ -317,6 +317,14 @@ def state_of(about: Mapping[str, Any]) -> PodState:
             why = condition.get("message") or "Unschedulable"
             return PodState(False, "" if _UNBOUND in why else why)
     return PodState(False)
+
+
+def _disrupted_by(status: Mapping[str, Any]) -> str:
+    """Who ended a pod that its owner did not delete: an eviction, a taint, a pod of higher priority."""
+    for condition in status.get("conditions") or ():
+        if condition.get("type") == "DisruptionTarget" and condition.get("status") == "True":
+            return f" ({condition.get('message') or condition.get('reason')})"
+    return ""
 
 
 def _ended(status: Mapping[str, Any], terminated: Mapping[str, Any]) -> str:
@@ -333,6 +341,12 @@ def last_warning(events: Mapping[str, Any]) -> str:
     warnings = [each for each in events.get("items") or () if each.get("type") == "Warning"]
     warnings.sort(key=lambda each: str(each.get("lastTimestamp") or each.get("eventTime") or ""))
     return str(warnings[-1].get("message", "")) if warnings else ""
+
+
+def eviction(events: Mapping[str, Any]) -> str:
+    """Return why kubelet evicted a pod, by the events of that: its status has lost it where the pod ended with 0."""
+    messages = [str(each.get("message", "")) for each in events.get("items") or () if each.get("reason") == "Evicted"]
+    return f"Evicted: {messages[-1].strip(' .')}" if messages else ""
 
 
 def selector_of_events(about: Mapping[str, Any]) -> str:

@@ -24,6 +24,7 @@ _BY_WORDS = {
     "Insufficient cpu": "use 'quality: burstable', smaller limits (resources: cpus), or another node",
     "Insufficient memory": "use 'quality: burstable', smaller limits (resources: memory), or another node",
     "untolerated taint": "use another node, or remove its taint: kubectl taint node NODE KEY-",
+    "were unschedulable": "kubectl uncordon NODE, or use another node",
 }  # fmt: skip
 
 Right = tuple[str, str]

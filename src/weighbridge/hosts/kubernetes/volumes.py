@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.hosts.kubernetes.kubectl import Kubectl
+from weighbridge.hosts.kubernetes.kubectl import NOT_FOUND, Kubectl, Refused
 from weighbridge.hosts.kubernetes.leavings import Place, places_of
 from weighbridge.hosts.kubernetes.notes import Notes
 from weighbridge.hosts.kubernetes.objects import (
@@ -85,7 +85,10 @@ def _class_facts(kubectl: Kubectl, name: str, run: RunContext) -> Mapping[str, s
 
 @dataclass(frozen=True, slots=True)
 class NodeFolder:
-    """A folder that a pod has below a path of its node, and the image for a pod that removes it."""
+    """A folder that a pod has below a path of its node, and the image for a pod that removes it.
+
+    ``name``: of the folder, and of that pod.
+    """
 
     node: str
     path: str
@@ -94,7 +97,8 @@ class NodeFolder:
     pull: bool
 
     def removed(self, kubectl: Kubectl, run_id: str, its_owner: Owner) -> None:
-        """Remove it by a pod on its node. Raises Unavailable."""
+        """Remove it by a pod on its node, once the one that has it has gone. Raises Unavailable."""
+        _await_deleted(kubectl, self.name)  # while that one starts, kubelet may still make the folder
         disk = {"hostPath": {"path": self.path, "type": "Directory"}}
         site = f"remove{self.name.partition(run_id)[2]}"
         request = PodRequest(run_id, site, self.node, self.image, its_owner, pull=self.pull, data=disk)
@@ -121,6 +125,22 @@ class NodeFolder:
             if why:
                 raise Unavailable(f"folder {self.path}/{self.name} of node {self.node} may be left: {why}")
             time.sleep(_LOOK_S)
+
+
+def _await_deleted(kubectl: Kubectl, pod: str) -> None:
+    """Delete a pod and wait until it has gone. Raises Unavailable."""
+    kubectl.delete(f"pod/{pod}")
+    deadline = time.monotonic() + _GONE_S
+    while True:
+        try:
+            kubectl.get(f"pod/{pod}")
+        except Refused as error:
+            if NOT_FOUND in str(error):
+                return
+            raise
+        if time.monotonic() > deadline:
+            raise Unavailable(f"pod {pod} is still there {_GONE_S:.0f} s after it was deleted")
+        time.sleep(_LOOK_S)
 
 
 def _create_again(kubectl: Kubectl, manifest: Mapping[str, Any]) -> None:
@@ -155,7 +175,7 @@ def node_folder(run: RunContext, kubectl: Kubectl, its_owner: Owner, folder: Nod
 
 
 def folder_name(run_id: str, site: str) -> str:
-    """Return the name of a site's folder."""
+    """Return the name of a site's folder, which is its pod's."""
     return object_name(run_id, site)
 
 
