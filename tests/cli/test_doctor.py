@@ -55,7 +55,7 @@ def test_every_plug_in_is_counted_in_a_group(weighbridge: Weighbridge):
     found = json.loads(weighbridge("doctor", "--json").out)
     grouped = {row["name"]: row["group"] for section in found.values() for row in section}
     assert {name for name, group in grouped.items() if not group} == {
-        "native", "local", "pod", "kubernetes",
+        "native", "local", "pod", "kubernetes", "slurm",
         *(row["name"] for row in found["machine"])
     }  # fmt: skip
     assert {grouped[name] for name in ("qemu", "xen", "guest")} == {"virtual machines"}

@@ -24,9 +24,11 @@ from . import held, held_adapter, held_workload
 NEEDED: Mapping[str, Mapping[str, Any]] = {
     "host guest": {"kind": "guest"},
     "host kubernetes": {"kind": "kubernetes"},
+    "host slurm": {"kind": "slurm"},
     "host ssh": {"kind": "ssh", "destination": "far"},
     "host testbed": {"kind": "testbed"},
     "machines hosts": {"file": "/nonexistent", "listed": [{"destination": "root@far"}, {"destination": "near"}]},
+    "machines slurm": {"nodes": 2},
     "storage host-path": {"path": "/nonexistent"},
     "userland directory": {"path": "/nonexistent"},
     "userland image": {"image": "nginx:1.27"},
@@ -140,11 +142,12 @@ def test_data_is_as_durable_as_the_weaker_of_program_and_storage() -> None:
 if TYPE_CHECKING:
     from weighbridge.hosts.guest import GuestHost
     from weighbridge.hosts.local import LocalHost
+    from weighbridge.hosts.slurm import SlurmHost
     from weighbridge.hosts.ssh import SshHost
     from weighbridge.hosts.testbed import TestbedHost
     from weighbridge.model.host import DisposableHost, Host
 
     def _are_hosts(
-        local: LocalHost, far: SshHost, made: TestbedHost, guest: GuestHost
-    ) -> tuple[Host, Host, DisposableHost, DisposableHost]:
-        return local, far, made, guest
+        local: LocalHost, far: SshHost, node: SlurmHost, made: TestbedHost, guest: GuestHost
+    ) -> tuple[Host, Host, Host, DisposableHost, DisposableHost]:
+        return local, far, node, made, guest

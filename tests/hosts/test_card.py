@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from weighbridge.hosts.ssh import card
+from weighbridge.hosts.remote.machine import card
 
 
 def files(**more: bytes):

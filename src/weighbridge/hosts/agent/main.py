@@ -25,12 +25,16 @@ _GUARD_READY_S = 20.0
 Answer = tuple[Mapping[str, Any], bytes]
 
 
+class _Terminated(Exception):
+    """SIGTERM came: nobody listens any more, or a scheduler ends what it has started."""
+
+
 @dataclass
 class Wire:
     """Our end of the connection; several threads write to it. Once it is ``lost`` there is nothing more to do."""
 
     stream: IO[bytes]
-    lost: Callable[[int], object] = os._exit  # the guard does the rest
+    lost: Callable[[], object] = lambda: os.kill(os.getpid(), signal.SIGTERM)
 
     def __post_init__(self) -> None:
         self._lock = threading.Lock()
@@ -43,7 +47,7 @@ class Wire:
                 self.stream.write(frame)
                 self.stream.flush()
         except OSError:
-            self.lost(1)
+            self.lost()
 
 
 class Agent:
@@ -84,7 +88,7 @@ class Agent:
     def _watch(self) -> None:
         while not self._over.wait(1):
             if time.monotonic() - self._heard > SILENCE_S:
-                os._exit(1)
+                self._wire.lost()
 
     def _answer(self, number: int, operation: Callable[..., Answer], fields: dict[str, Any], data: bytes) -> None:
         try:
@@ -119,14 +123,22 @@ def main(arguments: list[str], leavings: Sequence[str], program: bytes) -> None:
     wire = Wire(stream)
     wire.send(operations.hello(connection))
     agent = Agent(wire, whose, watcher.send if watcher else lambda _: None)
-    with contextlib.suppress(OSError, ValueError):
+    signal.signal(signal.SIGTERM, _terminate)
+    with contextlib.suppress(OSError, ValueError, _Terminated):
         agent.serve(sys.stdin.buffer)
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
     if watcher:
         failures = sweep(whose, agent.operations.membership, kinds)  # at once: done when the connection ends
         if failures:
             wire.send({"failures": failures})
         watcher.stop()
     os._exit(0)
+
+
+def _terminate(*_: object) -> None:
+    """End as at the end of the stream: where a scheduler ends a whole step, the guard may not live as long."""
+    signal.signal(signal.SIGTERM, signal.SIG_IGN)
+    raise _Terminated
 
 
 def _make_leavings(name: str) -> Leavings:

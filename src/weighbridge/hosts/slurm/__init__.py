@@ -1,0 +1,66 @@
+"""Nodes of a job of Slurm as hosts: the agent is a step of the job, and its stream the step's input and output."""
+
+from collections.abc import Collection, Iterator, Mapping
+from contextlib import ExitStack, contextmanager, nullcontext
+from pathlib import Path
+from typing import Any
+
+from weighbridge.hosts.agent.operations import machine
+from weighbridge.hosts.kinds.slurm import SlurmOptions
+from weighbridge.hosts.remote.channel import Channel
+from weighbridge.hosts.remote.forward import Forward
+from weighbridge.hosts.remote.machine import MachineHost, place_of, told_failures
+from weighbridge.hosts.slurm.job import Job, address_among
+from weighbridge.hosts.slurm.step import Step
+from weighbridge.linux.slurm import job_id
+from weighbridge.model.host import NODE, PLACED_BY, RunContext
+
+
+class SlurmHost(MachineHost):
+    """A node of a job."""
+
+    def __init__(
+        self, name: str, run: RunContext, hello: Mapping[str, Any], channel: Channel, place: tuple[str, str],
+        node: str, job: str,
+    ) -> None:  # fmt: skip
+        super().__init__(name, run, hello, channel, place)
+        self._node, self._job = node, job
+        self._forwards: list[Forward] = []
+
+    def facts(self) -> Mapping[str, str]:
+        """Return the host's fingerprint, as this machine's, with the name by which Slurm knows it, and the job."""
+        placed_by = f"Slurm job {self._job} on {self._node}"
+        return {**super().facts(), "kind": "slurm: a node of a job", NODE: self._node, PLACED_BY: placed_by}
+
+    def forward(self, path: str) -> Path:
+        """A socket of this machine that leads to the engine's, through the agent."""
+        local_socket = self._run.state / f"{self.name}-{len(self._forwards)}.sock"
+        self._forwards.append(Forward(self._channel, local_socket, self.engine_socket(path)))
+        return local_socket
+
+    def close(self) -> None:
+        """Close the sockets that lead to it."""
+        for each in self._forwards:
+            each.close()
+
+
+@contextmanager
+def slurm_host(name: str, options: SlurmOptions, run: RunContext, named: Collection[str]) -> Iterator[SlurmHost]:
+    """Start the agent on a node, and leave that as it was. Unavailable, in one sentence, where it cannot be used.
+
+    ``named``: the nodes that the study gives to its hosts.
+    """
+    job: Job = run.share("Slurm job", lambda: nullcontext(Job(job_id())))
+    node = job.node_for(name, options.node, named)
+    run.say(f"starting a step of job {job.id} for host {name} (node {node})")
+    step = Step(name, job.id, node)
+    with ExitStack() as stack:
+        stack.callback(step.close)
+        channel, hello = step.open(run.id, machine())
+        stack.enter_context(told_failures(channel, run))
+        interfaces, named_by_study = hello["interfaces"], options.address or options.interface
+        reached_at = "" if named_by_study else address_among(name, job.address(node), interfaces)
+        place = place_of(name, options.address, options.interface, reached_at, interfaces)
+        host = SlurmHost(name, run, hello, channel, place, node, job.id)
+        stack.callback(host.close)
+        yield host
