@@ -12,6 +12,7 @@ from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
 from weighbridge.cli.complete import complete_study
+from weighbridge.cli.doctor import UNVERIFIED
 from weighbridge.cli.output import (
     WRONG_COMMAND_LINE,
     BesideOthersOption,
@@ -225,9 +226,11 @@ def _print_plan(prepared: _Prepared) -> None:
     from weighbridge.runner.estimate import clock_range, seconds
     from weighbridge.runner.known_noise import decidable
 
-    study, rounds, (_, options) = prepared.unit_study, prepared.rounds, prepared.provided
+    study, rounds, (provider, options) = prepared.unit_study, prepared.rounds, prepared.provided
     out().print(f"{study.file.study}: {study.file.question}\n", markup=False)
     out().print(f"machines: {options.description}", markup=False)
+    if why := provider.unverified(options):
+        out().print(f"note: --on {provider.kind} is {UNVERIFIED}: {why}", markup=False)
     if prepared.fleet.machines is None:
         out().print("their names are known once they are there; below they are made up")
     arms = ", ".join(arm.name for arm in study.arms)
