@@ -650,6 +650,16 @@ def test_a_run_asks_again_for_a_while_and_once_only(
     assert len(calls) == within + 2 if within else len(calls) > 2, "what tidies up does not wait anew"
 
 
+def test_objects_that_nothing_finalizes_are_not_waited_for_endlessly(monkeypatch: pytest.MonkeyPatch):
+    one, calls = waiting(monkeypatch, (0, json.dumps({"items": [{}, {}]}), ""))
+    one.namespace, now = "n", [0.0]
+    monkeypatch.setattr("weighbridge.hosts.kubernetes.kubectl.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("weighbridge.hosts.kubernetes.kubectl.time.sleep", lambda _: now.__setitem__(0, now[0] + 50))
+    with pytest.raises(Unavailable, match="2 services are still there 120 s after"):
+        one.delete_all("/api/v1", "services", "a=b")
+    assert len(calls) == 4
+
+
 def test_a_second_start_of_an_api_server_has_its_own_patience():
     now = [0.0]
     patience = Patience(lambda: now[0])

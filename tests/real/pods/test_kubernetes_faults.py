@@ -119,36 +119,22 @@ def api_server_away(cluster: Cluster, away_s: float) -> Iterator[None]:
         cluster.eventually("the API server", lambda: cluster.kubectl("get", "--raw", "/readyz").returncode == 0)
 
 
-@pytest.fixture(scope="module")
-def testers_site(cluster: Cluster, small_userland: Userland) -> Iterator[Site]:
-    """A site of somebody who has the documented Role alone: an API server that starts denies them all at first."""
-    with pytest.MonkeyPatch.context() as patch, tester_allowed(cluster):
-        for name, value in cluster.variables("tester").items():
-            patch.setenv(name, value)
-        with (
-            open_run(OTHER_RUN) as run,
-            opened_host(cluster, run) as host,
-            opened_pod(host, run, small_userland) as at,
-        ):
-            patch.undo()
-            yield at
-
-
-@pytest.mark.parametrize(
-    "away_s", [1, 3, pytest.param(6, marks=pytest.mark.long), pytest.param(30, marks=pytest.mark.long)]
-)
-def test_the_api_server_may_be_away(cluster: Cluster, testers_site: Site, away_s: float):
-    with going_on(testers_site, away_s + 2), api_server_away(cluster, away_s):
-        pass
-
-
-def test_the_api_server_may_be_away_while_a_pod_is_opened(
-    cluster: Cluster, testers_site: Site, small_userland: Userland
+@pytest.mark.parametrize("away_s", [3, *(pytest.param(each, marks=pytest.mark.long) for each in (1, 6, 30))])
+def test_the_api_server_may_be_away_also_while_a_pod_is_opened(
+    cluster: Cluster, small_userland: Userland, monkeypatch: pytest.MonkeyPatch, away_s: float
 ):
-    host = testers_site.host
-    run = host.cluster.run  # type: ignore[attr-defined]
-    with api_server_away(cluster, 2), opened_pod(host, run, small_userland, "1-opened") as site:
-        assert site.run(Command(("echo", "there"))).stdout == b"there\n"
+    for name, value in cluster.variables("tester").items():  # whom an API server that starts denies all at first
+        monkeypatch.setenv(name, value)
+    with (
+        tester_allowed(cluster),
+        open_run(OTHER_RUN) as run,
+        opened_host(cluster, run) as host,
+        opened_pod(host, run, small_userland) as site,
+        going_on(site, away_s + 2),
+        api_server_away(cluster, away_s),
+        opened_pod(host, run, small_userland, "1-opened") as other,
+    ):
+        assert other.run(Command(("echo", "there"))).stdout == b"there\n"
 
 
 def test_a_container_that_the_cluster_adds_is_told(

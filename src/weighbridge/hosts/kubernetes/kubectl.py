@@ -52,7 +52,7 @@ _AWAY = re.compile(
     r"Unable to connect to the server|connection reset by peer|unexpected EOF|client connection lost|GOAWAY"
 )
 _ALREADY = "Error from server (AlreadyExists)"
-_PAUSE_S = 1.0
+_PAUSE_S, _SOON_S = 1.0, 0.2
 AWAY_S = 45.0
 """For so long the API server may be away during a run: less than the lease, as its pods must still be there."""
 DENIED_S = 10.0
@@ -293,8 +293,11 @@ class Kubectl:
         deadline = time.monotonic() + _ALL_S
         while True:
             try:
-                if not json.loads(self.must("delete", f"--raw={path}", deadline_s=_ALL_S)).get("items"):
+                if not (items := json.loads(self.must("delete", f"--raw={path}", deadline_s=_ALL_S)).get("items")):
                     return
+                if time.monotonic() > deadline:  # something that finalizes them does not
+                    raise Unavailable(f"{len(items)} {kind} are still there {_ALL_S:.0f} s after they were deleted")
+                time.sleep(_SOON_S)
             except Refused:
                 raise
             except Unavailable:  # an API server ends a request after a minute, however far it has come
