@@ -1,5 +1,6 @@
 """The Service of a server's pod, the ports that a cluster gives it, and the NetworkPolicy in front of it."""
 
+import contextlib
 import copy
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -148,8 +149,8 @@ class FakeSite:
         return SimpleNamespace(returncode=0 if self.passes() else 1)
 
 
-def admitted(monkeypatch: pytest.MonkeyPatch, passes: Any) -> FakePods:
-    monkeypatch.setattr(policy, "WITHIN_S", 0.05)
+def admitted(monkeypatch: pytest.MonkeyPatch, passes: Any, within_s: float = 0.05) -> FakePods:
+    monkeypatch.setattr(policy, "WITHIN_S", within_s)
     monkeypatch.setattr(policy, "_LOOK_S", 0.001)
     pods = FakePods()
     server: Any = FakeSite("1-x-server")
@@ -168,6 +169,24 @@ def admitted(monkeypatch: pytest.MonkeyPatch, passes: Any) -> FakePods:
 def test_a_policy_is_believed_once_a_denial_was_seen(monkeypatch: pytest.MonkeyPatch):
     pods = admitted(monkeypatch, lambda policies: "deny" not in policies)
     assert [name.split("-")[2] for name in pods.names] == ["deny", "allow"]
+
+
+@pytest.mark.parametrize(("in_force_s", "believed"), [(9, True), (14, True), (16, False)])
+def test_a_policy_may_come_into_force_late(monkeypatch: pytest.MonkeyPatch, in_force_s: float, believed: bool):
+    now = [0.0]
+
+    def passes(policies: Any) -> bool:
+        if "deny" not in policies:
+            return True
+        through = now[0] < in_force_s
+        now[0] += 0.1 if through else 6  # nothing tells that a connection is denied
+        return through
+
+    monkeypatch.setattr(policy.time, "monotonic", lambda: now[0])
+    monkeypatch.setattr(policy.time, "sleep", lambda s: now.__setitem__(0, now[0] + s))
+    patience = policy.WITHIN_S
+    with contextlib.nullcontext() if believed else pytest.raises(Unavailable, match="does not enforce them"):
+        admitted(monkeypatch, passes, patience)
 
 
 def test_a_client_in_another_namespace_is_named_with_it():

@@ -19,7 +19,7 @@ from weighbridge.engines import push
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes import images, leavings, objects, services, supply, survey
 from weighbridge.hosts.kubernetes.cluster import Cluster
-from weighbridge.hosts.kubernetes.kubectl import Kubectl, Refused, sentence
+from weighbridge.hosts.kubernetes.kubectl import Denied, Kubectl, Patience, Refused, Unreached, sentence
 from weighbridge.hosts.kubernetes.node import network_ports
 from weighbridge.hosts.kubernetes.objects import NodeInfo, Owner, PodRequest, state_of
 from weighbridge.hosts.kubernetes.remedies import Right, remedy, with_remedy
@@ -151,7 +151,7 @@ def test_names_are_those_of_kubernetes(site: str):
 def pod_with(state: dict[str, Any], **status: Any) -> dict[str, Any]:
     return {
         "metadata": {"name": "p"},
-        "status": {"phase": "Pending", "containerStatuses": [{"state": state}], **status},
+        "status": {"phase": "Pending", "containerStatuses": [{"name": "site", "state": state}], **status},
     }
 
 
@@ -174,6 +174,20 @@ def test_why_a_pod_does_not_start_is_told_in_the_clusters_own_words():
     going["status"]["conditions"] = [evicted]  # type: ignore[index]
     assert state_of(going).refusal == "pod p was deleted (Eviction API: evicting)"
     assert state_of({}) == objects.PodState(False)
+
+
+def test_a_container_that_the_cluster_adds_is_not_taken_for_ours():
+    about = pod_with({"running": {}}, phase="Running")
+    waits = {"name": "istio-proxy", "state": {"waiting": {"reason": "ErrImagePull"}}}
+    about["status"]["containerStatuses"].insert(0, waits)
+    assert state_of(about) == objects.PodState(True)
+    ready = {"name": "istio-proxy", "state": {"running": {}}}
+    about["status"]["containerStatuses"] = [ready, {"name": "site", "state": {"waiting": {}}}]
+    assert state_of(about) == objects.PodState(False)
+    assert objects.added_containers({"spec": objects.pod(REQUEST)["spec"]}) == {}
+    own = objects.pod(REQUEST)["spec"]["containers"]
+    spec = {"containers": [{"name": "istio-proxy", "image": "istio:1"}, *own], "initContainers": [{"name": "init"}]}
+    assert objects.added_containers({"spec": spec}) == {"init": "", "istio-proxy": "istio:1"}
 
 
 def test_the_last_warning_is_told():
@@ -336,6 +350,24 @@ def test_a_cluster_has_a_row_for_each_thing(monkeypatch: pytest.MonkeyPatch):
     assert rows["API server"].detail == "v1.35.4, kubectl unknown"
 
 
+def test_a_node_that_there_is_not_is_refused_where_it_may_be_read(monkeypatch: pytest.MonkeyPatch):
+    gone = 'Error from server (NotFound): nodes "node-c" not found'
+    fake(monkeypatch, (1, "", gone), (0, json.dumps({"items": [NODE]}), ""))
+    assert survey.node(Kubectl(), "node-c").detail == "the cluster has no node node-c: it has node-a"
+    may_not = (
+        'Error from server (Forbidden): nodes "n" is forbidden: User "t" cannot get resource "nodes" in API group'
+    )
+    fake(monkeypatch, (1, "", may_not))
+    assert survey.node(Kubectl(), "node-c").ready
+    fake(monkeypatch, (0, json.dumps(NODE), ""))
+    assert survey.node(Kubectl(), "node-a").ready
+
+
+def test_a_row_says_how_nodes_get_images():
+    assert "{load: kind}" in survey.images("kind-dev").detail and not survey.images("kind-dev").caveat
+    assert survey.images("prod").caveat and "--images of weigh" in survey.images("prod").detail
+
+
 def test_lacking_rights_are_named_with_the_rule_that_gives_them(monkeypatch: pytest.MonkeyPatch):
     answering(monkeypatch, ("create", "pods/exec"), ("create", "pods"), ("delete", "pods"))
     row = survey.rights(Kubectl(namespace="there"))
@@ -470,6 +502,26 @@ def test_each_host_has_a_node_of_its_own(tmp_path: Path, monkeypatch: pytest.Mon
         two.node("d", "n9", None, {"n9"})
 
 
+@pytest.mark.parametrize(("effect", "node"), [("NoSchedule", "n2"), ("NoExecute", "n2"), ("PreferNoSchedule", "n1")])
+def test_a_node_that_pods_may_be_on_goes_before_a_tainted_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, effect: str, node: str
+):
+    control = {
+        **named("n1"),
+        "spec": {"taints": [{"key": "node-role.kubernetes.io/control-plane", "effect": effect}]},
+    }
+    two = cluster(tmp_path, monkeypatch, control, named("n2"))
+    assert two.node("a", None, None, ()).name == node
+    assert survey.usable_nodes(two.kubectl) == (["n2"] if node == "n2" else ["n1", "n2"])
+    monkeypatch.setattr(two.kubectl, "lacking", lambda _: [])
+    row = survey.nodes(two.kubectl)
+    assert ("tainted: n1" in row.detail) == (node == "n2") and row.ready
+    two.node("b", None, None, ())
+    monkeypatch.setattr(two.kubectl, "get", lambda _: {"items": [control]})
+    if node == "n2":
+        assert not survey.nodes(two.kubectl).ready and "tainted: n1" in survey.nodes(two.kubectl).detail
+
+
 def test_a_named_node_needs_no_rights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     one = cluster(tmp_path, monkeypatch)
     words = 'nodes "n1" is forbidden: User "t" cannot get resource "nodes" in API group "" at the cluster scope'
@@ -518,6 +570,8 @@ def test_why_a_pod_is_lost_is_told_with_what_is_known_of_its_node(tmp_path: Path
     cordoned = {**named("n1"), "spec": {"unschedulable": True}}
     of = cluster(tmp_path, monkeypatch, cordoned)
 
+    now = [100.0]
+    of._patience = Patience(lambda: now[0])
     full = {"reason": "Evicted", "message": "Usage of EmptyDir volume exceeds the limit. "}
     normal = {"reason": "Killing", "message": "Stopping container site"}
 
@@ -528,7 +582,7 @@ def test_why_a_pod_is_lost_is_told_with_what_is_known_of_its_node(tmp_path: Path
                 raise answer
             return answer
 
-        monkeypatch.setattr(of.kubectl, "get", get)
+        monkeypatch.setattr(of._asking, "get", get)
         return of._judge(request, Carrier(words))  # type: ignore[arg-type]
 
     gone, forbidden = Refused('pods "p" not found'), Refused("nodes is forbidden")
@@ -540,8 +594,91 @@ def test_why_a_pod_is_lost_is_told_with_what_is_known_of_its_node(tmp_path: Path
     running = pod_with({"running": {}}, phase="Running")
     withdrawn = 'pods "p" is forbidden: User "u" cannot create resource "pods/exec" in API group ""'
     told = judged(running, f"Error from server (Forbidden): {withdrawn}")
+    assert told.patience_s > 45 and told.of_server, "it may have just started, and not know it yet"
+    now[0] += 9
+    assert judged(Denied(withdrawn), "").patience_s, "asked again after a second, it says so again"
+    now[0] += 2
+    told = judged(running, f"Error from server (Forbidden): {withdrawn}")
     assert withdrawn in told.words and "resources: [pods/exec], verbs: [create]" in told.words and not told.patience_s
-    assert judged(running, "").patience_s > 0
+    assert judged(running, "").patience_s > 0 and not judged(running, "").of_server
+    assert judged(Unreached("connection refused"), "") == Break(
+        "its stream was cut: kubectl ended with exit code 1 without a word; connection refused", 45, of_server=True
+    )
+
+
+DENIED = 'Error from server (Forbidden): pods "p" is forbidden: User "t" cannot get resource "pods" in API group ""'
+AWAY = "The connection to the server 198.19.200.1:6443 was refused - did you specify the right host or port?"
+
+
+def waiting(monkeypatch: pytest.MonkeyPatch, *answers: tuple[int, str, str]) -> tuple[Kubectl, list[Command]]:
+    """A kubectl of a run, with a clock that goes on while it waits."""
+    now = [0.0]
+    calls = fake(monkeypatch, *answers)
+    one = Kubectl().patient()
+    one.patience = Patience(lambda: now[0])
+    monkeypatch.setattr("weighbridge.hosts.kubernetes.kubectl.time.sleep", lambda s: now.__setitem__(0, now[0] + s))
+    return one, calls
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        AWAY, DENIED, "error: You must be logged in to the server (Unauthorized)",
+        'error: the server doesn\'t have a resource type "pods"',
+        "Error from server (ServiceUnavailable): the server is currently unable to handle the request",
+        "Unable to connect to the server: net/http: TLS handshake timeout",
+    ],
+)  # fmt: skip
+def test_a_run_asks_an_api_server_again_that_has_just_started(monkeypatch: pytest.MonkeyPatch, words: str):
+    one, calls = waiting(monkeypatch, (1, "", words), (1, "", words), (0, "{}", ""))
+    assert one.get("pod/p", needed=True) == {} and len(calls) == 3
+    fake(monkeypatch, (1, "", words))
+    with pytest.raises(Unavailable):
+        one.impatient().get("pod/p", needed=True)
+
+
+@pytest.mark.parametrize(("words", "within", "needed"), [(AWAY, 45, False), (DENIED, 10, True), (DENIED, 0, False)])
+def test_a_run_asks_again_for_a_while_and_once_only(
+    monkeypatch: pytest.MonkeyPatch, words: str, within: int, needed: bool
+):
+    one, calls = waiting(monkeypatch, (1, "", words))
+    with pytest.raises(Unreached if words == AWAY else Denied):
+        one.get("pod/p", needed=needed)
+    assert len(calls) == within + 1
+    with pytest.raises(Unavailable):
+        one.delete("pod/p") if words == AWAY else one.get("pod/q", needed=True)
+    assert len(calls) == within + 2 if within else len(calls) > 2, "what tidies up does not wait anew"
+
+
+def test_objects_that_nothing_finalizes_are_not_waited_for_endlessly(monkeypatch: pytest.MonkeyPatch):
+    one, calls = waiting(monkeypatch, (0, json.dumps({"items": [{}, {}]}), ""))
+    one.namespace, now = "n", [0.0]
+    monkeypatch.setattr("weighbridge.hosts.kubernetes.kubectl.time.monotonic", lambda: now[0])
+    monkeypatch.setattr("weighbridge.hosts.kubernetes.kubectl.time.sleep", lambda _: now.__setitem__(0, now[0] + 50))
+    with pytest.raises(Unavailable, match="2 services are still there 120 s after"):
+        one.delete_all("/api/v1", "services", "a=b")
+    assert len(calls) == 4
+
+
+def test_a_second_start_of_an_api_server_has_its_own_patience():
+    now = [0.0]
+    patience = Patience(lambda: now[0])
+    assert patience.denied(DENIED)
+    for now[0] in range(1, 11):
+        lasted = patience.denied(DENIED)
+    assert not lasted and patience.away() and patience.denied(DENIED)
+    now[0] = 30.0
+    assert patience.denied(DENIED), "much later it is another one"
+
+
+def test_an_object_whose_making_was_not_answered_is_taken_as_made(monkeypatch: pytest.MonkeyPatch):
+    exists = 'Error from server (AlreadyExists): error when creating "STDIN": pods "p" already exists'
+    manifest = {"kind": "Pod", "metadata": {"name": "p"}}
+    one, calls = waiting(monkeypatch, (1, "", "error: unexpected EOF"), (1, "", exists), (0, '{"a": 1}', ""))
+    assert one.create(manifest) == {"a": 1} and "pod/p" in calls[-1].argv
+    one, calls = waiting(monkeypatch, (1, "", exists))
+    with pytest.raises(Unavailable, match="already exists"):
+        one.create(manifest)
 
 
 def images_of(tmp_path: Path, context: str = "", **options: Any) -> supply.ImageSupply:

@@ -233,6 +233,14 @@ def test_a_first_connection_that_fails_is_not_tried_again():
     assert stream.receive(10) == b"" and stream.why == "the stream was cut"
 
 
+def test_a_first_connection_is_tried_again_where_the_api_server_is_away():
+    said, far = list[str](), Far([0, 0])
+    stream = opened(far, lambda _: Break("connection refused", 45, of_server=True), said)
+    stream.send(b"x")
+    assert received(stream, 1) == b"x" and len(far.carriers) == 3
+    assert said[0] == "connection refused: connecting again"
+
+
 def test_a_pod_that_does_not_come_back_is_given_up():
     far = Far([100, *[0] * 10**4])
     stream = opened(far, lambda _: Break("the stream was cut", 0.1), [])

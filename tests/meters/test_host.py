@@ -40,6 +40,22 @@ def test_thresholds(readings: dict[str, float]):
     assert host_flags(QUIET | readings, SITES, 10.0, 2) == []
 
 
+def test_a_table_of_connections_that_is_nearly_full_is_flagged_as_it_grew(tmp_path: Path):
+    folder = tmp_path / "sys/net/netfilter"
+    folder.mkdir(parents=True)
+    (folder / "nf_conntrack_max").write_text("131072\n")
+    readings = []
+    for count in (600, 124_000):
+        (folder / "nf_conntrack_count").write_text(f"{count}\n")
+        readings.append(read(tmp_path))
+    assert readings[0] == {"connection_table_share": pytest.approx(600 / 131072)}
+    [flag] = host_flags(used(*readings), SITES, 10.0, 2)
+    assert flag == Flag(FlagCode.CONNECTION_TABLE, figures={"share": pytest.approx(0.946, abs=0.001)})
+    assert host_flags(used(readings[0], readings[0]), SITES, 10.0, 2) == []
+    (folder / "nf_conntrack_max").write_text("0\n")
+    assert read(tmp_path) == {}
+
+
 def test_work_of_others_is_what_the_sites_did_not_do():
     busy = QUIET | {"busy_s": 9.0}
     (flag,) = host_flags(busy, SITES, 10.0, 2)

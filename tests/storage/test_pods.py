@@ -104,7 +104,7 @@ FOLDER = volumes.NodeFolder("n1", "/mnt/d", f"weighbridge-{RUN}-0-pod-server", "
 def without_its_pod(about: Any) -> Callable[..., Any]:
     """What kubectl gets where the folder's pod has gone."""
 
-    def get(_: Kubectl, what: str, *__: str) -> Any:
+    def get(_: Kubectl, what: str, *__: str, needed: bool = False) -> Any:
         if what == f"pod/{FOLDER.name}":
             raise Refused("not found")
         return about
@@ -126,7 +126,7 @@ def test_a_folder_of_a_node_is_removed_by_a_pod_of_it(monkeypatch: pytest.Monkey
 def test_a_folder_is_removed_once_its_pod_has_gone(monkeypatch: pytest.MonkeyPatch):
     happened: list[str] = []
 
-    def get(_: Kubectl, what: str, *__: str) -> Any:
+    def get(_: Kubectl, what: str, *__: str, needed: bool = False) -> Any:
         happened.append(f"get {what}")
         if happened.count(happened[-1]) > 2:
             raise Refused("not found")
@@ -142,7 +142,7 @@ def test_a_folder_is_removed_once_its_pod_has_gone(monkeypatch: pytest.MonkeyPat
         f"delete {pod}", *3 * [f"get {pod}"], f"delete pod/weighbridge-{RUN}-remove-0-pod-server"
     ]  # fmt: skip
     monkeypatch.setattr(volumes, "_GONE_S", 0.0)
-    monkeypatch.setattr(Kubectl, "get", lambda *_: {})
+    monkeypatch.setattr(Kubectl, "get", lambda *_, **__: {})
     with pytest.raises(Unavailable, match="is still there"):
         FOLDER.removed(Kubectl(), RUN, OWNER)
 
@@ -190,7 +190,7 @@ def test_a_claim_that_gets_no_volume_is_refused_in_the_clusters_words(
         "events": event("ProvisioningFailed"),
     }
     monkeypatch.setattr(Kubectl, "create", lambda *_: {"metadata": {"name": "c"}})
-    monkeypatch.setattr(Kubectl, "get", lambda _, what, *__: answers[what])
+    monkeypatch.setattr(Kubectl, "get", lambda _, what, *__, **___: answers[what])
     monkeypatch.setattr(Kubectl, "delete", lambda _, what: deleted.append(what))
     run = RunContext(RUN, tmp_path, tmp_path, ExitStack())
     with (

@@ -126,7 +126,9 @@ def test_a_level_of_pod_security_leaves_no_pod_the_nodes_network():
 def test_a_host_is_told_in_the_plan():
     options = KubernetesOptions(kind="kubernetes", context="prod", namespace="bench", selector="disk=ssd")
     assert options.description == "Kubernetes, context prod, namespace bench, a node with disk=ssd"
-    assert options.networks == {"kubernetes  prod"} and options.image_way == "on the node already"
+    assert options.networks == {"kubernetes  prod"} and options.image_way.startswith(
+        "must be on the node already, else say"
+    )
 
 
 def test_what_a_study_names_of_a_cluster_is_shown_and_no_secret(tmp_path: Path):
@@ -150,6 +152,23 @@ def test_whatever_a_kubeconfig_holds_the_plan_is_shown(tmp_path: Path, text: str
     more = f", kubeconfig: {tmp_path}/config"
     study = loaded(TWO % ("", ""), TWO % (more, more))
     assert any(each.what is Brings.KUBECONFIG for each in brought_by(study))
+
+
+def test_a_padded_file_hides_no_program(tmp_path: Path):
+    padding = "# padding\n" * 30_000
+    (tmp_path / "config").write_text(f'{padding}{{"users": [{{"user": {{"exec": {{"command": "evil.sh"}}}}}}]}}')
+    (tmp_path / "ssh").write_text(f"{padding}Host x\n  ProxyCommand evil.sh\n")
+    more = f", kubeconfig: {tmp_path}/config"
+    brought = {each.what: each for each in brought_by(loaded(TWO % ("", ""), TWO % (more, more)))}
+    unknown = ("it is larger than 256 KiB: what it starts is not known",)
+    assert brought[Brings.KUBECONFIG].lines == unknown
+    ssh = f"{{kind: ssh, destination: x, config: {tmp_path}/ssh}}"
+    study = text_loaded(
+        f"study: far\nquestion: What?\nhosts: {{a: {ssh}}}\nplacement: {{client: a, server: a}}\n"
+        "inside: [server]\nbaseline: native\nenvironments: {native: {kind: native}, netns: {kind: netns}}\n"
+        "workloads: {tcp: {kind: iperf3, duration: 1s}}\nrepetitions: {blocks: 6}\n"
+    )
+    assert {each.what: each for each in brought_by(study)}[Brings.SSH_CONFIGURATION].lines == unknown
 
 
 def test_the_cluster_is_asked_about_each_environment_before_a_run(monkeypatch: pytest.MonkeyPatch):

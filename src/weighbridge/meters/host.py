@@ -14,6 +14,9 @@ SATURATED = 0.93
 """Share of one CPU from which a generator counts as being the limit: it also starts, connects and ends."""
 FULL = 0.8
 """Share of CPUs from which those that the sites share count as full: the kernel's work for them is beside theirs."""
+TABLE_FULL = 0.9
+"""Share of the kernel's table of connections that may be taken without a flag: when it is full, some are dropped."""
+_TABLE = "connection_table_share"
 THROTTLED = 0.05
 """Share of the time in which a CPU limit may hold a role back without a flag."""
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -25,7 +28,7 @@ def read(proc: Path = Path("/proc"), file: Callable[[str], bytes] | None = None)
     """Counters now, of this machine or of the one whose files ``file`` reads.
 
     Those of `stat`, ``load1``, ``psi_cpu_s``, ``psi_memory_s``, ``psi_io_s``: seconds since boot (proc(5), /proc/stat
-    and /proc/pressure); what the kernel does not tell is absent.
+    and /proc/pressure), and how full the network's table of connections is; what the kernel does not tell is absent.
     """
 
     def text(path: Path) -> str:
@@ -39,6 +42,9 @@ def read(proc: Path = Path("/proc"), file: Callable[[str], bytes] | None = None)
     for what in ("cpu", "memory", "io"):
         if (waited := waited_s(what, proc, file)) is not None:
             readings[f"psi_{what}_s"] = waited
+    with contextlib.suppress(OSError, ValueError, ZeroDivisionError):
+        taken, most = (int(text(proc / f"sys/net/netfilter/nf_conntrack_{what}")) for what in ("count", "max"))
+        readings[_TABLE] = taken / most
     return readings
 
 
@@ -77,11 +83,12 @@ _COUNTERS = ("_s", "_kills", "_switches", "_bits", "_segments")
 
 
 def used(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, float]:
-    """The difference of each counter; a level (``load1``, ``cpus``) as it was at the start."""
-    return {
+    """The difference of each counter; a level (``load1``) as it was at the start, the table's at its fullest."""
+    levels = {name: max(before[name], after[name]) for name in (_TABLE,) if name in before and name in after}
+    return levels | {
         name: after[name] - value if name.endswith(_COUNTERS) else value
         for name, value in before.items()
-        if name in after
+        if name in after and name not in levels
     }
 
 
@@ -107,6 +114,8 @@ def host_flags(
         share = used_by_host.get(f"psi_{what}_s", 0.0) / wall_s
         if share > 0.05:
             flags.append(Flag(code, figures={"share": share}))
+    if (full := used_by_host.get(_TABLE, 0.0)) > TABLE_FULL:
+        flags.append(Flag(FlagCode.CONNECTION_TABLE, figures={"share": full}))
     return flags
 
 

@@ -33,6 +33,8 @@ class FlagCode(StrEnum):
     """``share`` of the requests that waited for a free connection."""
     CONNECTION_LOST = "connection-request-lost"
     """For so many ``seconds`` a program waited for a connection whose request was lost, and sent again."""
+    CONNECTION_TABLE = "connection-table-full"
+    """``share`` of the kernel's table of connections that was taken; when it is full, new ones are dropped."""
     SEARCH_GENERATOR = "search-ended-by-generator"
     """Above the rate that a search found the generator missed the objective, and not the server."""
     SEARCH_CONNECTIONS = "search-ended-by-connections"

@@ -19,6 +19,8 @@ _STARTS = (
 )  # fmt: skip
 """Keywords of ssh_config(5) that start a program, load a library or read another file."""
 _LARGEST = 256 * 2**10
+_UNKNOWN = "it cannot be read: what it starts is not known"
+_TOO_LARGE = f"it is larger than {_LARGEST >> 10} KiB: what it starts is not known"
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,16 +72,20 @@ def _parts(place: str, value: object) -> Iterator[tuple[str, str]]:
         yield place, shlex.join(value) if isinstance(value, tuple) else str(value)
 
 
-def _text(path: Path) -> str:
+def _text(path: Path) -> str | None:
+    """What a file says, "" where there is none; None where it is too large to be read for what it starts."""
     with suppress(OSError):
         if path.is_file():
             with path.open("rb") as file:
-                return file.read(_LARGEST).decode(errors="replace")
+                content = file.read(_LARGEST + 1)
+            return None if len(content) > _LARGEST else content.decode(errors="replace")
     return ""
 
 
 def _lines_of_ssh(path: Path) -> tuple[str, ...]:
-    words = ((line.strip(), line.replace("=", " ").split()) for line in _text(path).splitlines())
+    if (text := _text(path)) is None:
+        return (_TOO_LARGE,)
+    words = ((line.strip(), line.replace("=", " ").split()) for line in text.splitlines())
     return tuple(line for line, tokens in words if tokens and tokens[0].lower() in _STARTS)
 
 
@@ -88,11 +94,11 @@ def _programs_of_kubectl(path: Path) -> tuple[str, ...]:
     from ruamel.yaml import YAML
     from ruamel.yaml.error import YAMLError
 
+    if (text := _text(path)) is None:
+        return (_TOO_LARGE,)
     with suppress(YAMLError, ValueError, RecursionError):
-        return tuple(
-            dict.fromkeys(f"starts {program}" for program in _commands_in(YAML(typ="safe").load(_text(path))))
-        )
-    return ("it cannot be read: what it starts is not known",)
+        return tuple(dict.fromkeys(f"starts {program}" for program in _commands_in(YAML(typ="safe").load(text))))
+    return (_UNKNOWN,)
 
 
 def _commands_in(value: object) -> Iterator[str]:

@@ -7,6 +7,7 @@ import random
 import signal
 import statistics
 import subprocess
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -23,7 +24,7 @@ from weighbridge.model.host import Host
 from weighbridge.model.site import SITE_ENV, Site
 from weighbridge.model.userland import Userland
 
-from ..cluster import Cluster
+from ..cluster import PAUSE, Cluster
 from ..conftest import open_run
 from ..kubernetes import NEEDS_CLUSTER, made, opened_host, opened_pod, tester_allowed
 from ..weighing import Going, going, killed_after_a_trial, run_id, trials, weighbridge
@@ -105,14 +106,50 @@ def test_kubelet_may_be_killed_in_a_trial(cluster: Cluster, site: Site):
         cluster.start_kubelets(node)
 
 
-@pytest.mark.parametrize("away_s", [3, pytest.param(30, marks=pytest.mark.long)])
-def test_the_api_server_may_be_away(cluster: Cluster, site: Site, away_s: float):
-    node = cluster.nodes[0]
-    with going_on(site, away_s + 1):
-        node.kill("kube-apiserver")
-        time.sleep(away_s)
-        cluster.start_api_server()
-    cluster.eventually("the API server", lambda: cluster.kubectl("get", "--raw", "/readyz").returncode == 0)
+@contextlib.contextmanager
+def api_server_away(cluster: Cluster, away_s: float) -> Iterator[None]:
+    """It is killed, and started again after a while, or when the context ends; it answers afterwards."""
+    cluster.nodes[0].kill("kube-apiserver")
+    starter = threading.Timer(away_s, cluster.start_api_server)
+    starter.start()
+    try:
+        yield
+    finally:
+        starter.join()
+        cluster.eventually("the API server", lambda: cluster.kubectl("get", "--raw", "/readyz").returncode == 0)
+
+
+@pytest.mark.parametrize("away_s", [3, *(pytest.param(each, marks=pytest.mark.long) for each in (1, 6, 30))])
+def test_the_api_server_may_be_away_also_while_a_pod_is_opened(
+    cluster: Cluster, small_userland: Userland, monkeypatch: pytest.MonkeyPatch, away_s: float
+):
+    for name, value in cluster.variables("tester").items():  # whom an API server that starts denies all at first
+        monkeypatch.setenv(name, value)
+    with (
+        tester_allowed(cluster),
+        open_run(OTHER_RUN) as run,
+        opened_host(cluster, run) as host,
+        opened_pod(host, run, small_userland) as site,
+        going_on(site, away_s + 2),
+        api_server_away(cluster, away_s),
+        opened_pod(host, run, small_userland, "1-opened") as other,
+    ):
+        assert other.run(Command(("echo", "there"))).stdout == b"there\n"
+
+
+def test_a_container_that_the_cluster_adds_is_told(
+    cluster: Cluster, host: Host, small_userland: Userland, monkeypatch: pytest.MonkeyPatch
+):
+    def with_sidecar(request: objects.PodRequest) -> dict[str, Any]:
+        manifest = objects.pod(request)
+        sidecar = {"name": "istio-proxy", "image": PAUSE, "imagePullPolicy": "Never"}
+        manifest["spec"]["containers"].insert(0, sidecar)
+        return manifest
+
+    monkeypatch.setattr("weighbridge.hosts.kubernetes.cluster.pod", with_sidecar)
+    with pod(host, small_userland, "3-mesh") as site:
+        assert site.run(Command(("echo", "there"))).stdout == b"there\n"
+        assert site.facts()["containers added"] == f"istio-proxy ({PAUSE})"
 
 
 def test_memory_that_is_out_ends_a_program_and_not_the_site(site: Site):

@@ -1,7 +1,7 @@
 """A NetworkPolicy that lets a client's pod reach its server's and nobody else; proven to be enforced beforehand."""
 
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -69,12 +69,9 @@ def enforced(
     port, server_address = ports[0].listens, server.own_address
     if not _becomes(lambda: admits(server, server_address, client, port)):
         raise Unavailable(f"nothing from the client's pod reaches the server's at {server_address}, without a policy")
-    denied = 0
 
     def denies() -> bool:
-        nonlocal denied
-        denied = 0 if admits(server, server_address, client, port) else denied + 1
-        return denied >= _SURE
+        return not any(admits(server, server_address, client, port) for _ in range(_SURE))
 
     with pods.made(policy(run_id, server.name, pods.owner, "deny")):
         if not _becomes(denies):
@@ -88,13 +85,14 @@ def enforced(
         yield
 
 
-def _becomes(condition: Any) -> bool:
+def _becomes(condition: Callable[[], bool]) -> bool:
+    """Whether it holds when it is looked at within `WITHIN_S`: a look at a denial takes seconds."""
     deadline = time.monotonic() + WITHIN_S
-    while not condition():
-        if time.monotonic() > deadline:
-            return False
+    while time.monotonic() <= deadline:
+        if condition():
+            return True
         time.sleep(_LOOK_S)
-    return True
+    return False
 
 
 def admits(server: PodSite, address: str, client: PodSite, port: int) -> bool:

@@ -66,9 +66,9 @@ class KubernetesOptions(HostOptions):
     kubeconfig: Annotated[
         Annotated[str, ABSOLUTE] | None, Field(description="A kubeconfig in place of yours"), Brings.KUBECONFIG
     ] = None
-    images: Annotated[NodeImages | None, Field(description="How images get to the node; default: they are there")] = (
-        None
-    )
+    images: Annotated[
+        NodeImages | None, Field(description="How images get to the node; default: they must be there")
+    ] = None
 
     privileged: Annotated[
         bool,
@@ -115,7 +115,9 @@ class KubernetesOptions(HostOptions):
     @property
     def image_way(self) -> str:
         """That of ``images``."""
-        return self.images.description if self.images is not None else "on the node already"
+        if self.images is not None:
+            return self.images.description
+        return "must be on the node already, else say how it gets there ('images' of the host)"
 
     @property
     def pulls(self) -> bool:
@@ -166,6 +168,8 @@ class Kubernetes(HostKind):
                 "user": user_of(options.pod_security),
             }
             steps = [survey.rights(kubectl, further, {}), survey.admission(kubectl, **pod_fields)]
+            if options.node:
+                steps.append(survey.node(kubectl, options.node))
             if options.services:
                 steps.append(services.readiness(kubectl, options.services))
         except Unavailable as error:
@@ -199,7 +203,7 @@ class Kubernetes(HostKind):
         """What a context's cluster lets this user measure, and what refuses the rest."""
         from weighbridge.hosts.kubernetes import survey
 
-        return survey.survey(Place(context, namespace, "").kubectl())
+        return survey.survey(Place(context, namespace, "").kubectl(), context)
 
     def weighed_on(
         self, context: str, namespace: str, images: str, *, apart: bool, ask: bool

@@ -12,7 +12,21 @@ from functools import cached_property, partial
 from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.hosts.kubernetes.kubectl import FORBIDDEN, NOT_FOUND, Kubectl, Refused, failure_of, refused
+from weighbridge.hosts.kubernetes.kubectl import (
+    AWAY_S,
+    DENIED_S,
+    FORBIDDEN,
+    NOT_FOUND,
+    Denied,
+    Kubectl,
+    Patience,
+    Refused,
+    Unreached,
+    away,
+    denied,
+    failure_of,
+    refused,
+)
 from weighbridge.hosts.kubernetes.leavings import Place, note, remove
 from weighbridge.hosts.kubernetes.objects import (
     LAUNCHER,
@@ -22,6 +36,7 @@ from weighbridge.hosts.kubernetes.objects import (
     Owner,
     PodRequest,
     absent_path,
+    added_containers,
     eviction,
     last_warning,
     node_info,
@@ -30,6 +45,7 @@ from weighbridge.hosts.kubernetes.objects import (
     selector_of_events,
     state_of,
     unknown_node,
+    usable,
 )
 from weighbridge.hosts.kubernetes.remedies import with_remedy
 from weighbridge.hosts.kubernetes.session import Break, SessionStream
@@ -46,8 +62,6 @@ _LOOK_S = 0.25
 _TOGETHER_S = 0.2
 _JUDGE_S = 4.0
 """How long the API server may take to say what has become of a pod whose stream has ended."""
-_PATIENCE_S = 45.0
-"""For so long the API server or kubelet may be away: less than the lease, as the pod must still be there."""
 _NODE_PATIENCE_S = 10.0
 """And for so long a node may be silent, while the API server answers."""
 _NODE_SILENT = re.compile("no route to host|i/o timeout|host is down")
@@ -71,6 +85,7 @@ class Cluster:
     ) -> None:
         self.run, self.kubectl, self.namespace, self.context = run, kubectl, namespace, context
         self.owner = its_owner
+        self._asking, self._patience = kubectl.impatient(), kubectl.patience or Patience()
         self._taken: dict[str, NodeInfo] = {}
 
     @classmethod
@@ -89,7 +104,7 @@ class Cluster:
             every = self._nodes(selector)
             taken = {*named, *(each.name for each in self._taken.values())}
             free = [each for each in every if each.name not in taken]
-            candidates = [each for each in free if not each.cordoned and each.ready] or free
+            candidates = [each for each in free if usable(each)] or free
         if not candidates:
             raise Unavailable(
                 f"host {host}: the cluster has no further node ({len(every)} in all): put both roles on one host"
@@ -151,6 +166,8 @@ class Cluster:
         self.kubectl.create(pod(request))
         try:
             about = self._await_running(request.name, LOAD_S if request.pull else START_S)
+            if added := added_containers(about):
+                self.run.say(f"the cluster adds containers to pod {request.name}: {', '.join(added)}")
             stream = SessionStream(
                 lambda: self.kubectl.talk(request.name, (LAUNCHER, "--connect", SOCKET)),
                 lambda carrier: self._judge(request, carrier),
@@ -189,25 +206,44 @@ class Cluster:
         done = carrier.stop()
         cut = f"nothing is heard from node {request.node}" if silent else _how_ended(done)
         try:
-            refusal = state_of(self.kubectl.get(f"pod/{request.name}", deadline_s=_JUDGE_S)).refusal
+            refusal = state_of(self._asking.get(f"pod/{request.name}", deadline_s=_JUDGE_S)).refusal
+        except Denied as error:
+            return self._denied(str(error), self._circumstances(request))
         except Refused as error:
             return Break(f"{error}{self._circumstances(request)}")
         except Unavailable as error:
-            return Break(f"{cut}; {error}", _PATIENCE_S)
+            if of_server := isinstance(error, Unreached):
+                self._patience.away()
+            return Break(f"{cut}; {error}", AWAY_S, of_server=of_server)
+        self._patience.answered()
         if refusal:
             return Break(f"{refusal}{self._circumstances(request)}")
-        if not silent and refused(done):
+        if silent or _NODE_SILENT.search(cut):
+            return Break(cut, _NODE_PATIENCE_S)
+        return self._judge_carrier(done, cut)
+
+    def _judge_carrier(self, done: Completed, cut: str) -> Break:
+        """Tell how a stream broke whose pod still runs, by what its kubectl said at the end."""
+        if denied(done):
+            return self._denied(with_remedy(cut))
+        if refused(done):
             return Break(with_remedy(cut))
-        return Break(cut, _NODE_PATIENCE_S if silent or _NODE_SILENT.search(cut) else _PATIENCE_S)
+        return Break(cut, AWAY_S, of_server=away(done))
+
+    def _denied(self, why: str, more: str = "") -> Break:
+        """A right is denied: an API server that has just started may know better in a moment."""
+        if self._patience.denied(why):
+            return Break(why, AWAY_S + DENIED_S, of_server=True)
+        return Break(f"{why}{more}")
 
     def _circumstances(self, request: PodRequest) -> str:
         """What else is known of a pod that has ended: by whom it was evicted, and whether its node is cordoned."""
         known = ""
         with contextlib.suppress(Unavailable):
-            events = self.kubectl.get("events", _events_of(request.name), deadline_s=_JUDGE_S)
+            events = self._asking.get("events", _events_of(request.name), deadline_s=_JUDGE_S)
             known = f"; {why}" if (why := eviction(events)) else ""
         with contextlib.suppress(Unavailable):
-            if node_info(self.kubectl.get(f"node/{request.node}", deadline_s=_JUDGE_S)).cordoned:
+            if node_info(self._asking.get(f"node/{request.node}", deadline_s=_JUDGE_S)).cordoned:
                 known += f"; node {request.node} is cordoned"
         return known
 
@@ -215,7 +251,7 @@ class Cluster:
         """Wait until a pod's container runs. Raises Unavailable, at once where the cluster says that it will not."""
         deadline = time.monotonic() + within_s
         while True:
-            about: Mapping[str, Any] = self.kubectl.get(f"pod/{name}")
+            about: Mapping[str, Any] = self.kubectl.get(f"pod/{name}", needed=True)
             state = state_of(about)
             if state.running:
                 return about
@@ -261,6 +297,7 @@ def _opened(cls: type[Cluster], run: RunContext, place: Place) -> Iterator[Clust
     kubectl = place.kubectl({RUN_VARIABLE: run.id})
     note(run.state, place)
     created = kubectl.create(owner(run.id, program))
+    kubectl = kubectl.patient()
     try:
         yield cls(run, kubectl, place.namespace, Owner.of(created), place.context)
     finally:

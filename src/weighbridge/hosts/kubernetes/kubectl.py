@@ -1,11 +1,13 @@
 """The user's own kubectl: contexts, credential plug-ins and proxies work as they do for them."""
 
 import contextlib
+import copy
+import itertools
 import json
 import os
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -13,6 +15,7 @@ from typing import Any
 from urllib.parse import quote, urlsplit
 
 from weighbridge.errors import Unavailable
+from weighbridge.hosts.kubernetes.objects import CONTAINER
 from weighbridge.hosts.kubernetes.remedies import Right, group_of, is_of_cluster, with_remedy
 from weighbridge.linux import process
 from weighbridge.linux.process import Process, SocketStream
@@ -38,17 +41,75 @@ _NO_CREDENTIALS = "Please enter Username"
 _NOT_STARTED = "unable to start container process: "
 _LONGEST = 600
 _FROM_SERVER = "Error from server"
+_RIGHT = re.compile(r'cannot \w+ resource "[^"]+"')
 _ASKED = re.compile(r'\b(?:Get|Post) \\?"https?://(?P<server>[^"/\\]+)[^"\\]*\\?": (?P<why>[^"\\]+)')
 _REFUSED = re.compile(r"The connection to the server (?P<server>\S+) was refused")
 _ANSWERED_NO = re.compile(r"Error from server \((?:NotFound|Forbidden|Unauthorized)\)|\(Unauthorized\)")
+_DENIED = re.compile(r"forbidden: User|Unauthorized|server doesn't have a resource type")
+"""As an API server says it that has just started, too: it knows neither rights nor kinds for some seconds."""
+_AWAY = re.compile(
+    r"Error from server \((?:ServiceUnavailable|Timeout|ServerTimeout|TooManyRequests)\)|failed to download openapi|"
+    r"Unable to connect to the server|connection reset by peer|unexpected EOF|client connection lost|GOAWAY"
+)
+_ALREADY = "Error from server (AlreadyExists)"
+_PAUSE_S, _SOON_S = 1.0, 0.2
+AWAY_S = 45.0
+"""For so long the API server may be away during a run: less than the lease, as its pods must still be there."""
+DENIED_S = 10.0
+"""And for so long it may deny what a run was allowed: after a start it does not know yet who may do what."""
+_ANEW_S = 15.0
+"""A denial that comes so long after the last one has another reason."""
 
 
 class Refused(Unavailable):
     """The API server has answered, and will answer so again: there is no such object, or no right to it."""
 
 
+class Denied(Refused):
+    """The user has no right to it; an API server that has just started may know that a few seconds later."""
+
+
+class Exists(Unavailable):
+    """There is an object of this name. ``again``: perhaps of an earlier try, whose answer was lost."""
+
+    again = False
+
+
 class Unreached(Unavailable):
     """The API server was not asked: nobody answers there, or no connection to it can be made."""
+
+
+class Patience:
+    """Tells a run whether to go on asking a cluster that is away, or that denies what it allowed before.
+
+    Once it is over, what follows has none: a run that ends asks for many things.
+    """
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._since: dict[str, tuple[float, float]] = {}  # by what is asked again: the first time, and the last
+
+    def lasts(self, what: str, within_s: float) -> bool:
+        """Whether to ask again, where this came as an answer, possibly not for the first time."""
+        now = self._clock()
+        first, last = self._since.get(what, (now, now))
+        first = now if now - last > _ANEW_S else first
+        self._since[what] = first, now
+        return now - first < within_s
+
+    def denied(self, why: str) -> bool:
+        """Whether to ask again where a right is denied in these words."""
+        right = _RIGHT.search(why)
+        return self.lasts(right[0] if right is not None else "all", DENIED_S)
+
+    def away(self) -> bool:
+        """Whether to ask again where nobody has answered; what is denied after that may be denied for a while."""
+        self._since = {what: times for what, times in self._since.items() if not what}
+        return self.lasts("", AWAY_S)
+
+    def answered(self) -> None:
+        """Somebody has answered."""
+        self._since.pop("", None)
 
 
 def sentence(stderr: str) -> str:
@@ -120,6 +181,8 @@ class Kubectl:
         self, context: str = "", namespace: str = "", kubeconfig: str = "", variables: Mapping[str, str] | None = None
     ) -> None:
         self.namespace = namespace
+        self.patience: Patience | None = None
+        """That of a run, for a while; None: an API server that does not answer at once does not answer."""
         several = os.pathsep in kubeconfig  # which only the variable may name
         options = {"--kubeconfig": "" if several else kubeconfig, "--context": context, "--namespace": namespace}
         self._argv = ("kubectl", *(f"{option}={value}" for option, value in options.items() if value))
@@ -131,17 +194,47 @@ class Kubectl:
         command = Command((*self._argv, waits, *words), deadline_s + _GRACE_S, stdin=stdin.encode())
         return process.run(command, env=self._variables)
 
-    def must(self, *words: str, stdin: str = "", deadline_s: float = ANSWER_S) -> str:
-        """Return what it prints. Raises Unavailable in its own words, Refused where it would fail again."""
-        completed = self.run(*words, stdin=stdin, deadline_s=deadline_s)
-        if completed.returncode != 0:
-            kind = Refused if refused(completed) else Unreached if unreached(completed) else Unavailable
-            raise kind(with_remedy(failure_of(completed)))
-        return completed.text
+    def patient(self) -> "Kubectl":
+        """Return one that asks again for a while: where the API server is away, or denies what every run needs."""
+        its_own = copy.copy(self)
+        its_own.patience = Patience()
+        return its_own
 
-    def get(self, *words: str, deadline_s: float = ANSWER_S) -> Any:
+    def impatient(self) -> "Kubectl":
+        """Return one that asks once."""
+        its_own = copy.copy(self)
+        its_own.patience = None
+        return its_own
+
+    def must(self, *words: str, stdin: str = "", deadline_s: float = ANSWER_S, needed: bool = False) -> str:
+        """Return what it prints. Raises Unavailable in its own words, Refused where it would fail again.
+
+        ``needed``: every run has the right to it, so that a denial may be that of an API server which starts.
+        """
+        for tries in itertools.count():
+            completed = self.run(*words, stdin=stdin, deadline_s=deadline_s)
+            if self.patience is not None and not away(completed):
+                self.patience.answered()
+            if completed.returncode == 0:
+                return completed.text
+            error = error_of(completed)
+            if isinstance(error, Exists):
+                error.again = tries > 0
+            if not self._asks_again(error, needed=needed):
+                raise error
+            time.sleep(_PAUSE_S)
+        raise AssertionError
+
+    def _asks_again(self, error: Unavailable, *, needed: bool) -> bool:
+        if self.patience is None:
+            return False
+        if isinstance(error, Denied):
+            return needed and self.patience.denied(str(error))
+        return isinstance(error, Unreached) and self.patience.away()
+
+    def get(self, *words: str, deadline_s: float = ANSWER_S, needed: bool = False) -> Any:
         """Return what ``kubectl get`` has of these. Raises Unavailable, Refused."""
-        return json.loads(self.must("get", *words, "--output=json", deadline_s=deadline_s))
+        return json.loads(self.must("get", *words, "--output=json", deadline_s=deadline_s, needed=needed))
 
     def raw(self, path: str) -> Any:
         """Return what the API server answers at a path. Raises Unavailable."""
@@ -152,7 +245,14 @@ class Kubectl:
 
     def create(self, manifest: Mapping[str, Any]) -> Any:
         """Make one object; return it as it was made. Raises Unavailable."""
-        return json.loads(self.must("create", "--filename=-", "--output=json", stdin=json.dumps(manifest)))
+        try:
+            return json.loads(
+                self.must("create", "--filename=-", "--output=json", stdin=json.dumps(manifest), needed=True)
+            )
+        except Exists as error:
+            if not error.again:
+                raise
+            return self.get(f"{manifest['kind'].lower()}/{manifest['metadata']['name']}", needed=True)
 
     def create_all(self, manifests: Sequence[Mapping[str, Any]], deadline_s: float) -> None:
         """Make many objects by one kubectl. Raises Unavailable."""
@@ -163,7 +263,7 @@ class Kubectl:
     def patch(self, kind: str, name: str, changes: Mapping[str, Any]) -> Any:
         """Change an object (JSON merge patch, RFC 7386); return it as it is then. Raises Unavailable."""
         words = ("patch", kind, name, "--type=merge", f"--patch={json.dumps(changes)}", "--output=json")
-        return json.loads(self.must(*words))
+        return json.loads(self.must(*words, needed=True))
 
     def dry_run(self, manifests: Sequence[Mapping[str, Any]]) -> list[str]:
         """Return for each object why the API server would refuse it, by its admission rules too; "": it would not.
@@ -181,7 +281,7 @@ class Kubectl:
     def delete(self, *words: str, deadline_s: float = ANSWER_S) -> None:
         """Delete objects and what they own, without waiting until they have gone. Raises Unavailable."""
         how = ("--ignore-not-found", "--wait=false", "--cascade=background")
-        self.must("delete", *words, *how, deadline_s=deadline_s)
+        self.must("delete", *words, *how, deadline_s=deadline_s, needed=True)
 
     def delete_all(self, group: str, kind: str, selector: str) -> None:
         """Delete all objects of a kind with these labels by requests to the API server for all of them at once.
@@ -193,8 +293,11 @@ class Kubectl:
         deadline = time.monotonic() + _ALL_S
         while True:
             try:
-                if not json.loads(self.must("delete", f"--raw={path}", deadline_s=_ALL_S)).get("items"):
+                if not (items := json.loads(self.must("delete", f"--raw={path}", deadline_s=_ALL_S)).get("items")):
                     return
+                if time.monotonic() > deadline:  # something that finalizes them does not
+                    raise Unavailable(f"{len(items)} {kind} are still there {_ALL_S:.0f} s after they were deleted")
+                time.sleep(_SOON_S)
             except Refused:
                 raise
             except Unavailable:  # an API server ends a request after a minute, however far it has come
@@ -255,9 +358,8 @@ class Kubectl:
 
     def talk(self, pod: str, argv: Sequence[str]) -> tuple[Process, SocketStream]:
         """Start a program in a pod that is talked to over its standard input and output. Raises Unavailable."""
-        return process.talk(
-            Command((*self._argv, "exec", "--stdin", "--quiet", f"pod/{pod}", "--", *argv)), env=self._variables
-        )
+        into = ("exec", "--stdin", "--quiet", f"pod/{pod}", f"--container={CONTAINER}")
+        return process.talk(Command((*self._argv, *into, "--", *argv)), env=self._variables)
 
 
 def refusals_of(completed: Completed, manifests: Sequence[Mapping[str, Any]]) -> list[str]:
@@ -284,9 +386,30 @@ def refused(completed: Completed) -> bool:
     return _ANSWERED_NO.search(completed.stderr.decode(errors="replace")) is not None
 
 
-def unreached(completed: Completed) -> bool:
-    """Whether a failed kubectl did not reach the API server."""
-    return bool(_unreached(completed.stderr.decode(errors="replace").splitlines()))
+def denied(completed: Completed) -> bool:
+    """Whether a failed kubectl had no right to what it was to do, by the API server's answer."""
+    return _DENIED.search(completed.stderr.decode(errors="replace")) is not None
+
+
+def away(completed: Completed) -> bool:
+    """Whether a failed kubectl had no answer of the API server."""
+    words = completed.stderr.decode(errors="replace")
+    return bool(_unreached(words.splitlines())) or _AWAY.search(words) is not None
+
+
+def error_of(completed: Completed) -> Unavailable:
+    """Return why kubectl failed, with what would help."""
+    words = completed.stderr.decode(errors="replace")
+    kind: type[Unavailable] = Unavailable
+    if denied(completed):
+        kind = Denied
+    elif refused(completed):
+        kind = Refused
+    elif _ALREADY in words:
+        kind = Exists
+    elif away(completed):
+        kind = Unreached
+    return kind(with_remedy(failure_of(completed)))
 
 
 def failure_of(completed: Completed) -> str:

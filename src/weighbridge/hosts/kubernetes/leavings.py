@@ -63,7 +63,7 @@ def objects_of(kubectl: Kubectl, run_id: str) -> list[tuple[str, str]]:
 
 
 def _labelled(kubectl: Kubectl, selector: str) -> list[Mapping[str, Any]]:
-    items = [*kubectl.get(KINDS, selector)["items"]]
+    items = [*kubectl.get(KINDS, selector, needed=True)["items"]]
     for kind in FURTHER_KINDS:
         with contextlib.suppress(Unavailable):
             items += kubectl.get(kind, selector)["items"]

@@ -25,7 +25,8 @@ LIMITS, REQUESTS = {"cpu": "250m", "memory": "128Mi"}, {"cpu": "10m", "memory": 
 """Of the pod by which a node is seen: a quota or a LimitRange may want some of every pod."""
 NOBODY = 65532
 """As whom programs of a pod run that may not be root."""
-_CONTAINER = "site"
+CONTAINER = "site"
+"""What our container of a pod is called: a cluster may add some of its own."""
 _READ_AND_EXECUTE = 0o555
 _NAME_LENGTH = 63
 _LONGEST_S = 7 * 86400
@@ -156,7 +157,7 @@ def pod(request: PodRequest) -> dict[str, Any]:
         part = {"subPath": request.data_folder} if request.data_folder else {}
         at.append({"name": "data", "mountPath": DATA, **part})
     container: dict[str, Any] = {
-        "name": _CONTAINER,
+        "name": CONTAINER,
         "image": request.image,
         "imagePullPolicy": "IfNotPresent" if request.pull else "Never",
         "command": [
@@ -301,8 +302,8 @@ class PodState:
 def state_of(about: Mapping[str, Any]) -> PodState:
     """Return the state of a pod, as ``kubectl get`` has it, in the cluster's own words."""
     status = about.get("status") or {}
-    containers = status.get("containerStatuses") or [{}]
-    state = containers[0].get("state") or {}
+    containers = status.get("containerStatuses") or ()
+    state = next((each.get("state") or {} for each in containers if each.get("name") == CONTAINER), {})
     if (metadata := about.get("metadata") or {}).get("deletionTimestamp"):
         return PodState(False, f"pod {metadata.get('name')} was deleted{_disrupted_by(status)}")
     if status.get("phase") in ("Failed", "Succeeded"):
@@ -317,6 +318,13 @@ def state_of(about: Mapping[str, Any]) -> PodState:
             why = condition.get("message") or "Unschedulable"
             return PodState(False, "" if _UNBOUND in why else why)
     return PodState(False)
+
+
+def added_containers(about: Mapping[str, Any]) -> dict[str, str]:
+    """Return the images of the containers that a cluster has added to a pod of ours, by their names."""
+    spec = about.get("spec") or {}
+    every = [*(spec.get("initContainers") or ()), *(spec.get("containers") or ())]
+    return {str(each["name"]): str(each.get("image", "")) for each in every if each["name"] != CONTAINER}
 
 
 def _disrupted_by(status: Mapping[str, Any]) -> str:
@@ -375,6 +383,8 @@ class NodeInfo:
     facts: Mapping[str, str]
     images: Sequence[str]
     cordoned: bool = False
+    tainted: bool = False
+    """Whether pods that tolerate no taint, as ours, cannot be there."""
     annotations: Mapping[str, str] = field(default_factory=dict)
     known: bool = True
     """Whether the user may read it: of another one there is only the name."""
@@ -415,8 +425,14 @@ def node_info(about: Mapping[str, Any]) -> NodeInfo:
         facts={key: value for key, value in facts.items() if value},
         images=[name for image in status.get("images") or () for name in image.get("names") or ()],
         cordoned=bool(spec.get("unschedulable")),
+        tainted=any(each.get("effect") in ("NoSchedule", "NoExecute") for each in spec.get("taints") or ()),
         annotations=metadata.get("annotations") or {},
     )
+
+
+def usable(node: NodeInfo) -> bool:
+    """Whether pods of ours can be on a node."""
+    return node.ready and not node.cordoned and not node.tainted
 
 
 def runs_of(items: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:

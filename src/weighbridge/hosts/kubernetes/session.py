@@ -134,11 +134,12 @@ class Session:
 class Break:
     """How a connection ended, in words, and for how long since it was heard last another one is worth trying.
 
-    0: what it led to is lost.
+    0: what it led to is lost. ``of_server``: the API server is away or starts, so that a first one is, too.
     """
 
     words: str
     patience_s: float = 0.0
+    of_server: bool = False
 
 
 class SessionStream:
@@ -263,7 +264,7 @@ class SessionStream:
             return
         told, again = self._judge(self._carrier), self._broken
         since_s = time.monotonic() - self._heard
-        if not told.patience_s or self._again_s is None:
+        if not told.patience_s or (self._again_s is None and not told.of_server):
             self.why = told.words
         elif since_s >= told.patience_s:
             self.why = f"{told.words}; it did not come back within {since_s:.0f} s"

@@ -15,7 +15,7 @@ from weighbridge.hosts.kubernetes.manifest import (
     quota_not_honoured,
     with_storage,
 )
-from weighbridge.hosts.kubernetes.objects import LAUNCHER, PodRequest
+from weighbridge.hosts.kubernetes.objects import LAUNCHER, PodRequest, added_containers
 from weighbridge.launcher.site import LaunchedSite
 from weighbridge.linux import counters
 from weighbridge.linux.cgroup_files import NETWORK, scope_files
@@ -59,6 +59,7 @@ class PodSite(LaunchedSite):
             self._top = self._own_group()
         self.way_s = running.launcher.way_s()
         self._request, self._running, self._asked, self._not_honoured = request, running, asked, not_honoured
+        self._added = added_containers(running.about)
         self.own_address = address
         """The pod's own, whatever leads to it."""
         self.admitted = ""
@@ -153,6 +154,7 @@ class PodSite(LaunchedSite):
             "frozen by": "signals",
             **self._way_facts,
             "image": self._asked.image if self._asked.pull else "",
+            "containers added": ", ".join(f"{name} ({image})" for name, image in self._added.items()),
         }
         refused = {**self._not_honoured, **quota_not_honoured(self._request.limits, self._quota())}
         refused = {f"not honoured: {limit}": why for limit, why in refused.items()}

@@ -9,9 +9,10 @@ from typing import Any
 
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes import services
-from weighbridge.hosts.kubernetes.kubectl import Kubectl
-from weighbridge.hosts.kubernetes.objects import ASKED, LIMITS, REQUESTS, node_info, pod
+from weighbridge.hosts.kubernetes.kubectl import Denied, Kubectl, Refused
+from weighbridge.hosts.kubernetes.objects import ASKED, LIMITS, REQUESTS, node_info, pod, usable
 from weighbridge.hosts.kubernetes.remedies import ASK, Right, remedy, rule
+from weighbridge.hosts.kubernetes.supply import usual_images
 from weighbridge.model.plugin import Readiness
 
 RIGHTS: tuple[Right, ...] = (
@@ -100,10 +101,17 @@ class _NoneReady(Unavailable):
 
 def usable_nodes(kubectl: Kubectl) -> list[str]:
     """Return the nodes that can have pods, at least one. Raises Unavailable."""
+    return _usable_nodes(kubectl)[0]
+
+
+def _usable_nodes(kubectl: Kubectl) -> tuple[list[str], str]:
+    """The nodes that can have pods, and in words those that only a taint keeps from it. Raises Unavailable."""
     every = [node_info(each) for each in kubectl.get("nodes")["items"]]
-    if not (usable := [each.name for each in every if each.ready and not each.cordoned]):
-        raise _NoneReady(f"no node is ready, of {len(every)}")
-    return usable
+    tainted = [each.name for each in every if each.tainted and each.ready and not each.cordoned]
+    words = f"tainted: {', '.join(tainted)}" if tainted else ""
+    if not (names := [each.name for each in every if usable(each)]):
+        raise _NoneReady(f"no node can have pods, of {len(every)}{words and f' ({words})'}")
+    return names, words
 
 
 def nodes(kubectl: Kubectl) -> Readiness:
@@ -111,12 +119,39 @@ def nodes(kubectl: Kubectl) -> Readiness:
     if kubectl.lacking(CHOOSE_NODES):
         return Readiness(True, "this user may not list nodes", caveat="only nodes that a study names (node: NAME)")
     try:
-        usable = usable_nodes(kubectl)
+        names, tainted = _usable_nodes(kubectl)
     except _NoneReady as error:
         return Readiness(False, str(error), "kubectl get nodes")
-    if len(usable) == 1:
-        return Readiness(True, f"{usable[0]}; between two nodes nothing can be measured", caveat="one node")
-    return Readiness(True, ", ".join(usable))
+    rest = f"; {tainted}" if tainted else ""
+    if len(names) == 1:
+        return Readiness(True, f"{names[0]}; between two nodes nothing can be measured{rest}", caveat="one node")
+    return Readiness(True, f"{', '.join(names)}{rest}")
+
+
+def node(kubectl: Kubectl, name: str) -> Readiness:
+    """Whether there is a node of this name, where the user may read that. Raises Unavailable where nobody answers."""
+    try:
+        kubectl.get(f"node/{name}")
+    except Denied:
+        return Readiness(True)
+    except Refused:
+        names = ""
+        with contextlib.suppress(Unavailable):
+            names = ", ".join(each["metadata"]["name"] for each in kubectl.get("nodes")["items"])
+        has = f": it has {names}" if names else ""
+        return Readiness(False, f"the cluster has no node {name}{has}", "name another one: kubectl get nodes")
+    return Readiness(True)
+
+
+def images(context: str) -> Readiness:
+    """How nodes get images, as far as the name of a context tells what made its cluster."""
+    if tool := usual_images(context):
+        return Readiness(True, f"loaded by {tool} (images: {{load: {tool}}} of each host; weigh finds it by itself)")
+    return Readiness(
+        True,
+        "a host's 'images', or --images of weigh: containerd, REGISTRY/REPOSITORY, pull, or a command",
+        caveat="say how they get to the nodes",
+    )
 
 
 def version(kubectl: Kubectl) -> Readiness:
@@ -127,8 +162,11 @@ def version(kubectl: Kubectl) -> Readiness:
     return Readiness(True, f"{server}, kubectl {client}")
 
 
-def survey(kubectl: Kubectl) -> Mapping[str, Readiness]:
-    """What of a cluster can be used, by what it is called. One that does not answer has one row."""
+def survey(kubectl: Kubectl, context: str = "") -> Mapping[str, Readiness]:
+    """What of a cluster can be used, by what it is called. One that does not answer has one row.
+
+    ``context``: kubectl's, where it is not its own.
+    """
     try:
         rows = {"API server": version(kubectl)}
     except Unavailable as error:
@@ -140,6 +178,7 @@ def survey(kubectl: Kubectl) -> Mapping[str, Readiness]:
         "Services that a run may add": lambda: services.readiness(kubectl),
         "pods with the node's network": lambda: admission(kubectl, host_network=True),
         "privileged pods": lambda: admission(kubectl, privileged=True),
+        "images": lambda: images(context or kubectl.current_context()),
     }
     for what, step in steps.items():
         try:

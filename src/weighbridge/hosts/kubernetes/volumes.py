@@ -53,7 +53,7 @@ def _await_volume(kubectl: Kubectl, name: str, run: RunContext) -> Mapping[str, 
     """Wait until a pod can be made that has it. Raises Unavailable, in the cluster's own words."""
     deadline = time.monotonic() + BOUND_S
     while True:
-        about = kubectl.get(f"persistentvolumeclaim/{name}")
+        about = kubectl.get(f"persistentvolumeclaim/{name}", needed=True)
         events: Mapping[str, Any] = {}
         seen = True
         try:
@@ -113,7 +113,7 @@ class NodeFolder:
     def _await_removed(self, kubectl: Kubectl, pod: str) -> None:
         deadline = time.monotonic() + _REMOVED_S
         while True:
-            about = kubectl.get(f"pod/{pod}")
+            about = kubectl.get(f"pod/{pod}", needed=True)
             if (about.get("status") or {}).get("phase") == "Succeeded":
                 return
             with contextlib.suppress(Unavailable):
@@ -133,7 +133,7 @@ def _await_deleted(kubectl: Kubectl, pod: str) -> None:
     deadline = time.monotonic() + _GONE_S
     while True:
         try:
-            kubectl.get(f"pod/{pod}")
+            kubectl.get(f"pod/{pod}", needed=True)
         except Refused as error:
             if NOT_FOUND in str(error):
                 return

@@ -64,6 +64,11 @@ WORDS: dict[str, Words] = {
         "for {} s the program waited for a connection whose request was lost: its rate is that of the stall",
         "seconds",
     ),
+    FlagCode.CONNECTION_TABLE: _share(
+        "connection table full to",
+        "the kernel's table of connections (nf_conntrack) was {} % full: a full one drops connections, of other"
+        " programs too (flagged above 90 %)",
+    ),
     FlagCode.GENERATOR_RESTED: _share(
         "generator idle",
         "the load generator was idle for {} % of its time, connecting: resource use is below what the load takes"
