@@ -19,6 +19,7 @@ from weighbridge.model.decisions import GateLook, gate_looks_text
 from weighbridge.model.facts import HostDifference
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric, Outcome
+from weighbridge.model.stored_study import StoredFile
 from weighbridge.model.study import Repetitions
 from weighbridge.report.export.json import report_json
 from weighbridge.report.html import write_html
@@ -344,6 +345,16 @@ def test_others_are_said_whatever_is_known_of_trust(run):
     )
     for analysis in (shifted, unknown, few):
         assert_sentence(trust_sentence(flagged(analysis, OTHERS, STEAL)))
+
+
+def on_nodes(analysis):
+    study = StoredFile(hosts={"a": {"kind": "kubernetes"}})
+    return replace(analysis, context=replace(analysis.context, study=study))
+
+
+def test_on_nodes_nobody_is_told_to_pin_or_to_poll(run):
+    noisy = analyse(run(costs={"host": 1.0}, workloads=[Workload("w", [(REQUESTS, 1000, 0.1)])]))
+    assert_sentence(trust_sentence(on_nodes(flagged(noisy, OTHERS, STEAL))))
 
 
 def test_what_is_out_of_reach_beside_others_is_said(run):

@@ -13,12 +13,13 @@ from weighbridge import registry
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.conditions import Calibration, by_label, calibration_of, power_cuts
 from weighbridge.analysis.readings import ReadingRate
-from weighbridge.analysis.remarks import confounders, few_readings, figure_ranges, kind_of
+from weighbridge.analysis.remarks import confounders, few_readings, figure_ranges, kind_of, on_top
 from weighbridge.meters import host
 from weighbridge.model.facts import HALT, IDLE_CPUS, POLL
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric
 from weighbridge.model.power_cut import SCOPE, PowerCut, Promise, power_cut_facts
+from weighbridge.model.stored_study import StoredFile
 from weighbridge.report.export.json import report_json
 from weighbridge.report.html import write_html
 from weighbridge.report.text import trial_flags
@@ -50,6 +51,42 @@ def test_other_packet_sizes_are_a_confounder(run):
     store = run(costs={"overlay": 1.3}, facts={"packet sizes": {"native/tcp": "1468 B", "overlay/tcp": "1418 B"}})
     page = page_of(store)
     assert "No known differences" not in page.text and "packets of 1418 B, but 1468 B in native" in page.text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "spread", "options", "told"),
+    [
+        (10.0, 0.004, {"kind": "command", "run": "sysbench cpu run"}, True),
+        (10.0, 0.006, {"kind": "command", "run": "sysbench cpu run"}, False),
+        (0.4, 0.0, {"kind": "command", "run": "sleep 0.4"}, False),
+        (10.0, 0.0, {"kind": "command", "run": "sysbench cpu run", "metrics": {"rate": {}}}, False),
+        (10.0, 0.0, {"kind": "compress"}, False),
+    ],
+)
+def test_a_program_that_runs_for_a_fixed_time_is_told(
+    run, seconds: float, spread: float, options: dict[str, object], told: bool
+):
+    """ "Every cost is within ±3 %" was said of sysbench's ten seconds, whatever they cost."""
+    store = run(costs={"pod": 1.0}, workloads=[Workload("w", [(Metric("time", "s", "lower"), 10.0, 0.0)])])
+    context = analyse(store).context
+    cells = {
+        cell: [replace(each, values={"time": seconds * (1 + spread * (each.order % 2))}) for each in trials]
+        for cell, trials in context.cells.items()
+    }
+    study = StoredFile(**{"workloads": {"w": options}})
+    found = on_top.remarks(replace(context, cells=cells, study=study))
+    assert [remark_text(each) for each in found] == told * [
+        "w took 10.0 s in every trial: it seems to run for a fixed time, which shows no cost; give it a fixed amount "
+        "of work, or measure its own rate (--metric)"
+    ]
+
+
+def test_another_quality_of_service_is_a_confounder():
+    told = {"native/solo": "Burstable", "pod/solo": "Guaranteed"}
+    found = confounders(
+        [(at, "quality of service", each, 0.0) for at, each in told.items()], "native", ["native", "pod"]
+    )
+    assert [remark_text(each) for each in found] == ["pod: quality of service: Guaranteed, but Burstable in native"]
 
 
 def test_other_limits_are_a_confounder():

@@ -101,7 +101,9 @@ def test_it_is_reached_at_its_own_address_or_its_nodes(host_network: bool, apart
     assert site.address == site.listen == address
 
 
-def site_of(files: dict[str, str], *, host_network: bool = False, apart: bool = True, pauses: Any = None) -> PodSite:
+def site_of(
+    files: dict[str, str], *, host_network: bool = False, apart: bool = True, pauses: Any = None, kernel: bytes = b""
+) -> PodSite:
     def read(path: str) -> bytes:
         if path not in files:
             raise FileNotFoundError(path)
@@ -110,6 +112,7 @@ def site_of(files: dict[str, str], *, host_network: bool = False, apart: bool = 
     launcher = SimpleNamespace(
         name="pod (server)",
         open_files=9,
+        tells_use=True,
         run=None,
         start=None,
         read=read,
@@ -124,7 +127,11 @@ def site_of(files: dict[str, str], *, host_network: bool = False, apart: bool = 
     process = SimpleNamespace(user=lambda launcher: launcher)
     userland = SimpleNamespace(digest="d", process=process)
     return PodSite(
-        request(apart=apart, userland=userland),
+        request(
+            apart=apart,
+            userland=userland,
+            host=SimpleNamespace(name="a", address="10.0.0.1", layers=(), read=lambda path: kernel),
+        ),
         running,
         asked(host_network=host_network),
         {"pin": "no"},  # type: ignore[arg-type]
@@ -154,6 +161,29 @@ def test_a_pod_that_sees_all_of_the_nodes_groups_counts_in_its_own():
              f"{top}/kubepods/pod1/c1/cpu.stat": "usage_usec 1000000\n"}  # fmt: skip
     site = site_of(files)
     assert site.meters()["cpu_s"] == 1 and site.scope()["cpu.stat"] == f"{top}/kubepods/pod1/c1/cpu.stat"
+
+
+def test_how_long_a_pod_was_held_back_is_of_both_groups_where_it_sees_them():
+    """Both have the quota, and wait in turns: the container's alone was 1.3 s of 2.8 s."""
+    top, told = "/sys/fs/cgroup", "not metered: time held back by the CPU limit, in full"
+    own = f"{top}/kubepods/pod1/c1"
+    files = {f"{top}/cgroup.controllers": "cpu", "/proc/self/cgroup": "0::/kubepods/pod1/c1\n",
+             f"{own}/cgroup.procs": "7\n", f"{own}/cpu.stat": "usage_usec 1000000\nthrottled_usec 1300000\n",
+             f"{own}/../cpu.stat": "usage_usec 1000000\nthrottled_usec 1500000\n"}  # fmt: skip
+    assert site_of(files).meters()["throttled_s"] == pytest.approx(2.8) and told not in site_of(files).facts()
+    alone = {f"{top}/cgroup.controllers": "cpu", f"{top}/cpu.stat": "usage_usec 1000000\nthrottled_usec 1300000\n"}
+    assert site_of(alone).meters()["throttled_s"] == pytest.approx(1.3)
+    assert "or more" in site_of(alone).facts()[told]
+    assert told not in site_of({**alone, f"{top}/cpu.max": "max 100000"}).facts(), "there is no quota"
+
+
+def test_a_pod_with_a_kernel_of_its_own_is_told():
+    release = "/proc/sys/kernel/osrelease"
+    assert site_of({release: "6.1.0\n"}, kernel=b"6.1.0\n").facts()["version: kernel"] == "6.1.0"
+    own, other = site_of({release: "6.1.0\n"}, kernel=b"6.1.0\n"), site_of({release: "4.4.0\n"}, kernel=b"6.1.0\n")
+    assert own.sampler.tells_use and not other.sampler.tells_use
+    assert POD.layer_durability(PodOptions()) == "synchronous"
+    assert POD.layer_durability(PodOptions(runtime_class="gvisor")) == "unknown"
 
 
 def test_a_native_site_is_a_privileged_pod_with_the_limits_of_others():

@@ -6,6 +6,7 @@ from rich.console import Console
 
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.requirement import RequirementError, reports_named
+from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Outcome
 from weighbridge.report.screen import LINES
 from weighbridge.report.terminal import print_report
@@ -123,6 +124,22 @@ def test_why_a_run_stopped_is_on_every_screen(run, width: int):
     text = screen(store, width)
     assert " ".join(text.split()).count("not finished: in block 12") == 1
     assert len(text.splitlines()) <= LINES
+
+
+@pytest.mark.parametrize("width", [40, 80])
+def test_a_screen_of_a_disturbed_run_never_loses_its_control(run, width: int):
+    """What others took and what helps against it took the room of both lines."""
+    others = Flag(FlagCode.OTHER_WORK, "host a", {"cpus": 1.8})
+    names = ("native", "native-again", "bridge")
+    store = run(
+        costs={"bridge": 1.25}, blocks=8, workloads=[Workload(name, [(REQUESTS, 1000, 0.1)]) for name in "abcdef"],
+        flags={(block, name): (others,) for block in range(1, 9) for name in names},
+    )  # fmt: skip
+    text = " ".join(screen(store, width).split())
+    assert "Check passed: native measured twice agrees in 8 blocks to within" in text
+    assert "Disturbed: other processes took 1.8 CPUs of host a in 96 of 96 native trials" in text
+    assert "Every verdict is exploratory: 8 blocks; 10 are needed." in text
+    assert len(screen(store, width).splitlines()) <= LINES
 
 
 def test_a_cost_within_the_margin_is_shown_with_its_interval(run):

@@ -46,6 +46,27 @@ def test_cpus_that_are_not_here_are_told_before_the_run(monkeypatch: pytest.Monk
     assert all(text.startswith(start) for text, start in zip(told, about, strict=True))
 
 
+CLUSTER = """study: s
+question: q
+hosts: {a: {kind: kubernetes, node: n}}
+inside: [server, client]
+placement: {server: a, client: a}
+baseline: pod
+environments: {pod: {kind: pod}, port: {kind: pod, reach: nodeport}, guarded: {kind: pod, policy: allow}}
+"""
+
+
+def test_what_a_study_on_nodes_cannot_have_or_opens_to_others_is_told():
+    servers = "workloads: {sql: {kind: pgbench}, kv: {kind: redis-benchmark}, tcp: {kind: iperf3}}\n"
+    warnings = preflight.warnings(check(parse(CLUSTER + servers + "resources: {pin: spread}", "a.yaml")))
+    assert warnings == [
+        "environments: port: while the run lasts, whoever reaches a node can use the servers of sql, kv, which ask "
+        "for no password",
+        "resources: pin: no effect on nodes of a cluster, whose kubelet chooses the CPUs of pods: remove it",
+    ]
+    assert preflight.warnings(check(parse(CLUSTER + TCP, "a.yaml"))) == []
+
+
 @pytest.mark.parametrize(
     ("own", "about"),
     [

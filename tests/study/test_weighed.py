@@ -193,11 +193,18 @@ def test_in_a_cluster_the_baseline_is_the_nodes_own_network():
     packages = {"kind": "packages"}
     alone = made("sysbench", "cpu", "run", userland=packages, packages=["sysbench"], hosts=[node], inside=["pod"])
     assert [arm.name for arm in alone.arms] == ["host", "pod", "host-again"] and [*alone.file.hosts] == ["a"]
+    assert alone.file.question == (
+        "What does the pods' network cost, against a pod with its node's network: sysbench cpu run"
+    )
     assert registry.workloads()["command"].packages_for(alone.cells[0].options) == ("sysbench",)
     inside = ["pod", "service", "nodeport"]
     study = made("c", "{port}", server="s {port}", userland=packages, hosts=[node, node], inside=inside)
     assert (study.server_host, study.client_hosts, study.file.inside) == ("b", ("a",), ["server", "client"])
     assert [rung.name for rung in study.file.ladder] == ["host", "pod", "service"]
+    assert study.file.question == (
+        "What do the pods' network, a Service and a node port cost, against a pod with its node's network, for the "
+        "server: s {port}"
+    )
     one = made("c", "{port}", server="s {port}", userland=packages, hosts=[node], inside=["pod"])
     assert one.server_host == "a"
     with raises_sentence(StudyError):

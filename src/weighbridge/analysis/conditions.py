@@ -33,8 +33,8 @@ Fact = tuple[str, str, str, float]
 """Scope, key, value, when."""
 
 COMPARED = (
-    "userland", "packages", "user", "limits", LIMITS_ABOVE, OUTERMOST_GROUP, OPEN_FILES, PROCESSES, WAY_TO_COMPANIONS,
-    *MEMORY_FOLDERS.values(),
+    "userland", "packages", "user", "limits", "quality of service", LIMITS_ABOVE, OUTERMOST_GROUP, OPEN_FILES,
+    PROCESSES, WAY_TO_COMPANIONS, *MEMORY_FOLDERS.values(),
 )  # fmt: skip
 """Facts of a site that have to be the same in every environment; so do those with one of `COMPARED_BEGINNINGS`."""
 COMPARED_BEGINNINGS = ("version", ULIMIT)

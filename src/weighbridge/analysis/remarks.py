@@ -1143,6 +1143,34 @@ def _other_paths(context: Context) -> Iterator[Remark]:
     yield from (replace(each, environments=tuple(names)) for each, names in alike.items())
 
 
+FIXED_TIME_SPREAD, FIXED_TIME_S = 0.005, 0.5
+"""Between the shortest and the longest trial, as a share; of a program that takes at least so many seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class FixedTime(Remark):
+    """A program took as long in every trial (``seconds``): its time seems to be fixed, and then shows no cost."""
+
+    code = "fixed-time"
+    label: str
+    seconds: float
+
+
+@on_top
+def _fixed_time(context: Context) -> Iterator[Remark]:
+    """Of programs of the user's whose time is the headline, in every environment."""
+    written = (context.study.model_extra or {}).get("workloads") or {} if context.study is not None else {}
+    for (workload, level), label in context.labels.items():
+        options = written.get(workload) or {}
+        if options.get("kind") != "command" or options.get("metrics") or options.get("adapter"):
+            continue
+        trials = [trial for trial in context.of_cell(workload, level) if trial.ok and "time" in trial.values]
+        times = [trial.values["time"] for trial in trials]
+        enough = len(times) >= MIN_BLOCKS_VERDICT and len({trial.environment for trial in trials}) > 1
+        if enough and min(times) >= FIXED_TIME_S and max(times) <= (1 + FIXED_TIME_SPREAD) * min(times):
+            yield FixedTime(label, min(times))
+
+
 about_run(_extended)
 about_run(_unfinished)
 

@@ -359,6 +359,12 @@ class Analysis:
             self.trials, {environment, self.aa_arm if environment == self.baseline else environment}
         )
 
+    @property
+    def on_nodes(self) -> bool:
+        """Whether its sites are pods on nodes of a cluster, which chooses their CPUs."""
+        study = self.context.study if self.context is not None else None
+        return study is not None and any(host.get("kind") == "kubernetes" for host in study.hosts.values())
+
     @cached_property
     def disturbances(self) -> Mapping[str, Disturbance]:
         """What others took in the trials of each environment in which they took anything, as `disturbance_in`."""

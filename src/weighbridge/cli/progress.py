@@ -139,7 +139,10 @@ class Shown:
         took = disturbance_words(out_of_reach.disturbance, out_of_reach.baseline)
         missed, every = len(out_of_reach.expected), out_of_reach.comparisons
         number = "the cost" if every == 1 else f"{missed} of {every} costs"
-        helps = what_helps(out_of_reach.disturbance, polled=out_of_reach.polled, beside=out_of_reach.beside)
+        helps = what_helps(
+            out_of_reach.disturbance, polled=out_of_reach.polled, beside=out_of_reach.beside,
+            on_nodes=out_of_reach.on_nodes,
+        )  # fmt: skip
         misses = f"{number} will likely miss {margin(out_of_reach.target)}"
         self._line(f"after {out_of_reach.blocks} blocks: {took}; {misses}. {helps}")
 

@@ -77,7 +77,7 @@ def register(app: typer.Typer) -> None:
             "weighbridge weigh --compose compose.yaml --service shop -- oha -n 20000 http://{address}:{port}/",
             "weighbridge weigh --against ./old-benchmark --label before=glibc,after=musl -- ./my-benchmark",
             "weighbridge weigh --image shop:1.5 --against shop:1.4 -- --self-test",
-            "weighbridge weigh --cluster -- sysbench cpu run",
+            "weighbridge weigh --cluster -- sysbench cpu --time=0 --events=20000 run",
             "weighbridge weigh --save mine.yaml -- ./my-benchmark",
         ),
     )

@@ -101,6 +101,8 @@ class Workload(Plugin):
     """The Debian packages that hold its programs."""
     has_data_port: ClassVar[bool] = False
     """Whether it needs the endpoint's second port too."""
+    passwordless: ClassVar[bool] = False
+    """Whether its server lets in whoever reaches it, to do anything."""
     server_calls_client: ClassVar[bool] = False
     """Whether the server also connects to its client, which address translation does not carry."""
     maven: ClassVar[str] = ""

@@ -60,12 +60,12 @@ from weighbridge.report.text.summary import (
     verdict_sentences,
 )
 from weighbridge.report.text.trial_flags import common_flag_sentences, flagged_sentence
-from weighbridge.report.text.trust import checked_sentence, imprecise, place_sentence, trust_sentence
+from weighbridge.report.text.trust import checked_sentence, hindered, imprecise, place_sentence, trust_sentence
 from weighbridge.report.text.verdicts import HIDDEN, comparison_verdict, judged_cost_text, resolved_text
 
 SHOWN_FAILURES = 10
-TRUST_LINES = 4
-"""Lines of a screen for whether a run can be trusted."""
+TRUST_LINES, DISTURBED_LINES = 4, 6
+"""Lines of a screen for whether a run can be trusted, and of a run that others hindered."""
 
 MATRIX_HEAD, MATRIX_CELL = 26, 15
 """Columns of a row's head and of an environment, below which the matrix wraps badly."""
@@ -142,8 +142,11 @@ def print_run_screen(
     head = [styled(f"{analysis.study}: {analysis.question}"), styled(answer_, "bold")]
     head[0].truncate(out.width, overflow="ellipsis")
     trusted = checked_sentence(analysis)
-    sentence = _short(trusted, out.width) if trusted and analysis.metrics else ""
+    most = DISTURBED_LINES if hindered(analysis) else TRUST_LINES
+    sentence = _short(trusted, out.width, most) if trusted and analysis.metrics else ""
     trust: list[RenderableType] = [styled(sentence, _trust_style(analysis))] if sentence else []
+    if _exploratory_unsaid(analysis):
+        trust.append(indented(exploratory_sentence(analysis), "yellow"))
     trust += [indented(remark_text(each), "yellow") for each in analysis.confounders if _is_stop(each)]
     print_screen(
         out,
@@ -155,11 +158,17 @@ def print_run_screen(
     )
 
 
-def _short(text: str, width: int) -> str:
-    """Return the first sentences of a text that fit into `TRUST_LINES` lines, at least one."""
+def _exploratory_unsaid(analysis: Analysis) -> bool:
+    """Whether no other line of the screen says that every verdict is exploratory: that is on every screen."""
+    unsaid = next_blocks(analysis) is None or hindered(analysis)
+    return bool(analysis.metrics) and analysis.exploratory and not analysis.few and unsaid
+
+
+def _short(text: str, width: int, most: int) -> str:
+    """Return the first sentences of a text that fit into ``most`` lines, at least one: what the control says."""
     first, *others = re.split(r"(?<=\.) (?=[A-Z])", text)
     for each in others:
-        if len(styled(f"{first} {each}").wrap(Console(width=width), width)) > TRUST_LINES:
+        if len(styled(f"{first} {each}").wrap(Console(width=width), width)) > most:
             break
         first = f"{first} {each}"
     return first
@@ -237,7 +246,7 @@ def _remarks(analysis: Analysis) -> Parts:
     yield from _lines(failure_lines(analysis), "yellow")
     if not analysis.metrics:
         return
-    if not imprecise(analysis):  # which says that blocks are too few
+    if not imprecise(analysis) and not _exploratory_unsaid(analysis):  # which say that blocks are too few
         yield from _lines([*filter(None, [exploratory_sentence(analysis)])], "yellow")
     yield from _lines(disagreements(analysis), "bold magenta")
     yield from _lines(broke_sentences(analysis), STYLES["broke"])

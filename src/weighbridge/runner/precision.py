@@ -142,6 +142,8 @@ class OutOfReach:
     """Whether another run of Weighbridge is one of them."""
     polled: bool = False
     """Whether this machine's idle CPUs poll."""
+    on_nodes: bool = False
+    """Whether its sites are pods on nodes of a cluster."""
 
 
 @dataclass(slots=True)
@@ -269,7 +271,11 @@ class Precision:
         ]
         wide = tuple(width for width in widths if width is not None)
         beside = any(scope == HOST_DIFFERENCES and key.startswith("run ") for scope, key, *_ in self.store.facts())
-        return OutOfReach(disturbance, file.baseline, blocks, target, wide, len(widths), beside) if wide else None
+        on_nodes = any(host.traits.managed for host in file.hosts.values())
+        told = OutOfReach(
+            disturbance, file.baseline, blocks, target, wide, len(widths), beside, on_nodes=on_nodes
+        )  # fmt: skip
+        return told if wide else None
 
     def _come_back(self, blocks: int) -> None:
         """Where more blocks were asked for at this look, all comparisons take part; for a gate, those it has open."""

@@ -77,10 +77,41 @@ def warnings(study: Study, *, timed: bool = True) -> list[str]:
     That is not known of a study that is not ``timed``.
     """
     too_short = _too_short(study) if timed else []
-    notes = [*_limits_without_effect(study), *_limits_that_a_user_cannot_set(study), *too_short]
+    notes = [
+        *_exposed(study),
+        *_limits_without_effect(study),
+        *_pins_of_nodes(study),
+        *_limits_that_a_user_cannot_set(study),
+        *too_short,
+    ]
     if (inside := _own_container()) is not None:
         notes.append(": ".join(text for text in (inside.detail, inside.remedy) if text))
     return notes
+
+
+def _exposed(study: Study) -> list[str]:
+    """Which servers that ask for no password an environment opens to others."""
+    servers = [cell.workload for cell in study.cells if registry.workloads()[cell.kind].passwordless]
+    listed = ", ".join(dict.fromkeys(servers))
+    ways = {
+        arm.name: registry.environments()[arm.kind].exposes_to(arm.options) for arm in study.arms if arm.aa_of is None
+    }
+    return [
+        f"environments: {name}: while the run lasts, {who} can use the servers of {listed}, which ask for no password"
+        for name, who in ways.items()
+        if who and servers
+    ]
+
+
+def _pins_of_nodes(study: Study) -> list[str]:
+    """The CPUs that are asked for on nodes, whose kubelet chooses them."""
+    if not any(host.traits.managed for host in study.file.hosts.values()):
+        return []
+    return [
+        f"{key}: pin: no effect on nodes of a cluster, whose kubelet chooses the CPUs of pods: remove it"
+        for key, own in study.all_resources.items()
+        if own.pin is not None
+    ]
 
 
 def can_decide(blocks: int) -> bool:

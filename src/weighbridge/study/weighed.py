@@ -19,6 +19,9 @@ USUAL = (("docker",), ("podman-rootless",), ("netns",), ("bubblewrap",))
 USUAL_OF_SERVERS = (("netns", "bridge"), ("bridge",), ("netns",), ("podman-published",), ("bubblewrap",))
 USUAL_IN_CLUSTER, USUAL_OF_SERVERS_IN_CLUSTER = ("pod",), ("pod", "service")
 """The same in a cluster."""
+_WAYS_IN_CLUSTER = {
+    "pod": "the pods' network", "service": "a Service", "nodeport": "a node port", "policy": "a NetworkPolicy",
+}  # fmt: skip
 WITHOUT_ENGINE = frozenset({"netns", "bubblewrap"})
 """Those of them that need no container engine, and do not show what one adds."""
 _LADDERS = (("netns", "bridge", "published"), ("pod", "service"))
@@ -103,7 +106,7 @@ def study_text(weighed: Weighed) -> str:
     for entry in environments.values():
         entry.update({**written_out(settings_of(weighed.settings, entry["kind"])), **own_size})
     command = " ".join(each if each and not set(each) & _QUOTED else shlex.quote(each) for each in weighed.command)
-    question = "What does isolation cost"
+    question = _question_in_cluster([*environments]) if weighed.hosts else "What does isolation cost"
     if weighed.earlier is not None:
         before, after = weighed.labels
         question = f"What does {after} cost against {before}"
@@ -127,6 +130,13 @@ def study_text(weighed: Weighed) -> str:
     }
     remark = f"# {plain(weighed.remark)}\n" if weighed.remark else ""
     return remark + written({key: value for key, value in study.items() if value not in ({}, [])})
+
+
+def _question_in_cluster(environments: Sequence[str]) -> str:
+    """What is compared there: its baseline is a pod, too."""
+    others = [_WAYS_IN_CLUSTER.get(name, name) for name in environments[1:]]
+    listed = " and ".join(filter(None, (", ".join(others[:-1]), others[-1])))
+    return f"What {'does' if len(others) == 1 else 'do'} {listed} cost, against a pod with its node's network"
 
 
 def _traits(weighed: Weighed) -> HostTraits:

@@ -17,7 +17,7 @@ from weighbridge.model.command import PublishedPort
 from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
 from weighbridge.model.facts import CONFINEMENT
 from weighbridge.model.host import HostTraits
-from weighbridge.model.plugin import Readiness
+from weighbridge.model.plugin import Durability, Readiness
 from weighbridge.model.site import Site, SiteRequest
 
 _ASKED_PORT = 5201
@@ -76,9 +76,19 @@ class Pod(Environment):
         """Why it cannot be on such a host; "": it can."""
         return "" if traits.managed else "pods are on nodes of a cluster alone: use hosts of kind kubernetes"
 
+    def layer_durability(self, options: PodOptions) -> Durability:
+        """Unknown of another runtime, which may keep the layer in a file of its own that no sync reaches (gVisor)."""
+        return "unknown" if options.runtime_class else "synchronous"
+
     def readiness(self, options: Any | None = None) -> Readiness:
         """Ready: what a cluster lacks is known to its hosts."""
         return Readiness(True)
+
+    def exposes_to(self, options: PodOptions) -> str:
+        """Return who is led to its servers by a Service."""
+        if options.policy is not None:
+            return ""
+        return {"service": "any pod of the cluster", "nodeport": "whoever reaches a node"}.get(options.reach, "")
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         """Return a sentence for each combination that cannot work."""

@@ -20,13 +20,14 @@ from weighbridge.launcher.site import LaunchedSite
 from weighbridge.linux import counters
 from weighbridge.linux.cgroup_files import NETWORK, scope_files
 from weighbridge.model.command import Command
-from weighbridge.model.host import Pods
-from weighbridge.model.site import DATA, MountRequest, SiteRequest
+from weighbridge.model.host import Host, Pods
+from weighbridge.model.site import DATA, MountRequest, Site, SiteRequest
 
 _OPEN_S = 30.0
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - of a pod
 _TOP = "/sys/fs/cgroup"
+_AT_LEAST = "the group of the whole pod has the same limit and no pod sees it, so it was what is shown, or more"
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,13 @@ class Way:
     assigned_ports: Mapping[int, int] = field(default_factory=dict)
 
 
+def _kernel_of(place: Site | Host) -> str:
+    """The release of the kernel that programs see there; "" where it cannot be read."""
+    with contextlib.suppress(OSError):
+        return place.read("/proc/sys/kernel/osrelease").decode().strip()
+    return ""
+
+
 class PodSite(LaunchedSite):
     """A running pod. Implements ``Site``. It is stopped by signals, as no control group of it is ours."""
 
@@ -53,6 +61,9 @@ class PodSite(LaunchedSite):
             address = "127.0.0.1"
         super().__init__(request.name, request.host, running.launcher, (address, address))
         self.sampler = running.launcher
+        self._kernel = _kernel_of(self)
+        if self._kernel and _kernel_of(request.host) not in ("", self._kernel):
+            running.launcher.tells_use = False  # a kernel in user space does not count what a program used
         self._top = Path(_TOP)
         self._groups = 2 if self._text("cgroup.controllers") else 1
         if self._groups == 2:
@@ -113,8 +124,20 @@ class PodSite(LaunchedSite):
             words = [self._text(f"cpu/cpu.cfs_{what}_us").strip() for what in ("quota", "period")]
         return (words[0], words[1]) if len(words) == 2 and all(words) else None
 
+    def _held_back_by_pod(self) -> float | None:
+        """For how many seconds the group of the whole pod was held back, which has the quota, too; None: not seen.
+
+        While one of the two groups waits, nothing of the other runs: the times add up.
+        """
+        if self._groups != 2 or self._top == Path(_TOP):
+            return None
+        return counters.cpu_stat(self._text("../cpu.stat")).counters.get("throttled_share")
+
     def meters(self) -> Mapping[str, float]:
-        """Counters of the container's control group, which most pods see as the topmost one."""
+        """Counters of the container's control group, which most pods see as the topmost one.
+
+        A pod that sees all of its node's groups tells for how long that of the whole pod was held back, too.
+        """
         unified = self._groups == 2
         cpu = counters.cpu_stat(self._text("cpu.stat" if unified else "cpu/cpu.stat")).counters
         if not unified:
@@ -127,6 +150,7 @@ class PodSite(LaunchedSite):
         ).counters
         if unified and "cpu_share" in cpu:
             cpu = {"throttled_share": 0.0, **cpu}  # without a limit it is not told
+            cpu["throttled_share"] += self._held_back_by_pod() or 0.0
         seconds = {"cpu_s": "cpu_share", "throttled_s": "throttled_share"}
         return {name: cpu[key] for name, key in seconds.items() if key in cpu} | {**memory, **events}
 
@@ -150,6 +174,7 @@ class PodSite(LaunchedSite):
             "quality of service": str(status.get("qosClass", "")),
             "requests": ", ".join(f"{amount} {what}" for what, amount in self._asked.requests.items()),
             "runtime class": self._asked.runtime_class or "the cluster's default",
+            "version: kernel": self._kernel,
             "network policy": f"allows {self.admitted} alone" if self.admitted else "",
             "frozen by": "signals",
             **self._way_facts,
@@ -158,6 +183,12 @@ class PodSite(LaunchedSite):
         }
         refused = {**self._not_honoured, **quota_not_honoured(self._request.limits, self._quota())}
         refused = {f"not honoured: {limit}": why for limit, why in refused.items()}
+        if (
+            self._request.limits.cpus is not None
+            and "not honoured: cpus" not in refused
+            and self._held_back_by_pod() is None
+        ):
+            refused["not metered: time held back by the CPU limit, in full"] = _AT_LEAST
         return {key: value for key, value in facts.items() if value} | refused
 
 

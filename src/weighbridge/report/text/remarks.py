@@ -69,6 +69,14 @@ def _(remark: remarks.Incomplete) -> str:
     return f"{remark.blocks} of {remark.planned} blocks are complete"
 
 
+@words(remarks.FixedTime, "a program took as long in every trial: its time shows no cost")
+def _(remark: remarks.FixedTime) -> str:
+    return (
+        f"{remark.label} took {plain(remark.seconds, 3)} s in every trial: it seems to run for a fixed time, which "
+        "shows no cost; give it a fixed amount of work, or measure its own rate (--metric)"
+    )
+
+
 @words(
     remarks.Extended,
     "the number of blocks was changed after looking at the results: more false alarms than 5 %",

@@ -52,8 +52,9 @@ def trust_sentence(analysis: Analysis) -> str:
 
 
 def checked_sentence(analysis: Analysis) -> str:
-    """Give what the control says, and which headlines have none; empty as `trust_sentence` is."""
-    return " ".join(filter(None, (control_sentence(analysis), unchecked_sentence(analysis.trust))))
+    """Give what the control says, which headlines have none, and what others took; empty as `trust_sentence` is."""
+    control, others = control_sentence(analysis), disturbed_sentence(analysis)
+    return " ".join(filter(None, (control, unchecked_sentence(analysis.trust), others, _could_miss(analysis))))
 
 
 def unchecked_sentence(trust: Trust, shown: int = 3) -> str:
@@ -88,23 +89,27 @@ def _per_place(analysis: Analysis, effect: PlaceEffect) -> str:
 
 
 def control_sentence(analysis: Analysis) -> str:
-    """Give whether the session can be trusted, how well the check can tell, and what others took.
-
-    Empty where nobody asked.
-    """
+    """Give whether the session can be trusted, and how well the check can tell; empty where nobody asked."""
     trust, baseline = analysis.trust, display_name(analysis.baseline)
-    disturbed = f"Disturbed: {_disturbed(analysis)}" if hindered(analysis) else ""
     if trust.trusted is False:
-        doubt = "Do not rely on the costs of this run."
-        return " ".join(filter(None, (f"UNTRUSTED: {_reason(analysis)}. {doubt}", disturbed)))
-    if analysis.few or trust.trusted is None:
-        checked = "" if analysis.few else f"Not checked: {_reason(analysis)}."
-        return " ".join(filter(None, (disturbed, checked)))
+        return f"UNTRUSTED: {_reason(analysis)}. Do not rely on the costs of this run."
+    if analysis.few:
+        return ""
+    if trust.trusted is None:
+        return f"Not checked: {_reason(analysis)}."
     few = ", as far as so few blocks can tell" if trust.blocks < MIN_BLOCKS_SIGNED_RANK else ""
-    control = f"Check passed: {baseline} measured twice agrees{_in_blocks(analysis)}{_closeness(analysis)}{few}."
-    words = disturbance_words(analysis.disturbance, baseline) if analysis.disturbance.heavy and not disturbed else ""
-    although = f"{_capital(words)}." if words else ""
-    return " ".join(filter(None, (disturbed, control, although, _could_miss(analysis))))
+    return f"Check passed: {baseline} measured twice agrees{_in_blocks(analysis)}{_closeness(analysis)}{few}."
+
+
+def disturbed_sentence(analysis: Analysis) -> str:
+    """Say what others took in more than half of the baseline's trials, and what would help where that hinders."""
+    if not analysis.disturbance.heavy:
+        return ""
+    if hindered(analysis):
+        return f"Disturbed: {_disturbed(analysis)}"
+    words = disturbance_words(analysis.disturbance, display_name(analysis.baseline))
+    precise = ", but the run is as precise as it was to be" if analysis.trust.trusted else ""
+    return f"Disturbed: {words}{precise}."
 
 
 def _in_blocks(analysis: Analysis) -> str:
@@ -148,8 +153,11 @@ def _own_interval(analysis: Analysis) -> str:
 def _could_miss(analysis: Analysis) -> str:
     """Say how large a cost a run may have missed: the median and the largest of its undecided headlines.
 
-    The largest is that of a metric, and where the run has one metric alone of an environment.
+    The largest is that of a metric, and where the run has one metric alone of an environment. Empty where the control
+    was not asked, or did not pass.
     """
+    if analysis.few or analysis.trust.trusted is not True:
+        return ""
     missed = [
         (row.visible.cost, report, row)
         for report in analysis.headlines
@@ -205,7 +213,11 @@ def _disturbed(analysis: Analysis) -> str:
         for each in analysis.confounders
     )
     words = disturbance_words(disturbance, display_name(analysis.baseline))
-    return f"{words}{_missed(analysis)}. {what_helps(disturbance, polled=analysis.polled, beside=beside)}"
+    return f"{words}{_missed(analysis)}. {_help(analysis, beside=beside)}"
+
+
+def _help(analysis: Analysis, *, beside: bool) -> str:
+    return what_helps(analysis.disturbance, polled=analysis.polled, beside=beside, on_nodes=analysis.on_nodes)
 
 
 def _capital(sentence: str) -> str:
@@ -244,14 +256,18 @@ def _taken(taken: Taken) -> str:
     return f"{who} took {figure}{f' of {taken.host}' if taken.host else ''}"
 
 
-def what_helps(disturbance: Disturbance, *, polled: bool, beside: bool) -> str:
-    """Return what would help against others; ``beside``: another run of Weighbridge is one of them."""
+def what_helps(disturbance: Disturbance, *, polled: bool, beside: bool, on_nodes: bool = False) -> str:
+    """Return what would help against others.
+
+    ``beside``: another run of Weighbridge is one of them; ``on_nodes``: the machines are a cluster's, which are not
+    ours to set.
+    """
     others = disturbance.took(FlagCode.OTHER_WORK)
     ways = [
         *(["wait until they end"] if others else []),
         "pick a quieter hour",
-        *(["pin to other CPUs (resources: pin)"] if others else []),
-        *([] if polled or not disturbance.took(FlagCode.STEAL) else ["let idle CPUs poll (cpu_idle)"]),
+        *(["pin to other CPUs (resources: pin)"] if others and not on_nodes else []),
+        *([] if polled or on_nodes or not disturbance.took(FlagCode.STEAL) else ["let idle CPUs poll (cpu_idle)"]),
         *(["run without --beside-others"] if beside else []),
     ]
     return f"{_capital(' or '.join(filter(None, (', '.join(ways[:-1]), ways[-1]))))}."

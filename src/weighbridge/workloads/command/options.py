@@ -184,7 +184,9 @@ class CommandOptions(Options):
         if self.run is not None and (self.server is not None or self.client is not None):
             raise ValueError("write 'run' alone, or 'server' and 'client'")
         if self.run is None and (self.server is None or self.client is None):
-            lacks = "'run', or 'server' and 'client'" if self.server is self.client else "both 'server' and 'client'"
+            lacks = "both 'server' and 'client'; or 'run' alone"
+            if self.server is self.client:
+                lacks = "'run', or 'server' and 'client'"
             raise ValueError(f"a command needs {lacks}")
         if self.run is not None and self.ready.line is not None:
             raise ValueError("ready: 'run' is not a server: remove it")

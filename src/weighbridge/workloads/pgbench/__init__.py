@@ -89,6 +89,7 @@ class Pgbench(Workload):
     summary = "PostgreSQL under pgbench's transactions: rate and latency over a rising number of clients"
     options = PgbenchOptions
     packages = postgres.PACKAGES
+    passwordless = True
 
     def transports(self, options: PgbenchOptions) -> tuple[Transport, ...]:
         """TCP alone."""

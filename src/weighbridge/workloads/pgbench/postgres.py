@@ -13,7 +13,7 @@ PACKAGES = ("postgresql-15", "postgresql-contrib-15")
 HBA = "/run/weighbridge-pg_hba.conf"
 """Where the file of who may connect is in the server's site."""
 HBA_CONF = b"local all all trust\nhost all all 0.0.0.0/0 trust\n"
-"""It binds to its study's address alone."""
+"""It binds to its study's address alone; in a pod behind a Service to all (`Workload.passwordless`)."""
 STOP = signal.SIGQUIT
 """An immediate shutdown: the data is thrown away."""
 _PREPARE = (files("weighbridge.workloads.pgbench") / "prepare.sh").read_bytes()

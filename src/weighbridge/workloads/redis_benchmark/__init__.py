@@ -107,6 +107,7 @@ class RedisBenchmark(Workload):
     summary = "Redis SET and GET: requests per second and latency of many small messages"
     options = RedisBenchmarkOptions
     packages = ("redis-server", "redis-tools")
+    passwordless = True
 
     def transports(self, options: RedisBenchmarkOptions) -> tuple[Transport, ...]:
         """TCP alone."""
