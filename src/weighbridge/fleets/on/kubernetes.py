@@ -73,10 +73,6 @@ class Kubernetes(DrivenHere):
     options = KubernetesNodes
     programs: ClassVar = ("kubectl",)
 
-    def unverified(self, options: Any | None = None) -> str:
-        """Return what was never seen to work."""
-        return "no fleet of a cluster's nodes was measured yet"
-
     def readiness(self, options: Any | None = None) -> Readiness:
         """Whether kubectl lists nodes; a kubeconfig that is named is not used for that."""
         from weighbridge.hosts.kubernetes import survey
