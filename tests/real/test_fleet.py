@@ -137,6 +137,7 @@ def _kill_run(folder: Path, unit: str) -> None:
                 os.kill(int(cmdline.parent.name), signal.SIGKILL)
 
 
+@pytest.mark.long
 def test_pairs_of_which_one_is_killed_are_measured_by_the_rounds(listed: Path, tmp_path: Path) -> None:
     folder = tmp_path / "fleet"
     study = _pair_study(tmp_path)
@@ -173,6 +174,7 @@ def test_a_machine_under_two_names_is_refused_before_anything_runs(
     assert not (tmp_path / "fleet").exists()
 
 
+@pytest.mark.long
 def test_a_fleet_that_is_cancelled_and_one_of_whose_machines_dies(
     far: list[Far], listed: Path, tmp_path: Path
 ) -> None:
