@@ -162,12 +162,12 @@ def test_who_continues_waits_for_runs_that_are_ending(folder: FleetFolder):
     folder.run(UNIT).mkdir()
     lock = folder.run(UNIT) / "lock"
     lock.touch()
-    folder.await_units(0)
+    folder.await_units(("a",), 0)
     with lock.open() as held:
         fcntl.flock(held, fcntl.LOCK_EX)
         with raises_sentence(Unavailable):
-            folder.await_units(0)
-    folder.await_units(0)
+            folder.await_units(("a",), 0)
+    folder.await_units(("a",), 0)
 
 
 def test_machines_of_drivers_are_kept(folder: FleetFolder):

@@ -49,9 +49,9 @@ def drive(folder: FleetFolder, say: Callable[[str], None]) -> None:
         os.chdir(fleet.cwd)
     provider, options = provided
     with folder.driving(provider.part(options)):
-        folder.await_units()
         study = study_of(fleet, folder.path)
         machines = fleet.machines or provider.allotted(options)
+        folder.await_units(machines)
         folder.note_machines(machines, provider.part(options))
         if fleet.machines is None:  # they were not known to whoever submitted the fleet
             say(f"asking {len(machines)} machines what they lack: {', '.join(machines)}")

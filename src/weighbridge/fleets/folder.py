@@ -10,7 +10,7 @@ import json
 import os
 import re
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -229,10 +229,16 @@ class FleetFolder:
         names = {path.stem for path in self.runs.glob("*.json")} | {path.name for path in self.runs.glob("*/")}
         return tuple(unit for name in sorted(names) if (unit := unit_named(name)) is not None)
 
-    def await_units(self, patience_s: float = _PATIENCE_S) -> None:
-        """Wait until no run of a driver that was killed is ending any more. Unavailable where one does not end."""
+    def await_units(self, machines: Collection[str], patience_s: float = _PATIENCE_S) -> None:
+        """Wait until no run of a driver that was killed is ending on these machines. Unavailable where one does not.
+
+        On others another driver may have runs.
+        """
         deadline = time.monotonic() + patience_s
         for lock in sorted(self.runs.glob("*/lock")):
+            unit = unit_named(lock.parent.name)
+            if unit is not None and not {*unit.machines} & {*machines}:
+                continue
             while not _is_free(lock):
                 if time.monotonic() > deadline:
                     raise Unavailable(f"another process still writes to {lock.parent}: end it, then continue")

@@ -1,0 +1,298 @@
+"""Nodes of one job of Slurm: sbatch starts the driver on the first, which starts each run as a step of the job."""
+
+import math
+import os
+import re
+import shlex
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, BeforeValidator, Field
+
+from weighbridge.errors import Unavailable
+from weighbridge.fleets.folder import FleetFolder
+from weighbridge.linux import slurm
+from weighbridge.model.machine_provider import DriverState, MachineProvider, ProviderOptions, Submission
+from weighbridge.model.plugin import Readiness
+
+_SCRIPT = """#!/bin/sh
+# The batch script of the fleet's job: its words are the driver's command.
+exec "$@"
+"""
+_WAITING = {"PENDING", "CONFIGURING", "REQUEUED", "REQUEUE_FED", "REQUEUE_HOLD", "RESV_DEL_HOLD", "SPECIAL_EXIT"}
+_RUNNING = {"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE_OUT", "RESIZING"}
+_NODES = "--format=%N|%T"
+_USABLE = {"idle", "allocated", "mixed", "completing", "planned", "reserved", "blocked"}
+"""States of nodes that come back by themselves; an asterisk after one says that the node does not answer."""
+_NO_OUTPUT = re.compile("RaisedSignal:53|JobLaunchFailure")
+"""Why a job has ended whose batch script's output slurmstepd cannot open."""
+_MARGIN, _LEAST_MIN = 1.5, 10
+"""A time limit that nobody has given is so much longer than the rounds take at most, and no shorter than that."""
+
+
+def _words(written: Any) -> Any:
+    """Return the words of a text, as a shell parts them; a list stays one."""
+    return tuple(shlex.split(written)) if isinstance(written, str) else written
+
+
+def _further(words: tuple[str, ...]) -> tuple[str, ...]:
+    """Check that each is an option in one word: what is none would be taken for the batch script."""
+    for word in words:
+        if not re.fullmatch(r"--[a-z][a-z-]*(=.*)?|-[A-Za-z].*", word, re.DOTALL):
+            raise ValueError(f"{word!r} is no option of sbatch in one word: write --NAME=VALUE")
+    return words
+
+
+_Word = Annotated[str, Field(pattern=r"^[^\s-]\S{0,252}$")]
+
+
+class SlurmOptions(ProviderOptions):
+    """A job: how many nodes, and what sbatch is told of them."""
+
+    kind: Literal["slurm"] = "slurm"
+    nodes: Annotated[int, Field(ge=1, description="How many nodes the job has")]
+    partition: Annotated[_Word | None, Field(description="The partition; default: Slurm's own")] = None
+    account: Annotated[_Word | None, Field(description="The account that is charged")] = None
+    qos: Annotated[_Word | None, Field(description="The quality of service")] = None
+    constraint: Annotated[_Word | None, Field(description="Features that each node has")] = None
+    reservation: Annotated[_Word | None, Field(description="The reservation whose nodes are used")] = None
+    nodelist: Annotated[_Word | None, Field(description="Nodes that are among them")] = None
+    exclude: Annotated[_Word | None, Field(description="Nodes that are not among them")] = None
+    time: Annotated[
+        _Word | None, Field(description="The time limit (2:30:00); default: half as long again as planned")
+    ] = None
+    array: Annotated[
+        int | None,
+        Field(
+            ge=1, description="Of single machines: a job for each node, at most so many at a time; default: one job"
+        ),
+    ] = None
+    sbatch: Annotated[
+        tuple[str, ...],
+        BeforeValidator(_words, json_schema_input_type=str | tuple[str, ...]),
+        AfterValidator(_further),
+        Field(description="Further options of sbatch, each in one word ('--mail-type=END --comment=x')"),
+    ] = ()
+
+    @property
+    def description(self) -> str:
+        """Words for the plan."""
+        where = f" of partition {self.partition}" if self.partition else ""
+        how = f", an array of jobs, {self.array} at a time" if self.array else ""
+        return f"{self.nodes} node{'s' * (self.nodes != 1)}{where}, by Slurm{how}"
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        """What sbatch is told but for how many nodes and which."""
+        names = ("partition", "account", "qos", "constraint", "reservation")
+        return tuple(f"--{name}={value}" for name in names if (value := getattr(self, name))) + self.sbatch
+
+
+class Slurm(MachineProvider):
+    """One job with whole nodes. A run is a step on its first machine, and reaches each by a step of its own."""
+
+    kind = "slurm"
+    summary = "nodes of one job of Slurm, which starts once they are free"
+    options = SlurmOptions
+    programs = ("sbatch", "squeue", "scancel", "sinfo", "scontrol", "srun")
+
+    def readiness(self, options: Any | None = None) -> Readiness:
+        """Whether Slurm answers, and has the partition."""
+        try:
+            known = _partitions()
+            if options is not None and options.partition:
+                _named(known, options.partition)
+        except Unavailable as error:
+            return Readiness(False, str(error), "sinfo")
+        return Readiness(True)
+
+    def count(self, options: Any) -> int:
+        """As many as were asked for; Unavailable where the partition has fewer, whatever their state."""
+        partitions = _named(_partitions(), options.partition)
+        if partitions and (most := max(each.nodes for each in partitions)) < options.nodes:
+            where = f"partition {' or '.join(each.name for each in partitions)}"
+            raise Unavailable(f"{where} has {most} nodes, fewer than the {options.nodes} of --nodes")
+        return int(options.nodes)
+
+    def submit(self, options: Any, submission: Submission) -> str:
+        """Submit the job; it may be requeued, and goes on where a node fails."""
+        nodes = _array(options, submission) if options.array else _one_job(options, submission)
+        script = submission.folder / "job.sh"
+        script.write_text(_SCRIPT)
+        log = str(submission.folder / "drive.log").replace("%", "%%")
+        name = re.sub(r"[^A-Za-z0-9_.-]", "-", f"weighbridge-{submission.study}")
+        limit = options.time or str(max(_LEAST_MIN, math.ceil(submission.seconds[1] * _MARGIN / 60)))
+        return job_number(
+            slurm.ask(
+                "sbatch", "--parsable", f"--job-name={name}", *nodes, f"--time={limit}", "--exclusive", "--no-kill",
+                "--requeue", "--open-mode=append", f"--output={log}", f"--chdir={submission.folder}", *options.words,
+                "--", str(script), *submission.argv,
+            )
+        )  # fmt: skip
+
+    def state(self, options: Any, job: str) -> DriverState:
+        """Ask the queue, and of a job that it has forgotten the accounting."""
+        try:
+            queued = slurm.call("squeue", "--noheader", "--states=all", "--format=%T|%r", *_of(job))
+        except Unavailable as error:
+            return DriverState("unknown", str(error))
+        if queued.returncode == 0 and (states := queue_states(queued.text)):
+            return _driver_state(job, states)
+        said = queued.stderr.decode(errors="replace")
+        if queued.returncode != 0 and "Invalid job id" not in said:
+            return DriverState("unknown", slurm.refusal("squeue", queued))
+        return DriverState("ended", f"job {_number(job)} {_accounted(job)}".strip())
+
+    def cancel(self, options: Any, job: str) -> None:
+        """Signal the driver, which ends its runs in order; a job that waits is taken out of the queue."""
+        state = self.state(options, job).state
+        if state == "ended":
+            return
+        if state == "waiting" or options.array:
+            slurm.ask("scancel", "--state=PENDING", *_cluster(job), _number(job))
+        if state != "waiting":
+            slurm.ask("scancel", "--batch", "--signal=TERM", *_cluster(job), _number(job))
+
+    def part(self, options: Any) -> str:
+        """Return the number of this job within its array; "" where it is none of one."""
+        return os.environ.get("SLURM_ARRAY_TASK_ID", "") if options.array else ""
+
+    def allotted(self, options: Any) -> tuple[str, ...]:
+        """Return the job's nodes. Unavailable where they are fewer than asked."""
+        nodes = slurm.job_nodes()
+        if not nodes or (len(nodes) < options.nodes and not options.array):
+            raise Unavailable(
+                f"job {slurm.job_id()} has {len(nodes)} nodes, fewer than the {options.nodes} of --nodes"
+            )
+        return nodes
+
+    def host(self, options: Any, machine: str) -> Mapping[str, Any]:
+        """Return a host of kind slurm."""
+        return {"kind": "slurm", "node": machine}
+
+    def command(self, options: Any, machines: Sequence[str], argv: Sequence[str]) -> tuple[str, ...]:
+        """Start the run as a step on its first machine, so that no machine has the work of others' runs."""
+        return slurm.signalled_step(slurm.job_id(), machines[0], argv)
+
+
+@dataclass(frozen=True, slots=True)
+class Partition:
+    """A partition, as sinfo tells it."""
+
+    name: str
+    default: bool
+    nodes: int
+
+
+def partitions(printed: str) -> list[Partition]:
+    """Return the partitions of ``sinfo --format=%P|%D``; what is no such line is left out."""
+    rows = (re.fullmatch(r"([^|*]+)(\*?)\|(\d{1,9})", line.strip()) for line in printed.splitlines())
+    return [Partition(row[1], bool(row[2]), int(row[3])) for row in rows if row]
+
+
+def job_number(printed: str) -> str:
+    """Return what ``sbatch --parsable`` tells: "17", or "17;cluster". Raises Unavailable."""
+    last = (printed.strip().splitlines() or [""])[-1].strip()
+    if not re.fullmatch(r"\d{1,18}(;[A-Za-z0-9_.-]+)?", last):
+        raise Unavailable(
+            f"sbatch told no number of a job, but {last[:100]!r}: look at squeue before you submit again"
+        )
+    return last
+
+
+def queue_states(printed: str) -> list[tuple[str, str]]:
+    """Return each state and its reason in ``squeue --format=%T|%r``: of an array, one for each of its jobs."""
+    rows = (re.fullmatch(r"([A-Z_]+)\|(.*)", line.strip()) for line in printed.splitlines())
+    return [(row[1], "" if row[2] in ("None", "(null)") else row[2]) for row in rows if row]
+
+
+def accounted_state(printed: str) -> str:
+    """Return the state in ``sacct --parsable2 --format=State``: its last line; "" where the job is not there."""
+    lines = [line.strip() for line in printed.splitlines() if re.fullmatch(r"[A-Z_]+( by \d+)?", line.strip())]
+    return lines[-1] if lines else ""
+
+
+def _one_job(options: SlurmOptions, submission: Submission) -> tuple[str, ...]:
+    """Return what asks for all nodes at once: those that the fleet had before, as far as they can be had."""
+    words = (f"--nodes={options.nodes}", *((f"--exclude={options.exclude}",) if options.exclude else ()))
+    had = {*FleetFolder(submission.folder).machines()}
+    if options.nodelist or not had:
+        return (*words, *((f"--nodelist={options.nodelist}",) if options.nodelist else ()))
+    states = slurm.call("sinfo", "--noheader", "--Node", f"--nodes={','.join(sorted(had))}", _NODES)
+    again = sorted(had & usable_nodes(states.text))[: options.nodes]
+    return (*words, *((f"--nodelist={','.join(again)}",) if again else ()))
+
+
+def _array(options: SlurmOptions, submission: Submission) -> tuple[str, ...]:
+    """Return what asks for one node after another, but for those that are measured already."""
+    if submission.pairs:
+        raise Unavailable("a job of an array has one node, and this study takes two machines: leave --array out")
+    folder = FleetFolder(submission.folder)
+    measured = sorted(unit.name for unit in folder.units() if not unit.why and folder.is_finished(unit))
+    left = max(1, options.nodes - len(measured))
+    excluded = ",".join((*((options.exclude,) if options.exclude else ()), *measured))
+    return (
+        f"--array=1-{left}%{options.array}", "--nodes=1", *((f"--exclude={excluded}",) if excluded else ()),
+        *((f"--nodelist={options.nodelist}",) if options.nodelist else ()),
+    )  # fmt: skip
+
+
+def usable_nodes(printed: str) -> set[str]:
+    """Return the nodes in ``sinfo --Node --format=%N|%T`` on which jobs start, now or later."""
+    rows = (re.fullmatch(r"(\S+)\|([a-z]+)([*~#%$@^-]*)", line.strip()) for line in printed.splitlines())
+    return {row[1] for row in rows if row and row[2] in _USABLE and "*" not in row[3]}
+
+
+def _partitions() -> list[Partition]:
+    return partitions(slurm.ask("sinfo", "--noheader", "--format=%P|%D"))
+
+
+def _named(known: Sequence[Partition], names: str | None) -> list[Partition]:
+    """Return the partitions of these names, parted by commas; without any the default. Raises Unavailable."""
+    if not names:
+        return [each for each in known if each.default]
+    chosen = [each for each in known if each.name in names.split(",")]
+    if not chosen:
+        raise Unavailable(f"Slurm has no partition {names}: use {', '.join(each.name for each in known) or 'none'}")
+    return chosen
+
+
+def _driver_state(job: str, states: Sequence[tuple[str, str]]) -> DriverState:
+    """Return the state of a job, or of all the jobs of an array together."""
+    names = [state for state, _ in states]
+    known: Literal["waiting", "running", "ended"]
+    known = "running" if {*names} & _RUNNING else "waiting" if {*names} & _WAITING else "ended"
+    told = ", ".join(f"{number} " * (len(names) > 1) + name for name, number in Counter(names).items())
+    reason = ", ".join(dict.fromkeys(reason for _, reason in states if reason))
+    if _NO_OUTPUT.search(reason):
+        reason = "its node could not start it: --out has to be on storage that all nodes share"
+    return DriverState(known, f"job {_number(job)} {told}" + (f" ({reason})" if reason else ""))
+
+
+def _accounted(job: str) -> str:
+    """Return the state of a job by the accounting; "" where there is none."""
+    try:
+        told = slurm.call(
+            "sacct", "--noheader", "--parsable2", "--allocations", "--duplicates", "--format=State", *_of(job)
+        )
+    except Unavailable:
+        return ""
+    return accounted_state(told.text) if told.returncode == 0 else ""
+
+
+def _number(job: str) -> str:
+    return job.partition(";")[0]
+
+
+def _cluster(job: str) -> tuple[str, ...]:
+    cluster = job.partition(";")[2]
+    return (f"--clusters={cluster}",) if cluster else ()
+
+
+def _of(job: str) -> tuple[str, ...]:
+    return (*_cluster(job), f"--jobs={_number(job)}")
+
+
+PLUGIN = Slurm()
