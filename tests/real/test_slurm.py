@@ -217,6 +217,7 @@ def nothing_lost(before: dict[str, list[Row]], folder: Path) -> None:
         assert trials(folder / "runs" / name)[: len(rows)] == rows
 
 
+@pytest.mark.long
 def test_a_fleet_of_single_nodes_that_is_cancelled_goes_on(slurm: Slurm, tmp_path: Path):
     folder = tmp_path / "fleet"
     done = submit(slurm, write(tmp_path, blocks=12, seconds=0.3), folder, "--nodes", 3)
@@ -293,7 +294,6 @@ def test_an_array_measures_one_node_after_another(slurm: Slurm, tmp_path: Path):
     assert states(slurm, folder) == dict.fromkeys(NODES, "finished")
 
 
-@pytest.mark.long
 def test_a_fleet_that_is_cancelled_in_order_has_reports(slurm: Slurm, tmp_path: Path):
     folder = tmp_path / "fleet"
     assert submit(slurm, write(tmp_path, blocks=60, seconds=0.3), folder, "--nodes", 3).code == 0
