@@ -14,6 +14,7 @@ from weighbridge.report.page import FULL_PX, HALF_PX, ChartPlace, Page, PageChar
 from weighbridge.report.text.between_runs import (
     HOW_TO_READ,
     KINDS,
+    beside_verdict,
     blocks_words,
     change_amount,
     change_verdict,
@@ -30,7 +31,6 @@ from weighbridge.report.text.between_runs import (
     setting_words,
     shown_as,
     trust_words,
-    why_inconclusive,
     why_no_own_values,
     why_skipped,
 )
@@ -223,7 +223,7 @@ def _rows(metric: MetricChanges, first: str, second: str) -> list[ChangeLine]:
         ChangeLine(
             environment=display_name(row.environment), first=first, second=second, before=cost_text(row.before, unit),
             after=cost_text(row.after, metric.after.unit), change=change_amount(row, unit),
-            verdict=change_verdict(row), style=shown_as(row), why=why_inconclusive(row, unit),
+            verdict=change_verdict(row), style=shown_as(row), why=beside_verdict(metric, row),
         )
         for row in metric.rows
     ]  # fmt: skip

@@ -6,6 +6,7 @@ from weighbridge.analysis.between_runs import MetricChanges, RunPair, RunsCompar
 from weighbridge.report.markdown import escaped, markdown_table
 from weighbridge.report.text.between_runs import (
     HOW_TO_READ,
+    beside_verdict,
     change_amount,
     change_verdict,
     disturbance_sentence,
@@ -18,7 +19,6 @@ from weighbridge.report.text.between_runs import (
     run_words,
     setting_words,
     shown_as,
-    why_inconclusive,
     why_no_own_values,
 )
 from weighbridge.report.text.environments import display_name, names_of_runs, use_display_names
@@ -79,7 +79,7 @@ def _changed(metric: MetricChanges) -> bool:
 def _rows(metric: MetricChanges) -> Iterator[tuple[str, ...]]:
     unit = metric.before.unit
     for row in metric.rows:
-        reason = why_inconclusive(row, unit)
+        reason = beside_verdict(metric, row)
         yield (
             metric_title(metric.before), display_name(row.environment), cost_text(row.before, unit),
             cost_text(row.after, metric.after.unit), change_amount(row, unit),

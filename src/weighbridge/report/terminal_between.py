@@ -22,6 +22,7 @@ from weighbridge.report.terminal_layout import (
 from weighbridge.report.text.between_runs import (
     HOW_TO_READ,
     NOTHING_CHANGED,
+    beside_verdict,
     brief_pair_answer,
     change_amount,
     change_sentence,
@@ -40,7 +41,6 @@ from weighbridge.report.text.between_runs import (
     setting_words,
     shown_as,
     trust_words,
-    why_inconclusive,
     why_no_own_values,
 )
 from weighbridge.report.text.conditions import date_words
@@ -98,6 +98,12 @@ def _print_screen(comparison: RunsCompared, console: Console, runs: Sequence[str
         if sentence := disturbance_sentence(pair, first, second):
             remarks.append(indented(sentence, "bold yellow"))
         baseline = pair.first.analysis.baseline
+        remarks += [
+            indented(f"{metric_title(metric.before)}, {words}", STYLES["different"])
+            for metric in pair.headlines
+            for row in metric.rows
+            if shown_as(row) == "different" and (words := beside_verdict(metric, row))
+        ]
         remarks += [
             indented(change_sentence(metric, row, first, second, baseline), STYLES["different"])
             for metric in pair.metrics
@@ -182,11 +188,11 @@ def _changes_table(metric: MetricChanges, first: str, second: str, width: int) -
 
 
 def _beside(metric: MetricChanges) -> Iterator[str]:
-    """Give the reasons for which changes are inconclusive, and both runs' noise floors together."""
+    """Give what stands beside verdicts, and both runs' noise floors together."""
     unit = metric.before.unit
     for row in metric.rows:
-        if reason := why_inconclusive(row, unit):
-            yield f"{display_name(row.environment)}: {reason}"
+        if words := beside_verdict(metric, row):
+            yield f"{display_name(row.environment)}: {words}"
     change = next((row.change for row in metric.rows if row.change is not None and not row.aa), None)
     if change is not None and change.floor is not None:
         yield f"noise floor of both runs: {floor_words(change, unit)}"

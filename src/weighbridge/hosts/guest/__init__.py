@@ -256,7 +256,9 @@ def _booted(
 
         def why() -> str:
             ended = process.wait(_TOGETHER_S)
-            cpu_s = group.meters().get("cpu_s", 0.0)  # none: it waits for something; as much as passed: its kernel hangs
+            cpu_s = group.meters().get(
+                "cpu_s", 0.0
+            )  # none: it waits for something; as much as passed: its kernel hangs
             console_tail = last_words(process.stop().stderr)
             state = "ended" if ended else f"does not answer, after {cpu_s:.0f} s of CPU time"
             return f"its guest {state}{f': {console_tail}' if console_tail else ''}"

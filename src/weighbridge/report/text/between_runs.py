@@ -131,6 +131,26 @@ def why_inconclusive(row: ChangeRow, unit: str) -> str:
     return next((words for holds, words in reasons if holds), "")
 
 
+def beside_verdict(metric: MetricChanges, row: ChangeRow) -> str:
+    """Return what took "different" from a change, or which of the two sides moved where it is different.
+
+    ``medians: bridge 8.2 → 7.1 Gbit/s, baseline 9.1 → 9.1 Gbit/s``. A cost also falls where its baseline gets worse.
+    """
+    if row.aa or shown_as(row) != "different":
+        return why_inconclusive(row, metric.before.unit)
+    sides = (display_name(row.environment), row.before.value, row.after.value), (
+        "baseline", row.before.baseline_value, row.after.baseline_value
+    )  # fmt: skip
+    words, shown = [], value_unit_of(metric)
+    for name, before, after in sides:
+        if before is None or after is None:
+            return ""
+        words.append(
+            f"{name} {quantity(before, metric.before.unit, shown)} → {quantity(after, metric.before.unit, shown)}"
+        )
+    return f"medians: {', '.join(words)}"
+
+
 def floor_words(change: CostShift, unit: str) -> str:
     """Return both runs' noise floors together: ``±1.9 %``, or in the metric's unit."""
     if change.floor is None:
@@ -154,7 +174,9 @@ def pair_answer(pair: RunPair, first: str, second: str) -> str:
         return f"No headline cost changed significantly from {first} to {second}: {rest}."
     largest = max(different, key=lambda each: abs(_size(each[1])))
     amount, word = change_effect(*largest)
-    largest_words = f"{display_name(largest[1].environment)} {metric_phrase(largest[0].before)} is {amount} {word}"
+    against = display_name(pair.first.analysis.baseline)
+    what = f"{display_name(largest[1].environment)} {metric_phrase(largest[0].before)}"
+    largest_words = f"{what} is {amount} {word} against {against}"
     count = f"{len(different)} of {len(decided)} costs changed from {first} to {second}"
     end = f"; {rest}" if rest else ""
     return f"{count}{': ' if len(different) == 1 else ', the largest: '}{largest_words}{end}."
@@ -170,7 +192,9 @@ def brief_pair_answer(pair: RunPair, first: str, second: str) -> str:
         return pair_answer(pair, first, second)
     metric, row = max(different, key=lambda each: abs(_size(each[1])))
     amount, word = change_effect(metric, row)
-    what = f"{display_name(row.environment)} {metric_phrase(metric.before)} is {amount.partition(' [')[0]} {word}"
+    against = display_name(pair.first.analysis.baseline)
+    change = f"is {amount.partition(' [')[0]} {word} against {against}"
+    what = f"{display_name(row.environment)} {metric_phrase(metric.before)} {change}"
     count = f"{len(different)} of {len(rows)} costs changed from {first} to {second}"
     return f"{count}{': ' if len(different) == 1 else ', the largest: '}{what}."
 
