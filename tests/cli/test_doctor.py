@@ -73,8 +73,20 @@ def test_a_cluster_has_rows_of_its_own(weighbridge: Weighbridge, monkeypatch: py
     monkeypatch.setattr("weighbridge.runner.preflight.lacking_here", lambda _: None)
     lines = weighbridge("doctor", "--cluster").out.splitlines()
     assert lines[0] == "cluster" and any("rights - none [1]" in line for line in lines)
+    assert "to do" in lines and "to install" not in lines
     found = json.loads(weighbridge("doctor", "--context", "prod", "--namespace", "team", "--json").out)
     assert [row["ready"] for row in found["cluster"]] == [True, False] and asked == ["/", "prod/team"]
+
+
+@pytest.mark.parametrize("words", [(), ("--json",)])
+def test_a_cluster_that_does_not_answer_is_told_by_the_exit_code(
+    weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...]
+):
+    row = {"API server": Readiness(False, "nobody answers", "start it")}
+    monkeypatch.setattr(type(registry.hosts()["kubernetes"]), "survey", lambda *_: row)
+    monkeypatch.setattr("weighbridge.runner.preflight.lacking_here", lambda _: None)
+    ended = weighbridge("doctor", "--cluster", *words)
+    assert ended.code == 4 and "nobody answers" in ended.out
 
 
 def test_an_environment_is_ready_as_weigh_names_it(monkeypatch: pytest.MonkeyPatch):

@@ -450,8 +450,17 @@ def test_what_only_some_environments_need_has_rows_where_it_is_lacking(monkeypat
     monkeypatch.setattr(Kubectl, "get", lambda *_: {"items": [NODE]})
     rows = survey.survey(Kubectl(namespace="there"))
     assert [name for name, row in rows.items() if not row.ready] == ["Services", "NetworkPolicies"]
+    assert "Services that a run may add" not in rows, "none may be made"
     assert rows["Services"].detail == "this user may not patch services"
     assert "resources: [services], verbs: [patch]" in rows["Services"].remedy
+
+
+def test_a_namespace_that_there_is_not_is_the_only_row(monkeypatch: pytest.MonkeyPatch):
+    missing = 'Error from server (NotFound): error when creating "STDIN": namespaces "team" not found'
+    fake(monkeypatch, (0, '{"serverVersion": {"gitVersion": "v1.35.4"}}', ""), (1, "", missing))
+    rows = survey.survey(Kubectl(namespace="team"))
+    assert [*rows] == ["API server", "namespace"] and rows["namespace"].remedy.startswith("kubectl create namespace")
+    assert rows["namespace"].detail == 'namespaces "team" not found' and not rows["namespace"].ready
 
 
 def test_an_image_is_an_archive_that_runtimes_read(tmp_path: Path):
@@ -729,10 +738,13 @@ def test_a_command_gets_an_image_on_its_standard_input(tmp_path: Path, userland:
     assert one.userland(info("n1"), userland) == name == f"docker.io/weighbridge/userland:{'1' * 16}"
     [load] = started
     assert load.stdin == b"".join(images.archive(images.userland_image(userland), "x86_64"))
-    assert load.env == {RUN_VARIABLE: RUN}, "a killed run's goes on until it is found by that"
+    assert load.env == {RUN_VARIABLE: RUN, "WEIGHBRIDGE_NODE": "n1"}, (
+        "a killed run's goes on until it is found by that"
+    )
     folders = RunFolders(tmp_path.parent, tmp_path)
     assert [*supply.LoadedImages().find(folders)] == [], "its folder is no run's"
     one.remove()
+    assert started[-1].env == {"WEIGHBRIDGE_NODE": "n1"}
     assert started[-1].argv == ("ssh", "n1", "rm", name) and not supply.NOTES.read(tmp_path)
 
 
@@ -751,11 +763,16 @@ def test_each_tool_has_its_own_commands(
     one = images_of(tmp_path, context, load=word)
     name = one.userland(info("n1"), userland)
     [(argv, env)] = [(each.argv, each.env) for each in started]
-    assert env == {RUN_VARIABLE: RUN}
+    assert env[RUN_VARIABLE] == RUN
     [file] = [each for each in argv if each.endswith(".tar")]
     assert " ".join(argv).replace(file, "FILE") == load and not Path(file).exists()
     one.remove()
     assert " ".join(started[-1].argv).replace(name, "NAME") == (remove or " ".join(argv).replace(name, "NAME"))
+
+
+@pytest.mark.parametrize("words", ["./load.sh", "/usr/local/bin/load", "ssh n1 load"])
+def test_a_command_may_be_a_path(words: str):
+    assert supply.images_of(words) == {"load": words.split()}
 
 
 def test_a_tool_is_not_guessed_for_another_context(tmp_path: Path, userland: Userland):

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 from contextlib import ExitStack, nullcontext
+from dataclasses import replace
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -179,6 +181,27 @@ def test_a_folder_that_cannot_be_removed_is_kept_in_mind(tmp_path: Path, monkeyp
     with pytest.raises(OSError, match="may be left"):
         kind.remove(DeadRun(RUN, state, tmp_path))
     assert volumes.NOTES.read(state) == [FOLDER]
+
+
+def test_folders_that_pods_still_name_are_removed_from_another_machine(monkeypatch: pytest.MonkeyPatch):
+    disk = {"hostPath": {"path": "/mnt/d", "type": "Directory"}}
+    request = PodRequest(RUN, "0-pod-server", "n1", "i:1", OWNER, data=disk, data_folder=FOLDER.name)
+    pods = [pod(request), pod(replace(request, data_folder="etc")), pod(replace(request, data=None))]
+    for each in pods:
+        each["metadata"]["creationTimestamp"] = "2026-01-02T08:00:00Z"
+        each["spec"]["nodeName"], each["status"] = "n1", {"phase": "Succeeded"}
+    happened: list[str] = []
+
+    def removed(folder: volumes.NodeFolder, *_: Any) -> None:
+        happened.append(f"{folder.node} {folder.path}/{folder.name} {folder.image}")
+
+    monkeypatch.setattr(Kubectl, "get", lambda *_, **__: {"items": pods, "metadata": {"name": "o", "uid": "1"}})
+    monkeypatch.setattr(Kubectl, "clock", lambda _: datetime(2026, 1, 2, 12, tzinfo=UTC))
+    monkeypatch.setattr(volumes.NodeFolder, "removed", removed)
+    [run] = volumes.NodeFolders().find_at("c", "n")
+    assert [each.name for each in run.leftovers] == [f"/mnt/d/{FOLDER.name}"] and not run.alive
+    volumes.NodeFolders().remove_at("c", "n", RUN)
+    assert happened == [f"n1 /mnt/d/{FOLDER.name} i:1"], "what names no folder of the run's is nobody's"
 
 
 def test_a_claim_that_gets_no_volume_is_refused_in_the_clusters_words(

@@ -62,13 +62,17 @@ def register(app: typer.Typer) -> None:
             require_alone(beside_others=beside_others)
             measure_noise(as_json=as_json)
             return
+        from weighbridge.errors import Unavailable
+
         of_cluster = cluster or context or namespace
         sections = examine_cluster(context, namespace) if of_cluster else examine()
         if as_json:
             print_json(sections)
-            return
-        if of_cluster:
-            _print_sections(sections)
+        elif of_cluster:
+            _print_sections(sections, remedies_title="to do")
+        if of_cluster and not sections["cluster"][0]["ready"]:  # nobody answers
+            raise typer.Exit(Unavailable.exit_code)
+        if as_json or of_cluster:
             return
         for line in summary_lines(sections, out().width, whole=everything):
             out().print(line, markup=False)
@@ -77,13 +81,13 @@ def register(app: typer.Typer) -> None:
             _print_sections(sections)
 
 
-def _print_sections(sections: Mapping[str, Sequence[Mapping[str, Any]]]) -> None:
+def _print_sections(sections: Mapping[str, Sequence[Mapping[str, Any]]], remedies_title: str = "to install") -> None:
     remedies: list[str] = []
     for section in _SECTIONS:
         _print(section, rows_of(sections.get(section, ()), remedies))
     unverified = {row["name"]: row["unverified"] for rows in sections.values() for row in rows if row["unverified"]}
     _print(UNVERIFIED, [("", f"{name}: {why}") for name, why in unverified.items()])
-    _print("to install", [(f"[{number}]", remedy) for number, remedy in enumerate(remedies, 1)])
+    _print(remedies_title, [(f"[{number}]", remedy) for number, remedy in enumerate(remedies, 1)])
 
 
 def summary_lines(

@@ -105,7 +105,8 @@ def register(app: typer.Typer) -> None:
             "--images",
             metavar="WAY",
             help="With --cluster: how nodes get images: kind, minikube, k3d, containerd, REGISTRY/REPOSITORY (pushed "
-            "by your engine), pull, or a 'COMMAND' that reads one. Default: by the context's name.",
+            "by your engine), pull, or a 'COMMAND' that reads one for the node $WEIGHBRIDGE_NODE. Default: by the "
+            "context's name.",
         ),
         server: str | None = typer.Option(
             None, "--server", metavar="COMMAND", help="The server to isolate; the program is its client, outside."

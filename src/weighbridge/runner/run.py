@@ -107,9 +107,13 @@ def refusals(study: Study, environments: Mapping[str, Readiness]) -> list[str]:
     """
     reasons = [str(CannotPoll(why))] if study.file.cpu_idle == "poll" and (why := lacking()) else []
     reasons += missing_cpus(study)
+    lacking_hosts: dict[str, list[str]] = {}
     for name, host in hosts_readiness(study).items():
         if not host.ready:
-            reasons.append(f"{_line(study, 'hosts', name)}host {name}: {host.detail}: {host.remedy}")
+            lacking_hosts.setdefault(f"{host.detail}: {host.remedy}", []).append(name)
+    for why, names in lacking_hosts.items():
+        which = f"host{'s' * (len(names) > 1)} {', '.join(names)}"
+        reasons.append(f"{_line(study, 'hosts', names[0])}{which}: {why}")
     missing: dict[str, list[str]] = {}
     for name, why in lacking_room(study).items():
         missing.setdefault(why, []).append(name)

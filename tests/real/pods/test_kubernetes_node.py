@@ -12,8 +12,9 @@ import pytest
 from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.facts.site import about_site
-from weighbridge.hosts.kubernetes import leavings
+from weighbridge.hosts.kubernetes import leavings, survey
 from weighbridge.hosts.kubernetes.kubectl import Kubectl
+from weighbridge.meters import host as machine_counters
 from weighbridge.meters.opened import meters
 from weighbridge.model.command import Command
 from weighbridge.model.facts import NAMESPACES
@@ -23,7 +24,7 @@ from weighbridge.model.study import Meters
 from weighbridge.model.userland import Userland
 from weighbridge.runner import clean
 
-from ..cluster import Cluster
+from ..cluster import NAMES, Cluster
 from ..conftest import open_run
 from ..kubernetes import (
     NEEDS_CLUSTER,
@@ -86,6 +87,26 @@ def test_what_is_known_of_a_node_and_a_pod_is_told(cluster: Cluster, small_userl
     assert facts["CPU manager"] == "none" and facts["clock source"] and facts["CPU"]
     own = {"ipc", "mnt", "pid"}
     assert [{*each.split()} & {*own, "net", "uts", "user"} for each in namespaces] == [{*own, "net", "uts"}, own]
+
+
+@pytest.mark.usefixtures("unchanged")
+def test_a_node_that_cannot_be_had_is_not_taken_or_told(cluster: Cluster):
+    cluster.must("taint", "node", NAMES[0], "tests=x:NoSchedule")
+    try:
+        assert survey.usable_nodes(Kubectl()) == [NAMES[1]]
+        assert survey.nodes(Kubectl()).detail.endswith("tainted: node-a")
+        kind = registry.hosts()["kubernetes"]
+        images = host_options(cluster, 1)["images"]
+        options = kind.options.model_validate({"kind": "kubernetes", "images": images})
+        with open_run(RUN) as run, kind.open("a", options, run, (options,)) as host:
+            assert host.node_name == NAMES[1]  # type: ignore[attr-defined]
+            read = machine_counters.read(file=host.read)
+            assert 0 <= read["connection_table_share"] < 1
+    finally:
+        cluster.must("taint", "node", NAMES[0], "tests-")
+    assert survey.node(Kubectl(), "node-c").detail == "the cluster has no node node-c: it has node-a, node-b"
+    rows = survey.survey(Kubectl(namespace="nosuch"))
+    assert [*rows] == ["API server", "namespace"] and 'namespaces "nosuch" not found' in rows["namespace"].detail
 
 
 @pytest.mark.usefixtures("unchanged")

@@ -10,6 +10,7 @@ import pytest
 
 from weighbridge import registry
 from weighbridge.errors import Unavailable
+from weighbridge.hosts.kubernetes.volumes import NodeFolders
 from weighbridge.model.command import Command
 from weighbridge.model.host import Host, Limits, RunContext
 from weighbridge.model.site import MountRequest, SiteRequest, SiteStorage
@@ -102,6 +103,11 @@ def test_a_pods_data_is_on_its_storage_and_goes_with_it(cluster: Cluster, small_
                 if "path" in storage:
                     [folder] = disk.iterdir()
                     assert (folder / "file").read_bytes() == b"data"
+                    [seen] = NodeFolders().find_at("", "")
+                    assert [each.name for each in seen.leftovers] == [str(folder)]
+                    assert "has not ended" in str(seen.alive)
+                    NodeFolders().remove_at("", "", RUN)  # as another machine does, of a run that has died
+                    assert not [*disk.iterdir()]
             assert not [*disk.iterdir()]
     cluster.eventually("its volume has gone", lambda: not volumes(cluster))
 

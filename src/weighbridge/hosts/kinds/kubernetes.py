@@ -10,7 +10,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.kubernetes.kubectl import Unreached
+from weighbridge.hosts.kubernetes.kubectl import Denied, Unreached
 from weighbridge.hosts.kubernetes.leavings import ClusterObjects, Place
 from weighbridge.hosts.kubernetes.objects import asked_objects, user_of
 from weighbridge.hosts.kubernetes.services import MOST
@@ -148,7 +148,8 @@ class Kubernetes(HostKind):
     options = KubernetesOptions
     group = ""
     programs: ClassVar = ("kubectl",)
-    leavings: ClassVar = (ClusterObjects(), LoadedImages(), NodeFolders())
+    leavings: ClassVar = (NodeFolders(), ClusterObjects(), LoadedImages())
+    """In this order: a folder is removed by a pod of its run, and that has an image."""
 
     def readiness(self, options: Any | None = None) -> Readiness:
         """Whether the user may do in the cluster what a run does, and its API server would take such pods.
@@ -212,7 +213,12 @@ class Kubernetes(HostKind):
         from weighbridge.hosts.kubernetes import survey
 
         place = Place(context, namespace, "")
-        nodes = survey.usable_nodes(place.kubectl()) if ask else ()
+        try:
+            nodes = survey.usable_nodes(place.kubectl()) if ask else ()
+        except Denied as error:
+            raise Unavailable(
+                f"{error}; or write the study (--save) and name a node in its hosts (node: NAME)"
+            ) from error
         named = {key: value for key, value in (("context", context), ("namespace", namespace)) if value}
         ways = images_of(images or (usual_images(context or place.kubectl().current_context()) if ask else ""))
         if ask and not ways:

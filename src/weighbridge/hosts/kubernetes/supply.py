@@ -31,6 +31,8 @@ from weighbridge.model.options import Brings, Options
 from weighbridge.model.userland import Userland, Userlands
 
 LOAD_S = 1800.0
+NODE_VARIABLE = "WEIGHBRIDGE_NODE"
+"""Tells a command that loads or removes an image for which node."""
 _PUSHED = "pushed"
 Word = Literal["kind", "minikube", "k3d", "containerd"]
 _REPOSITORY = r"^[A-Za-z0-9][A-Za-z0-9.-]*(:[0-9]+)?(/[a-z0-9][a-z0-9._-]*)+$"
@@ -88,7 +90,8 @@ class NodeImages(Options):
         BeforeValidator(_as_words, json_schema_input_type=Word | list[str] | None),
         Field(
             description="Whose own command loads it (containerd: this machine's, which is the node), or a command "
-            "that does so from its standard input: [ssh, NODE, sudo, ctr, --namespace, k8s.io, images, import, '-']"
+            "that does so from its standard input, for the node $WEIGHBRIDGE_NODE: "
+            "[ssh, NODE, sudo, ctr, --namespace, k8s.io, images, import, '-']"
         ),
         Brings.COMMAND,
     ] = None
@@ -147,7 +150,7 @@ def images_of(words: str) -> Mapping[str, Any]:
         return {"load": words}
     if words == "pull":
         return {"pull": True}
-    if " " in words:
+    if " " in words or words.startswith((".", "/")):
         return {"load": shlex.split(words)}
     if words and re.match(_REPOSITORY, words) is None:
         raise ValueError(f"'{words}' is not one of {', '.join(get_args(Word))}, pull, REGISTRY/REPOSITORY, 'COMMAND'")
@@ -220,7 +223,7 @@ class ImageSupply:
         self._run.say(f"loading {_words(image)} onto node {node.name}")
         cluster = self._cluster()
         # where we are killed it goes on, until `clean` ends it
-        loading = Command(self._options.load, LOAD_S, {RUN_VARIABLE: self._run.id})
+        loading = Command(self._options.load, LOAD_S, {RUN_VARIABLE: self._run.id, NODE_VARIABLE: node.name})
         remove: tuple[str, ...] = (*self._options.remove, image.reference) if self._options.remove else ()
         if (tool := self._options.tool) is None:
             self._note(LoadedImage(node.name, image.reference, remove))
@@ -357,7 +360,7 @@ class LoadedImage:
         """Remove it; return why it cannot be, in one sentence."""
         what = f"the image {self.reference} may be left on node {self.node}"
         try:
-            done = process.run(Command(self.remove, 60.0))
+            done = process.run(Command(self.remove, 60.0, {NODE_VARIABLE: self.node}))
         except Unavailable as error:
             return f"{what}: {error}"
         return "" if done.returncode == 0 or "not found" in done.last_words else f"{what}: {done.last_words}"

@@ -3,6 +3,7 @@
 import contextlib
 import itertools
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -36,6 +37,8 @@ FOR_SOME: Mapping[str, tuple[str, Sequence[str]]] = {
     "volumes of a StorageClass": ("persistentvolumeclaims", ("create", "get", "list", "delete")),
 }
 """What environments may ask for: the resource, and what a run does with it."""
+_ADDED = "Services that a run may add"
+_NO_NAMESPACE = re.compile(r'namespaces "[^"]+" not found')
 REACH = "start the cluster, or name another one by KUBECONFIG or a context (kubectl config get-contexts)"
 """What to do where no API server answers."""
 
@@ -171,11 +174,14 @@ def survey(kubectl: Kubectl, context: str = "") -> Mapping[str, Readiness]:
         rows = {"API server": version(kubectl)}
     except Unavailable as error:
         return {"API server": Readiness(False, str(error), REACH)}
+    with contextlib.suppress(Unavailable):
+        if _NO_NAMESPACE.search(why := admission(kubectl).detail):
+            return rows | {"namespace": Readiness(False, why, "kubectl create namespace NAME, or name another one")}
     steps: dict[str, Callable[[], Readiness]] = {
         "rights": lambda: rights(kubectl),
         "nodes": lambda: nodes(kubectl),
         "pods": lambda: admission(kubectl, host_network=False),
-        "Services that a run may add": lambda: services.readiness(kubectl),
+        _ADDED: lambda: services.readiness(kubectl),
         "pods with the node's network": lambda: admission(kubectl, host_network=True),
         "privileged pods": lambda: admission(kubectl, privileged=True),
         "images": lambda: images(context or kubectl.current_context()),
@@ -186,5 +192,8 @@ def survey(kubectl: Kubectl, context: str = "") -> Mapping[str, Readiness]:
         except Unavailable as error:
             rows[what] = Readiness(False, str(error), ASK)
     with contextlib.suppress(Unavailable):
-        rows |= for_some(kubectl)
+        lacking = for_some(kubectl)
+        if "Services" in lacking:
+            rows.pop(_ADDED)
+        rows |= lacking
     return rows

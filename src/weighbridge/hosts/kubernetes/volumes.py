@@ -9,9 +9,12 @@ from typing import Any
 
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.hosts.kubernetes.kubectl import NOT_FOUND, Kubectl, Refused
-from weighbridge.hosts.kubernetes.leavings import Place, places_of
+from weighbridge.hosts.kubernetes.leavings import Place, places_of, runs_at
 from weighbridge.hosts.kubernetes.notes import Notes
 from weighbridge.hosts.kubernetes.objects import (
+    CONTAINER,
+    RUN_LABEL,
+    SITE_LABEL,
     Owner,
     PodRequest,
     absent_path,
@@ -25,7 +28,7 @@ from weighbridge.hosts.kubernetes.objects import (
 )
 from weighbridge.launcher import build
 from weighbridge.model.host import RunContext
-from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
+from weighbridge.model.leavings import DeadRun, FarRun, Leavings, Leftover, RunFolders
 from weighbridge.user_cache import cache_folder
 
 BOUND_S = 180.0
@@ -179,6 +182,25 @@ def folder_name(run_id: str, site: str) -> str:
     return object_name(run_id, site)
 
 
+def _folders_in(pods: Sequence[Mapping[str, Any]], run_id: str) -> list[NodeFolder]:
+    """The folders of nodes that pods of a run have. Whoever may label a pod names no other folder by that."""
+    folders = []
+    for each in pods:
+        [*volumes], [*containers] = each["spec"].get("volumes") or (), each["spec"]["containers"]
+        paths = {volume["name"]: volume["hostPath"]["path"] for volume in volumes if "hostPath" in volume}
+        ours: Mapping[str, Any] = next((container for container in containers if container["name"] == CONTAINER), {})
+        names = [mount.get("subPath", "") for mount in ours.get("volumeMounts") or () if mount["name"] == "data"]
+        node = each["spec"].get("nodeName")
+        if node and "data" in paths and names == [each["metadata"]["name"]] == [folder_name(run_id, _site_of(each))]:
+            pull = ours.get("imagePullPolicy") != "Never"
+            folders.append(NodeFolder(node, paths["data"], names[0], ours["image"], pull))
+    return folders
+
+
+def _site_of(pod: Mapping[str, Any]) -> str:
+    return str(pod["metadata"]["labels"].get(SITE_LABEL, ""))
+
+
 class NodeFolders(Leavings):
     """Folders of pods on the nodes of clusters."""
 
@@ -187,7 +209,30 @@ class NodeFolders(Leavings):
     def find(self, folders: RunFolders) -> Iterator[Leftover]:
         """Each that a run has noted."""
         for run, each in NOTES.of_runs(folders):
-            yield Leftover(run, f"folder on node {each.node}", f"{each.path}/{each.name}")
+            yield from _leftovers(run, [each])
+
+    def find_at(self, context: str, namespace: str) -> Iterator[FarRun]:
+        """Those that pods in a namespace still name. OSError where the cluster does not answer."""
+        kubectl = Kubectl(context, namespace)
+        try:
+            pods = kubectl.get("pods", f"--selector={RUN_LABEL}")["items"]
+            if not any("hostPath" in volume for pod in pods for volume in pod["spec"].get("volumes") or ()):
+                return
+            for run in runs_at(pods, kubectl.clock()):
+                mine = [pod for pod in pods if pod["metadata"]["labels"][RUN_LABEL] == run.id]
+                yield FarRun(run.id, tuple(_leftovers(run.id, _folders_in(mine, run.id))), run.alive)
+        except Unavailable as error:
+            raise OSError(str(error)) from error
+
+    def remove_at(self, context: str, namespace: str, run: str) -> None:
+        """Remove those that a run's pods still name, by pods. OSError where one cannot be removed."""
+        kubectl = Kubectl(context, namespace)
+        try:
+            pods = kubectl.get("pods", f"--selector={RUN_LABEL}={run}")["items"]
+            for folder in _folders_in(pods, run):
+                folder.removed(kubectl, run, _owner_of(kubectl, run))
+        except Unavailable as error:
+            raise OSError(str(error)) from error
 
     def remove(self, run: DeadRun) -> None:
         """Remove what the run noted, by pods. OSError where one cannot be removed."""
@@ -201,6 +246,11 @@ class NodeFolders(Leavings):
         NOTES.write(run.state, left)
         if failures:
             raise OSError("; ".join(failures))
+
+
+def _leftovers(run: str, folders: Sequence[NodeFolder]) -> Iterator[Leftover]:
+    for each in folders:
+        yield Leftover(run, f"folder on node {each.node}", f"{each.path}/{each.name}")
 
 
 def _removed_anywhere(folder: NodeFolder, places: Sequence[Place], run_id: str) -> None:
