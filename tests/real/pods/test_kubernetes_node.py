@@ -165,6 +165,8 @@ def test_native_on_a_node_is_the_node_itself_under_the_limits_of_pods(cluster: C
         assert busy.usage is not None and "not honoured: cpus" not in site.facts()
         assert after["cpu_s"] - before["cpu_s"] >= 0.9 * (busy.usage.cpu_user_s + busy.usage.cpu_system_s)
         assert after["throttled_s"] > before["throttled_s"], "half a CPU"
+        assert site.facts()["version: kernel"] == pod.facts()["version: kernel"] != ""
+        assert "or more" in pod.facts()["not metered: time held back by the CPU limit, in full"]
         program = site.start(Command(("sh", "-c", "(sleep 60 & sleep 60) & wait"), deadline_s=60))
         program.wait(0.3)
         site.freeze()
