@@ -70,13 +70,8 @@ def test_two_nodes_of_one_cluster_reach_each_other():
         ("{kind: iperf3, duration: 1s}", "{kind: fio, duration: 1s}"),
         (
             "{kind: pod}\nworkloads:\n  tcp: {kind: iperf3, duration: 1s}",
-<<<<<<< HEAD
             "{kind: pod, reach: service, policy: allow}\n"
             "workloads:\n  tcp: {kind: netperf, test: TCP_CRR, duration: 1s}",
-=======
-            "{kind: pod, reach: service, policy: allow}\nworkloads:\n"
-            "  tcp: {kind: netperf, test: TCP_CRR, duration: 1s}",
->>>>>>> f-m2
         ),
     ],
     ids=[
