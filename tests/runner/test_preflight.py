@@ -7,13 +7,14 @@ import pytest
 
 from sentences import raises_sentence
 from weighbridge import registry
+from weighbridge.cli.approval import decides_sentence
 from weighbridge.errors import EnvironmentLost, Interrupted, Unavailable
 from weighbridge.linux import cpus
 from weighbridge.linux.memory_room import Room
 from weighbridge.model.decisions import LeftOut
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Study
-from weighbridge.runner import preflight, routes
+from weighbridge.runner import known_noise, preflight, routes
 from weighbridge.runner import run as running
 from weighbridge.runner.run import refusals
 from weighbridge.runner.session import Session
@@ -65,6 +66,13 @@ def test_what_a_study_on_nodes_cannot_have_or_opens_to_others_is_told():
         "resources: pin: no effect on nodes of a cluster, whose kubelet chooses the CPUs of pods: remove it",
     ]
     assert preflight.warnings(check(parse(CLUSTER + TCP, "a.yaml"))) == []
+
+
+def test_this_machines_noise_says_nothing_of_nodes(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(known_noise, "_variations", lambda: ("today", {"iperf3": 0.01}))
+    of_nodes = known_noise.decidable(check(parse(CLUSTER + TCP, "a.yaml")))
+    assert of_nodes.on_nodes and not of_nodes.visible and "doctor --noise" not in decides_sentence(of_nodes)
+    assert known_noise.decidable(check(parse(START + TCP, "a.yaml"))).visible
 
 
 @pytest.mark.parametrize(

@@ -78,6 +78,8 @@ def decides_sentence(size: "Decidable") -> str:
     if size.visible:
         sizes = ", ".join(f"{kind} {plain(100 * cost, 2)} %" for kind, cost in size.visible.items())
         return f"{which}: can detect costs from {sizes} (80 % power; doctor --noise, {size.measured})"
+    if size.on_nodes:
+        return f"{which}; from what size on a cost shows depends on the nodes' noise, which the run's control tells"
     return f"{which}; from what size on a cost shows depends on this machine's noise: weighbridge doctor --noise"
 
 

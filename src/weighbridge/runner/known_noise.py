@@ -73,6 +73,8 @@ class Decidable:
     """With which there is a verdict at all."""
     reliable_blocks: int = MIN_BLOCKS_SIGNED_RANK
     """From which on it is not exploratory."""
+    on_nodes: bool = False
+    """Whether its machines are nodes of a cluster, of which this machine's noise says nothing."""
 
     @property
     def verdicts(self) -> Literal["none", "exploratory", "reliable"]:
@@ -93,12 +95,13 @@ def decidable(study: Study) -> Decidable:
     looks = 1 if repetitions.blocks else len(planned_looks(repetitions.min, repetitions.max))
     level = ALPHA * looks_share(looks) / max(1, comparisons)
     deviations = visible_effect(1 / math.sqrt(blocks), blocks, level)
-    measured, variations = _variations()
+    on_nodes = any(host.traits.managed for host in study.file.hosts.values())
+    measured, variations = ("", {}) if on_nodes else _variations()
     kinds = dict.fromkeys(cell.kind for cell in study.cells if cell.kind in variations)
     visible = {
         kind: math.expm1(deviations * variations[kind]) for kind in kinds if deviations * variations[kind] < 700
     }
-    return Decidable(blocks, most, comparisons, deviations, visible, measured if visible else "")
+    return Decidable(blocks, most, comparisons, deviations, visible, measured if visible else "", on_nodes=on_nodes)
 
 
 def _variations() -> tuple[str, Mapping[str, float]]:
