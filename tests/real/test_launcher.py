@@ -409,8 +409,9 @@ def test_one_among_the_machines_processes_stops_its_own_alone(run: RunContext, s
         return found
 
     with contextmanager(opened)(run, "native", small_userland) as native:
-        others, program = stopped(), native.start(Command(("sh", "-c", "sleep 60 & wait"), deadline_s=60))
-        program.wait(0.2)
+        others, program = stopped(), native.start(Command(("sh", "-c", "sleep 60 & echo x; wait"), deadline_s=60))
+        while not program.printed()[0]:
+            program.wait(0.01)
         native._launcher.pause(stopped=True)  # type: ignore[attr-defined]
         assert len(stopped() - others) == 2
         native._launcher.pause(stopped=False)  # type: ignore[attr-defined]
