@@ -1,7 +1,7 @@
 #!/bin/sh
 # own_machine.sh PROGRAM ARGUMENTS...: run a program on what looks like a machine of its own, as root. It has its own
-# processes, network, packet filter, mounts and control groups, and what it changes in /etc, /opt, /run, /tmp and
-# /var/lib stays its own: real tests that compare the machine before and after then run beside one another.
+# processes, network, packet filter, mounts and control groups, and what it changes in /etc, /opt, /run, /tmp,
+# /var/lib and /dev/shm stays its own: real tests that compare the machine before and after then run beside one another.
 set -eu
 if [ "${1:-}" != --inside ]; then
     # in version 2 only the topmost group of a hierarchy may hold processes beside groups with controllers
@@ -45,6 +45,7 @@ case $PWD in /tmp/*) mkdir -p "$private$PWD" && mount --bind "$PWD" "$private$PW
 chmod 1777 "$private/tmp"
 mount --rbind "$private/tmp" /tmp
 mount -t tmpfs -o mode=755 own /run
+mount -t tmpfs -o "$(awk '$2 == "/dev/shm" && $3 == "tmpfs" { as = $4 } END { print as ? as : "mode=1777" }' /proc/self/mounts)" own /dev/shm
 mount -t sysfs sysfs /sys
 mount -t tmpfs -o mode=755 own /sys/fs/cgroup
 echo "$cgroup_mounts" | while read -r _ at kind options _; do
