@@ -232,9 +232,8 @@ def own_files(place: Path, made: Path) -> None:
 
 
 @pytest.mark.promise("a user without root measures a container of Apptainer")
-@pytest.mark.parametrize(
-    "squashfuse", [True, pytest.param(False, marks=pytest.mark.long)], ids=["squashfuse", "without"]
-)
+@pytest.mark.long
+@pytest.mark.parametrize("squashfuse", [True, False], ids=["squashfuse", "without"])
 def test_a_users_run(
     machine: Machine,
     user: Path,  # noqa: F811 - the fixture
