@@ -104,7 +104,8 @@ def _kernel() -> Iterator[str]:
     for loop in Path("/sys/block").glob("loop*/loop/backing_file"):
         backing = loop.read_text().strip()
         elsewhere = not Path(backing).exists() and not backing.endswith("(deleted)")  # of another worker's machine
-        if any(word in backing for word in MOUNTS) and not elsewhere:
+        shared = backing.endswith(".sif")  # all have one cache: of an Apptainer, it goes with its process
+        if any(word in backing for word in MOUNTS) and not elsewhere and not shared:
             yield f"loop device {backing}"
     for hierarchy in cgroups.hierarchies():
         for top in (*cgroups.TOPS, "docker"):
