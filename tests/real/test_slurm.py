@@ -294,6 +294,7 @@ def test_an_array_measures_one_node_after_another(slurm: Slurm, tmp_path: Path):
     assert states(slurm, folder) == dict.fromkeys(NODES, "finished")
 
 
+@pytest.mark.long
 def test_a_fleet_that_is_cancelled_in_order_has_reports(slurm: Slurm, tmp_path: Path):
     folder = tmp_path / "fleet"
     assert submit(slurm, write(tmp_path, blocks=60, seconds=0.3), folder, "--nodes", 3).code == 0
