@@ -22,7 +22,7 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from types import ModuleType
@@ -30,7 +30,7 @@ from typing import Any
 
 from weighbridge.engines.layers import file_layer, image_archive
 from weighbridge.hosts.kinds.testbed import TestbedOptions
-from weighbridge.hosts.testbed import TestbedHost, testbed_host
+from weighbridge.hosts.testbed import testbed_host
 from weighbridge.linux import cgroup_files, cgroups, process
 from weighbridge.linux.packages import install_here
 from weighbridge.model.command import Command, Completed
@@ -38,6 +38,7 @@ from weighbridge.model.host import RunContext
 from weighbridge.user_cache import user_cache_folder
 
 from .conftest import open_run
+from .daemons import DaemonMachine
 
 RUN = "c1057e4c1057"
 NAMES = ("node-a", "node-b")
@@ -154,23 +155,15 @@ def missing() -> str:
     return ""
 
 
-@dataclass
-class Node:
-    """A node: its testbed host, a folder on the disk that goes with it, its programs' messages, its pods' network."""
+@dataclass(kw_only=True)
+class Node(DaemonMachine):
+    """A node: besides, a folder on the disk that goes with it, and its pods' network."""
 
-    name: str
-    host: TestbedHost
+    answer_s = READY_S
     data: Path
-    logs: Path
     pods: str
     group: str
     """The control group in which kubelet makes those of pods."""
-    daemons: dict[str, process.Process] = field(default_factory=dict)
-
-    def start(self, daemon: str, *argv: str | Path, **env: str) -> None:
-        """Start a program of the node, which writes its messages to a file of the cluster's folder."""
-        log = ("sh", "-c", 'exec "$@" >> "$0" 2>&1', str(self.logs / f"{daemon}.log"))
-        self.daemons[daemon] = self.host.start(Command((*log, *map(str, argv)), env=env))
 
     def kill(self, daemon: str) -> None:
         """End one of its programs at once, by SIGKILL."""
@@ -181,25 +174,9 @@ class Node:
         """End one of its programs in good order."""
         self.daemons.pop(daemon).stop()
 
-    def run(self, *argv: str, deadline_s: float = READY_S) -> Completed:
-        """Run a command on the node to its end."""
-        return self.host.run(Command(argv, deadline_s))
-
-    def must(self, *argv: str, deadline_s: float = READY_S) -> str:
-        """Return what a command on the node prints; it has to succeed."""
-        done = self.run(*argv, deadline_s=deadline_s)
-        assert done.returncode == 0, done
-        return done.text
-
-    def power_off(self) -> None:
-        """End everything in it at once, as by pulling its power cord."""
-        self.host.switch_off()
-        for daemon in self.daemons.values():
-            daemon.stop()
-
     def last_words(self) -> str:
         """The last lines of each of its programs' messages."""
-        logs = sorted(self.logs.glob("*.log"))
+        logs = sorted(self.folder.glob("*.log"))
         return "\n".join(f"{log.name}: {' | '.join(log.read_text().splitlines()[-3:])}" for log in logs)
 
 
@@ -385,8 +362,11 @@ def _node(stack: ExitStack, run: RunContext, name: str, number: int, folder: Pat
     data = Path(stack.enter_context(host.engine_folder()))
     group = cgroups.Cgroup(f"{run.id}/host-{name}/pods").create()
     assert group.everywhere  # kubelet wants it in each hierarchy; it goes with the host's own group
-    node = Node(name, host, data, folder / name, f"10.244.{number}.0/24", f"/{cgroups.TOPS[0]}/{group.name}")
-    node.logs.mkdir()
+    node = Node(
+        name=name, host=host, data=data, folder=folder / name, pods=f"10.244.{number}.0/24",
+        group=f"/{cgroups.TOPS[0]}/{group.name}",
+    )  # fmt: skip
+    node.folder.mkdir()
     stack.callback(node.power_off)
     return node
 

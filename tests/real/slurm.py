@@ -19,16 +19,17 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 
 from weighbridge.hosts.kinds.testbed import TestbedOptions
-from weighbridge.hosts.testbed import TestbedHost, testbed_host
+from weighbridge.hosts.testbed import testbed_host
 from weighbridge.linux import process
 from weighbridge.linux.packages import install_here
-from weighbridge.model.command import Command, Completed
+from weighbridge.model.command import Completed
 
 from .conftest import open_run
+from .daemons import DaemonMachine
 
 RUN = "514a514a514a"
 LOGIN, NODES = "login", ("n1", "n2", "n3")
@@ -86,40 +87,17 @@ def missing() -> str:
     return f"needs {', '.join(lacking)}: {install_here(lacking)}" if lacking else ""
 
 
-@dataclass
-class Machine:
-    """A machine of it: its testbed host, a folder of its own, its daemons."""
+@dataclass(kw_only=True)
+class Machine(DaemonMachine):
+    """A machine of it."""
 
-    name: str
-    host: TestbedHost
-    folder: Path
-    daemons: dict[str, process.Process] = field(default_factory=dict)
-
-    def start(self, daemon: str, *argv: str | Path, **env: str) -> None:
-        """Start a daemon, which stays in the foreground and writes its messages to a file."""
-        log = ("sh", "-c", 'exec "$@" >> "$0" 2>&1', str(self.folder / f"{daemon}.out"))
-        self.daemons[daemon] = self.host.start(Command((*log, *map(str, argv)), env=env))
+    answer_s = 60.0
+    said = "out"  # slurmd has a log of its own
 
     def kill(self, daemon: str) -> None:
         """End a daemon at once, by SIGKILL; what it started goes on."""
         self.run("pkill", "-KILL", "--exact", daemon)
         self.daemons.pop(daemon).stop()
-
-    def run(self, *argv: str | Path, deadline_s: float = 60.0, env: Mapping[str, str] | None = None) -> Completed:
-        """Run a command on the machine to its end."""
-        return self.host.run(Command(tuple(map(str, argv)), deadline_s, env or {}))
-
-    def must(self, *argv: str | Path, deadline_s: float = 60.0, env: Mapping[str, str] | None = None) -> str:
-        """Return what a command on the machine prints; it has to succeed."""
-        done = self.run(*argv, deadline_s=deadline_s, env=env)
-        assert done.returncode == 0, done
-        return done.text
-
-    def power_off(self) -> None:
-        """End everything on it at once, as by pulling its power cord."""
-        self.host.switch_off()
-        for daemon in self.daemons.values():
-            daemon.stop()
 
 
 @dataclass
@@ -200,7 +178,7 @@ def three_nodes(folder: Path, *, run_id: str = RUN, silence_s: int = 10, kill_wa
             own = folder / name
             own.mkdir(parents=True)
             host = stack.enter_context(testbed_host(name, TestbedOptions(kind="testbed"), run))
-            machines[name] = Machine(name, host, own)
+            machines[name] = Machine(name=name, host=host, folder=own)
             stack.callback(_stop, machines[name])
         nodes = {name: machines[name] for name in NODES}
         slurm = Slurm(folder, machines[LOGIN], nodes)

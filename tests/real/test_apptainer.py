@@ -29,7 +29,7 @@ from .conftest import open_run
 from .inside import must_kill_what_takes_too_much, sh
 from .machine import Machine
 from .test_unprivileged import USER, as_user, home, user  # noqa: F401 - fixtures
-from .weighing import facts, trials, write_study
+from .weighing import Silent, facts, trials, write_study
 
 RUN, OTHER = "a99a99a99a99", "a88a88a88a88"
 MIB = 2**20
@@ -181,13 +181,6 @@ workloads:
   redis: {kind: redis-benchmark, requests: 2000, clients: 5, tests: set}
 repetitions: {blocks: 1}
 """
-
-
-class Silent:
-    """Progress that nobody looks at."""
-
-    def __getattr__(self, _: str) -> Any:
-        return lambda *_, **__: None
 
 
 @pytest.mark.promise("a container of Apptainer is measured, of a mounted image and of a folder")

@@ -28,7 +28,7 @@ from .conftest import open_run
 from .inside import must_kill_what_takes_too_much, sh
 from .machine import Machine
 from .test_unprivileged import as_user, home, user  # noqa: F401 - fixtures
-from .weighing import facts, trials
+from .weighing import Silent, facts, trials
 
 pytestmark = pytest.mark.skipif(shutil.which("bwrap") is None, reason="needs bwrap")
 RUN, OTHER = "5b5b5b5b5b5b", "5e5e5e5e5e5e"
@@ -192,13 +192,6 @@ workloads:
   tcp: {kind: iperf3, duration: 1s}
 repetitions: {blocks: 1}
 """
-
-
-class Silent:
-    """Progress that nobody looks at."""
-
-    def __getattr__(self, _: str) -> Any:
-        return lambda *_, **__: None
 
 
 @pytest.mark.promise("a bubblewrap sandbox is measured with the host's network and with one of its own")

@@ -36,7 +36,7 @@ from .conftest import open_run
 from .far import far_hosts
 from .inside import must_kill_what_takes_too_much, sh
 from .machine import Machine
-from .weighing import facts, trials
+from .weighing import Silent, facts, trials
 
 RUN, OTHER = "5c5c5c5c5c5c", "5d5d5d5d5d5d"
 MIB = 2**20
@@ -291,13 +291,6 @@ def test_a_study_of_both(where: str, options: str, tmp_path: Path, machine: Mach
     assert len([row for row in rows if row["environment"] in PROGRAMS]) == 4
     told = {name: value for (scope, name), value in facts(tmp_path / "run").items() if scope.startswith("lxc")}
     assert told["seccomp"] == "filter"
-
-
-class Silent:
-    """Progress that nobody looks at."""
-
-    def __getattr__(self, _: str) -> Any:
-        return lambda *_, **__: None
 
 
 def test_nspawn_on_a_machine_that_ssh_reaches(small_userland: Userland, tmp_path: Path, machine: Machine):

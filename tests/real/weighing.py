@@ -30,6 +30,13 @@ ELSEWHERE = {"mysql-oltp", "nginx-wrk", "nginx-vegeta", "linpack", *IN_STORAGE_T
 """Workloads with real tests of their own: in every environment they, or their packages, would take minutes."""
 
 
+class Silent:
+    """Progress that nobody looks at."""
+
+    def __getattr__(self, _: str) -> Any:
+        return lambda *_, **__: None
+
+
 def kinds_in_every_environment(calls_back: bool) -> list[str]:
     """The workloads that one study measures in all environments; ``calls_back``: those whose server connects back."""
     found = registry.workloads().items()

@@ -55,6 +55,7 @@ from weighbridge.analysis.results import MetricReport, TrustReason
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.disturbance import Disturbance, disturbance_of
 from weighbridge.model.flag import Flag
+from weighbridge.model.fleet_unit import Purpose, unit_of
 from weighbridge.model.host import MACHINE_ID, NODE
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome, is_resource_use, scale_of
@@ -79,17 +80,6 @@ PEERS = 2
 
 Sides = tuple[Sequence[float], Sequence[float]]
 """The baseline's values and an environment's, from the same blocks."""
-
-
-class Purpose(StrEnum):
-    """What a run of a fleet is for."""
-
-    TOGETHER = "together"
-    """One of the runs of a round."""
-    AGAIN = "again"
-    """The second measurement of a suspect."""
-    ALONE = "alone"
-    """A control: a pair with no other pair beside it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -644,19 +634,6 @@ def _disturbances(trials: Sequence[StoredTrial], plan: Plan) -> dict[str, Distur
 
 
 # -- machines -------------------------------------------------------------------------------------
-
-
-def unit_of(name: str) -> tuple[Purpose, tuple[str, ...]]:
-    """Return what a run directory is for and the machines that its name gives: ``alone--A--B`` is a control."""
-    for purpose in (Purpose.ALONE, Purpose.AGAIN):
-        if name.startswith(f"{purpose}--"):
-            return purpose, _two(name.removeprefix(f"{purpose}--"))
-    return Purpose.TOGETHER, _two(name)
-
-
-def _two(unit: str) -> tuple[str, ...]:
-    client, _, server = unit.partition("--")
-    return (client, server) if client and server and "--" not in server else (unit,)
 
 
 def _hosts(store: RunStore) -> tuple[str, ...]:

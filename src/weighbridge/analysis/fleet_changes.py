@@ -19,7 +19,6 @@ from weighbridge.analysis.fleet import (
     Fleet,
     FleetMetric,
     FleetRun,
-    Purpose,
     RunEffect,
     WhyNotCounted,
     common_scale,
@@ -27,6 +26,7 @@ from weighbridge.analysis.fleet import (
 )
 from weighbridge.analysis.resources import negligible
 from weighbridge.errors import RunDirectoryError
+from weighbridge.model.fleet_unit import Purpose
 from weighbridge.model.measurement import scale_of
 from weighbridge.statistics import Cost, Interval, Sample, Verdict, between, looks_share
 from weighbridge.statistics.contrast import OF_TWO

@@ -156,12 +156,13 @@ def _prepare(
         fail(str(why), WRONG_COMMAND_LINE)
     if not (state := provider.readiness(options)).ready:
         raise Unavailable(f"{state.detail}: {state.remedy}")
-    count = provider.count(options)
+    machines = provider.machines(options)
+    count = provider.count(options) if machines is None else len(machines)
     if pairs and count < 2:
         raise Unavailable(f"{study.file.study} has roles on two hosts: a fleet of it takes at least two machines")
     fleet = Fleet(
         name=study.file.study, study=study.text, pairs=pairs, on=options.model_dump(mode="json"),
-        machines=provider.machines(options), seed=study.file.seed, cwd=str(Path.cwd()), created=time.time(), **more,
+        machines=machines, seed=study.file.seed, cwd=str(Path.cwd()), created=time.time(), **more,
     )  # fmt: skip
     return _Prepared(study, (provider, options), fleet, count)
 

@@ -7,13 +7,15 @@ from dataclasses import dataclass
 from random import Random
 from typing import Literal
 
+from weighbridge.model.fleet_unit import JOINT, Purpose, unit_of
+
 USUAL_PARTNERS = 4
 """Rounds of pairs where nobody asked for another number, and there are as many partners."""
 USUAL_CONTROLS = 2
 """Pairs that are measured once more alone."""
-JOINT = "--"
 Why = Literal["", "alone", "again"]
 """Why a unit is measured: in its turn, as a control of pairs measured together, as a suspect's second measurement."""
+_WHY: dict[Purpose, Why] = {Purpose.TOGETHER: "", Purpose.ALONE: "alone", Purpose.AGAIN: "again"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,12 +131,10 @@ def again(
 
 def unit_named(name: str) -> Unit | None:
     """Return the unit whose run directory has this name; None where no unit's has."""
-    first, *rest = name.split(JOINT)
-    for why in ("alone", "again"):
-        if first == why and rest and all(rest) and len(rest) <= 2:
-            return Unit(tuple(rest), why)
-    machines = (first, *rest)
-    return Unit(machines) if len(machines) <= 2 and all(machines) else None
+    purpose, machines = unit_of(name)
+    if not all(machines) or any(JOINT in each for each in machines):
+        return None
+    return Unit(machines, _WHY[purpose])
 
 
 def machines_in(rounds: Iterable[Round]) -> list[str]:

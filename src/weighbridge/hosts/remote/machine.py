@@ -1,6 +1,7 @@
 """Machines that are there without us and have an agent for the length of a run: their card, engine and place."""
 
 import re
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -42,7 +43,7 @@ def card(read: Callable[[str], bytes], where: str, interface: str) -> Link | Non
     return Link(where, rate, carried) if interface and rate > 0 else None
 
 
-class MachineHost(AgentHost):
+class MachineHost(AgentHost, ABC):
     """A machine that was there before the run and stays. Implements ``Host``, ``HostEngine`` and ``Cable``."""
 
     def __init__(
@@ -70,12 +71,12 @@ class MachineHost(AgentHost):
             self._card, self._card_known = card(self.read, f"host {self.name}", self.interface), True
         return self._card
 
+    @abstractmethod
     def forward(self, path: str) -> Path:
         """A socket of this machine that leads to the host's engine at ``path`` ("": the usual one), while it is open.
 
         Raises Unavailable.
         """
-        raise NotImplementedError
 
     def engine_url(self) -> str:
         """The host's own Docker engine, as an address for the SDK. Raises Unavailable."""

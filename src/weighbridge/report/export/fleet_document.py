@@ -5,7 +5,8 @@ from typing import Final, Literal
 from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
-from weighbridge.analysis.fleet import Purpose, WhyLeftOut, WhyNotCounted
+from weighbridge.analysis.fleet import WhyLeftOut, WhyNotCounted
+from weighbridge.model.fleet_unit import Purpose
 from weighbridge.statistics import Better, Scale, Verdict
 
 FLEET_VERSION: Final = 1

@@ -9,7 +9,6 @@ from weighbridge.analysis.fleet import (
     FleetMetric,
     FleetRun,
     LeftOutRun,
-    Purpose,
     RunEffect,
     SharedFact,
     UnlikeFact,
@@ -17,6 +16,7 @@ from weighbridge.analysis.fleet import (
     WhyNotCounted,
 )
 from weighbridge.analysis.fleet_changes import FleetsCompared, FleetShift, UnitChange, unit_name
+from weighbridge.model.fleet_unit import Purpose
 from weighbridge.report.text.between_runs import NOT_KNOWN, fact_words, setting_words, shortened
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import (
