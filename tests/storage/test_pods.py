@@ -19,7 +19,7 @@ from weighbridge.hosts.kubernetes.leavings import note as note_place
 from weighbridge.hosts.kubernetes.manifest import with_storage
 from weighbridge.hosts.kubernetes.objects import Owner, PodRequest, claim_state, pod, state_of
 from weighbridge.model.host import Capabilities, RunContext
-from weighbridge.model.leavings import DeadRun, RunFolders
+from weighbridge.model.leavings import DeadRun, Leavings, RunFolders, discard
 from weighbridge.model.site import MountRequest
 
 RUN = "0123456789ab"
@@ -181,6 +181,21 @@ def test_a_folder_that_cannot_be_removed_is_kept_in_mind(tmp_path: Path, monkeyp
     with pytest.raises(OSError, match="may be left"):
         kind.remove(DeadRun(RUN, state, tmp_path))
     assert volumes.NOTES.read(state) == [FOLDER]
+
+
+def test_folders_are_removed_before_pods_and_these_before_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    removed: list[str] = []
+
+    def note(kind: Leavings, *_: Any) -> None:
+        removed.append(kind.label)
+
+    for kind in (each for each in registry.leavings() if "Kubernetes" in each.label):
+        monkeypatch.setattr(type(kind), "remove", note)
+    discard(DeadRun(RUN, tmp_path, tmp_path), [each for each in registry.leavings() if "Kubernetes" in each.label])
+    assert removed == [
+        "folders on nodes of Kubernetes clusters", "objects in Kubernetes clusters",
+        "images on nodes of Kubernetes clusters",
+    ]  # fmt: skip
 
 
 def test_folders_that_pods_still_name_are_removed_from_another_machine(monkeypatch: pytest.MonkeyPatch):
