@@ -17,7 +17,7 @@ from weighbridge.hosts.kubernetes.kubectl import Kubectl
 from weighbridge.meters import host as machine_counters
 from weighbridge.meters.opened import meters
 from weighbridge.model.command import Command
-from weighbridge.model.facts import NAMESPACES
+from weighbridge.model.facts import ASKED_CONFINEMENT, CONFINEMENT, NAMESPACES
 from weighbridge.model.host import Limits
 from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.study import Meters
@@ -34,7 +34,7 @@ from ..kubernetes import (
     opened_pod,
     tester_allowed,
 )
-from ..weighing import killed_after_a_trial, run_id, weighbridge
+from ..weighing import facts, killed_after_a_trial, run_id, trials, weighbridge
 
 pytestmark = [
     NEEDS_CLUSTER,
@@ -147,6 +147,14 @@ def own_state(cluster: Cluster) -> dict[str, Any]:
     return {node.name: sorted(node.run("sh", "-c", look).text.splitlines()) for node in cluster.nodes}
 
 
+AS_ITS_PODS = (
+    "nice; cat /proc/self/oom_score_adj /proc/self/limits; grep _allowed_list /proc/self/status; cd /sys/fs/cgroup; "
+    "cat cpu/cpu.shares cpu/cpu.cfs_* memory/memory.limit_in_bytes memory/memory.swappiness pids/pids.max; "
+    "readlink /proc/self/ns/net; find /proc/sys/net /proc/sys/vm -type f ! -name '*_count' -exec grep -H . {} +"
+)
+"""What of a program on a node (control groups of version 1) is to be as in a pod with its network."""
+
+
 @pytest.mark.usefixtures("unchanged")
 def test_native_on_a_node_is_the_node_itself_under_the_limits_of_pods(cluster: Cluster, small_userland: Userland):
     native = registry.environments()["native"]
@@ -154,6 +162,9 @@ def test_native_on_a_node_is_the_node_itself_under_the_limits_of_pods(cluster: C
         request = SiteRequest(run, host, "2-native-solo", "solo", small_userland, Limits(0.5, 128 << 20), apart=True)
         site = stack.enter_context(native.open(native.options(), request))
         pod = stack.enter_context(opened_pod(host, run, small_userland))
+        on_node = stack.enter_context(opened_pod(host, run, small_userland, "1-host-solo", network="host"))
+        seen = [each.run(Command(("sh", "-c", AS_ITS_PODS), 60)).text.splitlines() for each in (site, on_node)]
+        assert len(seen[0]) > 500 and [*dict.fromkeys(seen[0])] == [*dict.fromkeys(seen[1])]
         assert host.read("/proc/1/comm") == site.read("/proc/1/comm") != pod.read("/proc/1/comm")
         about = about_site(site)
         assert {*about[NAMESPACES].split()} - {"cgroup"} == {"ipc", "mnt"}, "as native elsewhere"
@@ -174,6 +185,34 @@ def test_native_on_a_node_is_the_node_itself_under_the_limits_of_pods(cluster: C
         assert host.run(stopped).text == "3\n", "those of the site and no others of the node"
         site.thaw()
         assert host.run(stopped).text == "0\n" and program.stop().returncode < 0
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("unchanged")
+def test_native_on_two_nodes_takes_the_path_of_pods_with_their_network(cluster: Cluster, tmp_path: Path):
+    hosts = {name: host_options(cluster, node, privileged=True) for name, node in (("a", 0), ("b", 1))}
+    path, run = tmp_path / "study.yaml", tmp_path / "run"
+    path.write_text(
+        "study: native\nquestion: Does it run?\nplacement: {client: a, server: b}\ninside: [server, client]\n"
+        f"hosts: {json.dumps(hosts)}\nresources: {{cpus: 0.4, memory: 256MiB}}\nbaseline: native\naa: false\n"
+        "environments: {native: {kind: native}, host: {kind: pod, network: host}, pod: {kind: pod}, "
+        "service: {kind: pod, reach: service}}\n"
+        "workloads: {rr: {kind: netperf, test: TCP_RR, duration: 1s}}\nrepetitions: {blocks: 1}\n"
+    )
+    ended = weighbridge("run", path, "--rehearsal", "--out", run, "--yes")
+    assert ended.code == 0 and {row["outcome"] for row in trials(run)} == {"ok"}, ended
+    told = facts(run)
+    paths = {name: json.loads(told["path", f"{name}@a"]) for name in ("native", "host", "pod", "service")}
+    assert paths["native"] == paths["host"] and paths["native"]["rules"] > 0
+    assert [each["name"] for each in paths["native"]["interfaces"]] == ["eth0", "eth0"], "one of each node"
+    assert paths["pod"]["routers"] == 2 and paths["service"]["translation"] == "destination"
+    by_isolation = {*CONFINEMENT, ASKED_CONFINEMENT, "pod"}
+    for role in ("client", "server"):
+        native, host = (
+            {(key, value) for (at, key), value in told.items() if at == f"{name}/{role}"}
+            for name in ("native", "host")
+        )
+        assert {key for key, _ in native ^ host} <= by_isolation, native ^ host
 
 
 @pytest.mark.usefixtures("unchanged")

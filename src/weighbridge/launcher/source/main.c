@@ -117,6 +117,14 @@ static void work(int signals)
 	}
 }
 
+static int has_word(int count, char **words, const char *word)
+{
+	for (int at = 1; at < count; at++)
+		if (strcmp(words[at], word) == 0)
+			return 1;
+	return 0;
+}
+
 int main(int count, char **words)
 {
 	struct site site = {.source = "none"};
@@ -132,7 +140,8 @@ int main(int count, char **words)
 		signal(number, SIG_DFL);  /* what our user's shell is set to does not reach the programs */
 	signal(SIGPIPE, SIG_IGN);
 	umask(022);
-	setpriority(PRIO_PROCESS, 0, 0);
+	if (!has_word(count, words, "--listen"))  /* in a pod it stays the runtime's: only a privileged one may raise it */
+		setpriority(PRIO_PROCESS, 0, 0);
 	cpu_set_t all;
 	memset(&all, 0xff, sizeof all);
 	sched_setaffinity(0, sizeof all, &all);  /* those that its control group has */
