@@ -25,7 +25,7 @@ from weighbridge.report.page_cache import read_cached, write_cached
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import level, margin, plain, quantity, share
 from weighbridge.report.text.metric_names import metric_title
-from weighbridge.report.text.remarks import remark_text
+from weighbridge.report.text.remarks import remark_text, remark_texts
 from weighbridge.report.text.steps import change_text
 from weighbridge.report.text.trial_flags import flag_text
 
@@ -152,6 +152,7 @@ def templates() -> Environment:
         metric_title=metric_title,
         display_name=display_name,
         remark_text=remark_text,
+        remark_texts=remark_texts,
         change_text=change_text,
     )
     return environment

@@ -43,7 +43,7 @@ from weighbridge.report.text.matrix import MatrixCosts, MatrixRow, cost_range, l
 from weighbridge.report.text.metric_names import difference_unit_of, metric_name, metric_title, titled, value_unit
 from weighbridge.report.text.next_step import next_blocks, nothing_settles
 from weighbridge.report.text.paths import HEADS, figure_cells, figure_heads, first_of_each_client, path_cells, title
-from weighbridge.report.text.remarks import remark_text
+from weighbridge.report.text.remarks import remark_text, remark_texts
 from weighbridge.report.text.steps import LADDER_INTRODUCTION, ladder_sentences
 from weighbridge.report.text.summary import (
     baseline_sentence,
@@ -257,7 +257,7 @@ def _remarks(analysis: Analysis) -> Parts:
     remarks = (each for report in analysis.headlines for row in report.comparisons for each in row.remarks)
     delayed = dict.fromkeys(remark_text(each) for each in remarks if isinstance(each, DelayedAck))
     others = [each for each in analysis.confounders if not _is_stop(each)]
-    yield from _lines([*delayed, *map(remark_text, others)], "yellow")
+    yield from _lines([*delayed, *remark_texts(others)], "yellow")
     doubts = (partly_exploratory_sentence(analysis), flagged_sentence(analysis), place_sentence(analysis))
     yield from _lines([*filter(None, doubts)], "yellow")
     yield from _lines(session_lines(analysis), "yellow")
@@ -266,7 +266,7 @@ def _remarks(analysis: Analysis) -> Parts:
 def _details(analysis: Analysis, flag_sentences: Sequence[str]) -> Parts:
     """Give conditions, paths, every headline comparison and step in a sentence, and the curves."""
     yield from _lines(condition_lines(analysis))
-    yield from _lines([remark_text(each) for each in analysis.confounders], "yellow")
+    yield from _lines(remark_texts(analysis.confounders), "yellow")
     yield from _lines(flag_sentences, "yellow")
     yield from _lines(disagreements(analysis), "bold magenta")
     if not analysis.native_only:

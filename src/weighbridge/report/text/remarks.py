@@ -1,7 +1,8 @@
 """Remarks in words: the only place where one becomes a sentence, and where its code gets a meaning."""
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from functools import singledispatch
 from typing import TypeVar
 
@@ -32,6 +33,17 @@ def coded_text(remark: Remark) -> str:
 def remark_text(remark: Remark) -> str:
     """Return a remark as a sentence."""
     raise TypeError(f"{type(remark).__name__} has no words")
+
+
+def remark_texts(several: Iterable[Remark]) -> list[str]:
+    """Return remarks as sentences; what no meter reads, and which limit is not applied, once for all who share it."""
+    environments: dict[str, list[str]] = {}
+    for each in several:
+        if isinstance(each, remarks.NotMetered | remarks.NotHonoured):
+            environments.setdefault(remark_text(replace(each, environment="")), []).append(each.environment)
+        else:
+            environments[remark_text(each)] = []
+    return [f"{join_names(names)}{text}" for text, names in environments.items()]
 
 
 def words(kind: type[Kind], meaning: str = "") -> Callable[[Sentence[Kind]], Sentence[Kind]]:
@@ -69,10 +81,10 @@ def _(remark: remarks.Incomplete) -> str:
     return f"{remark.blocks} of {remark.planned} blocks are complete"
 
 
-@words(remarks.FixedTime, "a program took as long in every trial: its time shows no cost")
+@words(remarks.FixedTime, "a program took as long in most trials: its time shows no cost")
 def _(remark: remarks.FixedTime) -> str:
     return (
-        f"{remark.label} took {plain(remark.seconds, 3)} s in every trial: it seems to run for a fixed time, which "
+        f"{remark.label} took {plain(remark.seconds, 3)} s in most trials: it seems to run for a fixed time, which "
         "shows no cost; give it a fixed amount of work, or measure its own rate (--metric)"
     )
 
