@@ -696,6 +696,25 @@ def images_of(tmp_path: Path, context: str = "", **options: Any) -> supply.Image
 
 
 USERLAND = Userland("1" * 64, Path("/nowhere"), None, {})
+def test_objects_of_which_some_were_made_are_made_all(monkeypatch: pytest.MonkeyPatch):
+    exists = 'Error from server (AlreadyExists): error when creating "STDIN": services "a" already exists'
+    every = [{"kind": "Service", "metadata": {"name": name}} for name in "abc"]
+    lost = (1, "", "error: unexpected EOF")
+    one, calls = waiting(monkeypatch, lost, (1, "", exists), (0, "service/a\nservice/x\n", ""), (0, "", ""))
+    one.create_all(every, 5)
+    assert [each["metadata"]["name"] for each in json.loads(calls[-1].stdin)["items"]] == ["b", "c"]
+    one, calls = waiting(monkeypatch, (1, "", exists))
+    with pytest.raises(Unavailable, match="already exists"):
+        one.create_all(every, 5)
+
+
+def test_denials_between_refusals_to_connect_are_no_answers(monkeypatch: pytest.MonkeyPatch):
+    one, calls = waiting(monkeypatch, *[(1, "", AWAY), (1, "", DENIED)] * 100)
+    with pytest.raises(Unavailable):
+        one.get("pod/p", needed=True)
+    assert 44 <= len(calls) <= 48
+
+
 
 
 @pytest.fixture

@@ -213,8 +213,8 @@ class Kubectl:
         """
         for tries in itertools.count():
             completed = self.run(*words, stdin=stdin, deadline_s=deadline_s)
-            if self.patience is not None and not away(completed):
-                self.patience.answered()
+            if self.patience is not None and not (away(completed) or denied(completed)):
+                self.patience.answered()  # a denial may be that of one that starts, and ends again
             if completed.returncode == 0:
                 return completed.text
             error = error_of(completed)
@@ -255,10 +255,20 @@ class Kubectl:
             return self.get(f"{manifest['kind'].lower()}/{manifest['metadata']['name']}", needed=True)
 
     def create_all(self, manifests: Sequence[Mapping[str, Any]], deadline_s: float) -> None:
-        """Make many objects by one kubectl. Raises Unavailable."""
+        """Make many objects of one kind by one kubectl. Raises Unavailable."""
         every = {"apiVersion": "v1", "kind": "List", "items": manifests}
         words = ("create", "--filename=-", "--output=name", "--validate=false")
-        self.must(*words, stdin=json.dumps(every), deadline_s=deadline_s)
+        try:
+            self.must(*words, stdin=json.dumps(every), deadline_s=deadline_s)
+        except Exists as error:
+            if not error.again:
+                raise
+            there = {*self.must("get", manifests[0]["kind"], "--output=name", deadline_s=deadline_s).split()}
+            left = [each for each in manifests if f"{each['kind'].lower()}/{each['metadata']['name']}" not in there]
+            if len(left) == len(manifests):
+                raise
+            if left:
+                self.create_all(left, deadline_s)
 
     def patch(self, kind: str, name: str, changes: Mapping[str, Any]) -> Any:
         """Change an object (JSON merge patch, RFC 7386); return it as it is then. Raises Unavailable."""
