@@ -84,12 +84,14 @@ def test_a_program_that_runs_for_a_fixed_time_is_told(
     ]
 
 
-def test_another_quality_of_service_is_a_confounder():
-    told = {"native/solo": "Burstable", "pod/solo": "Guaranteed"}
-    found = confounders(
-        [(at, "quality of service", each, 0.0) for at, each in told.items()], "native", ["native", "pod"]
-    )
-    assert [remark_text(each) for each in found] == ["pod: quality of service: Guaranteed, but Burstable in native"]
+@pytest.mark.parametrize(
+    ("fact", "host", "pod"),
+    [("quality of service", "Burstable", "Guaranteed"), ("containers added", "none", "istio-init, istio-proxy")],
+)
+def test_what_a_cluster_does_otherwise_to_a_pod_is_a_confounder(fact: str, host: str, pod: str):
+    told = {"host/solo": host, "pod/solo": pod}
+    found = confounders([(at, fact, each, 0.0) for at, each in told.items()], "host", ["host", "pod"])
+    assert [remark_text(each) for each in found] == [f"pod: {fact}: {pod}, but {host} in host"]
 
 
 def test_other_limits_are_a_confounder():

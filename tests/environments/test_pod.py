@@ -39,7 +39,10 @@ def test_what_kubelet_decides_is_said():
 
 
 def test_a_limit_of_the_clusters_own_is_said():
-    about = {"spec": {"containers": [{"resources": {"limits": {"cpu": "500m", "memory": "1Gi"}}}]}}
+    sidecar = {"name": "istio-proxy", "resources": {"limits": {"cpu": "2"}}}
+    own = {"name": "site", "resources": {"limits": {"cpu": "500m", "memory": "1Gi"}}}
+    about = {"spec": {"containers": [sidecar, own]}}
+    assert given_otherwise(Limits(), {"spec": {"containers": [sidecar]}}) == {}
     assert {*given_otherwise(Limits(0.5), about)} == {"memory"}
     assert given_otherwise(Limits(0.5, 1 << 30), about) == {} == given_otherwise(Limits(), {})
 
@@ -65,6 +68,10 @@ def test_the_quota_in_force_is_the_kernels():
     assert "no quota" in quota_not_honoured(Limits(1), ("-1", "100000"))["cpus"]
     assert quota_not_honoured(Limits(1), ("5000", "5000")) == {"cpu_period": "kubelet's is 5 ms"}
     assert quota_not_honoured(Limits(1), None) == {}
+    assert quota_not_honoured(Limits(0.005), ("1000", "100000")) == {}, "kubelet's least"
+    assert quota_not_honoured(Limits(0.5), ("100000", "100000")) == {
+        "cpus": "the quota of CPU time is that of 1 CPUs"
+    }
     top = "/sys/fs/cgroup"
     one = {f"{top}/cpu/cpu.cfs_quota_us": "-1\n", f"{top}/cpu/cpu.cfs_period_us": "100000\n"}
     assert "not honoured: cpus" in site_of(one).facts()

@@ -167,7 +167,12 @@ def test_why_a_pod_does_not_start_is_told_in_the_clusters_own_words():
     assert state_of({"status": {"phase": "Pending", "conditions": [condition]}}).refusal == full
     assert "OutOfcpu" in state_of({"status": {"phase": "Failed", "reason": "OutOfcpu", "message": "no CPU"}}).refusal
     killed = pod_with({"terminated": {"exitCode": 137, "reason": "OOMKilled"}}, phase="Failed")
+    for phase in ("Failed", "Running"):  # a container that the cluster has added may go on
+        ended = pod_with({"terminated": {"exitCode": 0, "reason": "Completed"}}, phase=phase)
+        assert state_of(ended).refusal == "its container ended with exit code 0 (Completed)"
+        assert objects.has_ended(ended) and objects.has_succeeded(ended)
     assert state_of(killed).refusal == "its container ended with exit code 137 (OOMKilled)"
+    assert objects.has_ended(killed) and not objects.has_succeeded(killed)
     going = {"metadata": {"name": "p", "deletionTimestamp": "now"}, "status": {"phase": "Running"}}
     assert state_of(going).refusal == "pod p was deleted"
     evicted = {"type": "DisruptionTarget", "status": "True", "message": "Eviction API: evicting"}
@@ -691,11 +696,6 @@ def test_an_object_whose_making_was_not_answered_is_taken_as_made(monkeypatch: p
 
 
 def images_of(tmp_path: Path, context: str = "", **options: Any) -> supply.ImageSupply:
-    run = RunContext(RUN, tmp_path, tmp_path, None)  # type: ignore[arg-type]
-    return supply.ImageSupply(run, Kubectl(), context, supply.NodeImages(**options) if options else None)
-
-
-USERLAND = Userland("1" * 64, Path("/nowhere"), None, {})
 def test_objects_of_which_some_were_made_are_made_all(monkeypatch: pytest.MonkeyPatch):
     exists = 'Error from server (AlreadyExists): error when creating "STDIN": services "a" already exists'
     every = [{"kind": "Service", "metadata": {"name": name}} for name in "abc"]
@@ -715,6 +715,11 @@ def test_denials_between_refusals_to_connect_are_no_answers(monkeypatch: pytest.
     assert 44 <= len(calls) <= 48
 
 
+    run = RunContext(RUN, tmp_path, tmp_path, None)  # type: ignore[arg-type]
+    return supply.ImageSupply(run, Kubectl(), context, supply.NodeImages(**options) if options else None)
+
+
+USERLAND = Userland("1" * 64, Path("/nowhere"), None, {})
 
 
 @pytest.fixture
@@ -976,7 +981,7 @@ def test_a_run_ends_without_a_word_of_one_whose_cluster_has_gone(tmp_path: Path,
 NOW = datetime(2026, 1, 2, 12, 0, 0, tzinfo=UTC)
 
 
-def made_object(kind: str, name: str, run: str, at: str, **status: str) -> dict[str, Any]:
+def made_object(kind: str, name: str, run: str, at: str, **status: Any) -> dict[str, Any]:
     about = {"name": name, "labels": {"weighbridge.run": run}, "creationTimestamp": f"2026-01-02T{at}:00Z"}
     return {"kind": kind, "metadata": about, "status": status}
 
@@ -993,7 +998,8 @@ def test_a_run_of_another_machine_lives_while_it_has_a_pod_or_is_new():
     ]
     runs = {each.id: each for each in leavings.runs_at(items, NOW)}
     assert runs.keys() == {RUN, other, new}
-    assert not runs[RUN].alive and [each.name for each in runs[RUN].leftovers] == ["owner", "ended"]
+    assert not runs[RUN].alive
+    assert [each.name for each in runs[RUN].leftovers] == ["owner", "ended", "with a sidecar"]
     assert runs[other].alive == "pod works has not ended" and "15 minutes" in runs[new].alive
 
 
@@ -1042,9 +1048,12 @@ def test_so_many_services_may_be_added_as_addresses_and_quotas_leave(monkeypatch
     }
     monkeypatch.setattr(Kubectl, "get", lambda _, what: {"items": listed[what]})
     monkeypatch.setattr(Kubectl, "count", lambda *_: 22)
+    sidecar = {"name": "istio-proxy", "state": {"running": {}}}
+    ended = [sidecar, {"name": "site", "state": {"terminated": {"exitCode": 0}}}]
     assert services.room(Kubectl()) == services.Room(500, "1,000 of 1,022 addresses for Services are free")
     refused = services.readiness(Kubectl(), 501)
     assert not refused.ready and "at most 500 Services, not 501" in refused.detail and "500" in refused.remedy
+        made_object("Pod", "with a sidecar", RUN, "08:01", phase="Running", containerStatuses=ended),
     left = {"status": {"hard": {"services": "50"}, "used": {"services": "5"}}, "metadata": {"name": "q"}}
     listed["resourcequotas"] = [left]
     assert services.room(Kubectl()) == services.Room(35, "quota q has 45 services left")

@@ -12,6 +12,7 @@ from pydantic import ValidationError
 
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.facts import (
+    ADDED_CONTAINERS,
     IDLE_CPUS,
     LIMITS_ABOVE,
     MEMORY_FOLDERS,
@@ -19,6 +20,7 @@ from weighbridge.model.facts import (
     OUTERMOST_GROUP,
     POLL,
     PROCESSES,
+    QUALITY_OF_SERVICE,
     ULIMIT,
     idle_code,
     layers_of,
@@ -33,8 +35,8 @@ Fact = tuple[str, str, str, float]
 """Scope, key, value, when."""
 
 COMPARED = (
-    "userland", "packages", "user", "limits", "quality of service", LIMITS_ABOVE, OUTERMOST_GROUP, OPEN_FILES,
-    PROCESSES, WAY_TO_COMPANIONS, *MEMORY_FOLDERS.values(),
+    "userland", "packages", "user", "limits", QUALITY_OF_SERVICE, ADDED_CONTAINERS, LIMITS_ABOVE, OUTERMOST_GROUP,
+    OPEN_FILES, PROCESSES, WAY_TO_COMPANIONS, *MEMORY_FOLDERS.values(),
 )  # fmt: skip
 """Facts of a site that have to be the same in every environment; so do those with one of `COMPARED_BEGINNINGS`."""
 COMPARED_BEGINNINGS = ("version", ULIMIT)

@@ -149,7 +149,10 @@ def test_a_container_that_the_cluster_adds_is_told(
     monkeypatch.setattr("weighbridge.hosts.kubernetes.cluster.pod", with_sidecar)
     with pod(host, small_userland, "3-mesh") as site:
         assert site.run(Command(("echo", "there"))).stdout == b"there\n"
-        assert site.facts()["containers added"] == f"istio-proxy ({PAUSE})"
+        facts = site.facts()
+        assert (facts["containers added"], facts["images of added containers"]) == ("istio-proxy", PAUSE)
+        with told("ended with exit code 137"):
+            kill_container(cluster, site, "62")
 
 
 def test_memory_that_is_out_ends_a_program_and_not_the_site(site: Site):
@@ -167,6 +170,15 @@ def told(words: str, within_s: float = TOLD_S) -> Iterator[None]:
     assert took < within_s and "\n" not in str(lost.value), (took, lost.value)
 
 
+def kill_container(cluster: Cluster, site: Site, seconds: str) -> None:
+    """Kill the first process of a site whose program sleeps for so long, as when the kernel kills all of it."""
+    running = site.start(Command(("sleep", seconds), 90))
+    first = f"P=$(pgrep --full --oldest '^sleep {seconds}'); ps -o ppid= -p $(ps -o ppid= -p $P)"
+    cluster.nodes[1].must("sh", "-c", f"kill -KILL $({first})")
+    running.wait(60)
+    running.stop()
+
+
 def test_a_pod_that_ends_is_told_in_the_clusters_words(cluster: Cluster, host: Host, small_userland: Userland):
     with pod(host, small_userland, "1-evicted") as site:
         name = f"weighbridge-{RUN}-1-evicted"
@@ -178,11 +190,7 @@ def test_a_pod_that_ends_is_told_in_the_clusters_words(cluster: Cluster, host: H
             running.wait(60)
             running.stop()
     with pod(host, small_userland, "2-killed") as site, told(r"ended with exit code 137"):
-        running = site.start(Command(("sleep", "61"), 90))
-        first = "P=$(pgrep --full --oldest '^sleep 61'); ps -o ppid= -p $(ps -o ppid= -p $P)"
-        cluster.nodes[1].must("sh", "-c", f"kill -KILL $({first})")  # as when the kernel kills all of it
-        running.wait(60)
-        running.stop()
+        kill_container(cluster, site, "61")
 
 
 def test_two_runs_in_one_namespace_leave_each_other_alone(cluster: Cluster, site: Site, small_userland: Userland):

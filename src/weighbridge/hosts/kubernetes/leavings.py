@@ -12,7 +12,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes import services
 from weighbridge.hosts.kubernetes.kubectl import FORBIDDEN, Kubectl
 from weighbridge.hosts.kubernetes.notes import Notes
-from weighbridge.hosts.kubernetes.objects import RUN_LABEL, runs_of
+from weighbridge.hosts.kubernetes.objects import RUN_LABEL, has_ended, runs_of
 from weighbridge.model.leavings import DeadRun, FarRun, Leavings, Leftover, RunFolders
 
 KINDS = "configmaps,pods"
@@ -100,7 +100,7 @@ def runs_at(items: Sequence[Mapping[str, Any]], now: datetime) -> Iterator[FarRu
         for run, _, _ in runs_of([each]):
             runs.setdefault(run, []).append(each)
     for run, objects in sorted(runs.items()):
-        working = [each for each in objects if (each.get("status") or {}).get("phase") in ("Pending", "Running")]
+        working = [each for each in objects if each.get("kind") == "Pod" and not has_ended(each)]
         made = [datetime.fromisoformat(each["metadata"]["creationTimestamp"]) for each in objects]
         alive = f"pod {working[0]['metadata']['name']} has not ended" if working else ""
         if not alive and (now - max(made)).total_seconds() < STARTING_S:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
-from weighbridge.hosts.kubernetes.objects import ASKED, PodRequest
+from weighbridge.hosts.kubernetes.objects import ASKED, PodRequest, resources_of
 from weighbridge.linux.process import most_open_files
 from weighbridge.model.environment import Needs
 from weighbridge.model.host import Limits, Pods
@@ -12,6 +12,8 @@ from weighbridge.model.site import Mount, SiteRequest
 
 Quality = Literal["burstable", "guaranteed"]
 _USUAL_PERIOD_US = 100_000
+_ROUNDED = 0.006
+"""Kubernetes has thousandths of a CPU, and kubelet none below ten."""
 _CPU_REQUEST, _MEMORY_REQUEST = 50, 64 << 20
 """Thousandths of a CPU, bytes: all pods of a run are there at once, and fit on a small node beside others."""
 
@@ -60,6 +62,8 @@ def quota_not_honoured(limits: Limits, quota: tuple[str, str] | None) -> Mapping
     allowed, period = quota
     if not allowed.isdecimal():
         return {"cpus": "kubelet set no quota of CPU time: it enforces none, or gave the pod CPUs of its own"}
+    if abs((cpus := int(allowed) / int(period)) - limits.cpus) > _ROUNDED:
+        return {"cpus": f"the quota of CPU time is that of {cpus:g} CPUs"}
     if period != str(_USUAL_PERIOD_US) == str(limits.cpu_period_us):
         return {"cpu_period": f"kubelet's is {int(period) / 1000:g} ms"}
     return {}
@@ -67,8 +71,7 @@ def quota_not_honoured(limits: Limits, quota: tuple[str, str] | None) -> Mapping
 
 def given_otherwise(limits: Limits, about: Mapping[str, Any]) -> Mapping[str, str]:
     """Return the limits that a cluster (its LimitRange) gave a pod which was not asked to have them."""
-    containers = (about.get("spec") or {}).get("containers") or [{}]
-    given = (containers[0].get("resources") or {}).get("limits") or {}
+    given = resources_of(about).get("limits") or {}
     asked = limits_of(limits)
     return {
         what: f"the cluster set {given[resource]}, not asked for"
@@ -112,6 +115,12 @@ def asked_pod(needs: Needs, quality: Quality = "burstable", **fields: Any) -> Po
     limits = Limits(needs.resources.cpus, needs.resources.memory)
     sysctls = dict.fromkeys(sorted(needs.sysctls), "0")
     return replace(ASKED, limits=limits_of(limits), requests=requests_of(limits, quality), sysctls=sysctls, **fields)
+
+
+def quality_of_service(request: PodRequest) -> str:
+    """Return the class that Kubernetes gives a pod by its requests and limits."""
+    guaranteed = {"cpu", "memory"} <= request.limits.keys() and request.requests == request.limits
+    return "Guaranteed" if guaranteed else "Burstable" if request.limits or request.requests else "BestEffort"
 
 
 def with_storage(request: PodRequest, mount: Mount) -> PodRequest:

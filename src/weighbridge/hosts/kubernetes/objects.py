@@ -299,14 +299,31 @@ class PodState:
     refusal: str = ""
 
 
+def _own_container(about: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The state of our container, by one of ``running``, ``waiting`` and ``terminated``; {} while it has none."""
+    containers = (about.get("status") or {}).get("containerStatuses") or ()
+    return next((each.get("state") or {} for each in containers if each.get("name") == CONTAINER), {})
+
+
+def has_ended(about: Mapping[str, Any]) -> bool:
+    """Whether our container of a pod has ended, or the pod: one that the cluster has added may go on for days."""
+    return (about.get("status") or {}).get("phase") in ("Failed", "Succeeded") or "terminated" in _own_container(
+        about
+    )
+
+
+def has_succeeded(about: Mapping[str, Any]) -> bool:
+    """Whether our container of a pod has ended well."""
+    code = (_own_container(about).get("terminated") or {}).get("exitCode")
+    return code == 0 if code is not None else (about.get("status") or {}).get("phase") == "Succeeded"
+
+
 def state_of(about: Mapping[str, Any]) -> PodState:
     """Return the state of a pod, as ``kubectl get`` has it, in the cluster's own words."""
-    status = about.get("status") or {}
-    containers = status.get("containerStatuses") or ()
-    state = next((each.get("state") or {} for each in containers if each.get("name") == CONTAINER), {})
+    status, state = about.get("status") or {}, _own_container(about)
     if (metadata := about.get("metadata") or {}).get("deletionTimestamp"):
         return PodState(False, f"pod {metadata.get('name')} was deleted{_disrupted_by(status)}")
-    if status.get("phase") in ("Failed", "Succeeded"):
+    if has_ended(about):
         return PodState(False, _ended(status, state.get("terminated") or {}))
     if "running" in state:
         return PodState(True)
@@ -318,6 +335,12 @@ def state_of(about: Mapping[str, Any]) -> PodState:
             why = condition.get("message") or "Unschedulable"
             return PodState(False, "" if _UNBOUND in why else why)
     return PodState(False)
+
+
+def resources_of(about: Mapping[str, Any]) -> Mapping[str, Mapping[str, str]]:
+    """Return the ``limits`` and ``requests`` of our container of a pod, as the cluster has them."""
+    containers = (about.get("spec") or {}).get("containers") or ()
+    return next((each.get("resources") or {} for each in containers if each.get("name") == CONTAINER), {})
 
 
 def added_containers(about: Mapping[str, Any]) -> dict[str, str]:
@@ -407,6 +430,8 @@ _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 def node_info(about: Mapping[str, Any]) -> NodeInfo:
     """Return what is needed of a node, as ``kubectl get`` has it."""
     metadata, status, spec = about["metadata"], about.get("status") or {}, about.get("spec") or {}
+_MOST_IMAGES = 50
+"""So many kubelet tells, the largest (its ``nodeStatusMaxImages``, unless that was changed)."""
     info, its_labels = status.get("nodeInfo") or {}, metadata.get("labels") or {}
     conditions = {each["type"]: each["status"] for each in status.get("conditions") or ()}
     addresses = [each["address"] for each in status.get("addresses") or () if each["type"] == "InternalIP"]

@@ -15,11 +15,12 @@ from weighbridge.hosts.kubernetes.manifest import (
     quota_not_honoured,
     with_storage,
 )
-from weighbridge.hosts.kubernetes.objects import LAUNCHER, PodRequest, added_containers
+from weighbridge.hosts.kubernetes.objects import LAUNCHER, PodRequest, added_containers, resources_of
 from weighbridge.launcher.site import LaunchedSite
 from weighbridge.linux import counters
 from weighbridge.linux.cgroup_files import NETWORK, scope_files
 from weighbridge.model.command import Command
+from weighbridge.model.facts import ADDED_CONTAINERS, QUALITY_OF_SERVICE
 from weighbridge.model.host import Host, Pods
 from weighbridge.model.site import DATA, MountRequest, Site, SiteRequest
 
@@ -163,6 +164,7 @@ class PodSite(LaunchedSite):
     def facts(self) -> Mapping[str, str]:
         """The pod, its network, its limits, and what could not be honoured."""
         spec, status = self._running.about.get("spec") or {}, self._running.about.get("status") or {}
+        requests = resources_of(self._running.about).get("requests") or {}
         facts = {
             "userland": self._request.userland.digest,
             "user": self._request.userland.process.user(str(self._asked.user or "root")),
@@ -171,15 +173,16 @@ class PodSite(LaunchedSite):
             "address": self.own_address,
             "network": "host" if self._asked.host_network else "pod",
             "pod": "privileged, in the node's own namespaces" if self._asked.privileged else "",
-            "quality of service": str(status.get("qosClass", "")),
-            "requests": ", ".join(f"{amount} {what}" for what, amount in self._asked.requests.items()),
+            QUALITY_OF_SERVICE: str(status.get("qosClass", "")),
+            "requests": ", ".join(f"{amount} {what}" for what, amount in requests.items()),
             "runtime class": self._asked.runtime_class or "the cluster's default",
             "version: kernel": self._kernel,
             "network policy": f"allows {self.admitted} alone" if self.admitted else "",
             "frozen by": "signals",
             **self._way_facts,
             "image": self._asked.image if self._asked.pull else "",
-            "containers added": ", ".join(f"{name} ({image})" for name, image in self._added.items()),
+            ADDED_CONTAINERS: ", ".join(self._added) or "none",
+            "images of added containers": ", ".join(filter(None, self._added.values())),
         }
         refused = {**self._not_honoured, **quota_not_honoured(self._request.limits, self._quota())}
         refused = {f"not honoured: {limit}": why for limit, why in refused.items()}

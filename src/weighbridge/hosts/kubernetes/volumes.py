@@ -20,6 +20,7 @@ from weighbridge.hosts.kubernetes.objects import (
     absent_path,
     claim,
     claim_state,
+    has_succeeded,
     object_name,
     owner,
     remover,
@@ -117,7 +118,7 @@ class NodeFolder:
         deadline = time.monotonic() + _REMOVED_S
         while True:
             about = kubectl.get(f"pod/{pod}", needed=True)
-            if (about.get("status") or {}).get("phase") == "Succeeded":
+            if has_succeeded(about):
                 return
             with contextlib.suppress(Unavailable):
                 if absent_path(kubectl.get("events", selector_of_events(about))):
