@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from pydantic import ValidationError
 
 from weighbridge import registry
+from weighbridge.cli.plan import images_lines
 from weighbridge.engines import push
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes import images, leavings, objects, services, supply, survey
@@ -166,13 +167,13 @@ def test_why_a_pod_does_not_start_is_told_in_the_clusters_own_words():
     condition = {"type": "PodScheduled", "status": "False", "reason": "Unschedulable", "message": full}
     assert state_of({"status": {"phase": "Pending", "conditions": [condition]}}).refusal == full
     assert "OutOfcpu" in state_of({"status": {"phase": "Failed", "reason": "OutOfcpu", "message": "no CPU"}}).refusal
-    killed = pod_with({"terminated": {"exitCode": 137, "reason": "OOMKilled"}}, phase="Failed")
     for phase in ("Failed", "Running"):  # a container that the cluster has added may go on
         ended = pod_with({"terminated": {"exitCode": 0, "reason": "Completed"}}, phase=phase)
         assert state_of(ended).refusal == "its container ended with exit code 0 (Completed)"
         assert objects.has_ended(ended) and objects.has_succeeded(ended)
-    assert state_of(killed).refusal == "its container ended with exit code 137 (OOMKilled)"
+    killed = pod_with({"terminated": {"exitCode": 137, "reason": "OOMKilled"}}, phase="Failed")
     assert objects.has_ended(killed) and not objects.has_succeeded(killed)
+    assert state_of(killed).refusal == "its container ended with exit code 137 (OOMKilled)"
     going = {"metadata": {"name": "p", "deletionTimestamp": "now"}, "status": {"phase": "Running"}}
     assert state_of(going).refusal == "pod p was deleted"
     evicted = {"type": "DisruptionTarget", "status": "True", "message": "Eviction API: evicting"}
@@ -545,7 +546,7 @@ def test_a_named_node_needs_no_rights(tmp_path: Path, monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(one.kubectl, "get", get)
     node = one.node("a", "n1", None, {"n1"})
-    assert (node.name, node.known, node.facts) == ("n1", False, {})
+    assert (node.name, node.holds("any"), node.facts) == ("n1", None, {})
     there = images.Image("userland", "1", b"")
     monkeypatch.setattr(supply, "userland_image", lambda userland: there)
     assert images_of(tmp_path).userland(node, USERLAND) == there.reference, "the cluster says whether it is there"
@@ -695,7 +696,6 @@ def test_an_object_whose_making_was_not_answered_is_taken_as_made(monkeypatch: p
         one.create(manifest)
 
 
-def images_of(tmp_path: Path, context: str = "", **options: Any) -> supply.ImageSupply:
 def test_objects_of_which_some_were_made_are_made_all(monkeypatch: pytest.MonkeyPatch):
     exists = 'Error from server (AlreadyExists): error when creating "STDIN": services "a" already exists'
     every = [{"kind": "Service", "metadata": {"name": name}} for name in "abc"]
@@ -715,6 +715,7 @@ def test_denials_between_refusals_to_connect_are_no_answers(monkeypatch: pytest.
     assert 44 <= len(calls) <= 48
 
 
+def images_of(tmp_path: Path, context: str = "", **options: Any) -> supply.ImageSupply:
     run = RunContext(RUN, tmp_path, tmp_path, None)  # type: ignore[arg-type]
     return supply.ImageSupply(run, Kubectl(), context, supply.NodeImages(**options) if options else None)
 
@@ -754,6 +755,64 @@ def test_an_image_that_nothing_brings_is_refused(tmp_path: Path, userland: Userl
     assert images_of(tmp_path).userland(info("n1", status={"images": [{"names": [there]}]}), userland) == there
     with pytest.raises(Unavailable, match="does not have the image"):
         images_of(tmp_path).userland(info("n1"), userland)
+    full = {"images": [{"names": [f"other:{number}"]} for number in range(50)]}
+    assert images_of(tmp_path).userland(info("n1", status=full), userland) == there, "kubelet tells no more than 50"
+
+
+@pytest.mark.parametrize(
+    ("options", "n1", "n2"),
+    [
+        (None, True, None),
+        ({"load": "kind"}, True, None),
+        ({"load": "containerd"}, None, None),
+        ({"push": "registry.example/wb"}, False, None),
+        ({"pull": True}, False, None),
+    ],
+    ids=["nothing", "stays", "removed", "pushed", "pulled"],
+)
+def test_which_nodes_hold_an_image_is_known_before_a_run(
+    tmp_path: Path,
+    userland: Userland,
+    monkeypatch: pytest.MonkeyPatch,
+    options: Mapping[str, Any] | None,
+    n1: bool | None,
+    n2: bool | None,
+):
+    userland = replace(userland, reference="shop@sha256:1")
+    digests = {f"registry.example/wb:userland-{'1' * 16}": "sha256:2"}
+    (tmp_path / "pushed").write_text(json.dumps(digests))
+    ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+    there = {**ready, "images": [{"names": [f"docker.io/weighbridge/userland:{'1' * 16}"]}]}
+    full = {**ready, "images": [{"names": [f"other:{number}"]} for number in range(50)]}
+    nodes = [{"metadata": {"name": name}, "status": status} for name, status in (("n1", there), ("n2", full))]
+
+    def get(_: Kubectl, what: str, *__: str) -> Any:
+        if what == "node/n2":
+            raise Denied("forbidden")
+        return nodes[0] if what == "node/n1" else {"items": nodes}
+
+    monkeypatch.setattr(Kubectl, "get", get)
+    kind = registry.hosts()["kubernetes"]
+
+    def holds(**more: Any) -> Mapping[str, bool | None]:
+        ways = {"images": options} if options else {}
+        host = kind.options.model_validate({"kind": "kubernetes", **ways, **more})
+        return kind.holds(host, userland, tmp_path)
+
+    if options == {"load": "containerd"}:
+        assert holds() == {}, "each run loads it"
+        return
+    assert holds() == {"n1": n1, "n2": n2} and holds(node="n1") == {"n1": n1} and holds(node="n2") == {"n2": None}
+    assert holds(kubeconfig="/theirs") == {}, "a study's own is not used before a run"
+
+
+def test_which_nodes_hold_an_image_is_told_by_plan():
+    image = {"userland": "userland", "bytes": 10**6, "way": "loaded by kind"}
+    hosts = (("a", {"n1": True}), ("b", {"n2": False}), ("c", {"n1": True, "n3": None}))
+    assert images_lines({"host": name, "on_nodes": nodes, **image} for name, nodes in hosts) == [  # type: ignore[typeddict-item]
+        "image: userland (1 MB), for a and b and c: loaded by kind; it is on n1; it is not on n2; not known whether "
+        "it is on n3"
+    ]
 
 
 def test_a_command_gets_an_image_on_its_standard_input(tmp_path: Path, userland: Userland, started: list[Command]):
@@ -988,9 +1047,12 @@ def made_object(kind: str, name: str, run: str, at: str, **status: Any) -> dict[
 
 def test_a_run_of_another_machine_lives_while_it_has_a_pod_or_is_new():
     other, new = "aaaaaaaaaaaa", "bbbbbbbbbbbb"
+    sidecar = {"name": "istio-proxy", "state": {"running": {}}}
+    ended = [sidecar, {"name": "site", "state": {"terminated": {"exitCode": 0}}}]
     items = [
         made_object("ConfigMap", "owner", RUN, "08:00"),
         made_object("Pod", "ended", RUN, "08:01", phase="Succeeded"),
+        made_object("Pod", "with a sidecar", RUN, "08:01", phase="Running", containerStatuses=ended),
         made_object("ConfigMap", "owner", other, "08:00"),
         made_object("Pod", "works", other, "08:01", phase="Running"),
         made_object("ConfigMap", "owner", new, "11:50"),
@@ -1048,12 +1110,9 @@ def test_so_many_services_may_be_added_as_addresses_and_quotas_leave(monkeypatch
     }
     monkeypatch.setattr(Kubectl, "get", lambda _, what: {"items": listed[what]})
     monkeypatch.setattr(Kubectl, "count", lambda *_: 22)
-    sidecar = {"name": "istio-proxy", "state": {"running": {}}}
-    ended = [sidecar, {"name": "site", "state": {"terminated": {"exitCode": 0}}}]
     assert services.room(Kubectl()) == services.Room(500, "1,000 of 1,022 addresses for Services are free")
     refused = services.readiness(Kubectl(), 501)
     assert not refused.ready and "at most 500 Services, not 501" in refused.detail and "500" in refused.remedy
-        made_object("Pod", "with a sidecar", RUN, "08:01", phase="Running", containerStatuses=ended),
     left = {"status": {"hard": {"services": "50"}, "used": {"services": "5"}}, "metadata": {"name": "q"}}
     listed["resourcequotas"] = [left]
     assert services.room(Kubectl()) == services.Room(35, "quota q has 45 services left")

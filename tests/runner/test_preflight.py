@@ -68,6 +68,20 @@ def test_what_a_study_on_nodes_cannot_have_or_opens_to_others_is_told():
     assert preflight.warnings(check(parse(CLUSTER + TCP, "a.yaml"))) == []
 
 
+def test_another_quality_of_service_than_the_baselines_is_told():
+    guaranteed = CLUSTER.replace("{kind: pod, policy: allow}", "{kind: pod, quality: guaranteed}")
+    limits = "resources: {cpus: 1, memory: 128MiB}\n"
+    assert preflight.warnings(check(parse(guaranteed + TCP + limits, "a.yaml"))) == [
+        "environments: guarded: quality of service Guaranteed, but Burstable in pod: the difference is in its cost; "
+        "give 'quality' and limits to all alike"
+    ]
+    every = guaranteed.replace("kind: pod}", "kind: pod, quality: guaranteed}")
+    every = every.replace("reach: nodeport", "reach: nodeport, quality: guaranteed")
+    assert preflight.warnings(check(parse(every + TCP + limits, "a.yaml"))) == []
+    alike = check(parse(guaranteed + TCP + "resources: {cpus: 0.05, memory: 32MiB}", "a.yaml"))
+    assert preflight.warnings(alike) == [], "requests are as small as the limits: all are Guaranteed"
+
+
 def test_this_machines_noise_says_nothing_of_nodes(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(known_noise, "_variations", lambda: ("today", {"iperf3": 0.01}))
     of_nodes = known_noise.decidable(check(parse(CLUSTER + TCP, "a.yaml")))

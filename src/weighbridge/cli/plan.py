@@ -89,12 +89,16 @@ class PlannedVerdicts(TypedDict):
 
 
 class PlannedImage(TypedDict):
-    """How the image of a userland gets to a host. ``bytes``: of its archive; null where it is not built yet."""
+    """How the image of a userland gets to a host. ``bytes``: of its archive; null where it is not built yet.
+
+    ``on_nodes``: whether nodes that the host may be hold it; null where that is not known.
+    """
 
     host: str
     userland: str
     bytes: int | None
     way: str
+    on_nodes: dict[str, bool | None]
 
 
 class BroughtDocument(TypedDict):
@@ -237,7 +241,8 @@ def describe(study: "Study", *, rehearsal: bool = False) -> PlanDocument:
         ],
         "packages": list(spec.packages),
         "images": [
-            {"host": each.host, "userland": each.userland, "bytes": each.size, "way": each.way}
+            {"host": each.host, "userland": each.userland, "bytes": each.size, "way": each.way,
+             "on_nodes": dict(each.on_nodes)}
             for each in image_ways(study)
         ],
         "blocks": blocks,
@@ -331,13 +336,23 @@ def hosts_line(study: "Study") -> str:
     )
 
 
+_PRESENCE = {True: "it is on", False: "it is not on", None: "not known whether it is on"}
+
+
 def images_lines(images: Iterable[PlannedImage]) -> list[str]:
     """How images get to hosts: a line for all hosts that have them in one way."""
-    hosts: dict[tuple[str, str], list[str]] = {}
+    hosts: dict[tuple[str, str], dict[str, dict[str, bool | None]]] = {}
     for each in images:
         size = "not built yet" if each["bytes"] is None else f"{each['bytes'] / 1e6:.0f} MB"
-        hosts.setdefault((f"{each['userland']} ({size})", each["way"]), []).append(each["host"])
-    return [f"image: {what}, for {' and '.join(names)}: {way}" for (what, way), names in hosts.items()]
+        hosts.setdefault((f"{each['userland']} ({size})", each["way"]), {})[each["host"]] = each["on_nodes"]
+    lines = []
+    for (what, way), names in hosts.items():
+        by_words: dict[str, list[str]] = {}
+        for node, holds in {node: holds for each in names.values() for node, holds in each.items()}.items():
+            by_words.setdefault(_PRESENCE[holds], []).append(node)
+        presence = "".join(f"; {words} {', '.join(nodes)}" for words, nodes in by_words.items())
+        lines.append(f"image: {what}, for {' and '.join(names)}: {way}{presence}")
+    return lines
 
 
 def set_up_line(study: "Study") -> str:

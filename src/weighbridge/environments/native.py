@@ -12,12 +12,13 @@ from weighbridge.engines import client
 from weighbridge.engines.docker import engine
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.chroot import ChrootSite, chroot_site
-from weighbridge.hosts.kubernetes.manifest import asked_pod
+from weighbridge.hosts.kubernetes.manifest import asked_pod, quality_of_service
 from weighbridge.hosts.kubernetes.site import native_site
 from weighbridge.linux import user_namespaces
 from weighbridge.linux.process import link_prefix, output
 from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
+from weighbridge.model.facts import QUALITY_OF_SERVICE
 from weighbridge.model.host import HostTraits
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.quantity import Share
@@ -86,6 +87,11 @@ class Native(Environment):
     def makes(self, options: Any, *, needs: Needs) -> Sequence[Any]:
         """A privileged pod."""
         return (asked_pod(needs, host_network=True, privileged=True),)
+
+    def foreseen_facts(self, options: Any, *, needs: Needs) -> Mapping[str, str]:
+        """Return the quality of service of the pod that it is there."""
+        on_nodes = any(each.managed for each in needs.holding.values())
+        return {QUALITY_OF_SERVICE: quality_of_service(asked_pod(needs))} if on_nodes else {}
 
     def confinement(self, options: Any) -> Mapping[str, str]:
         """Return nothing: it is as this machine confines whoever measures."""

@@ -113,6 +113,10 @@ class Environment(Plugin):
         """
         return ()
 
+    def foreseen_facts(self, options: Any, *, needs: Needs) -> Mapping[str, str]:
+        """Facts that its sites will have there by these options, of those in which a difference is a confounder."""
+        return {}
+
     @abstractmethod
     def readiness(self, options: Any | None = None) -> Readiness:
         """Whether a site can be opened on this machine, with these options where some are given.

@@ -9,7 +9,7 @@ from typing import Any, ClassVar, Self
 from weighbridge.model.host import Host, HostTraits, RunContext
 from weighbridge.model.options import Options
 from weighbridge.model.plugin import Group, Plugin, Readiness
-from weighbridge.model.userland import Userlands
+from weighbridge.model.userland import Userland, Userlands
 
 
 class HostOptions(Options):
@@ -111,6 +111,13 @@ class HostKind(Plugin):
         one there. Not where it may not ``ask`` the cluster. Raises Unavailable, ValueError for other words.
         """
         return ()
+
+    def holds(self, options: Any, userland: Userland, cache: Path) -> Mapping[str, bool | None]:
+        """Whether machines that such a host may be hold a userland's image already, by their names; None: not known.
+
+        Nothing where that makes no difference to a run. ``cache``: the user's. Changes nothing.
+        """
+        return {}
 
     def push(
         self, userlands: Callable[[], Userlands], repository: str, cache: Path, say: Callable[[str], None]

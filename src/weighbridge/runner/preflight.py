@@ -81,6 +81,7 @@ def warnings(study: Study, *, timed: bool = True) -> list[str]:
         *_exposed(study),
         *_limits_without_effect(study),
         *_pins_of_nodes(study),
+        *_unlike_the_baseline(study),
         *_limits_that_a_user_cannot_set(study),
         *too_short,
     ]
@@ -111,6 +112,22 @@ def _pins_of_nodes(study: Study) -> list[str]:
         f"{key}: pin: no effect on nodes of a cluster, whose kubelet chooses the CPUs of pods: remove it"
         for key, own in study.all_resources.items()
         if own.pin is not None
+    ]
+
+
+def _unlike_the_baseline(study: Study) -> list[str]:
+    """Facts in which an environment will differ from the baseline, beside what it is asked to be."""
+    facts = {}
+    for arm in study.arms:
+        needs = needs_of(study.file, list(study.cells), next(iter(arm.clients or study.client_hosts)), arm)
+        facts[arm.name] = registry.environments()[arm.kind].foreseen_facts(arm.options, needs=needs)
+    of_baseline = facts.get(study.file.baseline, {})
+    return [
+        f"environments: {name}: {fact} {value}, but {of_baseline[fact]} in {study.file.baseline}: the difference is "
+        "in its cost; give 'quality' and limits to all alike"
+        for name, own in facts.items()
+        for fact, value in own.items()
+        if value != of_baseline.get(fact, value)
     ]
 
 

@@ -28,7 +28,7 @@ from weighbridge.model.userland import (
 )
 from weighbridge.model.userland_source import SourceOptions
 from weighbridge.model.workload import Endpoint, Workload
-from weighbridge.runner.preflight import userland_problem
+from weighbridge.runner.preflight import lacking_here, userland_problem
 from weighbridge.study.brings import brought_by
 from weighbridge.userland.build import cache_folder, cached, ensure
 from weighbridge.userland.products.root import packages_of
@@ -114,25 +114,33 @@ def push_userlands(study: Study, repository: str, say: Callable[[str], None]) ->
 
 @dataclass(frozen=True, slots=True)
 class ImageWay:
-    """How the image of a userland gets to a host. ``size``: bytes of its archive; None: it is not built yet."""
+    """How the image of a userland gets to a host. ``size``: bytes of its archive; None: it is not built yet.
+
+    ``on_nodes``: whether the nodes that the host may be hold it already; None: not known.
+    """
 
     host: str
     userland: str
     size: int | None
     way: str
+    on_nodes: Mapping[str, bool | None]
 
 
 def image_ways(study: Study) -> Iterator[ImageWay]:
     """Yield how the study's userlands get to the hosts that take them as images."""
-    spec, roles = userland_of(study), (study.server_host, *study.client_hosts)
+    spec, cache, roles = userland_of(study), cache_folder(), (study.server_host, *study.client_hosts)
     for host in dict.fromkeys(roles):
-        if way := study.file.hosts[host].image_way:
+        options = study.file.hosts[host]
+        kind = registry.hosts()[options.kind]
+        if way := options.image_way:
             for key, source in study.sources.items():
-                size = None
+                size: int | None = None
+                on_nodes: Mapping[str, bool | None] = {}
                 with contextlib.suppress(Unavailable, UserlandError, OSError):
-                    built = cached(spec, cache_folder(), source)
-                    size = built.archive().stat().st_size if built is not None else None
-                yield ImageWay(host, key, size, way)
+                    if (built := cached(spec, cache, source)) is not None:
+                        size = built.archive().stat().st_size
+                        on_nodes = kind.holds(options, built, cache) if lacking_here(kind) is None else {}
+                yield ImageWay(host, key, size, way, on_nodes)
 
 
 def _known_by_contents(study: Study, userlands: Userlands) -> Userlands:

@@ -11,11 +11,11 @@ from weighbridge.environments.pod.policy import enforced
 from weighbridge.environments.pod.policy import policy as network_policy
 from weighbridge.environments.pod.reach import Reach, opened_way, service
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.kubernetes.manifest import Quality, asked_pod, pod_request
+from weighbridge.hosts.kubernetes.manifest import Quality, asked_pod, pod_request, quality_of_service
 from weighbridge.hosts.kubernetes.site import PodSite, pod_site
 from weighbridge.model.command import PublishedPort
 from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
-from weighbridge.model.facts import CONFINEMENT
+from weighbridge.model.facts import CONFINEMENT, QUALITY_OF_SERVICE
 from weighbridge.model.host import HostTraits
 from weighbridge.model.plugin import Durability, Readiness
 from weighbridge.model.site import Site, SiteRequest
@@ -93,6 +93,10 @@ class Pod(Environment):
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         """Return a sentence for each combination that cannot work."""
         return [*problems(options, needs)]
+
+    def foreseen_facts(self, options: Any, *, needs: Needs) -> Mapping[str, str]:
+        """Return the quality of service of its pods."""
+        return {QUALITY_OF_SERVICE: quality_of_service(asked_pod(needs, options.quality))}
 
     def makes(self, options: Any, *, needs: Needs) -> Sequence[Any]:
         """A pod, and what leads to its server and guards it."""

@@ -20,7 +20,7 @@ from weighbridge.model.host import Host, HostTraits, RunContext
 from weighbridge.model.host_kind import HostKind, HostOptions
 from weighbridge.model.options import ABSOLUTE, Brings
 from weighbridge.model.plugin import Readiness
-from weighbridge.model.userland import Userlands
+from weighbridge.model.userland import Userland, Userlands
 
 _WORD = r"^[^\s-]\S{0,252}$"
 _NAME = r"^[a-z0-9]([a-z0-9.-]{0,251}[a-z0-9])?$"
@@ -228,6 +228,18 @@ class Kubernetes(HostKind):
             )
         host = {"kind": self.kind, **named, **({"images": ways} if ways else {})}
         return [host] * (min(1 + apart, len(nodes)) if ask else 1 + apart)
+
+    def holds(self, options: Any, userland: Userland, cache: Path) -> Mapping[str, bool | None]:
+        """Whether its node, or each that it may be, holds the images; nothing where each run brings them anew."""
+        if options.kubeconfig is not None:
+            return {}
+        from weighbridge.hosts.kubernetes import survey
+        from weighbridge.hosts.kubernetes.supply import names_on_nodes
+
+        with suppress(Unavailable):  # `readiness` says so
+            if images := names_on_nodes(options.images, userland, cache):
+                return survey.holding(options.place.kubectl(), options.node, options.selector, images)
+        return {}
 
     def push(
         self, userlands: Callable[[], Userlands], repository: str, cache: Path, say: Callable[[str], None]

@@ -112,7 +112,7 @@ class Cluster:
         chosen = candidates[0]
         if not chosen.ready:
             raise Unavailable(f"host {host}: node {chosen.name} is not ready")
-        if chosen.known and chosen.architecture != platform.machine():
+        if chosen.architecture not in ("", platform.machine()):
             raise Unavailable(
                 f"host {host}: node {chosen.name} is {chosen.architecture}, but userlands are built for "
                 f"{platform.machine()} here: run weighbridge on a {chosen.architecture} machine"
@@ -301,7 +301,5 @@ def _opened(cls: type[Cluster], run: RunContext, place: Place) -> Iterator[Clust
     try:
         yield cls(run, kubectl, place.namespace, Owner.of(created), place.context)
     finally:
-        try:
+        with contextlib.suppress(Unavailable, EnvironmentLost, OSError):  # the end of the run tries again, and tells
             remove(kubectl, run.id)
-        except (Unavailable, EnvironmentLost, OSError) as error:
-            run.say(f"objects of the run may be left in the cluster: {error}; 'weighbridge clean' removes them")

@@ -396,7 +396,10 @@ def absent_path(events: Mapping[str, Any]) -> str:
 
 @dataclass(frozen=True, slots=True)
 class NodeInfo:
-    """What a cluster knows of a node. ``address``: its InternalIP; ``images``: names of those that it holds."""
+    """What a cluster knows of a node. ``address``: its InternalIP; ``images``: names of those that it tells it holds.
+
+    ``more_images``: it may hold others, too.
+    """
 
     name: str
     ready: bool
@@ -409,13 +412,16 @@ class NodeInfo:
     tainted: bool = False
     """Whether pods that tolerate no taint, as ours, cannot be there."""
     annotations: Mapping[str, str] = field(default_factory=dict)
-    known: bool = True
-    """Whether the user may read it: of another one there is only the name."""
+    more_images: bool = False
+
+    def holds(self, image: str) -> bool | None:
+        """Whether it holds an image of this name, by what kubelet told some ten seconds ago; None: not known."""
+        return True if image in self.images else None if self.more_images else False
 
 
 def unknown_node(name: str) -> NodeInfo:
     """Return a node of which the user may know nothing but its name."""
-    return NodeInfo(name, ready=True, address="", architecture="", labels={}, facts={}, images=(), known=False)
+    return NodeInfo(name, ready=True, address="", architecture="", labels={}, facts={}, images=(), more_images=True)
 
 
 _FACTS = {
@@ -424,14 +430,14 @@ _FACTS = {
 }  # fmt: skip
 _LABELS = {"instance type": "node.kubernetes.io/instance-type", "zone": "topology.kubernetes.io/zone",
            "region": "topology.kubernetes.io/region"}  # fmt: skip
+_MOST_IMAGES = 50
+"""So many kubelet tells, the largest (its ``nodeStatusMaxImages``, unless that was changed)."""
 _MACHINES = {"amd64": "x86_64", "arm64": "aarch64"}
 
 
 def node_info(about: Mapping[str, Any]) -> NodeInfo:
     """Return what is needed of a node, as ``kubectl get`` has it."""
     metadata, status, spec = about["metadata"], about.get("status") or {}, about.get("spec") or {}
-_MOST_IMAGES = 50
-"""So many kubelet tells, the largest (its ``nodeStatusMaxImages``, unless that was changed)."""
     info, its_labels = status.get("nodeInfo") or {}, metadata.get("labels") or {}
     conditions = {each["type"]: each["status"] for each in status.get("conditions") or ()}
     addresses = [each["address"] for each in status.get("addresses") or () if each["type"] == "InternalIP"]
@@ -452,6 +458,7 @@ _MOST_IMAGES = 50
         cordoned=bool(spec.get("unschedulable")),
         tainted=any(each.get("effect") in ("NoSchedule", "NoExecute") for each in spec.get("taints") or ()),
         annotations=metadata.get("annotations") or {},
+        more_images=len(status.get("images") or ()) >= _MOST_IMAGES,
     )
 
 

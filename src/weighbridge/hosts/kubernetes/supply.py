@@ -211,10 +211,11 @@ class ImageSupply:
             return pushed(
                 self._options.push, image, node.architecture or platform.machine(), self._run.cache, self._run.say
             )
-        if image.reference in node.images and (self._options is None or self._options.stay):
+        there = node.holds(image.reference)
+        if there and (self._options is None or self._options.stay):
             return image.reference  # what a run has removed is listed for minutes
         if self._options is None or self._options.load is None:
-            if not node.known:  # whose images the user may not read: kubelet tells if it lacks this one
+            if there is None:  # kubelet tells if it lacks this one
                 return image.reference
             raise Unavailable(
                 f"node {node.name} does not have the image {image.reference}: say how it gets images "
@@ -256,9 +257,8 @@ class ImageSupply:
         for image in NOTES.read(self._run.state):
             if not image.remove:
                 self._run.say(f"the image {image.reference} stays on node {image.node}, for later runs")
-            elif not self._used_by_others(image) and (why := image.removed()):
-                self._run.say(f"{why}; 'weighbridge clean' tries again")
-                continue
+            elif not self._used_by_others(image) and image.removed():
+                continue  # the end of the run tries again, and tells
             NOTES.write(self._run.state, [each for each in NOTES.read(self._run.state) if each != image])
 
     def _used_by_others(self, image: "LoadedImage") -> bool:
@@ -279,6 +279,32 @@ def _pulled(userland: Userland | None) -> str:
             "your engine pulled or pushed; else use load or push"
         )
     return userland.reference
+
+
+def names_on_nodes(options: NodeImages | None, userland: Userland, cache: Path) -> list[str]:
+    """Return the names of the images that a run brings to a node only where it lacks them, as far as they are known.
+
+    Raises Unavailable.
+    """
+    if options is not None and options.pull:
+        return [_pulled(userland)]
+    if options is not None and options.load is not None and not options.stay:
+        return []
+    images = [userland_image(userland)]
+    if (program := build.cached(cache)) is not None:
+        images.append(launcher_image(program.read_bytes()))
+    if options is None or options.push is None:
+        return [each.reference for each in images]
+    digests, repository = _pushed_before(cache), options.push
+    tags = [each.pushed_to(repository) for each in images]
+    return [f"{repository}@{digests[tag]}" for tag in tags if tag in digests]
+
+
+def _pushed_before(cache: Path) -> dict[str, str]:
+    """The digests of what was pushed from this machine, by tag."""
+    with contextlib.suppress(OSError, ValueError):
+        return dict(json.loads((cache / _PUSHED).read_text()))
+    return {}
 
 
 def _words(image: Image) -> str:
@@ -333,10 +359,7 @@ def pushed(
     Raises Unavailable.
     """
     tag = image.pushed_to(repository)
-    notes = cache / _PUSHED
-    digests: dict[str, str] = {}
-    with contextlib.suppress(OSError, ValueError):
-        digests = dict(json.loads(notes.read_text()))
+    notes, digests = cache / _PUSHED, _pushed_before(cache)
     if again or tag not in digests:
         program = pushing_engine()
         say(f"pushing {_words(image)} to {repository} by {program}")

@@ -11,7 +11,7 @@ from typing import Any
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes import services
 from weighbridge.hosts.kubernetes.kubectl import Denied, Kubectl, Refused
-from weighbridge.hosts.kubernetes.objects import ASKED, LIMITS, REQUESTS, node_info, pod, usable
+from weighbridge.hosts.kubernetes.objects import ASKED, LIMITS, REQUESTS, node_info, pod, unknown_node, usable
 from weighbridge.hosts.kubernetes.remedies import ASK, Right, remedy, rule
 from weighbridge.hosts.kubernetes.supply import usual_images
 from weighbridge.model.plugin import Readiness
@@ -144,6 +144,25 @@ def node(kubectl: Kubectl, name: str) -> Readiness:
         has = f": it has {names}" if names else ""
         return Readiness(False, f"the cluster has no node {name}{has}", "name another one: kubectl get nodes")
     return Readiness(True)
+
+
+def holding(
+    kubectl: Kubectl, name: str | None, selector: str | None, images: Sequence[str]
+) -> Mapping[str, bool | None]:
+    """Whether the node of this name, or each that may be chosen, holds all of these images; None: not known.
+
+    Raises Unavailable.
+    """
+    if name is not None:
+        try:
+            candidates = [node_info(kubectl.get(f"node/{name}"))]
+        except Denied:
+            candidates = [unknown_node(name)]
+    else:
+        words = [f"--selector={selector}"] if selector else []
+        candidates = [each for each in map(node_info, kubectl.get("nodes", *words)["items"]) if usable(each)]
+    verdicts = {each.name: {each.holds(image) for image in images} for each in candidates}
+    return {node: False if False in those else None if None in those else True for node, those in verdicts.items()}
 
 
 def images(context: str) -> Readiness:

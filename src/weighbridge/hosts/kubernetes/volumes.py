@@ -171,11 +171,9 @@ def node_folder(run: RunContext, kubectl: Kubectl, its_owner: Owner, folder: Nod
     try:
         yield folder.name
     finally:
-        try:
+        with contextlib.suppress(Unavailable, EnvironmentLost):  # the end of the run tries again, and tells
             folder.removed(kubectl, run.id, its_owner)
             NOTES.write(run.state, [each for each in NOTES.read(run.state) if each != folder])
-        except (Unavailable, EnvironmentLost) as error:
-            run.say(f"{error}; 'weighbridge clean' tries again")
 
 
 def folder_name(run_id: str, site: str) -> str:
