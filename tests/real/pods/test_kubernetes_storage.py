@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +69,10 @@ def volumes(cluster: Cluster) -> list[str]:
     return [each["metadata"]["name"] for each in cluster.get("persistentvolumes")["items"]]
 
 
-def with_storage(host: Host, run: RunContext, userland: Userland, number: int, **storage: Any):
-    """A pod with this storage."""
+def with_storage(
+    host: Host, run: RunContext, userland: Userland, number: int, pod: Mapping[str, Any] | None = None, **storage: Any
+):
+    """A pod with this storage, and these options."""
     plugin, environment = registry.storage()[str(storage["kind"])], registry.environments()["pod"]
     options = plugin.options.model_validate(storage)
 
@@ -79,9 +81,8 @@ def with_storage(host: Host, run: RunContext, userland: Userland, number: int, *
 
     kept = SiteStorage(plugin.kind, opened)
     limits = Limits(cpus=0.5, memory=128 << 20)
-    return environment.open(
-        environment.options(), SiteRequest(run, host, f"{number}-pod-solo", "solo", userland, limits, storage=kept)
-    )
+    request = SiteRequest(run, host, f"{number}-pod-solo", "solo", userland, limits, storage=kept)
+    return environment.open(environment.options(**(pod or {})), request)
 
 
 @pytest.mark.usefixtures("unchanged", "classes")
