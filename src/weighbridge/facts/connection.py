@@ -158,7 +158,8 @@ def parse(text: str) -> End | None:
                 end.addresses[word] = (rest[0], int(rest[1]))
             elif word == "interface":
                 name, driver, mtu, _, offloads = rest
-                kind, on = _kind(name, driver), tuple(offloads.split(",")) if offloads != "-" else ()
+                kind = _kind(name, driver)
+                on: tuple[str, ...] | None = tuple(offloads.split(",")) if offloads != "-" else ()
                 on = None if driver == offloads == "-" else on  # nothing answers ethtool (gVisor)
                 end.interfaces.append(Interface(place="", name=name, kind=kind, mtu=int(mtu), offloads=on))
             else:

@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -129,15 +129,20 @@ def test_what_cannot_be_had_is_told_at_once(cluster: Cluster, small_userland: Us
             assert time.monotonic() - began < (60 if number == 0 else 20), storage  # the first one loads the image
 
 
+def link_userland(cache: Path, kinds: Sequence[str], kept: Userland) -> None:
+    """Have studies with these workloads use a userland that the user keeps, which has more."""
+    spec = UserlandSpec.union(workloads()[kind].userland() for kind in kinds)
+    link = cache / "userlands" / key_of(spec)
+    if not link.is_symlink():
+        link.symlink_to(kept.root.parent)
+
+
 @pytest.fixture
 def tools(cache: Path) -> None:
     """A userland with all tools of storage, for studies that want some of them."""
     kinds = [each for kind, each in workloads().items() if kind in IN_STORAGE_TESTS]
     for wanted in (("fio", "pgbench"), ("fio",)):
-        spec = UserlandSpec.union(each.userland() for each in kinds if each.kind in wanted)
-        link = cache / "userlands" / key_of(spec)
-        if not link.is_symlink():
-            link.symlink_to(kept_userland(kinds).root.parent)
+        link_userland(cache, wanted, kept_userland(kinds))
 
 
 @pytest.mark.long  # a userland of their own, with PostgreSQL
