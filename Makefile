@@ -3,7 +3,7 @@
 # make test-machines: of that, the whole machines alone (TRY="--machines trixie --users docker").
 # make docs: the documentation as a site, in build/docs/index.html; it opens without a network.
 # make calibrate: put known costs on this machine and read them back.
-# make gvisor: build runsc, Docker's runtime of gVisor, for all users (as root; Go 1.21 or later, two minutes).
+# make gvisor: build gVisor's runsc and its shim for containerd, for all users (as root; Go 1.21 or later, minutes).
 # make kubernetes: build Kubernetes' own programs for the clusters of the tests (as root; Go 1.25 or later, 20 minutes).
 # make dist: build and check a release in dist/: wheels, source archive, checksums, changelog; uploads nothing.
 # make deb: a Debian package in dist/, with all that it needs of Python, for Debian 12 (DEB="--python 3.13": for 13).
@@ -88,11 +88,17 @@ calibrate:
 monitoring:
 	@monitoring/run_here.py
 
-# The version that its tests were run with. No part of setup: it takes minutes and is for one runtime only.
+# The version that its tests were run with. No part of setup: it takes minutes and is for one runtime only. Docker needs
+# runsc alone, pods the shim as well.
+gvisor: GO_INSTALL = CGO_ENABLED=0 GOBIN=$(abspath build/gvisor) go install
+gvisor: INTO = $${GOBIN:-/usr/local/bin}
 gvisor:
 	@scripts/setup.sh
-	CGO_ENABLED=0 GOBIN=$${GOBIN:-/usr/local/bin} go install gvisor.dev/gvisor/runsc@$$(.venv/bin/python -c \
-		'from weighbridge.engines.gvisor import VERSION; print(VERSION)')
+	version=$$(.venv/bin/python -c 'from weighbridge.engines.gvisor import VERSION; print(VERSION)'); \
+	$(GO_INSTALL) gvisor.dev/gvisor/runsc@$$version gvisor.dev/gvisor/shim@$$version
+	install -m 755 build/gvisor/runsc $(INTO)/runsc
+	install -m 755 build/gvisor/shim $(INTO)/containerd-shim-runsc-v1
+	rm -r build/gvisor
 
 # Kept in the user's cache; with Debian's etcd, containerd, runc and CNI plug-ins. A second call does nothing.
 kubernetes:

@@ -201,6 +201,8 @@ def test_the_last_warning_is_told():
     new = {"type": "Warning", "message": "new", "lastTimestamp": "2026-01-01T00:00:09Z"}
     normal = {"type": "Normal", "message": "fine", "lastTimestamp": "2026-01-02T00:00:00Z"}
     assert objects.last_warning({"items": [new, normal, old]}) == "new"
+    failed = {**old, "reason": "FailedCreatePodSandBox", "message": "no sandbox"}
+    assert objects.last_warning({"items": [new, failed, old]}) == "no sandbox", "others are repeated with each try"
     assert objects.last_warning({"items": [normal]}) == ""
 
 

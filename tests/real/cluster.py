@@ -16,6 +16,7 @@ import importlib.util
 import json
 import os
 import secrets
+import shlex
 import signal
 import sys
 import tempfile
@@ -64,6 +65,8 @@ _API_PORT = 6443
 _ETCD = "http://127.0.0.1:2379"
 _SOCKET = "/run/containerd/containerd.sock"
 _CNI_FOLDERS = ("/usr/lib/cni", "/usr/libexec/cni", "/opt/cni/bin")
+GVISOR = ("runsc", "containerd-shim-runsc-v1")
+"""What containerd starts for the handler ``runsc`` of a RuntimeClass."""
 _DEBIAN = ("etcd", "containerd", "ctr", "runc", "conntrack", "iptables", "nft", "ipset", "openssl", "cc")
 _ROOT = Path(__file__).parents[2]
 _PAUSE_SOURCE = b"int pause(void); int main(void) { for (;;) pause(); }\n"
@@ -126,6 +129,10 @@ state = "/run/containerd"
   [plugins."io.containerd.grpc.v1.cri".cni]
     bin_dir = "{plugins}"
     conf_dir = "{data}/cni"
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runc]
+    runtime_type = "io.containerd.runc.v2"
+  [plugins."io.containerd.grpc.v1.cri".containerd.runtimes.runsc]
+    runtime_type = "io.containerd.runsc.v1"
 """
 
 
@@ -388,7 +395,16 @@ def _furnish(node: Node, other: Node) -> None:
 def _start_containerd(node: Node) -> None:
     configuration = node.data / "containerd.toml"
     configuration.write_text(_CONTAINERD.format(data=node.data, socket=_SOCKET, pause=PAUSE, plugins=_CNI))
-    node.start("containerd", "containerd", "--config", configuration, TMPDIR="/run")
+    path = os.environ["PATH"]
+    if (shim := process.which(GVISOR[1])) is not None:
+        folder = node.data / "bin"
+        folder.mkdir()
+        program = folder / GVISOR[1]
+        words = shlex.join([sys.executable, str(Path(__file__).parent / "runsc_shim.py"), str(shim)])
+        program.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
+        program.chmod(0o755)
+        path = f"{folder}:{path}"
+    node.start("containerd", "containerd", "--config", configuration, TMPDIR="/run", PATH=path)
 
 
 def _answers(node: Node) -> bool:

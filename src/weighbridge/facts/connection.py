@@ -94,8 +94,8 @@ def connection(server: Site, client: Site, at: Mapping[Role, Endpoint], transpor
     return NetworkPath(
         transport=transport,
         interfaces=tuple(_interfaces(near, far, namespaces, carried)),
-        mss=near.numbers.get("mss"),
-        mss_back=far.numbers.get("mss"),
+        mss=near.numbers.get("mss") or None,  # gVisor tells 0
+        mss_back=far.numbers.get("mss") or None,
         routers=near.numbers["ttl"] - 1 if "ttl" in near.numbers else None,
         translation=translation((reached_at.address, reached_at.port), near, far, sizes=not untold),
         uncertain=bool(untold),
@@ -158,8 +158,9 @@ def parse(text: str) -> End | None:
                 end.addresses[word] = (rest[0], int(rest[1]))
             elif word == "interface":
                 name, driver, mtu, _, offloads = rest
-                on = () if offloads == "-" else tuple(offloads.split(","))
                 kind = _kind(name, driver)
+                on: tuple[str, ...] | None = tuple(offloads.split(",")) if offloads != "-" else ()
+                on = None if driver == offloads == "-" else on  # nothing answers ethtool (gVisor)
                 end.interfaces.append(Interface(place="", name=name, kind=kind, mtu=int(mtu), offloads=on))
             else:
                 return None

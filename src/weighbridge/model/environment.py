@@ -86,10 +86,6 @@ class Environment(Plugin):
         """What a power cut leaves of what was synced to a container's own writable layer."""
         return "synchronous"
 
-    def exposes_to(self, options: Any) -> str:
-        """Who reaches its servers beside their clients, as the study has it; "" where nobody else is let in by it."""
-        return ""
-
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         """Why these options cannot work in a study that needs this of them, whatever the machine."""
         return []

@@ -3,7 +3,7 @@
 import math
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, final
 
 from weighbridge.model.command import Command, Completed, Transport
@@ -35,6 +35,11 @@ class Endpoint:
     udp_payload: int | None = None
     data: str = DATA
     """The folder below which a site's programs keep data; each of several sites on one storage has its own."""
+    password: str = field(default="", repr=False)
+    """What a server that keeps data asks its clients for: 32 random digits, other ones in each run; "": nothing.
+
+    It belongs into no ``argv``: that is kept with the run.
+    """
 
     @property
     def data_port(self) -> int:
@@ -101,8 +106,6 @@ class Workload(Plugin):
     """The Debian packages that hold its programs."""
     has_data_port: ClassVar[bool] = False
     """Whether it needs the endpoint's second port too."""
-    passwordless: ClassVar[bool] = False
-    """Whether its server lets in whoever reaches it, to do anything."""
     server_calls_client: ClassVar[bool] = False
     """Whether the server also connects to its client, which address translation does not carry."""
     maven: ClassVar[str] = ""

@@ -78,7 +78,6 @@ def warnings(study: Study, *, timed: bool = True) -> list[str]:
     """
     too_short = _too_short(study) if timed else []
     notes = [
-        *_exposed(study),
         *_limits_without_effect(study),
         *_pins_of_nodes(study),
         *_unlike_the_baseline(study),
@@ -88,20 +87,6 @@ def warnings(study: Study, *, timed: bool = True) -> list[str]:
     if (inside := _own_container()) is not None:
         notes.append(": ".join(text for text in (inside.detail, inside.remedy) if text))
     return notes
-
-
-def _exposed(study: Study) -> list[str]:
-    """Which servers that ask for no password an environment opens to others."""
-    servers = [cell.workload for cell in study.cells if registry.workloads()[cell.kind].passwordless]
-    listed = ", ".join(dict.fromkeys(servers))
-    ways = {
-        arm.name: registry.environments()[arm.kind].exposes_to(arm.options) for arm in study.arms if arm.aa_of is None
-    }
-    return [
-        f"environments: {name}: while the run lasts, {who} can use the servers of {listed}, which ask for no password"
-        for name, who in ways.items()
-        if who and servers
-    ]
 
 
 def _pins_of_nodes(study: Study) -> list[str]:

@@ -1,5 +1,6 @@
 """Where the servers of a run listen, and on which ways their clients reach them: ports, payloads, paths."""
 
+import secrets
 import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import ExitStack
@@ -40,12 +41,17 @@ class Routes:
     """The routes of a run, by environment and host of the clients."""
 
     _routes: dict[tuple[str, str], Route] = field(default_factory=dict)
+    _password: str = field(default="", repr=False)
+    """What its servers ask for where others reach them: behind a node port all clients have the same address."""
 
     def give_ports(self, study: Study, server: Host) -> None:
         """Choose the ports on which servers listen, of those that are free on their host.
 
-        Each environment has ports of its own: a published port takes its number on the whole host.
+        Each environment has ports of its own: a published port takes its number on the whole host. On nodes of a
+        cluster they get a password, too: every pod reaches them there.
         """
+        if any(host.traits.managed for host in study.file.hosts.values()):
+            self._password = secrets.token_hex(16)
         for cell in study.cells:
             for arm in study.arms_of(cell):
                 if transports_of(study, arm, cell):
@@ -67,7 +73,7 @@ class Routes:
         client, route = sites.get("client", server), self._of(arm.name, cell.client)
         port = port_of(cell, route.ports)
         port = server.assigned_ports.get(port, port)
-        at = Endpoint(server.listen, server.address, port, client.address)
+        at = Endpoint(server.listen, server.address, port, client.address, password=self._password)
         if route.payload is not None:
             at = replace(at, client=route.payload.client, udp_payload=route.payload.udp_payload)
         ports = {"client": server.reached.get(port, port)}

@@ -1,8 +1,11 @@
 """How pods reach each other on a real cluster: Services, node ports, policies, and what their paths are made of."""
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +23,19 @@ from weighbridge.model.host import Host, Limits, RunContext
 from weighbridge.model.site import SiteRequest
 from weighbridge.model.study import Role
 from weighbridge.model.userland import Userland
+from weighbridge.model.workload import Endpoint
+from weighbridge.runner.programs import Programs
+from weighbridge.runner.stage import Stage
 
 from ..cluster import PROXY_RULES, Cluster
-from ..conftest import open_run
+from ..conftest import kept_userland, open_run
 from ..kubernetes import (
     NEEDS_CLUSTER,
     host_options,
     made,
     opened_host,
 )
-from ..weighing import facts, trials, weighbridge
+from ..weighing import IN_STORAGE_TESTS, facts, trials, weighbridge
 
 pytestmark = [
     NEEDS_CLUSTER,
@@ -56,6 +62,15 @@ WORKLOADS = "\n".join((
     "  rr: {kind: netperf, test: TCP_RR, duration: 1s}",
     "  udp: {kind: netperf, test: UDP_RR, duration: 1s}",
 ))  # fmt: skip
+SHORT: dict[str, dict[str, Any]] = {
+    "redis-benchmark": {"requests": 1000, "clients": 2},
+    "pgbench": {"scale": 1, "clients": 2, "duration": "1s", "warm_up": "0s"},
+}
+REFUSED = {
+    "redis-benchmark": re.compile("NOAUTH|WRONGPASS"),
+    "pgbench": re.compile("no password supplied|password authentication failed"),
+}
+ROLES: tuple[Role, ...] = ("server", "client")
 RR = "  rr: {kind: netperf, test: TCP_RR, duration: 1s}"
 
 
@@ -157,3 +172,45 @@ def test_a_policy_lets_only_the_client_through_and_is_refused_where_nothing_enfo
                     assert not policy.admits(server, server.own_address, stranger, PORT)
                     assert server.facts()["network policy"] == f"allows {name} alone"
         assert policy.admits(server, server.own_address, server, PORT)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("unchanged")
+@pytest.mark.parametrize("kind", ["redis-benchmark", "pgbench"])
+def test_a_server_behind_a_service_lets_in_its_client_and_no_other_pod(
+    cluster: Cluster, small_userland: Userland, kind: str
+):
+    in_storage = [each for name, each in registry.workloads().items() if name in IN_STORAGE_TESTS]
+    userland = small_userland if kind == "redis-benchmark" else kept_userland(in_storage)
+    workload = registry.workloads()[kind]
+    options = workload.options.model_validate(SHORT[kind])
+    with (
+        open_run(RUN) as run,
+        opened_host(cluster, run, 0) as one,
+        opened_host(cluster, run, 1) as other,
+        opened(one, run, userland, "0-client", "client") as client,
+        opened(one, run, userland, "1-stranger", "client") as stranger,
+    ):
+        for number, reach in enumerate(("pod", "service", "nodeport"), 2):
+            with opened(other, run, userland, f"{number}-{reach}-server", "server", reach=reach) as server:
+                port = server.assigned_ports.get(PORT, PORT)
+                way = partial(policy.admits, server, server.address, client, port)
+                cluster.eventually("the Service leads to the server", way)
+                at = Endpoint(server.listen, server.address, port, client.address, data="/tmp", password="1" * 32)
+                programs = Programs(
+                    workload, options, Stage({"server": server, "client": client}, dict.fromkeys(ROLES, at))
+                )
+                programs.prepare()
+                programs.start_server()
+                try:
+                    done = client.run(workload.command("client", options, at))
+                    assert done.returncode == 0, (reach, done)
+                    for wrong in ("", "2" * 32):
+                        refused = stranger.run(workload.command("client", options, replace(at, password=wrong)))
+                        assert REFUSED[kind].search((refused.stdout + refused.stderr).decode()), (
+                            reach,
+                            wrong,
+                            refused,
+                        )
+                finally:
+                    programs.stop_server(quietly=True)

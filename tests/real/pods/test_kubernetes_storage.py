@@ -2,7 +2,7 @@
 
 import json
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -69,8 +69,10 @@ def volumes(cluster: Cluster) -> list[str]:
     return [each["metadata"]["name"] for each in cluster.get("persistentvolumes")["items"]]
 
 
-def with_storage(host: Host, run: RunContext, userland: Userland, number: int, **storage: Any):
-    """A pod with this storage."""
+def with_storage(
+    host: Host, run: RunContext, userland: Userland, number: int, pod: Mapping[str, Any] | None = None, **storage: Any
+):
+    """A pod with this storage, and these options."""
     plugin, environment = registry.storage()[str(storage["kind"])], registry.environments()["pod"]
     options = plugin.options.model_validate(storage)
 
@@ -79,9 +81,8 @@ def with_storage(host: Host, run: RunContext, userland: Userland, number: int, *
 
     kept = SiteStorage(plugin.kind, opened)
     limits = Limits(cpus=0.5, memory=128 << 20)
-    return environment.open(
-        environment.options(), SiteRequest(run, host, f"{number}-pod-solo", "solo", userland, limits, storage=kept)
-    )
+    request = SiteRequest(run, host, f"{number}-pod-solo", "solo", userland, limits, storage=kept)
+    return environment.open(environment.options(**(pod or {})), request)
 
 
 @pytest.mark.usefixtures("unchanged", "classes")
@@ -128,15 +129,20 @@ def test_what_cannot_be_had_is_told_at_once(cluster: Cluster, small_userland: Us
             assert time.monotonic() - began < (60 if number == 0 else 20), storage  # the first one loads the image
 
 
+def link_userland(cache: Path, kinds: Sequence[str], kept: Userland) -> None:
+    """Have studies with these workloads use a userland that the user keeps, which has more."""
+    spec = UserlandSpec.union(workloads()[kind].userland() for kind in kinds)
+    link = cache / "userlands" / key_of(spec)
+    if not link.is_symlink():
+        link.symlink_to(kept.root.parent)
+
+
 @pytest.fixture
 def tools(cache: Path) -> None:
     """A userland with all tools of storage, for studies that want some of them."""
     kinds = [each for kind, each in workloads().items() if kind in IN_STORAGE_TESTS]
     for wanted in (("fio", "pgbench"), ("fio",)):
-        spec = UserlandSpec.union(each.userland() for each in kinds if each.kind in wanted)
-        link = cache / "userlands" / key_of(spec)
-        if not link.is_symlink():
-            link.symlink_to(kept_userland(kinds).root.parent)
+        link_userland(cache, wanted, kept_userland(kinds))
 
 
 @pytest.mark.long  # a userland of their own, with PostgreSQL

@@ -84,12 +84,6 @@ class Pod(Environment):
         """Ready: what a cluster lacks is known to its hosts."""
         return Readiness(True)
 
-    def exposes_to(self, options: PodOptions) -> str:
-        """Return who is led to its servers by a Service."""
-        if options.policy is not None:
-            return ""
-        return {"service": "any pod of the cluster", "nodeport": "whoever reaches a node"}.get(options.reach, "")
-
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         """Return a sentence for each combination that cannot work."""
         return [*problems(options, needs)]

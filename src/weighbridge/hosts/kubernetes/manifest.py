@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Literal
 
+from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes.objects import ASKED, PodRequest, resources_of
 from weighbridge.linux.process import most_open_files
 from weighbridge.model.environment import Needs
@@ -124,7 +125,15 @@ def quality_of_service(request: PodRequest) -> str:
 
 
 def with_storage(request: PodRequest, mount: Mount) -> PodRequest:
-    """Return the pod with its data on a storage: one of its volumes, or its layer, which then can be written to."""
+    """Return the pod with its data on a storage: one of its volumes, or its layer, which then can be written to.
+
+    Raises Unavailable.
+    """
     if mount.way == "layer":
+        if request.user:
+            raise Unavailable(
+                f"'storage: layer' is root's, and with 'pod_security: restricted' programs are user {request.user}: "
+                "use another storage"
+            )
         return replace(request, writable_root=True)
     return replace(request, data=mount.manifest, data_folder=mount.source)

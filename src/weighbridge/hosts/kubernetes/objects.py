@@ -368,10 +368,16 @@ def _ended(status: Mapping[str, Any], terminated: Mapping[str, Any]) -> str:
 
 
 def last_warning(events: Mapping[str, Any]) -> str:
-    """Return the message of the last warning among events; "" where there is none."""
+    """Return the message of the last warning among events, of a failure where one is; "" where there is none."""
     warnings = [each for each in events.get("items") or () if each.get("type") == "Warning"]
-    warnings.sort(key=lambda each: str(each.get("lastTimestamp") or each.get("eventTime") or ""))
+    warnings.sort(key=_failed_and_when)
     return str(warnings[-1].get("message", "")) if warnings else ""
+
+
+def _failed_and_when(event: Mapping[str, Any]) -> tuple[bool, str]:
+    """Kubelet repeats other warnings (MissingClusterDNS) whenever it tries what fails (FailedCreatePodSandBox)."""
+    when = event.get("lastTimestamp") or event.get("eventTime") or ""
+    return str(event.get("reason", "")).startswith("Failed"), str(when)
 
 
 def eviction(events: Mapping[str, Any]) -> str:

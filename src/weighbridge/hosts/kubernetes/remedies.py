@@ -9,6 +9,8 @@ _FORBIDDEN = re.compile(
     r'"(?P<group>[^"]*)"(?: in the namespace "(?P<namespace>[^"]+)")?'
 )
 _LEVEL = re.compile(r'violates PodSecurity "(?P<level>baseline|restricted)[:"]')
+_AT_NO_LEVEL = ("hostPath", "forbidden sysctls")
+"""What Pod Security refuses whatever the hosts' 'pod_security' says."""
 _WEBHOOK = re.compile(r'admission webhook "(?P<name>[^"]+)" denied')
 _BY_WORDS = {
     "violates PodSecurity": "kubectl label --overwrite namespace NAMESPACE "
@@ -64,7 +66,7 @@ def remedy(why: str, namespace: str = "") -> str:
     if (webhook := _WEBHOOK.search(why)) is not None:
         return f"have the webhook {webhook['name']} exempt the namespace, or use another one"
     words = next((helps for what, helps in _BY_WORDS.items() if what in why), "")
-    if (level := _LEVEL.search(why)) is not None:
+    if (level := _LEVEL.search(why)) is not None and not any(what in why for what in _AT_NO_LEVEL):
         words += f", or set 'pod_security: {level['level']}' of the hosts and measure without their network"
     return words.replace("NAMESPACE", namespace or "NAME")
 

@@ -29,6 +29,7 @@ _OPEN_S = 30.0
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - of a pod
 _TOP = "/sys/fs/cgroup"
 _AT_LEAST = "the group of the whole pod has the same limit and no pod sees it, so it was what is shown, or more"
+_OWN_COUNTS = "its kernel ({kernel}) is not its node's, and counts neither itself nor what the node gave it"
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +64,8 @@ class PodSite(LaunchedSite):
         super().__init__(request.name, request.host, running.launcher, (address, address))
         self.sampler = running.launcher
         self._kernel = _kernel_of(self)
-        if self._kernel and _kernel_of(request.host) not in ("", self._kernel):
-            running.launcher.tells_use = False  # a kernel in user space does not count what a program used
+        self._counts_use = not self._kernel or _kernel_of(request.host) in ("", self._kernel)
+        running.launcher.tells_use = self._counts_use
         self._top = Path(_TOP)
         self._groups = 2 if self._text("cgroup.controllers") else 1
         if self._groups == 2:
@@ -137,8 +138,11 @@ class PodSite(LaunchedSite):
     def meters(self) -> Mapping[str, float]:
         """Counters of the container's control group, which most pods see as the topmost one.
 
-        A pod that sees all of its node's groups tells for how long that of the whole pod was held back, too.
+        A pod that sees all of its node's groups tells for how long that of the whole pod was held back, too. One with
+        a kernel of its own has no counters: those it shows are not what the node gave.
         """
+        if not self._counts_use:
+            return {}
         unified = self._groups == 2
         cpu = counters.cpu_stat(self._text("cpu.stat" if unified else "cpu/cpu.stat")).counters
         if not unified:
@@ -159,6 +163,7 @@ class PodSite(LaunchedSite):
         """The files of the container's control group and its network, as the pod sees them."""
         unified, top = self._groups == 2, self._top
         files = scope_files(self._groups, lambda controller: top if unified else top / controller)
+        files = files if self._counts_use else {}
         return {**files, **({} if self._asked.host_network else {NETWORK: "/proc/self/net/dev"})}
 
     def facts(self) -> Mapping[str, str]:
@@ -186,7 +191,9 @@ class PodSite(LaunchedSite):
         }
         refused = {**self._not_honoured, **quota_not_honoured(self._request.limits, self._quota())}
         refused = {f"not honoured: {limit}": why for limit, why in refused.items()}
-        if (
+        if not self._counts_use:
+            refused["not metered: CPU time, memory and time held back"] = _OWN_COUNTS.format(kernel=self._kernel)
+        elif (
             self._request.limits.cpus is not None
             and "not honoured: cpus" not in refused
             and self._held_back_by_pod() is None

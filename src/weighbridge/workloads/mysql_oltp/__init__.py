@@ -124,8 +124,12 @@ class MysqlOltp(Workload):
         return 2 * (options.tables * options.table_size * 256 + 160 * 2**20)
 
     def files(self, role: Role, options: MysqlOltpOptions, at: Endpoint) -> Mapping[str, bytes]:
-        """The server's settings."""
-        return {mysql.SETTINGS: mysql.MY_CNF} if role == "server" else {}
+        """The server's settings, and as whom clients come where that is a secret."""
+        return mysql.server_files(at) if role == "server" else mysql.client_files(at)
+
+    def file_mode(self, options: MysqlOltpOptions, path: str) -> int:
+        """Secrets are root's."""
+        return 0o600 if path in mysql.PRIVATE_FILES else 0o644
 
     def prepare(self, options: MysqlOltpOptions, at: Endpoint) -> Command:
         """The tables, made by a server of the site's own that listens nowhere."""
@@ -229,10 +233,7 @@ def _client(
         threads,
         duration,
         "--db-driver=mysql",
-        f"--mysql-host={at.address}",
-        f"--mysql-port={at.port}",
-        "--mysql-user=sbtest",
-        "--mysql-db=sbtest",
+        *mysql.client_options(at),
         f"--tables={options.tables}",
         f"--table-size={options.table_size}",
         f"--db-ps-mode={'auto' if options.prepared_statements else 'disable'}",

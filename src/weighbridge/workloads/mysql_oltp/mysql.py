@@ -20,6 +20,10 @@ PACKAGES: dict[Server, tuple[str, ...]] = {
 }
 SETTINGS = "/run/weighbridge-my.cnf"
 """Where the file of settings is in the server's site."""
+_ACCOUNTS, _SECRETS = "/run/weighbridge-accounts.sql", "/run/weighbridge-sysbench.cnf"
+PRIVATE_FILES = frozenset({_ACCOUNTS, _SECRETS})
+"""What no other user may read."""
+_USER = "sbtest"
 WORK = f"{DATA}/mysql"
 """The data folder of the running server."""
 
@@ -78,10 +82,37 @@ def template(server: Server, tables: int, rows: int) -> str:
     return f"{DATA}/{server}-{tables}x{rows}-{hashlib.sha256(inputs).hexdigest()[:12]}"
 
 
+def _clients(at: Endpoint) -> tuple[str, ...]:
+    """The addresses, in SQL's patterns, that clients may come from."""
+    return tuple(dict.fromkeys((*_PRIVATE, *([at.client] if at.client else ()))))
+
+
+def user(at: Endpoint) -> str:
+    """Return as whom clients come: a secret, as MySQL takes passwords on encrypted connections alone."""
+    return at.password or _USER
+
+
+def server_files(at: Endpoint) -> dict[str, bytes]:
+    """Return the server's settings, and the SQL with which it starts: accounts get the name that clients know."""
+    renamed = (f"RENAME USER '{_USER}'@'{place}' TO '{user(at)}'@'{place}';\n" for place in _clients(at))
+    return {SETTINGS: MY_CNF, **({_ACCOUNTS: "".join(renamed).encode()} if at.password else {})}
+
+
+def client_files(at: Endpoint) -> dict[str, bytes]:
+    """Return the options of sysbench that are nobody else's to see."""
+    return {_SECRETS: f"mysql-user={user(at)}\n".encode()} if at.password else {}
+
+
+def client_options(at: Endpoint) -> tuple[str, ...]:
+    """Return sysbench's options for where the server is, and as whom it connects."""
+    as_whom = f"--config-file={_SECRETS}" if at.password else f"--mysql-user={_USER}"
+    return f"--mysql-host={at.address}", f"--mysql-port={at.port}", as_whom, "--mysql-db=sbtest"
+
+
 def prepare(server: Server, tables: int, rows: int, at: Endpoint) -> Command:
     """Make the template in the server's site, unless the same version of the server has made it there."""
-    clients = dict.fromkeys((*_PRIVATE, *([at.client] if at.client else ())))
-    argv = ("sh", "-s", "--", PROGRAMS[server], template(server, tables, rows), str(tables), str(rows), *clients)
+    made = template(server, tables, rows)
+    argv = ("sh", "-s", "--", PROGRAMS[server], made, str(tables), str(rows), *_clients(at))
     return Command(argv, deadline_s=180 + tables * rows / 1000, stdin=_PREPARE)
 
 
@@ -94,7 +125,8 @@ def restore(server: Server, tables: int, rows: int) -> Command:
 def serve(server: Server, at: Endpoint, *settings: str) -> tuple[str, ...]:
     """The server on the data folder: its own address and port, ``settings`` beside those of its file."""
     own = _MYSQL_S_OWN if server == "mysql" else ()
-    network = (f"--bind-address={at.listen}", f"--port={at.port}")
+    network = [f"--bind-address={at.listen}", f"--port={at.port}"]
+    network += [f"--init-file={_ACCOUNTS}"] if at.password else []
     return (PROGRAMS[server], f"--defaults-file={SETTINGS}", f"--datadir={WORK}", *network, *settings, *own)
 
 

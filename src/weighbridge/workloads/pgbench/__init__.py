@@ -89,7 +89,6 @@ class Pgbench(Workload):
     summary = "PostgreSQL under pgbench's transactions: rate and latency over a rising number of clients"
     options = PgbenchOptions
     packages = postgres.PACKAGES
-    passwordless = True
 
     def transports(self, options: PgbenchOptions) -> tuple[Transport, ...]:
         """TCP alone."""
@@ -117,7 +116,7 @@ class Pgbench(Workload):
 
     def files(self, role: Role, options: PgbenchOptions, at: Endpoint) -> Mapping[str, bytes]:
         """Who may connect."""
-        return {postgres.HBA: postgres.HBA_CONF} if role == "server" else {}
+        return {postgres.HBA: postgres.hba(at)} if role == "server" else {}
 
     def prepare(self, options: PgbenchOptions, at: Endpoint) -> Command:
         """The tables."""
@@ -198,7 +197,8 @@ def _client(options: PgbenchOptions, at: Endpoint, clients: int, duration: float
         f"--builtin={options.script}", f"--protocol={options.protocol}", "--log", f"--log-prefix={_LOGS}/log",
         "postgres",
     )  # fmt: skip
-    return Command(("sh", "-c", _RUN, "pgbench", _LOGS, *argv), deadline_s=2 * duration + 120)
+    deadline_s = 2 * duration + 120
+    return Command(("sh", "-c", _RUN, "pgbench", _LOGS, *argv), deadline_s, env=postgres.client_env(at))
 
 
 def _figure(text: str, pattern: str, what: str) -> float:

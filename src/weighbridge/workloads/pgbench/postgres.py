@@ -1,6 +1,8 @@
 """PostgreSQL: data made once and copied before each start, the server's command, what it refuses."""
 
+import base64
 import hashlib
+import hmac
 import re
 import signal
 from importlib.resources import files
@@ -12,8 +14,8 @@ from weighbridge.model.workload import Endpoint
 PACKAGES = ("postgresql-15", "postgresql-contrib-15")
 HBA = "/run/weighbridge-pg_hba.conf"
 """Where the file of who may connect is in the server's site."""
-HBA_CONF = b"local all all trust\nhost all all 0.0.0.0/0 trust\n"
-"""It binds to its study's address alone; in a pod behind a Service to all (`Workload.passwordless`)."""
+_SALT = b"weighbridge"
+"""One for all: passwords are random."""
 STOP = signal.SIGQUIT
 """An immediate shutdown: the data is thrown away."""
 _PREPARE = (files("weighbridge.workloads.pgbench") / "prepare.sh").read_bytes()
@@ -38,10 +40,37 @@ def work(at: Endpoint) -> str:
     return f"{at.data}/postgres"
 
 
+def hba(at: Endpoint) -> bytes:
+    """Return the file of who may connect: who knows the endpoint's password, where it has one."""
+    return f"host all all 0.0.0.0/0 {'scram-sha-256' if at.password else 'trust'}\n".encode()
+
+
+def verifier(password: str) -> str:
+    """Return what the server keeps of a password, as pg_authid has it (RFC 5803).
+
+    One iteration, or a thousand clients would compute for seconds: more are for passwords that can be guessed.
+    """
+
+    def key(name: bytes) -> bytes:
+        return hmac.digest(hashlib.pbkdf2_hmac("sha256", password.encode(), _SALT, 1), name, "sha256")
+
+    salt, stored, of_server = (
+        base64.b64encode(each).decode()
+        for each in (_SALT, hashlib.sha256(key(b"Client Key")).digest(), key(b"Server Key"))
+    )
+    return f"SCRAM-SHA-256$1:{salt}${stored}:{of_server}"
+
+
 def prepare(scale: int, at: Endpoint) -> Command:
-    """Make the template, unless the same version of the server has made it there."""
+    """Make the template, unless the same version of the server has made it there, and give it the password."""
     argv = ("sh", "-s", "--", template(scale, at), str(scale))
-    return Command(argv, deadline_s=300 + 10 * scale, stdin=_PREPARE)
+    asked = f"verifier='{verifier(at.password)}'\n".encode() if at.password else b""
+    return Command(argv, deadline_s=300 + 10 * scale, stdin=asked + _PREPARE)
+
+
+def client_env(at: Endpoint) -> dict[str, str]:
+    """Return the variables by which its clients know the password."""
+    return {"PGPASSWORD": at.password} if at.password else {}
 
 
 def restore(scale: int, at: Endpoint) -> Command:

@@ -107,7 +107,6 @@ class RedisBenchmark(Workload):
     summary = "Redis SET and GET: requests per second and latency of many small messages"
     options = RedisBenchmarkOptions
     packages = ("redis-server", "redis-tools")
-    passwordless = True
 
     def transports(self, options: RedisBenchmarkOptions) -> tuple[Transport, ...]:
         """TCP alone."""
@@ -210,12 +209,12 @@ def _client(
     options: RedisBenchmarkOptions, at: Endpoint, tests: tuple[str, ...], requests: int, clients: int
 ) -> Command:
     """A client under a deadline: against a closed port redis-benchmark tries for ever."""
-    argv = ["redis-benchmark", "-h", at.address, "-p", str(at.port), "--csv", "-t", ",".join(tests)]
+    argv = ["-h", at.address, "-p", str(at.port), "--csv", "-t", ",".join(tests)]
     argv += ["-n", str(requests), "-c", str(clients), "-d", str(options.value_size)]
     argv += ["-P", str(options.pipeline)]
     argv += ["-r", str(options.keyspace)] if options.keyspace is not None else []
     argv += ["--threads", str(options.threads)] if options.threads > 1 else []
-    return Command(tuple(argv), deadline_s=20 + _SLOWEST * _expected_s(options, tests, requests, clients))
+    return redis.generator(at, argv, deadline_s=20 + _SLOWEST * _expected_s(options, tests, requests, clients))
 
 
 def _rows(client: Completed) -> dict[str, dict[str, str]]:

@@ -2,6 +2,7 @@
 
 import re
 import signal
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from pydantic import BeforeValidator, Field
@@ -19,6 +20,8 @@ FOLDER = f"{DATA}/redis"
 STOP = signal.SIGUSR1
 """Redis has no handler for it, so it ends at once (SIGTERM waits for its timer), and not as if somebody killed it."""
 _AFRESH = 'rm -rf "$1" && mkdir "$1"'
+_VARIABLE = "WEIGHBRIDGE_PASSWORD"
+_WITH_PASSWORD = f'exec redis-benchmark -a "${_VARIABLE}" "$@"'
 _FSYNC = {"always": "always", "everysec": "everysec", "never": "no"}
 
 
@@ -59,6 +62,7 @@ def afresh(options: RedisServerOptions) -> Command | None:
 
 def server(options: RedisServerOptions, at: Endpoint, deadline_s: float) -> Command:
     """The server, in the foreground."""
+    settings = f"requirepass {at.password}\n".encode() if at.password else b""
     argv = ["redis-server", "--bind", at.listen, "--port", str(at.port), "--protected-mode", "no"]
     argv += ["--tcp-backlog", str(options.tcp_backlog), "--maxclients", str(options.maxclients)]
     argv += ["--save", "", "--daemonize", "no"]
@@ -68,7 +72,15 @@ def server(options: RedisServerOptions, at: Endpoint, deadline_s: float) -> Comm
         argv += ["--appendonly", "no"]
     else:
         argv += ["--appendonly", "yes", "--appendfsync", _FSYNC[options.appendonly], "--dir", FOLDER]
-    return Command(tuple(argv), deadline_s, listens=(("tcp", at.port),), stop_signal=STOP)
+    argv += ["-"] if settings else []  # it reads them from standard input
+    return Command(tuple(argv), deadline_s, stdin=settings, listens=(("tcp", at.port),), stop_signal=STOP)
+
+
+def generator(at: Endpoint, argv: Sequence[str], deadline_s: float) -> Command:
+    """redis-benchmark with these words, which knows the server's password."""
+    if not at.password:
+        return Command(("redis-benchmark", *argv), deadline_s)
+    return Command(("sh", "-c", _WITH_PASSWORD, "redis-benchmark", *argv), deadline_s, {_VARIABLE: at.password})
 
 
 def complaint(client: Completed) -> str:
