@@ -14,11 +14,11 @@ from weighbridge.model.adapter import Adapter
 from weighbridge.model.environment import Environment, Needs
 from weighbridge.model.host_kind import HostKind
 from weighbridge.model.machine_provider import MachineProvider
-from weighbridge.model.plugin import Plugin
 from weighbridge.model.mechanism import Subject
+from weighbridge.model.plugin import Plugin
 from weighbridge.model.storage import Storage, weaker
-from weighbridge.model.userland_source import UserlandSource
 from weighbridge.model.study import Arm, Resources
+from weighbridge.model.userland_source import UserlandSource
 from weighbridge.model.workload import Workload
 from weighbridge.study.validated import option_models
 from weighbridge.userland.sources.image import ImageOptions
@@ -143,7 +143,9 @@ def _subject(kind: str, options: Mapping[str, Any], **arm: Any) -> Subject:
     checked = plugin.options.model_validate(options, context=option_models())
     native = Arm(name="native", kind="native", options=registry.environments()["native"].options())
     subject = Arm(name="subject", kind=kind, options=checked, **arm)
-    return Subject(subject, native, Resources(cpus=1, memory="1GiB"), networked=True, stores=True)
+    return Subject(
+        subject, native, Resources.model_validate({"cpus": 1, "memory": "1GiB"}), networked=True, stores=True
+    )
 
 
 SUBJECTS = [
@@ -156,7 +158,9 @@ SUBJECTS = [
         userland=ImageOptions(kind="image", image="nginx:1.27"),
         sysctls={"net.core.somaxconn": "9"},
     ),
-    _subject("docker", {"storage": {"kind": "nfs"}}, resources=Resources(cpus=0.5, memory="256MiB")),
+    _subject(
+        "docker", {"storage": {"kind": "nfs"}}, resources=Resources.model_validate({"cpus": 0.5, "memory": "256MiB"})
+    ),
     _subject("podman", {"rootless": True, "publish": True}),
     _subject("pod", {"reach": "service", "policy": "allow", "runtime_class": "gvisor"}),
     _subject("qemu", {"nic": "e1000", "disk": "ide"}),

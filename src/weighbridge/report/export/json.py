@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from typing import Any
 
@@ -156,7 +156,9 @@ def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
         for ladder in analysis.ladder
         for step in ladder.steps
     ]  # fmt: skip
-    tested = Counter(each["family"] for each in (*costs, *steps) if each["adjusted_p"] is not None)
+    explained = [_explanation(analysis, each) for each in analysis.explanations]
+    judged: list[CostFigures] = [*costs, *steps, *(part for each in explained for part in _parts(each))]
+    tested = Counter(each["family"] for each in judged if each["adjusted_p"] is not None)
     return {
         "version": VERSION,
         "study": analysis.study,
@@ -192,7 +194,7 @@ def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
         "confounders": remarks.places(analysis.confounders),
         "costs": costs,
         "ladder": steps,
-        "explanations": [_explanation(analysis, each) for each in analysis.explanations],
+        "explanations": explained,
         "remarks": remarks.rows,
         "percentiles": [_percentiles(analysis, report, row) for report in analysis.latencies for row in report.rows],
         "curves": curves_json(analysis),
@@ -373,6 +375,13 @@ def _explanation(analysis: Analysis, explanation: Explanation) -> ExplanationRow
         "interaction": part(together, explanation.unexplained_arm) if together is not None else None,
         "unexplained": part(left, analysis.baseline) if left is not None else None,
     }
+
+
+def _parts(explanation: ExplanationRow) -> Iterator[CostFigures]:
+    """The costs of an explanation."""
+    for mechanism in explanation["mechanisms"]:
+        yield from (part for part in (mechanism["cost"], *mechanism["counters"]) if part is not None)
+    yield from (part for part in (explanation["interaction"], explanation["unexplained"]) if part is not None)
 
 
 def cost_json(
