@@ -134,7 +134,7 @@ def _run_page(store: RunStore, analysis: Analysis, path: Path) -> RunPage:
         compared_styles={
             display_name(name): style
             for name, style in scheme.items()
-            if name not in (analysis.baseline, analysis.aa_arm)
+            if name in analysis.others
         },
         answer=answer(analysis),
         nothing=nothing_sentence(analysis),
