@@ -2,12 +2,12 @@
 
     python benchmarks/explanations.py [--repetitions N]
 
-A session has a baseline and an environment of four mechanisms, of which the last can be off only with the third, so
-that a block has eight arms with the control. Every part (each mechanism, the interaction, the unexplained rest) is the
-contrast that the report makes of it, and all are one family for Holm, by the report's own functions. With ``nothing``
-put there, *named* is the share of sessions in which any part is called different; with ``causes``, of 2, 5, 10 and 0 %,
-an interaction of 0 and a rest of 3 %, how often each is, how often the largest is first, how often a part of no cost is
-named, and the coverage of all parts together.
+A session has a baseline and an environment of four mechanisms, of which the last can be off only with the third:
+eight arms in a block with the control. Every part (each mechanism, the interaction, the unexplained rest) is the
+contrast that the report makes of it, and all are one family for Holm, by the report's own functions. *Named
+falsely*: sessions without any cost in which a part is called different. Then, with mechanisms of 2, 5, 10 and 0 %,
+an interaction of 0 and a rest of 3 %: how often each is seen, how often the largest is first, how often a part of no
+cost is named, and the coverage of all parts together.
 """
 
 import argparse
@@ -21,7 +21,7 @@ from rule import NOISES
 from weighbridge.analysis.comparisons import contrast_cost
 from weighbridge.analysis.plan import Plan
 from weighbridge.model.level import NO_LEVEL
-from weighbridge.statistics import Contrast, Looks, verdicts
+from weighbridge.statistics import Contrast, Looks, Verdict, verdicts
 from weighbridge.statistics.cost import Floats
 from weighbridge.store.run import Value
 
@@ -67,7 +67,8 @@ def session(noise: Floats, costs: Mapping[str, float]) -> tuple[dict[str, str], 
     plan = Plan("native", "native-again", ARMS, 0.03, None, Looks(1), None)
     values = values_of(noise, costs)
     found = {name: contrast_cost(values, contrast, plan) for name, contrast in PARTS.items()}
-    judged, covered, typical = {}, {}, {}
+    judged: dict[str, Verdict] = {}
+    covered, typical = {}, {}
     adjusted = verdicts.adjusted([each.p_values if each else None for each in found.values()])
     for (name, each), p_value in zip(found.items(), adjusted, strict=True):
         assert each is not None

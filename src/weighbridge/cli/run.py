@@ -10,8 +10,10 @@ import typer
 from weighbridge.cli.complete import complete_study
 from weighbridge.cli.metrics import MetricsOption, address, watched
 from weighbridge.cli.output import (
+    EXPLAIN,
     WRONG_COMMAND_LINE,
     BesideOthersOption,
+    ExplainOption,
     ProfileOption,
     RehearsalOption,
     SetOption,
@@ -45,6 +47,7 @@ def register(app: typer.Typer) -> None:
         ),
         profile: str | None = ProfileOption,
         settings: list[str] = SetOption,
+        explain: bool = ExplainOption,
         blocks: int | None = typer.Option(
             None,
             min=1,
@@ -72,11 +75,15 @@ def register(app: typer.Typer) -> None:
         if study is None and directory is None:
             message = "name a study (see 'weighbridge studies'), or a run to continue with --out DIR"
             fail(message, WRONG_COMMAND_LINE)
-        if study is None and (profile is not None or settings):
-            option = "--profile" if profile is not None else "--set"
+        if study is None and (profile is not None or settings or explain):
+            option = "--profile" if profile is not None else "--set" if settings else "--explain"
             fail(f"{option} needs a study; a continued run has its own", WRONG_COMMAND_LINE)
         address(metrics)  # a wrong one is told before anything else is
-        loaded = with_settings(load_study(study, profile), settings) if study is not None else None
+        loaded = (
+            with_settings(load_study(study, profile), [*settings, *([EXPLAIN] if explain else [])])
+            if study is not None
+            else None
+        )
         if loaded is not None and blocks is not None:
             loaded = with_blocks(loaded, blocks)
         if loaded is not None and study is not None and not (directory and holds_a_run(directory)):

@@ -17,6 +17,7 @@ from weighbridge.cli.complete import complete_environments
 from weighbridge.cli.output import (
     WRONG_COMMAND_LINE,
     BesideOthersOption,
+    ExplainOption,
     RehearsalOption,
     err,
     examples,
@@ -195,9 +196,7 @@ def register(app: typer.Typer) -> None:
         blocks: int | None = typer.Option(
             None, "--blocks", min=1, max=1000, help="Run this many blocks, not to a target."
         ),
-        explain: bool = typer.Option(
-            False, "--explain", help="Say why, too: switch off one thing at a time that the environments do."
-        ),
+        explain: bool = ExplainOption,
         directory: Path | None = typer.Option(None, "--out", help="The run directory. Default: a new one."),
         cpu_idle: CpuIdle = typer.Option(
             "auto", "--cpu-idle", help="Let idle CPUs halt or poll; auto: poll on a virtual machine (as root)."

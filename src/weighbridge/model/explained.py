@@ -32,8 +32,9 @@ class Explains(BaseModel):
 class DescribedMechanism(BaseModel):
     """A mechanism of one environment.
 
-    ``off_with``: those that are off on both sides of its comparison, as it cannot be off without them. ``counters``:
-    how the names of metrics begin that tell of its work. ``refused``: why it cannot be switched off in this study; ""
+    ``off_with``: those that are off on both sides of its comparison, as it cannot be off without them. ``takes``: the
+    titles of those that go with it, as they cannot be off before it. ``counters``: how the names of metrics begin
+    that tell of its work. ``refused``: why it cannot be switched off in this study; ""
     where an arm has it off.
     """
 
@@ -45,6 +46,7 @@ class DescribedMechanism(BaseModel):
     remedy: str
     source: str
     off_with: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
     counters: tuple[str, ...] = ()
     proof: Proof | None = None
     refused: str = ""

@@ -131,11 +131,7 @@ def _run_page(store: RunStore, analysis: Analysis, path: Path) -> RunPage:
         packed=any(group.packed for group in groups),
         analysis=analysis,
         styles={display_name(name): style for name, style in scheme.items()},
-        compared_styles={
-            display_name(name): style
-            for name, style in scheme.items()
-            if name in analysis.others
-        },
+        compared_styles={display_name(name): style for name, style in scheme.items() if name in analysis.others},
         answer=answer(analysis),
         nothing=nothing_sentence(analysis),
         matrix=matrix_section(analysis),

@@ -78,7 +78,7 @@ def _cannot_be(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[tuple[P
 
 def misfits(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[str]:
     """Why an environment cannot be measured in a study that is right but for it."""
-    yield from (problem for _, problem in _cannot_be(arm, file, cells))
+    yield from (problem.removeprefix(f"{arm.name}: ") for _, problem in _cannot_be(arm, file, cells))
 
 
 def _unplaceable(kind: str, needs: Needs) -> Iterator[str]:

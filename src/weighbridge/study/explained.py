@@ -71,11 +71,12 @@ def _of_environment(
             refused = next(misfits(without, file, cells), "")
         except ValueError as why:
             without, refused = None, _words(why)
-        mechanism = every[kind]
+        mechanism, others = every[kind], _beneath(every, kind)
         described.append(
             DescribedMechanism(
                 kind=kind, environment=arm.name, title=mechanism.title, switched=mechanism.switched,
                 remedy=mechanism.remedy, source=mechanism.source, off_with=off_with,
+                takes=tuple(each.title for each in described if each.refused and each.kind in others),
                 counters=tuple(mechanism.counters), proof=mechanism.proof, refused=plain(refused, 300),
             )
         )  # fmt: skip

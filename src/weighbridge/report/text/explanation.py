@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from weighbridge.analysis.results import Analysis, Comparison, CounterChange, Explanation, MechanismCost, ProofState
+from weighbridge.model.explained import DescribedMechanism
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import TOO_FEW
 from weighbridge.report.text.metric_names import metric_phrase, metric_words
@@ -104,16 +105,18 @@ def _mechanism(cost: MechanismCost, unit: str) -> ExplanationRow:
             mechanism.title, "not switched", "–", cost.why_not or "not measured without it", "", mechanism.remedy, "",
             mechanism.source,
         )  # fmt: skip
-    switched = "; ".join(filter(None, (mechanism.switched, *_with_others(mechanism.off_with), _proof(cost))))
+    switched = "; ".join(filter(None, (mechanism.switched, *_with_others(mechanism), _proof(cost))))
     return ExplanationRow(
         mechanism.title, switched, cost_text(row, unit), comparison_verdict(row), _moved(cost.counters),
         mechanism.remedy, row.shown_as, mechanism.source,
     )  # fmt: skip
 
 
-def _with_others(off_with: Sequence[str]) -> Iterator[str]:
-    if off_with:
-        yield f"both without {' and '.join(off_with)}"
+def _with_others(mechanism: DescribedMechanism) -> Iterator[str]:
+    if mechanism.off_with:
+        yield f"both without {' and '.join(mechanism.off_with)}"
+    if mechanism.takes:
+        yield f"with it goes {' and '.join(mechanism.takes)}"
 
 
 def _proof(cost: MechanismCost) -> str:
