@@ -62,7 +62,10 @@ def values_of(noise: Floats, costs: Mapping[str, float]) -> list[Value]:
     ]
 
 
-def session(noise: Floats, costs: Mapping[str, float]) -> tuple[dict[str, str], dict[str, bool], dict[str, float]]:
+Judged = tuple[dict[str, Verdict], dict[str, bool], dict[str, float]]
+
+
+def session(noise: Floats, costs: Mapping[str, float]) -> Judged:
     """Return the verdict of each part, whether its interval has the truth, and its estimate."""
     plan = Plan("native", "native-again", ARMS, 0.03, None, Looks(1), None)
     values = values_of(noise, costs)
