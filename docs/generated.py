@@ -180,6 +180,12 @@ def providers() -> str:
     return "\n".join(parts)
 
 
+def mechanisms() -> str:
+    """What can be switched off, and whose finding it is."""
+    rows = [(each.title, each.switched, each.remedy, each.source) for each in registry.mechanisms().values()]
+    return table(("mechanism", "switched", "to change it", "source"), rows)
+
+
 def summaries(section: str) -> str:
     """The kinds of a section, a row each."""
     rows = [(f"[{code(kind)}](#{section}-{kind})", plugin.summary) for kind, plugin in _SECTIONS[section]().items()]
@@ -533,5 +539,5 @@ PARTS: dict[str, Callable[..., str]] = {
     "commands": commands, "study-keys": study_keys, "kinds": kinds,
     "shared-keys": shared_keys, "summaries": summaries, "json": json_document, "remark-codes": remark_codes,
     "prometheus": prometheus, "studies": studies, "unverified": unverified, "weigh-text": weigh_text,
-    "replications": replications, "examples": examples, "providers": providers,
+    "replications": replications, "examples": examples, "providers": providers, "mechanisms": mechanisms,
 }  # fmt: skip

@@ -114,7 +114,8 @@ def _no_process(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch,
     def refuse(*arguments, **_):
         raise AssertionError(f"a unit test wanted to start a process: {arguments[:1]}")
 
-    monkeypatch.setattr(subprocess, "Popen", refuse)
+    # the class stays one: a module that is imported meanwhile may name Popen[bytes]
+    monkeypatch.setattr(subprocess.Popen, "__init__", lambda _, *arguments, **named: refuse(*arguments, **named))
     for name in FORBIDDEN:
         monkeypatch.setattr(os, name, refuse)
     monkeypatch.setenv("WEIGHBRIDGE_CACHE", str(tmp_path_factory.getbasetemp() / "caches" / str(next(NUMBERS))))

@@ -354,3 +354,8 @@ def test_the_example_entry_point_is_of_the_group_that_is_looked_for():
     ((group, entries),) = tomllib.loads(example)["project"]["entry-points"].items()
     assert group == workloads.__name__
     assert list(entries.values()) == ["redis_pong:PLUGIN"]
+
+
+def test_the_example_mechanism_is_the_one_there_is():
+    (code,) = blocks("docs/adding.md", "py")
+    assert code.strip() in (ROOT / "src/weighbridge/mechanisms/encryption.py").read_text()

@@ -12,7 +12,16 @@ import weighbridge
 
 SOURCE = Path(weighbridge.__file__).parent
 MODULES = sorted(SOURCE.rglob("*.py"))
-PLUGINS = ("adapters", "environments", "workloads", "storage", "hosts/kinds", "userland/sources", "fleets/on")
+PLUGINS = (
+    "adapters",
+    "environments",
+    "workloads",
+    "storage",
+    "hosts/kinds",
+    "userland/sources",
+    "fleets/on",
+    "mechanisms",
+)
 """The folders whose modules the registry finds."""
 PARTS = {path.stem if path.is_file() else path.name for path in SOURCE.iterdir() if not path.name.startswith("_")}
 
@@ -34,6 +43,7 @@ ONLY: dict[str, set[str]] = {
     "guests": {"userland", "launcher", "build_once", "linux", *ALL},
     "environments": {"engines", "guests", "hosts", "launcher", "linux", *ALL},
     "storage": {"engines", "linux", *ALL},
+    "mechanisms": ALL,
     "workloads": {"statistics", *ALL},
     "adapters": ALL,
     "userland": {"engines", "registry", "build_once", "linux", "user_cache", *ALL},

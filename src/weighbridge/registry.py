@@ -15,6 +15,7 @@ from weighbridge.model.host import THIS_MACHINE, HostTraits
 from weighbridge.model.host_kind import HostKind
 from weighbridge.model.leavings import Leavings
 from weighbridge.model.machine_provider import MachineProvider
+from weighbridge.model.mechanism import Mechanism
 from weighbridge.model.plugin import Plugin
 from weighbridge.model.storage import Storage
 from weighbridge.model.userland_source import UserlandSource
@@ -119,6 +120,12 @@ def itself_in(traits: HostTraits) -> str:
 def of_clusters() -> Mapping[str, HostKind]:
     """Every kind of host that is one of a cluster's, on which another program starts everything."""
     return {kind: plugin for kind, plugin in hosts().items() if plugin.options.traits.managed}
+
+
+@functools.cache
+def mechanisms() -> Mapping[str, Mechanism]:
+    """Every mechanism by its kind."""
+    return register(_discover("weighbridge.mechanisms"), Mechanism)  # type: ignore[type-abstract]
 
 
 @functools.cache

@@ -2,7 +2,7 @@
 
 import json
 import re
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import Any, get_args
@@ -18,6 +18,7 @@ from weighbridge.model.host_kind import HostKind, HostOptions
 from weighbridge.model.isolation import Layer, Layers, SiteLayers
 from weighbridge.model.leavings import Leavings, Leftover, RunFolders
 from weighbridge.model.machine_provider import MACHINE_NAME, DriverState, MachineProvider, ProviderOptions
+from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.options import STORED, Options
 from weighbridge.model.plugin import Durability, Plugin, Readiness
 from weighbridge.model.site import MountRequest, Way
@@ -41,6 +42,7 @@ def every_plugin() -> dict[str, Plugin]:
         "storage": registry.storage(),
         "userland": registry.userlands(),
         "machines": registry.providers(),
+        "mechanism": registry.mechanisms(),
     }
     return {f"{section} {kind}": plugin for section, known in sections.items() for kind, plugin in known.items()}
 
@@ -327,3 +329,23 @@ def holds_as_provider(provider: MachineProvider, given: Mapping[str, Any]) -> No
     state = provider.state(options, "no such job")
     unknown = isinstance(state, DriverState) and state.state in ("ended", "unknown")
     must(provider, unknown, "state()", "be 'ended' or 'unknown' of a job that is none", state)
+
+
+# -- mechanisms -----------------------------------------------------------------------------------
+
+
+def keeps_the_contract_of_mechanisms(mechanism: Mechanism, subjects: Sequence[Subject]) -> None:
+    """It says what it is, knows which it needs off, and what is off cannot be switched off again."""
+    every = registry.mechanisms()
+    for member in ("title", "switched", "remedy", "source"):
+        text = getattr(mechanism, member)
+        must(mechanism, bool(text) and text == text.strip() and not text.endswith("."), member, "be a phrase", text)
+    must(mechanism, {*mechanism.off_with} <= {*every} - {mechanism.kind}, "off_with", "name other mechanisms")
+    if mechanism.proof is not None and mechanism.proof.off is not None:
+        re.compile(mechanism.proof.off)
+    switched = [(subject, arm) for subject in subjects if (arm := mechanism.off(subject)) is not None]
+    must(mechanism, bool(switched), "off", "switch something off in one of the environments of this test")
+    for subject, arm in switched:
+        must(mechanism, arm != subject.arm, "off", "give another environment than it was given")
+        must(mechanism, arm.name == subject.arm.name, "off", "leave the name as it is")
+        must(mechanism, mechanism.off(subject.after(arm)) is None, "off", "give None where it is off")

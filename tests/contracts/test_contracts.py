@@ -14,10 +14,14 @@ from weighbridge.model.adapter import Adapter
 from weighbridge.model.environment import Environment, Needs
 from weighbridge.model.host_kind import HostKind
 from weighbridge.model.machine_provider import MachineProvider
+from weighbridge.model.mechanism import Subject
 from weighbridge.model.plugin import Plugin
 from weighbridge.model.storage import Storage, weaker
+from weighbridge.model.study import Arm, Resources
 from weighbridge.model.userland_source import UserlandSource
 from weighbridge.model.workload import Workload
+from weighbridge.study.validated import option_models
+from weighbridge.userland.sources.image import ImageOptions
 
 from . import held, held_adapter, held_workload
 
@@ -132,6 +136,41 @@ def test_a_source_of_userlands(source: UserlandSource, tmp_path: Path) -> None:
 @pytest.mark.parametrize("provider", registry.providers().values(), ids=registry.providers())
 def test_a_provider_of_machines(provider: MachineProvider) -> None:
     held.holds_as_provider(provider, NEEDED.get(f"machines {provider.kind}", {}))
+
+
+def _subject(kind: str, options: Mapping[str, Any], **arm: Any) -> Subject:
+    plugin = registry.environments()[kind]
+    checked = plugin.options.model_validate(options, context=option_models())
+    native = Arm(name="native", kind="native", options=registry.environments()["native"].options())
+    subject = Arm(name="subject", kind=kind, options=checked, **arm)
+    return Subject(
+        subject, native, Resources.model_validate({"cpus": 1, "memory": "1GiB"}), networked=True, stores=True
+    )
+
+
+SUBJECTS = [
+    _subject("docker", {"publish": True}),
+    _subject("docker", {"publish": True, "publish_on": "loopback"}),
+    _subject("docker", {"network": "overlay", "encrypted": True, "storage": {"kind": "layer"}}),
+    _subject(
+        "docker",
+        {"runtime": "runsc"},
+        userland=ImageOptions(kind="image", image="nginx:1.27"),
+        sysctls={"net.core.somaxconn": "9"},
+    ),
+    _subject(
+        "docker", {"storage": {"kind": "nfs"}}, resources=Resources.model_validate({"cpus": 0.5, "memory": "256MiB"})
+    ),
+    _subject("podman", {"rootless": True, "publish": True}),
+    _subject("pod", {"reach": "service", "policy": "allow", "runtime_class": "gvisor"}),
+    _subject("qemu", {"nic": "e1000", "disk": "ide"}),
+]
+"""Environments that have every mechanism, as studies write them."""
+
+
+@pytest.mark.parametrize("kind", registry.mechanisms())
+def test_a_mechanism(kind: str) -> None:
+    held.keeps_the_contract_of_mechanisms(registry.mechanisms()[kind], SUBJECTS)
 
 
 def test_data_is_as_durable_as_the_weaker_of_program_and_storage() -> None:

@@ -12,6 +12,7 @@ from statistics import NormalDist
 from pydantic import BaseModel
 
 from weighbridge.model.decisions import LeftOut, left_out_text
+from weighbridge.model.explained import DescribedMechanism, Explains
 from weighbridge.model.flag import Flag
 from weighbridge.model.level import NO_LEVEL, Level
 from weighbridge.model.measurement import Measurement, Metric, Outcome
@@ -93,13 +94,30 @@ class Recipe:
     hosts: tuple[str, ...] = ()
     """The client's and the server's."""
 
+    explains: dict[str, Explains] = field(default_factory=dict)
+    """What environments of `costs` are there to explain."""
+    mechanisms: tuple[DescribedMechanism, ...] = ()
+
     def arms(self) -> list[Arm]:
         found = [Arm(name="native", kind="native", options=AnyOptions())]
         found += [
-            Arm(name=name, kind="docker", options=AnyOptions(**self.options.get(name, {}))) for name in self.costs
+            Arm(
+                name=name,
+                kind="docker",
+                options=AnyOptions(**self.options.get(name, {})),
+                explains=self.explains.get(name),
+            )
+            for name in self.costs
         ]
         found += [
-            Arm(name=each.environment, kind=each.kind, options=AnyOptions(), optional=True) for each in self.left_out
+            Arm(
+                name=each.environment,
+                kind=each.kind,
+                options=AnyOptions(),
+                optional=True,
+                explains=self.explains.get(each.environment),
+            )
+            for each in self.left_out
         ]
         if self.aa:
             found.append(Arm(name="native-again", kind="native", options=AnyOptions(), aa_of="native"))
@@ -128,7 +146,13 @@ def _study(recipe: Recipe) -> Study:
         Cell(workload=w.name, kind="made-up", level=w.level, options=AnyOptions(note=recipe.notes.get(w.name, "")))
         for w in recipe.workloads
     ]
-    return Study(text=f"study: {recipe.study}\n", file=file, arms=tuple(recipe.arms()), cells=tuple(cells))
+    return Study(
+        text=f"study: {recipe.study}\n",
+        file=file,
+        arms=tuple(recipe.arms()),
+        cells=tuple(cells),
+        mechanisms=recipe.mechanisms,
+    )
 
 
 def _info(recipe: Recipe) -> dict[str, str]:

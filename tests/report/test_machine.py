@@ -36,13 +36,20 @@ def test_the_document_has_the_promised_shape(run):
                               "paths", "noise_floor", "noise_low", "noise_high", "trusted", "trust_reason", "shifted",
                               "unchecked", "disturbed", "visible_shift", "place_effects", "sessions", "mixed_blocks",
                               "environments",
-                              "notices", "confounders", "costs", "ladder", "remarks",
+                              "notices", "confounders", "costs", "ladder", "explanations", "remarks",
                               "percentiles", "curves", "bottlenecks", "broke", "left_out",
                               "trial_lengths", "time_shared", "programs", "power_cuts"]  # fmt: skip
     assert document["study"] == "first-look" and document["run"] == "20240101-abcd"
     assert document["question"].startswith("What does each Docker network cost") and document["equivalence"] == 0.03
     assert (document["baseline"], document["aa_arm"], document["looks"]) == ("native", "native-again", 1)
-    assert document["families"] == {"headlines": 2, "further metrics": 2, "resource use": 0, "ladder": 0}
+    assert document["families"] == {
+        "headlines": 2,
+        "further metrics": 2,
+        "resource use": 0,
+        "ladder": 0,
+        "mechanisms": 0,
+        "counters of mechanisms": 0,
+    }
     assert document["version"] == VERSION and document["trusted"] is True and 0 < document["noise_floor"] < 0.05
     assert -100 * document["noise_floor"] == pytest.approx(document["noise_low"])  # of throughput: higher is better
     assert all(cost["noise_low"] < 0 < cost["noise_high"] for cost in document["costs"])

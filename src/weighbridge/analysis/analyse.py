@@ -26,6 +26,7 @@ from weighbridge.analysis.conditions import (
 )
 from weighbridge.analysis.context import Context, by_cell
 from weighbridge.analysis.curves import load_sweeps
+from weighbridge.analysis.explanation import explanations
 from weighbridge.analysis.judgement import (
     ControlCheck,
     after_holm,
@@ -123,7 +124,9 @@ def analyse(store: RunStore) -> Analysis:
         durability=by_label(durability),
         power_cuts=power_cuts(facts, plan.environments),
         paths=paths,
-        left_out=store.left_out(),
+        left_out=tuple(each for each in store.left_out() if each.environment not in plan.explaining),
+        explaining=plan.explaining,
+        explanations=explanations(store, values, reports, plan, context),
         lengths=store.lengths(),
         time_shared=any(each.blocks < each.until - each.after for each in store.allotments()),
         rungs=plan.ladder,

@@ -108,6 +108,8 @@ class Family(StrEnum):
     FURTHER = "further metrics"
     RESOURCE_USE = "resource use"
     LADDER = "ladder"
+    MECHANISMS = "mechanisms"
+    COUNTERS = "counters of mechanisms"
 
 
 def family_of(report: MetricReport) -> Family:

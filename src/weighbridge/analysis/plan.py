@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.decisions import GateLook
 from weighbridge.model.level import Level
+from weighbridge.model.stored_study import StoredArm
 from weighbridge.model.study import Rung
 from weighbridge.statistics import Looks, planned_looks
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
@@ -41,6 +42,8 @@ class Plan:
         """The environments that are compared with the baseline on a workload at a level; the A/A arm is last."""
         return tuple(name for name in self.compared if (workload, level, name) not in self.absent)
 
+    explaining: frozenset[str] = frozenset()
+    """The environments that are parts of another, to explain its cost; they are compared with no baseline."""
     changes: tuple[RunExtension, ...] = ()
     """How the number of blocks was changed after the run had begun."""
     changes_of_gates: frozenset[RunExtension] = frozenset()
@@ -75,7 +78,8 @@ class Plan:
     @property
     def compared(self) -> tuple[str, ...]:
         """The environments that are compared with the baseline, in the study's order; the A/A arm is last."""
-        others = tuple(name for name in self.environments if name not in (self.baseline, self.aa_arm))
+        left = {self.baseline, self.aa_arm, *self.explaining}
+        others = tuple(name for name in self.environments if name not in left)
         return (*others, self.aa_arm) if self.aa_arm else others
 
 
@@ -107,11 +111,17 @@ def plan_of(store: RunStore) -> Plan:
         ladder=tuple(rung for rung in store.ladder() if rung.name in every),
         looks=replace(asked, interim=asked.interim or unfinished(info)),
         planned_blocks=changes[-1].blocks if changes and fixed else fixed,
+        explaining=frozenset(arm.name for arm in _arms(store) if arm.explains is not None),
         changes=changes,
         changes_of_gates=frozenset(_of_gates(changes, store.gate_looks())),
         blocks=blocks,
         unfinished=unfinished(info),
     )
+
+
+def _arms(store: RunStore) -> Sequence[StoredArm]:
+    stored = store.study()
+    return () if stored is None else stored.arms
 
 
 def _looks(planned: int, changes: Sequence[RunExtension]) -> Looks:

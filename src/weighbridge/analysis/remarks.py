@@ -180,9 +180,11 @@ def confounders(
 def _confounders_of(context: Context) -> tuple[Remark, ...]:
     """Confounders of a run; options that workloads have of their own are named beside costs against its baseline."""
     study = context.study if context.against is None else None
+    left = context.plan.explaining if context.against is None else frozenset()  # each differs as what it is a part of
+    environments = [name for name in context.plan.environments if name not in left]
     return context.once(
         ("confounders", context.against),
-        lambda: confounders(context.facts, context.baseline, context.plan.environments, study),
+        lambda: confounders(context.facts, context.baseline, environments, study),
     )
 
 

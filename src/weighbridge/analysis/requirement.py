@@ -261,8 +261,8 @@ def _unknown(reading: tuple[str, str, str], analysis: Analysis) -> list[str]:
     problems = []
     if environment == analysis.baseline:
         problems.append(f"'{environment}' is the baseline, which has no cost: name another environment")
-    elif environment != EVERY and environment not in analysis.environments:
-        others = [name for name in analysis.environments if name != analysis.baseline]
+    elif environment != EVERY and environment not in {*analysis.environments} - analysis.explaining:
+        others = [name for name in analysis.environments if name not in {analysis.baseline, *analysis.explaining}]
         problems.append(f"there is no environment '{environment}'{_nearest(environment, others)}")
     cells = _cells(workload, analysis)
     if not cells:
@@ -279,7 +279,7 @@ def _comparisons(environment: str, workload: str, metric: str, analysis: Analysi
     reports = {each.label: each for each in analysis.metrics if each.metric == metric}
     measured = {each.label for each in analysis.metrics}
     with_trials = {(trial.label, trial.environment) for trial in analysis.trials}
-    others = [name for name in analysis.environments if name not in (analysis.baseline, analysis.aa_arm)]
+    others = analysis.others
     cells = list(_cells(workload, analysis))
     with_trials_in_cells = {name for label, name in with_trials if label in cells} if len(cells) > 1 else set()
     for label in cells:
@@ -331,10 +331,9 @@ def _candidates(pattern: str, analysis: Analysis) -> Iterator[tuple[Target, list
     measured = {report.label for report in analysis.metrics}
     left_out = [each.environment for each in analysis.left_out]  # they were to be measured: no reason to pass
     for label in analysis.labels:
-        for name in (*left_out, *(analysis.environments if label not in measured else ())):
-            if name not in (analysis.baseline, analysis.aa_arm):
-                target = Target(name, label, metric or EVERY)
-                yield target, _spellings(target)
+        for name in (*left_out, *(analysis.others if label not in measured else ())):
+            target = Target(name, label, metric or EVERY)
+            yield target, _spellings(target)
 
 
 def _spellings(target: Target) -> list[str]:

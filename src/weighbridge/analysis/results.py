@@ -19,6 +19,7 @@ from weighbridge.analysis.trends import PlaceEffect
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.decisions import LeftOut, TrialLength
 from weighbridge.model.disturbance import Disturbance, disturbance_of
+from weighbridge.model.explained import DescribedMechanism
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import is_resource_use
 from weighbridge.model.study import Rung
@@ -213,6 +214,59 @@ class Ladder:
     steps: tuple[LadderStep, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class CounterChange:
+    """A metric of resource use with a mechanism and without it."""
+
+    report: MetricReport
+    row: Comparison
+    """With the mechanism, against without it; ``adjusted_p`` is of the family of all such rows."""
+
+
+class ProofState(StrEnum):
+    """Whether a mechanism that was switched off is off by what its sites say."""
+
+    SHOWN = "shown"
+    UNKNOWN = "unknown"
+    """Nothing that is read of them tells."""
+    NOT_OFF = "not-off"
+    """They say the same as with it, or that it is still there."""
+
+
+@dataclass(frozen=True, slots=True)
+class MechanismCost:
+    """What one mechanism of an environment costs on a headline metric."""
+
+    mechanism: DescribedMechanism
+    row: Comparison | None
+    """The environment with it against the one without, both without its ``off_with``; None: it was not measured."""
+    without: str = ""
+    """The name of the arm that has it off; "" where none was measured."""
+    why_not: str = ""
+    """Why it was not switched off here; "" where it was."""
+    proof: ProofState = ProofState.UNKNOWN
+    facts: tuple[str, str] = ("", "")
+    """What its sites say with the mechanism and without it; "" where nothing tells."""
+    counters: tuple[CounterChange, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Explanation:
+    """Why an environment costs what it does on a headline metric: every part is measured, none is a remainder."""
+
+    environment: str
+    report: MetricReport
+    total: Comparison
+    """The environment against the baseline, as everywhere in the report."""
+    mechanisms: tuple[MechanismCost, ...]
+    """Those that cost most first."""
+    interaction: Comparison | None
+    """What all of them cost together beyond the sum of the single ones; None with fewer than two."""
+    unexplained: Comparison | None
+    """The environment with all of them off against the baseline; None where no arm has that."""
+    unexplained_arm: str = ""
+
+
 class TrustReason(StrEnum):
     """Why a session can be trusted, or cannot, or nothing is known."""
 
@@ -329,6 +383,10 @@ class Analysis:
     """How often the run may be looked at in all: of several each spends less of the error."""
     control_looks: Looks = field(default_factory=Looks)
     """The same for the A/A arm, of planned looks alone."""
+    explaining: frozenset[str] = frozenset()
+    """The environments that are parts of another, to explain its cost."""
+    explanations: tuple[Explanation, ...] = ()
+    """Why environments cost what they do, a headline each; empty where the study does not ask for it."""
     context: Context | None = field(default=None, repr=False, compare=False)
     """What further comparisons of this run are judged by."""
     trials_of: Mapping[str, Sequence[TrialRow]] = field(init=False, repr=False, compare=False)
@@ -405,7 +463,13 @@ class Analysis:
     @property
     def native_only(self) -> bool:
         """Whether the study has no environment beside the baseline and its A/A arm."""
-        return set(self.environments) <= {self.baseline, self.aa_arm}
+        return not self.others
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """The environments that are compared with the baseline, in the study's order, without the A/A arm."""
+        left = {self.baseline, self.aa_arm, *self.explaining}
+        return tuple(name for name in self.environments if name not in left)
 
     @property
     def few(self) -> bool:

@@ -22,6 +22,11 @@ if TYPE_CHECKING:
 
 JsonFlag = typer.Option(False, "--json", help="Print JSON to standard output, and nothing else.")
 ProfileOption = typer.Option(None, "--profile", help="A profile of the study; default: the study itself.")
+ExplainOption: bool = typer.Option(
+    False, "--explain", help="Say why, too: switch off one thing at a time that the environments do."
+)
+EXPLAIN = "explain=true"
+"""What it sets in a study."""
 SetOption = typer.Option(
     [],
     "--set",

@@ -14,7 +14,17 @@ from typing_extensions import TypedDict
 from weighbridge.cli.approval import brought_lines, decides_sentence
 from weighbridge.cli.complete import complete_study
 from weighbridge.cli.doctor import UNVERIFIED
-from weighbridge.cli.output import JsonFlag, ProfileOption, RehearsalOption, SetOption, examples, out, print_json
+from weighbridge.cli.output import (
+    EXPLAIN,
+    ExplainOption,
+    JsonFlag,
+    ProfileOption,
+    RehearsalOption,
+    SetOption,
+    examples,
+    out,
+    print_json,
+)
 from weighbridge.model.level import level_label
 from weighbridge.report.text.formatting import plural
 
@@ -27,11 +37,16 @@ VERSION: Final = 1
 
 
 class PlannedEnvironment(TypedDict):
-    """One environment, its limits, and whether it can be opened here. An optional one that is not is left out."""
+    """One environment, its limits, and whether it can be opened here. An optional one that is not is left out.
+
+    ``explains`` is the environment whose cost it explains, as that is with these mechanisms ``off``.
+    """
 
     name: str
     kind: str
     aa_of: str | None
+    explains: str | None
+    off: list[str]
     optional: bool
     ready: bool
     why: str
@@ -141,11 +156,12 @@ class PlanDocument(TypedDict):
 def register(app: typer.Typer) -> None:
     """Add the command."""
 
-    @app.command(epilog=examples("weighbridge plan first-look"))
+    @app.command(epilog=examples("weighbridge plan first-look", "weighbridge plan first-look --explain"))
     def plan(
         study: str = typer.Argument(help="A bundled study or a study file.", autocompletion=complete_study),
         profile: str | None = ProfileOption,
         settings: list[str] = SetOption,
+        explain: bool = ExplainOption,
         blocks: int | None = typer.Option(
             None, min=1, max=1000, help="Plan this many blocks instead of the study's."
         ),
@@ -164,7 +180,7 @@ def register(app: typer.Typer) -> None:
         from weighbridge.study.loader import with_blocks
         from weighbridge.study.settings import with_settings
 
-        loaded = with_settings(load_study(study, profile), settings)
+        loaded = with_settings(load_study(study, profile), [*settings, *([EXPLAIN] if explain else [])])
         chosen = loaded if blocks is None else with_blocks(loaded, blocks)
         planned = describe(chosen, rehearsal=rehearsal)
         if as_json:
@@ -216,7 +232,10 @@ def describe(study: "Study", *, rehearsal: bool = False) -> PlanDocument:
     problem = next(userland_problems(study), None)
     lacking = [f"cannot build the userland here: {problem.detail}: {problem.remedy}"] if problem else []
     openable = {name: problem if problem and state.ready else state for name, state in ready.items()}
-    notes = [f"{what} is {UNVERIFIED}: {why}" for what, why in unverified.items()] + _caveats(ready)
+    notes = [
+        f"{each.environment}: {each.title} stays on: {each.refused}" for each in study.mechanisms if each.refused
+    ]
+    notes += [f"{what} is {UNVERIFIED}: {why}" for what, why in unverified.items()] + _caveats(ready)
     least, most = seconds(study)
     of_study = (nothing_left(declared, left_out), "" if rehearsal else too_few_blocks(study))
     return {
@@ -225,7 +244,9 @@ def describe(study: "Study", *, rehearsal: bool = False) -> PlanDocument:
         "question": study.file.question,
         "baseline": study.file.baseline,
         "environments": [
-            {"name": arm.name, "kind": arm.kind, "aa_of": arm.aa_of, "optional": arm.optional,
+            {"name": arm.name, "kind": arm.kind, "aa_of": arm.aa_of,
+             "explains": arm.explains.environment if arm.explains else None,
+             "off": [*arm.explains.off] if arm.explains else [], "optional": arm.optional,
              "ready": openable[arm.name].ready, "why": openable[arm.name].detail,
              "remedy": openable[arm.name].remedy, "caveat": openable[arm.name].caveat,
              "unverified": unverified.get(arm.name, ""), "resources": _resources(declared, arm),
@@ -386,6 +407,7 @@ def _print(planned: PlanDocument, hosts: list[str], set_up: str, with_trials: bo
     table = Table("environment", "kind", *(["limits"] if apart else []), "ready", box=None, pad_edge=False)
     for arm in planned["environments"]:
         note = f" ({arm['aa_of']} measured again, to show the noise)" if arm["aa_of"] else ""
+        note = f" ({arm['explains']}; off: {', '.join(arm['off'])})" if arm["explains"] else note
         note += " (baseline)" if arm["name"] == planned["baseline"] else ""
         good = ", ".join(text for text in ("yes", arm["caveat"], arm["unverified"] and UNVERIFIED) if text)
         state = good if arm["ready"] else f"skipped: {arm['why']}; {arm['remedy']}" if arm["optional"] else "no"

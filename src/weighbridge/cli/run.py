@@ -10,8 +10,10 @@ import typer
 from weighbridge.cli.complete import complete_study
 from weighbridge.cli.metrics import MetricsOption, address, watched
 from weighbridge.cli.output import (
+    EXPLAIN,
     WRONG_COMMAND_LINE,
     BesideOthersOption,
+    ExplainOption,
     ProfileOption,
     RehearsalOption,
     SetOption,
@@ -45,6 +47,7 @@ def register(app: typer.Typer) -> None:
         ),
         profile: str | None = ProfileOption,
         settings: list[str] = SetOption,
+        explain: bool = ExplainOption,
         blocks: int | None = typer.Option(
             None,
             min=1,
@@ -62,24 +65,25 @@ def register(app: typer.Typer) -> None:
         Ctrl-C stops it cleanly and prints the command to continue.
         """
         from weighbridge.cli.approval import confirm, confirm_continued
-        from weighbridge.cli.progress import show
-        from weighbridge.cli.runs import continuable, holds_a_run
+        from weighbridge.cli.runs import holds_a_run
         from weighbridge.errors import Untrusted
         from weighbridge.runner.compose_file import load_study
         from weighbridge.runner.living import require_alone
-        from weighbridge.runner.run import run_study
-        from weighbridge.runner.signals import interruptible
         from weighbridge.study.loader import with_blocks
         from weighbridge.study.settings import with_settings
 
         if study is None and directory is None:
             message = "name a study (see 'weighbridge studies'), or a run to continue with --out DIR"
             fail(message, WRONG_COMMAND_LINE)
-        if study is None and (profile is not None or settings):
-            option = "--profile" if profile is not None else "--set"
+        if study is None and (profile is not None or settings or explain):
+            option = "--profile" if profile is not None else "--set" if settings else "--explain"
             fail(f"{option} needs a study; a continued run has its own", WRONG_COMMAND_LINE)
-        at = address(metrics)
-        loaded = with_settings(load_study(study, profile), settings) if study is not None else None
+        address(metrics)  # a wrong one is told before anything else is
+        loaded = (
+            with_settings(load_study(study, profile), [*settings, *([EXPLAIN] if explain else [])])
+            if study is not None
+            else None
+        )
         if loaded is not None and blocks is not None:
             loaded = with_blocks(loaded, blocks)
         if loaded is not None and study is not None and not (directory and holds_a_run(directory)):
@@ -89,21 +93,37 @@ def register(app: typer.Typer) -> None:
             assert directory is not None
             needs_yes = confirm_continued(directory, yes=yes)
         require_alone(beside_others=beside_others)
-        trusted: list[bool] = []
-        with (
-            interruptible(),
-            show() as progress,
-            watched(at, progress, loaded, directory) as told_of_it,
-            continuable(directory, *continuing("run", directory, yes=yes and needs_yes)),
-        ):
-
-            def after(store: "RunStore") -> None:
-                if (analysis := report_run(store, progress)) is not None:
-                    trusted.append(analysis.trust.trusted is not False)
-
-            run_study(loaded, directory, told_of_it, after, blocks if loaded is None else None)
-        if strict and not all(trusted):
+        total = blocks if loaded is None else None
+        if not measured(loaded, directory, yes=yes and needs_yes, metrics=metrics, blocks=total) and strict:
             raise Untrusted("untrusted: the baseline measured twice disagrees with itself; do not rely on this run")
+
+
+def measured(
+    study: "Study | None", directory: Path, *, yes: bool, metrics: str | None = None, blocks: int | None = None
+) -> bool:
+    """Measure a study, or go on with a run of so many ``blocks``, and write its report; whether it can be trusted.
+
+    ``yes``: whether the command that goes on with it is not to ask. ``metrics``: where a monitoring server reads.
+    """
+    from weighbridge.cli.progress import show
+    from weighbridge.cli.runs import continuable
+    from weighbridge.runner.run import run_study
+    from weighbridge.runner.signals import interruptible
+
+    trusted: list[bool] = []
+    with (
+        interruptible(),
+        show() as progress,
+        watched(address(metrics), progress, study, directory) as told_of_it,
+        continuable(directory, *continuing("run", directory, yes=yes)),
+    ):
+
+        def after(store: "RunStore") -> None:
+            if (analysis := report_run(store, progress)) is not None:
+                trusted.append(analysis.trust.trusted is not False)
+
+        run_study(study, directory, told_of_it, after, blocks)
+    return all(trusted)
 
 
 def new_directory(study: "Study") -> Path:

@@ -17,6 +17,7 @@ from weighbridge.cli.complete import complete_environments
 from weighbridge.cli.output import (
     WRONG_COMMAND_LINE,
     BesideOthersOption,
+    ExplainOption,
     RehearsalOption,
     err,
     examples,
@@ -77,6 +78,8 @@ def register(app: typer.Typer) -> None:
             "weighbridge weigh --compose compose.yaml --service shop -- oha -n 20000 http://{address}:{port}/",
             "weighbridge weigh --against ./old-benchmark --label before=glibc,after=musl -- ./my-benchmark",
             "weighbridge weigh --image shop:1.5 --against shop:1.4 -- --self-test",
+            "weighbridge weigh --explain --server 'redis-server --bind {listen} --port {port} --protected-mode no' "
+            "--in published -- redis-benchmark -h {address} -p {port} -n 20000 -t set -q",
             "weighbridge weigh --cluster -- sysbench cpu --time=0 --events=20000 run",
             "weighbridge weigh --save mine.yaml -- ./my-benchmark",
         ),
@@ -193,6 +196,7 @@ def register(app: typer.Typer) -> None:
         blocks: int | None = typer.Option(
             None, "--blocks", min=1, max=1000, help="Run this many blocks, not to a target."
         ),
+        explain: bool = ExplainOption,
         directory: Path | None = typer.Option(None, "--out", help="The run directory. Default: a new one."),
         cpu_idle: CpuIdle = typer.Option(
             "auto", "--cpu-idle", help="Let idle CPUs halt or poll; auto: poll on a virtual machine (as root)."
@@ -271,6 +275,7 @@ def register(app: typer.Typer) -> None:
             target=target,
             within=within or "2min",
             blocks=blocks,
+            explain=explain,
             cpu_idle=cpu_idle,
         )
         if save is None:

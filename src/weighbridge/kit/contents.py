@@ -105,6 +105,9 @@ def contents(study: Study) -> Contents:
         if arm.aa_of:
             left_out.append(OmittedPart(arm.name, f"{arm.aa_of} a second time: useful only in random blocks"))
             continue
+        if arm.explains is not None:
+            left_out.append(OmittedPart(arm.name, f"it explains the cost of {arm.explains.environment}"))
+            continue
         if arm.userland is not None:
             left_out.append(OmittedPart(arm.name, "it has a userland of its own, and a kit has one image"))
             continue

@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict
 
+from weighbridge.model.explained import DescribedMechanism, Explains
 from weighbridge.model.level import Level
 from weighbridge.model.study import Arm, Cell, Study
 
@@ -68,6 +69,7 @@ class StoredArm(_Stored):
     resources: dict[str, Any] | None = None
     shm_size: int | None = None
     sysctls: dict[str, str] = {}
+    explains: Explains | None = None
 
 
 class StoredCell(_Stored):
@@ -90,13 +92,17 @@ class StoredStudy(_Stored):
     file: StoredFile
     arms: tuple[StoredArm, ...]
     cells: tuple[StoredCell, ...]
+    mechanisms: tuple[DescribedMechanism, ...] = ()
 
 
 def study_json(study: Study) -> str:
     """Return the study as a run keeps it."""
     file = study.file.model_dump(mode="json", exclude={"profiles", "compose"}, warnings=False)
     arms, cells = [_arm(arm) for arm in study.arms], [_cell(cell) for cell in study.cells]
-    return json.dumps({"version": VERSION, "file": file, "arms": arms, "cells": cells}, separators=(",", ":"))
+    stored = {"version": VERSION, "file": file, "arms": arms, "cells": cells}
+    if study.mechanisms:
+        stored["mechanisms"] = [each.model_dump() for each in study.mechanisms]
+    return json.dumps(stored, separators=(",", ":"))
 
 
 def _arm(arm: Arm) -> dict[str, Any]:
@@ -105,7 +111,7 @@ def _arm(arm: Arm) -> dict[str, Any]:
         for (workload, level), options in arm.workloads.items()
     ]
     same = {"name", "kind", "aa_of", "clients", "optional"}
-    same |= {key for key in ("userland", "resources", "shm_size", "sysctls") if getattr(arm, key)}
+    same |= {key for key in ("userland", "resources", "shm_size", "sysctls", "explains") if getattr(arm, key)}
     return {**arm.model_dump(include=same, mode="json"), "options": _data(arm.options), "workloads": own}
 
 

@@ -13,12 +13,14 @@ from pydantic import (
     Field,
     PlainSerializer,
     SerializeAsAny,
+    StrictBool,
     ValidationError,
     model_validator,
 )
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from weighbridge.model.companion import Companion, ComposeOptions
+from weighbridge.model.explained import DescribedMechanism, Explains
 from weighbridge.model.facts import CpuIdle
 from weighbridge.model.host_kind import HostOptions
 from weighbridge.model.level import NO_LEVEL, Level, cell_label
@@ -308,6 +310,10 @@ class StudyFile(Options):
         PlainSerializer(rungs_written),
         Field(description="Environments, each one step above the entry before it, or above the one it names"),
     ] = ()
+    explain: Annotated[
+        StrictBool | tuple[Name, ...],
+        Field(description="Say why environments cost what they do, by switching off what they do; or which ones"),
+    ] = False
     profiles: Annotated[
         dict[Name, dict[str, Any]],
         Field(description="Named changes to this study, merged into it by --profile; never part of a run"),
@@ -350,6 +356,17 @@ class Arm(BaseModel):
     """Its own limits, those of the study beneath them; None: the study's."""
     shm_size: int | None = None
     sysctls: dict[str, str] = {}
+    explains: Explains | None = None
+    """Of which environment it is a part, to explain its cost; None: it is an environment of the study itself."""
+
+    @property
+    def own(self) -> bool:
+        """Whether it is an environment of the study; else it is there to judge or to explain another."""
+        return self.aa_of is None and self.explains is None
+
+    def is_of(self, environments: Collection[str]) -> bool:
+        """Whether it is one of these environments, or explains the cost of one."""
+        return self.name in environments or (self.explains is not None and self.explains.environment in environments)
 
     def source(self, role: Role, file: StudyFile) -> SourceOptions:
         """Where the userland of a role that is inside of it comes from."""
@@ -393,6 +410,8 @@ class Study(BaseModel):
     cells: tuple[Cell, ...]
     lines: dict[tuple[str, str], str] = Field(default_factory=dict, repr=False)
     compose: str = Field(default="", repr=False)
+    mechanisms: tuple[DescribedMechanism, ...] = ()
+    """Of the environments whose costs are explained, in the order in which their arms are."""
 
     def __eq__(self, other: object) -> bool:
         """Whether the two are the same study, wherever they were read from: the rest is for messages alone."""
@@ -418,6 +437,24 @@ class Study(BaseModel):
         }
         return {"userland": self.file.userland, **clients, **own}
 
+    def against(self, arm: Arm) -> str:
+        """Return the name of the arm that one is compared with: a part of an environment with the next larger one."""
+        if arm.explains is None:
+            return self.file.baseline
+        environment, off = arm.explains.environment, {*arm.explains.off}
+        parts = {
+            frozenset(each.explains.off): each.name
+            for each in self.arms
+            if each.is_of({environment}) and each.explains
+        }
+        beneath = (
+            frozenset(each.off_with)
+            for each in self.mechanisms
+            if each.environment == environment and {*each.off_with, each.kind} == off
+        )
+        with_it = next(beneath, None)
+        return self.file.baseline if with_it is None else parts.get(with_it, environment)
+
     def resources_of(self, environment: str) -> Resources:
         """Return the limits of an environment's sites: its own, else the study's, as those outside of all have."""
         own = (arm.resources for arm in self.arms if arm.name == environment)
@@ -433,7 +470,7 @@ class Study(BaseModel):
         """The study as it is run where these environments cannot be opened. Its file and text stay as written."""
         if not environments:
             return self
-        return self.model_copy(update={"arms": tuple(arm for arm in self.arms if arm.name not in environments)})
+        return self.model_copy(update={"arms": tuple(arm for arm in self.arms if not arm.is_of(environments))})
 
     def options(self, arm: Arm, cell: Cell) -> Any:
         """The options of a workload in an environment: the cell's, unless the environment has its own."""

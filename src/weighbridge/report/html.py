@@ -15,9 +15,11 @@ from weighbridge.report.charts.base import MarkStyle
 from weighbridge.report.page import FULL_PX, ChartPlace, Page, PageCharts, write_page
 from weighbridge.report.sections.curves import CurveSection, curve_sections
 from weighbridge.report.sections.metrics import (
+    ExplanationArticle,
     LadderArticle,
     LevelTable,
     WorkloadSection,
+    explanation_articles,
     ladder_articles,
     level_tables,
     workload_sections,
@@ -29,6 +31,7 @@ from weighbridge.report.text.answer import answer
 from weighbridge.report.text.conditions import condition_lines, left_out_lines, session_lines
 from weighbridge.report.text.curves import broke_sentences
 from weighbridge.report.text.environments import display_name, names_of, use_display_names
+from weighbridge.report.text.explanation import INTRODUCTION as EXPLANATION_INTRODUCTION
 from weighbridge.report.text.matrix import WORDS
 from weighbridge.report.text.paths import INTRODUCTION
 from weighbridge.report.text.remarks import CODES
@@ -89,6 +92,8 @@ class RunPage(Page):
     ladders: Sequence[LadderArticle]
     ladder_introduction: str = LADDER_INTRODUCTION
     steps: Sequence[tuple[str, str]]
+    explanations: Sequence[ExplanationArticle]
+    explanation_introduction: str = EXPLANATION_INTRODUCTION
     workloads: Sequence[WorkloadSection]
     folded: bool
     overtime: Sequence[UseSection]
@@ -126,11 +131,7 @@ def _run_page(store: RunStore, analysis: Analysis, path: Path) -> RunPage:
         packed=any(group.packed for group in groups),
         analysis=analysis,
         styles={display_name(name): style for name, style in scheme.items()},
-        compared_styles={
-            display_name(name): style
-            for name, style in scheme.items()
-            if name not in (analysis.baseline, analysis.aa_arm)
-        },
+        compared_styles={display_name(name): style for name, style in scheme.items() if name in analysis.others},
         answer=answer(analysis),
         nothing=nothing_sentence(analysis),
         matrix=matrix_section(analysis),
@@ -150,6 +151,7 @@ def _run_page(store: RunStore, analysis: Analysis, path: Path) -> RunPage:
         levels=level_tables(analysis),
         ladders=ladder_articles(analysis, page, kinds),
         steps=ladder_sentences(analysis),
+        explanations=explanation_articles(analysis, page),
         workloads=list(workload_sections(analysis, page, used, programs, kinds, folded=folded)),
         folded=folded,
         overtime=overtime_sections(store, analysis, page),

@@ -12,7 +12,7 @@ from rich.text import Text
 from weighbridge.analysis.latency import PERCENTS, LatencyReport
 from weighbridge.analysis.paths import path_tables
 from weighbridge.analysis.remarks import DelayedAck, FewReadings, Unfinished
-from weighbridge.analysis.results import Analysis, MetricReport, Remark
+from weighbridge.analysis.results import Analysis, Explanation, MetricReport, Remark
 from weighbridge.model.flag import FlagKind
 from weighbridge.report.screen import print_screen
 from weighbridge.report.terminal_layout import (
@@ -38,6 +38,7 @@ from weighbridge.report.text.conditions import (
 )
 from weighbridge.report.text.curves import broke_sentences, curve_sentences, curve_title
 from weighbridge.report.text.environments import display_name, names_of, use_display_names
+from weighbridge.report.text.explanation import explanation_rows, explanation_sentence, explanation_title
 from weighbridge.report.text.formatting import level, quantities, quantity, shared_unit
 from weighbridge.report.text.matrix import MatrixCosts, MatrixRow, cost_range, large, matrix, native, small
 from weighbridge.report.text.metric_names import difference_unit_of, metric_name, metric_title, titled, value_unit
@@ -64,6 +65,8 @@ from weighbridge.report.text.trust import checked_sentence, hindered, imprecise,
 from weighbridge.report.text.verdicts import HIDDEN, comparison_verdict, judged_cost_text, resolved_text
 
 SHOWN_FAILURES = 10
+SHOWN_EXPLANATIONS = 3
+"""Causes of the largest costs that are shown without being asked for."""
 TRUST_LINES, DISTURBED_LINES = 4, 6
 """Lines of a screen for whether a run can be trusted, and of a run that others hindered."""
 
@@ -112,7 +115,8 @@ def print_report(
                 out.print(styled(line), soft_wrap=True)
         else:
             further = [
-                part for each in tables for part in _metric(analysis, each, out.width, remark_lines(each, set()))
+                *(part for each in analysis.explanations[:SHOWN_EXPLANATIONS] for part in _explained(analysis, each)),
+                *(part for each in tables for part in _metric(analysis, each, out.width, remark_lines(each, set()))),
             ]
             print_run_screen(
                 analysis,
@@ -272,6 +276,8 @@ def _details(analysis: Analysis, flag_sentences: Sequence[str]) -> Parts:
     if not analysis.native_only:
         yield from _verdicts(verdict_sentences(analysis))
     yield from path_parts(analysis)  # with heads of their own: what comes behind must have one, too
+    for explanation in analysis.explanations:
+        yield from _explained(analysis, explanation)
     if steps := ladder_sentences(analysis):
         yield styled("\nstep by step", "bold")
         yield indented(LADDER_INTRODUCTION, "dim")
@@ -280,6 +286,18 @@ def _details(analysis: Analysis, flag_sentences: Sequence[str]) -> Parts:
         yield styled(f"\n{curve_title(sweep)}", "bold")
         yield from _lines([*filter(None, [sweep_durability(analysis, sweep)])])
         yield from _lines(curve_sentences(sweep, analysis.baseline))
+
+
+def _explained(analysis: Analysis, explanation: Explanation) -> Parts:
+    """Give the causes of a cost in a sentence, and what each mechanism costs."""
+    yield styled(f"\nwhy {explanation_title(explanation)}", "bold")
+    yield indented(explanation_sentence(analysis, explanation))
+    shown = Table("mechanism", "cost", "verdict", "to change it", box=None, pad_edge=False)
+    for row in explanation_rows(analysis, explanation):
+        style = STYLES.get(row.shown_as, "dim")
+        remedy = row.remedy if row.shown_as == "different" else ""
+        shown.add_row(styled(row.what), styled(row.cost, style), styled(row.verdict, style), styled(remedy, "dim"))
+    yield shown
 
 
 def _lines(lines: Sequence[str], style: str = "") -> Parts:

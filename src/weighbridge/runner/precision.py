@@ -208,11 +208,11 @@ class Precision:
         open_ = [arm.name for arm in compared if (*_key(cell), arm.name) not in self._left]
         if compared and not open_:  # with nothing to compare, the baseline alone is measured
             return []
-        others = [arm.name for arm in arms if not self._compared(arm)]
-        return [*others, *open_]
+        needed = {*open_, *(self.study.against(arm) for arm in compared if arm.name in open_)}
+        return [arm.name for arm in arms if arm.name in needed or not self._compared(arm)]
 
     def _compared(self, arm: Arm) -> bool:
-        alone = all(each.aa_of or each.name == self.study.file.baseline for each in self.study.arms)
+        alone = not any(each.own and each.name != self.study.file.baseline for each in self.study.arms)
         return arm.name != self.study.file.baseline and (alone or arm.aa_of is None)
 
     def look(self, blocks: int) -> list[Standing]:
@@ -242,7 +242,8 @@ class Precision:
         for cell in self.study.cells:
             metric = registry.workloads()[cell.kind].metrics(cell.options)[0]
             for arm in self.study.arms_of(cell):
-                cost = self._cost(cell, arm.name, values, MOST_BLOCKS) if self._compared(arm) else None
+                told = self._compared(arm) and arm.explains is None
+                cost = self._cost(cell, arm.name, values, MOST_BLOCKS) if told else None
                 if cost is not None and cost.blocks >= FIRST_ESTIMATE:
                     shown = self._cost(cell, arm.name, values, MOST_BLOCKS, interim=True) if goes_on else None
                     width, target = cost.half_width, self._target(cell, arm.name, MOST_BLOCKS)
@@ -348,7 +349,7 @@ class Precision:
         return metric, (baseline, other)
 
     def _contrast(self, arm: str) -> Contrast:
-        return Contrast.between(arm, self.study.file.baseline)
+        return Contrast.between(arm, self.study.against(self._arm(arm)))
 
 
 def _key(cell: Cell) -> tuple[str, Level]:

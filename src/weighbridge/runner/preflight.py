@@ -403,8 +403,14 @@ def not_ready(study: Study, readiness: ReadinessOf) -> tuple[LeftOut, ...]:
     return tuple(
         LeftOut(environment=arm.name, kind=arm.kind, why=states[arm.name].detail, remedy=states[arm.name].remedy)
         for arm in optional.arms
-        if not states[arm.name].ready
+        if not (states[arm.name].ready or _explains_absent(arm, states))
     )
+
+
+def _explains_absent(arm: Arm, states: Mapping[str, Readiness]) -> bool:
+    """Whether the environment that it explains is left out, too: then it goes with that."""
+    of = states.get(arm.explains.environment) if arm.explains is not None else None
+    return of is not None and not of.ready
 
 
 def without_left_out(study: Study, left_out: Sequence[LeftOut]) -> Study:
@@ -417,7 +423,7 @@ def without_left_out(study: Study, left_out: Sequence[LeftOut]) -> Study:
 def nothing_left(study: Study, left_out: Sequence[LeftOut]) -> str:
     """Why the study cannot be run without what is left out; "" where it can."""
     rest = study.without([each.environment for each in left_out])
-    if not left_out or not all(arm.aa_of or arm.name == study.file.baseline for arm in rest.arms):
+    if not left_out or any(arm.own and arm.name != study.file.baseline for arm in rest.arms):
         return ""
     why = "; ".join(left_out_line(each) for each in left_out)
     return f"nothing is left to compare with {study.file.baseline}: {why}"

@@ -101,7 +101,7 @@ class RepeatedFailures:
         by_environment = self._endings.get((workload, level), {})
         repeats = {name: repeated for name, endings in by_environment.items() if (repeated := _repeated(endings))}
         arms = {arm.name: arm.aa_of for arm in self.study.arms}
-        compared = [name for name, aa_of in arms.items() if name != self.study.file.baseline and aa_of is None]
+        compared = [arm.name for arm in self.study.arms if arm.own and arm.name != self.study.file.baseline]
         again = len(self._attempts.get((workload, level), ())) > 1
         alike = _repeated(sum(by_environment.values(), Counter())) if again else None
         of_all = alike or repeats.get(self.study.file.baseline)

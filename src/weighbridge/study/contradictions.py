@@ -76,6 +76,11 @@ def _cannot_be(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[tuple[P
         yield place, f"{arm.name}{where}: {problem}{way}"
 
 
+def misfits(arm: Arm, file: StudyFile, cells: list[Cell]) -> Iterator[str]:
+    """Why an environment cannot be measured in a study that is right but for it."""
+    yield from (problem.removeprefix(f"{arm.name}: ") for _, problem in _cannot_be(arm, file, cells))
+
+
 def _unplaceable(kind: str, needs: Needs) -> Iterator[str]:
     """Why sites of a kind of environment cannot be on the hosts that have them, and which can."""
     every = registry.environments()

@@ -38,6 +38,7 @@ def thaw(stored: StoredStudy, text: str, directory: Path) -> Study:
             file=file,
             arms=tuple(_arm(arm, kinds) for arm in stored.arms),
             cells=tuple(_cell(cell) for cell in stored.cells),
+            mechanisms=stored.mechanisms,
         )
         if problem := next(_problems(study), None):
             raise _Unusable(problem)
@@ -81,6 +82,7 @@ def _arm(arm: StoredArm, kinds: Mapping[str, str]) -> Arm:
     return Arm(
         name=arm.name, kind=arm.kind, options=options, aa_of=arm.aa_of, userland=_source(arm), workloads=own,
         clients=arm.clients, optional=arm.optional, shm_size=arm.shm_size, sysctls=arm.sysctls,
+        explains=arm.explains,
         resources=None if arm.resources is None else _validated(Resources, arm.resources, f"{arm.name}: resources"),
     )  # fmt: skip
 

@@ -18,6 +18,7 @@ from weighbridge.study import of_workloads
 from weighbridge.study.compose import Normalised
 from weighbridge.study.compose_key import expanded
 from weighbridge.study.contradictions import AA_SUFFIX, contradictions
+from weighbridge.study.explained import explained, wrong_names
 from weighbridge.study.source import Place, Source, nearest, parse, plain, read, written
 from weighbridge.study.sweeps import at_level, levels, place_of, sweep_problem, with_own
 from weighbridge.study.validated import validated
@@ -78,15 +79,21 @@ def check(source: Source, normalised: Normalised | None = None) -> Study:
                 )
             )
         problems += [*contradictions(file, arms, cells), *of_workloads.contradictions(file, arms, cells)]
+        problems += wrong_names(file, arms)
     if problems or file is None:
         raise StudyError("\n".join(f"{source.where(place)}: {plain(message, 500)}" for place, message in problems))
     if file.aa:
         again = next(arm for arm in arms if arm.name == file.baseline)
         arms.append(again.model_copy(update={"name": file.baseline + AA_SUFFIX, "aa_of": file.baseline}))
+    further, mechanisms = explained(file, [arm for arm in arms if arm.own], cells)
+    arms += further
     lines = {("environments", arm.name): source.where(("environments", arm.name.split("[")[0])) for arm in arms}
     lines |= {("hosts", host): source.where(("hosts", host)) for host in file.hosts}
     lines |= {("workloads", name): source.where(("workloads", name)) for name in file.workloads}
-    return Study(text=source.text, file=file, arms=tuple(arms), cells=tuple(cells), lines=lines, compose=compose_file)
+    return Study(
+        text=source.text, file=file, arms=tuple(arms), cells=tuple(cells), lines=lines, compose=compose_file,
+        mechanisms=mechanisms,
+    )  # fmt: skip
 
 
 class _OfEnvironment(Options):

@@ -96,6 +96,8 @@ class Weighed:
     target: str = "2%"
     within: str = "2min"
     blocks: int | None = None
+    explain: bool = False
+    """Whether to say why it costs that, too."""
     cpu_idle: CpuIdle = "auto"
 
 
@@ -127,9 +129,10 @@ def study_text(weighed: Weighed) -> str:
         "repetitions": _repetitions(weighed),
         "cpu_idle": weighed.cpu_idle,
         "ladder": _ladder(environments, _baseline(weighed)) if weighed.earlier is None else [],
+        "explain": weighed.explain,
     }
     remark = f"# {plain(weighed.remark)}\n" if weighed.remark else ""
-    return remark + written({key: value for key, value in study.items() if value not in ({}, [])})
+    return remark + written({key: value for key, value in study.items() if value not in ({}, [], False)})
 
 
 def _question_in_cluster(environments: Sequence[str]) -> str:

@@ -10,11 +10,11 @@ from typing_extensions import TypedDict
 
 from weighbridge.analysis.gate import Outcome, Reason
 from weighbridge.analysis.judgement import Family
-from weighbridge.analysis.results import TrustReason
+from weighbridge.analysis.results import ProofState, TrustReason
 from weighbridge.report.text.remarks import CODES
 from weighbridge.statistics import Better, Scale, Verdict
 
-VERSION: Final = 6
+VERSION: Final = 7
 """Of the document and of ``costs.csv``; `Report` says what changed in which."""
 
 
@@ -125,6 +125,46 @@ class Step(CostRow):
 
     against: str
     change: str
+
+
+Proof = TypedDict("Proof", {"state": ProofState, "with": str | None, "without": str | None})
+"""Whether a mechanism is off by what its sites say, and what they say with it and without it."""
+
+
+class MechanismRow(TypedDict):
+    """What one mechanism costs: ``cost`` is of the environment with it against ``without``, the arm that has it off.
+
+    Both are without ``off_with``. ``why_not``: why it was not switched off. ``counters``: the same of resource use.
+    """
+
+    kind: str
+    title: str
+    switched: str
+    off_with: list[str]
+    remedy: str
+    source: str
+    why_not: str | None
+    proof: Proof
+    without: str | None
+    cost: CostFigures | None
+    counters: list[CostFigures]
+
+
+class ExplanationRow(TypedDict):
+    """Why an environment costs what it does on a headline metric; every part is measured.
+
+    ``interaction``: what all mechanisms cost together beyond the single ones. ``unexplained``: the environment with
+    all of them off against the baseline.
+    """
+
+    environment: str
+    workload: str
+    metric: str
+    level: dict[str, str]
+    text: str
+    mechanisms: list[MechanismRow]
+    interaction: CostFigures | None
+    unexplained: CostFigures | None
 
 
 class Percentile(Worsening, Interval):
@@ -328,6 +368,7 @@ class MetricPlace(TypedDict):
 class Report(Provenance, Noise):
     """The document of ``weighbridge report RUN --json``.
 
+    Version 7: ``explanations``.
     Version 6: ``unchecked``, ``disturbed``, ``control_error_share``; ``visible_shift`` is that of the noisiest
     headline, not of the median one; ``of`` of ``bottlenecks``; ``userlands`` of ``versions`` in place of
     ``userland``: that listed every package.
@@ -345,7 +386,7 @@ class Report(Provenance, Noise):
     is not against the row before.
     """
 
-    version: Literal[6]
+    version: Literal[7]
     study: str
     run: str
     question: str
@@ -371,6 +412,7 @@ class Report(Provenance, Noise):
     confounders: list[int]
     costs: list[CostRow]
     ladder: list[Step]
+    explanations: list[ExplanationRow]
     remarks: list[RemarkRow]
     percentiles: list[Percentiles]
     curves: list[CurveRow]

@@ -2,7 +2,7 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, fields, is_dataclass
 from typing import Any
 
@@ -15,7 +15,7 @@ from weighbridge.analysis.curves import EnvironmentCurve, LoadSweep, MetricCurve
 from weighbridge.analysis.judgement import Family, family_of
 from weighbridge.analysis.latency import PERCENTS, Latency, LatencyReport
 from weighbridge.analysis.program_use import program_use
-from weighbridge.analysis.results import Analysis, Comparison, MetricReport, Remark
+from weighbridge.analysis.results import Analysis, Comparison, Explanation, MetricReport, Remark
 from weighbridge.model.power_cut import PowerCut
 from weighbridge.report.export.document import (
     VERSION,
@@ -23,8 +23,10 @@ from weighbridge.report.export.document import (
     CostRow,
     CurveRow,
     EnvironmentRow,
+    ExplanationRow,
     Hidden,
     Interval,
+    MechanismRow,
     MetricPlace,
     Noise,
     Pairs,
@@ -43,6 +45,7 @@ from weighbridge.report.export.document import (
 )
 from weighbridge.report.export.provenance import provenance, utc
 from weighbridge.report.export.within import within_json
+from weighbridge.report.text.explanation import explanation_sentence
 from weighbridge.report.text.remarks import remark_text
 from weighbridge.report.text.steps import change_text
 from weighbridge.statistics import Cost, looks_share
@@ -153,7 +156,9 @@ def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
         for ladder in analysis.ladder
         for step in ladder.steps
     ]  # fmt: skip
-    tested = Counter(each["family"] for each in (*costs, *steps) if each["adjusted_p"] is not None)
+    explained = [_explanation(analysis, each) for each in analysis.explanations]
+    judged: list[CostFigures] = [*costs, *steps, *(part for each in explained for part in _parts(each))]
+    tested = Counter(each["family"] for each in judged if each["adjusted_p"] is not None)
     return {
         "version": VERSION,
         "study": analysis.study,
@@ -189,6 +194,7 @@ def report_json(store: RunStore, analysis: Analysis | None = None) -> Report:
         "confounders": remarks.places(analysis.confounders),
         "costs": costs,
         "ladder": steps,
+        "explanations": explained,
         "remarks": remarks.rows,
         "percentiles": [_percentiles(analysis, report, row) for report in analysis.latencies for row in report.rows],
         "curves": curves_json(analysis),
@@ -337,9 +343,59 @@ def _noise(noise: tuple[float, float] | None) -> Noise:
     return {"noise_low": low, "noise_high": high}
 
 
-def cost_json(analysis: Analysis, report: MetricReport, row: Comparison, against: str | None = None) -> CostFigures:
-    """The figures of one object of ``costs``, or of ``ladder``: the cost ``against`` another than the baseline."""
-    family = None if row.aa else family_of(report) if against is None else Family.LADDER
+def _explanation(analysis: Analysis, explanation: Explanation) -> ExplanationRow:
+    report = explanation.report
+
+    def part(row: Comparison, against: str, of: MetricReport = report) -> CostFigures:
+        family = Family.MECHANISMS if of is report else Family.COUNTERS
+        return cost_json(analysis, of, row, against, family)
+
+    together, left = explanation.interaction, explanation.unexplained
+    mechanisms: list[MechanismRow] = [
+        {
+            "kind": each.mechanism.kind,
+            "title": each.mechanism.title,
+            "switched": each.mechanism.switched,
+            "off_with": list(each.mechanism.off_with),
+            "remedy": each.mechanism.remedy,
+            "source": each.mechanism.source,
+            "why_not": each.why_not or None,
+            "proof": {"state": each.proof, "with": each.facts[0] or None, "without": each.facts[1] or None},
+            "without": each.without or None,
+            "cost": part(each.row, each.without) if each.row is not None else None,
+            "counters": [part(moved.row, each.without, moved.report) for moved in each.counters],
+        }
+        for each in explanation.mechanisms
+    ]
+    return {
+        "environment": explanation.environment,
+        **_metric_place(report),
+        "text": explanation_sentence(analysis, explanation),
+        "mechanisms": mechanisms,
+        "interaction": part(together, explanation.unexplained_arm) if together is not None else None,
+        "unexplained": part(left, analysis.baseline) if left is not None else None,
+    }
+
+
+def _parts(explanation: ExplanationRow) -> Iterator[CostFigures]:
+    """The costs of an explanation."""
+    for mechanism in explanation["mechanisms"]:
+        yield from (part for part in (mechanism["cost"], *mechanism["counters"]) if part is not None)
+    yield from (part for part in (explanation["interaction"], explanation["unexplained"]) if part is not None)
+
+
+def cost_json(
+    analysis: Analysis,
+    report: MetricReport,
+    row: Comparison,
+    against: str | None = None,
+    judged_in: Family = Family.LADDER,
+) -> CostFigures:
+    """The figures of one object of ``costs``, or of ``ladder``: the cost ``against`` another than the baseline.
+
+    Then it is ``judged_in`` this family.
+    """
+    family = None if row.aa else family_of(report) if against is None else judged_in
     cost = row.cost
     ratio = cost if cost is not None and cost.scale == "ratio" else None
     aa = report.aa.cost if report.aa is not None else None

@@ -23,6 +23,12 @@ from weighbridge.report.anchors import (
 from weighbridge.report.page import HALF_PX, ChartPlace, PageCharts
 from weighbridge.report.text.conditions import durability_of
 from weighbridge.report.text.environments import display_name
+from weighbridge.report.text.explanation import (
+    HEADS,
+    explanation_rows,
+    explanation_sentence,
+    explanation_title,
+)
 from weighbridge.report.text.formatting import SPACE, Shown, percent_text, plain, quantities, quantity, shared_unit
 from weighbridge.report.text.metric_names import (
     PROGRAM_COLUMNS,
@@ -397,6 +403,40 @@ def ladder_articles(analysis: Analysis, page: PageCharts, kinds: Collection[Flag
                 remarks=remark_lines(steps_alone, set(), {"exploratory"}, kinds),
                 chart=drawn,
                 caption=charts.ladder_caption(analysis, ladder),
+            )
+        )
+    return articles
+
+
+@dataclass(frozen=True, slots=True)
+class ExplanationArticle:
+    """Why an environment costs what it does on one metric: a sentence, a table and a waterfall."""
+
+    title: str
+    workload: str
+    sentence: str
+    heads: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    sources: Sequence[str]
+    chart: ChartPlace
+    caption: str = charts.EXPLANATION_CAPTION
+
+
+def explanation_articles(analysis: Analysis, page: PageCharts) -> list[ExplanationArticle]:
+    """Return the causes of each explained cost, the largest first."""
+    articles = []
+    for number, explanation in enumerate(analysis.explanations):
+        rows = explanation_rows(analysis, explanation)
+        drawn = page.place(charts.explained(analysis, explanation), static_px=HALF_PX if number < UNFOLDED else 0)
+        articles.append(
+            ExplanationArticle(
+                title=explanation_title(explanation),
+                workload=explanation.report.workload,
+                sentence=explanation_sentence(analysis, explanation),
+                heads=HEADS,
+                rows=[row.cells for row in rows],
+                sources=[f"{row.what}: {row.source}" for row in rows if row.source],
+                chart=drawn,
             )
         )
     return articles

@@ -60,7 +60,7 @@ class Matrix:
 
 def matrix(analysis: Analysis) -> Matrix:
     """Return the costs of every environment on the headline metrics; without rows where there are none."""
-    names = tuple(name for name in analysis.environments if name not in (analysis.baseline, analysis.aa_arm))
+    names = analysis.others
     rows = []
     for title, reports in _rows(analysis).items():
         cells = {name: _cell(analysis, reports, name) for name in names}

@@ -1,0 +1,1 @@
+"""The mechanisms of isolation that explain its costs, a module each."""

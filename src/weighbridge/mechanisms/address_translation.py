@@ -1,0 +1,33 @@
+"""The packet filter that gives a published port's connections another address."""
+
+from typing import ClassVar
+
+from weighbridge.model.explained import PATH, Proof
+from weighbridge.model.measurement import ALL_CPU, SOFTIRQ_SHARE
+from weighbridge.model.mechanism import Mechanism, Subject
+from weighbridge.model.study import Arm
+
+
+class AddressTranslation(Mechanism):
+    """Netfilter tracks the connection and rewrites each packet; rules of the engine are crossed for it."""
+
+    kind = "address-translation"
+    summary = "address translation of published ports, with its connection tracking and rules"
+    title = "address translation (netfilter)"
+    switched = "published port → the container's own address"
+    remedy = "reach the container at its own address, or use the host's network"
+    source = "Felter et al., An Updated Performance Comparison of Virtual Machines and Linux Containers, ISPASS 2015"
+    off_with = frozenset({"docker-proxy"})
+    counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE)
+    proof = Proof(of=PATH, fact="translation", off="none")
+
+    def off(self, subject: Subject) -> Arm | None:
+        """Return the environment whose clients use the container's own address."""
+        if not (subject.networked and subject.option("publish")):
+            return None
+        if subject.option("joined") in ("slirp4netns", "pasta"):
+            return None  # no client reaches a user's network but by published ports
+        return subject.with_options(publish=False)
+
+
+PLUGIN = AddressTranslation()

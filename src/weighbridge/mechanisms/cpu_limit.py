@@ -1,0 +1,28 @@
+"""A limit of CPU time that the baseline has not."""
+
+from weighbridge.model.explained import Proof
+from weighbridge.model.mechanism import Mechanism, Subject
+from weighbridge.model.study import Arm
+
+
+class CpuLimit(Mechanism):
+    """A quota in each period: who has used it up waits for the next one."""
+
+    kind = "cpu-limit"
+    summary = "a limit of CPU time of the environment's own"
+    title = "CPU limit"
+    switched = "its own → the study's"
+    remedy = "a higher limit, a shorter period, or no more threads than CPUs"
+    source = "Linux kernel documentation, scheduler/sched-bwc"
+    proof = Proof(fact="limits")
+
+    def off(self, subject: Subject) -> Arm | None:
+        """Return the environment with the study's limit of CPU time, if any."""
+        own, usual = subject.arm.resources, subject.resources
+        if own is None or (own.cpus, own.quota_period_s) == (usual.cpus, usual.quota_period_s):
+            return None
+        limits = own.model_copy(update={"cpus": usual.cpus, "cpu_period": usual.cpu_period})
+        return subject.with_arm(resources=None if limits == usual else limits)
+
+
+PLUGIN = CpuLimit()

@@ -1,0 +1,24 @@
+"""A disk controller that a hypervisor emulates."""
+
+from weighbridge.model.mechanism import Mechanism, Subject
+from weighbridge.model.study import Arm
+
+
+class EmulatedDisk(Mechanism):
+    """Each access to it leaves the guest; virtio passes requests through memory that both share."""
+
+    kind = "emulated-disk"
+    summary = "an emulated disk controller of a guest, in place of virtio"
+    title = "emulated disk controller"
+    switched = "emulated → virtio"
+    remedy = "disk: virtio"
+    source = "Russell, virtio: Towards a De-Facto Standard for Virtual I/O Devices, OSR 2008"
+
+    def off(self, subject: Subject) -> Arm | None:
+        """Return the guest with disks of virtio."""
+        if not subject.stores or subject.option("disk") in (None, "virtio"):
+            return None
+        return subject.with_options(disk="virtio")
+
+
+PLUGIN = EmulatedDisk()

@@ -1,0 +1,31 @@
+"""A kernel in user space between a container and the host's."""
+
+from typing import ClassVar
+
+from weighbridge.model.explained import Proof
+from weighbridge.model.facts import KERNEL
+from weighbridge.model.measurement import ALL_CPU, SWITCHES
+from weighbridge.model.mechanism import Mechanism, Subject
+from weighbridge.model.study import Arm
+
+
+class UserSpaceKernel(Mechanism):
+    """gVisor serves system calls itself, with a network stack and file systems of its own."""
+
+    kind = "user-space-kernel"
+    summary = "gVisor's kernel, by Docker's runtime runsc or a RuntimeClass of a cluster"
+    title = "user-space kernel (gVisor)"
+    switched = "runsc → the usual runtime"
+    remedy = "the usual runtime, where the kernel's own isolation is enough"
+    source = "Young et al., The True Cost of Containing: A gVisor Case Study, HotCloud 2019"
+    counters: ClassVar = (ALL_CPU, SWITCHES)
+    proof = Proof(fact=KERNEL)
+
+    def off(self, subject: Subject) -> Arm | None:
+        """Return the environment with the engine's, or the cluster's, usual runtime."""
+        if subject.option("runtime") == "runsc":
+            return subject.with_options(runtime="default")
+        return subject.with_options(runtime_class="") if subject.option("runtime_class") else None
+
+
+PLUGIN = UserSpaceKernel()

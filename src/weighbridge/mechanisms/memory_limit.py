@@ -1,0 +1,28 @@
+"""A limit of memory that the baseline has not."""
+
+from weighbridge.model.explained import Proof
+from weighbridge.model.mechanism import Mechanism, Subject
+from weighbridge.model.study import Arm
+
+
+class MemoryLimit(Mechanism):
+    """Near its limit a group gives back what files it has in memory, and reads them again."""
+
+    kind = "memory-limit"
+    summary = "a limit of memory of the environment's own"
+    title = "memory limit"
+    switched = "its own → the study's"
+    remedy = "a higher limit: what is cached of files counts, too"
+    source = "Linux kernel documentation, admin-guide/cgroup-v2: memory"
+    proof = Proof(fact="limits")
+
+    def off(self, subject: Subject) -> Arm | None:
+        """Return the environment with the study's limit of memory, if any."""
+        own, usual = subject.arm.resources, subject.resources
+        if own is None or own.memory == usual.memory:
+            return None
+        limits = own.model_copy(update={"memory": usual.memory})
+        return subject.with_arm(resources=None if limits == usual else limits)
+
+
+PLUGIN = MemoryLimit()

@@ -1,0 +1,27 @@
+"""Data in a container's own writable layer."""
+
+from weighbridge.model.explained import Proof
+from weighbridge.model.mechanism import Mechanism, Subject
+from weighbridge.model.study import Arm
+
+
+class WritableLayer(Mechanism):
+    """Files go through overlayfs, or gVisor's own copy of it, and not to a file system of the host."""
+
+    kind = "writable-layer"
+    summary = "data in the writable layer of a container, not on a volume"
+    title = "writable layer (overlayfs)"
+    switched = "layer → volume"
+    remedy = "a volume for what is written"
+    source = "Docker documentation, OverlayFS storage driver: performance"
+    proof = Proof(fact="storage")
+
+    def off(self, subject: Subject) -> Arm | None:
+        """Return the environment with its usual storage: a volume, or a folder of the host."""
+        storage = subject.option("storage")
+        if not subject.stores or storage is None or storage.kind != "layer":
+            return None
+        return subject.with_options(storage=None)
+
+
+PLUGIN = WritableLayer()

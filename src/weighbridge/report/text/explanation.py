@@ -1,0 +1,139 @@
+"""Why an environment costs what it does, in a sentence and in rows. Shared by the terminal and the page."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from weighbridge.analysis.results import Analysis, Comparison, CounterChange, Explanation, MechanismCost, ProofState
+from weighbridge.model.explained import DescribedMechanism
+from weighbridge.report.text.environments import display_name
+from weighbridge.report.text.formatting import TOO_FEW
+from weighbridge.report.text.metric_names import metric_phrase, metric_words
+from weighbridge.report.text.summary import change
+from weighbridge.report.text.verdicts import comparison_verdict, cost_text, open_text
+
+INTRODUCTION = (
+    "Each mechanism was switched off in an environment of its own, in the same blocks. So its cost is measured, and"
+    " so are what all cost together beyond that and what stays when all are off: none is what others leave. Holm's"
+    " correction treats all of them as one family."
+)
+HEADS = ("mechanism", "switched", "cost", "verdict", "what moved with it", "to change it")
+TOGETHER = "together, beyond the single ones (interaction)"
+UNEXPLAINED = "unexplained: everything off"
+_MOST = 4
+"""Mechanisms that a sentence names."""
+
+
+@dataclass(frozen=True, slots=True)
+class ExplanationRow:
+    """A row of the table. ``shown_as`` is what its colour goes by; "" where it has no cost."""
+
+    what: str
+    switched: str
+    cost: str
+    verdict: str
+    moved: str
+    remedy: str
+    shown_as: str
+    source: str = ""
+
+    @property
+    def cells(self) -> tuple[str, ...]:
+        """What stands under `HEADS`."""
+        return self.what, self.switched, self.cost, self.verdict, self.moved, self.remedy
+
+
+def explanation_sentence(analysis: Analysis, explanation: Explanation) -> str:
+    """Return one sentence: the cost, its causes with intervals, and what is unexplained; or why none is given."""
+    report, total = explanation.report, explanation.total
+    name, baseline = display_name(explanation.environment), display_name(analysis.baseline)
+    if total.verdict != "different":
+        begin = f"{name}: a cost in {metric_phrase(report)} is not proven, so it is not explained"
+        if total.few:
+            return f"{begin}: {TOO_FEW}"
+        return "; ".join(filter(None, (f"{begin} ({_figure(total, report.unit)})", open_text(report, total))))
+    named = [each for each in explanation.mechanisms if each.row is not None and each.row.verdict == "different"]
+    causes = [f"{each.mechanism.title} {_figure(each.row, report.unit)}" for each in named[:_MOST] if each.row]
+    further = len(named) - len(causes)
+    listed = ", ".join(causes) + (f" and {further} more" if further else "")
+    begin = f"{name} {change(report, total, analysis.baseline)}"
+    parts = (listed or "no mechanism shows a cost", *_rest(explanation, baseline))
+    return f"{begin}: {'; '.join(parts)}"
+
+
+def _figure(row: Comparison, unit: str) -> str:
+    return cost_text(row, unit)
+
+
+def _rest(explanation: Explanation, baseline: str) -> Iterator[str]:
+    """What the mechanisms do not say: their interaction, and what is left with all of them off."""
+    unit, together, left = explanation.report.unit, explanation.interaction, explanation.unexplained
+    if together is not None and together.verdict == "different":
+        yield f"{_figure(together, unit)} comes of their interaction"
+    if left is None or left.cost is None:
+        return
+    if left.verdict == "different":
+        if left.cost.worsening.estimate < 0:
+            yield f"with all of them off it is better than {baseline} ({_figure(left, unit)})"
+        else:
+            yield f"{_figure(left, unit)} is unexplained"
+    elif left.verdict == "equivalent":
+        yield "nothing that matters is unexplained"
+    else:
+        yield f"whether more is unexplained is undecided ({_figure(left, unit)})"
+
+
+def explanation_rows(analysis: Analysis, explanation: Explanation) -> list[ExplanationRow]:
+    """Return the table's rows: each mechanism, those that could not be switched, the interaction and the rest."""
+    unit = explanation.report.unit
+    rows = [_mechanism(each, unit) for each in explanation.mechanisms]
+    if explanation.interaction is not None:
+        rows.append(_row(TOGETHER, "", explanation.interaction, unit))
+    if explanation.unexplained is not None:
+        against = f"{UNEXPLAINED}, against {display_name(analysis.baseline)}"
+        rows.append(_row(against, "", explanation.unexplained, unit))
+    return rows
+
+
+def _row(what: str, switched: str, row: Comparison, unit: str) -> ExplanationRow:
+    return ExplanationRow(what, switched, cost_text(row, unit), comparison_verdict(row), "", "", row.shown_as)
+
+
+def _mechanism(cost: MechanismCost, unit: str) -> ExplanationRow:
+    mechanism, row = cost.mechanism, cost.row
+    if row is None:
+        return ExplanationRow(
+            mechanism.title, "not switched", "–", cost.why_not or "not measured without it", "", mechanism.remedy, "",
+            mechanism.source,
+        )  # fmt: skip
+    switched = "; ".join(filter(None, (mechanism.switched, *_with_others(mechanism), _proof(cost))))
+    return ExplanationRow(
+        mechanism.title, switched, cost_text(row, unit), comparison_verdict(row), _moved(cost.counters),
+        mechanism.remedy, row.shown_as, mechanism.source,
+    )  # fmt: skip
+
+
+def _with_others(mechanism: DescribedMechanism) -> Iterator[str]:
+    if mechanism.off_with:
+        yield f"both without {' and '.join(mechanism.off_with)}"
+    if mechanism.takes:
+        yield f"with it goes {' and '.join(mechanism.takes)}"
+
+
+def _proof(cost: MechanismCost) -> str:
+    """Whether what was switched off is off; "" where its sites say so."""
+    if cost.proof is ProofState.SHOWN:
+        return ""
+    if cost.proof is ProofState.NOT_OFF:
+        return f"not shown to be off ({cost.facts[1] or 'unknown'})"
+    return "nothing read from its sites shows it"
+
+
+def _moved(counters: Sequence[CounterChange]) -> str:
+    """Which figures of resource use differ with the mechanism."""
+    moved = (each for each in counters if each.row.verdict == "different")
+    return ", ".join(f"{metric_words(each.report.metric)} {cost_text(each.row, each.report.unit)}" for each in moved)
+
+
+def explanation_title(explanation: Explanation) -> str:
+    """Return the environment and the metric of an explanation: ``bridge: rr transactions/s``."""
+    return f"{display_name(explanation.environment)}: {metric_phrase(explanation.report)}"

@@ -1,0 +1,156 @@
+"""Why an environment costs what it does: each mechanism, their interaction, and what is unexplained."""
+
+import json
+
+import pytest
+
+from report.made_up_runs import REQUESTS, Workload
+from report.test_html import page_of
+from report.test_terminal import shown
+from weighbridge.analysis.analyse import analyse
+from weighbridge.analysis.results import ProofState
+from weighbridge.model.decisions import LeftOut
+from weighbridge.model.explained import DescribedMechanism, Explains, Proof
+from weighbridge.report.export.json import report_json
+from weighbridge.report.text.explanation import explanation_rows, explanation_sentence
+
+
+def mechanism(kind: str, **changes: object) -> DescribedMechanism:
+    return DescribedMechanism(
+        **{
+            "kind": kind, "environment": "bridge", "title": f"the {kind}", "switched": "on → off",
+            "remedy": f"leave the {kind} out", "source": "a book", **changes,
+        }
+    )  # fmt: skip
+
+
+FILTER, NETWORK, TRANSLATION = "filter", "network", "translation"
+TRUE = {FILTER: 1.05, TRANSLATION: 1.1, NETWORK: 1.2}
+"""By what each multiplies the time of a request; together they take 1.08 more than that, and 1.04 is of none."""
+TOGETHER, REST = 1.08, 1.04
+WHOLE = TRUE[FILTER] * TRUE[TRANSLATION] * TRUE[NETWORK] * TOGETHER * REST
+MECHANISMS = (
+    mechanism(FILTER, proof=Proof(fact="seccomp", off="off")),
+    mechanism(TRANSLATION),
+    mechanism(NETWORK, off_with=(TRANSLATION,)),
+)
+
+
+def recipe(**changes: object) -> dict[str, object]:
+    """A bridge with three mechanisms, of which the network can be off only without the translation."""
+    without_translation = WHOLE / TRUE[TRANSLATION]
+    arms = {
+        "without-filter": (WHOLE / TRUE[FILTER], (FILTER,)),
+        "without-translation": (without_translation, (TRANSLATION,)),
+        "without-network": (without_translation / TRUE[NETWORK], (TRANSLATION, NETWORK)),
+        "bare": (REST, (FILTER, TRANSLATION, NETWORK)),
+    }
+    costs = {"bridge": WHOLE, **{f"bridge-{name}": cost for name, (cost, _) in arms.items()}}
+    explains = {f"bridge-{name}": Explains(environment="bridge", off=off) for name, (_, off) in arms.items()}
+    return {
+        "costs": costs, "explains": explains, "mechanisms": MECHANISMS, "blocks": 20,
+        "workloads": [Workload("redis", [(REQUESTS, 1000, 0.004)])],
+        "facts": {"bridge/server": {"seccomp": "filter"}, "bridge-without-filter/server": {"seccomp": "off"}},
+        **changes,
+    }  # fmt: skip
+
+
+@pytest.fixture
+def explained(run):
+    def made(**changes):
+        return analyse(run(**recipe(**changes)))
+
+    return made
+
+
+def percent_of(factor: float) -> float:
+    """The cost in requests per second, of which more are better."""
+    return 100 * (1 - 1 / factor)
+
+
+def test_each_part_is_measured_with_an_interval_that_has_the_truth(explained):
+    (explanation,) = explained().explanations
+    measured = {each.mechanism.kind: each.row for each in explanation.mechanisms}
+    for kind, factor in TRUE.items():
+        worsening = measured[kind].cost.worsening
+        assert worsening.low < percent_of(factor) < worsening.high and measured[kind].verdict == "different"
+    assert [each.mechanism.kind for each in explanation.mechanisms] == [NETWORK, TRANSLATION, FILTER]
+    together, rest = explanation.interaction.cost.worsening, explanation.unexplained.cost.worsening
+    assert together.low < percent_of(TOGETHER) < together.high
+    assert rest.low < percent_of(REST) < rest.high
+    assert explanation.total.verdict == "different" and explanation.total.environment == "bridge"
+
+
+def test_parts_are_no_environments_of_the_study(explained):
+    analysis = explained()
+    assert analysis.others == ("bridge",) and not analysis.native_only
+    assert {row.environment for report in analysis.metrics for row in report.comparisons} == {
+        "bridge",
+        "native-again",
+    }
+
+
+def test_steps_from_arm_to_arm_have_no_interaction(run):
+    """Where each can be off only with those before it the single costs are steps from one arm to the next."""
+    parts = ("bridge-without-translation", "bridge-without-network")
+    made = recipe(mechanisms=MECHANISMS[1:])
+    made["costs"] = {name: made["costs"][name] for name in ("bridge", *parts)}
+    made["explains"] = {name: made["explains"][name] for name in parts}
+    (explanation,) = analyse(run(**made)).explanations
+    assert explanation.interaction is None and explanation.unexplained_arm == "bridge-without-network"
+
+
+@pytest.mark.parametrize(
+    ("facts", "state"),
+    [
+        ({"bridge/server": {"seccomp": "filter"}, "bridge-without-filter/server": {"seccomp": "off"}}, "shown"),
+        ({"bridge/server": {"seccomp": "filter"}, "bridge-without-filter/server": {"seccomp": "filter"}}, "not-off"),
+        ({"bridge/server": {"seccomp": "off"}, "bridge-without-filter/server": {"seccomp": "off"}}, "not-off"),
+        ({"bridge/server": {"seccomp": "filter"}}, "unknown"),
+    ],
+)
+def test_a_mechanism_is_off_by_what_its_sites_say(explained, facts, state):
+    (explanation,) = explained(facts=facts).explanations
+    states = {each.mechanism.kind: each.proof for each in explanation.mechanisms}
+    assert states == {FILTER: ProofState(state), TRANSLATION: ProofState.UNKNOWN, NETWORK: ProofState.UNKNOWN}
+
+
+def test_what_cannot_be_switched_here_is_a_row_with_the_reason(explained):
+    absent = LeftOut(environment="bridge-without-filter", kind="docker", why="no seccomp in this kernel")
+    made = recipe()
+    costs = {name: cost for name, cost in made["costs"].items() if name != absent.environment}
+    analysis = explained(costs=costs, left_out=(absent,))
+    (explanation,) = analysis.explanations
+    last = explanation.mechanisms[-1]
+    assert (last.mechanism.kind, last.row, last.why_not) == (FILTER, None, "no seccomp in this kernel")
+    assert analysis.left_out == ()
+    assert explanation.unexplained_arm == "bridge-without-network", "which has off what was switched, and no more"
+
+
+def test_a_cost_that_is_not_proven_is_not_explained(explained):
+    made = recipe(aa_factor=1.0)
+    same = dict.fromkeys(made["costs"], 1.0)
+    analysis = explained(costs=same)
+    sentence = explanation_sentence(analysis, analysis.explanations[0])
+    assert "not proven, so it is not explained" in sentence
+
+
+def test_where_everything_off_is_faster_than_the_baseline_it_says_so(explained):
+    faster = {**recipe()["costs"], "bridge-bare": 0.9}
+    analysis = explained(costs=faster)
+    assert "with all of them off it is better than native" in explanation_sentence(analysis, analysis.explanations[0])
+
+
+def test_the_page_the_terminal_and_json_have_every_row(run):
+    store = run(**recipe())
+    analysis = analyse(store)
+    rows = explanation_rows(analysis, analysis.explanations[0])
+    document = json.loads(json.dumps(report_json(store, analysis), allow_nan=False))
+    (row,) = document["explanations"]
+    assert row["text"] == explanation_sentence(analysis, analysis.explanations[0])
+    assert [each["kind"] for each in row["mechanisms"]] == [NETWORK, TRANSLATION, FILTER]
+    assert row["mechanisms"][2]["proof"] == {"state": "shown", "with": "filter", "without": "off"}
+    assert all(each["cost"]["family"] == "mechanisms" for each in row["mechanisms"])
+    page, screen = (" ".join(text.split()) for text in (page_of(store).text, shown(store)))
+    for each in rows:
+        assert " ".join(each.cost.split()) in page and each.what.split(" (")[0].split()[-1] in screen

@@ -1,0 +1,107 @@
+"""The arms that explain costs, and the study that explains a cost of another."""
+
+from pathlib import Path
+
+import pytest
+
+from weighbridge.errors import StudyError
+from weighbridge.model.stored_study import StoredStudy, study_json
+from weighbridge.study.explained import why_study
+from weighbridge.study.frozen import thaw
+from weighbridge.study.loader import check
+from weighbridge.study.source import parse
+
+STUDY = """study: why
+question: Why does it cost that?
+baseline: native
+explain: {explain}
+resources: {{cpus: 1}}
+environments:
+  native: {{kind: native}}
+  published: {{kind: docker, network: bridge, publish: true}}
+  loopback: {{kind: docker, network: bridge, publish: true, publish_on: loopback}}
+  sandbox: {{kind: docker, network: host, runtime: runsc}}
+  limited: {{kind: docker, network: host, seccomp: unconfined, resources: {{cpus: 0.5}}}}
+workloads:
+  rr: {{kind: netperf, test: TCP_RR, duration: 1s}}
+  tcp: {{kind: iperf3, duration: 1s}}
+"""
+
+
+def checked(explain: str = "true"):
+    return check(parse(STUDY.format(explain=explain), "why.yaml"))
+
+
+def parts(study) -> dict[str, tuple[str, ...]]:
+    return {arm.name: arm.explains.off for arm in study.arms if arm.explains is not None}
+
+
+def test_each_mechanism_is_off_in_an_arm_and_all_are_in_another():
+    found = parts(checked("[published]"))
+    assert found == {
+        "published-without-address-translation": ("address-translation",),
+        "published-without-seccomp": ("seccomp",),
+        "published-without-own-network": ("address-translation", "own-network"),
+        "published-bare": ("address-translation", "seccomp", "own-network"),
+    }
+
+
+def test_what_cannot_be_off_alone_is_off_with_others():
+    """docker-proxy gives way to address translation, and that to the container's own address."""
+    study = checked("[loopback]")
+    options = {arm.name: arm.options for arm in study.arms}
+    proxied, translated = options["loopback-without-docker-proxy"], options["loopback-without-address-translation"]
+    assert (proxied.publish, proxied.publish_on) == (True, "gateway") and not translated.publish
+    against = {arm.name: study.against(arm) for arm in study.arms if arm.explains is not None}
+    assert against["loopback-without-address-translation"] == "loopback-without-docker-proxy"
+    assert against["loopback-without-docker-proxy"] == against["loopback-without-seccomp"] == "loopback"
+    assert against["loopback-bare"] == "native"
+
+
+def test_a_filter_that_gvisor_stands_in_front_of_is_there_once_it_has_gone():
+    study = checked("[sandbox]")
+    assert parts(study) == {
+        "sandbox-without-user-space-kernel": ("user-space-kernel",),
+        "sandbox-without-seccomp": ("user-space-kernel", "seccomp"),
+    }
+
+
+def test_a_limit_of_its_own_gives_way_to_that_of_the_study():
+    (arm,) = [arm for arm in checked("[limited]").arms if arm.explains is not None]
+    assert arm.explains.off == ("cpu-limit",) and arm.resources is None
+
+
+def test_they_are_optional_and_no_environments_of_the_study():
+    study = checked()
+    assert all(arm.optional and not arm.own for arm in study.arms if arm.explains is not None)
+    assert [arm.name for arm in study.arms if arm.own] == ["native", "published", "loopback", "sandbox", "limited"]
+    rest = study.without(["published"])
+    assert not any(arm.name.startswith("published") for arm in rest.arms)
+
+
+@pytest.mark.parametrize(
+    ("explain", "told"),
+    [
+        ("[nothing]", "there is no environment 'nothing'"),
+        ("[native]", "native is the baseline"),
+        ("[publised]", "published"),
+    ],
+)
+def test_what_is_not_there_is_not_explained(explain, told):
+    with pytest.raises(StudyError, match=r"why\.yaml:4") as wrong:
+        checked(explain)
+    assert told in str(wrong.value)
+
+
+def test_a_run_keeps_them():
+    study = checked()
+    again = thaw(StoredStudy.model_validate_json(study_json(study)), study.text, Path("run"))
+    assert again == study and again.mechanisms == study.mechanisms
+
+
+def test_the_study_that_explains_one_cost_has_what_it_needs_alone():
+    text = why_study(parse(STUDY.format(explain="false"), "why.yaml"), "native", "published", "tcp")
+    study = check(parse(text, "why"))
+    assert [arm.name for arm in study.arms if arm.own] == ["native", "published"]
+    assert [cell.workload for cell in study.cells] == ["tcp"] and len(parts(study)) == 4
+    assert study.file.resources.cpus == 1
