@@ -67,6 +67,8 @@ STATES: Mapping[str, tuple[Answer, Answer, str, str]] = {
               "job 17 1 PENDING, 2 RUNNING (JobArrayTaskLimit)"),
     "not shared": ((0, "FAILED|JobLaunchFailure\n", ""), NO_ACCOUNTING, "ended",
                    "job 17 FAILED (its node could not start it: --out has to be on storage that all nodes share)"),
+    "killed": ((0, "FAILED|JobLaunchFailure\n", ""), NO_ACCOUNTING, "ended",
+               "job 17 FAILED (the driver was ended by signal 9)"),
     "forgotten": (INVALID, NO_ACCOUNTING, "ended", "job 17"),
     "accounted": (INVALID, (0, "CANCELLED by 0\n", ""), "ended", "job 17 CANCELLED by 0"),
     "requeued": (INVALID, (0, "NODE_FAIL\nCOMPLETED\n", ""), "ended", "job 17 COMPLETED"),
@@ -79,7 +81,8 @@ STATES: Mapping[str, tuple[Answer, Answer, str, str]] = {
 @pytest.mark.parametrize("what", STATES)
 def test_the_state_of_a_job(answers: Callable[..., object], what: str):
     queue, accounting, state, detail = STATES[what]
-    answers(squeue=queue, sacct=accounting)
+    shown = f"JobId=17 JobState=FAILED ExitCode=0:{53 if what == 'not shared' else 9} NodeList=n1\n"
+    answers(squeue=queue, sacct=accounting, scontrol=(0, shown, ""))
     known = PLUGIN.state(options(), "17")
     assert (known.state, known.detail) == (state, detail)
 

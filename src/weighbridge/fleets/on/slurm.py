@@ -26,8 +26,8 @@ _RUNNING = {"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE
 _NODES = "--format=%N|%T"
 _USABLE = {"idle", "allocated", "mixed", "completing", "planned", "reserved", "blocked"}
 """States of nodes that come back by themselves; an asterisk after one says that the node does not answer."""
-_NO_OUTPUT = re.compile("RaisedSignal:53|JobLaunchFailure")
-"""Why a job has ended whose batch script's output slurmstepd cannot open."""
+_NO_LAUNCH, _NO_OUTPUT = re.compile("RaisedSignal|JobLaunchFailure"), "0:53"
+"""Why a job has ended whose batch script was killed or not started; its exit code where its output was not opened."""
 _MARGIN, _LEAST_MIN = 1.5, 10
 """A time limit that nobody has given is so much longer than the rounds take at most, and no shorter than that."""
 
@@ -266,9 +266,22 @@ def _driver_state(job: str, states: Sequence[tuple[str, str]]) -> DriverState:
     known = "running" if {*names} & _RUNNING else "waiting" if {*names} & _WAITING else "ended"
     told = ", ".join(f"{number} " * (len(names) > 1) + name for name, number in Counter(names).items())
     reason = ", ".join(dict.fromkeys(reason for _, reason in states if reason))
-    if _NO_OUTPUT.search(reason):
-        reason = "its node could not start it: --out has to be on storage that all nodes share"
+    if _NO_LAUNCH.search(reason):
+        reason = _killed_or_not_started(job)
     return DriverState(known, f"job {_number(job)} {told}" + (f" ({reason})" if reason else ""))
+
+
+def _killed_or_not_started(job: str) -> str:
+    """Return why the batch script of a job has ended by a signal; "" where Slurm does not tell."""
+    try:
+        shown = slurm.ask("scontrol", "--oneliner", *_cluster(job), "show", "job", _number(job))
+    except Unavailable:
+        return ""
+    code = slurm.field("ExitCode", shown)
+    if code == _NO_OUTPUT:
+        return "its node could not start it: --out has to be on storage that all nodes share"
+    number = code.partition(":")[2]
+    return f"the driver was ended by signal {number}" if number not in ("", "0") else ""
 
 
 def _accounted(job: str) -> str:
