@@ -1,5 +1,6 @@
 """Nodes of one job of Slurm: sbatch starts the driver on the first, which starts each run as a step of the job."""
 
+import contextlib
 import math
 import os
 import re
@@ -124,13 +125,17 @@ class Slurm(MachineProvider):
         log = str(submission.folder / "drive.log").replace("%", "%%")
         name = re.sub(r"[^A-Za-z0-9_.-]", "-", f"weighbridge-{submission.study}")
         limit = options.time or str(max(_LEAST_MIN, math.ceil(submission.seconds[1] * _MARGIN / 60)))
-        return job_number(
-            slurm.ask(
-                "sbatch", "--parsable", f"--job-name={name}", *nodes, f"--time={limit}", "--exclusive", "--no-kill",
-                "--requeue", "--open-mode=append", f"--output={log}", f"--chdir={submission.folder}", *options.words,
-                "--", str(script), *submission.argv,
-            )
-        )  # fmt: skip
+        try:
+            return job_number(
+                slurm.ask(
+                    "sbatch", "--parsable", f"--job-name={name}", *nodes, f"--time={limit}", "--exclusive",
+                    "--no-kill", "--requeue", "--open-mode=append", f"--output={log}",
+                    f"--chdir={submission.folder}", *options.words, "--", str(script), *submission.argv,
+                )
+            )  # fmt: skip
+        except Unavailable:
+            script.unlink()  # of a fleet that was refused nothing stays
+            raise
 
     def state(self, options: Any, job: str) -> DriverState:
         """Ask the queue, and of a job that it has forgotten the accounting."""
@@ -166,6 +171,8 @@ class Slurm(MachineProvider):
             raise Unavailable(
                 f"job {slurm.job_id()} has {len(nodes)} nodes, fewer than the {options.nodes} of --nodes"
             )
+        if array := os.environ.get("SLURM_ARRAY_JOB_ID", "") if options.array else "":
+            _exclude_from_rest(array)
         return nodes
 
     def host(self, options: Any, machine: str) -> Mapping[str, Any]:
@@ -237,6 +244,20 @@ def _array(options: SlurmOptions, submission: Submission) -> tuple[str, ...]:
         f"--array=1-{left}%{options.array}", "--nodes=1", *((f"--exclude={excluded}",) if excluded else ()),
         *((f"--nodelist={options.nodelist}",) if options.nodelist else ()),
     )  # fmt: skip
+
+
+def _exclude_from_rest(array: str) -> None:
+    """Have the jobs of an array that wait start on no node that another of it has or had: each is measured once.
+
+    Nothing where Slurm does not answer, or does not allow it.
+    """
+    with contextlib.suppress(Unavailable):
+        shown = slurm.ask("scontrol", "--oneliner", "show", "job", array).splitlines()
+        waiting = [each for each in shown if slurm.field("JobState", each) == "PENDING"]
+        had = slurm.ask("squeue", "--noheader", "--states=all", f"--jobs={array}", "--format=%N").split()
+        excluded = {slurm.field("ExcNodeList", each) for each in waiting} - {"", "(null)"}
+        if waiting and had:
+            slurm.call("scontrol", "update", f"jobid={array}", f"ExcNodeList={','.join(sorted({*had, *excluded}))}")
 
 
 def usable_nodes(printed: str) -> set[str]:
