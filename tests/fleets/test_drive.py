@@ -17,7 +17,7 @@ from weighbridge.errors import Interrupted, Unavailable
 from weighbridge.fleets import drive as driving
 from weighbridge.fleets import suspects
 from weighbridge.fleets.drive import UnitsUnfinished, drive
-from weighbridge.fleets.folder import Fleet, FleetFolder
+from weighbridge.fleets.folder import Fleet, FleetFolder, UnitRecord
 from weighbridge.fleets.rounds import Unit, unit_named
 from weighbridge.fleets.survey import SurveyedMachine
 from weighbridge.model.machine_provider import DriverState, MachineProvider, ProviderOptions, Submission
@@ -124,7 +124,8 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, provider: Chosen) -> 
     made = World(folder)
     monkeypatch.setattr(driving, "LoggedProcess", made.run)
     monkeypatch.setattr(driving, "_LOOK_S", 0)
-    monkeypatch.setattr(driving, "survey", lambda study, hosts, say: [SurveyedMachine(name) for name in hosts])
+    monkeypatch.setattr(driving, "survey", lambda study, hosts, *_: [SurveyedMachine(name) for name in hosts])
+    monkeypatch.setattr(driving, "with_weighbridge", lambda machines, _: machines)
     monkeypatch.chdir(tmp_path)
     return made
 
@@ -249,7 +250,8 @@ def test_machines_that_lack_something_are_told_together_before_anything_runs(
     _fleet(world, SINGLE)
     asked: dict[str, Any] = {}
 
-    def survey(_: object, hosts: Mapping[str, Any], __: object) -> list[SurveyedMachine]:
+    def survey(_: object, hosts: Mapping[str, Any], __: object, fleet: str) -> list[SurveyedMachine]:
+        assert fleet == str(world.folder.path)
         asked.update(hosts)
         lacks = {"n1": ("no python3",), "n3": ("no python3",), "n4": ("no space",)}
         return [SurveyedMachine(name, lacks=lacks.get(name, ())) for name in hosts]
@@ -258,6 +260,19 @@ def test_machines_that_lack_something_are_told_together_before_anything_runs(
     with raises_sentence(Unavailable):
         _drive(world)
     assert world.started == [] and {*asked} == {"n1", "n2", "n3", "n4"}
+    world.folder.note(Unit(("n1",)), UnitRecord(round=1, began=1.0, ended=2.0, code=8))  # it goes on
+    assert _drive(world)[1].startswith("note: n1, n3: no python3") and {*world.started} == {*asked}
+
+
+def test_a_fleet_that_goes_on_without_any_machine_is_refused(world: World, monkeypatch: pytest.MonkeyPatch):
+    _fleet(world, SINGLE)
+    world.folder.note(Unit(("n1",)), UnitRecord(round=1, began=1.0))
+    monkeypatch.setattr(
+        driving, "survey", lambda _, hosts, *__: [SurveyedMachine(name, lacks=("no python3",)) for name in hosts]
+    )
+    with raises_sentence(Unavailable):
+        _drive(world)
+    assert world.started == []
 
 
 def test_suspects_are_measured_again_once(world: World, monkeypatch: pytest.MonkeyPatch):

@@ -140,6 +140,8 @@ def test_the_last_line_of_a_log_is_what_happened(tmp_path: Path):
         ("", ""),
         ("one\ntwo\n\n", "two"),
         ("weighbridge: no\nto continue: x\n", "no"),
+        ("weighbridge: no\nsrun: error: n1: task 0: Exited with exit code 8\n", "no"),
+        ("one\nsrun: error: n1: task 0: Killed\n", "srun: error: n1: task 0: Killed"),
         ("\xff", "\xff"),
     ):
         log.write_text(text)

@@ -67,6 +67,8 @@ STATES: Mapping[str, tuple[Answer, Answer, str, str]] = {
               "job 17 1 PENDING, 2 RUNNING (JobArrayTaskLimit)"),
     "not shared": ((0, "FAILED|JobLaunchFailure\n", ""), NO_ACCOUNTING, "ended",
                    "job 17 FAILED (its node could not start it: --out has to be on storage that all nodes share)"),
+    "killed": ((0, "FAILED|JobLaunchFailure\n", ""), NO_ACCOUNTING, "ended",
+               "job 17 FAILED (the driver was ended by signal 9)"),
     "forgotten": (INVALID, NO_ACCOUNTING, "ended", "job 17"),
     "accounted": (INVALID, (0, "CANCELLED by 0\n", ""), "ended", "job 17 CANCELLED by 0"),
     "requeued": (INVALID, (0, "NODE_FAIL\nCOMPLETED\n", ""), "ended", "job 17 COMPLETED"),
@@ -79,7 +81,8 @@ STATES: Mapping[str, tuple[Answer, Answer, str, str]] = {
 @pytest.mark.parametrize("what", STATES)
 def test_the_state_of_a_job(answers: Callable[..., object], what: str):
     queue, accounting, state, detail = STATES[what]
-    answers(squeue=queue, sacct=accounting)
+    shown = f"JobId=17 JobState=FAILED ExitCode=0:{53 if what == 'not shared' else 9} NodeList=n1\n"
+    answers(squeue=queue, sacct=accounting, scontrol=(0, shown, ""))
     known = PLUGIN.state(options(), "17")
     assert (known.state, known.detail) == (state, detail)
 
@@ -138,6 +141,22 @@ def test_an_array_has_a_job_for_each_node_that_is_not_measured(
     assert PLUGIN.part(asked) == "3" and PLUGIN.part(options()) == ""
 
 
+def test_jobs_of_an_array_that_wait_get_no_node_that_another_had(
+    answers: Callable[..., list[tuple[str, ...]]], monkeypatch: pytest.MonkeyPatch
+):
+    shown = (
+        "JobId=18 ArrayJobId=18 ArrayTaskId=3-4%2 JobState=PENDING NodeList=(null) ExcNodeList=n[8-9]\n"
+        "JobId=20 ArrayJobId=18 ArrayTaskId=2 JobState=RUNNING NodeList=n5 ExcNodeList=n[8-9]\n"
+    )
+    called = answers(scontrol=(0, shown, ""), squeue=(0, "\nn5\nn2\n", ""))
+    monkeypatch.setattr(provider.slurm, "job_nodes", lambda: ("n5",))
+    monkeypatch.setenv("SLURM_ARRAY_JOB_ID", "18")
+    assert PLUGIN.allotted(options(nodes=4, array=2)) == ("n5",)
+    assert called[-1] == ("scontrol", "update", "jobid=18", "ExcNodeList=n2,n5,n[8-9]")
+    answers(scontrol=INVALID)
+    assert PLUGIN.allotted(options(nodes=4, array=2)) == ("n5",)
+
+
 @pytest.mark.parametrize("printed", ["", "sbatch: warning\n", "-1", "17; rm", "seventeen"])
 def test_what_is_no_number_of_a_job_is_refused(printed: str):
     with raises_sentence(Unavailable):
@@ -179,6 +198,7 @@ REFUSED = [
     "and/or time limits)\n",
     "sbatch: error: Batch job submission failed: Required partition not available (inactive or drain)\n",
     "sbatch: error: Invalid --time specification\n",
+    "sbatch: error: Slurm temporarily unable to accept job, sleeping and retrying\n",
     "",
 ]
 
@@ -188,6 +208,7 @@ def test_a_job_that_is_refused(answers: Callable[..., object], said: str, tmp_pa
     answers(sbatch=(1, "", said))
     with raises_sentence(Unavailable):
         PLUGIN.submit(options(), submission(tmp_path))
+    assert not [*tmp_path.iterdir()]
 
 
 def test_more_nodes_than_the_partition_has(answers: Callable[..., object]):

@@ -14,7 +14,7 @@ from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.fleets import survey as surveying
 from weighbridge.fleets.survey import SurveyedMachine, refusals, require_machines, survey
 from weighbridge.hosts.kinds.ssh import SshOptions
-from weighbridge.model.command import Command
+from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import MACHINE_ID, NODE
 from weighbridge.runner.same_machine import BOOT_ID
 from weighbridge.study.loader import check
@@ -69,6 +69,7 @@ def machines(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Machi
     monkeypatch.setattr(registry, "hosts", lambda: {"ssh": kind})
     monkeypatch.setattr(surveying, "sweep_and_forget", lambda _: [])
     monkeypatch.setattr(surveying.run_lock, "lock_run", lambda *_: nullcontext(tmp_path))
+    monkeypatch.setattr(surveying.run_lock, "known_runs", list)
     return found
 
 
@@ -95,6 +96,44 @@ def test_what_each_machine_is_and_lacks_is_told_together(
         assert_sentence(note)
     with raises_sentence(Unavailable):
         require_machines(surveyed)
+
+
+def test_what_a_killed_survey_of_the_same_fleet_left_is_swept(
+    machines: dict[str, Machine | Exception], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+):
+    machines["n1"] = Machine({NODE: "n1"})
+    locked, swept = list[str](), list[str]()
+
+    def lock(run_id: str, _: str) -> AbstractContextManager[Path]:
+        locked.append(run_id)
+        return nullcontext(tmp_path)
+
+    monkeypatch.setattr(surveying.run_lock, "lock_run", lock)
+    monkeypatch.setattr(surveying, "sweep_and_forget", swept.append)
+    hosts = {"n1": {"kind": "ssh", "destination": "n1"}}
+    for fleet in ("/a", "/a", "/b"):
+        survey(STUDY, hosts, lambda _: None, fleet)
+        monkeypatch.setattr(surveying.run_lock, "known_runs", lambda: locked[:1])
+    assert locked[0] == locked[1] != locked[2] and swept == locked[:1]
+
+
+def test_machines_with_another_weighbridge_or_none_are_told_together(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(surveying.metadata, "version", lambda _: "0.3.1")
+    said = {
+        "n1": (0, "weighbridge 0.3.1\nlauncher 7 (compiled on this machine)\n", ""),
+        "n2": (0, "weighbridge 0.2.0\n", ""),
+        "n3": (127, "", "step: 2: /opt/bin/python3: not found\nsrun: error: n3: task 0: Exited with exit code 127\n"),
+        "n4": (1, "", ""),
+    }
+
+    def run(command: Command) -> Completed:
+        code, out, err = said[command.argv[0]]
+        return Completed(command.argv, code, out.encode(), err.encode(), 0.1)
+
+    monkeypatch.setattr(surveying, "run", run)
+    machines = [*map(SurveyedMachine, said), SurveyedMachine("n5", lacks=("it is down",))]
+    with raises_sentence(Unavailable):
+        require_machines(surveying.with_weighbridge(machines, lambda name: (name, "--version")))
 
 
 def test_machines_that_lack_nothing_are_taken(machines: dict[str, Machine | Exception]):

@@ -5,6 +5,7 @@ import json
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from importlib import metadata
 from pathlib import Path
 from typing import Any
 
@@ -287,11 +288,74 @@ def test_a_folder_that_the_nodes_do_not_see(slurm: Slurm, tmp_path: Path):
 
 
 @pytest.mark.long
-def test_an_array_measures_one_node_after_another(slurm: Slurm, tmp_path: Path):
+def test_an_array_measures_each_node_once_and_waits_for_a_busy_one(slurm: Slurm, tmp_path: Path):
     folder = tmp_path / "fleet"
-    assert submit(slurm, write(tmp_path), folder, "--nodes", 3, "--array", 3).code == 0
-    slurm.eventually("the jobs end", lambda: status(slurm, folder)["driver"] == "ended", 90)
+    hold = slurm.must(
+        "sbatch", "--parsable", "--nodelist=n2", "--exclusive", "--output=/dev/null", "--wrap=sleep 600"
+    )
+    slurm.eventually("n2 is busy", lambda: slurm.state_of(hold.strip()) == "RUNNING")
+    assert submit(slurm, write(tmp_path), folder, "--nodes", 3, "--array", 1).code == 0
+    free = {"n1": "finished", "n3": "finished"}
+    slurm.eventually("the others are measured", lambda: states(slurm, folder) == free, 4 * PATIENCE_S)
+    slurm.eventually("one waits", lambda: status(slurm, folder)["driver"] == "waiting", PATIENCE_S)
+    slurm.must("scancel", hold.strip())
+    slurm.eventually("the jobs end", lambda: status(slurm, folder)["driver"] == "ended", 4 * PATIENCE_S)
+    assert states(slurm, folder) == {**free, "n2": "finished"}
+
+
+@pytest.mark.long
+def test_a_controller_that_restarts_in_the_middle_loses_nothing(slurm: Slurm, tmp_path: Path):
+    folder = tmp_path / "fleet"
+    assert submit(slurm, write(tmp_path, blocks=12, seconds=0.3), folder, "--nodes", 3).code == 0
+    slurm.eventually("a trial of each", lambda: all(kept(folder).values()), 2 * PATIENCE_S)
+    slurm.login.kill("slurmctld")
+    try:
+        told = status(slurm, folder)
+        assert told["driver"] == "unknown" and "controller does not answer" in told["detail"]
+    finally:
+        slurm.start_controller()
+    slurm.eventually("it answers", lambda: slurm.state_of(job_of(folder)) != "")
+    ends(slurm, folder)
     assert states(slurm, folder) == dict.fromkeys(NODES, "finished")
+    nothing_left(slurm, *(folder / "runs" / name for name in NODES))
+
+
+@pytest.mark.long
+def test_a_queue_that_takes_no_more_jobs(slurm: Slurm, tmp_path: Path):
+    configuration = slurm.folder / "slurm.conf"
+    usual = configuration.read_text()
+    for _ in range(2):
+        slurm.must("sbatch", "--partition=closed", "--output=/dev/null", "--wrap=true")
+
+    def restart(text: str) -> None:
+        configuration.write_text(text)
+        slurm.login.kill("slurmctld")
+        slurm.start_controller()
+        slurm.eventually("it answers", lambda: slurm.run("sinfo").returncode == 0)
+
+    try:
+        restart(f"{usual}MaxJobCount=2\n")
+        done = submit(slurm, write(tmp_path), tmp_path / "fleet", "--nodes", 1)
+    finally:
+        restart(usual)
+    done.must_fail(Unavailable.exit_code, "queue is full")
+    assert not (tmp_path / "fleet").exists()
+
+
+@pytest.mark.long
+def test_a_node_with_another_weighbridge_is_told_before_anything_runs(slurm: Slurm, tmp_path: Path):
+    folder, other = tmp_path / "fleet", tmp_path / "METADATA"
+    distribution = next(metadata.distributions(name="weighbridge"))
+    here = distribution.locate_file(f"weighbridge-{distribution.version}.dist-info/METADATA")
+    other.write_text("Metadata-Version: 2.4\nName: weighbridge\nVersion: 9.9.9\n")
+    slurm.nodes["n2"].must("mount", "--bind", other, str(here))
+    try:
+        assert submit(slurm, write(tmp_path), folder, "--nodes", 3).code == 0
+        ends(slurm, folder)
+    finally:
+        slurm.nodes["n2"].must("umount", str(here))
+    assert "n2: its Weighbridge is 9.9.9, and this one is" in (folder / "drive.log").read_text()
+    assert not any(kept(folder).values())
 
 
 @pytest.mark.long

@@ -14,7 +14,7 @@ from weighbridge.fleets.folder import Fleet, FleetFolder, UnitRecord, last_line
 from weighbridge.fleets.providers import Provided, provider_of
 from weighbridge.fleets.rounds import Round, Unit, again, rounds_of
 from weighbridge.fleets.study import text_on
-from weighbridge.fleets.survey import require_machines, survey
+from weighbridge.fleets.survey import SurveyedMachine, refusals, require_machines, survey, with_weighbridge
 from weighbridge.fleets.suspects import Suspects
 from weighbridge.linux.process import LoggedProcess
 from weighbridge.model.study import Study
@@ -56,8 +56,20 @@ def drive(folder: FleetFolder, say: Callable[[str], None]) -> None:
         if fleet.machines is None:  # they were not known to whoever submitted the fleet
             say(f"asking {len(machines)} machines what they lack: {', '.join(machines)}")
             hosts = {machine: provider.host(options, machine) for machine in machines}
-            require_machines(survey(study, hosts, lambda _: None))
+            surveyed = survey(study, hosts, lambda _: None, str(folder.path))
+            asking = (*PROGRAM, "--version")
+            if provider.command(options, machines[:1], asking) != asking:  # a run is started on its machine
+                surveyed = with_weighbridge(surveyed, lambda name: provider.command(options, (name,), asking))
+            _require_machines(folder, surveyed, say)
         Drive(folder, fleet, study, provided, say).go(machines)
+
+
+def _require_machines(folder: FleetFolder, surveyed: Sequence[SurveyedMachine], say: Callable[[str], None]) -> None:
+    """Raise Unavailable where machines lack something; of a fleet that goes on only where all do, else tell it."""
+    if not folder.units() or all(each.lacks for each in surveyed):
+        require_machines(surveyed)
+    for reason in refusals(surveyed):
+        say(f"note: {reason}")
 
 
 def planned_rounds(fleet: Fleet, machines: Sequence[str]) -> tuple[Round, ...]:

@@ -30,7 +30,7 @@ LOG = "drive.log"
 _RUNS = "runs"
 _LINES = 64 * 2**10
 """Bytes of the end of a log in which its last line is."""
-_CONTINUE = re.compile(r"^(?:weighbridge: )?to continue: ")
+_TELLS_NOTHING = re.compile(r"(?:weighbridge: )?to continue: |srun: error: \S+: task \d+: Exited with exit code")
 _PATIENCE_S, _PAUSE_S = 120.0, 0.1
 
 
@@ -272,7 +272,7 @@ class FleetFolder:
 
 
 def last_line(log: Path) -> str:
-    """Return the last line of a log that tells what happened, not how to continue; "" where there is none."""
+    """Return the last line of a log that tells what happened, not how to continue or an exit code; "" without one."""
     try:
         with log.open("rb") as file:
             file.seek(0, os.SEEK_END)
@@ -281,7 +281,7 @@ def last_line(log: Path) -> str:
     except OSError:
         return ""
     told = (line.strip() for line in reversed(lines))
-    return next((line.removeprefix("weighbridge: ") for line in told if line and not _CONTINUE.match(line)), "")
+    return next((line.removeprefix("weighbridge: ") for line in told if line and not _TELLS_NOTHING.match(line)), "")
 
 
 def _looked_at(directory: Path) -> tuple[bool, int]:

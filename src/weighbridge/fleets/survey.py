@@ -1,16 +1,21 @@
 """What the machines of a fleet are and what each lacks, asked of all at once before anything is measured."""
 
 import contextlib
+import hashlib
 import platform
+import re
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from importlib import metadata
 from typing import Any
 
 from weighbridge import registry
 from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.linux.process import run
+from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import MACHINE_ID, NODE, Host, RunContext
 from weighbridge.model.host_kind import HostOptions
 from weighbridge.model.study import Study
@@ -19,8 +24,9 @@ from weighbridge.runner.clean import sweep_and_forget
 from weighbridge.runner.same_machine import boot_of
 from weighbridge.user_cache import cache_folder
 
-_AT_ONCE = 16
-"""Machines that are asked at the same time."""
+_AT_ONCE, _ANSWER_S, _LONGEST = 16, 60.0, 200
+"""Machines that are asked at the same time; how long one may take to tell its Weighbridge."""
+_SHARE = "install the same one there, or on storage that all nodes share"
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,18 +44,46 @@ class SurveyedMachine:
     notes: tuple[str, ...] = ()
 
 
-def survey(study: Study, hosts: Mapping[str, Mapping[str, Any]], say: Callable[[str], None]) -> list[SurveyedMachine]:
+def survey(
+    study: Study, hosts: Mapping[str, Mapping[str, Any]], say: Callable[[str], None], fleet: str = ""
+) -> list[SurveyedMachine]:
     """Open each machine as a host, and see what it lacks of what the study takes. Nothing stays there.
 
-    ``hosts``: by the machine's name how it is reached from here.
+    ``hosts``: by the machine's name how it is reached from here. ``fleet``: its folder, where it has one: what was
+    left by a driver that was killed while it asked goes with this survey.
     """
     models = {kind: each.options for kind, each in registry.hosts().items()}
     with ThreadPoolExecutor(_AT_ONCE) as pool:
         asked = [
-            pool.submit(_ask, study, name, models[host["kind"]].model_validate(host), say)
+            pool.submit(_ask, study, name, models[host["kind"]].model_validate(host), say, _id(fleet, name))
             for name, host in hosts.items()
         ]
         return _with_shared_kernels([each.result() for each in asked])
+
+
+def with_weighbridge(
+    machines: Sequence[SurveyedMachine], command: Callable[[str], Sequence[str]]
+) -> list[SurveyedMachine]:
+    """Return the machines, where runs are started, with what each lacks of this Weighbridge.
+
+    ``command``: by its name what starts ``weighbridge --version`` on one.
+    """
+
+    def asked(machine: SurveyedMachine) -> SurveyedMachine:
+        why = "" if machine.lacks else _other_weighbridge(run(Command(tuple(command(machine.name)), _ANSWER_S)))
+        return replace(machine, lacks=(why,)) if why else machine
+
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        return [*pool.map(asked, machines)]
+
+
+def _other_weighbridge(answer: Completed) -> str:
+    """Return what a machine lacks whose Weighbridge answered so; "" where it has this version."""
+    here = metadata.version("weighbridge")
+    if (match := re.search(r"^weighbridge (\S+)$", answer.text, re.MULTILINE)) is None:
+        said = [line for line in answer.stderr.decode(errors="replace").splitlines() if not line.startswith("srun: ")]
+        return f"Weighbridge does not start there ({(said or ['no message'])[-1][:_LONGEST]}): {_SHARE}"
+    return "" if match[1] == here else f"its Weighbridge is {match[1]}, and this one is {here}: {_SHARE}"
 
 
 def _with_shared_kernels(machines: Sequence[SurveyedMachine]) -> list[SurveyedMachine]:
@@ -68,20 +102,27 @@ def _with_shared_kernels(machines: Sequence[SurveyedMachine]) -> list[SurveyedMa
     return noted
 
 
-def _ask(study: Study, name: str, options: HostOptions, say: Callable[[str], None]) -> SurveyedMachine:
+def _id(fleet: str, name: str) -> str:
+    """Return the id under which a machine is asked: of one fleet always the same."""
+    return hashlib.sha256(f"{fleet}\0{name}".encode()).hexdigest()[:12] if fleet else secrets.token_hex(6)
+
+
+def _ask(study: Study, name: str, options: HostOptions, say: Callable[[str], None], run_id: str) -> SurveyedMachine:
     """Open a machine, ask it and close it, all in one thread: programs that reach it end with who started them.
 
     Each is a run of its own: in a cluster one object owns what a run has made.
     """
-    run_id, left = secrets.token_hex(6), True
+    killed = run_id in run_lock.known_runs()
+    left = True
     with run_lock.lock_run(run_id, "clean") as folder:
-        assert folder is not None  # nobody else has this id
+        if folder is None:
+            return SurveyedMachine(name, lacks=("it is being asked by another process of this fleet: wait for it",))
         try:
             with ExitStack() as stack:
                 context = RunContext(run_id, folder, cache_folder(), stack)
                 host = stack.enter_context(registry.hosts()[options.kind].open(name, options, context, (options,)))
                 about = _about(study, name, host)
-            left = False
+            left = killed
         except (Unavailable, EnvironmentLost) as why:
             return SurveyedMachine(name, lacks=(_without(name, str(why)),))
         finally:

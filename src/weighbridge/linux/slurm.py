@@ -111,6 +111,8 @@ _ANY: tuple[tuple[str, str], ...] = (
      "Slurm does not accept who we are ({line}): look at munge on both machines"),
     (r"configuration source|Unable to process configuration|no slurm\.conf",
      "Slurm has no configuration here ({line}): set SLURM_CONF"),
+    (r"temporarily unable to accept job|job queue full",
+     "Slurm's queue is full: submit again once jobs have ended (squeue)"),
 )  # fmt: skip
 """A pattern of a line that any of the commands may print, and the sentence."""
 _STEPS: tuple[tuple[str, str], ...] = (
@@ -128,7 +130,7 @@ _STEPS: tuple[tuple[str, str], ...] = (
     (r"Access/permission denied", "the job is another user's: start weighbridge in a job of this user"),
     (r"Required node not available|Requested nodes? (?:configuration is )?not available|Invalid node name",
      "the node is down, drained, or none of the job's: ask sinfo"),
-    (r"Requested nodes are busy|step creation temporarily disabled",
+    (r"Requested nodes are busy|step creation temporarily disabled|Memory required by task is not available",
      "Slurm gives no step beside the job's others there ({line})"),
     (r"Task launch for \S+ failed on node (\S+): (.+)$|Application launch failed: (.+)$",
      "slurmd does not start a step there ({line}): ask sinfo"),

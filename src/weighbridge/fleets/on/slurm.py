@@ -1,5 +1,6 @@
 """Nodes of one job of Slurm: sbatch starts the driver on the first, which starts each run as a step of the job."""
 
+import contextlib
 import math
 import os
 import re
@@ -26,8 +27,8 @@ _RUNNING = {"RUNNING", "COMPLETING", "SUSPENDED", "STOPPED", "SIGNALING", "STAGE
 _NODES = "--format=%N|%T"
 _USABLE = {"idle", "allocated", "mixed", "completing", "planned", "reserved", "blocked"}
 """States of nodes that come back by themselves; an asterisk after one says that the node does not answer."""
-_NO_OUTPUT = re.compile("RaisedSignal:53|JobLaunchFailure")
-"""Why a job has ended whose batch script's output slurmstepd cannot open."""
+_NO_LAUNCH, _NO_OUTPUT = re.compile("RaisedSignal|JobLaunchFailure"), "0:53"
+"""Why a job has ended whose batch script was killed or not started; its exit code where its output was not opened."""
 _MARGIN, _LEAST_MIN = 1.5, 10
 """A time limit that nobody has given is so much longer than the rounds take at most, and no shorter than that."""
 
@@ -124,13 +125,17 @@ class Slurm(MachineProvider):
         log = str(submission.folder / "drive.log").replace("%", "%%")
         name = re.sub(r"[^A-Za-z0-9_.-]", "-", f"weighbridge-{submission.study}")
         limit = options.time or str(max(_LEAST_MIN, math.ceil(submission.seconds[1] * _MARGIN / 60)))
-        return job_number(
-            slurm.ask(
-                "sbatch", "--parsable", f"--job-name={name}", *nodes, f"--time={limit}", "--exclusive", "--no-kill",
-                "--requeue", "--open-mode=append", f"--output={log}", f"--chdir={submission.folder}", *options.words,
-                "--", str(script), *submission.argv,
-            )
-        )  # fmt: skip
+        try:
+            return job_number(
+                slurm.ask(
+                    "sbatch", "--parsable", f"--job-name={name}", *nodes, f"--time={limit}", "--exclusive",
+                    "--no-kill", "--requeue", "--open-mode=append", f"--output={log}",
+                    f"--chdir={submission.folder}", *options.words, "--", str(script), *submission.argv,
+                )
+            )  # fmt: skip
+        except Unavailable:
+            script.unlink()  # of a fleet that was refused nothing stays
+            raise
 
     def state(self, options: Any, job: str) -> DriverState:
         """Ask the queue, and of a job that it has forgotten the accounting."""
@@ -166,6 +171,8 @@ class Slurm(MachineProvider):
             raise Unavailable(
                 f"job {slurm.job_id()} has {len(nodes)} nodes, fewer than the {options.nodes} of --nodes"
             )
+        if array := os.environ.get("SLURM_ARRAY_JOB_ID", "") if options.array else "":
+            _exclude_from_rest(array)
         return nodes
 
     def host(self, options: Any, machine: str) -> Mapping[str, Any]:
@@ -239,6 +246,20 @@ def _array(options: SlurmOptions, submission: Submission) -> tuple[str, ...]:
     )  # fmt: skip
 
 
+def _exclude_from_rest(array: str) -> None:
+    """Have the jobs of an array that wait start on no node that another of it has or had: each is measured once.
+
+    Nothing where Slurm does not answer, or does not allow it.
+    """
+    with contextlib.suppress(Unavailable):
+        shown = slurm.ask("scontrol", "--oneliner", "show", "job", array).splitlines()
+        waiting = [each for each in shown if slurm.field("JobState", each) == "PENDING"]
+        had = slurm.ask("squeue", "--noheader", "--states=all", f"--jobs={array}", "--format=%N").split()
+        excluded = {slurm.field("ExcNodeList", each) for each in waiting} - {"", "(null)"}
+        if waiting and had:
+            slurm.call("scontrol", "update", f"jobid={array}", f"ExcNodeList={','.join(sorted({*had, *excluded}))}")
+
+
 def usable_nodes(printed: str) -> set[str]:
     """Return the nodes in ``sinfo --Node --format=%N|%T`` on which jobs start, now or later."""
     rows = (re.fullmatch(r"(\S+)\|([a-z]+)([*~#%$@^-]*)", line.strip()) for line in printed.splitlines())
@@ -266,9 +287,22 @@ def _driver_state(job: str, states: Sequence[tuple[str, str]]) -> DriverState:
     known = "running" if {*names} & _RUNNING else "waiting" if {*names} & _WAITING else "ended"
     told = ", ".join(f"{number} " * (len(names) > 1) + name for name, number in Counter(names).items())
     reason = ", ".join(dict.fromkeys(reason for _, reason in states if reason))
-    if _NO_OUTPUT.search(reason):
-        reason = "its node could not start it: --out has to be on storage that all nodes share"
+    if _NO_LAUNCH.search(reason):
+        reason = _killed_or_not_started(job)
     return DriverState(known, f"job {_number(job)} {told}" + (f" ({reason})" if reason else ""))
+
+
+def _killed_or_not_started(job: str) -> str:
+    """Return why the batch script of a job has ended by a signal; "" where Slurm does not tell."""
+    try:
+        shown = slurm.ask("scontrol", "--oneliner", *_cluster(job), "show", "job", _number(job))
+    except Unavailable:
+        return ""
+    code = slurm.field("ExitCode", shown)
+    if code == _NO_OUTPUT:
+        return "its node could not start it: --out has to be on storage that all nodes share"
+    number = code.partition(":")[2]
+    return f"the driver was ended by signal {number}" if number not in ("", "0") else ""
 
 
 def _accounted(job: str) -> str:
