@@ -136,6 +136,7 @@ def test_a_node_is_a_host_of_the_study(monkeypatch: pytest.MonkeyPatch):
     }  # fmt: skip
     assert registry.hosts()["kubernetes"].options.model_validate(host)
     assert PROVIDER.host(_options(context="kind-perf"), "w1")["images"] == {"load": "kind"}
+    assert "node" not in PROVIDER.planned_host(options, "machine1"), "its name is made up"
     monkeypatch.setattr(kubernetes, "_current_context", lambda _: "ours")
     assert "images" not in PROVIDER.host(_options(), "w1")
     assert PROVIDER.host(_options(), kubernetes._machine("pool--1-a"))["node"] == "pool--1-a"

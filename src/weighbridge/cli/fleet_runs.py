@@ -120,7 +120,12 @@ class _Prepared:
 
         provider, options = self.provided
         machines = self.machines[: 1 + self.fleet.pairs]
-        return study_on(self.study, provider.hosts(options, machines), "--".join(machines))
+        hosts = (
+            provider.hosts(options, machines)
+            if self.fleet.machines
+            else [provider.planned_host(options, machine) for machine in machines]
+        )
+        return study_on(self.study, hosts, "--".join(machines))
 
     @property
     def seconds(self) -> tuple[float, float]:
@@ -183,10 +188,10 @@ def _refusals(prepared: _Prepared) -> list[str]:
     study, (provider, _) = prepared.unit_study, prepared.provided
     if not provider.drives_here:
         return []
-    reasons = [f"{problem.detail}: {problem.remedy}" for problem in userland_problems(study)]
+    reasons = refusals_here(study, readiness_of(study))
+    reasons += [f"{problem.detail}: {problem.remedy}" for problem in userland_problems(study)]
     if prepared.fleet.machines is None:
         return reasons
-    reasons += refusals_here(study, readiness_of(study))
     hosts = hosts_of_machines(prepared.study, prepared.provided, prepared.machines)
     err().print(f"asking {plural(len(hosts), 'machine')} what they lack", markup=False)
     surveyed = survey(study, hosts, lambda _: None)

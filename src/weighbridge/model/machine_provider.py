@@ -160,6 +160,10 @@ class MachineProvider(Plugin):
     def host(self, options: Any, machine: str) -> Mapping[str, Any]:
         """Return the host of a study by which the driver itself reaches a machine: its kind and options."""
 
+    def planned_host(self, options: Any, machine: str) -> Mapping[str, Any]:
+        """Return the host of a plan, whose ``machine`` has a made-up name: a scheduler is yet to choose it."""
+        return self.host(options, machine)
+
     def hosts(self, options: Any, machines: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
         """Return the hosts of a study for a run on these machines (one, or client and server), in their order.
 

@@ -107,11 +107,9 @@ class Kubernetes(DrivenHere):
         if options is None or options.kubeconfig is not None:
             return Readiness(True)
         try:
-            kubectl = _kubectl(options)
-            known = survey.nodes(kubectl)
-            if options.number is None or not known.ready:
-                return known
-            return held_nodes.readiness(kubectl, _hold(options))
+            if options.number is not None:  # which may wait for nodes
+                return held_nodes.readiness(_kubectl(options), _hold(options))
+            return survey.nodes(_kubectl(options))
         except Unavailable as why:
             return Readiness(False, str(why), "weighbridge doctor --cluster")
 
@@ -158,6 +156,10 @@ class Kubernetes(DrivenHere):
             **({"images": images} if images else {}),
             **privileged,
         }
+
+    def planned_host(self, options: Any, machine: str) -> Mapping[str, Any]:
+        """Return any node."""
+        return {key: value for key, value in self.host(options, machine).items() if key != "node"}
 
 
 @contextmanager
