@@ -238,6 +238,16 @@ def test_what_cannot_be_read_or_is_of_another_study_is_left_out_and_named(tmp_pa
     assert settings == {"settings": "mtu", "workload": "note", "environment": "environments"}
 
 
+def test_a_machine_with_another_weighbridge_is_told(tmp_path):
+    folder = make_fleet(tmp_path / "fleet", 5)
+    for name in ("n1", "n2", "n3", "n4", "n5"):
+        with RunStore(folder / "runs" / name, writable=True) as store:
+            store.set_info("version", "0.2" if name == "n3" else "0.1")
+    fleet = read_fleet(folder)
+    [unlike] = fleet.unlike_peers("n3")
+    assert (unlike.fact, unlike.value, unlike.usual) == ("Weighbridge", "0.2", "0.1") and not fleet.left_out
+
+
 def test_two_machines_of_one_name_are_told_apart_by_their_ids(tmp_path):
     folder = make_fleet(tmp_path / "fleet", 3)
     make_unit(folder / "runs", "n9", RECIPE, ["n1"], {"n1": {"machine id": "another"}})

@@ -85,6 +85,28 @@ def test_a_plan_says_rounds_and_time_and_keeps_nothing(
     assert {path.name for path in Path.cwd().iterdir()} == {"hosts.txt", "pair.yaml", "single.yaml"}
 
 
+def test_a_plan_says_how_many_runs_go_at_once(listed: Listed, weighbridge: Weighbridge):
+    def seconds(*words: str) -> str:
+        said = weighbridge("fleet", "plan", "single.yaml", "--on", "hosts.txt", *words).out
+        assert "--at-once" in said
+        return next(line for line in said.splitlines() if line.startswith("time:"))
+
+    assert seconds("--at-once", "4") == seconds("--at-once", "400") != seconds("--at-once", "1")
+    assert (
+        "at most 1 run at once" in weighbridge("fleet", "plan", "single.yaml", "--on", "hosts.txt", "--at-once=1").out
+    )
+
+
+def test_a_fleet_that_waits_for_its_machines_says_for_what(listed: Listed, weighbridge: Weighbridge):
+    weighbridge(*SUBMIT)
+    folder = FleetFolder(Path.cwd() / "fleet")
+    folder.write(folder.read().model_copy(update={"machines": None}))
+    folder.driver_log.write_text("12:00 waiting for nodes, 1 of 2 are held: 0/2 nodes are available\n")
+    document = json.loads(weighbridge("fleet", "status", "fleet", "--json").out)
+    assert document["runs"] == [] and document["detail"].endswith(": 0/2 nodes are available")
+    assert "1 of 2 are held" in " ".join(weighbridge("fleet", "status", "fleet").out.split())
+
+
 def test_a_plan_ends_as_submit_would_refuse(
     listed: Listed, weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch
 ):

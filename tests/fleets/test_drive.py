@@ -1,9 +1,10 @@
 """A driver: rounds one after the other, what is finished never again, whatever ends in between."""
 
+import contextlib
 import itertools
 import signal
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -20,7 +21,7 @@ from weighbridge.fleets.drive import UnitsUnfinished, drive
 from weighbridge.fleets.folder import Fleet, FleetFolder, UnitRecord
 from weighbridge.fleets.rounds import Unit, unit_named
 from weighbridge.fleets.survey import SurveyedMachine
-from weighbridge.model.machine_provider import DriverState, MachineProvider, ProviderOptions, Submission
+from weighbridge.model.machine_provider import DriverState, MachineProvider, ProviderOptions, Submission, Wanted
 from weighbridge.runner.run_lock import FLEET_VARIABLE
 from weighbridge.store.extensions import note_begin, note_end
 from weighbridge.store.run import RunStore
@@ -157,6 +158,38 @@ def test_single_machines_are_measured_at_the_same_time(world: World):
     for name in world.started:
         record = world.folder.record(Unit((name,)))
         assert record is not None and record.code == 0 and record.ended is not None
+
+
+def test_no_more_runs_go_at_once_than_can(world: World, provider: Chosen, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(provider, "at_once", lambda _: 3)
+    for name in ("n1", "n2", "n3"):
+        world.ends[name] = [lambda _: None] * 2
+    _fleet(world, SINGLE)
+    _drive(world)
+    assert max(map(len, world.most)) == 3 and world.started == ["n1", "n2", "n3", "n4"]
+    assert _drive(world)[-1] == "every run came to its end"
+
+
+def test_machines_are_had_as_long_as_they_are_driven(world: World, provider: Chosen, monkeypatch: pytest.MonkeyPatch):
+    had: list[Any] = []
+
+    @contextlib.contextmanager
+    def allotment(options: Any, wanted: Wanted) -> Iterator[tuple[str, ...]]:
+        had.append(wanted)
+        try:
+            yield ("n1", "n2")
+        finally:
+            had.append([*world.started])
+
+    monkeypatch.setattr(provider, "allotment", allotment)
+    fleet = _fleet(world, SINGLE)
+    world.ends["n2"] = [lambda _: 8]
+    with pytest.raises(UnitsUnfinished):
+        _drive(world)
+    _drive(world)
+    first, before, second, after = had
+    assert (first.id, first.had, second.id, second.had) == (fleet.id, (), fleet.id, ("n1", "n2"))
+    assert (before, after) == (["n1", "n2"], ["n1", "n2", "n2"])
 
 
 def test_rounds_are_one_after_the_other_and_controls_alone(world: World):

@@ -8,7 +8,8 @@ import pytest
 from sentences import assert_sentence, raises_sentence
 from weighbridge import registry
 from weighbridge.errors import RunDirectoryError, StudyError, Unavailable
-from weighbridge.fleets.on.hosts import PLUGIN
+from weighbridge.fleets.on._here import most_runs
+from weighbridge.fleets.on.hosts import PLUGIN, HostsOptions
 from weighbridge.fleets.providers import provided_by, provider_of
 from weighbridge.linux import detached
 from weighbridge.linux.detached import DetachedProcess, parsed
@@ -139,3 +140,9 @@ def test_another_user_s_driver_is_not_cancelled(monkeypatch: pytest.MonkeyPatch,
     with pytest.raises(Unavailable) as error:
         PLUGIN.cancel(_options(tmp_path, "n1\n"), str(own))
     assert_sentence(str(error.value).replace(str(os.getpid()), "PID"))
+
+
+def test_as_many_runs_go_at_once_as_this_machine_bears():
+    assert most_runs(2, 24 << 30) == 16 and most_runs(64, 256 << 30) == 512
+    assert most_runs(64, 4 << 30) == 12 and most_runs(1, 1 << 20) == 1
+    assert PLUGIN.at_once(HostsOptions(file="/f", listed=({"destination": "a"},), at_once=3)) == 3

@@ -97,7 +97,6 @@ class FleetRun:
     baseline: str
     run_id: str
     created: float
-    version: str
     trust: TrustReason
     shifted: tuple[MetricReport, ...]
     """The metrics in which its A/A arm shows a cost."""
@@ -434,7 +433,7 @@ def _read_run(store: RunStore, name: str) -> FleetRun:
     if not all(node for node, _ in nodes):  # of before machines were named
         nodes = [(unit, "") for unit in units]
     by_node = dict(zip(nodes, [*own_facts, *({} for _ in nodes)], strict=False))
-    along = path_facts(paths)
+    along = {**path_facts(paths), **({"Weighbridge": info["version"]} if info.get("version") else {})}
     compared = [each for each in sides if each[1] != plan.aa_arm]
     whys = {each: _no_cost(headlines[each[0]], each[1], paths, limits, plan.baseline) for each in compared}
     trials = store.trials()
@@ -448,7 +447,6 @@ def _read_run(store: RunStore, name: str) -> FleetRun:
         baseline=plan.baseline,
         run_id=info.get("run_id", ""),
         created=float(info.get("created", 0.0)),
-        version=info.get("version", ""),
         trust=trust_reason(checks, shifted, plan.aa_arm),
         shifted=shifted,
         disturbances=_disturbances(trials, plan),

@@ -1,5 +1,6 @@
 """`weighbridge fleet plan`, `submit`, `status`, `continue` and `cancel`: one study is run on many machines."""
 
+import math
 import sys
 import time
 from collections.abc import Sequence
@@ -119,15 +120,23 @@ class _Prepared:
 
         provider, options = self.provided
         machines = self.machines[: 1 + self.fleet.pairs]
-        return study_on(self.study, provider.hosts(options, machines), "--".join(machines))
+        hosts = (
+            provider.hosts(options, machines)
+            if self.fleet.machines
+            else [provider.planned_host(options, machine) for machine in machines]
+        )
+        return study_on(self.study, hosts, "--".join(machines))
 
     @property
     def seconds(self) -> tuple[float, float]:
-        """How long the rounds take, from-to."""
+        """How long the rounds take, from-to, where no more runs go at once than can."""
         from weighbridge.runner.estimate import seconds
 
+        provider, options = self.provided
+        at_once = provider.at_once(options)
+        turns = sum(math.ceil(len(units) / (at_once or len(units))) for units in self.rounds)
         least, most = seconds(self.unit_study)
-        return len(self.rounds) * least, len(self.rounds) * most
+        return turns * least, turns * most
 
 
 def _prepare(
@@ -156,6 +165,7 @@ def _prepare(
         fail(str(why), WRONG_COMMAND_LINE)
     if not (state := provider.readiness(options)).ready:
         raise Unavailable(f"{state.detail}: {state.remedy}")
+    options = provider.settled(options)
     machines = provider.machines(options)
     count = provider.count(options) if machines is None else len(machines)
     if pairs and count < 2:
@@ -169,17 +179,20 @@ def _prepare(
 
 def _refusals(prepared: _Prepared) -> list[str]:
     """Why the fleet would be refused: what this machine lacks of runs that are driven here, and what each machine."""
+    from weighbridge.fleets.providers import hosts_of_machines
     from weighbridge.fleets.survey import refusals, survey
     from weighbridge.runner.run import readiness_of
     from weighbridge.runner.run import refusals as refusals_here
     from weighbridge.runner.userlands import userland_problems
 
-    if prepared.fleet.machines is None:
+    study, (provider, _) = prepared.unit_study, prepared.provided
+    if not provider.drives_here:
         return []
-    study, (provider, options) = prepared.unit_study, prepared.provided
     reasons = refusals_here(study, readiness_of(study))
     reasons += [f"{problem.detail}: {problem.remedy}" for problem in userland_problems(study)]
-    hosts = {machine: provider.host(options, machine) for machine in prepared.machines}
+    if prepared.fleet.machines is None:
+        return reasons
+    hosts = hosts_of_machines(prepared.study, prepared.provided, prepared.machines)
     err().print(f"asking {plural(len(hosts), 'machine')} what they lack", markup=False)
     surveyed = survey(study, hosts, lambda _: None)
     for each in surveyed:
@@ -243,6 +256,8 @@ def _print_plan(prepared: _Prepared) -> None:
     for number, units in enumerate(rounds, 1):
         table.add_row(str(number), "  ".join(unit.name for unit in units))
     out().print(table)
+    if (most := provider.at_once(options)) is not None:
+        out().print(f"\ndriven from this machine, at most {plural(most, 'run')} at once (--at-once)", markup=False)
     again = "; machines that seem odd are measured once more" if prepared.fleet.again else ""
     out().print(f"\ntime: {clock_range(*prepared.seconds)} for {plural(len(rounds), 'round')}{again}", markup=False)
 
@@ -290,7 +305,7 @@ def _submit(fleet: typer.Typer) -> None:
         folder.require_new()
         _announce(prepared, folder)
         confirm_named(study, prepared.unit_study, yes=yes)
-        if prepared.fleet.machines is not None:
+        if prepared.provided[0].drives_here:
             require_alone(beside_others=beside_others)
         if reasons := _refusals(prepared):
             raise Unavailable("; ".join(reasons))
@@ -369,17 +384,21 @@ def _status(fleet: typer.Typer) -> None:
 
 def fleet_status(folder: "FleetFolder") -> FleetStatusDocument:
     """What became of a fleet's driver and runs. RunDirectoryError where there is no fleet."""
+    from weighbridge.fleets.folder import last_line
     from weighbridge.fleets.providers import provider_of
 
     fleet = folder.read()
     driver = _driver(fleet, provider_of(fleet))
     statuses = _statuses(folder, fleet, driver)
+    detail = driver.detail
+    if driver.state == "running" and not statuses and (words := last_line(folder.driver_log)):
+        detail = f"{detail}: {words}"  # it has no machines yet
     return {
         "version": STATUS_VERSION,
         "study": fleet.name,
         "folder": str(folder.path),
         "driver": driver.state,
-        "detail": driver.detail,
+        "detail": detail,
         "machines": [*(fleet.machines or folder.machines())],
         "runs": [
             {"name": each.unit.name, "machines": [*each.unit.machines], "purpose": each.unit.why,
@@ -459,12 +478,12 @@ def _continue(fleet: typer.Typer) -> None:
 def _note_what_is_gone(prepared: _Prepared) -> None:
     """Tell which machines cannot be measured now: the others are. Raises Unavailable where none can."""
     from weighbridge.errors import Unavailable
+    from weighbridge.fleets.providers import hosts_of_machines
     from weighbridge.fleets.survey import refusals, survey
 
     if prepared.fleet.machines is None:
         return
-    provider, options = prepared.provided
-    hosts = {machine: provider.host(options, machine) for machine in prepared.machines}
+    hosts = hosts_of_machines(prepared.study, prepared.provided, prepared.machines)
     surveyed = survey(prepared.unit_study, hosts, lambda _: None)
     reasons = refusals(surveyed)
     if all(each.lacks for each in surveyed):

@@ -8,8 +8,8 @@ from typer.core import TyperCommand
 from weighbridge.cli.output import out
 
 _KEY = "weighbridge.provider_options"
-SET_BY_ON = {"kind", "file", "listed"}
-"""Options that the word of ``--on`` gives."""
+SET_BY_ON = {"kind", "file", "listed", "server"}
+"""Options that the word of ``--on`` gives, or who provides the machines."""
 
 
 class ProviderCommand(TyperCommand):

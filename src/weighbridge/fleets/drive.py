@@ -6,17 +6,19 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from weighbridge.errors import Unavailable, WeighbridgeError
 from weighbridge.fleets.folder import Fleet, FleetFolder, UnitRecord, last_line
-from weighbridge.fleets.providers import Provided, provider_of
+from weighbridge.fleets.providers import Provided, hosts_of_machines, provider_of
 from weighbridge.fleets.rounds import Round, Unit, again, rounds_of
-from weighbridge.fleets.study import text_on
+from weighbridge.fleets.study import own_host, text_on
 from weighbridge.fleets.survey import SurveyedMachine, refusals, require_machines, survey, with_weighbridge
 from weighbridge.fleets.suspects import Suspects
 from weighbridge.linux.process import LoggedProcess
+from weighbridge.model.machine_provider import Wanted
 from weighbridge.model.study import Study
 from weighbridge.runner.run_lock import FLEET_VARIABLE
 from weighbridge.runner.signals import shield
@@ -50,18 +52,20 @@ def drive(folder: FleetFolder, say: Callable[[str], None]) -> None:
     provider, options = provided
     with folder.driving(provider.part(options)):
         study = study_of(fleet, folder.path)
-        machines = fleet.machines or provider.allotted(options)
-        folder.await_units(machines)
-        folder.note_machines(machines, provider.part(options))
-        if fleet.machines is None:  # they were not known to whoever submitted the fleet
-            say(f"asking {len(machines)} machines what they lack: {', '.join(machines)}")
-            hosts = {machine: provider.host(options, machine) for machine in machines}
-            surveyed = survey(study, hosts, lambda _: None, str(folder.path))
-            asking = (*PROGRAM, "--version")
-            if provider.command(options, machines[:1], asking) != asking:  # a run is started on its machine
-                surveyed = with_weighbridge(surveyed, lambda name: provider.command(options, (name,), asking))
-            _require_machines(folder, surveyed, say)
-        Drive(folder, fleet, study, provided, say).go(machines)
+        wanted = Wanted(fleet.id, own_host(study), folder.machines(), say)
+        known = nullcontext(fleet.machines) if fleet.machines else provider.allotment(options, wanted)
+        with known as machines:
+            folder.await_units(machines)
+            folder.note_machines(machines, provider.part(options))
+            if fleet.machines is None:  # they were not known to whoever submitted the fleet
+                say(f"asking {len(machines)} machines what they lack: {', '.join(machines)}")
+                hosts = hosts_of_machines(study, provided, machines)
+                surveyed = survey(study, hosts, lambda _: None, str(folder.path))
+                asking = (*PROGRAM, "--version")
+                if provider.command(options, machines[:1], asking) != asking:  # a run is started on its machine
+                    surveyed = with_weighbridge(surveyed, lambda name: provider.command(options, (name,), asking))
+                _require_machines(folder, surveyed, say)
+            Drive(folder, fleet, study, provided, say).go(machines)
 
 
 def _require_machines(folder: FleetFolder, surveyed: Sequence[SurveyedMachine], say: Callable[[str], None]) -> None:
@@ -122,15 +126,17 @@ class Drive:
         return (*unfinished, *again(waiting, suspects.good, measured, pairs=self.fleet.pairs, seed=self.fleet.seed))
 
     def _round(self, number: int, units: Round, title: str) -> None:
-        """Start every unit that is missing, and wait for all. However it ends, nothing goes on."""
+        """Start every unit that is missing, so many at once, and wait for all. However it ends, nothing goes on."""
         missing = [unit for unit in units if not self.folder.is_finished(unit)]
         if not missing:
             return
         self.say(f"{title}: {', '.join(unit.name for unit in missing)}")
+        provider, options = self.provided
+        most, waiting = provider.at_once(options) or len(missing), [*missing]
         try:
-            for unit in missing:
-                self._start(number, unit)
-            while self._going:
+            while waiting or self._going:
+                while waiting and len(self._going) < most:
+                    self._start(number, waiting.pop(0))
                 self._look()
                 time.sleep(_LOOK_S)
         finally:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -61,6 +62,11 @@ class Fleet(BaseModel):
     """In seconds since the epoch."""
     jobs: tuple[str, ...] = ()
     """The drivers that were submitted, the last one last."""
+
+    @property
+    def id(self) -> str:
+        """12 hexadecimal digits that no other fleet has."""
+        return sha256(f"{self.name} {self.seed} {self.created}".encode()).hexdigest()[:12]
 
 
 class UnitRecord(BaseModel):

@@ -1,6 +1,6 @@
 """Who provides a fleet's machines: found by the word of ``--on``, or by what a fleet has kept."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import ValidationError
@@ -8,7 +8,9 @@ from pydantic import ValidationError
 from weighbridge import registry
 from weighbridge.errors import RunDirectoryError
 from weighbridge.fleets.folder import Fleet
+from weighbridge.fleets.study import own_host, with_own
 from weighbridge.model.machine_provider import MachineProvider, ProviderOptions
+from weighbridge.model.study import Study
 from weighbridge.study.source import nearest, plain
 
 Provided = tuple[MachineProvider, ProviderOptions]
@@ -25,6 +27,12 @@ def provided_by(word: str, given: Mapping[str, Any]) -> Provided:
     kinds = [kind for kind, provider in registry.providers().items() if provider.named_by(kind) is not None]
     known = f" nor one of {', '.join(kinds)}" if kinds else ""
     raise ValueError(f"--on {plain(word, 60)}: there is neither such a file{known}{nearest(word, kinds)}")
+
+
+def hosts_of_machines(study: Study, provided: Provided, machines: Sequence[str]) -> dict[str, Mapping[str, Any]]:
+    """Return the hosts by which machines are reached from here, by name, with what the study says of its own."""
+    (provider, options), own = provided, own_host(study)
+    return {machine: with_own(own, provider.host(options, machine)) for machine in machines}
 
 
 def _checked(provider: MachineProvider, word: str, given: Mapping[str, Any]) -> ProviderOptions:

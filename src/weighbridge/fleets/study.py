@@ -28,6 +28,18 @@ def hosts_of(study: Study) -> tuple[str, ...]:
     return (*others, server)
 
 
+def own_host(study: Study) -> Mapping[str, Any]:
+    """Return what the study says of the host that machines take the place of, of the server's where there are two."""
+    hosts = parse(study.text, study.file.study).data.get("hosts")
+    own = hosts.get(study.server_host) if isinstance(hosts, Mapping) else None
+    return own if isinstance(own, Mapping) else {}
+
+
+def with_own(own: Mapping[str, Any], host: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a machine's host with what else the study says of its own, where that is of the same kind."""
+    return {**(own if own.get("kind") == host["kind"] else {}), **host}
+
+
 def text_on(study: Study, hosts: Sequence[Mapping[str, Any]], unit: str) -> str:
     """Return the study's text with these hosts, in the order of `hosts_of`, and a seed of the unit's own.
 
@@ -43,8 +55,7 @@ def text_on(study: Study, hosts: Sequence[Mapping[str, Any]], unit: str) -> str:
     if not isinstance(entries, dict):
         entries = data["hosts"] = {}
     for name, host in zip(hosts_of(study), hosts, strict=True):
-        own = entries.get(name) or {}
-        entries[name] = {**(own if own.get("kind") == host["kind"] else {}), **host}
+        entries[name] = with_own(entries.get(name) or {}, host)
     data["seed"] = unit_seed(study.file.seed, unit)
     return written(data)
 

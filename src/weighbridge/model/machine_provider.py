@@ -4,14 +4,15 @@ A fleet's rounds are driven by one process, ``weighbridge fleet drive FOLDER`` (
 starts it and returns; from then on it goes on alone. It asks `allotted` which machines it has, opens each once as
 `host` says to see what it lacks, and then starts, round by round, an ordinary ``weighbridge run`` for each pair or
 machine: by `command`, of the study with `hosts` in the place of its own. Machines of an ssh list are known
-beforehand; those that a scheduler chooses are known to the driver alone.
+beforehand; those that a scheduler chooses are known to the driver alone, which has them as long as `allotment` lasts.
 
 All that is called in the driver is called with the environment variables that `submit` gave to it.
 """
 
 from abc import abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
@@ -53,6 +54,20 @@ class Submission:
 
 
 @dataclass(frozen=True, slots=True)
+class Wanted:
+    """What a driver says of the machines that it wants."""
+
+    id: str
+    """12 hexadecimal digits, the same whenever a fleet is driven: a label of what is made for it."""
+    hosts: Mapping[str, Any]
+    """What the fleet's study says of a machine, beside what `host` does."""
+    had: tuple[str, ...] = ()
+    """Machines that the fleet had before."""
+    say: Callable[[str], None] = field(default=lambda _: None)
+    """Hears what is waited for."""
+
+
+@dataclass(frozen=True, slots=True)
 class DriverState:
     """What is known of a driver that was submitted."""
 
@@ -66,6 +81,8 @@ class MachineProvider(Plugin):
     """Where the machines of a fleet come from, and how its driver and its runs are started on them."""
 
     options: ClassVar[type[ProviderOptions]]
+    drives_here: ClassVar[bool] = False
+    """Whether the driver and every run are processes of the machine on which the fleet is submitted."""
     word: ClassVar[str] = ""
     """What ``--on`` takes for it, in the help; "": its kind."""
 
@@ -79,6 +96,10 @@ class MachineProvider(Plugin):
     def readiness(self, options: Any | None = None) -> Readiness:
         """Whether such machines can be had from here (programs, a queue that answers). Changes nothing."""
         return Readiness(True)
+
+    def settled(self, options: Any) -> Any:
+        """Return the options as a fleet keeps them: with the names of what is usual now, and may not be later."""
+        return options
 
     @abstractmethod
     def count(self, options: Any) -> int:
@@ -124,9 +145,24 @@ class MachineProvider(Plugin):
         Asked where `machines` are not known beforehand: others are kept with the fleet.
         """
 
+    def allotment(self, options: Any, wanted: Wanted) -> AbstractContextManager[tuple[str, ...]]:
+        """In the driver: have the machines as long as the context lasts; by default they are `allotted` already.
+
+        Waits for them, which a signal interrupts. Raises Unavailable.
+        """
+        return nullcontext(self.allotted(options))
+
+    def at_once(self, options: Any) -> int | None:
+        """How many runs the driver may have at the same time; None: all those of a round."""
+        return None
+
     @abstractmethod
     def host(self, options: Any, machine: str) -> Mapping[str, Any]:
         """Return the host of a study by which the driver itself reaches a machine: its kind and options."""
+
+    def planned_host(self, options: Any, machine: str) -> Mapping[str, Any]:
+        """Return the host of a plan, whose ``machine`` has a made-up name: a scheduler is yet to choose it."""
+        return self.host(options, machine)
 
     def hosts(self, options: Any, machines: Sequence[str]) -> tuple[Mapping[str, Any], ...]:
         """Return the hosts of a study for a run on these machines (one, or client and server), in their order.

@@ -9,15 +9,15 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from weighbridge.errors import StudyError, Unavailable
-from weighbridge.fleets.on._here import DrivenHere
-from weighbridge.model.machine_provider import MACHINE_NAME, ProviderOptions
+from weighbridge.fleets.on._here import DrivenHere, DrivenHereOptions
+from weighbridge.model.machine_provider import MACHINE_NAME
 from weighbridge.model.options import ABSOLUTE, Brings
 
 _LARGEST = 2**20
 _SHOWN = 60
 
 
-class HostsOptions(ProviderOptions):
+class HostsOptions(DrivenHereOptions):
     """The machines of a list, which were read from a file when the fleet was planned."""
 
     kind: Literal["hosts"] = "hosts"

@@ -1,17 +1,21 @@
 """Nodes of a Kubernetes cluster, which this machine's kubectl reaches."""
 
 import re
-from collections.abc import Mapping
-from contextlib import suppress
-from typing import Annotated, Any, ClassVar, Literal
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, Field
+from pydantic import AfterValidator, Field, model_validator
 
 from weighbridge.errors import Unavailable
-from weighbridge.fleets.on._here import DrivenHere
-from weighbridge.model.machine_provider import MACHINE_NAME, ProviderOptions
+from weighbridge.fleets.on._here import DrivenHere, DrivenHereOptions
+from weighbridge.model.host import RunContext
+from weighbridge.model.machine_provider import MACHINE_NAME, Wanted
 from weighbridge.model.options import ABSOLUTE, Brings
 from weighbridge.model.plugin import Readiness
+
+_WORD = r"[^\s-]\S{0,252}"
+"""A context that can be named in a study."""
 
 
 def _way(words: str) -> str:
@@ -21,15 +25,21 @@ def _way(words: str) -> str:
     return words
 
 
-class KubernetesNodes(ProviderOptions):
-    """The nodes of a cluster, those with some labels, or so many of them."""
+class KubernetesNodes(DrivenHereOptions):
+    """The nodes of a cluster, those with some labels, or so many of them, which a Job holds."""
 
     kind: Literal["kubernetes"] = "kubernetes"
     nodes: Annotated[
         str | None,
         Field(
-            min_length=1, description="How many nodes, or the labels of those to take (pool=perf); default: all ready"
+            min_length=1,
+            description="How many nodes, which a Job then holds, or the labels of those to take (pool=perf); "
+            "default: all that can have pods",
         ),
+    ] = None
+    queue: Annotated[
+        str | None,
+        Field(pattern=r"^[a-z0-9]([a-z0-9.-]{0,61}[a-z0-9])?$", description="The queue of Kueue that admits the Job"),
     ] = None
     context: Annotated[
         str | None,
@@ -45,6 +55,16 @@ class KubernetesNodes(ProviderOptions):
         Field(description="How images get to nodes: kind, minikube, k3d, containerd, pull, REGISTRY/REPOSITORY"),
     ] = None
     privileged: Annotated[bool, Field(description="Allow privileged pods: for environments of kind native")] = False
+    server: str = ""
+    """The API server that the context named when the fleet was submitted; "": not known."""
+
+    @model_validator(mode="after")
+    def _a_number_in_a_queue(self) -> Self:
+        if self.nodes == "0":
+            raise ValueError("--nodes 0: ask for one node at least")
+        if self.queue and self.number is None:
+            raise ValueError("--queue admits a number of nodes: add --nodes NUMBER")
+        return self
 
     @property
     def number(self) -> int | None:
@@ -62,7 +82,8 @@ class KubernetesNodes(ProviderOptions):
         which = (
             f"{self.number} nodes" if self.number else f"nodes with {self.selector}" if self.selector else "all nodes"
         )
-        return f"{which} of {f'context {self.context}' if self.context else 'kubectl'}"
+        how = f", by queue {self.queue}" if self.queue else ""
+        return f"{which} of {f'context {self.context}' if self.context else 'kubectl'}{how}"
 
 
 class Kubernetes(DrivenHere):
@@ -73,42 +94,51 @@ class Kubernetes(DrivenHere):
     options = KubernetesNodes
     programs: ClassVar = ("kubectl",)
 
+    def settled(self, options: Any) -> Any:
+        """Name the current context, its namespace and its API server: later there may be others."""
+        about = _kubectl(options).configuration()
+        named = {"context": about.context, "namespace": about.namespace, "server": about.server}
+        return options.model_copy(update=named) if re.fullmatch(_WORD, about.context) else options
+
     def readiness(self, options: Any | None = None) -> Readiness:
-        """Whether kubectl lists nodes; a kubeconfig that is named is not used for that."""
-        from weighbridge.hosts.kubernetes import survey
+        """Whether kubectl lists nodes, or a Job may hold some; a kubeconfig that is named is not used for that."""
+        from weighbridge.hosts.kubernetes import held_nodes, survey
 
         if options is None or options.kubeconfig is not None:
             return Readiness(True)
         try:
+            if options.number is not None:  # which may wait for nodes
+                return held_nodes.readiness(_kubectl(options), _hold(options))
             return survey.nodes(_kubectl(options))
         except Unavailable as why:
             return Readiness(False, str(why), "weighbridge doctor --cluster")
 
     def count(self, options: Any) -> int:
-        """As many as were asked for, else all that are ready."""
-        return len(self.machines(options))
+        """As many as were asked for, else all that can have pods. Unavailable where there never are so many."""
+        from weighbridge.hosts.kubernetes import kubectl
+        from weighbridge.hosts.kubernetes.survey import ClusterNodes
 
-    def machines(self, options: Any) -> tuple[str, ...]:
-        """Return the nodes that can have pods, by name. Raises Unavailable where they are fewer than asked."""
-        from weighbridge.hosts.kubernetes.objects import node_info
+        _require_same_cluster(options)
+        if options.number is None:
+            return len(self.machines(options) or ())
+        with suppress(kubectl.Denied):
+            ClusterNodes.of(_kubectl(options)).require_some_time(options.number)
+        return int(options.number)
 
-        words = ("nodes", *((f"--selector={options.selector}",) if options.selector else ()))
-        every = [node_info(each) for each in _kubectl(options).get(*words)["items"]]
-        usable = sorted(each.name for each in every if each.ready and not each.cordoned)
-        labels = f" with {options.selector}" if options.selector else ""
-        if len(usable) < (options.number or 1):
-            raise Unavailable(
-                f"{len(usable)} of the cluster's {len(every)} nodes{labels} can have pods"
-                + (f", fewer than the {options.number} of --nodes" if options.number else ": see 'kubectl get nodes'")
-            )
-        names = tuple(map(_machine, usable[: options.number]))
-        if long := [name for name in names if re.fullmatch(MACHINE_NAME, name) is None]:
-            raise Unavailable(f"node {long[0]} has too long a name for a fleet: choose others with --nodes")
-        return names
+    def machines(self, options: Any) -> tuple[str, ...] | None:
+        """Return the nodes that can have pods, by name; None: a Job is to hold some. Raises Unavailable."""
+        return None if options.number is not None else self.allotted(options)
 
     def allotted(self, options: Any) -> tuple[str, ...]:
-        """Return the nodes."""
-        return self.machines(options)
+        """Return the nodes that can have pods, by name. Raises Unavailable where there are none."""
+        from weighbridge.hosts.kubernetes.survey import ClusterNodes
+
+        nodes = ClusterNodes.of(_kubectl(options), options.selector).require()
+        return _machines(sorted(each.name for each in nodes))
+
+    def allotment(self, options: Any, wanted: Wanted) -> AbstractContextManager[tuple[str, ...]]:
+        """Have a Job hold as many nodes as were asked for, and wait for them."""
+        return super().allotment(options, wanted) if options.number is None else _held(options, wanted)
 
     def host(self, options: Any, machine: str) -> Mapping[str, Any]:
         """Return the node as a host."""
@@ -121,16 +151,81 @@ class Kubernetes(DrivenHere):
         privileged = {"privileged": True} if options.privileged else {}
         return {
             "kind": "kubernetes",
-            "node": machine.replace("_", "-"),
+            "node": _node(machine),
             **named,
             **({"images": images} if images else {}),
             **privileged,
         }
 
+    def planned_host(self, options: Any, machine: str) -> Mapping[str, Any]:
+        """Return any node."""
+        return {key: value for key, value in self.host(options, machine).items() if key != "node"}
+
+
+@contextmanager
+def _held(options: KubernetesNodes, wanted: Wanted) -> Iterator[tuple[str, ...]]:
+    """Have nodes held as the run of the fleet's id, which `clean` knows by the label and the notes of any other."""
+    from weighbridge.fleets.study import with_own
+    from weighbridge.hosts.kubernetes.held_nodes import held_nodes
+    from weighbridge.hosts.kubernetes.leavings import Place
+    from weighbridge.hosts.kubernetes.supply import NodeImages
+    from weighbridge.runner import run_lock
+    from weighbridge.runner.clean import sweep_and_forget
+    from weighbridge.runner.signals import shield
+    from weighbridge.user_cache import cache_folder
+
+    host = with_own(wanted.hosts, PLUGIN.host(options, "any"))
+    images = NodeImages.model_validate(host["images"]) if host.get("images") else None
+    place = Place(*(host.get(key) or "" for key in ("context", "namespace", "kubeconfig"))).resolved()
+    had = [_node(each) for each in wanted.had]
+    with run_lock.lock_run(wanted.id, "clean") as folder, ExitStack() as stack:
+        if folder is None:
+            raise Unavailable("the nodes of an earlier driver of this fleet are being given back: try again")
+
+        def give_back() -> None:
+            with shield():
+                held.close()
+                for failure in sweep_and_forget(wanted.id):
+                    wanted.say(failure)
+
+        held = ExitStack()
+        stack.callback(give_back)
+        run = RunContext(wanted.id, folder, cache_folder(), held, wanted.say)
+        hold = _hold(options, had)
+        yield _machines(held.enter_context(held_nodes(run, place, hold, images, wanted.say)))
+
+
+def _hold(options: KubernetesNodes, had: Sequence[str] = ()) -> Any:
+    from weighbridge.hosts.kubernetes.held_nodes import Hold
+
+    return Hold(options.number or 1, options.queue or "", had)
+
+
+def _machines(nodes: Sequence[str]) -> tuple[str, ...]:
+    """Return nodes as machines of a fleet. Raises Unavailable."""
+    names = tuple(map(_machine, nodes))
+    if long := [name for name in names if re.fullmatch(MACHINE_NAME, name) is None]:
+        raise Unavailable(f"node {long[0]} has too long a name for a fleet: choose others with --nodes")
+    return names
+
+
+def _require_same_cluster(options: KubernetesNodes) -> None:
+    """Raise Unavailable where the context is another cluster's now than when the fleet was submitted."""
+    server = _kubectl(options).configuration().server if options.server else ""
+    if server and server != options.server:
+        raise Unavailable(
+            f"context {options.context} is of {server} now, and the fleet is on {options.server}: set KUBECONFIG as "
+            "when it was submitted"
+        )
+
 
 def _machine(node: str) -> str:
     """Return a node's name with no two dashes in a row; such names have no ``_`` of their own."""
     return node.replace("--", "-_")
+
+
+def _node(machine: str) -> str:
+    return machine.replace("_", "-")
 
 
 def _current_context(options: KubernetesNodes) -> str:

@@ -1,6 +1,5 @@
 """A node of a Kubernetes cluster, reached by the user's own kubectl."""
 
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence, Set
 from contextlib import contextmanager, suppress
 from dataclasses import replace
@@ -256,7 +255,7 @@ class Kubernetes(HostKind):
         from weighbridge.hosts.kubernetes.node import node_host
 
         run.say(f"starting a pod for host {name} ({options.description})")
-        place = _resolved(options.place)
+        place = options.place.resolved()
         named = frozenset(peer.node for peer in peers if isinstance(peer, KubernetesOptions) and peer.node)
         services = max(each.services or 0 for each in (options, *_of_place(peers, options.place)))
         with node_host(name, Cluster.of(run, place), options, named, services) as host:
@@ -265,17 +264,6 @@ class Kubernetes(HostKind):
 
 def _of_place(peers: Sequence[HostOptions], place: Place) -> list[KubernetesOptions]:
     return [peer for peer in peers if isinstance(peer, KubernetesOptions) and peer.place == place]
-
-
-def _resolved(place: Place) -> Place:
-    """The place by its names: what is current may be another one when `clean` looks."""
-    kubectl = place.kubectl()
-    usual = filter(None, os.environ.get("KUBECONFIG", "").split(os.pathsep))
-    return Place(
-        place.context or kubectl.current_context(),
-        place.namespace or kubectl.current_namespace(),
-        place.kubeconfig or os.pathsep.join(os.path.abspath(each) for each in usual),  # noqa: PTH100 - not resolved
-    )
 
 
 PLUGIN = Kubernetes()

@@ -1,6 +1,7 @@
 """What killed runs leave in clusters, found by notes made before the first object of a run."""
 
 import contextlib
+import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,12 +13,12 @@ from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes import services
 from weighbridge.hosts.kubernetes.kubectl import FORBIDDEN, Kubectl
 from weighbridge.hosts.kubernetes.notes import Notes
-from weighbridge.hosts.kubernetes.objects import RUN_LABEL, has_ended, runs_of
+from weighbridge.hosts.kubernetes.objects import RENEWED, RUN_LABEL, has_ended, runs_of
 from weighbridge.model.leavings import DeadRun, FarRun, Leavings, Leftover, RunFolders
 
 KINDS = "configmaps,pods"
 """What every run makes."""
-FURTHER_KINDS = ("services", "networkpolicies", "persistentvolumeclaims")
+FURTHER_KINDS = ("services", "networkpolicies", "persistentvolumeclaims", "jobs")
 """What some runs make besides: who may not list it has made none."""
 GONE_S = 30.0
 FORCE_S = 10.0
@@ -35,6 +36,16 @@ class Place:
     def kubectl(self, variables: Mapping[str, str] | None = None) -> Kubectl:
         """Return the user's kubectl for it."""
         return Kubectl(self.context, self.namespace, self.kubeconfig, variables)
+
+    def resolved(self) -> "Place":
+        """Return it by its names: what is current may be another one later."""
+        kubectl = self.kubectl()
+        usual = filter(None, os.environ.get("KUBECONFIG", "").split(os.pathsep))
+        return Place(
+            self.context or kubectl.current_context(),
+            self.namespace or kubectl.current_namespace(),
+            self.kubeconfig or os.pathsep.join(os.path.abspath(each) for each in usual),  # noqa: PTH100 - not resolved
+        )
 
     @property
     def words(self) -> str:
@@ -64,7 +75,9 @@ def objects_of(kubectl: Kubectl, run_id: str) -> list[tuple[str, str]]:
 
 def _labelled(kubectl: Kubectl, selector: str) -> list[Mapping[str, Any]]:
     items = [*kubectl.get(KINDS, selector, needed=True)["items"]]
-    for kind in FURTHER_KINDS:
+    with contextlib.suppress(Unavailable):
+        return [*items, *kubectl.get(",".join(FURTHER_KINDS), selector)["items"]]
+    for kind in FURTHER_KINDS:  # of some this user may know nothing
         with contextlib.suppress(Unavailable):
             items += kubectl.get(kind, selector)["items"]
     return items
@@ -72,10 +85,13 @@ def _labelled(kubectl: Kubectl, selector: str) -> list[Mapping[str, Any]]:
 
 def remove(kubectl: Kubectl, run_id: str, within_s: float = GONE_S) -> None:
     """Delete all of a run in a place, and wait until it has gone. Raises Unavailable, or OSError where some stays."""
-    began, forced, swept = time.monotonic(), False, False
+    began, forced, swept, freed = time.monotonic(), False, False, False
     mine = f"--selector={RUN_LABEL}={run_id}"
     kubectl.delete(KINDS, mine)
     while objects := objects_of(kubectl, run_id):
+        if not freed and any(kind == "Job" for kind, _ in objects):  # it would make its pods anew
+            kubectl.delete("jobs", mine)
+            freed = True
         if not swept and any(services.is_added(run_id, name) for _, name in objects):
             services.remove(kubectl, run_id)
             began, swept = time.monotonic(), True
@@ -101,12 +117,20 @@ def runs_at(items: Sequence[Mapping[str, Any]], now: datetime) -> Iterator[FarRu
             runs.setdefault(run, []).append(each)
     for run, objects in sorted(runs.items()):
         working = [each for each in objects if each.get("kind") == "Pod" and not has_ended(each)]
-        made = [datetime.fromisoformat(each["metadata"]["creationTimestamp"]) for each in objects]
+        made = [_last_known(each["metadata"]) for each in objects]
         alive = f"pod {working[0]['metadata']['name']} has not ended" if working else ""
         if not alive and (now - max(made)).total_seconds() < STARTING_S:
             alive = f"it made objects less than {STARTING_S / 60:g} minutes ago"
         names = [(kind, name) for _, kind, name in runs_of(objects)]
         yield FarRun(run, tuple(_leftovers(run, names)), alive)
+
+
+def _last_known(metadata: Mapping[str, Any]) -> datetime:
+    """When a run last said that it has an object: as it made it, or renewed its hold of nodes."""
+    created = datetime.fromisoformat(metadata["creationTimestamp"])
+    with contextlib.suppress(ValueError, TypeError):
+        return max(created, datetime.fromisoformat((metadata.get("annotations") or {}).get(RENEWED, "")))
+    return created
 
 
 def _leftovers(run: str, objects: Sequence[tuple[str, str]]) -> Iterator[Leftover]:

@@ -5,7 +5,7 @@ import itertools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Literal
 
 from weighbridge.facts.host import machine_id_fact
 from weighbridge.hosts.kubernetes.session import LEASE_S
@@ -14,6 +14,8 @@ from weighbridge.model.leavings import is_run_id
 from weighbridge.model.site import DATA
 
 RUN_LABEL, SITE_LABEL = "weighbridge.run", "weighbridge.site"
+RENEWED = "weighbridge.renewed"
+"""The annotation that says when a driver last wanted the nodes which a Job holds."""
 FOLDER = "/weighbridge"
 LAUNCHER = f"{FOLDER}/launcher"
 """Where every pod of ours has the launcher."""
@@ -176,7 +178,11 @@ def pod(request: PodRequest) -> dict[str, Any]:
     spec: dict[str, Any] = {
         "containers": [container],
         "volumes": [{"name": name, **volume} for name, volume in volumes.items()],
-        "affinity": _only_on(request.node),
+        "affinity": {
+            "nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [only_on(request.node)]}
+            }
+        },
         "restartPolicy": "Never",
         "activeDeadlineSeconds": _LONGEST_S,
         "terminationGracePeriodSeconds": 1,
@@ -285,10 +291,9 @@ def claim_state(about: Mapping[str, Any], events: Mapping[str, Any]) -> ClaimSta
     return ClaimState(False)
 
 
-def _only_on(node: str) -> dict[str, Any]:
-    """Of a node by its name, under the scheduler's rules: a taint or a lack of CPU is told."""
-    by_name = {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
-    return {"nodeAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": [by_name]}}}
+def only_on(node: str) -> dict[str, Any]:
+    """Return what selects a node by its name, under the scheduler's rules: a taint or a lack of CPU is told."""
+    return {"matchFields": [{"key": "metadata.name", "operator": "In", "values": [node]}]}
 
 
 @dataclass(frozen=True, slots=True)
@@ -415,8 +420,8 @@ class NodeInfo:
     facts: Mapping[str, str]
     images: Sequence[str]
     cordoned: bool = False
-    tainted: bool = False
-    """Whether pods that tolerate no taint, as ours, cannot be there."""
+    taints: Sequence[str] = ()
+    """The keys of its taints that keep pods away which tolerate none, as ours."""
     annotations: Mapping[str, str] = field(default_factory=dict)
     more_images: bool = False
 
@@ -462,15 +467,38 @@ def node_info(about: Mapping[str, Any]) -> NodeInfo:
         facts={key: value for key, value in facts.items() if value},
         images=[name for image in status.get("images") or () for name in image.get("names") or ()],
         cordoned=bool(spec.get("unschedulable")),
-        tainted=any(each.get("effect") in ("NoSchedule", "NoExecute") for each in spec.get("taints") or ()),
+        taints=tuple(
+            str(each["key"]) for each in spec.get("taints") or () if each.get("effect") in ("NoSchedule", "NoExecute")
+        ),
         annotations=metadata.get("annotations") or {},
         more_images=len(status.get("images") or ()) >= _MOST_IMAGES,
     )
 
 
+Obstacle = Literal["", "not ready", "cordoned", "tainted"]
+
+
+def obstacle(node: NodeInfo) -> Obstacle:
+    """Return what keeps pods of ours from a node; "" where nothing does."""
+    if not node.ready:
+        return "not ready"
+    if node.cordoned:
+        return "cordoned"
+    return "tainted" if node.taints else ""
+
+
 def usable(node: NodeInfo) -> bool:
     """Whether pods of ours can be on a node."""
-    return node.ready and not node.cordoned and not node.tainted
+    return not obstacle(node)
+
+
+_OF_THE_CLUSTER = "node.kubernetes.io/"
+"""How the keys of taints begin that a cluster sets, and takes away, by the state of a node."""
+
+
+def kept_from_pods(node: NodeInfo) -> bool:
+    """Whether its administrator keeps pods of ours from a node by a taint, so that waiting for it is of no use."""
+    return any(not key.startswith(_OF_THE_CLUSTER) for key in node.taints)
 
 
 def runs_of(items: Sequence[Mapping[str, Any]]) -> list[tuple[str, str, str]]:

@@ -5,13 +5,24 @@ import itertools
 import json
 import re
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes import services
 from weighbridge.hosts.kubernetes.kubectl import Denied, Kubectl, Refused
-from weighbridge.hosts.kubernetes.objects import ASKED, LIMITS, REQUESTS, node_info, pod, unknown_node, usable
+from weighbridge.hosts.kubernetes.objects import (
+    ASKED,
+    LIMITS,
+    REQUESTS,
+    NodeInfo,
+    kept_from_pods,
+    node_info,
+    obstacle,
+    pod,
+    unknown_node,
+    usable,
+)
 from weighbridge.hosts.kubernetes.remedies import ASK, Right, remedy, rule
 from weighbridge.hosts.kubernetes.supply import usual_images
 from weighbridge.model.plugin import Readiness
@@ -35,8 +46,9 @@ FOR_SOME: Mapping[str, tuple[str, Sequence[str]]] = {
     "Services": ("services", ("create", "get", "patch", "list", "delete")),
     "NetworkPolicies": ("networkpolicies.networking.k8s.io", ("create", "get", "list", "delete")),
     "volumes of a StorageClass": ("persistentvolumeclaims", ("create", "get", "list", "delete")),
+    "Jobs that hold nodes of a fleet": ("jobs.batch", ("create", "patch", "list", "delete")),
 }
-"""What environments may ask for: the resource, and what a run does with it."""
+"""What environments and fleets may ask for: the resource, and what is done with it."""
 _ADDED = "Services that a run may add"
 _NO_NAMESPACE = re.compile(r'namespaces "[^"]+" not found')
 REACH = "start the cluster, or name another one by KUBECONFIG or a context (kubectl config get-contexts)"
@@ -98,34 +110,70 @@ def for_some(kubectl: Kubectl) -> Mapping[str, Readiness]:
     return rows
 
 
-class _NoneReady(Unavailable):
-    """No node can have pods."""
+class NodesLacking(Unavailable):
+    """Too few nodes can have pods."""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterNodes:
+    """The nodes of a cluster, or those with some labels."""
+
+    every: Sequence[NodeInfo]
+    selector: str = ""
+
+    @classmethod
+    def of(cls, kubectl: Kubectl, selector: str = "") -> "ClusterNodes":
+        """List them. Raises Unavailable."""
+        words = ("nodes", *((f"--selector={selector}",) if selector else ()))
+        return cls([node_info(each) for each in kubectl.get(*words)["items"]], selector)
+
+    @property
+    def usable(self) -> list[NodeInfo]:
+        """Those that can have pods."""
+        return [each for each in self.every if usable(each)]
+
+    @property
+    def others(self) -> str:
+        """Name those that cannot, by what keeps pods away; "" where there are none."""
+        by_obstacle: dict[str, list[str]] = {}
+        for each in self.every:
+            if why := obstacle(each):
+                by_obstacle.setdefault(why, []).append(each.name)
+        return "; ".join(f"{why}: {', '.join(sorted(names))}" for why, names in sorted(by_obstacle.items()))
+
+    def require(self) -> list[NodeInfo]:
+        """Return the `usable` ones. Raises NodesLacking where there are none."""
+        if nodes := self.usable:
+            return nodes
+        labels, others = f" with {self.selector}" * bool(self.selector), self.others and f" ({self.others})"
+        raise NodesLacking(f"none of the cluster's {len(self.every)} nodes{labels} can have pods{others}")
+
+    def require_some_time(self, number: int) -> None:
+        """Raise NodesLacking where fewer than so many can ever have pods: others may be ready in a while."""
+        nodes = [each for each in self.every if not kept_from_pods(each)]
+        if len(nodes) < number:
+            others = self.others and f" ({self.others})"
+            raise NodesLacking(
+                f"{len(nodes)} of the cluster's {len(self.every)} nodes may have pods{others}, fewer than the "
+                f"{number} that are asked for"
+            )
 
 
 def usable_nodes(kubectl: Kubectl) -> list[str]:
     """Return the nodes that can have pods, at least one. Raises Unavailable."""
-    return _usable_nodes(kubectl)[0]
-
-
-def _usable_nodes(kubectl: Kubectl) -> tuple[list[str], str]:
-    """The nodes that can have pods, and in words those that only a taint keeps from it. Raises Unavailable."""
-    every = [node_info(each) for each in kubectl.get("nodes")["items"]]
-    tainted = [each.name for each in every if each.tainted and each.ready and not each.cordoned]
-    words = f"tainted: {', '.join(tainted)}" if tainted else ""
-    if not (names := [each.name for each in every if usable(each)]):
-        raise _NoneReady(f"no node can have pods, of {len(every)}{words and f' ({words})'}")
-    return names, words
+    return [each.name for each in ClusterNodes.of(kubectl).require()]
 
 
 def nodes(kubectl: Kubectl) -> Readiness:
     """Which nodes can have pods. Raises Unavailable where they cannot be listed."""
     if kubectl.lacking(CHOOSE_NODES):
         return Readiness(True, "this user may not list nodes", caveat="only nodes that a study names (node: NAME)")
+    known = ClusterNodes.of(kubectl)
     try:
-        names, tainted = _usable_nodes(kubectl)
-    except _NoneReady as error:
+        names = [each.name for each in known.require()]
+    except NodesLacking as error:
         return Readiness(False, str(error), "kubectl get nodes")
-    rest = f"; {tainted}" if tainted else ""
+    rest = f"; {known.others}" if known.others else ""
     if len(names) == 1:
         return Readiness(True, f"{names[0]}; between two nodes nothing can be measured{rest}", caveat="one node")
     return Readiness(True, f"{', '.join(names)}{rest}")

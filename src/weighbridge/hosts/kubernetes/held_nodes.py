@@ -1,0 +1,291 @@
+"""Nodes that an Indexed Job holds for a fleet, as sbatch holds an allocation: one pod on each, which only waits."""
+
+import contextlib
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.hosts.kubernetes.cluster import Cluster
+from weighbridge.hosts.kubernetes.kubectl import Denied, Kubectl, Refused
+from weighbridge.hosts.kubernetes.leavings import Place, remove
+from weighbridge.hosts.kubernetes.objects import (
+    ASKED,
+    LAUNCHER,
+    LIMITS,
+    NOBODY,
+    RENEWED,
+    REQUESTS,
+    RUN_LABEL,
+    SOCKET,
+    Owner,
+    PodRequest,
+    labels,
+    last_warning,
+    only_on,
+    pod,
+    selector_of_events,
+    state_of,
+    unknown_node,
+)
+from weighbridge.hosts.kubernetes.remedies import Right, remedy, rule, with_remedy
+from weighbridge.hosts.kubernetes.supply import NodeImages
+from weighbridge.hosts.kubernetes.survey import FOR_SOME, ClusterNodes
+from weighbridge.model.host import RunContext
+from weighbridge.model.plugin import Readiness
+
+QUEUE_LABEL = "kueue.x-k8s.io/queue-name"
+HOLDS_LABEL = "weighbridge.holds"
+"""Of the pods that hold a node: no two of them, of whatever fleets, are on one."""
+_QUEUES, _WORKLOADS = "localqueues.kueue.x-k8s.io", "workloads.kueue.x-k8s.io"
+_JOBS = "Jobs that hold nodes of a fleet"
+HELD_S = 300
+"""So long a Job holds its nodes if nobody renews it: its driver may have been killed, or its machine may be off."""
+_RENEW_S = 60.0
+_FIRST_S, _LAST_S = 0.3, 5.0
+"""Between two looks at what is held: at first, and where it takes long."""
+_PODS_S = 2.0
+"""The Job's pods may not be made yet for so long, for no reason that anybody has to know."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """So many nodes, of a queue of Kueue's where one is named."""
+
+    number: int
+    queue: str = ""
+    had: Sequence[str] = ()
+    """Nodes that the fleet had before."""
+    only_had: bool = False
+    """Whether no others will do, as all of them can be had."""
+
+
+def holding_job(request: PodRequest, hold: Hold) -> dict[str, Any]:
+    """Return the Job that holds nodes: its pods are that of the request, each on a node of its own.
+
+    With a queue it waits until Kueue admits it, also where Kueue's webhook does not see it.
+    """
+    one = pod(request)
+    spec = one["spec"]
+    spec["containers"][0]["command"] = [LAUNCHER, "--lease", str(spec["activeDeadlineSeconds"]), "--listen", SOCKET]
+    apart = {
+        "labelSelector": {"matchExpressions": [{"key": HOLDS_LABEL, "operator": "Exists"}]},
+        "namespaceSelector": {},
+        "topologyKey": "kubernetes.io/hostname",
+    }
+    spec["affinity"] = {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": [apart]}}
+    if hold.had:
+        terms = [only_on(name) for name in hold.had]
+        spec["affinity"]["nodeAffinity"] = (
+            {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}
+            if hold.only_had
+            else {
+                "preferredDuringSchedulingIgnoredDuringExecution": [
+                    {"weight": 100, "preference": term} for term in terms
+                ]
+            }
+        )
+    queue = {QUEUE_LABEL: hold.queue} if hold.queue else {}
+    metadata = {**one["metadata"], "labels": {**labels(request.run_id, request.site), **queue}}
+    return {
+        "apiVersion": "batch/v1",
+        "kind": "Job",
+        "metadata": metadata,
+        "spec": {
+            "completionMode": "Indexed",
+            "completions": hold.number,
+            "parallelism": hold.number,
+            "activeDeadlineSeconds": HELD_S,
+            **({"suspend": True} if hold.queue else {}),
+            "template": {
+                "metadata": {"labels": {**labels(request.run_id, request.site), HOLDS_LABEL: "node"}},
+                "spec": spec,
+            },
+        },
+    }
+
+
+def _request(run_id: str, image: str, owner: Owner | None, *, pull: bool) -> PodRequest:
+    """The pod that holds a node, as every level of Pod Security allows it."""
+    return PodRequest(run_id, "nodes", "", image, owner, user=NOBODY, limits=LIMITS, requests=REQUESTS, pull=pull)
+
+
+def readiness(kubectl: Kubectl, hold: Hold) -> Readiness:
+    """Whether this user may hold nodes, the queue is there, and the API server would take the Job now.
+
+    Raises Unavailable where nobody answers.
+    """
+    resource, verbs = FOR_SOME[_JOBS]
+    rights: list[Right] = [(verb, resource) for verb in verbs]
+    if lacking := kubectl.lacking(rights):
+        may_not = ", ".join(f"{verb} {what}" for verb, what in lacking)
+        return Readiness(False, f"this user may not {may_not}", rule(lacking, kubectl.namespace))
+    if hold.queue and (why := _no_queue(kubectl, hold.queue)):
+        return Readiness(False, why, "name another queue, or leave --queue out")
+    [why] = kubectl.dry_run([holding_job(_request(ASKED.run_id, ASKED.image, ASKED.owner, pull=False), hold)])
+    if why:
+        return Readiness(False, why, _remedy(why, kubectl.namespace))
+    return Readiness(True)
+
+
+def _remedy(why: str, namespace: str) -> str:
+    if "jobs.batch" in why and "quota" in why:
+        return "wait until another Job has gone, or raise the quota"
+    return remedy(why, namespace) or "ask the cluster's administrator"
+
+
+def _no_queue(kubectl: Kubectl, name: str) -> str:
+    """Why there is no such queue in the namespace; "" where there is, or nobody may know."""
+    try:
+        queues = [each["metadata"]["name"] for each in kubectl.get(_QUEUES)["items"]]
+    except Refused as error:
+        if "resource type" not in str(error):
+            return ""
+        return "the cluster has no Kueue, whose queue --queue names"
+    if name in queues:
+        return ""
+    return f"the namespace has no queue {name} of Kueue: it has {', '.join(queues) or 'none'}"
+
+
+@dataclass(frozen=True, slots=True)
+class Held:
+    """The nodes that are held by now, and what the rest waits for; ``refusal``: why it will not come."""
+
+    nodes: tuple[str, ...]
+    waits: str = ""
+    refusal: str = ""
+
+
+def held_by(job: Mapping[str, Any] | None, pods: Sequence[Mapping[str, Any]]) -> Held:
+    """Return what a Job holds, by the cluster's own words."""
+    if job is None or job["metadata"].get("deletionTimestamp"):
+        return Held((), refusal="the Job that holds the nodes was deleted")
+    for each in (job.get("status") or {}).get("conditions") or ():
+        if each.get("type") == "Failed" and each.get("status") == "True":
+            why = each.get("message") or each.get("reason")
+            return Held((), refusal=f"the Job that holds the nodes has failed: {why}")
+    if job["spec"].get("suspend"):
+        return Held((), "the Job is suspended")
+    nodes, waits = set[str](), dict[str, None]()
+    for each in pods:
+        if each["metadata"].get("deletionTimestamp"):
+            continue
+        state, node = state_of(each), str(each["spec"].get("nodeName") or "")
+        if state.running:
+            nodes.add(node)
+        elif not node or (each.get("status") or {}).get("phase") == "Failed":  # the Job makes another one
+            waits |= {state.refusal: None} if state.refusal else {}
+        elif state.refusal:
+            return Held((), refusal=with_remedy(f"node {node}: {state.refusal}"))
+    return Held(tuple(sorted(nodes)), "; ".join(waits))
+
+
+@contextmanager
+def held_nodes(
+    run: RunContext, place: Place, hold: Hold, images: NodeImages | None, say: Callable[[str], None]
+) -> Iterator[tuple[str, ...]]:
+    """Wait until so many nodes are held, and hold them as long as the context lasts. Raises Unavailable.
+
+    What an earlier driver of this run's id left is removed before. ``say`` hears at once what is waited for.
+    """
+    remove(place.kubectl(), run.id)
+    cluster = Cluster.of(run, place)
+    supply = cluster.supply(images)
+    try:
+        known = ClusterNodes.of(cluster.kubectl)
+        usable = known.usable
+    except Denied:
+        usable = []
+    brought = [supply.launcher(each) for each in usable or [unknown_node("")]]
+    request = _request(run.id, brought[0], cluster.owner, pull=supply.pulls)
+    had = {*hold.had} & {each.name for each in usable}
+    hold = Hold(hold.number, hold.queue, sorted(had), only_had=len(had) >= hold.number)
+    with (
+        cluster.made(holding_job(request, hold)) as job,
+        _renewed(cluster.kubectl.impatient(), job["metadata"]["name"], say),
+    ):
+        yield _awaited(cluster.kubectl, run.id, hold, say)
+
+
+def _awaited(kubectl: Kubectl, run_id: str, hold: Hold, say: Callable[[str], None]) -> tuple[str, ...]:
+    began, pause, said = time.monotonic(), _FIRST_S, ""
+    while True:
+        job, pods = _looked_at(kubectl, run_id)
+        held = held_by(job, pods)
+        if held.refusal:
+            raise Unavailable(held.refusal)
+        if len(held.nodes) >= hold.number:
+            return held.nodes
+        waits = held.waits
+        if job is not None and job["spec"].get("suspend"):
+            waits += f" until Kueue admits it: {why}" if (why := _of_kueue(kubectl, job, hold.queue)) else ""
+        elif len(pods) < hold.number and time.monotonic() - began > _PODS_S:
+            waits = waits or _why_no_pods(kubectl, job)
+        sentence = f"waiting for nodes, {len(held.nodes)} of {hold.number} are held{f': {waits}' if waits else ''}"
+        if sentence != said and (waits or said):
+            say(sentence)
+            said = sentence
+        time.sleep(pause)
+        pause = min(_LAST_S, 1.2 * pause)
+
+
+def _looked_at(kubectl: Kubectl, run_id: str) -> tuple[Mapping[str, Any] | None, list[Mapping[str, Any]]]:
+    every = kubectl.get("jobs,pods", f"--selector={RUN_LABEL}={run_id}", needed=True)["items"]
+    jobs = [each for each in every if each["kind"] == "Job"]
+    return (jobs[0] if jobs else None), [each for each in every if each["kind"] == "Pod"]
+
+
+def _why_no_pods(kubectl: Kubectl, job: Mapping[str, Any] | None) -> str:
+    """Why the Job's pods are not made, which its events alone tell (a quota, a webhook)."""
+    with contextlib.suppress(Unavailable):
+        if job is not None:
+            return with_remedy(last_warning(kubectl.get("events", selector_of_events(job))))
+    return ""
+
+
+def _of_kueue(kubectl: Kubectl, job: Mapping[str, Any], queue: str) -> str:
+    """What Kueue says of a Job that waits in a queue, where this user may read that."""
+    with contextlib.suppress(Unavailable):
+        for each in kubectl.get(_WORKLOADS)["items"]:
+            owners = each["metadata"].get("ownerReferences") or ()
+            if any(owner.get("uid") == job["metadata"]["uid"] for owner in owners):
+                conditions = (each.get("status") or {}).get("conditions") or ()
+                words = [str(of.get("message", "")) for of in conditions if of.get("status") == "False"]
+                return next(filter(None, words), f"it waits in queue {queue}")
+    return f"it waits in queue {queue}" if queue else ""
+
+
+@contextmanager
+def _renewed(kubectl: Kubectl, job: str, say: Callable[[str], None]) -> Iterator[None]:
+    """Have the Job hold its nodes for longer than `HELD_S`, again and again until the context ends."""
+    ended = threading.Event()
+
+    def renew() -> None:
+        failed, started = False, None
+        while not ended.wait(_RENEW_S):
+            now = time.monotonic()
+            lasts = HELD_S + (round(now - started + _RENEW_S) if started is not None else 0)
+            changes = {
+                "metadata": {"annotations": {RENEWED: datetime.now(UTC).isoformat(timespec="seconds")}},
+                "spec": {"activeDeadlineSeconds": lasts},
+            }
+            try:
+                status = kubectl.patch("job", job, changes).get("status") or {}
+            except (Unavailable, EnvironmentLost) as error:
+                if not failed:
+                    say(f"the nodes may be given to others, as their Job cannot be renewed: {error}")
+                failed = True
+            else:  # its time begins once it is not suspended
+                failed, started = False, (started or now) if status.get("startTime") else None
+
+    thread = threading.Thread(target=renew, name="renew held nodes", daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        ended.set()
+        thread.join()
