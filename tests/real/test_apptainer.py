@@ -38,6 +38,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "folder": {"image": "folder"},
     "contained": {"contain": True},
     "contained-folder": {"contain": True, "image": "folder"},
+    "user-namespace": {"user_namespace": True},
 }
 
 

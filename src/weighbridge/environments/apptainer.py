@@ -130,6 +130,8 @@ class Apptainer(Environment):
                 return within(host, request.run, parts.group, *words)
 
             running = stack.enter_context(started(request, argv))
+            if running.group:
+                running.group.exempt_file_servers()  # squashfuse
             site = ApptainerSite(options, request, running, own)
             stack.callback(site.thaw)  # frozen, its launcher would not hear that it is to end
             yield site
