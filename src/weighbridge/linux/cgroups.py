@@ -183,7 +183,9 @@ class Cgroup:
                     with contextlib.suppress(ProcessLookupError):
                         _write(self._frozen_folder / "cgroup.procs", str(pid))
         except OSError as error:
-            raise EnvironmentLost(f"the control group {self.name} is gone: {error.strerror}: {error.filename}") from error
+            raise EnvironmentLost(
+                f"the control group {self.name} is gone: {error.strerror}: {error.filename}"
+            ) from error
 
     def _set_frozen(self, *, frozen: bool) -> None:
         if self.version == 2:

@@ -148,7 +148,7 @@ class Group(Protocol):
         """Let every process in it run again."""
 
     def exempt_file_servers(self) -> None:
-        """Exempt from freezing what serves file systems in it by FUSE, as nobody freezes who waits for their answer."""
+        """Exempt from freezing what serves file systems by FUSE in it: who waits for its answer cannot be frozen."""
 
     def meters(self) -> Mapping[str, float]:
         """``cpu_s``, ``throttled_s``, ``memory_bytes``, ``oom_kills``; what is unreadable is absent."""
