@@ -211,6 +211,8 @@ class ApptainerSite(ChrootSite):
             return "folder"
         if self.host.run(Command(("ls", self._own + _TEMPORARY), 20)).text.strip():
             return _UNPACKED
+        if self._rights() == "user namespace":  # in which the kernel mounts no squashfs
+            return "squashfs, mounted by squashfuse"
         where = str(self._first_of.procs[0].parent if not isinstance(self._first_of, int) else self._first_of)
         names = self.host.run(Command(("sh", "-c", _NAMES, "names", where), 20)).text
         return f"squashfs, mounted by {'squashfuse' if 'squashfuse' in names else 'the kernel'}"

@@ -14,7 +14,7 @@ from weighbridge.fleets.folder import Fleet, FleetFolder, UnitRecord, last_line
 from weighbridge.fleets.providers import Provided, provider_of
 from weighbridge.fleets.rounds import Round, Unit, again, rounds_of
 from weighbridge.fleets.study import text_on
-from weighbridge.fleets.survey import require_machines, survey
+from weighbridge.fleets.survey import notes_of, require_machines, survey
 from weighbridge.fleets.suspects import Suspects
 from weighbridge.linux.process import LoggedProcess
 from weighbridge.model.study import Study
@@ -56,7 +56,10 @@ def drive(folder: FleetFolder, say: Callable[[str], None]) -> None:
         if fleet.machines is None:  # they were not known to whoever submitted the fleet
             say(f"asking {len(machines)} machines what they lack: {', '.join(machines)}")
             hosts = {machine: provider.host(options, machine) for machine in machines}
-            require_machines(survey(study, hosts, lambda _: None))
+            surveyed = survey(study, hosts, lambda _: None)
+            for note in notes_of(surveyed):
+                say(f"note: {note}")
+            require_machines(surveyed)
         Drive(folder, fleet, study, provided, say).go(machines)
 
 
