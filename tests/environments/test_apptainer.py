@@ -157,6 +157,58 @@ def test_who_may_not_open_fuse_is_told_what_helps(monkeypatch: pytest.MonkeyPatc
     assert_sentence(state.detail)
 
 
+class Node:
+    """A host of another machine, with or without the program, on which a trial container ends like this."""
+
+    this_machine = False
+
+    def __init__(self, *, program: bool = True, trial: Completed = STARTED, root: bool = True, fuse: bool = True):
+        self.root, self.asked = root, []
+        self._program, self._trial, self._fuse = program, trial, fuse
+
+    def run(self, command: Command) -> Completed:
+        self.asked.append(command.argv)
+        if "apptainer" in command.argv and command.argv[0] == "env":
+            return self._trial
+        text = b"/tmp/own\n/usr\n/bin\n" if "mktemp" in " ".join(command.argv) else b""
+        if command.argv[-1] == "apptainer" and not self._program:
+            text = b"apptainer\n"
+        missing = "/dev/fuse" in command.argv[-1] and not self._fuse
+        return Completed(command.argv, int(missing), text, b"", 0.1)
+
+    def read(self, path: str) -> bytes:
+        raise FileNotFoundError(path)
+
+
+def test_a_trial_container_is_started_on_a_node():
+    node: Any = Node()
+    assert ENVIRONMENT.lacking_on(ApptainerOptions(), node) == ""
+    trial = next(argv for argv in node.asked if argv[0] == "env")
+    assert trial[-4:] == ("/tmp/own/root", "/bin/sh", "-c", ":")
+    assert values([*trial], "--mount") == [
+        "type=bind,source=/usr,destination=/usr",
+        "type=bind,source=/bin,destination=/bin",
+    ]
+    assert node.asked[-1] == ("rm", "-rf", "/tmp/own")
+
+
+@pytest.mark.parametrize(
+    "node",
+    [Node(program=False), Node(trial=refused("no-user-namespace.txt")), Node(root=False, fuse=False)],
+    ids=["no program", "refused", "no fuse"],
+)
+def test_what_a_node_lacks_is_told(node: Any):
+    assert_sentence(ENVIRONMENT.lacking_on(ApptainerOptions(), node))
+
+
+def test_a_site_on_a_host_without_it_is_one_sentence():
+    host: Any = Node(program=False)
+    host.name = "a"
+    opened = ENVIRONMENT.open(ApptainerOptions(), replace(request_of(), host=host))
+    with raises_sentence(Unavailable):
+        opened.__enter__()
+
+
 @pytest.mark.parametrize(
     ("capabilities", "dropped"),
     [(ALL, []), ("000001fffeffffff", ["CAP_SYS_RESOURCE"]), ("0000000000000000", [])],

@@ -12,7 +12,7 @@ from sentences import assert_sentence, raises_sentence
 from weighbridge import registry
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.fleets import survey as surveying
-from weighbridge.fleets.survey import SurveyedMachine, refusals, require_machines, survey
+from weighbridge.fleets.survey import SurveyedMachine, notes_of, refusals, require_machines, survey
 from weighbridge.hosts.kinds.ssh import SshOptions
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import MACHINE_ID, NODE
@@ -23,12 +23,13 @@ from weighbridge.study.source import parse
 from .test_study import SINGLE
 
 STUDY = check(parse(SINGLE.replace("again: {kind: native}", "box: {kind: bubblewrap, optional: true}"), "study.yaml"))
+LIMITED = check(parse(SINGLE + "resources: {cpus: 1, memory: 1GiB, pin: spread}\n", "study.yaml"))
 
 
 class Machine:
     """An open host."""
 
-    this_machine = False
+    name, this_machine, root, cpuset = "n1", False, True, None
     capabilities = SimpleNamespace(engine=None)
 
     def __init__(self, facts: Mapping[str, str], missing: str = "") -> None:
@@ -134,6 +135,42 @@ def test_machines_with_another_weighbridge_or_none_are_told_together(monkeypatch
     machines = [*map(SurveyedMachine, said), SurveyedMachine("n5", lacks=("it is down",))]
     with raises_sentence(Unavailable):
         require_machines(surveying.with_weighbridge(machines, lambda name: (name, "--version")))
+
+
+class UsersMachine(Machine):
+    """One on which our user is not root, and may have no control groups, or one without these limits."""
+
+    root = False
+
+    def __init__(self, group: Any) -> None:
+        super().__init__({})
+        self._group = group
+
+    def read(self, path: str) -> bytes:
+        raise FileNotFoundError(path)
+
+    def cpus_online(self) -> list[int]:
+        return [0, 1]
+
+    def group(self, name: str) -> Any:
+        if isinstance(self._group, Exception):
+            raise self._group
+        return self._group
+
+
+def test_limits_that_a_user_cannot_have_are_told_first(machines: dict[str, Machine | Exception]):
+    removed: list[bool] = []
+    partly = SimpleNamespace(
+        limit=lambda limits: {"pin": "the controller cpuset is not delegated to this user"},
+        remove=lambda: removed.append(True),
+    )
+    none = Unavailable("host n1: no control group can be made: only root can use control groups of version 1")
+    machines |= {"n1": UsersMachine(none), "n2": UsersMachine(none), "n3": UsersMachine(partly)}
+    hosts = {name: {"kind": "ssh", "destination": name} for name in machines}
+    notes = notes_of(survey(LIMITED, hosts, lambda _: None))
+    assert len(notes) == 2 and notes[0].startswith("n1, n2: ") and notes[1].startswith("n3: ") and removed
+    for note in notes:
+        assert_sentence(note)
 
 
 def test_machines_that_lack_nothing_are_taken(machines: dict[str, Machine | Exception]):

@@ -253,6 +253,55 @@ def test_version_1_freezes_and_thaws(tree):
     assert state.read_text() == "THAWED"
 
 
+def test_version_1_is_asked_until_all_have_frozen(tree, monkeypatch: pytest.MonkeyPatch):
+    group = tree(1).group().create()
+    asked: list[str] = []
+
+    def write(path: Path, value: str) -> None:
+        asked.append(value)
+        path.write_text("FREEZING" if len(asked) < 3 else value)
+
+    monkeypatch.setattr(cgroups, "_write", write)
+    group.freeze()
+    assert asked == ["FROZEN"] * 3
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_what_serves_files_is_limited_and_metered_but_not_frozen(tree, monkeypatch: pytest.MonkeyPatch, number: int):
+    made = tree(number)
+    group = made.group().create()
+    base = made.mount / ("freezer" if number == 1 else "")
+    site, name = base / "weighbridge/run/site", "cgroup.procs"
+    members = {made.mount / controller / "weighbridge/run/site" for controller in bases(made.mount)}
+    for folder in members:
+        (folder / name).write_text("0\n11\n12\n13\n")
+    monkeypatch.setattr(cgroups, "_serves_files", lambda pid: pid == 12)
+
+    def write(path: Path, value: str) -> None:  # a kernel has a process in one group of a hierarchy
+        path.write_text(path.read_text() + f"{value}\n" if path.name == name else value)
+        if path.name == name:
+            left = [line for line in (site / name).read_text().split() if line != value]
+            (site / name).write_text("\n".join(left))
+
+    monkeypatch.setattr(cgroups, "_write", write)
+    group.exempt_file_servers()
+    frozen, exempt = (site, site.parent) if number == 1 else (site / "freezable", site)
+    assert {"11", "13"} <= {*(frozen / name).read_text().split()} and "12" in (exempt / name).read_text().split()
+    assert group.pids() >= {11, 12, 13}
+    assert Path(group.scope()[name]).read_text().split() == (["0", "11", "12", "13"] if number == 1 else ["11", "13"])
+    if number == 2:
+        (frozen / "cgroup.events").write_text("frozen 1\n")
+    group.freeze()
+    assert (frozen / ("freezer.state" if number == 1 else "cgroup.freeze")).read_text() in ("FROZEN", "1")
+
+
+def test_a_group_in_which_nothing_serves_files_stays_as_it_is(tree):
+    made = tree(2)
+    group = made.group().create()
+    group.exempt_file_servers()
+    assert not (made.mount / "weighbridge/run/site/freezable").exists()
+
+
 def _kernel(site: Path, wanted: str) -> None:
     """Do a moment later what was asked for, as a kernel."""
     for _ in range(2000):

@@ -180,7 +180,7 @@ def _prepare(
 def _refusals(prepared: _Prepared) -> list[str]:
     """Why the fleet would be refused: what this machine lacks of runs that are driven here, and what each machine."""
     from weighbridge.fleets.providers import hosts_of_machines
-    from weighbridge.fleets.survey import refusals, survey
+    from weighbridge.fleets.survey import notes_of, refusals, survey
     from weighbridge.runner.run import readiness_of
     from weighbridge.runner.run import refusals as refusals_here
     from weighbridge.runner.userlands import userland_problems
@@ -195,9 +195,8 @@ def _refusals(prepared: _Prepared) -> list[str]:
     hosts = hosts_of_machines(prepared.study, prepared.provided, prepared.machines)
     err().print(f"asking {plural(len(hosts), 'machine')} what they lack", markup=False)
     surveyed = survey(study, hosts, lambda _: None)
-    for each in surveyed:
-        for note in each.notes:
-            err().print(f"note: {each.name}: {note}", markup=False)
+    for note in notes_of(surveyed):
+        err().print(f"note: {note}", markup=False)
     return [*reasons, *refusals(surveyed)]
 
 

@@ -3,7 +3,7 @@
 import os
 import re
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Annotated, Any, ClassVar, Literal
@@ -19,7 +19,7 @@ from weighbridge.linux import user_namespaces
 from weighbridge.linux.confinement import lacking, named, status_field
 from weighbridge.linux.folders import mounted_at
 from weighbridge.linux.memory_folders import MemoryFolders, memory_of
-from weighbridge.linux.packages import install_here
+from weighbridge.linux.packages import install_here, install_on
 from weighbridge.linux.process import RUN_VARIABLE, run, which
 from weighbridge.linux.remedies import as_root
 from weighbridge.model.command import Command, Completed
@@ -54,6 +54,14 @@ _OF_THE_KERNEL = ("/proc", "/sys", "/dev")
 _TRY_S = 30.0
 _LEVEL = re.compile(r"^(?:FATAL|ERROR)\s*:\s*")
 _TRIED_PROGRAM = ("/usr", "/bin", "/lib", "/lib64")
+_TRIED_FOLDERS = ("root/dev", "root/proc", "root/sys", "root/tmp", "tmp")
+_PREPARE_TRIAL = f"""set -e
+own=$(mktemp -d)
+cd "$own"
+mkdir -p "$@"
+echo "$own"
+for path in {" ".join(_TRIED_PROGRAM)}; do if [ -e "$path" ]; then echo "$path"; fi; done
+"""
 
 
 class ApptainerOptions(EnvironmentOptions):
@@ -78,6 +86,7 @@ class Apptainer(Environment):
     mounts = frozenset({"folder"})
     storage = "directory"
     programs: ClassVar = ("apptainer",)
+    host_programs: ClassVar = programs
     leavings: ClassVar = (MemoryFolders(),)
 
     def confinement(self, options: Any) -> Mapping[str, str]:
@@ -110,6 +119,20 @@ class Apptainer(Environment):
             return Readiness(False, why, f"use image: folder, or {as_root(f'chmod 666 {_FUSE}')}")
         return Readiness(True)
 
+    def lacking_on(self, options: Any, host: Host) -> str:
+        """Return why no trial container starts on another machine; "" where one does."""
+        if host.this_machine:
+            return ""
+        if why := super().lacking_on(options, host):
+            return why
+        completed = _tried_on(options, host)
+        if completed.returncode != 0:
+            return f"apptainer: {_complaint(completed)}"
+        if options.image == "squashfs" and (options.user_namespace or not host.root):
+            openable = host.run(Command(("sh", "-c", f"[ -r {_FUSE} ] && [ -w {_FUSE} ]"), 20))
+            return f"this user may not open {_FUSE}: use image: folder" if openable.returncode else ""
+        return ""
+
     @contextmanager
     def open(self, options: Any, request: SiteRequest) -> Iterator[Site]:
         """Run a container in its own control group."""
@@ -118,6 +141,8 @@ class Apptainer(Environment):
             why = f"a container of Apptainer has one user, so it cannot run an image's programs as {user}"
             raise Unavailable(f"{request.title}: {why}: use docker or podman")
         host = request.host
+        if why := super().lacking_on(options, host):
+            raise Unavailable(f"{request.title}: {why}: {install_on(host, self.programs)}")
         with ExitStack() as stack:
             own = stack.enter_context(_own_folder(request))
             image = str(host.userland(request.userland))
@@ -130,6 +155,8 @@ class Apptainer(Environment):
                 return within(host, request.run, parts.group, *words)
 
             running = stack.enter_context(started(request, argv))
+            if running.group:
+                running.group.exempt_file_servers()  # squashfuse
             site = ApptainerSite(options, request, running, own)
             stack.callback(site.thaw)  # frozen, its launcher would not hear that it is to end
             yield site
@@ -184,6 +211,8 @@ class ApptainerSite(ChrootSite):
             return "folder"
         if self.host.run(Command(("ls", self._own + _TEMPORARY), 20)).text.strip():
             return _UNPACKED
+        if self._rights() == "user namespace":  # in which the kernel mounts no squashfs
+            return "squashfs, mounted by squashfuse"
         where = str(self._first_of.procs[0].parent if not isinstance(self._first_of, int) else self._first_of)
         names = self.host.run(Command(("sh", "-c", _NAMES, "names", where), 20)).text
         return f"squashfs, mounted by {'squashfuse' if 'squashfuse' in names else 'the kernel'}"
@@ -310,12 +339,28 @@ def _tried(options: ApptainerOptions) -> Completed:
     """Return what came of a trial container: a folder in which this machine's programs are mounted."""
     status = Path("/proc/self/status").read_text()
     with tempfile.TemporaryDirectory(prefix="weighbridge-") as folder:
-        root = Path(folder) / "root"
-        for name in ("root/dev", "root/proc", "root/sys", "root/tmp", "tmp"):
+        for name in _TRIED_FOLDERS:
             (Path(folder) / name).mkdir(parents=True)
-        binds = [word for path in _TRIED_PROGRAM if Path(path).exists() for word in ("--mount", _bind(path, path))]
-        words = (*_apptainer(folder), *exec_words(options, status), *binds, str(root), "/bin/sh", "-c", ":")
-        return run(Command(words, _TRY_S))
+        paths = [path for path in _TRIED_PROGRAM if Path(path).exists()]
+        return run(Command(_trial(options, folder, status, paths), _TRY_S))
+
+
+def _tried_on(options: ApptainerOptions, host: Host) -> Completed:
+    """As `_tried`, on an open host of another machine."""
+    prepared = host.run(Command(("sh", "-c", _PREPARE_TRIAL, "prepare", *_TRIED_FOLDERS), 20))
+    if prepared.returncode != 0:
+        return prepared
+    folder, *paths = prepared.text.split()
+    try:
+        status = host.run(Command(("cat", "/proc/self/status"), 20)).text
+        return host.run(Command(_trial(options, folder, status, paths), _TRY_S))
+    finally:
+        host.run(Command(("rm", "-rf", folder), 20))
+
+
+def _trial(options: ApptainerOptions, folder: str, status: str, paths: Sequence[str]) -> tuple[str, ...]:
+    binds = [word for path in paths for word in ("--mount", _bind(path, path))]
+    return (*_apptainer(folder), *exec_words(options, status), *binds, f"{folder}/root", "/bin/sh", "-c", ":")
 
 
 def _complaint(completed: Completed) -> str:

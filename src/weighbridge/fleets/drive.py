@@ -15,7 +15,14 @@ from weighbridge.fleets.folder import Fleet, FleetFolder, UnitRecord, last_line
 from weighbridge.fleets.providers import Provided, hosts_of_machines, provider_of
 from weighbridge.fleets.rounds import Round, Unit, again, rounds_of
 from weighbridge.fleets.study import own_host, text_on
-from weighbridge.fleets.survey import SurveyedMachine, refusals, require_machines, survey, with_weighbridge
+from weighbridge.fleets.survey import (
+    SurveyedMachine,
+    notes_of,
+    refusals,
+    require_machines,
+    survey,
+    with_weighbridge,
+)
 from weighbridge.fleets.suspects import Suspects
 from weighbridge.linux.process import LoggedProcess
 from weighbridge.model.machine_provider import Wanted
@@ -61,6 +68,8 @@ def drive(folder: FleetFolder, say: Callable[[str], None]) -> None:
                 say(f"asking {len(machines)} machines what they lack: {', '.join(machines)}")
                 hosts = hosts_of_machines(study, provided, machines)
                 surveyed = survey(study, hosts, lambda _: None, str(folder.path))
+                for note in notes_of(surveyed):
+                    say(f"note: {note}")
                 asking = (*PROGRAM, "--version")
                 if provider.command(options, machines[:1], asking) != asking:  # a run is started on its machine
                     surveyed = with_weighbridge(surveyed, lambda name: provider.command(options, (name,), asking))

@@ -18,10 +18,11 @@ from weighbridge.linux.process import run
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import MACHINE_ID, NODE, Host, RunContext
 from weighbridge.model.host_kind import HostOptions
-from weighbridge.model.study import Study
+from weighbridge.model.study import Resources, Study
 from weighbridge.runner import run_lock
 from weighbridge.runner.clean import sweep_and_forget
 from weighbridge.runner.same_machine import boot_of
+from weighbridge.runner.sites import limits_of
 from weighbridge.user_cache import cache_folder
 
 _AT_ONCE, _ANSWER_S, _LONGEST = 16, 60.0, 200
@@ -122,6 +123,8 @@ def _ask(study: Study, name: str, options: HostOptions, say: Callable[[str], Non
                 context = RunContext(run_id, folder, cache_folder(), stack)
                 host = stack.enter_context(registry.hosts()[options.kind].open(name, options, context, (options,)))
                 about = _about(study, name, host)
+                if not options.traits.managed:
+                    about = replace(about, notes=(*about.notes, *_limits_without_effect(study, host)))
             left = killed
         except (Unavailable, EnvironmentLost) as why:
             return SurveyedMachine(name, lacks=(_without(name, str(why)),))
@@ -151,9 +154,48 @@ def _about(study: Study, name: str, host: Host) -> SurveyedMachine:
     return SurveyedMachine(name, lacks=tuple(lacks), notes=tuple(notes))
 
 
+def _limits_without_effect(study: Study, host: Host) -> list[str]:
+    """Which of the study's limits have no effect there, and why: a user who is not root tries them on a group."""
+    if host.root:
+        return []
+    environments: dict[tuple[str, str], list[str]] = {}
+    for arm in study.arms:
+        if arm.aa_of is None and registry.environments()[arm.kind].limited_by_host:
+            for limit, why in _refused_limits(study.resources_of(arm.name), host).items():
+                environments.setdefault((limit, _without(host.name, why)), []).append(arm.name)
+    limits: dict[tuple[str, str], list[str]] = {}
+    for (limit, why), names in environments.items():
+        limits.setdefault((", ".join(names), why), []).append(limit)
+    return [f"no limit of {', '.join(of)} in effect in {names}: {why}" for (names, why), of in limits.items()]
+
+
+def _refused_limits(resources: Resources, host: Host) -> Mapping[str, str]:
+    limits = limits_of(resources, "server", host)
+    asked = {"cpus": limits.cpus, "memory": limits.memory, "pin": limits.cpuset}
+    if all(value is None for value in asked.values()):
+        return {}
+    try:
+        group = host.group("survey")
+    except Unavailable as why:
+        return {name: str(why) for name, value in asked.items() if value is not None}
+    try:
+        return group.limit(limits)
+    finally:
+        group.remove()
+
+
 def _without(name: str, why: str) -> str:
     """Return a reason without the host's name, which stands before all of its reasons."""
     return why.removeprefix(f"host {name} ").removeprefix(f"host {name}: ")
+
+
+def notes_of(machines: Sequence[SurveyedMachine]) -> list[str]:
+    """Return what is noted of these machines, each sentence once with all machines that it is true of."""
+    names: dict[str, list[str]] = {}
+    for each in machines:
+        for note in each.notes:
+            names.setdefault(note, []).append(each.name)
+    return [f"{', '.join(of)}: {note}" for note, of in names.items()]
 
 
 def refusals(machines: Sequence[SurveyedMachine]) -> list[str]:

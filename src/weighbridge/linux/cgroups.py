@@ -3,6 +3,7 @@
 import contextlib
 import os
 import signal
+import stat
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -15,8 +16,12 @@ from weighbridge.model.host import Limits
 
 TOPS = (TOP, IDLE)
 _CONTROLLERS = "user.weighbridge.controllers"
-FREEZE_S = 5.0
+FREEZE_S = 10.0
 _TRIES = 9
+_FUSE = os.makedev(10, 229)
+"""/dev/fuse (fuse(4))."""
+_FREEZABLE = "freezable"
+"""Below a group of version 2: what is frozen of it, where not all is."""
 
 
 def hierarchies(mount: Path = MOUNT) -> list[Path]:
@@ -53,6 +58,7 @@ class Cgroup:
         if not self.paths:
             raise Unavailable(f"no control groups are mounted at {mount}")
         self._mount = mount
+        self._frozen_folder = self._path("freezer")
 
     @property
     def procs(self) -> list[Path]:
@@ -148,19 +154,45 @@ class Cgroup:
         return self.paths[""] if self.version == 2 else self.paths.get(controller, Path("/nonexistent") / controller)
 
     def freeze(self) -> None:
-        """Stop every process in it; returns when they are stopped."""
+        """Stop every process in it but those that are exempt; returns when they are stopped."""
         self._set_frozen(frozen=True)
 
     def thaw(self) -> None:
         """Let every process in it run again."""
         self._set_frozen(frozen=False)
 
+    def exempt_file_servers(self) -> None:
+        """Exempt from freezing what serves file systems by FUSE here; all its limits and counters still include it.
+
+        A process that waits for an answer of theirs cannot be frozen, so that nothing would be once they are.
+        Raises EnvironmentLost.
+        """
+        try:
+            servers = {pid for pid in self.pids() if _serves_files(pid)}
+            if not servers:
+                return
+            if self.version == 1:  # of this hierarchy alone they leave the group
+                for pid in servers:
+                    _write(self._frozen_folder.parent / "cgroup.procs", str(pid))
+                return
+            self._frozen_folder = self.paths[""] / _FREEZABLE
+            self._frozen_folder.mkdir(exist_ok=True)
+            listed = self.paths[""] / "cgroup.procs"
+            while others := {int(line) for line in listed.read_text().split()} - servers - {0}:  # 0: see `pids`
+                for pid in others:
+                    with contextlib.suppress(ProcessLookupError):
+                        _write(self._frozen_folder / "cgroup.procs", str(pid))
+        except OSError as error:
+            raise EnvironmentLost(
+                f"the control group {self.name} is gone: {error.strerror}: {error.filename}"
+            ) from error
+
     def _set_frozen(self, *, frozen: bool) -> None:
         if self.version == 2:
-            path, state = self.paths[""] / "cgroup.freeze", self.paths[""] / "cgroup.events"
+            path, state = self._frozen_folder / "cgroup.freeze", self._frozen_folder / "cgroup.events"
             value, expected_state = str(int(frozen)), f"frozen {int(frozen)}"
         else:
-            path = state = self._path("freezer") / "freezer.state"
+            path = state = self._frozen_folder / "freezer.state"
             value = expected_state = "FROZEN" if frozen else "THAWED"
         try:
             _write(path, value)
@@ -169,6 +201,8 @@ class Cgroup:
                 if time.monotonic() > deadline:
                     raise EnvironmentLost(f"{path} did not become {expected_state} within {FREEZE_S:g} s")
                 time.sleep(0.001)
+                if self.version == 1:  # who falls asleep while it freezes, as in vfork(2), is overlooked until then
+                    _write(path, value)
         except OSError as error:
             raise EnvironmentLost(f"the control group {self.name} is gone: {error.strerror}: {path}") from error
 
@@ -178,7 +212,9 @@ class Cgroup:
 
     def scope(self) -> dict[str, str]:
         """The files that tell its use over time: label -> path."""
-        return cgroup_files.scope_files(self.version, self._path)
+        files = cgroup_files.scope_files(self.version, self._path)
+        # a file of version 2 lists none of the groups below its own
+        return {**files, "cgroup.procs": f"{self._frozen_folder}/cgroup.procs"} if self.version == 2 else files
 
     def pids(self) -> set[int]:
         """Every process in it and below it that has a number here.
@@ -222,6 +258,17 @@ class Cgroup:
                 return False
             time.sleep(0.002)
         return True
+
+
+def _serves_files(pid: int) -> bool:
+    """Whether a process has the device open by which the kernel asks it for files."""
+    with contextlib.suppress(OSError):  # it has ended, or is another user's
+        for file in Path(f"/proc/{pid}/fd").iterdir():
+            with contextlib.suppress(OSError):
+                status = file.stat()
+                if stat.S_ISCHR(status.st_mode) and status.st_rdev == _FUSE:
+                    return True
+    return False
 
 
 def _directories_below(path: Path) -> Iterator[Path]:

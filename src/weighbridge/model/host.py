@@ -142,10 +142,13 @@ class Group(Protocol):
         """Set the limits; gives those that could not be honoured, each with why."""
 
     def freeze(self) -> None:
-        """Stop every process in it; returns when they are stopped."""
+        """Stop every process in it but those that are exempt; returns when they are stopped."""
 
     def thaw(self) -> None:
         """Let every process in it run again."""
+
+    def exempt_file_servers(self) -> None:
+        """Exempt from freezing what serves file systems by FUSE in it: who waits for its answer cannot be frozen."""
 
     def meters(self) -> Mapping[str, float]:
         """``cpu_s``, ``throttled_s``, ``memory_bytes``, ``oom_kills``; what is unreadable is absent."""

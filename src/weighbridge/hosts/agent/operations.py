@@ -168,13 +168,14 @@ class Operations:
         return {"procs": [str(path) for path in group.procs], "scope": group.scope()}, b""
 
     def group_do(self, data: bytes, *, name: str, verb: str, limits: dict[str, Any] | None = None) -> Answer:
-        """``limit``, ``freeze``, ``thaw``, ``meters``, ``everywhere``, ``kill`` or ``remove`` of a control group."""
+        """Do a verb with a control group: ``limit``, or one of `methods`."""
         group = self._groups[name]
         if verb == "limit":
             return {"value": group.limit(Limits(**(limits or {})))}, b""
         methods: dict[str, Callable[[], Any]] = {
             "freeze": group.freeze,
             "thaw": group.thaw,
+            "exempt_file_servers": group.exempt_file_servers,
             "meters": group.meters,
             "kill": group.kill,
             "remove": group.remove,

@@ -172,6 +172,10 @@ class RemoteGroup:
         """Let every process in the group run again."""
         self._do("thaw")
 
+    def exempt_file_servers(self) -> None:
+        """Exempt from freezing what serves file systems by FUSE in the group."""
+        self._do("exempt_file_servers")
+
     def meters(self) -> Mapping[str, float]:
         """Return ``cpu_s``, ``throttled_s``, ``memory_bytes``; unreadable counters are omitted."""
         meters = self._do("meters")
