@@ -461,10 +461,7 @@ def _read_run(store: RunStore, name: str) -> FleetRun:
         own_values={key: by_key[key].per_block(plan.baseline) for key in headlines},
         aa_arm=plan.aa_arm,
         no_cost={each: why for each, why in whys.items() if why is not None},
-        facts=tuple(
-            {**comparable_facts(each), **along, "version of Weighbridge": info.get("version", "")}
-            for each in by_node.values()
-        ),
+        facts=tuple({**comparable_facts(each), **along} for each in by_node.values()),
         environments={name: Described(kind, options) for name, kind, options, _ in environments},
         cells={label: Described(kind, options) for _, _, kind, label, options in store.cells()},
         isolation=isolations(facts, plan.environments),
