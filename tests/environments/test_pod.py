@@ -1,6 +1,8 @@
 """What a site asks of Kubernetes, and what of it cannot be."""
 
+import re
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -24,6 +26,7 @@ from weighbridge.model.host import THIS_MACHINE, HostTraits, Limits
 from weighbridge.model.study import Resources
 
 POD = registry.environments()["pod"]
+DATA = Path(__file__).parent / "data/pod"
 
 
 def test_limits_are_thousandths_of_a_cpu_and_bytes():
@@ -182,6 +185,43 @@ def test_how_long_a_pod_was_held_back_is_of_both_groups_where_it_sees_them():
     assert site_of(alone).meters()["throttled_s"] == pytest.approx(1.3)
     assert "or more" in site_of(alone).facts()[told]
     assert told not in site_of({**alone, f"{top}/cpu.max": "max 100000"}).facts(), "there is no quota"
+
+
+def test_groups_as_kubelet_made_them_are_read():
+    text = (DATA / "groups-v2.txt").read_text()
+    files = {each[1]: each[2] for each in re.finditer(r"^== (\S+)\n(.*?)(?=^== |\Z)", text, re.MULTILINE | re.DOTALL)}
+    own = "/sys/fs/cgroup" + files["/proc/self/cgroup"].strip()[3:]
+    its_pod = own.rpartition("/")[0]
+    files[f"{own}/../cpu.stat"] = files[f"{its_pod}/cpu.stat"]
+    files |= {"/sys/fs/cgroup/cgroup.controllers": "cpu io memory pids\n"}
+    site = site_of(files)
+    assert site.meters() == {"cpu_s": 2.19, "throttled_s": 0.6, "memory_bytes": 901120, "oom_kills": 0}
+    assert not [key for key in site.facts() if key.startswith("not metered")]
+    assert site.scope()["memory.stat"] == f"{own}/memory.stat"
+    assert files[f"{own}/memory.oom.group"] == "1\n" and files[f"{its_pod}/memory.oom.group"] == "0\n"
+
+
+def test_before_linux_6_6_both_groups_count_the_same_time():
+    """Their sum would be more than the whole time in which the program did not run."""
+    top, own = "/sys/fs/cgroup", "/sys/fs/cgroup/kubepods/pod1/c1"
+    shares = []
+    for line in (DATA / "held-back-6.1.txt").read_text().splitlines():
+        if line.startswith("#"):
+            continue
+        of, *numbers = line.split()
+        wall_s, used_s, by_container, _, by_pod, _ = map(float, numbers)
+        files = {f"{top}/cgroup.controllers": "cpu", "/proc/self/cgroup": "0::/kubepods/pod1/c1\n",
+                 "/proc/sys/kernel/osrelease": "6.1.176\n", f"{own}/cgroup.procs": "7\n",
+                 f"{own}/cpu.stat": "usage_usec 0\nthrottled_usec 0\n",
+                 f"{own}/../cpu.stat": "usage_usec 0\nthrottled_usec 600000\n"}  # fmt: skip
+        site = site_of(files)
+        before = site.meters()
+        files[f"{own}/cpu.stat"] = f"usage_usec 0\nthrottled_usec {by_container:.0f}\n"
+        files[f"{own}/../cpu.stat"] = f"usage_usec 0\nthrottled_usec {600_000 + by_pod:.0f}\n"
+        held_s = site.meters()["throttled_s"] - before["throttled_s"]
+        assert held_s == pytest.approx(by_container / 1e6) and held_s <= wall_s - used_s + 0.05
+        shares.append((by_container + by_pod) / 1e6 / (wall_s - used_s) if of == "native-1" else 0)
+    assert max(shares) > 1.05
 
 
 def test_a_pod_with_a_kernel_of_its_own_is_told():

@@ -608,6 +608,8 @@ def test_why_a_pod_is_lost_is_told_with_what_is_known_of_its_node(tmp_path: Path
     ended = pod_with({"terminated": {"exitCode": 0, "reason": "Completed"}}, phase="Succeeded")
     told = judged(ended, "", forbidden, full, normal)
     assert told.words.endswith("exit code 0 (Completed); Evicted: Usage of EmptyDir volume exceeds the limit")
+    killed = pod_with({"terminated": {"exitCode": 137, "reason": "OOMKilled"}}, phase="Failed")
+    assert "(OOMKilled): give it more memory (resources: memory)" in judged(killed, "", forbidden).words
     running = pod_with({"running": {}}, phase="Running")
     withdrawn = 'pods "p" is forbidden: User "u" cannot create resource "pods/exec" in API group ""'
     told = judged(running, f"Error from server (Forbidden): {withdrawn}")

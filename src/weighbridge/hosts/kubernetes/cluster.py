@@ -217,7 +217,7 @@ class Cluster:
             return Break(f"{cut}; {error}", AWAY_S, of_server=of_server)
         self._patience.answered()
         if refusal:
-            return Break(f"{refusal}{self._circumstances(request)}")
+            return Break(f"{with_remedy(refusal)}{self._circumstances(request)}")
         if silent or _NODE_SILENT.search(cut):
             return Break(cut, _NODE_PATIENCE_S)
         return self._judge_carrier(done, cut)

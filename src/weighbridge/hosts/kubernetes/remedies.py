@@ -26,6 +26,8 @@ _BY_WORDS = {
     "Insufficient cpu": "use 'quality: burstable', smaller limits (resources: cpus), or another node",
     "Insufficient memory": "use 'quality: burstable', smaller limits (resources: memory), or another node",
     "untolerated taint": "use another node, or remove its taint: kubectl taint node NODE KEY-",
+    "(OOMKilled)": "give it more memory (resources: memory): with control groups of version 2 the kernel ends the "
+    "whole pod, unless its kubelet has 'singleProcessOOMKill: true'",
     "were unschedulable": "kubectl uncordon NODE, or use another node",
 }  # fmt: skip
 

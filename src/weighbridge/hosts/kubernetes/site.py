@@ -1,6 +1,7 @@
 """A pod as a site: of pods' environments, and of native ones on a node, in a privileged pod."""
 
 import contextlib
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
@@ -28,6 +29,8 @@ _OPEN_S = 30.0
 
 EVERYWHERE = "0.0.0.0"  # noqa: S104 - of a pod
 _TOP = "/sys/fs/cgroup"
+_EMPTY_GROUPS_FREE = (6, 6)
+"""The Linux since which a group with nothing to run is not counted as held back."""
 _AT_LEAST = "the group of the whole pod has the same limit and no pod sees it, so it was what is shown, or more"
 _OWN_COUNTS = "its kernel ({kernel}) is not its node's, and counts neither itself nor what the node gave it"
 
@@ -52,6 +55,12 @@ def _kernel_of(place: Site | Host) -> str:
     return ""
 
 
+def _older(release: str, than: tuple[int, int]) -> bool:
+    """Whether a kernel is older than a version; one whose release is not known is not."""
+    numbers = re.match(r"(\d+)\.(\d+)", release)
+    return numbers is not None and (int(numbers[1]), int(numbers[2])) < than
+
+
 class PodSite(LaunchedSite):
     """A running pod. Implements ``Site``. It is stopped by signals, as no control group of it is ours."""
 
@@ -70,6 +79,8 @@ class PodSite(LaunchedSite):
         self._groups = 2 if self._text("cgroup.controllers") else 1
         if self._groups == 2:
             self._top = self._own_group()
+        by_container = counters.cpu_stat(self._text("cpu.stat")).counters.get("throttled_share", 0.0)
+        self._held_at_first = (by_container, self._held_back_by_pod() or 0.0)
         self.way_s = running.launcher.way_s()
         self._request, self._running, self._asked, self._not_honoured = request, running, asked, not_honoured
         self._added = added_containers(running.about)
@@ -127,13 +138,22 @@ class PodSite(LaunchedSite):
         return (words[0], words[1]) if len(words) == 2 and all(words) else None
 
     def _held_back_by_pod(self) -> float | None:
-        """For how many seconds the group of the whole pod was held back, which has the quota, too; None: not seen.
-
-        While one of the two groups waits, nothing of the other runs: the times add up.
-        """
+        """For how many seconds the group of the whole pod was held back, which has the quota, too; None: not seen."""
         if self._groups != 2 or self._top == Path(_TOP):
             return None
         return counters.cpu_stat(self._text("../cpu.stat")).counters.get("throttled_share")
+
+    def _held_back(self, by_container: float) -> float:
+        """For how many seconds its limit held it back, by its container's group and, where it is seen, the pod's.
+
+        Both run out together. Since Linux 6.6 a group that has nothing left to run does not count, so that the times
+        add up; before, both count the same time ("sched: don't account throttle time for empty groups").
+        """
+        by_pod = self._held_back_by_pod() or 0.0
+        if not _older(self._kernel, _EMPTY_GROUPS_FREE):
+            return by_container + by_pod
+        first = self._held_at_first  # the pod's began before: to be told apart from what came since
+        return max(by_container - first[0], by_pod - first[1])
 
     def meters(self) -> Mapping[str, float]:
         """Counters of the container's control group, which most pods see as the topmost one.
@@ -155,7 +175,7 @@ class PodSite(LaunchedSite):
         ).counters
         if unified and "cpu_share" in cpu:
             cpu = {"throttled_share": 0.0, **cpu}  # without a limit it is not told
-            cpu["throttled_share"] += self._held_back_by_pod() or 0.0
+            cpu["throttled_share"] = self._held_back(cpu["throttled_share"])
         seconds = {"cpu_s": "cpu_share", "throttled_s": "throttled_share"}
         return {name: cpu[key] for name, key in seconds.items() if key in cpu} | {**memory, **events}
 
