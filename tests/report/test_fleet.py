@@ -8,6 +8,7 @@ import pytest
 from rich.console import Console
 
 from documents import fits
+from sentences import assert_sentence
 from weighbridge.analysis.fleet import SharedFact, UnlikeFact, read_fleet
 from weighbridge.analysis.fleet_changes import compare_fleets
 from weighbridge.cli.schema import Document
@@ -32,7 +33,7 @@ from weighbridge.statistics import Interval
 from weighbridge.statistics.fleet import MIN_MACHINES_ODD
 
 from .made_up_fleets import RECIPE, make_fleet, make_pairs, make_unit, new_fleet, rounds
-from .made_up_runs import LOSS, Workload
+from .made_up_runs import LOSS, THROUGHPUT, Workload
 from .test_html import HOSTILE, Page
 from .test_svg import drawing
 from .vega_lite import definition_of
@@ -124,6 +125,21 @@ def test_for_machines(singles, pairs, changed):
     assert against is not None and against["only_after"] == ["n12"]
     rows = against["shifts"][0]["changes"]
     assert ["n3"] in [row["machines"] for row in rows if row["verdict"] == "different"]
+
+
+def test_a_metric_in_another_unit_or_on_another_scale_is_told(tmp_path):
+    metrics = {"before": THROUGHPUT, "unit": replace(THROUGHPUT, unit="count"), "scale": THROUGHPUT}
+    fleets = {}
+    for name, metric in metrics.items():
+        workload = Workload("tcp", [(metric, 0.0 if name == "scale" else 8e9, 0.01)])
+        fleets[name] = read_fleet(make_fleet(tmp_path / name, 3, recipe=replace(RECIPE, workloads=[workload])))
+    for name in ("unit", "scale"):
+        compared = compare_fleets(fleets[name], fleets["before"])
+        document = fleet_json(fleets[name], compared)
+        fits(Document.FLEET, document)
+        against = document["against"]
+        assert against is not None and [each["why"] for each in against["not_compared"]] == [name] * 2
+        assert_sentence(changes_answer(compared))
 
 
 # -- the page --------------------------------------------------------------------------------------

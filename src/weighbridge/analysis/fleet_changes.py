@@ -12,6 +12,7 @@ pairs of one round disturb one another is said where the mean over the pairs lie
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from weighbridge.analysis.compared_run import FactChange, FactKind
 from weighbridge.analysis.comparisons import Key
@@ -93,6 +94,8 @@ class FleetsCompared:
     only_before: tuple[str, ...]
     """The machines, or pairs, that only the earlier fleet has."""
     only_after: tuple[str, ...]
+    not_compared: tuple["NotCompared", ...]
+    """The metrics of both fleets of which no change can be told."""
 
     def facts(self, machine: str) -> tuple[FactChange, ...]:
         """Give the facts of a machine that are not the same in both fleets."""
@@ -102,6 +105,19 @@ class FleetsCompared:
             for key in dict.fromkeys((*was, *now))
             if was.get(key, "") != now.get(key, "")
         )
+
+
+@dataclass(frozen=True, slots=True)
+class NotCompared:
+    """A metric of two fleets that the earlier one has in another unit, or else on another scale."""
+
+    metric: FleetMetric
+    before: FleetMetric
+
+    @property
+    def why(self) -> Literal["unit", "scale"]:
+        """In what the two differ. A cost is a difference where a run has values that are not positive."""
+        return "unit" if self.metric.report.unit != self.before.report.unit else "scale"
 
 
 PAIR = " → "
@@ -132,7 +148,10 @@ def compare_fleets(after: Fleet, before: Fleet, allowance: float = between.SESSI
         raise RunDirectoryError(f"{names} have no {what} in common: compare fleets of the same machines")
     shifts = _shifts(before, after, _usual, _usual, allowance)
     only = [tuple(name for name in sides[one] if name not in sides[1 - one]) for one in (0, 1)]
-    return FleetsCompared(before, after, shifts, *only)
+    earlier = {_key(each): each for each in before.metrics}
+    both = [NotCompared(each, earlier[_key(each)]) for each in after.metrics if _key(each) in earlier]
+    not_compared = tuple(each for each in both if not _comparable(each.before, each.metric))
+    return FleetsCompared(before, after, shifts, only[0], only[1], not_compared)
 
 
 def controls(fleet: Fleet, allowance: float = between.SESSION_ALLOWANCE) -> tuple[FleetShift, ...]:
@@ -155,7 +174,7 @@ def _shifts(
     shifts = []
     for metric in first.metrics:
         other = later.get(_key(metric))
-        if other is None or other.report.unit != metric.report.unit or other.scale != metric.scale:
+        if other is None or not _comparable(metric, other):
             continue
         befores, afters = _by_unit(metric, in_first), _by_unit(other, in_second)
         rows = [
@@ -168,6 +187,10 @@ def _shifts(
             shifts.append(FleetShift(other, tuple(rows), None, None, allowed, 1))
     shifts = _after_holm(shifts)
     return tuple(_over_fleet(each, len(shifts), second.margin) for each in shifts)
+
+
+def _comparable(metric: FleetMetric, other: FleetMetric) -> bool:
+    return (metric.report.unit, metric.scale) == (other.report.unit, other.scale)
 
 
 def _key(metric: FleetMetric) -> tuple[Key, str, bool]:

@@ -30,13 +30,6 @@ def is_plausible(value: float) -> bool:
     return value == 0 or SMALLEST <= abs(value) <= LARGEST
 
 
-def require_plausible(value: float) -> float:
-    """The value. ValueError where it cannot have been measured."""
-    if not is_plausible(value):
-        raise ValueError(f"nothing that is measured is {value}")
-    return value
-
-
 @dataclass(frozen=True, slots=True)
 class Measurement:
     """One metric's value from one trial. The value is finite: what is missing is not a measurement."""

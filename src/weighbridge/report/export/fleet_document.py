@@ -139,6 +139,17 @@ class ShiftRow(TypedDict):
     changes: list[UnitChangeRow]
 
 
+class NotComparedRow(TypedDict):
+    """A metric of both fleets of which no change is told: they have it in two units, or on two scales."""
+
+    environment: str
+    own: bool
+    workload: str
+    level: dict[str, str]
+    metric: str
+    why: Literal["unit", "scale"]
+
+
 class AgainstRow(TypedDict):
     """The changes against an earlier fleet."""
 
@@ -146,6 +157,7 @@ class AgainstRow(TypedDict):
     only_before: list[str]
     only_after: list[str]
     shifts: list[ShiftRow]
+    not_compared: list[NotComparedRow]
 
 
 class LeftOutRow(TypedDict):

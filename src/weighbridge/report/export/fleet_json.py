@@ -147,4 +147,12 @@ def _against(compared: FleetsCompared) -> AgainstRow:
     return {
         "folder": str(compared.before.folder), "only_before": list(compared.only_before),
         "only_after": list(compared.only_after), "shifts": [_shift(each) for each in compared.shifts],
+        "not_compared": [
+            {
+                "environment": each.metric.environment, "own": each.metric.own,
+                "workload": each.metric.report.workload, "level": each.metric.report.level.factors,
+                "metric": each.metric.report.metric, "why": each.why,
+            }
+            for each in compared.not_compared
+        ],
     }  # fmt: skip
