@@ -52,7 +52,7 @@ def test_a_study_is_measured_at_a_level_of_pod_security(cluster: Cluster, cache:
     with namespace(cluster, level):
         cluster.must("label", "namespace", level, f"pod-security.kubernetes.io/enforce={level}")
         host = json.dumps(host_options(cluster, 0, namespace=level, pod_security=level))
-        outcomes = {}
+        outcomes: dict[tuple[str, str], str] = {}
         for name, (environments, measured) in {"network": NETWORK, "storage": STORAGE}.items():
             study, run = tmp_path / f"{name}.yaml", tmp_path / name
             study.write_text(STUDY % (host, environments, measured))
