@@ -17,7 +17,7 @@ from pydantic import ValidationError
 from weighbridge import registry
 from weighbridge.engines import push
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.kubernetes import images, leavings, objects, services, supply, survey
+from weighbridge.hosts.kubernetes import images, leavings, objects, services, supply, survey, volumes
 from weighbridge.hosts.kubernetes.cluster import Cluster
 from weighbridge.hosts.kubernetes.kubectl import Denied, Kubectl, Patience, Refused, Unreached, sentence
 from weighbridge.hosts.kubernetes.node import network_ports
@@ -27,7 +27,7 @@ from weighbridge.hosts.kubernetes.session import LEASE_S, Break
 from weighbridge.linux.process import RUN_VARIABLE
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import RunContext
-from weighbridge.model.leavings import DeadRun, RunFolders
+from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders, discard
 from weighbridge.model.userland import Userland, Userlands
 from weighbridge.runner import clean
 
@@ -952,6 +952,40 @@ def test_a_run_ends_without_a_word_of_one_whose_cluster_has_gone(tmp_path: Path,
     assert clean.sweep_and_forget(RUN) == []
     assert [each.name for each in states.iterdir()] == [gone]
     assert {each.argv[2] for each in calls} == {"--context=c"}
+
+
+def test_folders_of_nodes_go_before_the_image_and_the_objects_that_remove_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    steps: list[str] = []
+
+    def step(kind: Leavings, *_: object) -> None:
+        steps.append(type(kind).__name__)
+
+    for kind in (volumes.NodeFolders, supply.LoadedImages, leavings.ClusterObjects):
+        monkeypatch.setattr(kind, "remove", step)
+        monkeypatch.setattr(kind, "remove_at", step)
+    assert discard(DeadRun(RUN, tmp_path, tmp_path), registry.hosts()["kubernetes"].leavings) == []
+    assert steps == ["NodeFolders", "LoadedImages", "ClusterObjects"]
+    steps.clear()
+    dead = clean.Inventory((Leftover(RUN, "Kubernetes Pod", "p"),), {}, ())
+    monkeypatch.setattr(clean, "find_in_cluster", lambda *_: dead)
+    clean.clean_cluster("c", "n")
+    assert steps == ["NodeFolders", "LoadedImages", "ClusterObjects"]
+
+
+def test_images_stay_while_pods_with_them_have_folders_to_remove(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(supply.LoadedImage, "removed", lambda _: "")
+    image = supply.LoadedImage("n1", "i:1", ("ctr", "rm", "i:1"))
+    supply.NOTES.write(tmp_path, [image])
+    volumes.NOTES.write(tmp_path, [volumes.NodeFolder("n1", "/mnt", f"weighbridge-{RUN}-0-pod-solo", "i:1", False)])
+    dead = DeadRun(RUN, tmp_path, tmp_path)
+    with pytest.raises(OSError, match="the pods that remove its folders from nodes need them"):
+        supply.LoadedImages().remove(dead)
+    assert supply.NOTES.read(tmp_path) == [image]
+    volumes.NOTES.write(tmp_path, [])
+    supply.LoadedImages().remove(dead)
+    assert supply.NOTES.read(tmp_path) == []
 
 
 NOW = datetime(2026, 1, 2, 12, 0, 0, tzinfo=UTC)

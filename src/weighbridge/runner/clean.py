@@ -105,7 +105,7 @@ def clean_cluster(context: str, namespace: str, only: str | None = None) -> Inve
     """Remove everything that dead runs of all machines have in a namespace of a cluster."""
     before, failures = find_in_cluster(context, namespace, only), list[str]()
     for run in dict.fromkeys(leftover.run for leftover in before.left):
-        for kind in registry.leavings():
+        for kind in reversed(registry.leavings()):  # as `discard` does
             with noting_failure(failures, f"{kind.label} of run {run} cannot be removed"):
                 kind.remove_at(context, namespace, run)
     after = find_in_cluster(context, namespace, only)
