@@ -320,6 +320,11 @@ def test_only_what_a_run_does_is_needed(monkeypatch: pytest.MonkeyPatch):
         "this user may not list nodes",
         'bind this user to a ClusterRole with rules: [{apiGroups: [""], resources: [nodes], verbs: [list]}]',
     )
+    answering(monkeypatch, ("get", "services"))
+    for more, ready in (({}, True), ({"services": 10}, False)):
+        options = kind.options.model_validate({"kind": "kubernetes", "node": "n1", **more})
+        assert kind.readiness(options).ready is ready
+    answering(monkeypatch, ("list", "nodes"), ("get", "nodes"), ("list", "events"))
     rows = survey.survey(Kubectl())
     assert all(row.ready for row in rows.values()) and "node: NAME" in rows["nodes"].caveat
     assert "facts of nodes" in rows["rights"].caveat and "proxy" not in rows["rights"].detail
@@ -446,13 +451,14 @@ def test_each_environment_has_the_refusal_of_its_own_objects(monkeypatch: pytest
 
 
 def test_what_only_some_environments_need_has_rows_where_it_is_lacking(monkeypatch: pytest.MonkeyPatch):
-    answering(monkeypatch, ("patch", "services"), ("create", "networkpolicies.networking.k8s.io"))
+    lacking = (("get", "services"), ("patch", "services"), ("create", "networkpolicies.networking.k8s.io"))
+    answering(monkeypatch, *lacking)
     monkeypatch.setattr(Kubectl, "get", lambda *_: {"items": [NODE]})
     rows = survey.survey(Kubectl(namespace="there"))
     assert [name for name, row in rows.items() if not row.ready] == ["Services", "NetworkPolicies"]
     assert "Services that a run may add" not in rows, "none may be made"
-    assert rows["Services"].detail == "this user may not patch services"
-    assert "resources: [services], verbs: [patch]" in rows["Services"].remedy
+    assert rows["Services"].detail == "this user may not get services, patch services"
+    assert "resources: [services], verbs: [get, patch]" in rows["Services"].remedy
 
 
 def test_a_namespace_that_there_is_not_is_the_only_row(monkeypatch: pytest.MonkeyPatch):

@@ -23,7 +23,7 @@ RIGHTS: tuple[Right, ...] = (
 """What a run does in its namespace."""
 CHOOSE_NODES: tuple[Right, ...] = (("list", "nodes"),)
 """What it does where the study does not name its nodes."""
-SERVICES: tuple[Right, ...] = (("create", "services"), ("list", "services"), ("delete", "services"))
+SERVICES: tuple[Right, ...] = tuple((verb, "services") for verb in ("create", "get", "list", "delete"))
 """What it does where it adds Services."""
 OPTIONAL: Mapping[Right, str] = {
     ("list", "events"): "why a pod does not start is told less well",
@@ -32,7 +32,7 @@ OPTIONAL: Mapping[Right, str] = {
 }
 """What a run does where it may; what is lost where it may not."""
 FOR_SOME: Mapping[str, tuple[str, Sequence[str]]] = {
-    "Services": ("services", ("create", "patch", "list", "delete")),
+    "Services": ("services", ("create", "get", "patch", "list", "delete")),
     "NetworkPolicies": ("networkpolicies.networking.k8s.io", ("create", "list", "delete")),
     "volumes of a StorageClass": ("persistentvolumeclaims", ("create", "get", "list", "delete")),
 }
