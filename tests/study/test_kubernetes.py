@@ -16,7 +16,7 @@ from weighbridge.model.options import Brings
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Study
 from weighbridge.runner.run import readiness_of
-from weighbridge.study.brings import brought_by
+from weighbridge.study.brings import _lines_of_ssh, brought_by
 
 from .texts import loaded as text_loaded
 
@@ -169,6 +169,19 @@ def test_a_padded_file_hides_no_program(tmp_path: Path):
         "workloads: {tcp: {kind: iperf3, duration: 1s}}\nrepetitions: {blocks: 6}\n"
     )
     assert {each.what: each for each in brought_by(study)}[Brings.SSH_CONFIGURATION].lines == unknown
+
+
+QUOTED = (
+    '"ProxyCommand" sh -c "touch pwned"', 'Proxy"Command" sh', '"ProxyCommand"sh', '=ProxyCommand sh', '"" Include x',
+    "\rProxyCommand sh", '"localcommand"="sh" x', "SmartcardDevice x.so", "ProxyCommand sh -c 'a\x0bb'",
+)  # fmt: skip
+"""As ssh -G of OpenSSH 9.2 takes them."""
+
+
+def test_a_program_is_shown_however_its_keyword_is_written(tmp_path: Path):
+    config = tmp_path / "ssh"
+    config.write_bytes("\n".join(("Host x", "# ProxyCommand y", "User me", *QUOTED)).encode())
+    assert [line.strip() for line in QUOTED] == [*_lines_of_ssh(config)]
 
 
 def test_the_cluster_is_asked_about_each_environment_before_a_run(monkeypatch: pytest.MonkeyPatch):

@@ -4,6 +4,7 @@ A study is code: an OpenSSH configuration starts programs, and whoever starts th
 shows all of this, and `run` asks before it starts.
 """
 
+import re
 import shlex
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -15,9 +16,11 @@ from weighbridge.model.study import Study
 
 _STARTS = (
     "proxycommand", "knownhostscommand", "localcommand", "remotecommand", "proxyjump", "include", "match",
-    "pkcs11provider", "securitykeyprovider", "xauthlocation", "identityagent",
+    "pkcs11provider", "smartcarddevice", "securitykeyprovider", "xauthlocation", "identityagent",
 )  # fmt: skip
 """Keywords of ssh_config(5) that start a program, load a library or read another file."""
+_PASSED_OVER = re.compile(r'[\s"=]')
+"""What ssh takes in or before a keyword, or between it and its argument (``Proxy"Command" sh``, ``=Include x``)."""
 _LARGEST = 256 * 2**10
 _UNKNOWN = "it cannot be read: what it starts is not known"
 _TOO_LARGE = f"it is larger than {_LARGEST >> 10} KiB: what it starts is not known"
@@ -85,8 +88,8 @@ def _text(path: Path) -> str | None:
 def _lines_of_ssh(path: Path) -> tuple[str, ...]:
     if (text := _text(path)) is None:
         return (_TOO_LARGE,)
-    words = ((line.strip(), line.replace("=", " ").split()) for line in text.splitlines())
-    return tuple(line for line, tokens in words if tokens and tokens[0].lower() in _STARTS)
+    lines = [line.strip() for line in text.split("\n")]
+    return tuple(each for each in lines if each[:1] != "#" and _PASSED_OVER.sub("", each.lower()).startswith(_STARTS))
 
 
 def _programs_of_kubectl(path: Path) -> tuple[str, ...]:
