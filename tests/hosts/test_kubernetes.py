@@ -665,6 +665,33 @@ def test_a_run_asks_again_for_a_while_and_once_only(
     assert len(calls) == within + 2 if within else len(calls) > 2, "what tidies up does not wait anew"
 
 
+def test_an_api_server_that_is_away_and_denies_in_turn_is_not_asked_for_ever(monkeypatch: pytest.MonkeyPatch):
+    one, calls = waiting(monkeypatch, *((1, "", words) for _ in range(60) for words in (AWAY, DENIED)))
+    with pytest.raises(Denied):
+        one.get("pod/p", needed=True)
+    assert 10 <= len(calls) <= 12
+    with pytest.raises(Unavailable):
+        one.delete("pod/p")
+    assert len(calls) <= 14, "what tidies up does not wait anew"
+
+
+@pytest.mark.parametrize("each_s", [1.0, 21.0])
+def test_an_api_server_that_takes_no_packets_is_not_asked_for_ever(monkeypatch: pytest.MonkeyPatch, each_s: float):
+    one, calls = waiting(monkeypatch, (1, "", "Unable to connect to the server: context deadline exceeded"))
+    now = [0.0]
+    one.patience = Patience(lambda: now[0])
+    monkeypatch.setattr(
+        "weighbridge.hosts.kubernetes.kubectl.time.sleep", lambda _: now.__setitem__(0, now[0] + each_s)
+    )
+    with pytest.raises(Unreached):
+        one.get("pod/p")
+    assert 45 <= now[0] <= 70
+    asked = len(calls)
+    with pytest.raises(Unreached):
+        one.get("pod/p")
+    assert len(calls) == asked + 1
+
+
 def test_objects_that_nothing_finalizes_are_not_waited_for_endlessly(monkeypatch: pytest.MonkeyPatch):
     one, calls = waiting(monkeypatch, (0, json.dumps({"items": [{}, {}]}), ""))
     one.namespace, now = "n", [0.0]
