@@ -19,7 +19,7 @@ from weighbridge.engines import push
 from weighbridge.errors import Unavailable
 from weighbridge.hosts.kubernetes import images, leavings, objects, services, supply, survey, volumes
 from weighbridge.hosts.kubernetes.cluster import Cluster
-from weighbridge.hosts.kubernetes.kubectl import Denied, Kubectl, Patience, Refused, Unreached, sentence
+from weighbridge.hosts.kubernetes.kubectl import Denied, Exists, Kubectl, Patience, Refused, Unreached, sentence
 from weighbridge.hosts.kubernetes.node import network_ports
 from weighbridge.hosts.kubernetes.objects import NodeInfo, Owner, PodRequest, state_of
 from weighbridge.hosts.kubernetes.remedies import Right, remedy, with_remedy
@@ -721,6 +721,32 @@ def test_an_object_whose_making_was_not_answered_is_taken_as_made(monkeypatch: p
     one, calls = waiting(monkeypatch, (1, "", exists))
     with pytest.raises(Unavailable, match="already exists"):
         one.create(manifest)
+
+
+def test_objects_that_were_made_before_an_api_server_went_away_are_not_made_again(monkeypatch: pytest.MonkeyPatch):
+    names = [f"weighbridge-{RUN}-services-{number}" for number in range(4)]
+    every = [services.service(RUN, number, OWNER, "host-a", 1) for number in range(4)]
+    away, denies = (1, f"service/{names[0]}\n", AWAY), (1, "", DENIED)
+
+    def exist(*there: str) -> tuple[int, str, str]:
+        error = 'Error from server (AlreadyExists): error when creating "STDIN": services "{}" already exists'
+        return 1, "", "\n".join([*(error.format(name) for name in there), AWAY])
+
+    def have(*there: str) -> tuple[int, str, str]:
+        return 0, "".join(f"service/{name}\n" for name in there), ""
+
+    there = exist(names[0]), have(names[0]), exist(names[1]), have(*names[:2])
+    one, calls = waiting(monkeypatch, away, denies, *there, (0, "", ""))
+    one.create_all(every, 300)
+    made = [[each["metadata"]["name"] for each in json.loads(call.stdin)["items"]] for call in calls if call.stdin]
+    assert made == [names, names, names, names[1:], names[2:]]
+    assert f"--selector=weighbridge.run={RUN},weighbridge.site=services" in calls[3].argv
+    one, _ = waiting(monkeypatch, away, exist(*names), have(*names))
+    one.create_all(every, 300)
+    for answers in ((exist(*names),), (away, exist(names[0]), have())):
+        one, _ = waiting(monkeypatch, *answers)
+        with pytest.raises(Exists):  # somebody else's, or those of a run that is there twice
+            one.create_all(every, 300)
 
 
 def images_of(tmp_path: Path, context: str = "", **options: Any) -> supply.ImageSupply:

@@ -218,7 +218,7 @@ class Kubectl:
 
         ``needed``: every run has the right to it, so that a denial may be that of an API server which starts.
         """
-        began = self.patience.clock() if self.patience is not None else 0.0
+        failed_at: float | None = None
         for tries in itertools.count():
             completed = self.run(*words, stdin=stdin, deadline_s=deadline_s)
             if self.patience is not None and not (away(completed) or denied(completed)):
@@ -228,13 +228,16 @@ class Kubectl:
             error = error_of(completed)
             if isinstance(error, Exists):
                 error.again = tries > 0
-            if not self._asks_again(error, needed=needed, began=began):
+            if self.patience is not None and failed_at is None:
+                failed_at = self.patience.clock()
+            if not self._asks_again(error, failed_at, needed=needed):
                 raise error
             time.sleep(_PAUSE_S)
         raise AssertionError
 
-    def _asks_again(self, error: Unavailable, *, needed: bool, began: float) -> bool:
-        if self.patience is None or self.patience.clock() - began > AWAY_S + DENIED_S:
+    def _asks_again(self, error: Unavailable, failed_at: float | None, *, needed: bool) -> bool:
+        """Whether to ask again what failed for the first time at this time."""
+        if self.patience is None or failed_at is None or self.patience.clock() - failed_at > AWAY_S + DENIED_S:
             return False
         if isinstance(error, Denied):
             return needed and self.patience.denied(str(error))
@@ -263,10 +266,30 @@ class Kubectl:
             return self.get(f"{manifest['kind'].lower()}/{manifest['metadata']['name']}", needed=True)
 
     def create_all(self, manifests: Sequence[Mapping[str, Any]], deadline_s: float) -> None:
-        """Make many objects by one kubectl. Raises Unavailable."""
-        every = {"apiVersion": "v1", "kind": "List", "items": manifests}
+        """Make many objects of one kind and the same labels by one kubectl. Raises Unavailable.
+
+        Where the API server went away meanwhile, those that it has made are not made again.
+        """
         words = ("create", "--filename=-", "--output=name", "--validate=false")
-        self.must(*words, stdin=json.dumps(every), deadline_s=deadline_s)
+        left, again = [*manifests], False
+        while left:
+            every = {"apiVersion": "v1", "kind": "List", "items": left}
+            try:
+                self.must(*words, stdin=json.dumps(every), deadline_s=deadline_s, needed=True)
+                return
+            except Exists as error:
+                again = again or error.again
+                rest = self._not_there(left) if again else left
+                if len(rest) == len(left):
+                    raise
+                left = rest
+
+    def _not_there(self, manifests: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Return those that there is no object of."""
+        kind = manifests[0]["kind"].lower()
+        selector = ",".join(f"{key}={value}" for key, value in manifests[0]["metadata"]["labels"].items())
+        names = {*self.must("get", kind, f"--selector={selector}", "--output=name", needed=True).split()}
+        return [each for each in manifests if f"{kind}/{each['metadata']['name']}" not in names]
 
     def patch(self, kind: str, name: str, changes: Mapping[str, Any]) -> Any:
         """Change an object (JSON merge patch, RFC 7386); return it as it is then. Raises Unavailable."""
