@@ -18,9 +18,9 @@ from weighbridge import registry
 from weighbridge.cli.plan import images_lines
 from weighbridge.engines import push
 from weighbridge.errors import Unavailable
-from weighbridge.hosts.kubernetes import images, leavings, objects, services, supply, survey
+from weighbridge.hosts.kubernetes import images, leavings, objects, services, supply, survey, volumes
 from weighbridge.hosts.kubernetes.cluster import Cluster
-from weighbridge.hosts.kubernetes.kubectl import Denied, Kubectl, Patience, Refused, Unreached, sentence
+from weighbridge.hosts.kubernetes.kubectl import Denied, Exists, Kubectl, Patience, Refused, Unreached, sentence
 from weighbridge.hosts.kubernetes.node import network_ports
 from weighbridge.hosts.kubernetes.objects import NodeInfo, Owner, PodRequest, state_of
 from weighbridge.hosts.kubernetes.remedies import Right, remedy, with_remedy
@@ -28,7 +28,7 @@ from weighbridge.hosts.kubernetes.session import LEASE_S, Break
 from weighbridge.linux.process import RUN_VARIABLE
 from weighbridge.model.command import Command, Completed
 from weighbridge.model.host import RunContext
-from weighbridge.model.leavings import DeadRun, RunFolders
+from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders, discard
 from weighbridge.model.userland import Userland, Userlands
 from weighbridge.runner import clean
 
@@ -328,6 +328,11 @@ def test_only_what_a_run_does_is_needed(monkeypatch: pytest.MonkeyPatch):
         "this user may not list nodes",
         'bind this user to a ClusterRole with rules: [{apiGroups: [""], resources: [nodes], verbs: [list]}]',
     )
+    answering(monkeypatch, ("get", "services"))
+    for more, ready in (({}, True), ({"services": 10}, False)):
+        options = kind.options.model_validate({"kind": "kubernetes", "node": "n1", **more})
+        assert kind.readiness(options).ready is ready
+    answering(monkeypatch, ("list", "nodes"), ("get", "nodes"), ("list", "events"))
     rows = survey.survey(Kubectl())
     assert all(row.ready for row in rows.values()) and "node: NAME" in rows["nodes"].caveat
     assert "facts of nodes" in rows["rights"].caveat and "proxy" not in rows["rights"].detail
@@ -454,13 +459,14 @@ def test_each_environment_has_the_refusal_of_its_own_objects(monkeypatch: pytest
 
 
 def test_what_only_some_environments_need_has_rows_where_it_is_lacking(monkeypatch: pytest.MonkeyPatch):
-    answering(monkeypatch, ("patch", "services"), ("create", "networkpolicies.networking.k8s.io"))
+    lacking = (("get", "services"), ("patch", "services"), ("create", "networkpolicies.networking.k8s.io"))
+    answering(monkeypatch, *lacking)
     monkeypatch.setattr(Kubectl, "get", lambda *_: {"items": [NODE]})
     rows = survey.survey(Kubectl(namespace="there"))
     assert [name for name, row in rows.items() if not row.ready] == ["Services", "NetworkPolicies"]
     assert "Services that a run may add" not in rows, "none may be made"
-    assert rows["Services"].detail == "this user may not patch services"
-    assert "resources: [services], verbs: [patch]" in rows["Services"].remedy
+    assert rows["Services"].detail == "this user may not get services, patch services"
+    assert "resources: [services], verbs: [get, patch]" in rows["Services"].remedy
 
 
 def test_a_namespace_that_there_is_not_is_the_only_row(monkeypatch: pytest.MonkeyPatch):
@@ -669,6 +675,33 @@ def test_a_run_asks_again_for_a_while_and_once_only(
     assert len(calls) == within + 2 if within else len(calls) > 2, "what tidies up does not wait anew"
 
 
+def test_an_api_server_that_is_away_and_denies_in_turn_is_not_asked_for_ever(monkeypatch: pytest.MonkeyPatch):
+    one, calls = waiting(monkeypatch, *((1, "", words) for _ in range(60) for words in (AWAY, DENIED)))
+    with pytest.raises(Denied):
+        one.get("pod/p", needed=True)
+    assert 10 <= len(calls) <= 12
+    with pytest.raises(Unavailable):
+        one.delete("pod/p")
+    assert len(calls) <= 14, "what tidies up does not wait anew"
+
+
+@pytest.mark.parametrize("each_s", [1.0, 21.0])
+def test_an_api_server_that_takes_no_packets_is_not_asked_for_ever(monkeypatch: pytest.MonkeyPatch, each_s: float):
+    one, calls = waiting(monkeypatch, (1, "", "Unable to connect to the server: context deadline exceeded"))
+    now = [0.0]
+    one.patience = Patience(lambda: now[0])
+    monkeypatch.setattr(
+        "weighbridge.hosts.kubernetes.kubectl.time.sleep", lambda _: now.__setitem__(0, now[0] + each_s)
+    )
+    with pytest.raises(Unreached):
+        one.get("pod/p")
+    assert 45 <= now[0] <= 70
+    asked = len(calls)
+    with pytest.raises(Unreached):
+        one.get("pod/p")
+    assert len(calls) == asked + 1
+
+
 def test_objects_that_nothing_finalizes_are_not_waited_for_endlessly(monkeypatch: pytest.MonkeyPatch):
     one, calls = waiting(monkeypatch, (0, json.dumps({"items": [{}, {}]}), ""))
     one.namespace, now = "n", [0.0]
@@ -700,23 +733,30 @@ def test_an_object_whose_making_was_not_answered_is_taken_as_made(monkeypatch: p
         one.create(manifest)
 
 
-def test_objects_of_which_some_were_made_are_made_all(monkeypatch: pytest.MonkeyPatch):
-    exists = 'Error from server (AlreadyExists): error when creating "STDIN": services "a" already exists'
-    every = [{"kind": "Service", "metadata": {"name": name}} for name in "abc"]
-    lost = (1, "", "error: unexpected EOF")
-    one, calls = waiting(monkeypatch, lost, (1, "", exists), (0, "service/a\nservice/x\n", ""), (0, "", ""))
-    one.create_all(every, 5)
-    assert [each["metadata"]["name"] for each in json.loads(calls[-1].stdin)["items"]] == ["b", "c"]
-    one, calls = waiting(monkeypatch, (1, "", exists))
-    with pytest.raises(Unavailable, match="already exists"):
-        one.create_all(every, 5)
+def test_objects_that_were_made_before_an_api_server_went_away_are_not_made_again(monkeypatch: pytest.MonkeyPatch):
+    names = [f"weighbridge-{RUN}-services-{number}" for number in range(4)]
+    every = [services.service(RUN, number, OWNER, "host-a", 1) for number in range(4)]
+    away, denies = (1, f"service/{names[0]}\n", AWAY), (1, "", DENIED)
 
+    def exist(*there: str) -> tuple[int, str, str]:
+        error = 'Error from server (AlreadyExists): error when creating "STDIN": services "{}" already exists'
+        return 1, "", "\n".join([*(error.format(name) for name in there), AWAY])
 
-def test_denials_between_refusals_to_connect_are_no_answers(monkeypatch: pytest.MonkeyPatch):
-    one, calls = waiting(monkeypatch, *[(1, "", AWAY), (1, "", DENIED)] * 100)
-    with pytest.raises(Unavailable):
-        one.get("pod/p", needed=True)
-    assert 44 <= len(calls) <= 48
+    def have(*there: str) -> tuple[int, str, str]:
+        return 0, "".join(f"service/{name}\n" for name in there), ""
+
+    there = exist(names[0]), have(names[0]), exist(names[1]), have(*names[:2])
+    one, calls = waiting(monkeypatch, away, denies, *there, (0, "", ""))
+    one.create_all(every, 300)
+    made = [[each["metadata"]["name"] for each in json.loads(call.stdin)["items"]] for call in calls if call.stdin]
+    assert made == [names, names, names, names[1:], names[2:]]
+    assert f"--selector=weighbridge.run={RUN},weighbridge.site=services" in calls[3].argv
+    one, _ = waiting(monkeypatch, away, exist(*names), have(*names))
+    one.create_all(every, 300)
+    for answers in ((exist(*names),), (away, exist(names[0]), have())):
+        one, _ = waiting(monkeypatch, *answers)
+        with pytest.raises(Exists):  # somebody else's, or those of a run that is there twice
+            one.create_all(every, 300)
 
 
 def images_of(tmp_path: Path, context: str = "", **options: Any) -> supply.ImageSupply:
@@ -1039,6 +1079,40 @@ def test_a_run_ends_without_a_word_of_one_whose_cluster_has_gone(tmp_path: Path,
     assert clean.sweep_and_forget(RUN) == []
     assert [each.name for each in states.iterdir()] == [gone]
     assert {each.argv[2] for each in calls} == {"--context=c"}
+
+
+def test_folders_of_nodes_go_before_the_image_and_the_objects_that_remove_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    steps: list[str] = []
+
+    def step(kind: Leavings, *_: object) -> None:
+        steps.append(type(kind).__name__)
+
+    for kind in (volumes.NodeFolders, supply.LoadedImages, leavings.ClusterObjects):
+        monkeypatch.setattr(kind, "remove", step)
+        monkeypatch.setattr(kind, "remove_at", step)
+    assert discard(DeadRun(RUN, tmp_path, tmp_path), registry.hosts()["kubernetes"].leavings) == []
+    assert steps == ["NodeFolders", "LoadedImages", "ClusterObjects"]
+    steps.clear()
+    dead = clean.Inventory((Leftover(RUN, "Kubernetes Pod", "p"),), {}, ())
+    monkeypatch.setattr(clean, "find_in_cluster", lambda *_: dead)
+    clean.clean_cluster("c", "n")
+    assert steps == ["NodeFolders", "LoadedImages", "ClusterObjects"]
+
+
+def test_images_stay_while_pods_with_them_have_folders_to_remove(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(supply.LoadedImage, "removed", lambda _: "")
+    image = supply.LoadedImage("n1", "i:1", ("ctr", "rm", "i:1"))
+    supply.NOTES.write(tmp_path, [image])
+    volumes.NOTES.write(tmp_path, [volumes.NodeFolder("n1", "/mnt", f"weighbridge-{RUN}-0-pod-solo", "i:1", False)])
+    dead = DeadRun(RUN, tmp_path, tmp_path)
+    with pytest.raises(OSError, match="the pods that remove its folders from nodes need them"):
+        supply.LoadedImages().remove(dead)
+    assert supply.NOTES.read(tmp_path) == [image]
+    volumes.NOTES.write(tmp_path, [])
+    supply.LoadedImages().remove(dead)
+    assert supply.NOTES.read(tmp_path) == []
 
 
 NOW = datetime(2026, 1, 2, 12, 0, 0, tzinfo=UTC)

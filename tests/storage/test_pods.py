@@ -174,7 +174,8 @@ def test_a_folder_that_cannot_be_removed_is_kept_in_mind(tmp_path: Path, monkeyp
     kind, folders = volumes.NodeFolders(), RunFolders(tmp_path, tmp_path)
     [left] = kind.find(folders)
     assert (left.run, left.kind, left.name) == (RUN, "folder on node n1", f"/mnt/d/weighbridge-{RUN}-0-pod-server")
-    about = {"metadata": {"name": "o", "uid": "1"}, "status": {"phase": "Failed"}}
+    there = {"metadata": {"name": "o", "uid": "1"}}
+    about = {**there, "items": [there], "status": {"phase": "Failed"}}
     monkeypatch.setattr(Kubectl, "get", without_its_pod(about))
     monkeypatch.setattr(Kubectl, "create", lambda *_: None)
     monkeypatch.setattr(Kubectl, "delete", lambda *_: None)
@@ -183,7 +184,9 @@ def test_a_folder_that_cannot_be_removed_is_kept_in_mind(tmp_path: Path, monkeyp
     assert volumes.NOTES.read(state) == [FOLDER]
 
 
-def test_folders_are_removed_before_pods_and_these_before_images(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_folders_are_removed_before_the_image_and_the_objects_of_their_removers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     removed: list[str] = []
 
     def note(kind: Leavings, *_: Any) -> None:
@@ -193,8 +196,8 @@ def test_folders_are_removed_before_pods_and_these_before_images(tmp_path: Path,
         monkeypatch.setattr(type(kind), "remove", note)
     discard(DeadRun(RUN, tmp_path, tmp_path), [each for each in registry.leavings() if "Kubernetes" in each.label])
     assert removed == [
-        "folders on nodes of Kubernetes clusters", "objects in Kubernetes clusters",
-        "images on nodes of Kubernetes clusters",
+        "folders on nodes of Kubernetes clusters", "images on nodes of Kubernetes clusters",
+        "objects in Kubernetes clusters",
     ]  # fmt: skip
 
 
@@ -210,7 +213,8 @@ def test_folders_that_pods_still_name_are_removed_from_another_machine(monkeypat
     def removed(folder: volumes.NodeFolder, *_: Any) -> None:
         happened.append(f"{folder.node} {folder.path}/{folder.name} {folder.image}")
 
-    monkeypatch.setattr(Kubectl, "get", lambda *_, **__: {"items": pods, "metadata": {"name": "o", "uid": "1"}})
+    there = {"configmaps": [{"metadata": {"name": "o", "uid": "1"}}], "pods": pods}
+    monkeypatch.setattr(Kubectl, "get", lambda _, kind, *__: {"items": there[kind]})
     monkeypatch.setattr(Kubectl, "clock", lambda _: datetime(2026, 1, 2, 12, tzinfo=UTC))
     monkeypatch.setattr(volumes.NodeFolder, "removed", removed)
     [run] = volumes.NodeFolders().find_at("c", "n")

@@ -50,6 +50,19 @@ workloads:
 repetitions: {blocks: 2}
 """
 
+ON_DISK = """study: disk
+question: What does the pods' disk cost?
+hosts: {a: %s}
+resources: {cpus: 0.4, memory: 256MiB}
+baseline: path
+aa: false
+environments:
+  path: {kind: pod, storage: {kind: host-path, path: %s}}
+workloads:
+  write: {kind: dd, file_size: 1MiB}
+repetitions: {blocks: 8}
+"""
+
 
 def study(cluster: Cluster, folder: Path, *nodes: int, **more: Any) -> Path:
     """Client and server on these nodes, on one where there is one."""
@@ -99,13 +112,17 @@ def test_a_server_and_its_client_are_weighed_on_two_nodes(cluster: Cluster, tmp_
 
 @pytest.mark.usefixtures("unchanged")
 def test_what_a_killed_run_leaves_is_deleted_by_clean(cluster: Cluster, tmp_path: Path):
-    run = tmp_path / "run"
-    path = study(cluster, tmp_path, 0, 1)
+    """A folder of the node before the ConfigMap, which the pod that removes it needs."""
+    run, disk, path = tmp_path / "run", tmp_path / "disk", tmp_path / "study.yaml"
+    disk.mkdir()
+    path.write_text(ON_DISK % (json.dumps(host_options(cluster, 0)), disk))
     killed_after_a_trial(path, run, tmp_path)
     run_name = run_id(run)
     assert weighbridge("clean", "--check", "--run", run_name).code != 0
+    assert [*disk.iterdir()]
     cleaned = weighbridge("clean", "--run", run_name)
     assert cleaned.code == 0 and f"removed: Kubernetes ConfigMap weighbridge-{run_name}" in cleaned.stdout, cleaned
+    assert not [*disk.iterdir()]
 
 
 @pytest.mark.long

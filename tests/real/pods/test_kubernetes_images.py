@@ -75,12 +75,12 @@ class WithoutTls(Settings):
 
 @pytest.fixture(scope="module", autouse=True)
 def light_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A cache whose userland has iperf3 alone: it goes through compressors."""
+    """A cache whose userland has iperf3 alone, and what all have: it goes through compressors."""
     folder = tmp_path_factory.mktemp("light")
-    iperf3 = registry.workloads()["iperf3"]
+    iperf3, dd = (registry.workloads()[kind] for kind in ("iperf3", "dd"))
     (folder / "userlands").mkdir()
-    key = key_of(UserlandSpec.union([iperf3.userland()]))
-    (folder / "userlands" / key).symlink_to(kept_userland([iperf3]).root.parent)
+    for key in {key_of(UserlandSpec.union(each.userland() for each in some)) for some in ((iperf3,), (iperf3, dd))}:
+        (folder / "userlands" / key).symlink_to(kept_userland([iperf3]).root.parent)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("WEIGHBRIDGE_CACHE", str(folder))
         yield folder
@@ -222,9 +222,13 @@ def test_what_was_loaded_is_removed_at_the_end_or_by_clean(cluster: Cluster, tmp
     ended = weighbridge("run", path, "--rehearsal", "--out", tmp_path / "whole", "--yes")
     assert ended.code == 0 and f"onto node {NAMES[0]}" in ended.stderr, ended
     assert on_node(cluster) == before
-    run = tmp_path / "killed"
+    run, disk = tmp_path / "killed", tmp_path / "disk"
+    disk.mkdir()
+    on_disk = f"  path: {{kind: pod, storage: {{kind: host-path, path: {disk}}}}}\nworkloads:\n"
+    path.write_text(path.read_text().replace("workloads:\n", f"{on_disk}  write: {{kind: dd, file_size: 1MiB}}\n"))
     killed_after_a_trial(path, run, tmp_path)
     left = weighbridge("clean", "--check", "--run", run_id(run))
-    assert f"image on node {NAMES[0]} docker.io/weighbridge/userland:" in left.stdout, left
-    assert weighbridge("clean", "--run", run_id(run)).code == 0
+    assert f"image on node {NAMES[0]} docker.io/weighbridge/userland:" in left.stdout and [*disk.iterdir()], left
+    cleaned = weighbridge("clean", "--run", run_id(run))
+    assert cleaned.code == 0 and not [*disk.iterdir()], cleaned
     assert on_node(cluster) == before

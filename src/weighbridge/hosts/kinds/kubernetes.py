@@ -147,8 +147,8 @@ class Kubernetes(HostKind):
     options = KubernetesOptions
     group = ""
     programs: ClassVar = ("kubectl",)
-    leavings: ClassVar = (LoadedImages(), ClusterObjects(), NodeFolders())
-    """The last one is removed first: a folder by a pod of its run, which has an image."""
+    leavings: ClassVar = (ClusterObjects(), LoadedImages(), NodeFolders())
+    """The last goes first: a folder is removed by a pod of its run, and that has an image and a ConfigMap."""
 
     def readiness(self, options: Any | None = None) -> Readiness:
         """Whether the user may do in the cluster what a run does, and its API server would take such pods.

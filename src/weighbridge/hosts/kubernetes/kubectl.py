@@ -59,6 +59,8 @@ DENIED_S = 10.0
 """And for so long it may deny what a run was allowed: after a start it does not know yet who may do what."""
 _ANEW_S = 15.0
 """A denial that comes so long after the last one has another reason."""
+_AWAY_ANEW_S = ANSWER_S + _GRACE_S + _ANEW_S
+"""That nobody answers may take a whole request to be known."""
 
 
 class Refused(Unavailable):
@@ -86,14 +88,15 @@ class Patience:
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._clock = clock
+        self.clock = clock
+        """The seconds by which it goes."""
         self._since: dict[str, tuple[float, float]] = {}  # by what is asked again: the first time, and the last
 
-    def lasts(self, what: str, within_s: float) -> bool:
+    def lasts(self, what: str, within_s: float, anew_s: float = _ANEW_S) -> bool:
         """Whether to ask again, where this came as an answer, possibly not for the first time."""
-        now = self._clock()
+        now = self.clock()
         first, last = self._since.get(what, (now, now))
-        first = now if now - last > _ANEW_S else first
+        first = now if now - last > anew_s else first
         self._since[what] = first, now
         return now - first < within_s
 
@@ -103,12 +106,16 @@ class Patience:
         return self.lasts(right[0] if right is not None else "all", DENIED_S)
 
     def away(self) -> bool:
-        """Whether to ask again where nobody has answered; what is denied after that may be denied for a while."""
-        self._since = {what: times for what, times in self._since.items() if not what}
-        return self.lasts("", AWAY_S)
+        """Whether to ask again where nobody has answered; what is denied after that may be denied for a while.
+
+        Not for a while each time where both alternate: this begins anew only once something was `answered`.
+        """
+        if "" not in self._since:
+            self._since.clear()
+        return self.lasts("", AWAY_S, _AWAY_ANEW_S)
 
     def answered(self) -> None:
-        """Somebody has answered."""
+        """Somebody has answered, and denied nothing."""
         self._since.pop("", None)
 
 
@@ -211,22 +218,26 @@ class Kubectl:
 
         ``needed``: every run has the right to it, so that a denial may be that of an API server which starts.
         """
+        failed_at: float | None = None
         for tries in itertools.count():
             completed = self.run(*words, stdin=stdin, deadline_s=deadline_s)
             if self.patience is not None and not (away(completed) or denied(completed)):
-                self.patience.answered()  # a denial may be that of one that starts, and ends again
+                self.patience.answered()
             if completed.returncode == 0:
                 return completed.text
             error = error_of(completed)
             if isinstance(error, Exists):
                 error.again = tries > 0
-            if not self._asks_again(error, needed=needed):
+            if self.patience is not None and failed_at is None:
+                failed_at = self.patience.clock()
+            if not self._asks_again(error, failed_at, needed=needed):
                 raise error
             time.sleep(_PAUSE_S)
         raise AssertionError
 
-    def _asks_again(self, error: Unavailable, *, needed: bool) -> bool:
-        if self.patience is None:
+    def _asks_again(self, error: Unavailable, failed_at: float | None, *, needed: bool) -> bool:
+        """Whether to ask again what failed for the first time at this time."""
+        if self.patience is None or failed_at is None or self.patience.clock() - failed_at > AWAY_S + DENIED_S:
             return False
         if isinstance(error, Denied):
             return needed and self.patience.denied(str(error))
@@ -255,20 +266,30 @@ class Kubectl:
             return self.get(f"{manifest['kind'].lower()}/{manifest['metadata']['name']}", needed=True)
 
     def create_all(self, manifests: Sequence[Mapping[str, Any]], deadline_s: float) -> None:
-        """Make many objects of one kind by one kubectl. Raises Unavailable."""
-        every = {"apiVersion": "v1", "kind": "List", "items": manifests}
+        """Make many objects of one kind and the same labels by one kubectl. Raises Unavailable.
+
+        Where the API server went away meanwhile, those that it has made are not made again.
+        """
         words = ("create", "--filename=-", "--output=name", "--validate=false")
-        try:
-            self.must(*words, stdin=json.dumps(every), deadline_s=deadline_s)
-        except Exists as error:
-            if not error.again:
-                raise
-            there = {*self.must("get", manifests[0]["kind"], "--output=name", deadline_s=deadline_s).split()}
-            left = [each for each in manifests if f"{each['kind'].lower()}/{each['metadata']['name']}" not in there]
-            if len(left) == len(manifests):
-                raise
-            if left:
-                self.create_all(left, deadline_s)
+        left, again = [*manifests], False
+        while left:
+            every = {"apiVersion": "v1", "kind": "List", "items": left}
+            try:
+                self.must(*words, stdin=json.dumps(every), deadline_s=deadline_s, needed=True)
+                return
+            except Exists as error:
+                again = again or error.again
+                rest = self._not_there(left) if again else left
+                if len(rest) == len(left):
+                    raise
+                left = rest
+
+    def _not_there(self, manifests: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+        """Return those that there is no object of."""
+        kind = manifests[0]["kind"].lower()
+        selector = ",".join(f"{key}={value}" for key, value in manifests[0]["metadata"]["labels"].items())
+        names = {*self.must("get", kind, f"--selector={selector}", "--output=name", needed=True).split()}
+        return [each for each in manifests if f"{kind}/{each['metadata']['name']}" not in names]
 
     def patch(self, kind: str, name: str, changes: Mapping[str, Any]) -> Any:
         """Change an object (JSON merge patch, RFC 7386); return it as it is then. Raises Unavailable."""

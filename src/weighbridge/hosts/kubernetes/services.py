@@ -105,7 +105,7 @@ def added(
             kubectl.create_all([service(run.id, each, owner, site, port) for each in batch], _BATCH_S)
             run.step(f"{batch.stop:,} of {number:,} Services made")
         names = [f"service/{object_name(run.id, ADDED, str(each))}" for each in tried(number)]
-        about = kubectl.get(*names)
+        about = kubectl.get(*names, needed=True)
         addresses = [each["spec"]["clusterIP"] for each in about.get("items") or [about]]
         yield Added(number, port, addresses, server)
     finally:

@@ -17,6 +17,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from weighbridge.engines.push import push, pushing_engine
 from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.hosts.kubernetes import volumes
 from weighbridge.hosts.kubernetes.images import Image, archive, launcher_image, userland_image
 from weighbridge.hosts.kubernetes.kubectl import Kubectl
 from weighbridge.hosts.kubernetes.notes import Notes
@@ -404,8 +405,10 @@ class LoadedImages(Leavings):
                 yield Leftover(run, f"image on node {image.node}", image.reference)
 
     def remove(self, run: DeadRun) -> None:
-        """Remove what the run noted. OSError where one cannot be removed."""
+        """Remove what the run noted. OSError where one cannot be removed, or a folder is still to be."""
         images = [each for each in NOTES.read(run.state) if each.remove]
+        if images and volumes.NOTES.read(run.state):
+            raise OSError("the pods that remove its folders from nodes need them")
         kept = {image: why for image in images if (why := image.removed())}
         NOTES.write(run.state, [*kept])
         if kept:

@@ -267,8 +267,8 @@ def _removed_anywhere(folder: NodeFolder, places: Sequence[Place], run_id: str) 
 
 
 def _owner_of(kubectl: Kubectl, run_id: str) -> Owner:
-    """The run's owner, made again where it has gone: it holds the launcher."""
-    with contextlib.suppress(Unavailable):
-        return Owner.of(kubectl.get(f"configmap/{object_name(run_id)}"))
+    """The run's owner, made again where it has gone: it holds the launcher. Listed, as a run may not get it."""
+    for each in kubectl.get("configmaps", f"--field-selector=metadata.name={object_name(run_id)}")["items"]:
+        return Owner.of(each)
     program = build.ensure(cache_folder(), lambda _: None).read_bytes()
     return Owner.of(kubectl.create(owner(run_id, program)))
