@@ -211,12 +211,6 @@ class FleetFolder:
         """Whether a unit's run came to its end: of its blocks, its precision or its time."""
         return _looked_at(self.run(unit))[0]
 
-    def holds_a_run(self, unit: Unit) -> bool:
-        """Whether a unit's run has begun, so that it is continued."""
-        with contextlib.suppress(RunDirectoryError), RunStore(self.run(unit)):
-            return True
-        return False
-
     def status(self, unit: Unit, *, driven: bool) -> UnitStatus:
         """Return what became of a unit; ``driven``: whether the fleet's driver lives, or may."""
         finished, trials = _looked_at(self.run(unit))
