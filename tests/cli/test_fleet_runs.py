@@ -1,6 +1,7 @@
 """``weighbridge fleet plan``, ``submit``, ``status``, ``continue`` and ``cancel``: words, codes, what is kept."""
 
 import json
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -141,6 +142,22 @@ def test_of_a_fleet_that_nobody_takes_nothing_stays(listed: Listed, weighbridge:
     listed.refusal = Unavailable("no")
     assert weighbridge(*SUBMIT).code == 4
     assert not Path("fleet").exists()
+
+
+@pytest.mark.parametrize("ends", ["submit", "state"])
+def test_a_fleet_that_was_submitted_is_kept_and_told_whatever_ends_the_command(
+    listed: Listed, weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch, ends: str
+):
+    usual = getattr(listed, ends)
+
+    def interrupted(*arguments: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        return usual(*arguments)
+
+    monkeypatch.setattr(listed, ends, interrupted)
+    said = weighbridge(*SUBMIT)
+    assert said.code == 130 and "submitted: " in said.out and "weighbridge fleet status" in said.out
+    assert FleetFolder(Path("fleet")).read().jobs == ("job 1",)
 
 
 @pytest.mark.parametrize(
