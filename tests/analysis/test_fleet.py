@@ -12,7 +12,7 @@ from report.made_up_runs import LATENCY, THROUGHPUT, Recipe, Workload
 from sentences import raises_sentence
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.fleet import WhyLeftOut, WhyNotCounted, read_fleet
-from weighbridge.analysis.fleet_changes import compare_fleets, controls
+from weighbridge.analysis.fleet_changes import compare_fleets, controls, effect_name
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.fleet_unit import Purpose, unit_of
@@ -310,6 +310,18 @@ def test_which_machines_changed_between_two_fleets(tmp_path):
     (kernel,) = compared.facts("n2")
     assert (kernel.fact, kernel.after) == ("kernel", "6.2")
     assert not cost.proven and not own.proven
+
+
+def test_of_pairs_the_machine_is_named_that_changed_in_all_of_its_pairs(tmp_path):
+    before = make_pairs(tmp_path / "before", rounds(8, 4))
+    after = make_pairs(tmp_path / "after", rounds(8, 4), slow={"n4": 1.3}, bad={("n1", "n2"): 1.4})
+    cost, own = compare_fleets(read_fleet(after), read_fleet(before)).shifts
+    assert [effect_name(each) for each in own.unlike] == ["n4", "n1 → n2"] and cost.unlike == ()
+    disjoint = [("n1", "n2"), ("n3", "n4"), ("n5", "n6"), ("n7", "n8"), ("n9", "n10")]
+    before = make_pairs(tmp_path / "few before", disjoint)
+    after = make_pairs(tmp_path / "few after", disjoint, slow={"n4": 1.3})
+    _, own = compare_fleets(read_fleet(after), read_fleet(before)).shifts
+    assert [effect_name(each) for each in own.unlike] == ["n3 → n4"]
 
 
 def test_a_change_of_all_machines_is_seen(tmp_path):
