@@ -298,16 +298,16 @@ def test_runs_without_trials_are_no_failure(tmp_path):
 
 def test_which_machines_changed_between_two_fleets(tmp_path):
     before = make_fleet(tmp_path / "before", 6, spread=0.0)
-    after = make_fleet(
-        tmp_path / "after", 7, odd={"n2": 1.2}, slow={"n4": 1.3}, spread=0.0, seed=2, facts={"n2": {"kernel": "6.2"}}
-    )
+    facts = {"n2": {"kernel": "6.2", "machine id": "f" * 16}}
+    after = make_fleet(tmp_path / "after", 7, odd={"n2": 1.2}, slow={"n4": 1.3}, spread=0.0, seed=2, facts=facts)
     compared = compare_fleets(read_fleet(after), read_fleet(before))
     cost, own = compared.shifts
     assert [row.machines for row in cost.different] == [("n2",)]
     assert [row.verdict for row in own.rows] == ["inconclusive"] * 6, "two sessions are not interleaved"
     assert [each.machine for each in cost.unlike] == ["n2"] and [each.machine for each in own.unlike] == ["n4"]
     assert (compared.only_before, compared.only_after) == ((), ("n7",))
-    (kernel,) = compared.facts("n2")
+    assert compared.other_ids == ("n2",)
+    kernel = next(each for each in compared.facts("n2") if each.fact == "kernel")
     assert (kernel.fact, kernel.after) == ("kernel", "6.2")
     assert not cost.proven and not own.proven
 

@@ -100,6 +100,8 @@ class FleetsCompared:
     only_after: tuple[str, ...]
     not_compared: tuple["NotCompared", ...]
     """The metrics of both fleets of which no change can be told."""
+    other_ids: tuple[str, ...] = ()
+    """The machines of both fleets whose machine id is not the same: others of their name, or installed anew."""
 
     def facts(self, machine: str) -> tuple[FactChange, ...]:
         """Give the facts of a machine that are not the same in both fleets."""
@@ -165,7 +167,10 @@ def compare_fleets(after: Fleet, before: Fleet, allowance: float = between.SESSI
     earlier = {_key(each): each for each in before.metrics}
     both = [NotCompared(each, earlier[_key(each)]) for each in after.metrics if _key(each) in earlier]
     not_compared = tuple(each for each in both if not _comparable(each.before, each.metric))
-    return FleetsCompared(before, after, shifts, only[0], only[1], not_compared)
+    ids = [{name: of for run in fleet.runs for name, (_, of) in zip(run.machines, run.nodes, strict=True)}
+           for fleet in (before, after)]  # fmt: skip
+    other_ids = tuple(name for name, now in ids[1].items() if now and ids[0].get(name) and ids[0][name] != now)
+    return FleetsCompared(before, after, shifts, only[0], only[1], not_compared, other_ids)
 
 
 def controls(fleet: Fleet, allowance: float = between.SESSION_ALLOWANCE) -> tuple[FleetShift, ...]:

@@ -146,7 +146,8 @@ def _shift(shift: FleetShift) -> ShiftRow:
 def _against(compared: FleetsCompared) -> AgainstRow:
     return {
         "folder": str(compared.before.folder), "only_before": list(compared.only_before),
-        "only_after": list(compared.only_after), "shifts": [_shift(each) for each in compared.shifts],
+        "only_after": list(compared.only_after), "other_machine_id": list(compared.other_ids),
+        "shifts": [_shift(each) for each in compared.shifts],
         "not_compared": [
             {
                 "environment": each.metric.environment, "own": each.metric.own,

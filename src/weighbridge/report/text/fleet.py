@@ -374,11 +374,19 @@ def changes_answer(compared: FleetsCompared) -> str:
     costs = [each for each in compared.shifts if not each.metric.own]
     number = len({row.machines for each in compared.shifts for row in each.rows})
     changed = list(dict.fromkeys(unit_name(row.machines) for each in costs for row in each.different))
-    sentences = [
-        f"A cost changed on {len(changed)} of {plural(number, what)}: {some_of(changed)}."
-        if changed
-        else f"No cost changed significantly on any of {plural(number, what)}."
-    ]
+    if changed:
+        sentences = [f"A cost changed on {len(changed)} of {plural(number, what)}: {some_of(changed)}."]
+    elif any(each.rows for each in costs):
+        sentences = [f"No cost changed significantly on any of {plural(number, what)}."]
+    else:
+        sentences = ["No cost can be compared."]
+    if names := compared.other_ids:
+        whose, they = (
+            ("has another machine id", "it is") if len(names) == 1 else ("have other machine ids", "they are")
+        )
+        kind = "another machine" if len(names) == 1 else "other machines"
+        were = "was" if len(names) == 1 else "were"
+        sentences.append(f"{some_of(names)} {whose} than before: {they} {kind}, or {were} installed anew.")
     sentences += [shift_sentence(each, compared.after.baseline) for each in compared.shifts if each.proven]
     sentences += [
         unlike_change_sentence(shift, each, compared.after.baseline)
