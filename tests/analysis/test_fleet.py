@@ -324,6 +324,22 @@ def test_of_pairs_the_machine_is_named_that_changed_in_all_of_its_pairs(tmp_path
     assert [effect_name(each) for each in own.unlike] == ["n3 → n4"]
 
 
+@pytest.mark.parametrize(("slower", "unlike"), [(1.02, []), (1.1, ["n2"])])
+def test_a_difference_that_changed_by_less_than_the_margin_is_like_the_others(tmp_path, slower, unlike):
+    recipe = replace(RECIPE, workloads=[Workload("udp", [(replace_unit(THROUGHPUT), 3.0, 0.001)])])
+    before = make_fleet(tmp_path / "before", 5, recipe=recipe, spread=0.0)
+    after = make_fleet(tmp_path / "after", 5, recipe=recipe, spread=0.0, slow={"n2": slower})
+    _, own = compare_fleets(read_fleet(after), read_fleet(before)).shifts
+    assert own.metric.scale == "difference" and [effect_name(each) for each in own.unlike] == unlike
+
+
+def test_one_run_has_its_own_margin_and_the_fleet_that_of_most(tmp_path):
+    folder = make_fleet(tmp_path / "fleet", 3)
+    with RunStore(folder / "runs" / "n1", writable=True) as store:
+        store.set_info("equivalence", "0.0001")
+    assert read_fleet(folder).margin == read_fleet(make_fleet(tmp_path / "usual", 3)).margin > 0.01
+
+
 def test_a_change_of_all_machines_is_seen(tmp_path):
     before = make_fleet(tmp_path / "before", 6, spread=0.0)
     slower = replace(RECIPE, costs={"bridge": 1.5})

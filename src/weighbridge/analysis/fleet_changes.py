@@ -24,6 +24,7 @@ from weighbridge.analysis.fleet import (
     RunEffect,
     WhyNotCounted,
     common_scale,
+    on_scale,
     other_setting,
 )
 from weighbridge.analysis.resources import negligible
@@ -205,7 +206,7 @@ def _shifts(
             allowed = math.log1p(allowance) if metric.scale == "ratio" else 0.0
             shifts.append(FleetShift(other, tuple(rows), None, None, allowed, 1))
     shifts = _after_holm(shifts)
-    return tuple(_over_fleet(each, len(shifts), second.margin) for each in shifts)
+    return tuple(_over_fleet(each, len(shifts), on_scale(each.metric, second.runs, second.margin)) for each in shifts)
 
 
 def _comparable(metric: FleetMetric, other: FleetMetric) -> bool:
@@ -308,9 +309,8 @@ def _over_fleet(shift: FleetShift, family: int, margin: float) -> FleetShift:
         )
         for row in rows
     ]  # fmt: skip
-    limit = math.log1p(margin) if shift.metric.scale == "ratio" else 0.0
-    fleet = fleet_cost(measured, margin=limit) if measured else None
-    judged = fleet_cost(measured, margin=limit, confidence=1 - ALPHA / family) if fleet is not None else None
+    fleet = fleet_cost(measured, margin=margin) if measured else None
+    judged = fleet_cost(measured, margin=margin, confidence=1 - ALPHA / family) if fleet is not None else None
     return replace(shift, fleet=fleet, judged=judged.typical if judged is not None else None, family=family)
 
 
