@@ -225,6 +225,17 @@ def test_a_fleet_that_goes_on_is_not_continued_and_one_that_ended_is(listed: Lis
     assert FleetFolder(Path("fleet")).read().jobs == ("job 1", "job 2")
 
 
+def test_a_fleet_goes_on_only_once_its_study_was_shown_and_machines_are_asked_afterwards(
+    listed: Listed, weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch
+):
+    weighbridge(*SUBMIT)
+    listed.told = DriverState("ended")
+    counted: list[Any] = []
+    monkeypatch.setattr(listed, "count", lambda options: counted.append(options) or 4)
+    assert weighbridge("fleet", "continue", "fleet").code != 0 and counted == []
+    assert weighbridge("fleet", "continue", "fleet", "--yes").code == 0 and len(counted) == 1
+
+
 def test_a_fleet_of_which_nothing_is_missing_is_not_started_again(listed: Listed, weighbridge: Weighbridge):
     weighbridge(*SUBMIT)
     listed.told = DriverState("ended")

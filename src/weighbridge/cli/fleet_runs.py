@@ -4,7 +4,7 @@ import math
 import sys
 import time
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -480,12 +480,13 @@ def _continue(fleet: typer.Typer) -> None:
         study = study_of(known, folder.path)
         pairs = len(hosts_of(study)) > 1
         provider, options = provided
-        prepared = _Prepared(study, provided, known.model_copy(update={"pairs": pairs}), provider.count(options))
+        prepared = _Prepared(study, provided, known.model_copy(update={"pairs": pairs}), 1 + pairs)
         statuses = _statuses(folder, known, driver)
         if statuses and all(each.state == "finished" for each in statuses):
             out().print(f"nothing is missing: {plural(len(statuses), 'run')} finished")
             return
         confirm_named(str(folder.path), prepared.unit_study, yes=yes)
+        prepared = replace(prepared, count=provider.count(options))  # a kubeconfig of the folder may start programs
         _note_what_is_gone(prepared)
         _start(folder, known, provided, prepared.seconds)
 
