@@ -208,12 +208,26 @@ def fleet_answer(fleet: Fleet) -> str:
     if not sentences:
         compared = any(each.fleet is not None and each.fleet.machines for each in judged)
         sentences.append(
-            f"None of {number} machines is odd."
+            f"None of {number} machines is odd.{_not_ruled_out(fleet, judged)}"
             if compared
             else f"{plural(number, 'machine')}, too few to call one odd: that takes {MIN_MACHINES_ODD}"
             f"{', each with two partners' if fleet.size == 2 else ''}."
         )
     return " ".join(sentences)
+
+
+def _not_ruled_out(fleet: Fleet, judged: Sequence[FleetMetric]) -> str:
+    """Return how far from the others a machine may be, in the metric that tells least; empty within the margin."""
+    reaches = [
+        (max(max(abs(each.interval.low), abs(each.interval.high)) for each in metric.fleet.machines), metric)
+        for metric in judged
+        if metric.scale == "ratio" and metric.fleet is not None and metric.fleet.machines
+    ]
+    reach, metric = max(reaches, key=lambda each: each[0], default=(0.0, None))
+    if metric is None or reach <= math.log1p(fleet.margin):
+        return ""
+    distance = share(math.expm1(min(reach, LARGEST))).removeprefix("±")
+    return f" A distance of {distance} cannot be ruled out in {of_what(metric, fleet.baseline)}."
 
 
 def odd_machine_sentence(fleet: Fleet, machine: str) -> str:
