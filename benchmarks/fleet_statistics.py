@@ -306,7 +306,7 @@ def checks(means: dict[tuple[object, ...], list[float]], repetitions: int) -> li
             least = 88.0 if key[3] in {3, 5, 10} and key[2] not in {"normal", "alike"} else 92.5
             listed.append(Check(f"next machine %, {name}", 100 * figures[3], least, at_least=True, lacking=rare))
         elif key[0] == "means":
-            least = 92.5 if key[1] >= 10 and key[2] > 2 else 88.0
+            least = 92.5 if key[1] in {20, 50} or key[1:3] == (10, 4) else 88.0
             listed.append(Check(f"mean of pairs %, {name}", 100 * figures[0], least, at_least=True, lacking=lacking))
         elif key[0] == "odd" and key[-1] == "normal":
             listed.append(Check(f"false alarms %, {name}", 100 * figures[1], 6.5, lacking=lacking))

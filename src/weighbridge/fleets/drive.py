@@ -155,7 +155,7 @@ class Drive:
     def _start(self, number: int, unit: Unit) -> None:
         provider, options = self.provided
         hosts = provider.hosts(options, unit.machines)
-        self.folder.study(unit).write_text(text_on(self.study, hosts, unit.name))
+        self.folder.write_study(unit, text_on(self.study, hosts, unit.name))
         argv = provider.command(options, unit.machines, self._command(unit))
         self._records[unit] = UnitRecord(round=number, began=time.time())
         self.folder.note(unit, self._records[unit])

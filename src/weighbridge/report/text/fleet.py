@@ -394,13 +394,11 @@ def changes_answer(compared: FleetsCompared) -> str:
         sentences = [f"No cost changed significantly on any of {plural(number, what)}."]
     else:
         sentences = ["No cost can be compared."]
-    if names := compared.other_ids:
-        whose, they = (
-            ("has another machine id", "it is") if len(names) == 1 else ("have other machine ids", "they are")
-        )
-        kind = "another machine" if len(names) == 1 else "other machines"
-        were = "was" if len(names) == 1 else "were"
-        sentences.append(f"{some_of(names)} {whose} than before: {they} {kind}, or {were} installed anew.")
+    if ids := compared.other_ids:
+        whose, they = ("has another machine id", "it is") if len(ids) == 1 else ("have other machine ids", "they are")
+        kind = "another machine" if len(ids) == 1 else "other machines"
+        were = "was" if len(ids) == 1 else "were"
+        sentences.append(f"{some_of(ids)} {whose} than before: {they} {kind}, or {were} installed anew.")
     sentences += [shift_sentence(each, compared.after.baseline) for each in compared.shifts if each.proven]
     sentences += [
         unlike_change_sentence(shift, each, compared.after.baseline)
