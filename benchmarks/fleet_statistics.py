@@ -1,6 +1,6 @@
 """How honest the statistics of fleets are: simulated fleets with known costs, through the public function only.
 
-    python benchmarks/fleet_statistics.py [--repetitions N | --quick] [--only coverage|odd|pairs]
+    python benchmarks/fleet_statistics.py [--repetitions N | --quick] [--only coverage|means|odd|pairs]
 
 Prints every figure, those with a bound beside it, and exits with 1 if one is missed. The bounds are for 1,000
 repetitions; with fewer, a bound gives way by the simulation error that is added. The seed is fixed.
@@ -9,6 +9,9 @@ repetitions; with fewer, a bound gives way by the simulation error that is added
 ways that are normal or not, with 10 to 30 blocks each whose mean is uncertain by a third of that or as much. The
 typical cost is the pseudomedian over machines, as it is over blocks; beside it is how often the mean's interval
 covers the mean. 92.5 is 94 less two standard errors of 1,000 repetitions.
+
+**Means of pairs**: coverage of their typical cost, which is the mean, and by which the change of all pairs between
+two fleets is judged. Beside it is that of pairs held to be single machines: those that share one are not independent.
 
 **Odd machines**: false alarms are fleets in which anything is named that is not odd; power is the share of odd
 machines that is named. Beside it are the rules that node checks use: two or three standard deviations from the mean
@@ -198,6 +201,17 @@ def one_pairs(
     return tuple(figure for each, truth in zip(rules, truths, strict=True) for figure in found_and_false(each, truth))
 
 
+def one_mean(machines: int, rounds: int, between: float, rest: float, rng: np.random.Generator) -> Outcome:
+    """Return whether the typical cost of pairs is covered, and whether it were if pairs were single machines."""
+    pairs = circle(machines, rounds)
+    costs = between * rng.normal(0.0, 1.0, machines)
+    values = np.array([costs[a] + costs[b] for a, b in pairs]) + rest * rng.normal(0.0, 1.0, len(pairs))
+    runs = measured(rng, values, 0.006, [(f"n{a:03}", f"n{b:03}") for a, b in pairs])
+    alone = [Measured((" ".join(each.machines),), each.effect, each.standard_error, each.blocks) for each in runs]
+    typical, single = judged(runs).typical, judged(alone).typical
+    return typical.low <= 0 <= typical.high, single.low <= 0 <= single.high, (typical.high - typical.low) / 2
+
+
 LABELS = ("product", "2 sd", "3 sd", "5 %", "1.5 IQR")
 COVERAGE = [("quiet", kind) for kind in SHAPES] + [("noisy", kind) for kind in ("normal", "exponential")]
 BIASED = {("quiet", "exponential", 200), ("quiet", "lognormal", 200), ("noisy", "exponential", 200),
@@ -218,6 +232,12 @@ PAIRS = [
     (50, 2, 0, 3.0, 1), (10, 3, 0, 0.0, 0), (10, 3, 1, 2.0, 0), (10, 3, 1, 3.0, 0), (10, 3, 0, 3.0, 1),
 ]  # fmt: skip
 """Machines, rounds, odd machines, distance in margins, odd pairs."""
+MEANS = [
+    (machines, rounds, *spreads)
+    for machines, rounds in ((4, 3), (6, 3), (6, 5), (10, 2), (10, 4), (20, 4), (50, 4))
+    for spreads in ((0.01, 0.0), SPREADS, (0.0, 0.0))
+]
+"""Machines, rounds, spread between machines, that of pairs."""
 
 
 def plan(only: str | None) -> dict[tuple[object, ...], Simulate]:
@@ -228,6 +248,8 @@ def plan(only: str | None) -> dict[tuple[object, ...], Simulate]:
         for machines in FLEETS:
             key = ("coverage", noise, kind, machines)
             cells[key] = partial(one_coverage, kind, machines, noise, centres[kind])
+    for pairs in MEANS:
+        cells["means", *pairs] = partial(one_mean, *pairs)
     for single in SINGLES:
         cells["odd", *single] = partial(one_odd, *single)
     for pair in PAIRS:
@@ -261,6 +283,9 @@ def row_of(key: tuple[object, ...], figures: list[float]) -> str:
             f"{name:<42} typical {100 * pseudomedian:5.1f}  mean {100 * of_mean:5.1f}  next {100 * following:5.1f}"
             f"  half-widths {width:5.2f} {wide:5.2f} deviations"
         )
+    if key[0] == "means":
+        paired, single, width = figures
+        return f"{name:<42} mean {100 * paired:5.1f}  as single machines {100 * single:5.1f}  half-width {width:6.4f}"
     labels = LABELS if key[0] == "odd" else (LABELS[0], "pairs", *LABELS[1:])
     return f"{name:<42} found/false " + "  ".join(
         f"{label} {100 * found:.0f}/{100 * false:.1f}"
@@ -280,6 +305,9 @@ def checks(means: dict[tuple[object, ...], list[float]], repetitions: int) -> li
             listed.append(Check(f"typical %, {name}", 100 * figures[2], typical, at_least=True, lacking=rare))
             least = 88.0 if key[3] in {3, 5, 10} and key[2] not in {"normal", "alike"} else 92.5
             listed.append(Check(f"next machine %, {name}", 100 * figures[3], least, at_least=True, lacking=rare))
+        elif key[0] == "means":
+            least = 92.5 if key[1] in {20, 50} or key[1:3] == (10, 4) else 88.0
+            listed.append(Check(f"mean of pairs %, {name}", 100 * figures[0], least, at_least=True, lacking=lacking))
         elif key[0] == "odd" and key[-1] == "normal":
             listed.append(Check(f"false alarms %, {name}", 100 * figures[1], 6.5, lacking=lacking))
         elif key[0] == "pairs":
@@ -293,7 +321,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--repetitions", type=int, default=FULL, metavar="N", help="per cell (default: 1000)")
     parser.add_argument("--quick", action="store_true", help="100 repetitions per cell")
-    parser.add_argument("--only", choices=["coverage", "odd", "pairs"], help="one kind of cells alone")
+    parser.add_argument("--only", choices=["coverage", "means", "odd", "pairs"], help="one kind of cells alone")
     arguments = parser.parse_args()
     repetitions = 100 if arguments.quick else arguments.repetitions
     if repetitions < 1:

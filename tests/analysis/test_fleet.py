@@ -12,7 +12,7 @@ from report.made_up_runs import LATENCY, THROUGHPUT, Recipe, Workload
 from sentences import raises_sentence
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.fleet import WhyLeftOut, WhyNotCounted, read_fleet
-from weighbridge.analysis.fleet_changes import compare_fleets, controls
+from weighbridge.analysis.fleet_changes import compare_fleets, controls, effect_name
 from weighbridge.errors import RunDirectoryError
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.fleet_unit import Purpose, unit_of
@@ -298,18 +298,46 @@ def test_runs_without_trials_are_no_failure(tmp_path):
 
 def test_which_machines_changed_between_two_fleets(tmp_path):
     before = make_fleet(tmp_path / "before", 6, spread=0.0)
-    after = make_fleet(
-        tmp_path / "after", 7, odd={"n2": 1.2}, slow={"n4": 1.3}, spread=0.0, seed=2, facts={"n2": {"kernel": "6.2"}}
-    )
+    facts = {"n2": {"kernel": "6.2", "machine id": "f" * 16}}
+    after = make_fleet(tmp_path / "after", 7, odd={"n2": 1.2}, slow={"n4": 1.3}, spread=0.0, seed=2, facts=facts)
     compared = compare_fleets(read_fleet(after), read_fleet(before))
     cost, own = compared.shifts
     assert [row.machines for row in cost.different] == [("n2",)]
     assert [row.verdict for row in own.rows] == ["inconclusive"] * 6, "two sessions are not interleaved"
     assert [each.machine for each in cost.unlike] == ["n2"] and [each.machine for each in own.unlike] == ["n4"]
     assert (compared.only_before, compared.only_after) == ((), ("n7",))
-    (kernel,) = compared.facts("n2")
+    assert compared.other_ids == ("n2",)
+    kernel = next(each for each in compared.facts("n2") if each.fact == "kernel")
     assert (kernel.fact, kernel.after) == ("kernel", "6.2")
     assert not cost.proven and not own.proven
+
+
+def test_of_pairs_the_machine_is_named_that_changed_in_all_of_its_pairs(tmp_path):
+    before = make_pairs(tmp_path / "before", rounds(8, 4))
+    after = make_pairs(tmp_path / "after", rounds(8, 4), slow={"n4": 1.3}, bad={("n1", "n2"): 1.4})
+    cost, own = compare_fleets(read_fleet(after), read_fleet(before)).shifts
+    assert [effect_name(each) for each in own.unlike] == ["n4", "n1 → n2"] and cost.unlike == ()
+    disjoint = [("n1", "n2"), ("n3", "n4"), ("n5", "n6"), ("n7", "n8"), ("n9", "n10")]
+    before = make_pairs(tmp_path / "few before", disjoint)
+    after = make_pairs(tmp_path / "few after", disjoint, slow={"n4": 1.3})
+    _, own = compare_fleets(read_fleet(after), read_fleet(before)).shifts
+    assert [effect_name(each) for each in own.unlike] == ["n3 → n4"]
+
+
+@pytest.mark.parametrize(("slower", "unlike"), [(1.02, []), (1.1, ["n2"])])
+def test_a_difference_that_changed_by_less_than_the_margin_is_like_the_others(tmp_path, slower, unlike):
+    recipe = replace(RECIPE, workloads=[Workload("udp", [(replace_unit(THROUGHPUT), 3.0, 0.001)])])
+    before = make_fleet(tmp_path / "before", 5, recipe=recipe, spread=0.0)
+    after = make_fleet(tmp_path / "after", 5, recipe=recipe, spread=0.0, slow={"n2": slower})
+    _, own = compare_fleets(read_fleet(after), read_fleet(before)).shifts
+    assert own.metric.scale == "difference" and [effect_name(each) for each in own.unlike] == unlike
+
+
+def test_one_run_has_its_own_margin_and_the_fleet_that_of_most(tmp_path):
+    folder = make_fleet(tmp_path / "fleet", 3)
+    with RunStore(folder / "runs" / "n1", writable=True) as store:
+        store.set_info("equivalence", "0.0001")
+    assert read_fleet(folder).margin == read_fleet(make_fleet(tmp_path / "usual", 3)).margin > 0.01
 
 
 def test_a_change_of_all_machines_is_seen(tmp_path):

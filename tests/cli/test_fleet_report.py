@@ -43,6 +43,7 @@ def test_for_machines(weighbridge, folder, earlier, tmp_path):
 
 
 def test_the_machines_that_changed_are_named(weighbridge, folder, earlier):
+    assert weighbridge("fleet", "report", folder, "--against", folder).code == 2, "it is no earlier one"
     said = weighbridge("fleet", "report", folder, "--against", earlier)
     assert "A cost changed on" in said.out and "n3" in said.out.partition("A cost changed on")[2]
 

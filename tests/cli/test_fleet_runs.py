@@ -1,6 +1,7 @@
 """``weighbridge fleet plan``, ``submit``, ``status``, ``continue`` and ``cancel``: words, codes, what is kept."""
 
 import json
+import signal
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -143,6 +144,22 @@ def test_of_a_fleet_that_nobody_takes_nothing_stays(listed: Listed, weighbridge:
     assert not Path("fleet").exists()
 
 
+@pytest.mark.parametrize("ends", ["submit", "state"])
+def test_a_fleet_that_was_submitted_is_kept_and_told_whatever_ends_the_command(
+    listed: Listed, weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch, ends: str
+):
+    usual = getattr(listed, ends)
+
+    def interrupted(*arguments: Any) -> Any:
+        signal.raise_signal(signal.SIGINT)
+        return usual(*arguments)
+
+    monkeypatch.setattr(listed, ends, interrupted)
+    said = weighbridge(*SUBMIT)
+    assert said.code == 130 and "submitted: " in said.out and "weighbridge fleet status" in said.out
+    assert FleetFolder(Path("fleet")).read().jobs == ("job 1",)
+
+
 @pytest.mark.parametrize(
     ("words", "code"),
     [
@@ -206,6 +223,17 @@ def test_a_fleet_that_goes_on_is_not_continued_and_one_that_ended_is(listed: Lis
     assert "weighbridge fleet continue" in said.out
     assert weighbridge("fleet", "continue", "fleet", "--yes").code == 0
     assert FleetFolder(Path("fleet")).read().jobs == ("job 1", "job 2")
+
+
+def test_a_fleet_goes_on_only_once_its_study_was_shown_and_machines_are_asked_afterwards(
+    listed: Listed, weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch
+):
+    weighbridge(*SUBMIT)
+    listed.told = DriverState("ended")
+    counted: list[Any] = []
+    monkeypatch.setattr(listed, "count", lambda options: counted.append(options) or 4)
+    assert weighbridge("fleet", "continue", "fleet").code != 0 and counted == []
+    assert weighbridge("fleet", "continue", "fleet", "--yes").code == 0 and len(counted) == 1
 
 
 def test_a_fleet_of_which_nothing_is_missing_is_not_started_again(listed: Listed, weighbridge: Weighbridge):

@@ -211,8 +211,18 @@ def test_what_is_finished_is_not_measured_again_and_what_has_begun_goes_on(world
     _drive(world)
     assert world.started == ["n1", "n3", "n4"]
     assert str(world.folder.runs / "n1.yaml") in world.words["n1"] and "--out" in world.words["n1"]
-    assert not any(word.endswith(".yaml") for word in world.words["n3"])
+    assert str(world.folder.runs / "n3.yaml") in world.words["n3"]  # a run directory of another study is refused
     assert _drive(world) == ["asking 4 machines what they lack: n1, n2, n3, n4", "every run came to its end"]
+
+
+def test_a_link_in_the_place_of_a_study_file_is_not_followed(world: World, tmp_path: Path):
+    _fleet(world, SINGLE)
+    (tmp_path / "own").write_text("mine")
+    (world.folder.runs / "n1.yaml").symlink_to(tmp_path / "own")
+    _drive(world)
+    assert (tmp_path / "own").read_text() == "mine" and "destination: n1" in world.folder.study(
+        Unit(("n1",))
+    ).read_text()
 
 
 def test_a_run_that_fails_stops_no_other_one_and_is_told(world: World):

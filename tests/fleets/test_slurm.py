@@ -14,6 +14,7 @@ from weighbridge.errors import Unavailable
 from weighbridge.fleets.folder import FleetFolder
 from weighbridge.fleets.on import slurm as provider
 from weighbridge.fleets.on.slurm import PLUGIN, SlurmOptions, accounted_state, job_number, partitions, queue_states
+from weighbridge.fleets.providers import provided_by
 from weighbridge.linux import slurm
 from weighbridge.model.command import Completed
 from weighbridge.model.machine_provider import Submission
@@ -85,6 +86,11 @@ def test_the_state_of_a_job(answers: Callable[..., object], what: str):
     answers(squeue=queue, sacct=accounting, scontrol=(0, shown, ""))
     known = PLUGIN.state(options(), "17")
     assert (known.state, known.detail) == (state, detail)
+
+
+def test_how_many_nodes_has_to_be_said():
+    with pytest.raises(ValueError, match="--on slurm needs --nodes"):
+        provided_by("slurm", {})
 
 
 def test_no_program_is_no_state(monkeypatch: pytest.MonkeyPatch):

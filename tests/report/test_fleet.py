@@ -142,6 +142,23 @@ def test_a_metric_in_another_unit_or_on_another_scale_is_told(tmp_path):
         assert_sentence(changes_answer(compared))
 
 
+def test_where_none_is_odd_it_is_said_what_cannot_be_ruled_out(tmp_path):
+    for noise in (0.3, 0.0001):
+        workload = Workload("tcp", [(THROUGHPUT, 8e9, noise)])
+        recipe = replace(RECIPE, workloads=[workload])
+        folder = make_fleet(tmp_path / str(noise), 8, recipe=recipe, spread=0.0)
+        assert_sentence(fleet_answer(read_fleet(folder)))
+
+
+def test_a_machine_of_the_same_name_may_be_another_one(tmp_path):
+    before = read_fleet(make_fleet(tmp_path / "before", 4))
+    ids = {name: {"machine id": "f" * 16} for name in ("n2", "n3")}
+    for number in (1, 2):
+        facts = dict([*ids.items()][:number])
+        after = read_fleet(make_fleet(tmp_path / f"after {number}", 4, facts=facts))
+        assert_sentence(changes_answer(compare_fleets(after, before)))
+
+
 # -- the page --------------------------------------------------------------------------------------
 
 

@@ -241,6 +241,22 @@ def test_all_pairs_of_a_fleet_and_pairs_that_are_not_connected():
     assert odd_machines(fleet_cost(pairs(islands, odd={"c"}), margin=0.03)) == ["c"]
 
 
+def test_pairs_that_differ_by_more_than_machines_explain_are_no_spread_between_machines():
+    effects = "-80 -44 -128 72 28 -4 -4 -99 43 67 -20 -75 -36 -27 33"
+    errors = "54 58 40 75 52 52 72 70 78 55 40 43 45 62 92"
+    blocks = "15 15 30 15 26 20 11 13 17 28 27 20 26 15 10"
+    keys = "05 14 23 01 25 34 02 31 45 03 42 51 04 53 12"
+    fleet = fleet_cost(
+        [
+            Measured((key[0], key[1]), int(effect) / 1e4, int(error) / 1e4, int(number))
+            for key, effect, error, number in zip(*map(str.split, (keys, effects, errors, blocks)), strict=True)
+        ],
+        margin=0.03,
+    )
+    assert fleet is not None and fleet.spread.between == 0 and fleet.spread.between_high < 0.01
+    assert fleet.typical.high - fleet.typical.low < 0.01
+
+
 def test_a_pair_is_the_same_in_either_direction():
     runs = pairs(ring(8, 1, 3))
     again = [*runs, replace(runs[0], machines=runs[0].machines[::-1], effect=runs[0].effect + 0.001)]

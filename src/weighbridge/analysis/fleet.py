@@ -374,8 +374,7 @@ def read_fleet(
     kept = _of_one_study(read, left_out)
     runs = _named(kept)
     first = runs[0]
-    margins = [each.equivalence for each in runs if each.equivalence is not None]
-    margin = margin if margin is not None else min(margins, default=0.03)
+    margin = margin if margin is not None else _usual_margin(runs)
     costs = [_cost(runs, key, name, margin) for key, name in _comparisons(runs)]
     own = [_own_value(runs, key, margin) for key in dict.fromkeys(key for run in runs for key in run.reports)]
     return Fleet(
@@ -797,10 +796,16 @@ def _over_fleet(metric: FleetMetric, runs: Sequence[FleetRun], margin: float) ->
         for each in metric.counted
         if each.effect is not None
     ]
-    return replace(metric, fleet=fleet_cost(measured, margin=_on_scale(metric, runs, margin)) if measured else None)
+    return replace(metric, fleet=fleet_cost(measured, margin=on_scale(metric, runs, margin)) if measured else None)
 
 
-def _on_scale(metric: FleetMetric, runs: Sequence[FleetRun], margin: float) -> float:
+def _usual_margin(runs: Sequence[FleetRun]) -> float:
+    """The margin of most runs, of several such the smallest: one run's own is not the fleet's."""
+    counts = Counter(each.equivalence for each in runs if each.equivalence is not None)
+    return min(counts, key=lambda margin: (-counts[margin], margin), default=0.03)
+
+
+def on_scale(metric: FleetMetric, runs: Sequence[FleetRun], margin: float) -> float:
     """A margin on the scale of the effects: of differences that share of the baseline's typical value."""
     if metric.scale == "ratio":
         return math.log1p(margin)

@@ -10,6 +10,7 @@ pairs of one round disturb one another is said where the mean over the pairs lie
 """
 
 import math
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -23,6 +24,7 @@ from weighbridge.analysis.fleet import (
     RunEffect,
     WhyNotCounted,
     common_scale,
+    on_scale,
     other_setting,
 )
 from weighbridge.analysis.resources import negligible
@@ -31,7 +33,7 @@ from weighbridge.model.fleet_unit import Purpose
 from weighbridge.model.measurement import scale_of
 from weighbridge.statistics import Cost, Interval, Sample, Verdict, between, looks_share
 from weighbridge.statistics.contrast import OF_TWO
-from weighbridge.statistics.fleet import FleetCost, MachineEffect, Measured, fleet_cost
+from weighbridge.statistics.fleet import FleetCost, MachineEffect, Measured, PairEffect, fleet_cost
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.statistics.verdicts import ALPHA, adjusted
 
@@ -77,10 +79,13 @@ class FleetShift:
         return tuple(each for each in self.rows if each.verdict == "different")
 
     @property
-    def unlike(self) -> tuple[MachineEffect, ...]:
-        """The machines that changed unlike the others; of pairs each stands for one."""
+    def unlike(self) -> tuple[MachineEffect | PairEffect, ...]:
+        """The machines that changed unlike the others, then the pairs that did beside their machines.
+
+        Pairs that have no machine in common are as single machines, each by its name.
+        """
         metric = replace(self.metric, fleet=self.fleet, family=self.family)
-        return metric.odd_machines
+        return (*metric.odd_machines, *metric.odd_pairs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +101,8 @@ class FleetsCompared:
     only_after: tuple[str, ...]
     not_compared: tuple["NotCompared", ...]
     """The metrics of both fleets of which no change can be told."""
+    other_ids: tuple[str, ...] = ()
+    """The machines of both fleets whose machine id is not the same: others of their name, or installed anew."""
 
     def facts(self, machine: str) -> tuple[FactChange, ...]:
         """Give the facts of a machine that are not the same in both fleets."""
@@ -124,9 +131,19 @@ PAIR = " → "
 """Between the client's and the server's machine."""
 
 
+def effect_name(effect: MachineEffect | PairEffect) -> str:
+    """Return what the machine, or the pair, of an effect is called."""
+    return effect.machine if isinstance(effect, MachineEffect) else unit_name(effect.machines)
+
+
 def unit_name(machines: Sequence[str]) -> str:
     """Return what a machine, or a pair, is called: ``n1 → n2``."""
     return PAIR.join(machines)
+
+
+def machines_of(name: str) -> list[str]:
+    """Return the machines of a unit's name."""
+    return name.split(PAIR)
 
 
 def compare_fleets(after: Fleet, before: Fleet, allowance: float = between.SESSION_ALLOWANCE) -> FleetsCompared:
@@ -151,7 +168,10 @@ def compare_fleets(after: Fleet, before: Fleet, allowance: float = between.SESSI
     earlier = {_key(each): each for each in before.metrics}
     both = [NotCompared(each, earlier[_key(each)]) for each in after.metrics if _key(each) in earlier]
     not_compared = tuple(each for each in both if not _comparable(each.before, each.metric))
-    return FleetsCompared(before, after, shifts, only[0], only[1], not_compared)
+    ids = [{name: of for run in fleet.runs for name, (_, of) in zip(run.machines, run.nodes, strict=True)}
+           for fleet in (before, after)]  # fmt: skip
+    other_ids = tuple(name for name, now in ids[1].items() if now and ids[0].get(name) and ids[0][name] != now)
+    return FleetsCompared(before, after, shifts, only[0], only[1], not_compared, other_ids)
 
 
 def controls(fleet: Fleet, allowance: float = between.SESSION_ALLOWANCE) -> tuple[FleetShift, ...]:
@@ -186,7 +206,7 @@ def _shifts(
             allowed = math.log1p(allowance) if metric.scale == "ratio" else 0.0
             shifts.append(FleetShift(other, tuple(rows), None, None, allowed, 1))
     shifts = _after_holm(shifts)
-    return tuple(_over_fleet(each, len(shifts), second.margin) for each in shifts)
+    return tuple(_over_fleet(each, len(shifts), on_scale(each.metric, second.runs, second.margin)) for each in shifts)
 
 
 def _comparable(metric: FleetMetric, other: FleetMetric) -> bool:
@@ -279,14 +299,18 @@ def _judge(metric: FleetMetric, row: UnitChange, adjusted_p: float | None) -> Un
 
 def _over_fleet(shift: FleetShift, family: int, margin: float) -> FleetShift:
     """The changes with what they come to over all machines of which both runs can be trusted."""
+    rows = [row for row in shift.rows if _whole(row)]
+    times = Counter(machine for row in rows for machine in row.machines)
+    shared = any(number > 1 for number in times.values())  # a machine that changed, changed each of its pairs
     measured = [
-        Measured((unit_name(row.machines),), row.shift.estimate, math.hypot(*_errors(row)), min(_blocks(row)))
-        for row in shift.rows
-        if _whole(row)
-    ]
-    limit = math.log1p(margin) if shift.metric.scale == "ratio" else 0.0
-    fleet = fleet_cost(measured, margin=limit) if measured else None
-    judged = fleet_cost(measured, margin=limit, confidence=1 - ALPHA / family) if fleet is not None else None
+        Measured(
+            row.machines if shared else (unit_name(row.machines),),
+            row.shift.estimate, math.hypot(*_errors(row)), min(_blocks(row)),
+        )
+        for row in rows
+    ]  # fmt: skip
+    fleet = fleet_cost(measured, margin=margin) if measured else None
+    judged = fleet_cost(measured, margin=margin, confidence=1 - ALPHA / family) if fleet is not None else None
     return replace(shift, fleet=fleet, judged=judged.typical if judged is not None else None, family=family)
 
 

@@ -54,6 +54,8 @@ def register(app: typer.Typer) -> None:
 
         gc.set_threshold(100_000)  # what is read of hundreds of runs is needed to the end
         limit = _margin(margin)
+        if against is not None and against.resolve() == folder.resolve():
+            fail(f"--against {against} is the fleet itself: name an earlier one", WRONG_COMMAND_LINE)
         this = _read(folder, limit)
         compared = compare_fleets(this, _read(against, limit)) if against is not None else None
         if as_json:

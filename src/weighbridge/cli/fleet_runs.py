@@ -3,8 +3,8 @@
 import math
 import sys
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Literal
 
@@ -309,11 +309,7 @@ def _submit(fleet: typer.Typer) -> None:
         if reasons := _refusals(prepared):
             raise Unavailable("; ".join(reasons))
         folder.create(prepared.fleet)
-        try:
-            _start(folder, prepared.fleet, prepared.provided, prepared.seconds)
-        except BaseException:
-            folder.discard()
-            raise
+        _start(folder, prepared.fleet, prepared.provided, prepared.seconds, refused=folder.discard)
 
 
 def _announce(prepared: _Prepared, folder: "FleetFolder") -> None:
@@ -334,17 +330,37 @@ def _new_directory(study: str) -> Path:
     return Path("fleets") / f"{study}-{time.strftime('%Y%m%d-%H%M%S')}"
 
 
-def _start(folder: "FleetFolder", fleet: "Fleet", provided: "Provided", seconds: tuple[float, float]) -> None:
-    """Have the driver started, keep what tells it, and say how to follow it."""
+def _start(
+    folder: "FleetFolder",
+    fleet: "Fleet",
+    provided: "Provided",
+    seconds: tuple[float, float],
+    refused: Callable[[], None] = lambda: None,
+) -> None:
+    """Have the driver started, keep what tells it, and say how to follow it.
+
+    ``refused`` is called where it is not started. Once it is, the fleet is kept and told, whatever ends this process.
+    """
     from weighbridge.model.machine_provider import Submission
+    from weighbridge.runner.signals import interruptible, shield
 
     provider, options = provided
     argv = (sys.executable, "-m", "weighbridge", "fleet", "drive", str(folder.path))
-    job = provider.submit(options, Submission(argv, folder.path, fleet.name, fleet.pairs, seconds))
-    folder.write(fleet.model_copy(update={"jobs": (*fleet.jobs, job)}))
-    state = provider.state(options, job)
-    out().print(f"submitted: {state.detail or job}", markup=False, soft_wrap=True)
-    out().print(f"weighbridge fleet status {folder.path}", markup=False, soft_wrap=True)
+    job = detail = ""
+    with interruptible():
+        try:
+            with shield():
+                try:
+                    job = provider.submit(options, Submission(argv, folder.path, fleet.name, fleet.pairs, seconds))
+                except BaseException:
+                    refused()
+                    raise
+                folder.write(fleet.model_copy(update={"jobs": (*fleet.jobs, job)}))
+            detail = provider.state(options, job).detail
+        finally:
+            if job:
+                out().print(f"submitted: {detail or job}", markup=False, soft_wrap=True)
+                out().print(f"weighbridge fleet status {folder.path}", markup=False, soft_wrap=True)
 
 
 def _driver(fleet: "Fleet", provided: "Provided") -> "DriverState":
@@ -464,12 +480,13 @@ def _continue(fleet: typer.Typer) -> None:
         study = study_of(known, folder.path)
         pairs = len(hosts_of(study)) > 1
         provider, options = provided
-        prepared = _Prepared(study, provided, known.model_copy(update={"pairs": pairs}), provider.count(options))
+        prepared = _Prepared(study, provided, known.model_copy(update={"pairs": pairs}), 1 + pairs)
         statuses = _statuses(folder, known, driver)
         if statuses and all(each.state == "finished" for each in statuses):
             out().print(f"nothing is missing: {plural(len(statuses), 'run')} finished")
             return
         confirm_named(str(folder.path), prepared.unit_study, yes=yes)
+        prepared = replace(prepared, count=provider.count(options))  # a kubeconfig of the folder may start programs
         _note_what_is_gone(prepared)
         _start(folder, known, provided, prepared.seconds)
 

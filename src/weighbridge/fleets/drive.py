@@ -155,7 +155,7 @@ class Drive:
     def _start(self, number: int, unit: Unit) -> None:
         provider, options = self.provided
         hosts = provider.hosts(options, unit.machines)
-        self.folder.study(unit).write_text(text_on(self.study, hosts, unit.name))
+        self.folder.write_study(unit, text_on(self.study, hosts, unit.name))
         argv = provider.command(options, unit.machines, self._command(unit))
         self._records[unit] = UnitRecord(round=number, began=time.time())
         self.folder.note(unit, self._records[unit])
@@ -167,13 +167,16 @@ class Drive:
             self._note_end(unit, why.exit_code)
 
     def _command(self, unit: Unit) -> tuple[str, ...]:
-        """Return the words that begin a unit's run, or continue it: a finished trial is never made again."""
-        study = () if self.folder.holds_a_run(unit) else (str(self.folder.study(unit)),)
+        """Return the words that begin a unit's run, or continue it: a finished trial is never made again.
+
+        The study is named either way: what was shown is the fleet's, and a run directory of another is refused.
+        """
         flags = (
             *(("--rehearsal",) if self.fleet.rehearsal else ()),
             *(("--beside-others",) if self.fleet.beside_others else ()),
         )
-        return (*PROGRAM, "run", *study, "--out", str(self.folder.run(unit)), "--yes", *flags)
+        study, directory = str(self.folder.study(unit)), str(self.folder.run(unit))
+        return (*PROGRAM, "run", study, "--out", directory, "--yes", *flags)
 
     def _look(self) -> None:
         for unit, process in [*self._going.items()]:

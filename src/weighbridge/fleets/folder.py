@@ -117,6 +117,11 @@ class FleetFolder:
         """Return the study file of a unit."""
         return self.runs / f"{unit.name}.yaml"
 
+    def write_study(self, unit: Unit, text: str) -> None:
+        """Replace the study file of a unit; a link of that name is replaced, not followed."""
+        with self._saving():
+            _replace(self.study(unit), text)
+
     def record_file(self, unit: Unit) -> Path:
         """Return the file with what the driver has noted of a unit."""
         return self.runs / f"{unit.name}.json"
@@ -210,12 +215,6 @@ class FleetFolder:
     def is_finished(self, unit: Unit) -> bool:
         """Whether a unit's run came to its end: of its blocks, its precision or its time."""
         return _looked_at(self.run(unit))[0]
-
-    def holds_a_run(self, unit: Unit) -> bool:
-        """Whether a unit's run has begun, so that it is continued."""
-        with contextlib.suppress(RunDirectoryError), RunStore(self.run(unit)):
-            return True
-        return False
 
     def status(self, unit: Unit, *, driven: bool) -> UnitStatus:
         """Return what became of a unit; ``driven``: whether the fleet's driver lives, or may."""
@@ -315,7 +314,8 @@ def _is_free(lock: Path) -> bool:
 
 def _replace(path: Path, text: str) -> None:
     new = path.with_name(f".{path.name}.{os.getpid()}")
-    with new.open("w") as file:
+    new.unlink(missing_ok=True)
+    with new.open("x") as file:
         file.write(text)
         file.flush()
         os.fsync(file.fileno())

@@ -43,6 +43,8 @@ def _checked(provider: MachineProvider, word: str, given: Mapping[str, Any]) -> 
     option = str(first["loc"][0]) if first["loc"] else ""
     if first["type"] == "extra_forbidden":
         raise ValueError(f"--{option.replace('_', '-')} is no option of --on {plain(word)}")
+    if first["type"] == "missing":
+        raise ValueError(f"--on {plain(word)} needs --{option.replace('_', '-')}")
     value = plain(given.get(option, ""), 60)
     raise ValueError(
         f"--{option.replace('_', '-')} {value}: {plain(first['msg'])}" if option else plain(first["msg"])

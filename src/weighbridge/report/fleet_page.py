@@ -5,7 +5,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from weighbridge.analysis.fleet import Fleet, FleetMetric
-from weighbridge.analysis.fleet_changes import FleetsCompared, FleetShift, controls, unit_name
+from weighbridge.analysis.fleet_changes import (
+    FleetsCompared,
+    FleetShift,
+    controls,
+    effect_name,
+    machines_of,
+    unit_name,
+)
 from weighbridge.report.charts.fleet import NAMED_MACHINES, caterpillar, heat_map
 from weighbridge.report.page import FULL_PX, ChartPlace, Page, PageCharts, write_page
 from weighbridge.report.text.conditions import date_words
@@ -217,7 +224,7 @@ def _shift(shift: FleetShift) -> ShiftSection:
 def _changes(compared: FleetsCompared) -> Changes:
     changed = [name for each in compared.shifts for row in each.different for name in row.machines]
     changed += [
-        each.machine for shift in compared.shifts for each in shift.unlike if len(shift.rows[0].machines) == 1
+        name for each in compared.shifts for effect in each.unlike for name in machines_of(effect_name(effect))
     ]
     sides = (("before", compared.only_before), ("now", compared.only_after))
     only = [f"only {when}: {some_of(names, 20)}" for when, names in sides if names]

@@ -151,11 +151,12 @@ class NotComparedRow(TypedDict):
 
 
 class AgainstRow(TypedDict):
-    """The changes against an earlier fleet."""
+    """The changes against an earlier fleet; ``other_machine_id``: machines of the same name, but not the same id."""
 
     folder: str
     only_before: list[str]
     only_after: list[str]
+    other_machine_id: list[str]
     shifts: list[ShiftRow]
     not_compared: list[NotComparedRow]
 

@@ -4,7 +4,7 @@ import math
 
 from weighbridge.analysis.comparisons import difference_unit
 from weighbridge.analysis.fleet import Fleet, FleetMetric, FleetRun
-from weighbridge.analysis.fleet_changes import FleetsCompared, FleetShift, controls
+from weighbridge.analysis.fleet_changes import FleetsCompared, FleetShift, controls, effect_name
 from weighbridge.report.export.fleet_document import (
     FLEET_VERSION,
     AgainstRow,
@@ -132,7 +132,7 @@ def _shift(shift: FleetShift) -> ShiftRow:
         "environment": shift.metric.environment, "own": shift.metric.own, "workload": report.workload,
         "level": report.level.factors, "metric": report.metric, "effect_unit": _effect_unit(shift.metric),
         "typical": _interval(distance(shift.metric, shift.fleet.typical)) if shift.fleet is not None else None,
-        "proven": shift.proven, "unlike": [each.machine for each in shift.unlike],
+        "proven": shift.proven, "unlike": [effect_name(each) for each in shift.unlike],
         "changes": [
             {
                 "machines": list(row.machines), "change": _interval(distance(shift.metric, row.shift)),
@@ -146,7 +146,8 @@ def _shift(shift: FleetShift) -> ShiftRow:
 def _against(compared: FleetsCompared) -> AgainstRow:
     return {
         "folder": str(compared.before.folder), "only_before": list(compared.only_before),
-        "only_after": list(compared.only_after), "shifts": [_shift(each) for each in compared.shifts],
+        "only_after": list(compared.only_after), "other_machine_id": list(compared.other_ids),
+        "shifts": [_shift(each) for each in compared.shifts],
         "not_compared": [
             {
                 "environment": each.metric.environment, "own": each.metric.own,

@@ -15,7 +15,7 @@ from weighbridge.analysis.fleet import (
     WhyLeftOut,
     WhyNotCounted,
 )
-from weighbridge.analysis.fleet_changes import FleetsCompared, FleetShift, UnitChange, unit_name
+from weighbridge.analysis.fleet_changes import FleetsCompared, FleetShift, UnitChange, effect_name, unit_name
 from weighbridge.model.fleet_unit import Purpose
 from weighbridge.report.text.between_runs import NOT_KNOWN, fact_words, setting_words, shortened
 from weighbridge.report.text.environments import display_name
@@ -130,19 +130,32 @@ def deviation_text(metric: FleetMetric, deviation: float | None) -> str:
 
 
 def spread_texts(metric: FleetMetric) -> tuple[str, str, str]:
-    """Return the spread between machines, between sessions and within a run, each with its share of the variance."""
+    """Return the spread between machines, between sessions and within a run, each with its share of the variance.
+
+    Of pairs, what these have beside their machines follows; both as one where they cannot be told apart.
+    """
     if metric.fleet is None:
         return "–", "–", "–"
     spread, size = metric.fleet.spread, len(metric.counted[0].run.machines)
-    parts = [size * spread.between**2 + (spread.pair or 0.0) ** 2, (spread.session or 0.0) ** 2, spread.within**2]
-    whole = math.fsum(parts)
-    texts = []
-    for deviation, part in zip((math.sqrt(parts[0]), spread.session, spread.within), parts, strict=True):
-        text = deviation_text(metric, deviation)
-        texts.append(f"{text} ({100 * part / whole:.0f}{SPACE}%)" if whole and deviation is not None else text)
+    of_machines = size * spread.between**2
+    whole = math.fsum((of_machines, (spread.pair or 0.0) ** 2, (spread.session or 0.0) ** 2, spread.within**2))
+
+    def text(deviation: float | None, variance: float | None = None) -> str:
+        if deviation is None or not whole:
+            return deviation_text(metric, deviation)
+        part = deviation**2 if variance is None else variance
+        return f"{deviation_text(metric, deviation)} ({100 * part / whole:.0f}{SPACE}%)"
+
+    together = size > 1 and spread.pair is None
+    factor = math.sqrt(size) if together else 1.0
+    between = text(factor * spread.between, of_machines)
     if not spread.between and math.isfinite(spread.between_high):
-        texts[0] = f"none seen; {deviation_text(metric, spread.between_high).removeprefix('±')} at most"
-    return texts[0], texts[1], texts[2]
+        between = f"none seen; {deviation_text(metric, factor * spread.between_high).removeprefix('±')} at most"
+    if together:
+        between = f"pairs {between}"
+    elif spread.pair:
+        between = f"{between}; pairs {text(spread.pair)}"
+    return between, text(spread.session), text(spread.within)
 
 
 # -- names -----------------------------------------------------------------------------------------
@@ -195,12 +208,26 @@ def fleet_answer(fleet: Fleet) -> str:
     if not sentences:
         compared = any(each.fleet is not None and each.fleet.machines for each in judged)
         sentences.append(
-            f"None of {number} machines is odd."
+            f"None of {number} machines is odd.{_not_ruled_out(fleet, judged)}"
             if compared
             else f"{plural(number, 'machine')}, too few to call one odd: that takes {MIN_MACHINES_ODD}"
             f"{', each with two partners' if fleet.size == 2 else ''}."
         )
     return " ".join(sentences)
+
+
+def _not_ruled_out(fleet: Fleet, judged: Sequence[FleetMetric]) -> str:
+    """Return how far from the others a machine may be, in the metric that tells least; empty within the margin."""
+    reaches = [
+        (max(max(abs(each.interval.low), abs(each.interval.high)) for each in metric.fleet.machines), metric)
+        for metric in judged
+        if metric.scale == "ratio" and metric.fleet is not None and metric.fleet.machines
+    ]
+    reach, metric = max(reaches, key=lambda each: each[0], default=(0.0, None))
+    if metric is None or reach <= math.log1p(fleet.margin):
+        return ""
+    distance = share(math.expm1(min(reach, LARGEST))).removeprefix("±")
+    return f" A distance of {distance} cannot be ruled out in {of_what(metric, fleet.baseline)}."
 
 
 def odd_machine_sentence(fleet: Fleet, machine: str) -> str:
@@ -361,11 +388,17 @@ def changes_answer(compared: FleetsCompared) -> str:
     costs = [each for each in compared.shifts if not each.metric.own]
     number = len({row.machines for each in compared.shifts for row in each.rows})
     changed = list(dict.fromkeys(unit_name(row.machines) for each in costs for row in each.different))
-    sentences = [
-        f"A cost changed on {len(changed)} of {plural(number, what)}: {some_of(changed)}."
-        if changed
-        else f"No cost changed significantly on any of {plural(number, what)}."
-    ]
+    if changed:
+        sentences = [f"A cost changed on {len(changed)} of {plural(number, what)}: {some_of(changed)}."]
+    elif any(each.rows for each in costs):
+        sentences = [f"No cost changed significantly on any of {plural(number, what)}."]
+    else:
+        sentences = ["No cost can be compared."]
+    if ids := compared.other_ids:
+        whose, they = ("has another machine id", "it is") if len(ids) == 1 else ("have other machine ids", "they are")
+        kind = "another machine" if len(ids) == 1 else "other machines"
+        were = "was" if len(ids) == 1 else "were"
+        sentences.append(f"{some_of(ids)} {whose} than before: {they} {kind}, or {were} installed anew.")
     sentences += [shift_sentence(each, compared.after.baseline) for each in compared.shifts if each.proven]
     sentences += [
         unlike_change_sentence(shift, each, compared.after.baseline)
@@ -387,11 +420,13 @@ def shift_sentence(shift: FleetShift, baseline: str, then: str = "than before") 
     return f"Over all of them, {of_what(shift.metric, baseline)} is {amount_text} {word} {then}."
 
 
-def unlike_change_sentence(shift: FleetShift, effect: MachineEffect, baseline: str) -> str:
-    """Return that one machine changed unlike the others."""
+def unlike_change_sentence(shift: FleetShift, effect: MachineEffect | PairEffect, baseline: str) -> str:
+    """Return that one machine, or pair, changed unlike the others."""
     amount_text, word = _amount_and_word(shift.metric, effect.interval, effect.estimate)
     what = of_what(shift.metric, baseline)
-    return f"{effect.machine} changed unlike the others: {what} is {amount_text} {word} than their change explains."
+    return (
+        f"{effect_name(effect)} changed unlike the others: {what} is {amount_text} {word} than their change explains."
+    )
 
 
 def controls_answer(shifts: Sequence[FleetShift], baseline: str) -> str:
