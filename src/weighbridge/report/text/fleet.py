@@ -54,10 +54,11 @@ NOT_COMPARED = {
 """Why no change is told of a metric that both fleets have."""
 
 HOW_TO_READ = (
-    "Typical: the Hodges-Lehmann estimate over the machines, of fewer than ten and of pairs their mean, with its 95 %"
-    " interval. Next: where 95 % of further ones would be, if they come from where these come from. Odd: the"
-    " machine's interval, simultaneous over all machines, lies away from the others, whose spread is in it, by the"
-    " margin at least. That is far, not broken: where machines differ as in a normal distribution, at most 5 % of"
+    "Typical: the Hodges-Lehmann estimate over the machines, of fewer than ten and of pairs their mean, in which"
+    " precise runs count more, with its 95 % interval. Next: where 95 % of further ones would be, if they"
+    " come from where these come from. Odd: the machine's interval, simultaneous over all machines, lies away"
+    " from the others, whose spread is in it, by the margin at least. That is far,"
+    " not broken: where machines differ as in a normal distribution, at most 5 % of"
     " pages name one; with a long tail of machines that are worse than most, about half name the worst of fifty."
     " Costs are made inside blocks, so a machine that is slow in every environment has the cost of its peers: the"
     " baseline's own values show it. They differ from session to session, too."
