@@ -4,17 +4,33 @@
 
 Each machine is a testbed host, each run an ordinary ``weighbridge run``, those of a round at the same time. What is
 named is read from ``fleet report --json`` alone. The programs mostly wait, as all machines share the CPUs of this
-one: a wait and some computing, or bytes over a cable of a known rate. Faults, about twice the margin (`MARGIN`):
+one: a wait and some computing, or bytes over a cable of a known rate. Faults, about four times the margin (`MARGIN`):
 
-- **quota**: a CPU quota on a machine's sites: its own values are odd, its cost is not.
+- **quota**: a CPU quota on a machine's sites: its own values are odd, its cost is not. The computing takes several
+  times the quota of a period, so it is held back for many periods.
 - **sandbox**: a CPU quota on one environment of a machine: its cost is odd, its own values are not.
 - **cable**: the cable of one machine is slower: the machine is odd, and no pair or partner of it.
 - **pair**: one pair is slower: the pair is odd, and no machine.
 - **none**, **pairs-none**: nothing is odd.
 
-Needs root, control groups of version 1 and a machine with little other work: beside forty runnable programs the runs
-of one pair differed by 10 %, and a slow cable (+24 %, as put there) was not proven. Exits with 1 where more than one
-fleet in twenty misses what is odd or names another.
+Needs root and control groups of version 1. Exits with 1 where more than one fleet in twenty misses what is odd or
+names another.
+
+Measured on a virtual machine with two CPUs, beside 10 to 30 runnable programs of others, in a control group with a
+large share of the CPUs (``cpu.shares`` 100000): values varied by 1 to 2 % within most runs (10 % in the worst), and a
+run alone was at most 5 % faster than those of a round. With the usual share they varied by 40 %, and in the one fleet
+tried a quota was not named. Fleets of six machines, ten blocks:
+
+    kind        fleets  odd named  another named  nothing named  distance told    s for each
+    quota            5          5              0              0  +44 to +50 %             21
+    sandbox          5          5              0              0  +38 to +58 %             20
+    cable            5          5              0              0  +39 to +40 %             70
+    pair             5          4              0              1  +38 to +42 %             62
+    none             3          -              0              3                           19
+    pairs-none       2          -              0              2                           58
+
+The pair that was not named was in no round: with four partners of five, 3 of 15 pairs are not measured, and no report
+can name them. Since then the odd pair is one that is measured; the fifth fleet, run once more, named it (+41 %).
 """
 
 import argparse
@@ -29,13 +45,13 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from weighbridge.fleets.rounds import Unit, rounds_of
+from weighbridge.fleets.rounds import Round, Unit, rounds_of
 from weighbridge.linux.process import run
 from weighbridge.model.command import Command
 
@@ -45,10 +61,10 @@ KINDS = (*SINGLE, *PAIRED)
 PROGRAM = (sys.executable, "-m", "weighbridge")
 NAMES = tuple(f"n{number}" for number in range(1, 7))
 PARTNERS = 4
-RATE, SLOW_RATE = 20, 16
+RATE, SLOW_RATE = 20, 14
 """Mbit/s of every cable, and of a slow one."""
-WAIT_S, ITERATIONS, SENT = 0.5, 2_000_000, 1_000_000
-QUOTA_US, PERIOD_US = 7_000, 40_000
+WAIT_S, ITERATIONS, SENT = 0.4, 700_000, 700_000
+QUOTA_US, PERIOD_US = 1_000, 20_000
 PATIENCE_S = 1800.0
 BOXED = "boxed"
 WORK = f"select undef, undef, undef, {WAIT_S}; $n++ for 1..{ITERATIONS}"
@@ -158,12 +174,17 @@ def name_machines(place: Path, unit: Unit) -> None:
             file.executemany("INSERT INTO fact VALUES (?, ?, ?, 0.0)", facts)
 
 
+def fleet_rounds(kind: str, seed: int) -> Sequence[Round]:
+    """Return the rounds of a fleet."""
+    return rounds_of(NAMES, pairs=kind in PAIRED, partners=PARTNERS, controls=0, seed=seed)
+
+
 def measure(folder: Path, kind: str, odd: Odd, blocks: int, seed: int) -> Mapping[str, Any]:
     """Measure one fleet, and return its report."""
     runs = folder / "runs"
     runs.mkdir(parents=True)
     (folder / "fleet.json").write_text("{}")
-    for units in rounds_of(NAMES, pairs=kind in PAIRED, partners=PARTNERS, controls=0, seed=seed):
+    for units in fleet_rounds(kind, seed):
         with contextlib.ExitStack() as stack:
             begun = []
             for unit in units:
@@ -199,19 +220,27 @@ def main() -> int:
             for kind in given.kinds:
                 begun, place = time.monotonic(), (given.out or Path(elsewhere)) / f"{kind}-{number}"
                 chance = random.Random(f"{given.seed}-{place.name}")
-                odd = fault(kind, chance)
-                report = measure(place, kind, odd, given.blocks, chance.randrange(2**16))
+                odd, seed = fault(kind, chance), chance.randrange(2**16)
+                measured = {frozenset(unit.machines) for units in fleet_rounds(kind, seed) for unit in units}
+                while not odd.pairs <= measured:  # with four of five partners some pairs are in no round
+                    odd = fault(kind, chance)
+                report = measure(place, kind, odd, given.blocks, seed)
                 found, others, named = odd.judged(report)
-                rows[kind].update(fleets=1, found=found, others=others)
+                good = found and not others
+                rows[kind] += Counter(
+                    fleets=1, good=int(good), found=int(found), others=int(others), nothing=int(not named)
+                )
                 print(
                     f"{place.name}: {odd} is odd; named: {', '.join(named) or 'nothing'}; "
-                    f"{'good' if found and not others else 'WRONG'}; {time.monotonic() - begun:.0f} s", flush=True,
+                    f"{'good' if good else 'WRONG'}; {time.monotonic() - begun:.0f} s", flush=True,
                 )  # fmt: skip
-    for kind, row in rows.items():
-        print(f"{kind:<12}{row['fleets']:>3} fleets: found in {row['found']}, others named in {row['others']}")
     whole = sum(rows.values(), Counter[str]())
-    wrong = whole["fleets"] - whole["found"] + whole["others"]
-    return int(wrong > max(1, whole["fleets"] // 20))
+    for kind, row in (*rows.items(), ("all", whole)):
+        print(
+            f"{kind:<12}{row['fleets']:>3} fleets, {row['good']:>3} good: what is odd named in {row['found']}, "
+            f"anything else in {row['others']}, nothing in {row['nothing']}"
+        )
+    return int(whole["fleets"] - whole["good"] > max(1, whole["fleets"] // 20))
 
 
 if __name__ == "__main__":
