@@ -32,7 +32,7 @@ tried a quota was not named. Fleets of six machines, ten blocks:
 The pair that was not named was in no round: with four partners of five, 3 of 15 pairs are not measured, and no report
 can name them. Since then the odd pair is one that is measured; the fifth fleet, run once more, named it (+41 %).
 With half the computing (quota, sandbox: +21 to +25 %) it was named in five fleets of six, and nothing else; the sixth
-was lost, as the first processes of all its hosts ended within two seconds.
+was lost to a ``weighbridge clean`` outside of the private machine that they were on, which saw no run that lived.
 """
 
 import argparse
