@@ -44,7 +44,7 @@ def made(cluster: Cluster) -> set[tuple[str, str, str]]:
 
 
 @contextlib.contextmanager
-def tester_allowed(cluster: Cluster) -> Iterator[dict[str, Any]]:
+def documented_role_given(cluster: Cluster) -> Iterator[dict[str, Any]]:
     """The user ``tester`` has the Role of the documentation, as it stands there; who changes it sees it."""
     [text] = re.findall(r"```yaml\n(apiVersion: rbac.*?)```", DOCUMENT.read_text(), re.DOTALL)
     role = YAML(typ="safe").load(text)

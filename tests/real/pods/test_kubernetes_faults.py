@@ -26,7 +26,7 @@ from weighbridge.model.userland import Userland
 
 from ..cluster import PAUSE, Cluster
 from ..conftest import open_run
-from ..kubernetes import NEEDS_CLUSTER, made, opened_host, opened_pod, tester_allowed
+from ..kubernetes import NEEDS_CLUSTER, documented_role_given, made, opened_host, opened_pod
 from ..weighing import Going, going, killed_after_a_trial, run_id, trials, weighbridge
 from .test_kubernetes import study
 from .test_kubernetes_storage import with_storage
@@ -126,7 +126,7 @@ def test_the_api_server_may_be_away_also_while_a_pod_is_opened(
     for name, value in cluster.variables("tester").items():  # whom an API server that starts denies all at first
         monkeypatch.setenv(name, value)
     with (
-        tester_allowed(cluster),
+        documented_role_given(cluster),
         open_run(OTHER_RUN) as run,
         opened_host(cluster, run) as host,
         opened_pod(host, run, small_userland) as site,
@@ -275,7 +275,7 @@ def cut_all_streams(program: Going) -> None:
 def test_rights_may_be_withdrawn_until_a_stream_is_cut(cluster: Cluster, tmp_path: Path, withdrawn: str):
     run, tester = tmp_path / "run", cluster.variables("tester")
     path = study(cluster, tmp_path, 0, 1)
-    with tester_allowed(cluster) as role:
+    with documented_role_given(cluster) as role:
         with going("run", path, "--rehearsal", "--out", run, "--yes", env=tester, files=tmp_path) as program:
             program.await_that(lambda: trials(run), "a trial is saved")
             rules = [each for each in role["rules"] if withdrawn not in each["resources"]]

@@ -1,0 +1,42 @@
+"""Why a published port costs what it does: each mechanism is off where it is to be, by what its sites say."""
+
+import json
+from pathlib import Path
+
+import pytest
+
+from .machine import Machine
+from .weighing import NATIVE, trials, weighbridge, write_study
+
+PUBLISHED = "published: {kind: docker, network: bridge, publish: true, publish_on: loopback}"
+LATENCY = "rr: {kind: netperf, test: TCP_RR, duration: 500ms}"
+OFF = {
+    "docker-proxy": ([], "proxy", "destination"),
+    "address-translation": (["docker-proxy"], "destination", "none"),
+    "seccomp": ([], "filter", "off"),
+    "own-network": (["docker-proxy", "address-translation"], "ipc mnt net pid uts", "ipc mnt pid uts"),
+}
+
+
+@pytest.mark.long
+@pytest.mark.promise("each mechanism that explain switches off is off by what its sites say")
+def test_each_mechanism_is_off_where_it_is_to_be(machine: Machine, tmp_path: Path):
+    environments, explain = (NATIVE, PUBLISHED), ("explain: true",)
+    study = write_study(tmp_path, environments=environments, workloads=(LATENCY,), blocks=6, aa=True, further=explain)
+    run = tmp_path / "run"
+    done = weighbridge("run", study, "--out", run, "--yes")
+    assert done.code == 0, done
+    machine.must_be_unchanged()
+    assert len(trials(run)) == 6 * 8 and {row["outcome"] for row in trials(run)} == {"ok"}
+    (explained,) = json.loads(weighbridge("report", run, "--json").stdout)["explanations"]
+    found = {each["kind"]: each for each in explained["mechanisms"]}
+    assert found.keys() == OFF.keys()
+    for kind, (off_with, with_it, without) in OFF.items():
+        proof = found[kind]["proof"]
+        assert sorted(found[kind]["off_with"]) == sorted(off_with)
+        assert proof["state"] == "shown" and (proof["with"], proof["without"]) == (with_it, without)
+        assert found[kind]["cost"]["blocks"] == 6
+    # docker-proxy, which carries every byte, is no small part of it on any machine
+    largest = max(found.values(), key=lambda each: each["cost"]["cost"])
+    assert largest["kind"] == "docker-proxy" and explained["unexplained"]["blocks"] == 6
+    assert explained["interaction"] is not None and weighbridge("plan", study).code == 0
