@@ -9,7 +9,7 @@ from .machine import Machine
 from .weighing import NATIVE, trials, weighbridge, write_study
 
 PUBLISHED = "published: {kind: docker, network: bridge, publish: true, publish_on: loopback}"
-LATENCY = "rr: {kind: netperf, test: TCP_RR, duration: 500ms}"
+LATENCY = "rr: {kind: netperf, test: TCP_RR, duration: 1s}"
 OFF = {
     "docker-proxy": ([], "proxy", "destination"),
     "address-translation": (["docker-proxy"], "destination", "none"),
