@@ -7,6 +7,7 @@ from weighbridge.analysis.results import Analysis, Comparison, CounterChange, Ex
 from weighbridge.model.explained import DescribedMechanism
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import TOO_FEW
+from weighbridge.report.text.matrix import why_undecided
 from weighbridge.report.text.metric_names import metric_phrase, metric_words
 from weighbridge.report.text.summary import change
 from weighbridge.report.text.verdicts import comparison_verdict, cost_text, open_text
@@ -95,7 +96,11 @@ def explanation_rows(analysis: Analysis, explanation: Explanation) -> list[Expla
 
 
 def _row(what: str, switched: str, row: Comparison, unit: str) -> ExplanationRow:
-    return ExplanationRow(what, switched, cost_text(row, unit), comparison_verdict(row), "", "", row.shown_as)
+    return ExplanationRow(what, switched, cost_text(row, unit), _verdict(row), "", "", row.shown_as)
+
+
+def _verdict(row: Comparison) -> str:
+    return ": ".join((comparison_verdict(row), *why_undecided(row)))
 
 
 def _mechanism(cost: MechanismCost, unit: str) -> ExplanationRow:
@@ -107,7 +112,7 @@ def _mechanism(cost: MechanismCost, unit: str) -> ExplanationRow:
         )  # fmt: skip
     switched = "; ".join(filter(None, (mechanism.switched, *_with_others(mechanism), _proof(cost))))
     return ExplanationRow(
-        mechanism.title, switched, cost_text(row, unit), comparison_verdict(row), _moved(cost.counters),
+        mechanism.title, switched, cost_text(row, unit), _verdict(row), _moved(cost.counters),
         mechanism.remedy, row.shown_as, mechanism.source,
     )  # fmt: skip
 

@@ -169,7 +169,7 @@ def small(row: MatrixRow, cell: MatrixCosts | None) -> str:
     cell_effect = effect(report, compared)
     if cell_effect is None:
         return ""
-    undecided = ", ".join([cost_with_interval(row, cell), *_why(compared)])
+    undecided = ", ".join([cost_with_interval(row, cell), *why_undecided(compared)])
     return cell_effect.interval if cell.shown_as == "different" else undecided
 
 
@@ -204,7 +204,7 @@ WHY = {
 """Why an interval without zero decides nothing, by the code of its remark; the gravest first."""
 
 
-def _why(compared: Comparison) -> list[str]:
+def why_undecided(compared: Comparison) -> list[str]:
     """Give the gravest reason, or none."""
     codes = {remark.code for remark in compared.remarks}
     return [words for code, words in WHY.items() if code in codes][:1]
@@ -217,7 +217,7 @@ def cost_range(row: MatrixRow, cell: MatrixCosts) -> str:
         return ""
     text = judged_cost_text(compared, report.unit)
     limits = text[text.index("[") :] if compared.cost.scale == "ratio" else text
-    return "\n".join([f"cost {limits}", *_why(compared)])
+    return "\n".join([f"cost {limits}", *why_undecided(compared)])
 
 
 def native(analysis: Analysis, row: MatrixRow) -> str:
