@@ -144,6 +144,28 @@ def comparison(
     return row, contrast.p_values if contrast else None
 
 
+@dataclass(frozen=True, slots=True)
+class Unjudged:
+    """A comparison with another environment than the baseline, ``against``, that is judged with its whole family."""
+
+    report: MetricReport
+    against: str
+    row: Comparison
+    p_values: PValues | None
+
+
+def judged_together(family: Sequence[Unjudged], context: Context) -> list[Comparison]:
+    """Give the comparisons of a family with verdicts and remarks, in their order."""
+    after, failing = verdicts.adjusted([each.p_values for each in family]), context.failing()
+    rows = []
+    for each, p_value, level in zip(family, after, holm_levels(after), strict=True):
+        against = context.with_against(each.against)
+        row = judged(each.report, replace(each.row, aa=False), p_value, against, failing)
+        row = with_visible_cost(each.report, row, level, against)
+        rows.append(replace(row, remarks=remarks_about(each.report, row, against)))
+    return rows
+
+
 # -- the ladder ---------------------------------------------------------------------------------
 
 
@@ -160,7 +182,8 @@ def analyse_ladder(
     for trial in context.trials:
         present.setdefault((trial.workload, trial.level), set()).add(trial.environment)
     changes_between = cache(partial(changes, store))
-    ladders, p_values = [], []
+    ladders: list[Ladder] = []
+    family: list[Unjudged] = []
     for report in own if plan.ladder else []:
         metric_values = values[report.workload, report.level, report.metric]
         steps = []
@@ -168,21 +191,13 @@ def analyse_ladder(
             row, tests = comparison(metric_values, plan, name, previous)
             start = _stand(report, previous, row.cost.scale if row.cost else None)
             steps.append(LadderStep(previous, changes_between(previous, name), row, start))
-            p_values.append(tests)
+            family.append(Unjudged(report, previous, row, tests))
         if steps:
             ladders.append(Ladder(report, tuple(steps)))
-    after, failing = verdicts.adjusted(p_values), context.failing()
-    adjusted, levels = iter(after), iter(holm_levels(after))
-    judged_ladders = []
-    for ladder in ladders:
-        report, judged_steps = ladder.report, []
-        for step in ladder.steps:
-            against = context.with_against(step.previous)
-            row = judged(report, replace(step.row, aa=False), next(adjusted), against, failing)
-            row = with_visible_cost(report, row, next(levels), against)
-            judged_steps.append(replace(step, row=replace(row, remarks=remarks_about(report, row, against))))
-        judged_ladders.append(replace(ladder, steps=tuple(judged_steps)))
-    return tuple(judged_ladders)
+    rows = iter(judged_together(family, context))
+    return tuple(
+        replace(ladder, steps=tuple(replace(step, row=next(rows)) for step in ladder.steps)) for ladder in ladders
+    )
 
 
 def _pairs(ladder: Sequence[Rung], present: Collection[str]) -> Iterator[tuple[str, str]]:

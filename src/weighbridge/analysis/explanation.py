@@ -17,11 +17,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
-from weighbridge.analysis.comparisons import Key, comparison, contrast_cost
+from weighbridge.analysis.comparisons import Key, Unjudged, comparison, contrast_cost, judged_together
 from weighbridge.analysis.context import Context
-from weighbridge.analysis.judgement import holm_levels, judged, with_visible_cost
 from weighbridge.analysis.plan import Plan
-from weighbridge.analysis.remarks import remarks_about
 from weighbridge.analysis.results import (
     Comparison,
     CounterChange,
@@ -32,7 +30,7 @@ from weighbridge.analysis.results import (
 )
 from weighbridge.model.explained import PATH, DescribedMechanism, Proof
 from weighbridge.model.stored_study import StoredStudy
-from weighbridge.statistics import Contrast, verdicts
+from weighbridge.statistics import Contrast
 from weighbridge.statistics.verdicts import PValues
 from weighbridge.store.run import RunStore, Value
 
@@ -46,6 +44,8 @@ class _Environment:
 
     name: str
     arms: Mapping[Off, str]
+    left_out: Mapping[Off, str]
+    """Those that were not measured."""
     mechanisms: Sequence[DescribedMechanism]
 
     @property
@@ -66,16 +66,6 @@ def _sides(mechanism: DescribedMechanism) -> tuple[Off, Off]:
     return others, others | {mechanism.kind}
 
 
-@dataclass(slots=True)
-class _Part:
-    """One comparison of an explanation, until all are judged together."""
-
-    report: MetricReport
-    against: str
-    row: Comparison
-    p_values: PValues | None
-
-
 def explanations(
     store: RunStore,
     values: Mapping[Key, Sequence[Value]],
@@ -88,19 +78,18 @@ def explanations(
     if stored is None or not stored.mechanisms:
         return ()
     reasons = {each.environment: each.why for each in store.left_out()}
-    found: list[Explanation] = []
-    parts: list[_Part] = []
-    counters: list[_Part] = []
+    unjudged: list[Explanation] = []
+    parts: list[Unjudged] = []
+    counters: list[Unjudged] = []
     for environment in _explained(stored, plan):
         for report in (each for each in reports if each.headline):
             total = next((row for row in report.comparisons if row.environment == environment.name), None)
             if total is not None:
-                found.append(
+                unjudged.append(
                     _unjudged(environment, report, total, reports, values, plan, context, parts, counters, reasons)
                 )
-    parts_judged = _judged(parts, plan, context)
-    counters_judged = _judged(counters, plan, context)
-    complete = [_complete(each, parts_judged, counters_judged) for each in found]
+    judged_parts, judged_counters = _judged(parts, context), _judged(counters, context)
+    complete = [_complete(each, judged_parts, judged_counters) for each in unjudged]
     return tuple(sorted(complete, key=lambda each: -_size(each.total)))
 
 
@@ -108,11 +97,14 @@ def _explained(stored: StoredStudy, plan: Plan) -> Iterator[_Environment]:
     for name in dict.fromkeys(each.environment for each in stored.mechanisms):
         if name not in plan.environments:
             continue
-        arms = {NOTHING: name}
-        for arm in stored.arms:
-            if arm.explains is not None and arm.explains.environment == name and arm.name in plan.environments:
-                arms[frozenset(arm.explains.off)] = arm.name
-        yield _Environment(name, arms, [each for each in stored.mechanisms if each.environment == name])
+        mine = {
+            frozenset(arm.explains.off): arm.name
+            for arm in stored.arms
+            if arm.explains is not None and arm.explains.environment == name
+        }
+        left_out = {off: arm for off, arm in mine.items() if arm not in plan.environments}
+        arms = {NOTHING: name, **{off: arm for off, arm in mine.items() if off not in left_out}}
+        yield _Environment(name, arms, left_out, [each for each in stored.mechanisms if each.environment == name])
 
 
 def _unjudged(
@@ -123,25 +115,24 @@ def _unjudged(
     values: Mapping[Key, Sequence[Value]],
     plan: Plan,
     context: Context,
-    parts: list[_Part],
-    counters: list[_Part],
+    parts: list[Unjudged],
+    counters: list[Unjudged],
     reasons: Mapping[str, str],
 ) -> Explanation:
     """Give an explanation whose comparisons are those of ``parts`` and ``counters``, which are judged later."""
     mine = values[report.workload, report.level, report.metric]
 
     def part(
-        row: Comparison, against: str, tests: PValues | None, of: MetricReport, among: list[_Part]
+        row: Comparison, against: str, tests: PValues | None, of: MetricReport, among: list[Unjudged]
     ) -> Comparison:
-        row = replace(row, aa=False)
-        among.append(_Part(of, against, row, tests))
+        among.append(Unjudged(of, against, row, tests))
         return row
 
     costs: list[MechanismCost] = []
     for mechanism in environment.mechanisms:
         with_it, without = (environment.arms.get(side) for side in _sides(mechanism))
         if with_it is None or without is None:
-            why_not = mechanism.refused or _why_absent(mechanism, reasons)
+            why_not = mechanism.refused or _why_absent(environment, mechanism, reasons)
             costs.append(MechanismCost(mechanism, None, why_not=why_not))
             continue
         row, tests = comparison(mine, plan, with_it, without)
@@ -172,10 +163,9 @@ def _unjudged(
     )  # fmt: skip
 
 
-def _why_absent(mechanism: DescribedMechanism, reasons: Mapping[str, str]) -> str:
+def _why_absent(environment: _Environment, mechanism: DescribedMechanism, reasons: Mapping[str, str]) -> str:
     """Why an arm without a mechanism was not measured; "" where the run did not leave it out."""
-    of_arm = (why for name, why in reasons.items() if name == f"{mechanism.environment}-without-{mechanism.kind}")
-    return next(of_arm, "")
+    return reasons.get(environment.left_out.get(_sides(mechanism)[1], ""), "")
 
 
 def _of_cell(
@@ -219,11 +209,11 @@ def proven(proof: Proof | None, context: Context, with_it: str, without: str) ->
         return ProofState.UNKNOWN, ("", "")
     read = partial(_of_path, context) if proof.of == PATH else partial(_of_sites, context)
     before, after = read(proof.fact, with_it), read(proof.fact, without)
-    told = ", ".join(sorted(before)), ", ".join(sorted(after))
+    values = ", ".join(sorted(before)), ", ".join(sorted(after))
     if not before or not after:
-        return ProofState.UNKNOWN, told
+        return ProofState.UNKNOWN, values
     fits = proof.off is None or all(re.fullmatch(proof.off, value) for value in after)
-    return (ProofState.SHOWN if fits and before != after else ProofState.NOT_OFF), told
+    return (ProofState.SHOWN if fits and before != after else ProofState.NOT_OFF), values
 
 
 def _of_sites(context: Context, fact: str, environment: str) -> set[str]:
@@ -247,16 +237,10 @@ def _of_path(context: Context, fact: str, environment: str) -> set[str]:
 # -- verdicts -------------------------------------------------------------------------------------
 
 
-def _judged(parts: Sequence[_Part], plan: Plan, context: Context) -> dict[int, Comparison]:
+def _judged(parts: Sequence[Unjudged], context: Context) -> dict[int, Comparison]:
     """Give the judged row of each part, by the identity of the one that is not."""
-    after, failing = verdicts.adjusted([each.p_values for each in parts]), context.failing()
-    rows: dict[int, Comparison] = {}
-    for part, p_value, level in zip(parts, after, holm_levels(after), strict=True):
-        against = context.with_against(part.against)
-        row = judged(part.report, part.row, p_value, against, failing)
-        row = with_visible_cost(part.report, row, level, against)
-        rows[id(part.row)] = replace(row, remarks=remarks_about(part.report, row, against))
-    return rows
+    rows = judged_together(parts, context)
+    return {id(part.row): row for part, row in zip(parts, rows, strict=True)}
 
 
 def _complete(

@@ -21,8 +21,7 @@ class CpuLimit(Mechanism):
         own, usual = subject.arm.resources, subject.resources
         if own is None or (own.cpus, own.quota_period_s) == (usual.cpus, usual.quota_period_s):
             return None
-        limits = own.model_copy(update={"cpus": usual.cpus, "cpu_period": usual.cpu_period})
-        return subject.with_arm(resources=None if limits == usual else limits)
+        return subject.with_usual_limits(own, "cpus", "cpu_period")
 
 
 PLUGIN = CpuLimit()

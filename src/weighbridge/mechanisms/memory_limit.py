@@ -18,11 +18,10 @@ class MemoryLimit(Mechanism):
 
     def off(self, subject: Subject) -> Arm | None:
         """Return the environment with the study's limit of memory, if any."""
-        own, usual = subject.arm.resources, subject.resources
-        if own is None or own.memory == usual.memory:
+        own = subject.arm.resources
+        if own is None or own.memory == subject.resources.memory:
             return None
-        limits = own.model_copy(update={"memory": usual.memory})
-        return subject.with_arm(resources=None if limits == usual else limits)
+        return subject.with_usual_limits(own, "memory")
 
 
 PLUGIN = MemoryLimit()

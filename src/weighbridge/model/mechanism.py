@@ -52,6 +52,11 @@ class Subject:
         """Return the environment with other fields of `Arm`: ``resources``, ``sysctls``, ``userland``."""
         return self.arm.model_copy(update=changed)
 
+    def with_usual_limits(self, own: Resources, *names: str) -> Arm:
+        """Return the environment with these of the study's limits in place of its ``own``."""
+        limits = own.model_copy(update={name: getattr(self.resources, name) for name in names})
+        return self.with_arm(resources=None if limits == self.resources else limits)
+
     def after(self, arm: Arm) -> "Subject":
         """Return what is left to explain of an environment where a mechanism is off."""
         return replace(self, arm=arm)
