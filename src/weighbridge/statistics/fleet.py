@@ -18,7 +18,7 @@ in 95 %. Noise of runs draws the pseudomedian of a skewed spread towards its mea
 scatter (`_freed_of_noise`): of 200 exponential machines ranks alone cover 86 % where runs are as noisy as machines
 differ. With that shift taken back, and both ends in the interval, 94 % and more are covered.
 Of pairs the wider interval counts of two models, with and without a spread of the pairs' own: of few pairs it is not
-told from that of machines, of which one is in several pairs. At least 92.6 % are covered (of six machines and more 93.3 %).
+told from that of machines, of which one is in several pairs. At least 92.6 % are covered, of six machines 93.3 %.
 Held to be single machines, of which those of one machine are not independent, they would cover it in 63 to 89 %.
 
 **Next machine**: by the confidence distribution of the spread. The usual t interval (k - 1 or k - 2 degrees) covers
