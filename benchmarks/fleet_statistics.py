@@ -106,7 +106,7 @@ def judged(runs: Sequence[Measured]) -> FleetCost:
 def centre(shape: Shape) -> tuple[float, float, float]:
     """Return mean, median and pseudomedian of a shape."""
     rng = np.random.default_rng(1)
-    values = shape(rng, 400_000)
+    values = shape(rng, 4_000_000)
     return float(values.mean()), float(np.median(values)), float(np.median((values + rng.permutation(values)) / 2))
 
 
