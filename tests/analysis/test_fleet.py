@@ -251,8 +251,18 @@ def test_a_machine_with_another_weighbridge_is_told(tmp_path):
 def test_two_machines_of_one_name_are_told_apart_by_their_ids(tmp_path):
     folder = make_fleet(tmp_path / "fleet", 3)
     make_unit(folder / "runs", "n9", RECIPE, ["n1"], {"n1": {"machine id": "another"}})
-    names = list(read_fleet(folder).machines)
+    names = list(read_fleet(folder / "runs").machines)
     assert len(names) == 4 and "n1 (another)" in names and "n1" not in names
+    assert list(read_fleet(folder).machines) == ["n1", "n2", "n3", "n9"], "of a fleet its own names"
+
+
+def test_machines_of_a_fleet_have_the_names_of_its_list_not_their_own(tmp_path):
+    runs = new_fleet(tmp_path / "fleet")
+    for name in ("a--b", "b--c", "again--a--c"):
+        machines = name.removeprefix("again--").split("--")
+        make_unit(runs, name, RECIPE, [f"wb-{each}" for each in machines], {})
+    assert list(read_fleet(tmp_path / "fleet").machines) == ["a", "b", "c"]
+    assert list(read_fleet(runs).machines) == ["wb-a", "wb-b", "wb-c"]
 
 
 def test_runs_of_before_machines_were_named_are_named_by_their_directories(tmp_path):

@@ -12,7 +12,7 @@ from fleets.test_study import PAIR, SINGLE
 from report.made_up_fleets import RECIPE, make_unit
 from weighbridge import registry
 from weighbridge.cli import fleet_runs
-from weighbridge.errors import Unavailable
+from weighbridge.errors import DiskFull, StudyError, Unavailable
 from weighbridge.fleets import survey as surveying
 from weighbridge.fleets.folder import FleetFolder, UnitRecord
 from weighbridge.fleets.on.hosts import Hosts
@@ -45,7 +45,7 @@ class Listed(Hosts):
         state: DriverState = self.told
         return state
 
-    def cancel(self, options: Any, job: str) -> None:
+    def cancel(self, options: Any, job: str, folder: Path) -> None:
         self.cancelled.append(job)
         self.told = DriverState("ended", self.told.detail)
 
@@ -234,6 +234,63 @@ def test_a_fleet_goes_on_only_once_its_study_was_shown_and_machines_are_asked_af
     monkeypatch.setattr(listed, "count", lambda options: counted.append(options) or 4)
     assert weighbridge("fleet", "continue", "fleet").code != 0 and counted == []
     assert weighbridge("fleet", "continue", "fleet", "--yes").code == 0 and len(counted) == 1
+
+
+def test_a_fleet_whose_driver_may_run_goes_on_only_where_it_is_said_that_it_has_ended(
+    listed: Listed, weighbridge: Weighbridge
+):
+    weighbridge(*SUBMIT)
+    listed.told = DriverState("unknown", "squeue: the controller does not answer")
+    one_sentence(weighbridge("fleet", "continue", "fleet", "--yes"), 4)
+    assert len(listed.submitted) == 1
+    assert weighbridge("fleet", "continue", "fleet", "--yes", "--driver-ended").code == 0
+    assert len(listed.submitted) == 2
+
+
+def test_a_driver_that_cannot_be_noted_is_cancelled(
+    listed: Listed, weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch
+):
+    weighbridge(*SUBMIT)
+    listed.told = DriverState("ended")
+
+    def full(*_: object) -> None:
+        raise DiskFull("no space left")
+
+    monkeypatch.setattr(FleetFolder, "write", full)
+    assert weighbridge("fleet", "continue", "fleet", "--yes").code == DiskFull.exit_code
+    assert listed.cancelled == ["job 2"]
+
+
+def test_what_any_of_the_machines_brings_is_shown_first(listed: Listed, weighbridge: Weighbridge):
+    Path("own").write_text("Host n2\n  ProxyCommand sh -c true\n")
+    Path("hosts.txt").write_text(
+        "n1\nroot@n2 config=/own\nn3 config=/own\n".replace("/own", str(Path("own").absolute()))
+    )
+    said = weighbridge(*SUBMIT)
+    assert said.code == 0 and "machine n1, root@n2, n3" in said.err
+    assert said.err.count("ssh configuration") == 1 and said.err.count("ProxyCommand sh -c true") == 1
+    assert "destination" not in said.err
+    listed.told = DriverState("ended")
+    assert "ProxyCommand sh -c true" in weighbridge("fleet", "continue", "fleet", "--yes").err
+
+
+def test_a_wrong_option_of_any_machine_is_one_sentence(listed: Listed, weighbridge: Weighbridge):
+    for line in ("n2 nosuch=1", "n2 sudo=perhaps"):
+        Path("hosts.txt").write_text(f"n1\n{line}\n")
+        one_sentence(weighbridge(*SUBMIT), StudyError.exit_code)
+
+
+def test_runs_that_another_weighbridge_began_are_told_first(
+    listed: Listed, weighbridge: Weighbridge, monkeypatch: pytest.MonkeyPatch
+):
+    weighbridge(*SUBMIT)
+    listed.told = DriverState("ended")
+    folder = Path("fleet").absolute()
+    make_unit(folder / "runs", "n1", RECIPE, ("n1",), {})
+    with RunStore(folder / "runs" / "n1", writable=True) as store:
+        store.set_info("version", "0.0.1")
+    said = weighbridge("fleet", "continue", "fleet", "--yes")
+    assert said.code == 0 and "n1 began with another Weighbridge (0.0.1;" in said.err
 
 
 def test_a_fleet_of_which_nothing_is_missing_is_not_started_again(listed: Listed, weighbridge: Weighbridge):

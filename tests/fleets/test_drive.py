@@ -14,7 +14,7 @@ import pytest
 from report.made_up_fleets import RECIPE, make_unit
 from sentences import raises_sentence
 from weighbridge import registry
-from weighbridge.errors import Interrupted, Unavailable
+from weighbridge.errors import Interrupted, RunDirectoryError, Unavailable
 from weighbridge.fleets import drive as driving
 from weighbridge.fleets import suspects
 from weighbridge.fleets.drive import UnitsUnfinished, drive
@@ -46,7 +46,7 @@ class Chosen(MachineProvider):
     def state(self, options: Any, job: str) -> DriverState:
         return DriverState("ended", f"job {job}")
 
-    def cancel(self, options: Any, job: str) -> None:
+    def cancel(self, options: Any, job: str, folder: Path) -> None:
         return None
 
     def allotted(self, options: Any) -> tuple[str, ...]:
@@ -215,14 +215,27 @@ def test_what_is_finished_is_not_measured_again_and_what_has_begun_goes_on(world
     assert _drive(world) == ["asking 4 machines what they lack: n1, n2, n3, n4", "every run came to its end"]
 
 
-def test_a_link_in_the_place_of_a_study_file_is_not_followed(world: World, tmp_path: Path):
+@pytest.mark.parametrize("name", ["runs/n1.yaml", "runs/n1.log", "runs/n1.json", "drive.log", "job.sh", "drive.lock"])
+def test_a_link_in_the_place_of_a_file_is_refused(world: World, tmp_path: Path, name: str):
     _fleet(world, SINGLE)
     (tmp_path / "own").write_text("mine")
-    (world.folder.runs / "n1.yaml").symlink_to(tmp_path / "own")
+    (world.folder.path / name).symlink_to(tmp_path / "own")
+    with pytest.raises(RunDirectoryError, match="symbolic link"):
+        _drive(world)
+    assert (tmp_path / "own").read_text() == "mine" and world.started == []
+
+
+def test_a_run_that_another_weighbridge_began_is_measured_anew_and_its_trials_are_kept(
+    world: World, monkeypatch: pytest.MonkeyPatch
+):
+    _fleet(world, SINGLE)
+    for name, ended in (("n1", True), ("n2", False)):
+        world.measured(Unit((name,)), ended=ended)
+    monkeypatch.setattr(driving, "own_version", lambda: "99.9")
     _drive(world)
-    assert (tmp_path / "own").read_text() == "mine" and "destination: n1" in world.folder.study(
-        Unit(("n1",))
-    ).read_text()
+    assert sorted(world.started) == ["n2", "n3", "n4"]
+    [kept] = (world.folder.path / "set-aside").iterdir()
+    assert kept.name.startswith("n2-") and (kept / "run.sqlite").is_file()
 
 
 def test_a_run_that_fails_stops_no_other_one_and_is_told(world: World):

@@ -110,8 +110,9 @@ def test_what_nobody_provides_any_more_is_told(on: dict[str, object]):
 
 
 def test_a_process_is_told_from_others_of_its_number(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
-    own = DetachedProcess(os.getpid(), detached._started(os.getpid()) or 0, detached._kernel())
-    assert parsed(str(own)) == own and own.is_alive
+    own = DetachedProcess(os.getpid(), detached._started(os.getpid()) or 0, detached._kernel(), "n1:3f")
+    assert parsed(str(own)) == own and own.is_alive and len(own.command) > 1
+    monkeypatch.setattr(DetachedProcess, "command", ("python3", "-m", "weighbridge", "fleet", "drive", str(tmp_path)))
     options = _options(tmp_path, "n1\n")
     assert PLUGIN.state(options, str(own)).state == "running"
     before = DetachedProcess(own.pid, own.started - 1, own.kernel)
@@ -121,8 +122,19 @@ def test_a_process_is_told_from_others_of_its_number(monkeypatch: pytest.MonkeyP
     signals: list[tuple[int, int]] = []
     monkeypatch.setattr(os, "kill", lambda *which: signals.append(which))
     for each in (before, elsewhere, own):
-        PLUGIN.cancel(options, str(each))
+        PLUGIN.cancel(options, str(each), tmp_path / "x" / "..")
     assert signals == [(own.pid, 15)]
+    with pytest.raises(Unavailable, match="left alone"):  # somebody else's folder may name any process
+        PLUGIN.cancel(options, str(own), Path("/another"))
+    assert len(signals) == 1
+
+
+def test_a_driver_of_before_the_last_boot_has_ended(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setattr(detached, "_machine", lambda: "n1:3f")
+    options = _options(tmp_path, "n1\n")
+    for machine, state in (("n1:3f", "ended"), ("n2:3f", "unknown"), ("", "unknown")):
+        assert PLUGIN.state(options, str(DetachedProcess(7, 8, "boot pid:[1]", machine))).state == state
+    assert PLUGIN.state(options, "7 8 boot pid:[1]").state == "unknown"
 
 
 @pytest.mark.parametrize("text", ["", "x", "1 2", "x 2 y", "1 x y"])
@@ -136,9 +148,10 @@ def test_another_user_s_driver_is_not_cancelled(monkeypatch: pytest.MonkeyPatch,
         raise PermissionError
 
     monkeypatch.setattr(os, "kill", refuse)
+    monkeypatch.setattr(DetachedProcess, "command", ())
     own = DetachedProcess(os.getpid(), detached._started(os.getpid()) or 0, detached._kernel())
     with pytest.raises(Unavailable) as error:
-        PLUGIN.cancel(_options(tmp_path, "n1\n"), str(own))
+        PLUGIN.cancel(_options(tmp_path, "n1\n"), str(own), tmp_path)
     assert_sentence(str(error.value).replace(str(os.getpid()), "PID"))
 
 

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
-from sentences import raises_sentence
+from sentences import assert_sentence, raises_sentence
 from weighbridge.errors import Unavailable
 from weighbridge.fleets.folder import FleetFolder
 from weighbridge.fleets.on import slurm as provider
@@ -27,7 +27,8 @@ NO_CONTROLLER = (
     "slurm_load_jobs error: Unable to contact slurm controller (connect failure)\n",
 )
 NO_ACCOUNTING = (1, "", "Slurm accounting storage is disabled\n")
-PARTITIONS = "compute*|3\nclosed|3\n"
+PARTITIONS = "compute*|3|up\nclosed|3|down\n"
+FOLDER = Path("/fleet")
 
 
 @pytest.fixture
@@ -39,7 +40,7 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> Callable[..., list[tuple[str, ..
 
         def call(*argv: str) -> Completed:
             called.append(argv)
-            code, out, err = said[argv[0]]
+            code, out, err = said[argv[0]] if "--format=%Z" not in argv else (0, f"{FOLDER}\n", "")
             return Completed(argv, code, out.encode(), err.encode(), 0.1)
 
         monkeypatch.setattr(slurm, "call", call)
@@ -139,7 +140,7 @@ def test_an_array_has_a_job_for_each_node_that_is_not_measured(
     assert {"--array=1-4%2", "--nodes=1", "--exclude=n9,n1"} <= {*called[-1]}
     with raises_sentence(Unavailable):
         PLUGIN.submit(asked, replace(single, pairs=True))
-    PLUGIN.cancel(asked, "18")
+    PLUGIN.cancel(asked, "18", FOLDER)
     assert [each[:3] for each in called if each[0] == "scancel"] == [
         ("scancel", "--state=PENDING", "18"), ("scancel", "--batch", "--signal=TERM"),
     ]  # fmt: skip
@@ -172,8 +173,8 @@ def test_what_is_no_number_of_a_job_is_refused(printed: str):
 def test_a_job_of_another_cluster(answers: Callable[..., list[tuple[str, ...]]]):
     called = answers(squeue=(0, "PENDING|Priority\n", ""), scancel=(0, "", ""))
     assert job_number("sbatch: lua: hello\n17;west\n") == "17;west"
-    PLUGIN.cancel(options(), "17;west")
-    assert called[0][-2:] == ("--clusters=west", "--jobs=17") and called[1] == (
+    PLUGIN.cancel(options(), "17;west", FOLDER)
+    assert called[0][-2:] == called[1][-2:] == ("--clusters=west", "--jobs=17") and called[2] == (
         "scancel",
         "--state=PENDING",
         "--clusters=west",
@@ -191,8 +192,13 @@ def test_a_job_of_another_cluster(answers: Callable[..., list[tuple[str, ...]]])
 )
 def test_how_a_job_is_cancelled(answers: Callable[..., list[tuple[str, ...]]], state: str, words: list[object]):
     called = answers(squeue=(0, state, ""), scancel=(0, "", ""), sacct=NO_ACCOUNTING)
-    PLUGIN.cancel(options(), "17")
+    PLUGIN.cancel(options(), "17", FOLDER)
     assert [each for each in called if each[0] == "scancel"] == words
+    called.clear()
+    if words:  # somebody else's folder may name any job
+        with raises_sentence(Unavailable):
+            PLUGIN.cancel(options(), "17", Path("/another"))
+    assert "scancel" not in {each[0] for each in called}
 
 
 REFUSED = [
@@ -267,3 +273,12 @@ def test_the_partitions(answers: Callable[..., object]):
         ("compute", True, 3), ("closed", False, 3),
     ]  # fmt: skip
     assert provider.partitions("") == []
+
+
+def test_a_partition_that_is_down_is_told(answers: Callable[..., object]):
+    answers(sinfo=(0, PARTITIONS, ""))
+    assert PLUGIN.notes(options()) == PLUGIN.notes(options(partition="closed,compute")) == ()
+    [note] = PLUGIN.notes(options(partition="closed"))
+    assert_sentence(note)
+    answers(sinfo=NO_CONTROLLER)
+    assert PLUGIN.notes(options(partition="closed")) == ()

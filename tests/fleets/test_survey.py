@@ -76,7 +76,7 @@ def machines(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> dict[str, Machi
 
 def _asked(machines: Mapping[str, Any]) -> list[SurveyedMachine]:
     said: list[str] = []
-    hosts = {name: {"kind": "ssh", "destination": name} for name in machines}
+    hosts = {name: SshOptions(kind="ssh", destination=name) for name in machines}
     surveyed = survey(STUDY, hosts, said.append)
     assert {*said} == {*machines} and [each.name for each in surveyed] == [*machines]
     return surveyed
@@ -111,7 +111,7 @@ def test_what_a_killed_survey_of_the_same_fleet_left_is_swept(
 
     monkeypatch.setattr(surveying.run_lock, "lock_run", lock)
     monkeypatch.setattr(surveying, "sweep_and_forget", swept.append)
-    hosts = {"n1": {"kind": "ssh", "destination": "n1"}}
+    hosts = {"n1": SshOptions(kind="ssh", destination="n1")}
     for fleet in ("/a", "/a", "/b"):
         survey(STUDY, hosts, lambda _: None, fleet)
         monkeypatch.setattr(surveying.run_lock, "known_runs", lambda: locked[:1])
@@ -166,7 +166,7 @@ def test_limits_that_a_user_cannot_have_are_told_first(machines: dict[str, Machi
     )
     none = Unavailable("host n1: no control group can be made: only root can use control groups of version 1")
     machines |= {"n1": UsersMachine(none), "n2": UsersMachine(none), "n3": UsersMachine(partly)}
-    hosts = {name: {"kind": "ssh", "destination": name} for name in machines}
+    hosts = {name: SshOptions(kind="ssh", destination=name) for name in machines}
     notes = notes_of(survey(LIMITED, hosts, lambda _: None))
     assert len(notes) == 2 and notes[0].startswith("n1, n2: ") and notes[1].startswith("n3: ") and removed
     for note in notes:

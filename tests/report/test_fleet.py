@@ -127,19 +127,31 @@ def test_for_machines(singles, pairs, changed):
     assert ["n3"] in [row["machines"] for row in rows if row["verdict"] == "different"]
 
 
-def test_a_metric_in_another_unit_or_on_another_scale_is_told(tmp_path):
-    metrics = {"before": THROUGHPUT, "unit": replace(THROUGHPUT, unit="count"), "scale": THROUGHPUT}
-    fleets = {}
-    for name, metric in metrics.items():
-        workload = Workload("tcp", [(metric, 0.0 if name == "scale" else 8e9, 0.01)])
-        fleets[name] = read_fleet(make_fleet(tmp_path / name, 3, recipe=replace(RECIPE, workloads=[workload])))
-    for name in ("unit", "scale"):
-        compared = compare_fleets(fleets[name], fleets["before"])
-        document = fleet_json(fleets[name], compared)
-        fits(Document.FLEET, document)
-        against = document["against"]
-        assert against is not None and [each["why"] for each in against["not_compared"]] == [name] * 2
-        assert_sentence(changes_answer(compared))
+def _fleet_of(folder, metric, value):
+    workload = Workload("tcp", [(metric, value, 0.01)])
+    return read_fleet(make_fleet(folder, 3, recipe=replace(RECIPE, workloads=[workload])))
+
+
+def test_a_metric_in_another_unit_is_told(tmp_path):
+    before, after = (
+        _fleet_of(tmp_path / unit, replace(THROUGHPUT, unit=unit), 8e9) for unit in (THROUGHPUT.unit, "count")
+    )
+    compared = compare_fleets(after, before)
+    document = fleet_json(after, compared)
+    fits(Document.FLEET, document)
+    against = document["against"]
+    assert against is not None and [each["why"] for each in against["not_compared"]] == ["unit"] * 2
+    assert_sentence(changes_answer(compared))
+
+
+@pytest.mark.parametrize("values", [(8e9, 0.0), (0.0, 8e9)])
+def test_a_metric_of_ratios_in_one_fleet_and_differences_in_the_other_is_compared_as_differences(tmp_path, values):
+    before, after = (_fleet_of(tmp_path / str(value), THROUGHPUT, value) for value in values)
+    compared = compare_fleets(after, before)
+    assert compared.not_compared == () and {each.metric.scale for each in compared.shifts} == {"difference"}
+    own = next(each for each in compared.shifts if each.metric.own)
+    worse = 1 if values[0] else -1
+    assert [worse * row.shift.estimate == pytest.approx(8e9, rel=0.1) for row in own.rows] == [True] * 3
 
 
 def test_where_none_is_odd_it_is_said_what_cannot_be_ruled_out(tmp_path):

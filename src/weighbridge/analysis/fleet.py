@@ -90,7 +90,7 @@ class FleetRun:
     machines: tuple[str, ...]
     """One machine, or the two of a pair: the client's and the server's."""
     nodes: tuple[tuple[str, str], ...]
-    """Node and machine id of each, "" where it is not known: what they are named by."""
+    """What each is named by, "" where it is not known: its node, or its name in the fleet, and its machine id."""
     purpose: Purpose
     study: str
     question: str
@@ -402,7 +402,7 @@ def _read(folder: Path, progress: Callable[[str], None]) -> tuple[list[FleetRun]
         progress(name)
         try:
             with RunStore(place) as store:
-                runs.append(_read_run(store, name))
+                runs.append(_read_run(store, name, in_fleet=root != folder))
         except (RunDirectoryError, OSError) as why:
             left_out.append(LeftOutRun(name, WhyLeftOut.UNREADABLE, str(why)))
         except (ValueError, KeyError, TypeError) as why:  # a value that no run of ours has
@@ -410,7 +410,8 @@ def _read(folder: Path, progress: Callable[[str], None]) -> tuple[list[FleetRun]
     return runs, left_out
 
 
-def _read_run(store: RunStore, name: str) -> FleetRun:
+def _read_run(store: RunStore, name: str, *, in_fleet: bool) -> FleetRun:
+    """Read a run of a fleet, whose machines have the names that its list or scheduler gives them, or of a folder."""
     require_consistent(store)
     plan, info, facts = plan_of(store), store.info(), store.facts()
     by_key = _by_metric(store)
@@ -429,6 +430,8 @@ def _read_run(store: RunStore, name: str) -> FleetRun:
     purpose, units = unit_of(Path(name).name)
     own_facts = machine_facts(facts, _hosts(store))
     nodes = [(each.get(NODE, ""), each.get(MACHINE_ID, "")) for each in own_facts]
+    if in_fleet and len(units) == len(nodes):
+        nodes = [(unit, machine_id) for unit, (_, machine_id) in zip(units, nodes, strict=True)]
     if not all(node for node, _ in nodes):  # of before machines were named
         nodes = [(unit, "") for unit in units]
     by_node = dict(zip(nodes, [*own_facts, *({} for _ in nodes)], strict=False))
@@ -727,10 +730,23 @@ def _comparisons(runs: Sequence[FleetRun]) -> list[tuple[Key, str]]:
     return list(dict.fromkeys(each for run in runs for each in run.sides if each[1] != run.aa_arm))
 
 
-def _cost(runs: Sequence[FleetRun], key: Key, environment: str, margin: float) -> FleetMetric:
+def as_differences(fleet: Fleet, metric: FleetMetric) -> FleetMetric:
+    """Return a metric of a fleet with its effects as differences in its unit."""
+    report = metric.report
+    key = report.workload, report.level, report.metric
+    if metric.own:
+        again = _own_value(fleet.runs, key, fleet.margin, "difference")
+    else:
+        again = _cost(fleet.runs, key, metric.environment, fleet.margin, "difference")
+    return replace(again, family=metric.family)
+
+
+def _cost(
+    runs: Sequence[FleetRun], key: Key, environment: str, margin: float, on: Scale | None = None
+) -> FleetMetric:
     first = next(run.reports[key] for run in runs if key in run.reports)
     sides = [run.sides.get((key, environment), ((), ())) if _same_unit(run, key, first) else ((), ()) for run in runs]
-    scale = common_scale(first, sides)
+    scale = on or common_scale(first, sides)
     effects = []
     for run, both in zip(runs, sides, strict=True):
         values = [_worse(first) * each for each in OF_TWO.effects(both, scale)]
@@ -744,11 +760,11 @@ def common_scale(report: MetricReport, sides: Iterable[Sides]) -> Scale:
     return scale_of(report.metric, report.unit) or ("ratio" if positive else "difference")
 
 
-def _own_value(runs: Sequence[FleetRun], key: Key, margin: float) -> FleetMetric:
+def _own_value(runs: Sequence[FleetRun], key: Key, margin: float, on: Scale | None = None) -> FleetMetric:
     first = next(run.reports[key] for run in runs if key in run.reports)
     values = [run.own_values.get(key, ()) if _same_unit(run, key, first) else () for run in runs]
     positive = min((value for mine in values for value in mine), default=0.0) > 0
-    scale: Scale = scale_of(first.metric, first.unit) or ("ratio" if positive else "difference")
+    scale: Scale = on or scale_of(first.metric, first.unit) or ("ratio" if positive else "difference")
     effects = []
     for run, own in zip(runs, values, strict=True):
         logs = [math.log(each) for each in own] if scale == "ratio" else own

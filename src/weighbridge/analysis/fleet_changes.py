@@ -23,6 +23,7 @@ from weighbridge.analysis.fleet import (
     FleetRun,
     RunEffect,
     WhyNotCounted,
+    as_differences,
     common_scale,
     on_scale,
     other_setting,
@@ -116,15 +117,15 @@ class FleetsCompared:
 
 @dataclass(frozen=True, slots=True)
 class NotCompared:
-    """A metric of two fleets that the earlier one has in another unit, or else on another scale."""
+    """A metric of two fleets that the earlier one has in another unit."""
 
     metric: FleetMetric
     before: FleetMetric
 
     @property
-    def why(self) -> Literal["unit", "scale"]:
-        """In what the two differ. A cost is a difference where a run has values that are not positive."""
-        return "unit" if self.metric.report.unit != self.before.report.unit else "scale"
+    def why(self) -> Literal["unit"]:
+        """In what the two differ."""
+        return "unit"
 
 
 PAIR = " → "
@@ -196,21 +197,24 @@ def _shifts(
         other = later.get(_key(metric))
         if other is None or not _comparable(metric, other):
             continue
-        befores, afters = _by_unit(metric, in_first), _by_unit(other, in_second)
+        one = metric
+        if metric.scale != other.scale:  # only one of the fleets has values that are not positive
+            one, other = as_differences(first, metric), as_differences(second, other)
+        befores, afters = _by_unit(one, in_first), _by_unit(other, in_second)
         rows = [
             row
             for machines, before in befores.items()
-            if machines in afters and (row := _row(metric, before, afters[machines], allowance, second.margin))
+            if machines in afters and (row := _row(one, before, afters[machines], allowance, second.margin))
         ]
         if rows:
-            allowed = math.log1p(allowance) if metric.scale == "ratio" else 0.0
+            allowed = math.log1p(allowance) if one.scale == "ratio" else 0.0
             shifts.append(FleetShift(other, tuple(rows), None, None, allowed, 1))
     shifts = _after_holm(shifts)
     return tuple(_over_fleet(each, len(shifts), on_scale(each.metric, second.runs, second.margin)) for each in shifts)
 
 
 def _comparable(metric: FleetMetric, other: FleetMetric) -> bool:
-    return (metric.report.unit, metric.scale) == (other.report.unit, other.scale)
+    return metric.report.unit == other.report.unit
 
 
 def _key(metric: FleetMetric) -> tuple[Key, str, bool]:

@@ -23,7 +23,9 @@ def confirm(named: str, study: "Study", directory: Path, *, yes: bool, rehearsal
     Without a terminal a study that is not bundled needs ``yes``. Raises Unavailable where the study cannot be run.
     """
     _require_yes(named, yes=yes)
-    return _ask(announce(study, directory, rehearsal=rehearsal), yes=yes)
+    from weighbridge.study.brings import brought_by
+
+    return _ask(brought_by(announce(study, directory, rehearsal=rehearsal)), yes=yes)
 
 
 def announce(study: "Study", directory: Path, *, rehearsal: bool = False, timed: bool = True) -> "Study":
@@ -83,10 +85,10 @@ def decides_sentence(size: "Decidable") -> str:
     return f"{which}; from what size on a cost shows depends on this machine's noise: weighbridge doctor --noise"
 
 
-def confirm_named(named: str, study: "Study", *, yes: bool) -> None:
-    """As `confirm`, of what is started of a study without its being run."""
+def confirm_named(named: str, brought: "Iterable[Brought]", *, yes: bool) -> None:
+    """As `confirm`, of what is started of a study without its being run here: what that brings is told."""
     _require_yes(named, yes=yes)
-    _ask(study, yes=yes)
+    _ask(brought, yes=yes)
 
 
 def _require_yes(named: str, *, yes: bool) -> None:
@@ -96,11 +98,9 @@ def _require_yes(named: str, *, yes: bool) -> None:
         _needs_yes(f"{named} is not a bundled study", f"read 'weighbridge plan {named}'")
 
 
-def _ask(study: "Study", *, yes: bool) -> bool:
-    """Tell what the study brings, and ask where a person is there; whether it brings anything."""
-    from weighbridge.study.brings import brought_by
-
-    brought = brought_by(study)
+def _ask(brought: "Iterable[Brought]", *, yes: bool) -> bool:
+    """Tell what a study brings, and ask where a person is there; whether it brings anything."""
+    brought = tuple(brought)
     _tell(brought)
     if not yes and _person_there():
         typer.confirm("Start?", default=True, abort=True, err=True)

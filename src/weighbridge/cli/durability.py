@@ -51,6 +51,7 @@ def register(app: typer.Typer) -> None:
         from weighbridge.runner.durability import check_durability
         from weighbridge.runner.signals import interruptible
         from weighbridge.store.run import RunStore
+        from weighbridge.study.brings import brought_by
 
         if study is None and directory is None:
             fail("name a study (see 'weighbridge studies'), or a run with --out DIR", WRONG_COMMAND_LINE)
@@ -59,7 +60,7 @@ def register(app: typer.Typer) -> None:
         directory = directory and run_directory(directory)
         loaded = _study(study, profile, directory)
         if study is not None:
-            confirm_named(study, loaded, yes=yes)
+            confirm_named(study, brought_by(loaded), yes=yes)
         elif directory is not None:
             confirm_continued(directory, yes=yes)
         with interruptible(), show() as progress:

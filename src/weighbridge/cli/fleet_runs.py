@@ -1,5 +1,6 @@
 """`weighbridge fleet plan`, `submit`, `status`, `continue` and `cancel`: one study is run on many machines."""
 
+import contextlib
 import math
 import sys
 import time
@@ -34,8 +35,10 @@ if TYPE_CHECKING:
     from weighbridge.fleets.folder import Fleet, FleetFolder, UnitStatus
     from weighbridge.fleets.providers import Provided
     from weighbridge.fleets.rounds import Round
+    from weighbridge.model.host_kind import HostOptions
     from weighbridge.model.machine_provider import DriverState
     from weighbridge.model.study import Study
+    from weighbridge.study.brings import Brought
 
 STATUS_VERSION: Final = 1
 """Of the document of ``fleet status --json``."""
@@ -128,6 +131,29 @@ class _Prepared:
         return study_on(self.study, hosts, "--".join(machines))
 
     @property
+    def hosts(self) -> "dict[str, HostOptions]":
+        """How each machine is reached, where they are known beforehand. StudyError where an option is wrong."""
+        from weighbridge.fleets.providers import host_options
+
+        return host_options(self.study, self.provided, self.fleet.machines or ())
+
+    @property
+    def brought(self) -> "tuple[Brought, ...]":
+        """What the fleet brings: of its machines how each is reached, where that is known beforehand."""
+        from weighbridge.fleets.study import hosts_of
+        from weighbridge.model.options import Brings
+        from weighbridge.study.brings import brought_by, brought_by_machines
+
+        own = tuple(f"hosts.{name}." for name in hosts_of(self.study))
+        made_up = self.fleet.machines is None
+        of_study = [
+            each
+            for each in brought_by(self.unit_study)
+            if not each.place.startswith(own) or (made_up and each.what is not Brings.MACHINE)
+        ]
+        return (*brought_by_machines(self.hosts), *of_study)
+
+    @property
     def seconds(self) -> tuple[float, float]:
         """How long the rounds take, from-to, where no more runs go at once than can."""
         from weighbridge.runner.estimate import seconds
@@ -174,12 +200,13 @@ def _prepare(
         name=study.file.study, study=study.text, pairs=pairs, on=options.model_dump(mode="json"),
         machines=machines, seed=study.file.seed, cwd=str(Path.cwd()), created=time.time(), **more,
     )  # fmt: skip
-    return _Prepared(study, (provider, options), fleet, count)
+    prepared = _Prepared(study, (provider, options), fleet, count)
+    _ = prepared.hosts  # a wrong option of any machine is told before all else
+    return prepared
 
 
 def _refusals(prepared: _Prepared) -> list[str]:
     """Why the fleet would be refused: what this machine lacks of runs that are driven here, and what each machine."""
-    from weighbridge.fleets.providers import hosts_of_machines
     from weighbridge.fleets.survey import notes_of, refusals, survey
     from weighbridge.runner.run import readiness_of
     from weighbridge.runner.run import refusals as refusals_here
@@ -192,12 +219,13 @@ def _refusals(prepared: _Prepared) -> list[str]:
     reasons += [f"{problem.detail}: {problem.remedy}" for problem in userland_problems(study)]
     if prepared.fleet.machines is None:
         return reasons
-    hosts = hosts_of_machines(prepared.study, prepared.provided, prepared.machines)
+    hosts = prepared.hosts
     err().print(f"asking {plural(len(hosts), 'machine')} what they lack", markup=False)
     surveyed = survey(study, hosts, lambda _: None)
-    for note in notes_of(surveyed):
+    reasons += refusals(surveyed)
+    for note in () if reasons else notes_of(surveyed):
         err().print(f"note: {note}", markup=False)
-    return [*reasons, *refusals(surveyed)]
+    return reasons
 
 
 def _plan(fleet: typer.Typer) -> None:
@@ -244,13 +272,15 @@ def _print_plan(prepared: _Prepared) -> None:
     out().print(f"machines: {options.description}", markup=False)
     if why := provider.unverified(options):
         out().print(f"note: --on {provider.kind} is {UNVERIFIED}: {why}", markup=False)
+    _print_notes(prepared)
     if prepared.fleet.machines is None:
         out().print("their names are known once they are there; below they are made up")
     arms = ", ".join(arm.name for arm in study.arms)
     cells = ", ".join(dict.fromkeys(cell.workload for cell in study.cells))
     who = "pair" if prepared.fleet.pairs else "machine"
     out().print(f"each {who} runs: {cells} in {arms}; {clock_range(*seconds(study))}", markup=False)
-    out().print(f"precision: {decides_sentence(decidable(study))}\n", markup=False)
+    size = replace(decidable(study), visible={}, on_nodes=True)  # this machine's noise is not theirs
+    out().print(f"precision: {decides_sentence(size)}\n", markup=False)
     table = Table("round", "runs at the same time", box=None, pad_edge=False)
     for number, units in enumerate(rounds, 1):
         table.add_row(str(number), "  ".join(unit.name for unit in units))
@@ -303,7 +333,7 @@ def _submit(fleet: typer.Typer) -> None:
         folder = FleetFolder((directory or _new_directory(prepared.fleet.name)).absolute())
         folder.require_new()
         _announce(prepared, folder)
-        confirm_named(study, prepared.unit_study, yes=yes)
+        confirm_named(study, prepared.brought, yes=yes)
         if prepared.provided[0].drives_here:
             require_alone(beside_others=beside_others)
         if reasons := _refusals(prepared):
@@ -324,6 +354,13 @@ def _announce(prepared: _Prepared, folder: "FleetFolder") -> None:
     )
     if prepared.fleet.machines is not None:
         err().print(f"machines: {', '.join(prepared.fleet.machines)}", markup=False)
+    _print_notes(prepared)
+
+
+def _print_notes(prepared: _Prepared) -> None:
+    provider, options = prepared.provided
+    for note in provider.notes(options):
+        err().print(f"note: {note}", markup=False)
 
 
 def _new_directory(study: str) -> Path:
@@ -341,6 +378,7 @@ def _start(
 
     ``refused`` is called where it is not started. Once it is, the fleet is kept and told, whatever ends this process.
     """
+    from weighbridge.errors import Unavailable, WeighbridgeError
     from weighbridge.model.machine_provider import Submission
     from weighbridge.runner.signals import interruptible, shield
 
@@ -355,7 +393,13 @@ def _start(
                 except BaseException:
                     refused()
                     raise
-                folder.write(fleet.model_copy(update={"jobs": (*fleet.jobs, job)}))
+                try:
+                    folder.write(fleet.model_copy(update={"jobs": (*fleet.jobs, job)}))
+                except WeighbridgeError:  # nobody would know of it
+                    with contextlib.suppress(Unavailable):
+                        provider.cancel(options, job, folder.path)
+                        job = ""
+                    raise
             detail = provider.state(options, job).detail
         finally:
             if job:
@@ -456,14 +500,20 @@ def _continue(fleet: typer.Typer) -> None:
     def continue_(
         directory: Path = FolderArgument,
         yes: bool = typer.Option(False, "--yes", "-y", help="Start without asking."),
+        driver_ended: bool = typer.Option(
+            False,
+            "--driver-ended",
+            help="The fleet's driver has ended, where nobody can tell from here.",
+        ),
     ) -> None:
         """Measure what is missing of a fleet that was cancelled, killed or failed in part.
 
-        Finished runs are never repeated, and others go on from their last trial.
+        Finished runs are never repeated, and others go on from their last trial; those that another version of
+        Weighbridge began are measured anew.
         """
         from weighbridge.cli.approval import confirm_named
-        from weighbridge.errors import RunDirectoryError
-        from weighbridge.fleets.drive import study_of
+        from weighbridge.errors import RunDirectoryError, Unavailable
+        from weighbridge.fleets.drive import own_version, study_of
         from weighbridge.fleets.folder import FleetFolder
         from weighbridge.fleets.providers import provider_of
         from weighbridge.fleets.study import hosts_of
@@ -477,6 +527,12 @@ def _continue(fleet: typer.Typer) -> None:
                 f"the fleet in {folder.path} goes on already ({driver.detail}): wait for it, or end it with "
                 f"'weighbridge fleet cancel {folder.path}'"
             )
+        if driver.state == "unknown" and not driver_ended:
+            raise Unavailable(
+                f"whether the driver of the fleet in {folder.path} has ended is not known here ({driver.detail}): "
+                "try again where, or when, it is; --driver-ended says that it has"
+            )
+        folder.refuse_links()
         study = study_of(known, folder.path)
         pairs = len(hosts_of(study)) > 1
         provider, options = provided
@@ -485,7 +541,14 @@ def _continue(fleet: typer.Typer) -> None:
         if statuses and all(each.state == "finished" for each in statuses):
             out().print(f"nothing is missing: {plural(len(statuses), 'run')} finished")
             return
-        confirm_named(str(folder.path), prepared.unit_study, yes=yes)
+        others = {each.unit.name: folder.begun_by(each.unit) for each in statuses if each.state != "finished"}
+        if older := [name for name, began in others.items() if began not in ("", own_version())]:
+            err().print(
+                f"note: {', '.join(older)} began with another Weighbridge ({others[older[0]]}; this is "
+                f"{own_version()}): measured anew, what they had is kept in {folder.path}/set-aside",
+                markup=False,
+            )
+        confirm_named(str(folder.path), prepared.brought, yes=yes)
         prepared = replace(prepared, count=provider.count(options))  # a kubeconfig of the folder may start programs
         _note_what_is_gone(prepared)
         _start(folder, known, provided, prepared.seconds)
@@ -494,13 +557,11 @@ def _continue(fleet: typer.Typer) -> None:
 def _note_what_is_gone(prepared: _Prepared) -> None:
     """Tell which machines cannot be measured now: the others are. Raises Unavailable where none can."""
     from weighbridge.errors import Unavailable
-    from weighbridge.fleets.providers import hosts_of_machines
     from weighbridge.fleets.survey import refusals, survey
 
     if prepared.fleet.machines is None:
         return
-    hosts = hosts_of_machines(prepared.study, prepared.provided, prepared.machines)
-    surveyed = survey(prepared.unit_study, hosts, lambda _: None)
+    surveyed = survey(prepared.unit_study, prepared.hosts, lambda _: None)
     reasons = refusals(surveyed)
     if all(each.lacks for each in surveyed):
         raise Unavailable("; ".join(reasons))
@@ -525,7 +586,7 @@ def _cancel(fleet: typer.Typer) -> None:
             return
         if driver.state == "unknown":
             raise Unavailable(f"the fleet's driver cannot be asked from here: {driver.detail}")
-        provider.cancel(options, known.jobs[-1])
+        provider.cancel(options, known.jobs[-1], folder.path)
         deadline = time.monotonic() + _CANCEL_S
         while (state := _driver(known, (provider, options)).state) != "ended" and time.monotonic() < deadline:
             time.sleep(_LOOK_S)

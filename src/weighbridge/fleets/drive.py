@@ -8,11 +8,12 @@ import time
 from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field
+from importlib import metadata
 from pathlib import Path
 
 from weighbridge.errors import Unavailable, WeighbridgeError
 from weighbridge.fleets.folder import Fleet, FleetFolder, UnitRecord, last_line
-from weighbridge.fleets.providers import Provided, hosts_of_machines, provider_of
+from weighbridge.fleets.providers import Provided, host_options, provider_of
 from weighbridge.fleets.rounds import Round, Unit, again, rounds_of
 from weighbridge.fleets.study import own_host, text_on
 from weighbridge.fleets.survey import (
@@ -42,6 +43,11 @@ class UnitsUnfinished(WeighbridgeError):
     """Not every run of a fleet came to its end; what is missing is measured by ``weighbridge fleet continue``."""
 
 
+def own_version() -> str:
+    """Return the version of this Weighbridge. A run that another one began is not continued by it."""
+    return metadata.version("weighbridge")
+
+
 def study_of(fleet: Fleet, folder: Path) -> Study:
     """Return the study of a fleet. StudyError where this Weighbridge does not take it any more."""
     return check(parse(fleet.study, f"{folder} (the study of this fleet)"))
@@ -57,6 +63,7 @@ def drive(folder: FleetFolder, say: Callable[[str], None]) -> None:
     with contextlib.suppress(OSError):
         os.chdir(fleet.cwd)
     provider, options = provided
+    folder.refuse_links()
     with folder.driving(provider.part(options)):
         study = study_of(fleet, folder.path)
         wanted = Wanted(fleet.id, own_host(study), folder.machines(), say)
@@ -66,7 +73,7 @@ def drive(folder: FleetFolder, say: Callable[[str], None]) -> None:
             folder.note_machines(machines, provider.part(options))
             if fleet.machines is None:  # they were not known to whoever submitted the fleet
                 say(f"asking {len(machines)} machines what they lack: {', '.join(machines)}")
-                hosts = hosts_of_machines(study, provided, machines)
+                hosts = host_options(study, provided, machines)
                 surveyed = survey(study, hosts, lambda _: None, str(folder.path))
                 for note in notes_of(surveyed):
                     say(f"note: {note}")
@@ -154,6 +161,9 @@ class Drive:
 
     def _start(self, number: int, unit: Unit) -> None:
         provider, options = self.provided
+        if (began := self.folder.begun_by(unit)) not in ("", own_version()):
+            aside = self.folder.set_aside(unit)
+            self.say(f"{unit.name}: begun by Weighbridge {began}, so measured anew; its trials are kept in {aside}")
         hosts = provider.hosts(options, unit.machines)
         self.folder.write_study(unit, text_on(self.study, hosts, unit.name))
         argv = provider.command(options, unit.machines, self._command(unit))

@@ -28,7 +28,9 @@ VERSION = 1
 FILE = "fleet.json"
 LOG = "drive.log"
 """What the driver prints."""
-_RUNS = "runs"
+SCRIPT = "job.sh"
+"""The batch script of a job of Slurm."""
+_RUNS, _ASIDE = "runs", "set-aside"
 _LINES = 64 * 2**10
 """Bytes of the end of a log in which its last line is."""
 _TELLS_NOTHING = re.compile(r"(?:weighbridge: )?to continue: |srun: error: \S+: task \d+: Exited with exit code")
@@ -121,6 +123,40 @@ class FleetFolder:
         """Replace the study file of a unit; a link of that name is replaced, not followed."""
         with self._saving():
             _replace(self.study(unit), text)
+
+    def write_script(self, text: str) -> Path:
+        """Replace the batch script of a job, and return its path."""
+        path = self.path / SCRIPT
+        with self._saving():
+            _replace(path, text)
+        return path
+
+    def refuse_links(self) -> None:
+        """Raise RunDirectoryError where a file of the fleet is a symbolic link: what is written may be anywhere then.
+
+        None of ours is. A folder may be one, on other storage.
+        """
+        with self._saving():
+            files = (path for folder in (self.path, self.runs) if folder.is_dir() for path in folder.iterdir())
+            for path in sorted(files):
+                if path.is_symlink() and not path.is_dir():
+                    raise RunDirectoryError(f"{path} is a symbolic link, and this fleet's is none: remove it")
+
+    def begun_by(self, unit: Unit) -> str:
+        """Return the version of the Weighbridge that began a unit's run; "" where there is none, or none is known."""
+        if not (self.run(unit) / DATABASE).is_file():
+            return ""
+        with contextlib.suppress(RunDirectoryError), RunStore(self.run(unit)) as store:
+            return store.info().get("version", "")
+        return ""
+
+    def set_aside(self, unit: Unit) -> Path:
+        """Move a unit's run directory to where it is none of the fleet's runs, and return its path there."""
+        aside = self.path / _ASIDE / f"{unit.name}-{time.strftime('%Y%m%d-%H%M%S')}"
+        with self._saving():
+            aside.parent.mkdir(exist_ok=True)
+            self.run(unit).rename(aside)
+        return aside
 
     def record_file(self, unit: Unit) -> Path:
         """Return the file with what the driver has noted of a unit."""

@@ -6,9 +6,10 @@ from typing import Any
 from pydantic import ValidationError
 
 from weighbridge import registry
-from weighbridge.errors import RunDirectoryError
+from weighbridge.errors import RunDirectoryError, StudyError
 from weighbridge.fleets.folder import Fleet
 from weighbridge.fleets.study import own_host, with_own
+from weighbridge.model.host_kind import HostOptions
 from weighbridge.model.machine_provider import MachineProvider, ProviderOptions
 from weighbridge.model.study import Study
 from weighbridge.study.source import nearest, plain
@@ -33,6 +34,22 @@ def hosts_of_machines(study: Study, provided: Provided, machines: Sequence[str])
     """Return the hosts by which machines are reached from here, by name, with what the study says of its own."""
     (provider, options), own = provided, own_host(study)
     return {machine: with_own(own, provider.host(options, machine)) for machine in machines}
+
+
+def host_options(study: Study, provided: Provided, machines: Sequence[str]) -> dict[str, HostOptions]:
+    """Return the checked options of machines' hosts, by name. StudyError names the machine with a wrong one."""
+    models = {kind: each.options for kind, each in registry.hosts().items()}
+    checked = {}
+    for machine, host in hosts_of_machines(study, provided, machines).items():
+        try:
+            checked[machine] = models[host["kind"]].model_validate(host)
+        except ValidationError as error:
+            first = error.errors()[0]
+            key = plain(".".join(map(str, first["loc"])), 60)
+            if first["type"] == "extra_forbidden":
+                raise StudyError(f"machine {machine}: '{key}' is no option of {host['kind']} hosts") from None
+            raise StudyError(f"machine {machine}: {key}: {plain(first['msg'])}") from None
+    return checked
 
 
 def _checked(provider: MachineProvider, word: str, given: Mapping[str, Any]) -> ProviderOptions:

@@ -10,7 +10,6 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from importlib import metadata
-from typing import Any
 
 from weighbridge import registry
 from weighbridge.errors import EnvironmentLost, Unavailable
@@ -46,19 +45,15 @@ class SurveyedMachine:
 
 
 def survey(
-    study: Study, hosts: Mapping[str, Mapping[str, Any]], say: Callable[[str], None], fleet: str = ""
+    study: Study, hosts: Mapping[str, HostOptions], say: Callable[[str], None], fleet: str = ""
 ) -> list[SurveyedMachine]:
     """Open each machine as a host, and see what it lacks of what the study takes. Nothing stays there.
 
     ``hosts``: by the machine's name how it is reached from here. ``fleet``: its folder, where it has one: what was
     left by a driver that was killed while it asked goes with this survey.
     """
-    models = {kind: each.options for kind, each in registry.hosts().items()}
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        asked = [
-            pool.submit(_ask, study, name, models[host["kind"]].model_validate(host), say, _id(fleet, name))
-            for name, host in hosts.items()
-        ]
+        asked = [pool.submit(_ask, study, name, options, say, _id(fleet, name)) for name, options in hosts.items()]
         return _with_shared_kernels([each.result() for each in asked])
 
 
@@ -186,7 +181,7 @@ def _refused_limits(resources: Resources, host: Host) -> Mapping[str, str]:
 
 def _without(name: str, why: str) -> str:
     """Return a reason without the host's name, which stands before all of its reasons."""
-    return why.removeprefix(f"host {name} ").removeprefix(f"host {name}: ")
+    return why.removeprefix(f"host {name} ").removeprefix(f"({name}): ").removeprefix(f"host {name}: ")
 
 
 def notes_of(machines: Sequence[SurveyedMachine]) -> list[str]:

@@ -10,6 +10,7 @@ from pathlib import Path
 from weighbridge.linux.process import start_detached
 
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")
+_MACHINE_ID = Path("/etc/machine-id")
 _GONE = ("Z", "X")
 """States of a process that has ended (proc(5))."""
 
@@ -18,16 +19,18 @@ _GONE = ("Z", "X")
 class DetachedProcess:
     """A process of a machine, told from every other that had or will have its number.
 
-    ``kernel``: what tells the kernel since its boot, and the namespace of process numbers.
+    ``kernel``: what tells the kernel since its boot, and the namespace of process numbers. ``machine``: its host name
+    and machine id; "" where it was written before these were kept.
     """
 
     pid: int
     started: int
     kernel: str
+    machine: str = ""
 
     def __str__(self) -> str:
         """Return it as `parsed` reads it."""
-        return f"{self.pid} {self.started} {self.kernel}"
+        return f"{self.pid} {self.started} {self.kernel} {self.machine}".rstrip()
 
     @property
     def is_here(self) -> bool:
@@ -39,6 +42,20 @@ class DetachedProcess:
         """Whether it runs; of a process of another machine, or of one before its last boot, False."""
         return self.is_here and _started(self.pid) == self.started
 
+    @property
+    def is_of_earlier_boot(self) -> bool:
+        """Whether it was started on this machine before its last boot, so that it has ended."""
+        return self.machine == _machine() != "" and self.kernel.split()[:1] != _kernel().split()[:1]
+
+    @property
+    def command(self) -> tuple[str, ...]:
+        """The words of its command; () where it does not run here, or this user may not know."""
+        try:
+            words = Path(f"/proc/{self.pid}/cmdline").read_bytes().split(b"\0")
+        except OSError:
+            return ()
+        return tuple(os.fsdecode(word) for word in words[:-1]) if self.is_alive else ()
+
     def end(self) -> None:
         """Ask it to end (SIGTERM), where it runs here. Raises PermissionError where it is another user's."""
         if self.is_alive:
@@ -49,21 +66,31 @@ class DetachedProcess:
 def detach(argv: Sequence[str], log: Path) -> DetachedProcess:
     """Start a process that outlives this one; both of its streams go to the end of ``log``. Raises Unavailable."""
     pid = start_detached(argv, log)
-    return DetachedProcess(pid, _started(pid) or 0, _kernel())
+    return DetachedProcess(pid, _started(pid) or 0, _kernel(), _machine())
 
 
 def parsed(text: str) -> DetachedProcess | None:
     """Return the process that was written as ``text``; None where that is none."""
-    words = text.split(" ", 2)
-    if len(words) != 3 or not (words[0].isdecimal() and words[1].isdecimal()):
+    words = text.split(" ", 4)
+    if len(words) < 3 or not (words[0].isdecimal() and words[1].isdecimal()):
         return None
-    return DetachedProcess(int(words[0]), int(words[1]), words[2])
+    return DetachedProcess(int(words[0]), int(words[1]), " ".join(words[2:4]), "".join(words[4:]))
 
 
 def _kernel() -> str:
     with contextlib.suppress(OSError):
         return f"{_BOOT_ID.read_text().strip()} {Path('/proc/self/ns/pid').readlink()}"
-    return "unknown"
+    return "unknown kernel"
+
+
+def _machine() -> str:
+    """This machine's host name and machine id, in one word; "" where either is not known."""
+    try:
+        machine_id = _MACHINE_ID.read_text().strip()
+    except OSError:
+        return ""
+    name = os.uname().nodename
+    return f"{name}:{machine_id}" if name and machine_id else ""
 
 
 def _started(pid: int) -> int | None:

@@ -105,6 +105,10 @@ class MachineProvider(Plugin):
     def count(self, options: Any) -> int:
         """How many machines the fleet is to have. Raises Unavailable where there are fewer."""
 
+    def notes(self, options: Any) -> tuple[str, ...]:
+        """Return what is to be known before a fleet is submitted, a sentence each; () where that cannot be asked."""
+        return ()
+
     def machines(self, options: Any) -> tuple[str, ...] | None:
         """Their names (`MACHINE_NAME`), where they are known beforehand; None: a scheduler chooses them.
 
@@ -125,10 +129,11 @@ class MachineProvider(Plugin):
         """Return what has become of the driver that `submit` told as ``job``. Raises nothing."""
 
     @abstractmethod
-    def cancel(self, options: Any, job: str) -> None:
+    def cancel(self, options: Any, job: str, folder: Path) -> None:
         """Have the driver end, or never begin; return at once. It ends its runs, which keep what is finished.
 
-        SIGTERM to the driver is enough. Nothing where it has ended. Raises Unavailable where that is not possible.
+        SIGTERM to the driver is enough. Nothing where it has ended. Raises Unavailable where that is not possible, or
+        where ``job`` is none that was submitted for ``folder``: somebody else may have written it.
         """
 
     def part(self, options: Any) -> str:

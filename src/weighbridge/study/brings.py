@@ -21,6 +21,8 @@ _STARTS = (
 """Keywords of ssh_config(5) that start a program, load a library or read another file."""
 _PASSED_OVER = re.compile(r'[\s"=]')
 """What ssh takes in or before a keyword, or between it and its argument (``Proxy"Command" sh``, ``=Include x``)."""
+_TOGETHER = 10
+"""Machines of a fleet that are shown in one line."""
 _LARGEST = 256 * 2**10
 _UNKNOWN = "it cannot be read: what it starts is not known"
 _TOO_LARGE = f"it is larger than {_LARGEST >> 10} KiB: what it starts is not known"
@@ -51,6 +53,18 @@ def brought_by(study: Study) -> tuple[Brought, ...]:
         ]
     read = [Brought(Brings.COMPOSE, "compose.file", study.compose)] if study.compose else []
     return tuple(dict.fromkeys([*read, *(each for place, options in parts for each in _brought(place, options))]))
+
+
+def brought_by_machines(hosts: Mapping[str, Options]) -> tuple[Brought, ...]:
+    """Return what a fleet's machines bring, each file once, by the options of each one's host.
+
+    Of their names in ssh or a queue, so many are one entry.
+    """
+    every = [each for name, options in hosts.items() for each in _brought(name, options)]
+    reached = list(dict.fromkeys(each.value for each in every if each.what is Brings.MACHINE))
+    parts = [reached[at : at + _TOGETHER] for at in range(0, len(reached), _TOGETHER)]
+    files = {(each.what, each.value): each for each in reversed(every) if each.what is not Brings.MACHINE}
+    return (*(Brought(Brings.MACHINE, "the fleet's", ", ".join(part)) for part in parts), *reversed(files.values()))
 
 
 def _brought(place: str, options: Options | None) -> Iterator[Brought]:

@@ -40,16 +40,21 @@ class DrivenHere(MachineProvider):
     def state(self, options: Any, job: str) -> DriverState:
         """Say whether the driver's process runs."""
         process = parsed(job)
+        if process is not None and process.is_of_earlier_boot:
+            return DriverState("ended", f"process {process.pid}, before this machine's last boot")
         if process is None or not process.is_here:
-            return DriverState("unknown", "its process is on another machine, or was before this machine's last boot")
+            return DriverState("unknown", "its process is on another machine, or in another container")
         word = f"process {process.pid} on this machine"
         return DriverState("running", word) if process.is_alive else DriverState("ended", word)
 
-    def cancel(self, options: Any, job: str) -> None:
-        """Send SIGTERM to the driver."""
+    def cancel(self, options: Any, job: str, folder: Path) -> None:
+        """Send SIGTERM to the driver, and to no process that is none."""
         process = parsed(job)
-        if process is None or not process.is_here:
+        if process is None or not process.is_alive:
             return
+        words = process.command
+        if words and not (words[-3:-1] == ("fleet", "drive") and Path(words[-1]).resolve() == folder.resolve()):
+            raise Unavailable(f"process {process.pid} does not drive the fleet in {folder}: it was left alone")
         try:
             process.end()
         except PermissionError:

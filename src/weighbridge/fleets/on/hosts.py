@@ -74,10 +74,12 @@ class Hosts(DrivenHere):
         return self.machines(options)
 
     def host(self, options: Any, machine: str) -> Mapping[str, Any]:
-        """Return an ssh host, by the machine's line of the list."""
+        """Return an ssh host, by the machine's line of the list. Unavailable where that has none."""
+        if (line := _by_name(options).get(machine)) is None:
+            raise Unavailable(f"{options.file} has no machine {machine}")
         named = {"sudo": True} if options.sudo else {}
         named |= {"config": options.config} if options.config else {}
-        return {"kind": "ssh", **named, **_by_name(options)[machine]}
+        return {"kind": "ssh", **named, **line}
 
 
 def _read(path: Path) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ import shlex
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, BeforeValidator, Field
@@ -117,11 +118,19 @@ class Slurm(MachineProvider):
             raise Unavailable(f"{where} has {most} nodes, fewer than the {options.nodes} of --nodes")
         return int(options.nodes)
 
+    def notes(self, options: Any) -> tuple[str, ...]:
+        """Say of a partition that is down that jobs wait there."""
+        with contextlib.suppress(Unavailable):
+            named = _named(_partitions(), options.partition)
+            if named and not any(each.up for each in named):
+                names = ", ".join(each.name for each in named)
+                return (f"partition {names} is down: the job waits until it is up again",)
+        return ()
+
     def submit(self, options: Any, submission: Submission) -> str:
         """Submit the job; it may be requeued, and goes on where a node fails."""
         nodes = _array(options, submission) if options.array else _one_job(options, submission)
-        script = submission.folder / "job.sh"
-        script.write_text(_SCRIPT)
+        script = FleetFolder(submission.folder).write_script(_SCRIPT)
         log = str(submission.folder / "drive.log").replace("%", "%%")
         name = re.sub(r"[^A-Za-z0-9_.-]", "-", f"weighbridge-{submission.study}")
         limit = options.time or str(max(_LEAST_MIN, math.ceil(submission.seconds[1] * _MARGIN / 60)))
@@ -150,11 +159,14 @@ class Slurm(MachineProvider):
             return DriverState("unknown", slurm.refusal("squeue", queued))
         return DriverState("ended", f"job {_number(job)} {_accounted(job)}".strip())
 
-    def cancel(self, options: Any, job: str) -> None:
+    def cancel(self, options: Any, job: str, folder: Path) -> None:
         """Signal the driver, which ends its runs in order; a job that waits is taken out of the queue."""
         state = self.state(options, job).state
         if state == "ended":
             return
+        begun_in = {*slurm.ask("squeue", "--noheader", "--states=all", "--format=%Z", *_of(job)).splitlines()}
+        if any(Path(each.strip()).resolve() != folder.resolve() for each in begun_in):
+            raise Unavailable(f"job {_number(job)} does not drive the fleet in {folder}: it was left alone")
         if state == "waiting" or options.array:
             slurm.ask("scancel", "--state=PENDING", *_cluster(job), _number(job))
         if state != "waiting":
@@ -191,12 +203,14 @@ class Partition:
     name: str
     default: bool
     nodes: int
+    up: bool = True
+    """Whether jobs start there; where they do not, they are taken all the same, and wait."""
 
 
 def partitions(printed: str) -> list[Partition]:
-    """Return the partitions of ``sinfo --format=%P|%D``; what is no such line is left out."""
-    rows = (re.fullmatch(r"([^|*]+)(\*?)\|(\d{1,9})", line.strip()) for line in printed.splitlines())
-    return [Partition(row[1], bool(row[2]), int(row[3])) for row in rows if row]
+    """Return the partitions of ``sinfo --format=%P|%D|%a``; what is no such line is left out."""
+    rows = (re.fullmatch(r"([^|*]+)(\*?)\|(\d{1,9})\|(\w+)", line.strip()) for line in printed.splitlines())
+    return [Partition(row[1], bool(row[2]), int(row[3]), row[4] != "down") for row in rows if row]
 
 
 def job_number(printed: str) -> str:
@@ -267,7 +281,7 @@ def usable_nodes(printed: str) -> set[str]:
 
 
 def _partitions() -> list[Partition]:
-    return partitions(slurm.ask("sinfo", "--noheader", "--format=%P|%D"))
+    return partitions(slurm.ask("sinfo", "--noheader", "--format=%P|%D|%a"))
 
 
 def _named(known: Sequence[Partition], names: str | None) -> list[Partition]:

@@ -43,7 +43,8 @@ LOW, MIDDLE, HIGH = "#0072B2", "#c9ced6", "#D55E00"
 def caterpillar(metric: FleetMetric) -> Chart | None:
     """Give the machines of a metric, the worst first, with the simultaneous interval of each one's distance.
 
-    The green band is the interval of the typical one, the grey one that of the next machine. None of fewer than two.
+    The green band is the interval of the typical one, the grey one that of the next machine. An arrow marks where an
+    interval goes on beyond the axis. None of fewer than two.
     """
     positions = metric.positions[::-1]
     if metric.fleet is None or len(positions) < 2:
@@ -52,7 +53,7 @@ def caterpillar(metric: FleetMetric) -> Chart | None:
     places = [_on_axis(metric, each.at, factor) for each in positions]
     typical = _on_axis(metric, metric.fleet.typical, factor)
     following = _on_axis(metric, metric.fleet.prediction, factor) if metric.fleet.prediction is not None else None
-    limits = _limits(places, [typical, *([following] if following is not None else [])])
+    limits = _limits(places, typical, [following] if following is not None else [])
     points = [_point(metric, each, at, limits) for each, at in zip(positions, places, strict=True)]
     what = "from typical" if metric.own else "cost"
     axes = (
@@ -71,6 +72,7 @@ def caterpillar(metric: FleetMetric) -> Chart | None:
         for band, colour in ((following, BASELINE), (typical, BAND))
         if band is not None and math.isfinite(band.high - band.low)
     ]  # fmt: skip
+    bands += _arrows(canvas, points, places, limits, (axes[0], encoded))
     if not named:
         bands += _odd_names(canvas, points, typical.estimate, axes[0], encoded["y"])
     tooltip = [nominal(each) for each in ("machine", "value", "from the others", "verdict")]
@@ -81,6 +83,29 @@ def caterpillar(metric: FleetMetric) -> Chart | None:
     )  # fmt: skip
     # the height of rows without names is not that of a line of text
     return chart if named else Chart({**chart.definition, "height": row_px * len(positions)}, row_px * len(positions))
+
+
+def _arrows(
+    canvas: Canvas,
+    points: Sequence[Mapping[str, Any]],
+    places: Sequence[Interval],
+    limits: tuple[float, float],
+    on: tuple[NumberAxis, Mapping[str, Field]],
+) -> list[Field]:
+    """Give the arrows at both ends of the axis, on the rows of intervals that go on there."""
+    x, encoded = on[0].encoding("cost"), on[1]
+    ends = (
+        ("triangle-left", limits[0], [each.low < limits[0] for each in places]),
+        ("triangle-right", limits[1], [each.high > limits[1] for each in places]),
+    )
+    return [
+        layer(
+            canvas.rows([{**point, "cost": end} for point, goes_on in zip(points, beyond, strict=True) if goes_on]),
+            "point", {"shape": shape, "size": 50, "filled": True, "opacity": 1}, x=x, **encoded,
+        )
+        for shape, end, beyond in ends
+        if any(beyond)
+    ]  # fmt: skip
 
 
 def _odd_names(
@@ -167,13 +192,14 @@ def _on_axis(metric: FleetMetric, at: Interval, factor: float) -> Interval:
     return Interval(shown.estimate * by, shown.low * by, shown.high * by)
 
 
-def _limits(places: Sequence[Interval], bands: Sequence[Interval]) -> tuple[float, float]:
-    """The range of the axis: every machine is inside, much wider intervals run out of it."""
-    inside = [each.estimate for each in (*places, *bands)]
+def _limits(places: Sequence[Interval], typical: Interval, bands: Sequence[Interval]) -> tuple[float, float]:
+    """The range of the axis: machines and the typical one's interval are inside, much wider ones run out of it."""
+    inside = [each.estimate for each in (*places, typical, *bands)]
+    inside += [each for each in (typical.low, typical.high) if math.isfinite(each)]
     low, high = min(inside), max(inside)
     span = max(high - low, 1e-9, 0.01 * max(abs(low), abs(high)))
-    lows = [max(each.low, low - 2 * span) for each in (*places, *bands)]
-    highs = [min(each.high, high + 2 * span) for each in (*places, *bands)]
+    lows = [max(each.low, low - 2 * span) for each in (*places, typical, *bands)]
+    highs = [min(each.high, high + 2 * span) for each in (*places, typical, *bands)]
     room = 0.03 * (max(highs) - min(lows))
     return min(lows) - room, max(highs) + room
 

@@ -140,14 +140,14 @@ class ShiftRow(TypedDict):
 
 
 class NotComparedRow(TypedDict):
-    """A metric of both fleets of which no change is told: they have it in two units, or on two scales."""
+    """A metric of both fleets of which no change is told: they have it in two units."""
 
     environment: str
     own: bool
     workload: str
     level: dict[str, str]
     metric: str
-    why: Literal["unit", "scale"]
+    why: Literal["unit"]
 
 
 class AgainstRow(TypedDict):

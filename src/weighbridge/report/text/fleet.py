@@ -47,19 +47,13 @@ WHY_NOT_COUNTED = {
     WhyNotCounted.NO_VALUE: "not measured",
 }  # fmt: skip
 
-NOT_COMPARED = {
-    "unit": "the fleets have it in two units",
-    "scale": "it is a ratio in one fleet and a difference in the other, which has values that are not positive",
-}
-"""Why no change is told of a metric that both fleets have."""
-
 HOW_TO_READ = (
     "Typical: the Hodges-Lehmann estimate over the machines, freed of the noise of their runs; of fewer than ten"
     " machines and of pairs their mean, in which"
     " precise runs count more, with its 95 % interval. Next: where 95 % of further ones would be, if they"
-    " come from where these come from. Odd: the machine's interval, simultaneous over all machines, lies away"
-    " from the others, whose spread is in it, by the margin at least. That is far,"
-    " not broken: where machines differ as in a normal distribution, at most 5 % of"
+    " come from where these come from, the typical one's interval at least. Odd: the machine's interval,"
+    " simultaneous over all machines, lies away from the others, whose spread is in it, by the margin at least."
+    " That is far, not broken: where machines differ as in a normal distribution, at most 5 % of"
     " pages name one; with a long tail of machines that are worse than most, about half name the worst of fifty."
     " Costs are made inside blocks, so a machine that is slow in every environment has the cost of its peers: the"
     " baseline's own values show it. They differ from session to session, too."
@@ -212,10 +206,16 @@ def fleet_answer(fleet: Fleet) -> str:
         sentences.append(
             f"None of {number} machines is odd.{_not_ruled_out(fleet, judged)}"
             if compared
-            else f"{plural(number, 'machine')}, too few to call one odd: that takes {MIN_MACHINES_ODD}"
+            else f"{_counted(judged, number)}, too few to call one odd: that takes {MIN_MACHINES_ODD}"
             f"{', each with two partners' if fleet.size == 2 else ''}."
         )
     return " ".join(sentences)
+
+
+def _counted(judged: Sequence[FleetMetric], number: int) -> str:
+    """Return how many machines there are, and how many count where not all do: ``2 of 3 machines count``."""
+    count = max(len({name for run in each.counted for name in run.run.machines}) for each in judged)
+    return plural(number, "machine") if count == number else f"{count} of {number} machines count"
 
 
 def _not_ruled_out(fleet: Fleet, judged: Sequence[FleetMetric]) -> str:
@@ -407,10 +407,8 @@ def changes_answer(compared: FleetsCompared) -> str:
         for shift in compared.shifts
         for each in shift.unlike
     ]
-    for why, words in NOT_COMPARED.items():
-        mine = [each.metric for each in compared.not_compared if each.why == why]
-        if names := [of_what(each, compared.after.baseline) for each in mine]:
-            sentences.append(f"Not compared, as {words}: {some_of(names, 3)}.")
+    if names := [of_what(each.metric, compared.after.baseline) for each in compared.not_compared]:
+        sentences.append(f"Not compared, as the fleets have it in two units: {some_of(names, 3)}.")
     return " ".join(sentences)
 
 
