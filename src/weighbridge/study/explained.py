@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from weighbridge import registry
 from weighbridge.model.explained import DescribedMechanism, Explains
 from weighbridge.model.mechanism import Mechanism, Subject
+from weighbridge.model.storage import StorageOptions
 from weighbridge.model.study import Arm, Cell, StudyFile
 from weighbridge.study.contradictions import misfits
 from weighbridge.study.source import Place, Source, nearest, plain, written
@@ -56,7 +57,9 @@ def _of_environment(
     subject = Subject(
         arm, baseline, file.resources,
         networked=any(workloads[cell.kind].transports(cell.options) for cell in cells),
-        stores=any(workloads[cell.kind].needs_data(cell.options) for cell in cells),
+        stores=any(workloads[cell.kind].needs_data(cell.options) for cell in cells)
+        or getattr(arm.options, "storage", None) is not None,
+        usual_storage=_usual_storage(arm),
     )  # fmt: skip
     further: dict[tuple[str, ...], Arm] = {}
     described: list[DescribedMechanism] = []
@@ -88,6 +91,11 @@ def _of_environment(
         if bare is not None:
             further[off] = _named(bare, arm, ALL, off)
     return [*further.values()], described
+
+
+def _usual_storage(arm: Arm) -> StorageOptions | None:
+    kind = registry.environments()[arm.kind].storage
+    return registry.storage()[kind].options(kind=kind) if kind else None
 
 
 def _words(error: ValueError) -> str:
