@@ -75,7 +75,7 @@ def way_to_companions(options: Any) -> str:
 
 def sandbox_of(options: Any) -> gvisor.Sandbox:
     """Return how runsc is to serve a container; on the host's network it must leave that network alone."""
-    stack = "host" if options.network == "host" else options.runsc_network
+    stack: gvisor.Stack = "host" if options.network == "host" else options.runsc_network
     return gvisor.Sandbox(options.runsc_platform, stack, options.runsc_files, options.runsc_layer)
 
 
