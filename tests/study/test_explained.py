@@ -66,6 +66,15 @@ def test_a_filter_that_gvisor_stands_in_front_of_is_there_once_it_has_gone():
     }
 
 
+def test_what_stands_behind_several_has_an_arm_where_only_these_are_off():
+    text = STUDY.format(explain="[sandbox]").replace("runsc}", "runsc, runsc_platform: ptrace, runsc_files: gofer}")
+    found = parts(check(parse(text, "why.yaml")))
+    both = ("gvisor-gofer", "gvisor-platform")
+    assert found["sandbox-with-user-space-kernel-alone"] == both
+    assert found["sandbox-without-user-space-kernel"] == (*both, "user-space-kernel")
+    assert len(found) == 5 and "sandbox-bare" not in found
+
+
 def test_a_limit_of_its_own_gives_way_to_that_of_the_study():
     (arm,) = [arm for arm in checked("[limited]").arms if arm.explains is not None]
     assert arm.explains.off == ("cpu-limit",) and arm.resources is None
