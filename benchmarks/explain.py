@@ -34,6 +34,7 @@ CAUSES = {
     "why-fsync-ignored": "disk-cache",
     "why-nfs-sync": "nfs-sync",
     "why-emulated-nic": "emulated-nic",
+    "why-gvisor-calls": "user-space-kernel",
 }
 """The bundled studies of known answers, and the mechanism that is the cause."""
 PROGRAMS: Mapping[str, Sequence[str]] = {
