@@ -30,6 +30,11 @@ from typing import Any
 CAUSES = {
     "why-seccomp": "seccomp",
     "why-published-port": "docker-proxy",
+    "why-database-layer": "writable-layer",
+    "why-fsync-ignored": "disk-cache",
+    "why-nfs-sync": "nfs-sync",
+    "why-emulated-nic": "emulated-nic",
+    "why-gvisor-calls": "user-space-kernel",
 }
 """The bundled studies of known answers, and the mechanism that is the cause."""
 PROGRAMS: Mapping[str, Sequence[str]] = {

@@ -163,7 +163,13 @@ SUBJECTS = [
     ),
     _subject("podman", {"rootless": True, "publish": True}),
     _subject("pod", {"reach": "service", "policy": "allow", "runtime_class": "gvisor"}),
-    _subject("qemu", {"nic": "e1000", "disk": "ide"}),
+    _subject("qemu", {"nic": "e1000", "disk": "ide", "cache": "unsafe", "pin": "vcpus"}),
+    _subject("qemu", {"nic": "vhost"}),
+    _subject("qemu", {"network": "user"}),
+    _subject("docker", {"storage": {"kind": "nfs", "mount": "sync", "version": "3", "write_size": "64KiB"}}),
+    _subject("docker", {"storage": "tmpfs"}),
+    _subject("docker", {"runtime": "runsc", "runsc_platform": "ptrace", "runsc_files": "gofer", "storage": "layer"}),
+    _subject("docker", {"storage": {"kind": "layer", "disk": "btrfs"}}),
 ]
 """Environments that have every mechanism, as studies write them."""
 

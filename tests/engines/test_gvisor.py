@@ -12,29 +12,32 @@ from weighbridge.errors import Unavailable
 
 RUNC = {"path": "runc"}
 OWN = {"path": "/usr/local/bin/runsc", "runtimeArgs": ["--platform=systrap"]}
+ON_THE_HOSTS = gvisor.Sandbox(stack="host")
 ON_HOST = {"path": "/opt/runsc", "runtimeArgs": ["--platform=kvm", "--network=host"]}
+
+SANDBOX = b"runsc-sandbox\0--root=/r\0--platform=ptrace\0--directfs=false\0boot\0--bundle=/b\0"
 
 
 def engine(**runtimes: Any) -> Any:
     client = SimpleNamespace(info=lambda: {"Runtimes": runtimes})
-    return SimpleNamespace(client=client, host=SimpleNamespace(name="a"))
+    return SimpleNamespace(client=client, host=SimpleNamespace(name="a", read=lambda path: SANDBOX))
 
 
 def test_a_container_on_the_host_s_network_gets_the_runtime_that_leaves_it_alone():
     both = engine(runc=RUNC, sandboxed=OWN, shared=ON_HOST)
-    assert gvisor.runtime(both, "host") == "shared"
-    assert gvisor.runtime(both, "bridge") == "sandboxed"
+    assert gvisor.runtime(both, ON_THE_HOSTS) == "shared"
+    assert gvisor.runtime(both, gvisor.Sandbox()) == "sandboxed"
 
 
 def test_never_on_the_host_s_network_without_it():
     with raises_sentence(Unavailable):
-        gvisor.runtime(engine(runc=RUNC, runsc=OWN), "host")
+        gvisor.runtime(engine(runc=RUNC, runsc=OWN), ON_THE_HOSTS)
 
 
 @pytest.mark.parametrize("runtimes", [{}, {"runc": RUNC}, {"runsc": ON_HOST}, {"runsc": {}}])
 def test_an_engine_that_does_not_know_it(runtimes: dict[str, Any]):
     with raises_sentence(Unavailable):
-        gvisor.runtime(engine(**runtimes), "bridge")
+        gvisor.runtime(engine(**runtimes), gvisor.Sandbox())
 
 
 @pytest.mark.parametrize(
@@ -55,7 +58,7 @@ def test_that_the_users_engine_lacks_it_is_known_before_a_run(
     client = SimpleNamespace(info=lambda: {"Runtimes": runtimes}, close=lambda: closed.append(True))
     answering = None if runtimes is None else client
     monkeypatch.setattr(gvisor, "client_from_environment", lambda: answering)
-    refusal = gvisor.refusal(network)
+    refusal = gvisor.refusal(gvisor.Sandbox(stack="host" if network == "host" else "own"))
     assert (refusal is not None) == lacks and len(closed) == (runtimes is not None)
     if refusal is not None:
         assert_sentence(f"{refusal.detail}: {refusal.remedy}")
@@ -63,9 +66,11 @@ def test_that_the_users_engine_lacks_it_is_known_before_a_run(
 
 def test_the_facts_name_version_and_platform(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(gvisor, "version", lambda path: f"1 of {path}")
-    told = gvisor.facts(engine(runsc=OWN, shared=ON_HOST), "host")
+    told = gvisor.facts(engine(runsc=OWN, shared=ON_HOST), ON_THE_HOSTS, 7)
     assert told["runtime"] == "runsc 1 of /opt/runsc, platform kvm"
-    assert gvisor.facts(engine(runsc={"path": "runsc"}), "none")["runtime"].endswith("platform systrap")
+    in_force = {name: value for name, value in told.items() if name.startswith("gVisor: ")}
+    assert [*in_force.values()] == ["ptrace", "sandbox", "false", "root:self"], "by the sandbox's own command line"
+    assert gvisor.facts(engine(runsc={"path": "runsc"}), gvisor.Sandbox(), 7)["runtime"].endswith("platform systrap")
 
 
 @pytest.mark.parametrize(
@@ -87,7 +92,7 @@ def test_the_version(said: str, content: bytes, found: str, tmp_path: Path, monk
 def test_an_engine_of_our_own_is_told_of_both_or_of_none(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(gvisor.shutil, "which", lambda _: "/usr/local/bin/runsc")
     runtimes = gvisor.registration()["runtimes"]
-    assert gvisor.runtime(engine(**runtimes), "host") != gvisor.runtime(engine(**runtimes), "bridge")
+    assert gvisor.runtime(engine(**runtimes), ON_THE_HOSTS) != gvisor.runtime(engine(**runtimes), gvisor.Sandbox())
     monkeypatch.setattr(gvisor.shutil, "which", lambda _: None)
     assert gvisor.registration() == {}
     assert not gvisor.readiness().ready
@@ -111,3 +116,15 @@ def test_listeners_are_looked_for_outside_of_the_sandbox():
     assert listening((("tcp", 0x1451),))
     assert not listening((("tcp", 0x1452),), 0.01)
     assert not listening((("tcp", 0x1451), ("udp", 0x1451)), 0.0)
+
+
+def test_each_way_to_serve_a_container_has_a_runtime_in_an_engine_of_ours(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(gvisor.shutil, "which", lambda program: f"/usr/local/bin/{program}")
+    ours = engine(**gvisor.registration()["runtimes"])
+    names = {
+        gvisor.Sandbox(): "runsc",
+        ON_THE_HOSTS: "runsc-host",
+        gvisor.Sandbox("ptrace", files="gofer"): "runsc-ptrace-gofer",
+        gvisor.Sandbox(stack="host", layer="host"): "runsc-host-layer",
+    }
+    assert {each: gvisor.runtime(ours, each) for each in names} == names

@@ -135,7 +135,7 @@ def test_an_interface_of_this_machine_must_be_there():
 
 def test_what_the_users_engine_lacks_for_gvisor_refuses_it(monkeypatch: pytest.MonkeyPatch):
     lacks = Readiness(False, "it has no runsc", "stop it")
-    monkeypatch.setattr(docker.gvisor, "refusal", lambda network: lacks if network == "host" else None)
+    monkeypatch.setattr(docker.gvisor, "refusal", lambda wanted: lacks if wanted.stack == "host" else None)
     own, host = (DOCKER.options(runtime="runsc", network=network) for network in ("bridge", "host"))
     assert DOCKER.unmet(own, needs=HERE) is None and DOCKER.unmet(host, needs=HERE) == lacks
     assert DOCKER.unmet(host, needs=BETWEEN) is None, "there it is in an engine of ours"

@@ -40,3 +40,18 @@ def test_each_mechanism_is_off_where_it_is_to_be(machine: Machine, tmp_path: Pat
     largest = max(found.values(), key=lambda each: each["cost"]["cost"])
     assert largest["kind"] == "docker-proxy" and explained["unexplained"]["blocks"] == 6
     assert explained["interaction"] is not None and weighbridge("plan", study).code == 0
+
+
+@pytest.mark.long
+@pytest.mark.promise("a guest that ignores flushes is explained by its cache mode, as QEMU itself says it")
+def test_a_guest_that_ignores_flushes(machine: Machine, tmp_path: Path):
+    run = tmp_path / "run"
+    done = weighbridge("run", "why-fsync-ignored", "--blocks", "6", "--out", run, "--yes")
+    assert done.code == 0, done
+    machine.must_be_unchanged()
+    (explained,) = json.loads(weighbridge("report", run, "--json").stdout)["explanations"]
+    found = {each["kind"]: each for each in explained["mechanisms"]}
+    assert found.keys() == {"disk-cache", "emulated-disk"}
+    proof = found["disk-cache"]["proof"]
+    assert (proof["state"], proof["with"], proof["without"]) == ("shown", "unsafe", "writeback")
+    assert found["disk-cache"]["cost"]["cost"] < 0, "what syncs nothing is faster on any disk"

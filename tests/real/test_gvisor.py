@@ -14,6 +14,7 @@ from weighbridge.hosts import testbed
 from weighbridge.hosts.local import LocalHost
 from weighbridge.linux.process import output
 from weighbridge.model.command import Command, PublishedPort
+from weighbridge.model.facts import GVISOR_FILES, GVISOR_LAYERS, GVISOR_NETWORK, GVISOR_PLATFORM
 from weighbridge.model.host import Limits
 from weighbridge.model.site import Site, SiteRequest
 from weighbridge.model.userland import Userland
@@ -35,7 +36,16 @@ KINDS: dict[str, dict[str, Any]] = {
     "none": {"network": "none", "runtime": "runsc"},
     "host": {"network": "host", "runtime": "runsc"},
     "published": {"network": "bridge", "publish": True, "runtime": "runsc"},
+    "others": {
+        "network": "bridge",
+        "publish": True,
+        "runtime": "runsc",
+        "runsc_platform": "ptrace",
+        "runsc_network": "host",
+        "runsc_files": "gofer",
+    },
 }
+IN_FORCE = (GVISOR_PLATFORM, GVISOR_NETWORK, GVISOR_FILES, GVISOR_LAYERS)
 PORT = 25_301
 LIMITS = Limits(cpus=0.5, memory=256 * 2**20, cpuset="0")
 
@@ -112,7 +122,14 @@ def test_what_it_uses_is_metered_and_frozen_it_uses_nothing(site: Site):
         assert site.meters()["cpu_s"] == pytest.approx(used, abs=0.01)
 
 
-@pytest.mark.parametrize("name", ["host", "published"])
+def test_how_a_sandbox_serves_is_read_back_from_its_process(sites: dict[str, Site]):
+    told = {name: {fact: sites[name].facts()[fact] for fact in IN_FORCE} for name in KINDS}
+    assert [*told["published"].values()] == ["systrap", "sandbox", "true", "root:self"]
+    assert [*told["host"].values()] == ["systrap", "host", "true", "root:self"]
+    assert [*told["others"].values()] == ["ptrace", "host", "false", "root:self"]
+
+
+@pytest.mark.parametrize("name", ["host", "published", "others"])
 def test_a_server_is_reached_and_the_host_keeps_its_addresses(name: str, sites: dict[str, Site]):
     site, client = sites[name], sites["client"]
     told = site.host.run(Command(("ip", "-brief", "address", "show", site.host.interface), 10)).text

@@ -68,6 +68,7 @@ def test_facts():
     assert storage_facts([mount], site("nfs4"), Limits(memory=2**28)) == {
         "storage: export": "sync",
         "storage: mounted": "nfs4 rw,relatime rw,size=1024k",
+        "storage: file system": "nfs4",
     }
 
 

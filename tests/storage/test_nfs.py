@@ -174,6 +174,7 @@ def test_it_is_one_server_with_an_export_for_each_site(run: RunContext, host: Re
         ({"exported": "ro,sync"}, {}, "its NFS export is not 'sync' and 'rw', but "),
         ({"mounted": "vers=3,hard"}, {}, "its NFS mount is not 'vers=4.2', but "),
         ({}, {"mount": "sync"}, "its NFS mount is not 'sync', but "),
+        ({}, {"write_size": "64KiB"}, "its NFS mount is not 'wsize=65536', but "),
         ({"failing": "try-XXXXXX"}, {}, "a writable NFS mount is unavailable: Permission denied"),
         ({"root": False}, {}, "only root can mount NFS"),
         ({"machine": "host"}, {}, "kind: guest"),

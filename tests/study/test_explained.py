@@ -42,7 +42,7 @@ def test_each_mechanism_is_off_in_an_arm_and_all_are_in_another():
         "published-without-address-translation": ("address-translation",),
         "published-without-seccomp": ("seccomp",),
         "published-without-own-network": ("address-translation", "own-network"),
-        "published-bare": ("address-translation", "seccomp", "own-network"),
+        "published-bare": ("address-translation", "own-network", "seccomp"),
     }
 
 
@@ -64,6 +64,15 @@ def test_a_filter_that_gvisor_stands_in_front_of_is_there_once_it_has_gone():
         "sandbox-without-user-space-kernel": ("user-space-kernel",),
         "sandbox-without-seccomp": ("user-space-kernel", "seccomp"),
     }
+
+
+def test_what_stands_behind_several_has_an_arm_where_only_these_are_off():
+    text = STUDY.format(explain="[sandbox]").replace("runsc}", "runsc, runsc_platform: ptrace, runsc_files: gofer}")
+    found = parts(check(parse(text, "why.yaml")))
+    both = ("gvisor-gofer", "gvisor-platform")
+    assert found["sandbox-with-user-space-kernel-alone"] == both
+    assert found["sandbox-without-user-space-kernel"] == (*both, "user-space-kernel")
+    assert len(found) == 5 and "sandbox-bare" not in found
 
 
 def test_a_limit_of_its_own_gives_way_to_that_of_the_study():

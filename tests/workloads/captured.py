@@ -486,6 +486,7 @@ GOOD = [
     Case("sysbench-memory", "sysbench-memory-4k.txt", {"bandwidth": 35791.55}),
     Case("sysbench-threads", "sysbench-threads.txt", {"events": 112 / 2.0590}),
     Case("sysbench-mutex", "sysbench-mutex.txt", {"time": 1.5809}),
+    Case("sqlite", "sqlite.txt", {"commits": 3000 / 6.274}, {"commits": 3000, "sync": "off"}),
     Case("dd", "dd.stderr", {"throughput": 16 / 0.0271955}, {"file_size": "16MiB"}, stream="stderr"),
     Case(
         "syscalls",

@@ -158,6 +158,11 @@ def dd(case: Case) -> Figures:
     return {"throughput": Figure(patterns, lambda sizes, times: last(sizes) / 2**20 / last(times))}
 
 
+def sqlite(case: Case) -> Figures:
+    patterns = (r"^(\d{13})$", r"^(\d{4})$")
+    return {"commits": Figure(patterns, lambda times, rows: last(rows) / ((times[1] - times[0]) / 1000))}
+
+
 def syscalls(case: Case) -> Figures:
     def call(name: str) -> Figure:
         count, ns = rf'"{name}", "count": (\d+)', rf'"{name}", .*"nanoseconds": (\d+)'
@@ -230,6 +235,7 @@ FIGURES: dict[str, Callable[[Case], Figures]] = {
     "sysbench-mutex": sysbench_mutex,
     "sysbench-fileio": sysbench_fileio,
     "dd": dd,
+    "sqlite": sqlite,
     "syscalls": syscalls,
     "stream": stream,
     "linpack": linpack,

@@ -43,6 +43,7 @@ TOGETHER = {
     "sysbench-mutex": {"time"},
     "sysbench-fileio": {"reads", "writes", "fsyncs", "read_throughput", "write_throughput", "latency_mean"},
     "dd": {"throughput"},
+    "sqlite": {"commits"},
     "linpack": {"flops"},
     "nuttcp-udp-blocked.txt": {"throughput"},
 }

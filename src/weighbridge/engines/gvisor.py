@@ -2,19 +2,22 @@
 
 import contextlib
 import functools
+import itertools
 import mmap
 import re
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, get_args
 
 from weighbridge.engines.client import client_from_environment
 from weighbridge.errors import Unavailable
 from weighbridge.linux.network import bound_in, tables_of
 from weighbridge.linux.process import output
 from weighbridge.model.command import Transport
+from weighbridge.model.facts import GVISOR_FILES, GVISOR_LAYERS, GVISOR_NETWORK, GVISOR_PLATFORM
 from weighbridge.model.host import Host
 from weighbridge.model.plugin import Readiness
 
@@ -26,68 +29,145 @@ VERSION = "v0.0.0-20260905035102-160fafc42237"
 INSTALL = f"CGO_ENABLED=0 GOBIN=/usr/local/bin go install gvisor.dev/gvisor/runsc@{VERSION}"
 LEAST_MEMORY = 24 * 2**20
 """Bytes in which a sandbox comes up, seen with VERSION: in 16 MiB it ends before it answers."""
-_ON_HOST = "runsc-host"
-_HOST_NETWORK = "--network=host"
-"""Without it runsc takes the addresses of every interface of its network namespace: the host's, on its network."""
 _MODULE = re.compile(rb"gvisor\.dev/gvisor\t(v[0-9][^\t\n]{1,60})[\t\n]")
 _LOOK_S = 0.002
 _STOP = "stop that engine: the run then starts one with gVisor"
 _PLATFORM = "systrap"
 """Runsc's default: it catches system calls with seccomp, and needs no device."""
+_HOST_NETWORK = "--network=host"
+"""Without it runsc takes the addresses of every interface of its network namespace: the host's, on its network."""
+
+
+Platform = Literal["systrap", "ptrace"]
+Stack = Literal["own", "host"]
+Files = Literal["direct", "gofer"]
+LayerOf = Literal["own", "host"]
+
+
+@dataclass(frozen=True, slots=True)
+class Sandbox:
+    """How runsc is to serve a container; the fields are those of the options ``runsc_...``.
+
+    ``platform``: None is whatever its engine has registered.
+    """
+
+    platform: Platform | None = None
+    stack: Stack = "own"
+    files: Files = "direct"
+    layer: LayerOf = "own"
+
+    @property
+    def arguments(self) -> tuple[str, ...]:
+        """The arguments of runsc that are not its defaults, but for the platform, which is always named."""
+        flags = {
+            f"--platform={self.platform or _PLATFORM}": True,
+            _HOST_NETWORK: self.stack == "host",
+            "--directfs=false": self.files == "gofer",
+            "--overlay2=none": self.layer == "host",
+        }
+        return tuple(flag for flag, given in flags.items() if given)
+
+    def is_served_by(self, arguments: Sequence[str]) -> bool:
+        """Whether a runtime with these arguments serves a container so; what is not asked for is the engine's own."""
+        wanted = {"network": _DEFAULTS["network"], **dict(map(_flag, self.arguments))}
+        if self.platform is None:
+            del wanted["platform"]
+        flags = {**_DEFAULTS, **dict(map(_flag, arguments))}
+        return all(flags[name] == value for name, value in wanted.items())
+
+
+_DEFAULTS: Mapping[str, str] = {
+    "platform": _PLATFORM,
+    "network": "sandbox",
+    "directfs": "true",
+    "overlay2": "root:self",
+}
+"""Those flags of runsc that decide who serves what, with its defaults (``runsc flags``)."""
+_FACTS: Mapping[str, str] = {
+    "platform": GVISOR_PLATFORM,
+    "network": GVISOR_NETWORK,
+    "directfs": GVISOR_FILES,
+    "overlay2": GVISOR_LAYERS,
+}
+
+
+def _flag(argument: str) -> tuple[str, str]:
+    name, _, value = argument.lstrip("-").partition("=")
+    return name, value or "true"
+
+
+def in_force(arguments: Sequence[str]) -> dict[str, str]:
+    """Return how a running sandbox serves its container, by the command line of its process."""
+    flags = {**_DEFAULTS, **dict(_flag(each) for each in arguments if each.startswith("-"))}
+    return {fact: flags[name] for name, fact in _FACTS.items()}
 
 
 def registration(is_there: Callable[[str], bool] = lambda path: True) -> dict[str, Any]:
-    """Return gVisor's entry in the daemon.json of an engine of ours; empty where it is not installed.
+    """Return gVisor's entries in the daemon.json of an engine of ours; empty where it is not installed.
 
-    ``is_there`` tells whether the host of the engine has a program at a path.
+    One for each way in which a study can ask for it; the first is runsc's own. ``is_there`` tells whether the host of
+    the engine has a program at a path.
     """
     path = shutil.which(PROGRAM)
     if path is None or not is_there(path):
         return {}
-    own = {"path": path, "runtimeArgs": [f"--platform={_PLATFORM}"]}
-    on_host = {"path": path, "runtimeArgs": [f"--platform={_PLATFORM}", _HOST_NETWORK]}
-    return {"runtimes": {PROGRAM: own, _ON_HOST: on_host}}
+    ways = itertools.product(get_args(Platform), get_args(Stack), get_args(Files), get_args(LayerOf))
+    sandboxes = [Sandbox(*way) for way in ways]
+    names = {each: "-".join((PROGRAM, *_differences(each))) for each in sandboxes}
+    return {"runtimes": {names[each]: {"path": path, "runtimeArgs": [*each.arguments]} for each in sandboxes}}
 
 
-def runtime(engine: "Engine", network: str) -> str:
-    """The name of the runtime in an engine for a container on this network. Unavailable where it has none."""
-    if (name := _registered(engine.client, network)) is None:
-        raise Unavailable(f"the Docker engine of host {engine.host.name} {_lacks(network)}: {_STOP}")
+def _differences(sandbox: Sandbox) -> Iterator[str]:
+    """Return what is in the name of a runtime beside runsc's."""
+    for argument in sandbox.arguments:
+        name, value = _flag(argument)
+        if value != _DEFAULTS[name]:
+            yield {"directfs": "gofer", "overlay2": "layer"}.get(name, value)
+
+
+def runtime(engine: "Engine", sandbox: Sandbox) -> str:
+    """The name of the runtime in an engine that serves a container so. Unavailable where it has none."""
+    if (name := _registered(engine.client, sandbox)) is None:
+        raise Unavailable(f"the Docker engine of host {engine.host.name} {_lacks(sandbox)}: {_STOP}")
     return name
 
 
-def refusal(network: str) -> Readiness | None:
-    """Return why the engine that answers has no gVisor for this network; None where it has, or none answers."""
+def refusal(sandbox: Sandbox) -> Readiness | None:
+    """Return why the engine that answers has no such gVisor; None where it has, or none answers."""
     if (client := client_from_environment()) is None:
         return None
     with contextlib.closing(client):
-        if _registered(client, network) is not None:
+        if _registered(client, sandbox) is not None:
             return None
-    return Readiness(False, f"the running Docker engine {_lacks(network)}", _STOP)
+    return Readiness(False, f"the running Docker engine {_lacks(sandbox)}", _STOP)
 
 
-def _registered(client: Any, network: str) -> str | None:
-    """Return the name of a client's engine for a runsc that is made for this network; None where it has none."""
+def _registered(client: Any, sandbox: Sandbox) -> str | None:
+    """Return the name of a client's engine for a runsc that serves a container so; None where it has none."""
     for name, about in _runtimes(client).items():
-        for_host_network = _HOST_NETWORK in _arguments(about)
-        if Path(about.get("path") or "").name == PROGRAM and for_host_network == (network == "host"):
+        if Path(about.get("path") or "").name == PROGRAM and sandbox.is_served_by(_arguments(about)):
             return name
     return None
 
 
-def _lacks(network: str) -> str:
-    which = f"with {_HOST_NETWORK}, without which it would take over the host's addresses"
-    return f"has not registered runsc {which if network == 'host' else 'without options'} (dockerd's 'runtimes')"
+def _lacks(sandbox: Sandbox) -> str:
+    flags = [each for each in sandbox.arguments if sandbox.platform is not None or not each.startswith("--platform")]
+    which = f"with {' '.join(flags)}" if flags else "without options"
+    why = ", without which it would take over the host's addresses" if flags == [_HOST_NETWORK] else ""
+    return f"has not registered runsc {which}{why} (dockerd's 'runtimes')"
 
 
-def facts(engine: "Engine", network: str) -> dict[str, str]:
-    """Return gVisor's version and platform."""
-    about = _runtimes(engine.client)[runtime(engine, network)]
-    platform = [word.partition("=")[2] for word in _arguments(about) if word.startswith("--platform=")]
-    return {
-        "runtime": f"runsc {version(str(about['path']))}, platform {platform[-1] if platform else _PLATFORM}",
+def facts(engine: "Engine", sandbox: Sandbox, pid: int) -> dict[str, str]:
+    """Return gVisor's version and platform, and how the process of a container's sandbox (``pid``) serves it."""
+    about = _runtimes(engine.client)[runtime(engine, sandbox)]
+    platform = dict(map(_flag, _arguments(about))).get("platform", _PLATFORM)
+    told = {
+        "runtime": f"runsc {version(str(about['path']))}, platform {platform}",
         "kernel": "gVisor's own, in user space",
     }
+    with contextlib.suppress(OSError):
+        told |= in_force(engine.host.read(f"/proc/{pid}/cmdline").decode(errors="replace").split("\0"))
+    return told
 
 
 def readiness() -> Readiness:

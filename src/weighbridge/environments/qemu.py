@@ -10,13 +10,13 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 
 from weighbridge.engines.network_problems import network_problems
-from weighbridge.errors import Unavailable
-from weighbridge.guests import accelerator, data_disk, disk, kernel, ramdisk, vcpus
+from weighbridge.errors import EnvironmentLost, Unavailable
+from weighbridge.guests import accelerator, data_disk, disk, kernel, monitor, ramdisk, vcpus
 from weighbridge.guests.accelerator import LAYERS, AcceleratorChoice, chosen
 from weighbridge.guests.architecture import HOST
 from weighbridge.guests.console import last_words
 from weighbridge.guests.group import hypervisor_group
-from weighbridge.guests.machine import CacheMode, Disk, DiskBus, Nic, QemuMachine
+from weighbridge.guests.machine import DATA_DRIVE, CacheMode, Disk, DiskBus, Nic, QemuMachine
 from weighbridge.guests.network import Network, Tap, UserNetwork
 from weighbridge.guests.resources import (
     SMALLER,
@@ -35,8 +35,9 @@ from weighbridge.linux.process import environment_of, most_open_files, mounted_b
 from weighbridge.linux.remedies import load_module
 from weighbridge.model.command import Command
 from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
+from weighbridge.model.facts import DISK_CACHE
 from weighbridge.model.host import Group, Host
-from weighbridge.model.plugin import Readiness
+from weighbridge.model.plugin import Durability, Readiness
 from weighbridge.model.site import Site, SiteRequest
 
 BOOTS_S = (90.0, 90.0)
@@ -45,6 +46,10 @@ long on a busy one. Of some hundred emulated boots with two virtual CPUs one sto
 """
 _TOGETHER_S = 0.2
 _VHOST = "/dev/vhost-net"
+_SOCKET = "qmp"
+"""QEMU's monitor, beside the data disk."""
+_LONGEST_SOCKET = 107
+"""Bytes of a socket's path (unix(7))."""
 
 
 class QemuOptions(EnvironmentOptions):
@@ -67,7 +72,9 @@ class QemuOptions(EnvironmentOptions):
     attach: Annotated[Literal["interface"] | None, Field(description="Add the host's interface to the bridge")] = None
     nic: Annotated[Nic, Field(description="The guest's network interface")] = "virtio"
     disk: Annotated[DiskBus, Field(description="How its disks are attached")] = "virtio"
-    cache: Annotated[CacheMode, Field(description="How the host caches the data disk")] = "writeback"
+    cache: Annotated[CacheMode, Field(description="How the host caches the data disk; unsafe ignores flushes")] = (
+        "writeback"
+    )
     kernel: Annotated[
         str,
         Field(pattern=r"^linux-image-[a-z0-9][a-z0-9.+-]{0,80}$", description="Debian package of its kernel"),
@@ -86,6 +93,10 @@ class Qemu(Environment):
     shares_storage = False
     storage = "directory"
     programs: ClassVar = (HOST.program, *kernel.PROGRAMS, *disk.PROGRAMS, "ip")
+
+    def disk_durability(self, options: QemuOptions) -> Durability:
+        """Return that ``cache: unsafe`` acknowledges a flush and does nothing."""
+        return "none" if options.cache == "unsafe" else "synchronous"
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         """Return what the guest's network does not reach, and which hosts have no disk made on this machine."""
@@ -143,6 +154,7 @@ class Qemu(Environment):
             launcher = stack.enter_context(_launcher(machine, request, group))
             if cpus is not None:
                 notes |= _pinned(request, group, cpus)
+            notes |= _cached(machine)
             layer = LAYERS[machine.accelerator]
             notes |= {f"not honoured: {limit}": why for limit, why in refused.items()}
             site = GuestSite(
@@ -168,6 +180,7 @@ def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Qemu
     root = Disk(disk.ensure(request.userland, run.cache, run.say), options.disk, read_only=True)
     memory = memory_of(request.limits)
     stack.enter_context(reserved(memory, host, run, SMALLER))
+    data = tuple(_data(options, request, stack))
     machine = QemuMachine(
         name=mounted_by(run.id),
         kernel=guest_kernel.image,
@@ -175,10 +188,11 @@ def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Qemu
         accelerator=accelerated,
         cpus=cpus_of(request.limits, host),
         memory=memory,
-        disks=(root, *_data(options, request, stack)),
+        disks=(root, *data),
         network=_network(options, request),
         nic=options.nic,
         open_files=most_open_files(),
+        monitor=next((socket for each in data if (socket := each.image.with_name(_SOCKET)) and _fits(socket)), None),
     )
     if lacking := [driver for driver in machine.modules() if driver in guest_kernel.lacking]:
         raise Unavailable(
@@ -204,11 +218,26 @@ def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Qemu
     return machine, notes
 
 
+def _cached(machine: QemuMachine) -> dict[str, str]:
+    """Return how the data disk is cached, as QEMU itself says; nothing where there is no such disk."""
+    if machine.monitor is None:
+        return {}
+    try:
+        mode = monitor.cache_mode(machine.monitor, DATA_DRIVE)
+    except EnvironmentLost:  # on a host whose files this machine does not see
+        return {}
+    return {DISK_CACHE: mode} if mode else {}
+
+
 def _pinned(request: SiteRequest, group: Group | None, cpus: list[int]) -> dict[str, str]:
     if group is None:
         return {"not honoured: pin: vcpus": "no control group shows the hypervisor's threads"}
     vcpus.pin(request.host, group, cpus)
     return {"virtual CPUs": vcpus.words(cpus)}
+
+
+def _fits(socket: Path) -> bool:
+    return len(os.fsencode(socket)) <= _LONGEST_SOCKET
 
 
 def _version(host: Host) -> str:

@@ -12,7 +12,7 @@ from weighbridge.guests.words import words
 Accelerator = Literal["kvm", "tcg"]
 Nic = Literal["virtio", "vhost", "e1000", "e1000e", "rtl8139"]
 DiskBus = Literal["virtio", "ide"]
-CacheMode = Literal["writeback", "writethrough", "none", "directsync"]
+CacheMode = Literal["writeback", "writethrough", "none", "directsync", "unsafe"]
 
 DATA_DRIVE = "d1"
 """The name of the second disk."""

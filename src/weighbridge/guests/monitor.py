@@ -1,13 +1,23 @@
-"""QEMU's monitor (QMP): what is changed of a guest while it runs."""
+"""QEMU's monitor (QMP): what is changed of a guest while it runs, and what is in force there."""
 
 import asyncio
 from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from weighbridge.errors import EnvironmentLost
+from weighbridge.guests.machine import CacheMode
 from weighbridge.model.host import DiskSpeed
 
 _ANSWER_S = 20.0
+_MODES: Mapping[tuple[bool, bool, bool], CacheMode] = {
+    (True, False, False): "writeback",
+    (True, True, False): "none",
+    (False, False, False): "writethrough",
+    (False, True, False): "directsync",
+    (True, False, True): "unsafe",
+}
+"""By whether the guest has a write cache to flush, the host's page cache is passed by, and flushes are ignored."""
 
 
 def set_disk_speed(socket: Path, drive: str, speed: DiskSpeed | None) -> None:
@@ -17,18 +27,30 @@ def set_disk_speed(socket: Path, drive: str, speed: DiskSpeed | None) -> None:
     _execute(socket, "block_set_io_throttle", {"device": drive, **limits})
 
 
-def _execute(socket: Path, command: str, arguments: Mapping[str, object]) -> None:
+def cache_mode(socket: Path, drive: str) -> CacheMode | None:
+    """Return how the host caches a drive, as QEMU says it; None where it says nothing. Raises EnvironmentLost.
+
+    The modes are those of the table in qemu-system(1), ``-drive cache=``.
+    """
+    drives = _execute(socket, "query-block", {})
+    cache = next((each["inserted"]["cache"] for each in drives if each.get("device") == drive), None)
+    if cache is None:
+        return None
+    return _MODES.get((cache["writeback"], cache["direct"], cache["no-flush"]))
+
+
+def _execute(socket: Path, command: str, arguments: Mapping[str, object]) -> Any:
     from qemu.qmp import QMPClient, QMPError
 
-    async def ask() -> None:
+    async def ask() -> object:
         client = QMPClient("weighbridge")
         await client.connect(str(socket))
         try:
-            await client.execute(command, dict(arguments))
+            return await client.execute(command, dict(arguments))
         finally:
             await client.disconnect()
 
     try:
-        asyncio.run(asyncio.wait_for(ask(), _ANSWER_S))
+        return asyncio.run(asyncio.wait_for(ask(), _ANSWER_S))
     except (QMPError, OSError, TimeoutError) as error:
         raise EnvironmentLost(f"QEMU's monitor refused {command}: {error}") from error

@@ -1,15 +1,22 @@
 """A guest as a site: its programs are behind the launcher inside, its use is that of the whole hypervisor process."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
 
 from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.site import GroupedSite
 from weighbridge.model.command import Command
+from weighbridge.model.facts import DISK_DRIVER, NETWORK_DRIVER
 from weighbridge.model.host import Group
 from weighbridge.model.isolation import Layer
 from weighbridge.model.site import SiteRequest
 
 _SYNC_S = 120.0
+_DEVICES: Mapping[str, tuple[str, ...]] = {
+    NETWORK_DRIVER: ("/sys/class/net/eth0/device/uevent",),
+    DISK_DRIVER: ("/sys/class/block/vdb/device/uevent", "/sys/class/block/sdb/device/uevent"),
+}
+"""Where the kernel says it. The first disk holds the root."""
 
 
 class GuestSite(GroupedSite):
@@ -44,6 +51,14 @@ class GuestSite(GroupedSite):
             self._pause()
             self._frozen = True
 
+    def _drivers(self) -> Iterator[tuple[str, str]]:
+        """Which drivers the guest's kernel has for its interface and the disk of its data, by /sys."""
+        for fact, paths in _DEVICES.items():
+            for path in paths:
+                with suppress(OSError):
+                    lines = self.read(path).decode(errors="replace").splitlines()
+                    yield from ((fact, line.partition("=")[2]) for line in lines if line.startswith("DRIVER="))
+
     def facts(self) -> Mapping[str, str]:
         """The userland, the hypervisor, its devices, and the guest's own kernel."""
         kernel = self.read("/proc/version").decode(errors="replace").strip()
@@ -55,5 +70,6 @@ class GuestSite(GroupedSite):
             "address": self.address,
             "guest kernel": kernel,
             "guest clock": clock,
+            **dict(self._drivers()),
             **self._notes,
         }

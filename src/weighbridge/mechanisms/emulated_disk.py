@@ -1,5 +1,7 @@
 """A disk controller that a hypervisor emulates."""
 
+from weighbridge.model.explained import Proof
+from weighbridge.model.facts import DISK_DRIVER
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
@@ -13,6 +15,7 @@ class EmulatedDisk(Mechanism):
     switched = "emulated → virtio"
     remedy = "disk: virtio"
     source = "Russell, virtio: Towards a De-Facto Standard for Virtual I/O Devices, OSR 2008"
+    proof = Proof(fact=DISK_DRIVER, off="virtio_blk")
 
     def off(self, subject: Subject) -> Arm | None:
         """Return the guest with disks of virtio."""

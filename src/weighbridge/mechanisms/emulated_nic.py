@@ -2,6 +2,8 @@
 
 from typing import ClassVar
 
+from weighbridge.model.explained import Proof
+from weighbridge.model.facts import NETWORK_DRIVER
 from weighbridge.model.measurement import ALL_CPU
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
@@ -17,6 +19,7 @@ class EmulatedNic(Mechanism):
     remedy = "nic: virtio"
     source = "Russell, virtio: Towards a De-Facto Standard for Virtual I/O Devices, OSR 2008"
     counters: ClassVar = (ALL_CPU,)
+    proof = Proof(fact=NETWORK_DRIVER, off="virtio_net")
 
     def off(self, subject: Subject) -> Arm | None:
         """Return the guest with a network card of virtio."""

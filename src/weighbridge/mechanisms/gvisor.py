@@ -8,6 +8,8 @@ from weighbridge.model.measurement import ALL_CPU, SWITCHES
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
+_OF_GVISOR = ("runsc_platform", "runsc_network", "runsc_files", "runsc_layer")
+
 
 class UserSpaceKernel(Mechanism):
     """gVisor serves system calls itself, with a network stack and file systems of its own."""
@@ -18,13 +20,14 @@ class UserSpaceKernel(Mechanism):
     switched = "runsc → the usual runtime"
     remedy = "the usual runtime, where the kernel's own isolation is enough"
     source = "Young et al., The True Cost of Containing: A gVisor Case Study, HotCloud 2019"
+    off_with = frozenset({"gvisor-platform", "gvisor-network", "gvisor-gofer", "gvisor-layer"})
     counters: ClassVar = (ALL_CPU, SWITCHES)
     proof = Proof(fact=KERNEL)
 
     def off(self, subject: Subject) -> Arm | None:
         """Return the environment with the engine's, or the cluster's, usual runtime."""
         if subject.option("runtime") == "runsc":
-            return subject.with_options(runtime="default")
+            return subject.with_options(without=_OF_GVISOR, runtime="default")
         return subject.with_options(runtime_class="") if subject.option("runtime_class") else None
 
 

@@ -14,7 +14,7 @@ class SyncExport(Mechanism):
     switched = "sync → async (less durable)"
     remedy = "a faster disk or a log device in the server; async loses data in a crash"
     source = "exports(5)"
-    proof = Proof(fact="storage")
+    proof = Proof(fact="storage: export", off=r"(?!.*\bsync\b).*")
 
     def off(self, subject: Subject) -> Arm | None:
         """Return the environment whose server acknowledges a write before it is on disk."""

@@ -1,6 +1,7 @@
 """Data in a container's own writable layer."""
 
 from weighbridge.model.explained import Proof
+from weighbridge.model.facts import DATA_FILE_SYSTEM
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
@@ -14,14 +15,15 @@ class WritableLayer(Mechanism):
     switched = "layer → volume"
     remedy = "a volume for what is written"
     source = "Docker documentation, OverlayFS storage driver: performance"
-    proof = Proof(fact="storage")
+    off_with = frozenset({"own-disk", "gvisor-layer"})
+    proof = Proof(fact=DATA_FILE_SYSTEM, off="(?!overlay$).*")
 
     def off(self, subject: Subject) -> Arm | None:
         """Return the environment with its usual storage: a volume, or a folder of the host."""
         storage = subject.option("storage")
         if not subject.stores or storage is None or storage.kind != "layer":
             return None
-        return subject.with_options(storage=None)
+        return subject.with_usual_storage()
 
 
 PLUGIN = WritableLayer()

@@ -86,6 +86,10 @@ class Environment(Plugin):
         """What a power cut leaves of what was synced to a container's own writable layer."""
         return "synchronous"
 
+    def disk_durability(self, options: Any) -> Durability:
+        """What a power cut leaves of what was synced to any storage, by what the environment puts before it."""
+        return "synchronous"
+
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         """Why these options cannot work in a study that needs this of them, whatever the machine."""
         return []

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Literal, get_args, get_origin
 from weighbridge.model.explained import Proof
 from weighbridge.model.options import STORED, Options
 from weighbridge.model.plugin import Plugin
+from weighbridge.model.storage import StorageOptions
 from weighbridge.model.study import Arm, Resources
 
 
@@ -20,7 +21,8 @@ class Subject:
     """An environment whose cost is to be explained, or what is left of it where other mechanisms are off already.
 
     ``resources`` are the study's limits, ``networked`` whether a workload has a client and a server, ``stores``
-    whether one keeps data.
+    whether there is storage: a workload keeps data, or the environment names one. ``usual_storage`` is what its
+    environment has where a study names none.
     """
 
     arm: Arm
@@ -28,6 +30,7 @@ class Subject:
     resources: Resources
     networked: bool = False
     stores: bool = False
+    usual_storage: StorageOptions | None = None
 
     def option(self, name: str) -> Any:
         """Return the value of an option; None where environments of its kind have none of this name."""
@@ -51,6 +54,10 @@ class Subject:
     def with_arm(self, **changed: Any) -> Arm:
         """Return the environment with other fields of `Arm`: ``resources``, ``sysctls``, ``userland``."""
         return self.arm.model_copy(update=changed)
+
+    def with_usual_storage(self) -> Arm:
+        """Return the environment with what its data are on where a study says nothing."""
+        return self.with_options(storage=self.usual_storage)
 
     def with_usual_limits(self, own: Resources, *names: str) -> Arm:
         """Return the environment with these of the study's limits in place of its ``own``."""

@@ -8,6 +8,7 @@ from typing import Any
 from weighbridge import registry
 from weighbridge.errors import Unavailable
 from weighbridge.model.environment import Environment, EnvironmentOptions
+from weighbridge.model.facts import DATA_FILE_SYSTEM
 from weighbridge.model.host import SPEEDS, Host, Limits
 from weighbridge.model.plugin import Durability, Readiness
 from weighbridge.model.site import DATA, Mount, MountRequest, Site, SiteStorage
@@ -71,7 +72,7 @@ def storage_durability(arm: Arm) -> Durability:
 
 def _durability(environment: Environment, options: Any, named: StorageOptions | None) -> Durability:
     plugin, chosen = _chosen(environment, named)
-    durability = plugin.durability(chosen)
+    durability = weaker(plugin.durability(chosen), environment.disk_durability(options))
     return weaker(durability, environment.layer_durability(options)) if "layer" in plugin.ways else durability
 
 
@@ -93,9 +94,10 @@ def storage_facts(mounts: Sequence[Mount], site: Site, limits: Limits) -> dict[s
     beside = [mount.cached_by for mount in mounts if mount.cached_by]
     if beside and limits.memory is not None:
         facts["not honoured: memory limit of the page cache"] = f"{beside[0]} keeps files in memory without a limit"
-    with suppress(OSError):
+    with suppress(OSError, IndexError):
         if words := mounted(site):
             facts["storage: mounted"] = " ".join(words)
+        facts[DATA_FILE_SYSTEM] = (words or mounted(site, "/"))[0]  # a layer is the site's own root
     return facts
 
 
@@ -114,10 +116,10 @@ def require_in_force(mounts: Iterable[Mount], site: Site) -> None:
             raise Unavailable(f"{site.title} has {kind} at {DATA}, but not '{lacking[0]}': {','.join(options)}")
 
 
-def mounted(site: Site) -> tuple[str, ...]:
-    """What is mounted at DATA in a site, as `_without_numbers` gives it; () where nothing is. Raises OSError."""
+def mounted(site: Site, at: str = DATA) -> tuple[str, ...]:
+    """What is mounted at a folder of a site, as `_without_numbers` gives it; () where nothing is. Raises OSError."""
     table = site.read("/proc/self/mountinfo").decode(errors="replace").splitlines()
-    lines = [line for line in table if line.split(" ")[4:5] == [DATA]]
+    lines = [line for line in table if line.split(" ")[4:5] == [at]]
     return tuple(_without_numbers(lines[-1])) if lines else ()
 
 

@@ -18,6 +18,7 @@ from weighbridge.linux.packages import install_on
 from weighbridge.model.command import Command
 from weighbridge.model.host import HERE, Host, RunContext
 from weighbridge.model.plugin import Durability, Readiness
+from weighbridge.model.quantity import Size
 from weighbridge.model.site import Mount, MountRequest
 from weighbridge.model.storage import Storage, StorageOptions
 
@@ -190,6 +191,9 @@ def _in_force(host: Host, folder: Path, when: When) -> str:
 _WRITABLE = 'at=$(mktemp -d "$1/try-XXXXXX") && exec rmdir "$at"'
 
 
+_TransferSize = Annotated[Size, Field(ge=2**12, le=2**20, multiple_of=2**12)]
+
+
 class NfsOptions(StorageOptions):
     """How the server exports, how the client mounts. What ``sync`` means differs between the two."""
 
@@ -203,6 +207,8 @@ class NfsOptions(StorageOptions):
     version: Annotated[Literal["3", "4.0", "4.2"], BeforeValidator(str), Field(description="Protocol version")] = (
         "4.2"
     )
+    read_size: Annotated[_TransferSize | None, Field(description="Bytes per read; default: negotiated")] = None
+    write_size: Annotated[_TransferSize | None, Field(description="Bytes per write; default: negotiated")] = None
     hard: Annotated[
         bool, Field(description="Whether programs wait for a server that does not answer; if not, they get an error")
     ] = True
@@ -211,11 +217,18 @@ class NfsOptions(StorageOptions):
     def in_force(self) -> frozenset[str]:
         """The options that the mount table must show for the mount."""
         shown = {f"vers={self.version}", "hard" if self.hard else "soft", "rw"}
-        return frozenset(shown | {"sync"} if self.mount == "sync" else shown)
+        return frozenset((shown | {"sync"} if self.mount == "sync" else shown) | set(self._sizes))
+
+    @property
+    def _sizes(self) -> tuple[str, ...]:
+        """The mount options of those sizes that are not left to client and server."""
+        sizes = {"rsize": self.read_size, "wsize": self.write_size}
+        return tuple(f"{name}={size}" for name, size in sizes.items() if size is not None)
 
     def mount_options(self, address: str) -> str:
         """Return the options of the mount of a server with this address, as mount(2) takes them."""
         common = f"addr={address},rw,nfsvers={self.version},proto=tcp,{self.mount},{'hard' if self.hard else 'soft'}"
+        common = ",".join((common, *self._sizes))
         return f"{common},mountproto=tcp,mountaddr={address}" if self.version == "3" else common
 
 

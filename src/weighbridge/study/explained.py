@@ -10,6 +10,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from weighbridge import registry
 from weighbridge.model.explained import DescribedMechanism, Explains
 from weighbridge.model.mechanism import Mechanism, Subject
+from weighbridge.model.storage import StorageOptions
 from weighbridge.model.study import Arm, Cell, StudyFile
 from weighbridge.study.contradictions import misfits
 from weighbridge.study.source import Place, Source, nearest, plain, written
@@ -56,7 +57,9 @@ def _of_environment(
     subject = Subject(
         arm, baseline, file.resources,
         networked=any(workloads[cell.kind].transports(cell.options) for cell in cells),
-        stores=any(workloads[cell.kind].needs_data(cell.options) for cell in cells),
+        stores=any(workloads[cell.kind].needs_data(cell.options) for cell in cells)
+        or getattr(arm.options, "storage", None) is not None,
+        usual_storage=_usual_storage(arm),
     )  # fmt: skip
     further: dict[tuple[str, ...], Arm] = {}
     described: list[DescribedMechanism] = []
@@ -82,12 +85,21 @@ def _of_environment(
         )  # fmt: skip
         if without is not None and not refused:
             off = (*off, kind)
+            if off_with and not any({*off_with} == {*each} for each in further):  # several, each off by itself
+                others = _without(subject, off_with)
+                assert others is not None  # each of them is off in an arm
+                further[off_with] = _named(others, arm, f"with-{kind}-alone", off_with)
             further[*off_with, kind] = _named(without, arm, f"without-{kind}", (*off_with, kind))
     if len(off) > 1 and not any({*off} == {*each} for each in further):
         bare = _without(subject, off)
         if bare is not None:
             further[off] = _named(bare, arm, ALL, off)
     return [*further.values()], described
+
+
+def _usual_storage(arm: Arm) -> StorageOptions | None:
+    kind = registry.environments()[arm.kind].storage
+    return registry.storage()[kind].options(kind=kind) if kind else None
 
 
 def _words(error: ValueError) -> str:

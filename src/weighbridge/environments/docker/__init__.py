@@ -73,15 +73,21 @@ def way_to_companions(options: Any) -> str:
     return "on the same bridge" if options.network == "bridge" and not options.attach else ""
 
 
-def notes_of(options: Any, request: SiteRequest, engine: Engine) -> dict[str, str]:
-    """Return a container's particulars beside the engine's own facts, by subject."""
+def sandbox_of(options: Any) -> gvisor.Sandbox:
+    """Return how runsc is to serve a container; on the host's network it must leave that network alone."""
+    stack: gvisor.Stack = "host" if options.network == "host" else options.runsc_network
+    return gvisor.Sandbox(options.runsc_platform, stack, options.runsc_files, options.runsc_layer)
+
+
+def notes_of(options: Any, request: SiteRequest, engine: Engine, pid: int) -> dict[str, str]:
+    """Return a container's particulars beside the engine's own facts, by subject. ``pid`` is its process."""
     notes: dict[str, str] = {"network": options.network}
     if request.userland.of_this_machine:
         notes["root"] = "this machine's own root folder, bound into the container"
     if engine.layered:
         notes["image"] = "its lower layer is the host's own disk of the userland"
     if options.runtime == "runsc":
-        notes |= gvisor.facts(engine, options.network)
+        notes |= gvisor.facts(engine, sandbox_of(options), pid)
     proxied = options.publish_on == "loopback" and options.userland_proxy
     if options.publish and (options.publish_by == "proxy" or proxied):
         notes["not honoured: limits of docker-proxy"] = "it carries this environment's traffic outside all limits"
@@ -97,10 +103,10 @@ _Program = Annotated[
 ]
 
 
-def _with_gvisor(engine: Readiness, network: str) -> Readiness:
+def _with_gvisor(engine: Readiness, wanted: gvisor.Sandbox) -> Readiness:
     """Return whether gVisor is to be had where an engine is: on hosts with one of ours, where the user's has none."""
     sandbox = gvisor.readiness()
-    if sandbox.ready and (refusal := gvisor.refusal(network)) is not None:
+    if sandbox.ready and (refusal := gvisor.refusal(wanted)) is not None:
         return replace(engine, caveat="testbed hosts only", detail=refusal.detail)
     return engine if sandbox.ready else sandbox
 
@@ -155,6 +161,18 @@ class DockerOptions(EnvironmentOptions):
     runtime: Annotated[Literal["default", "runsc"], Field(description="runsc: gVisor, a kernel in user space")] = (
         "default"
     )
+    runsc_platform: Annotated[
+        gvisor.Platform | None, Field(description="How gVisor catches system calls; default: as the engine has it")
+    ] = None
+    runsc_network: Annotated[
+        gvisor.Stack, Field(description="Whose network stack gVisor has: its own, or that of the host's kernel")
+    ] = "own"
+    runsc_files: Annotated[
+        gvisor.Files, Field(description="gofer: a process of its own opens each file for gVisor")
+    ] = "direct"
+    runsc_layer: Annotated[
+        gvisor.LayerOf, Field(description="Who has the writable layer: gVisor, which never syncs it, or the engine")
+    ] = "own"
 
 
 class Docker(Environment):
@@ -171,7 +189,7 @@ class Docker(Environment):
 
     def layer_durability(self, options: DockerOptions) -> Durability:
         """gVisor keeps the layer in a file of its own, to which no sync gets (runsc's --overlay2=root:self)."""
-        return "none" if options.runtime == "runsc" else "synchronous"
+        return "none" if options.runtime == "runsc" and options.runsc_layer == "own" else "synchronous"
 
     def problems(self, options: Any, *, needs: Needs) -> list[str]:
         """Combinations of options that cannot work, and networks that cannot carry what the study asks."""
@@ -193,7 +211,7 @@ class Docker(Environment):
         if options is None:
             refusal = shared_root.refusal()
             return ready if refusal is None else replace(ready, caveat="images only", detail=refusal.detail)
-        if options.runtime == "runsc" and not (ready := _with_gvisor(ready, options.network)).ready:
+        if options.runtime == "runsc" and not (ready := _with_gvisor(ready, sandbox_of(options))).ready:
             return ready
         kernel_networks = [options.network] if options.network in ("macvlan", "ipvlan", "overlay") else []
         features = [*kernel_networks, *(["encrypted"] if options.encrypted else [])]
@@ -212,7 +230,7 @@ class Docker(Environment):
             return BESIDE_ANOTHER
         refusal = shared_root.refusal() if needs.of_this_machine else None
         if refusal is None and options.runtime == "runsc":
-            refusal = gvisor.refusal(options.network)
+            refusal = gvisor.refusal(sandbox_of(options))
         if refusal is not None or not options.parent:
             return refusal
         if options.parent in (links := interfaces()):
@@ -267,13 +285,13 @@ class Docker(Environment):
                     engine.client.networks.get(request.companions.network).connect(container)
                 attached = _start(engine, container, options, attachment)
                 addresses = _addresses(container, options, request, engine, attachment)
-            notes = partial(notes_of, options, request, engine)
+            notes = partial(notes_of, options, request, engine, int(container.attrs["State"]["Pid"]))
             why, variables = why_lost(engine, container, attached), environment_of(request.run.id)
             launcher = stack.enter_context(Launcher(attached, request.title, why, variables))
             launcher.tells_use = options.runtime != "runsc"
             site = DockerSite(request, engine, container, addresses, notes, launcher)
             site.reached = request.reached if options.publish else {}
-            if options.runtime == "runsc" and options.network == "host":
+            if options.runtime == "runsc" and sandbox_of(options).stack == "host":
                 site.listening = gvisor.listening_outside(engine.host, site.pid)
             yield site
 
@@ -344,7 +362,7 @@ def _container(
         entrypoint=[LAUNCHER],
         stdin_open=True,
         log_config={"type": "none"},
-        runtime=gvisor.runtime(engine, options.network) if options.runtime == "runsc" else None,
+        runtime=gvisor.runtime(engine, sandbox_of(options)) if options.runtime == "runsc" else None,
         healthcheck={"test": ["NONE"]},  # of an image that has one
         name=f"weighbridge-{request.run.id}-{request.name}",
         hostname=None if options.network == "host" else request.name[:63],  # the host's, which the host can resolve

@@ -32,6 +32,9 @@ def problems(options: Any, needs: Needs) -> Iterator[str]:
         yield f"gVisor needs at least {least} of memory, but the limit is {limit}: raise it (resources: memory)"
     if options.runtime == "runsc" and needs.sysctls:
         yield "sysctls: gVisor's kernel has its own settings: remove them, or use another runtime"
+    own = {name: field.default for name, field in type(options).model_fields.items() if name.startswith("runsc_")}
+    if options.runtime != "runsc" and (given := [name for name in own if getattr(options, name) != own[name]]):
+        yield f"{given[0]}: only gVisor has it: add 'runtime: runsc', or remove it"
     yield from sysctl_problems(needs, own_network=options.network != "host")
     yield from _addresses(options)
     away = [kind for kind, host in needs.holding.items() if not host.here or host.own_kernel]

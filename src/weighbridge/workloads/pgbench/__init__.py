@@ -146,7 +146,7 @@ class Pgbench(Workload):
             f"shared_buffers={options.shared_buffers // 1024}kB",
             *_SETTINGS[options.durability],
         )
-        return Command(argv, deadline_s, listens=(("tcp", at.port),), stop_signal=postgres.STOP)
+        return Command(argv, deadline_s, listens=(("tcp", at.port),), says=postgres.READY, stop_signal=postgres.STOP)
 
     def warm_up(self, options: PgbenchOptions, at: Endpoint) -> Command | None:
         """A run with a few clients, which fills the server's cache."""

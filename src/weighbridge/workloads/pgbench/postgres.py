@@ -23,6 +23,8 @@ _RESTORE = 'set -e; rm -rf "$2"; cp -a --reflink=never --sparse=never "$1" "$2";
 """Synced, or the kernel would write the copy to the disk while it is measured."""
 _AS = ("setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups", "--")
 """It refuses to run as root."""
+READY = "database system is ready to accept connections"
+"""What it prints once it takes connections: it listens before, and refuses them while it starts."""
 _SERVER = "/usr/lib/postgresql/15/bin/postgres"
 """Debian has no link to it."""
 _REFUSED = re.compile(r"FATAL: +(sorry, too many clients already|remaining connection slots are reserved[^\n]*)")

@@ -1,0 +1,28 @@
+"""Data on an NFS server."""
+
+from weighbridge.model.explained import Proof
+from weighbridge.model.mechanism import Mechanism, Subject
+from weighbridge.model.study import Arm
+
+
+class NetworkFileSystem(Mechanism):
+    """Requests go to a server, which has page cache, file system and disk; each close and sync waits for it."""
+
+    kind = "nfs"
+    summary = "NFS itself: protocol, client and server, whatever its options"
+    title = "NFS (protocol, client and server)"
+    switched = "NFS → its usual storage"
+    remedy = "a local disk for what is synced often"
+    source = "nfs(5)"
+    off_with = frozenset({"nfs-sync", "nfs-mount", "nfs-version", "nfs-sizes"})
+    proof = Proof(fact="storage: mounted")
+
+    def off(self, subject: Subject) -> Arm | None:
+        """Return the environment with its usual storage: a volume, or a folder of the host."""
+        storage = subject.option("storage")
+        if not subject.stores or storage is None or storage.kind != "nfs":
+            return None
+        return subject.with_usual_storage()
+
+
+PLUGIN = NetworkFileSystem()

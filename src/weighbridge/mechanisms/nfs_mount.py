@@ -1,0 +1,27 @@
+"""How an NFS client writes: each write at once, or what has gathered."""
+
+from weighbridge.model.explained import Proof
+from weighbridge.model.mechanism import Mechanism, Subject
+from weighbridge.model.study import Arm
+
+
+class SyncMount(Mechanism):
+    """With ``sync`` each write is a request that the program waits for; else a sync or close sends what there is."""
+
+    kind = "nfs-mount"
+    summary = "sync of an NFS mount"
+    title = "NFS mount: sync"
+    switched = "sync → async"
+    remedy = "mount: async; programs that sync lose nothing by it"
+    source = "nfs(5): the sync mount option"
+    proof = Proof(fact="storage: mounted", off=r"(?!.*\bsync\b).*")
+
+    def off(self, subject: Subject) -> Arm | None:
+        """Return the environment whose client sends writes when the program syncs."""
+        storage = subject.option("storage")
+        if not subject.stores or getattr(storage, "mount", None) != "sync":
+            return None
+        return subject.with_options(storage=storage.model_copy(update={"mount": "async"}))
+
+
+PLUGIN = SyncMount()

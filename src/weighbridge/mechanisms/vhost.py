@@ -1,0 +1,30 @@
+"""A guest's packets, carried by the host's kernel in place of its hypervisor."""
+
+from typing import ClassVar
+
+from weighbridge.model.explained import Proof
+from weighbridge.model.measurement import ALL_CPU, SWITCHES
+from weighbridge.model.mechanism import Mechanism, Subject
+from weighbridge.model.study import Arm
+
+
+class Vhost(Mechanism):
+    """A thread of the kernel moves packets between the guest's memory and the tap; it is to save time."""
+
+    kind = "vhost"
+    summary = "a guest's packets carried by the host's kernel (vhost), not by QEMU; it is to save time"
+    title = "vhost"
+    switched = "the kernel (vhost) → QEMU itself"
+    remedy = "nic: virtio, where it costs more than it saves"
+    source = "Linux kernel, drivers/vhost/net.c"
+    counters: ClassVar = (ALL_CPU, SWITCHES)
+    proof = Proof(fact="network")
+
+    def off(self, subject: Subject) -> Arm | None:
+        """Return the guest whose packets QEMU itself carries."""
+        if not subject.networked or subject.option("nic") != "vhost":
+            return None
+        return subject.with_options(nic="virtio")
+
+
+PLUGIN = Vhost()
