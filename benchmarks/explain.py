@@ -30,6 +30,9 @@ from typing import Any
 CAUSES = {
     "why-seccomp": "seccomp",
     "why-published-port": "docker-proxy",
+    "why-bridge-netfilter": "bridge-netfilter",
+    "why-rootless-network": "user-mode-network",
+    "why-overlay-mtu": "mtu",
 }
 """The bundled studies of known answers, and the mechanism that is the cause."""
 PROGRAMS: Mapping[str, Sequence[str]] = {
