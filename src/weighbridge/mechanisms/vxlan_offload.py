@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from weighbridge.model.explained import Proof
 from weighbridge.model.facts import VXLAN_OFFLOADS
-from weighbridge.model.measurement import ALL_CPU, SOFTIRQ_SHARE
+from weighbridge.model.measurement import ALL_CPU, SEGMENTS, SOFTIRQ_SHARE
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
@@ -18,7 +18,7 @@ class MissingVxlanOffload(Mechanism):
     switched = "off → on"
     remedy = "ethtool -K INTERFACE tx-udp_tnl-segmentation on, or a card that has it"
     source = "Linux kernel documentation, networking/segmentation-offloads: UDP tunnels"
-    counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE)
+    counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE, SEGMENTS)
     proof = Proof(fact=VXLAN_OFFLOADS, off="on")
 
     def off(self, subject: Subject) -> Arm | None:

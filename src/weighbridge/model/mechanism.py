@@ -20,7 +20,7 @@ class Subject:
     """An environment whose cost is to be explained, or what is left of it where other mechanisms are off already.
 
     ``resources`` are the study's limits, ``networked`` whether a workload has a client and a server, ``stores``
-    whether one keeps data.
+    whether one keeps data, ``apart`` whether all clients are on other hosts than the servers.
     """
 
     arm: Arm
@@ -28,6 +28,7 @@ class Subject:
     resources: Resources
     networked: bool = False
     stores: bool = False
+    apart: bool = False
 
     def option(self, name: str) -> Any:
         """Return the value of an option; None where environments of its kind have none of this name."""

@@ -57,6 +57,7 @@ def _of_environment(
         arm, baseline, file.resources,
         networked=any(workloads[cell.kind].transports(cell.options) for cell in cells),
         stores=any(workloads[cell.kind].needs_data(cell.options) for cell in cells),
+        apart=file.placement.apart,
     )  # fmt: skip
     further: dict[tuple[str, ...], Arm] = {}
     described: list[DescribedMechanism] = []
@@ -82,6 +83,10 @@ def _of_environment(
         )  # fmt: skip
         if without is not None and not refused:
             off = (*off, kind)
+            if off_with and not any({*off_with} == {*each} for each in further):  # the other side of its comparison
+                before = _without(subject, off_with)
+                if before is not None:
+                    further[off_with] = _named(before, arm, f"before-{kind}", off_with)
             further[*off_with, kind] = _named(without, arm, f"without-{kind}", (*off_with, kind))
     if len(off) > 1 and not any({*off} == {*each} for each in further):
         bare = _without(subject, off)
