@@ -22,6 +22,7 @@ from weighbridge.model.userland_source import UserlandSource
 from weighbridge.model.workload import Workload
 
 P = TypeVar("P", bound=Plugin)
+_MEND = "fix or uninstall it"
 
 
 class RegistryError(WeighbridgeError):
@@ -34,11 +35,19 @@ def register(plugins: Iterable[tuple[str, object]], base: type[P]) -> Mapping[st
     origin: dict[str, str] = {}
     for where, plugin in plugins:
         if not isinstance(plugin, base):
-            raise RegistryError(f"{where} has no PLUGIN that is a {base.__name__}")
+            raise RegistryError(f"{where} has no PLUGIN that is a {base.__name__}: {_MEND}")
+        if lacking := [name for name in _needed(base) if not hasattr(plugin, name)]:
+            raise RegistryError(f"{where}: its {base.__name__} has no {' and no '.join(lacking)}: {_MEND}")
         if plugin.kind in by_kind:
-            raise RegistryError(f"{where} and {origin[plugin.kind]} both define the kind '{plugin.kind}'")
+            raise RegistryError(f"{where} and {origin[plugin.kind]} both define the kind '{plugin.kind}': {_MEND}")
         by_kind[plugin.kind], origin[plugin.kind] = plugin, where
     return MappingProxyType(dict(sorted(by_kind.items())))
+
+
+def _needed(base: type[Plugin]) -> Iterable[str]:
+    """The members that a kind of plug-ins declares and gives no value."""
+    declared = dict.fromkeys(name for each in base.__mro__ for name in vars(each).get("__annotations__", {}))
+    return (name for name in declared if not name.startswith("_") and not hasattr(base, name))
 
 
 def _discover(package_name: str, group: str = "") -> Iterable[tuple[str, object]]:
@@ -59,7 +68,7 @@ def _loaded(where: str, load: Callable[[], object]) -> object:
     try:
         return load()
     except Exception as error:
-        message = f"{where} cannot be loaded ({type(error).__name__}: {error}): fix or uninstall it"
+        message = f"{where} cannot be loaded ({type(error).__name__}: {error}): {_MEND}"
         raise RegistryError(message) from error
 
 

@@ -10,6 +10,7 @@ from sentences import raises_sentence
 from weighbridge import registry
 from weighbridge.model.environment import Environment
 from weighbridge.model.host import THIS_MACHINE, HostTraits
+from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.workload import Workload
 from weighbridge.registry import RegistryError, register
 from weighbridge.workloads.iperf3 import PLUGIN
@@ -58,6 +59,17 @@ def test_the_class_of_a_plug_in_is_no_plug_in(package: Path):
     (package / "a_class.py").write_text("from weighbridge.workloads.iperf3 import Iperf3 as PLUGIN")
     with raises_sentence(RegistryError):
         _workloads()
+
+
+def test_a_plug_in_without_a_member_that_its_kind_declares():
+    class Nameless(Mechanism):
+        kind, summary, switched, source = "nameless", "it", "on → off", "nobody"
+
+        def off(self, subject: Subject) -> None:
+            return None
+
+    with raises_sentence(RegistryError):
+        register([("here", Nameless())], Mechanism)
 
 
 def test_a_workload_is_no_environment():

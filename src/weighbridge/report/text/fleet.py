@@ -54,7 +54,8 @@ NOT_COMPARED = {
 """Why no change is told of a metric that both fleets have."""
 
 HOW_TO_READ = (
-    "Typical: the Hodges-Lehmann estimate over the machines, of fewer than ten and of pairs their mean, in which"
+    "Typical: the Hodges-Lehmann estimate over the machines, freed of the noise of their runs; of fewer than ten"
+    " machines and of pairs their mean, in which"
     " precise runs count more, with its 95 % interval. Next: where 95 % of further ones would be, if they"
     " come from where these come from. Odd: the machine's interval, simultaneous over all machines, lies away"
     " from the others, whose spread is in it, by the margin at least. That is far,"
