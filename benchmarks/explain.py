@@ -35,6 +35,9 @@ CAUSES = {
     "why-nfs-sync": "nfs-sync",
     "why-emulated-nic": "emulated-nic",
     "why-gvisor-calls": "user-space-kernel",
+    "why-bridge-netfilter": "bridge-netfilter",
+    "why-rootless-network": "user-mode-network",
+    "why-overlay-mtu": "mtu",
 }
 """The bundled studies of known answers, and the mechanism that is the cause."""
 PROGRAMS: Mapping[str, Sequence[str]] = {

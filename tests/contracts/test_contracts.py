@@ -162,6 +162,11 @@ SUBJECTS = [
         "docker", {"storage": {"kind": "nfs"}}, resources=Resources.model_validate({"cpus": 0.5, "memory": "256MiB"})
     ),
     _subject("podman", {"rootless": True, "publish": True}),
+    _subject(
+        "docker",
+        {"mtu": 1450, "no_offloads": ["tso"], "bridge_netfilter": True, "conntrack": True, "filter_rules": 100},
+    ),
+    _subject("docker", {"network": "overlay", "vxlan_offload": False}),
     _subject("pod", {"reach": "service", "policy": "allow", "runtime_class": "gvisor"}),
     _subject("qemu", {"nic": "e1000", "disk": "ide", "cache": "unsafe", "pin": "vcpus"}),
     _subject("qemu", {"nic": "vhost"}),

@@ -41,6 +41,10 @@ class Disposable:
         ({"network": "macvlan"}, "a-macvlan"),
         ({"network": "overlay"}, "a-swarm"),
         ({"network": "overlay", "encrypted": True}, "a-swarm-encrypted"),
+        ({"network": "bridge", "bridge_netfilter": False, "filter_rules": 9}, "a-nat-nobrnf-rules9"),
+        ({"network": "bridge", "conntrack": False, "bridge_netfilter": True}, "a-nat-brnf-notrack"),
+        ({"network": "bridge", "mtu": 1400, "no_offloads": ["gro"]}, "a-nat"),
+        ({"network": "overlay", "vxlan_offload": False}, "a-swarm-novxlan"),
     ],
 )
 def test_no_network_is_measured_beside_the_rules_of_another(options: dict[str, Any], name: str):

@@ -36,6 +36,13 @@ WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
         Needs(network=True, resources=Resources.model_validate({"memory": "16MiB"})), {"runtime": "runsc"},
         "gVisor needs at least 24 MiB of memory, but the limit is 16 MiB: raise it (resources: memory)",
     ),
+    "a user's host filtered": (HERE, {"bridge_netfilter": True}, "'bridge_netfilter' changes a host's network: use"),
+    "a user's host with rules": (HERE, {"filter_rules": 10}, "use hosts of kind testbed, not local"),
+    "offloads of the host": (BETWEEN, {"network": "host", "no_offloads": ["gro"]}, "'no_offloads' needs an int"),
+    "VXLAN of a bridge": (BETWEEN, {"attach": "interface", "vxlan_offload": False}, "needs network: overlay"),
+    "netfilter of an overlay": (BETWEEN, {"network": "overlay", "bridge_netfilter": False}, "needs network: bridge"),
+    "untracked ports": (BETWEEN, {"publish": True, "conntrack": False}, "leaves no published ports"),
+    "MTU of the host": (HERE, {"network": "host", "mtu": 1400}, "'mtu' needs network: bridge or overlay"),
     "no such parent there": (
         BETWEEN, {"network": "macvlan", "parent": "enp3s0"}, "a testbed host has no network interface 'enp3s0', onl",
     ),

@@ -55,3 +55,30 @@ def test_a_guest_that_ignores_flushes(machine: Machine, tmp_path: Path):
     proof = found["disk-cache"]["proof"]
     assert (proof["state"], proof["with"], proof["without"]) == ("shown", "unsafe", "writeback")
     assert found["disk-cache"]["cost"]["cost"] < 0, "what syncs nothing is faster on any disk"
+CHANGED = (
+    "changed: {kind: docker, network: bridge, seccomp: unconfined, mtu: 1400, no_offloads: [tso],"
+    " bridge_netfilter: true, conntrack: true, filter_rules: 50}"
+)
+ON_A_HOST = ("hosts: {a: {kind: testbed}}", "placement: {client: a, server: a}", "inside: [server, client]")
+IN_FORCE = {
+    "mtu": ("1348", "1448"),
+    "offloads": ("gso, checksum", "tso, gso, checksum"),
+    "bridge-netfilter": ("on", "off"),
+    "connection-tracking": ("on", "off"),
+    "filter-rules": ("50", "0"),
+    "own-network": ("ipc mnt net pid uts", "ipc mnt pid uts"),
+}
+
+
+@pytest.mark.long
+def test_what_is_changed_of_a_hosts_network_is_in_force(machine: Machine, tmp_path: Path):
+    further = (*ON_A_HOST, "explain: true")
+    study = write_study(tmp_path, environments=(NATIVE, CHANGED), blocks=1, further=further)
+    run = tmp_path / "run"
+    done = weighbridge("run", study, "--out", run, "--yes")
+    assert done.code == 0, done
+    machine.must_be_unchanged()
+    (explained,) = json.loads(weighbridge("report", run, "--json").stdout)["explanations"]
+    proofs = {each["kind"]: each["proof"] for each in explained["mechanisms"]}
+    assert {kind: (each["with"], each["without"]) for kind, each in proofs.items()} == IN_FORCE
+    assert {each["state"] for each in proofs.values()} == {"shown"}

@@ -119,10 +119,10 @@ def test_what_one_machine_did_beyond_its_idle_level():
     use = made(Use(2.0, 3.0, 0.6, 1100.0, 3.0), tcp=(1000.0, 5.0), tool_s=0.05)
     assert figures(use, not_work_s=0.25) == pytest.approx({
         "cpu_all_per_gbit": (3.0 - 2 * 0.1 - 0.05 - 0.25) / 10, "context_switches_per_gbit": 100.0,
-        "tcp_retransmits_per_gbit": 0.5, "softirq_share": 20.0,
+        "tcp_retransmits_per_gbit": 0.5, "tcp_segments_per_gbit": 100.0, "softirq_share": 20.0,
     })  # fmt: skip
     units = {each.metric.name: each.metric.unit for each in all_who_worked(use, LEVEL, 0.0, GBIT)}
-    assert list(units.values()) == ["s/Gbit", "1/Gbit", "1/Gbit", "%"]
+    assert list(units.values()) == ["s/Gbit", "1/Gbit", "1/Gbit", "1/Gbit", "%"]
 
 
 @pytest.mark.parametrize("unit", ["1000_transactions", "1000_objects"])

@@ -70,9 +70,53 @@ def test_what_stands_behind_several_has_an_arm_where_only_these_are_off():
     text = STUDY.format(explain="[sandbox]").replace("runsc}", "runsc, runsc_platform: ptrace, runsc_files: gofer}")
     found = parts(check(parse(text, "why.yaml")))
     both = ("gvisor-gofer", "gvisor-platform")
-    assert found["sandbox-with-user-space-kernel-alone"] == both
+    assert found["sandbox-before-user-space-kernel"] == both
     assert found["sandbox-without-user-space-kernel"] == (*both, "user-space-kernel")
     assert len(found) == 5 and "sandbox-bare" not in found
+APART = """study: why
+question: Why does it cost that?
+baseline: native
+explain: true
+hosts: {a: {kind: testbed}, b: {kind: testbed}}
+placement: {client: a, server: b}
+environments:
+  native: {kind: native}
+  published: {kind: docker, network: bridge, publish: true, bridge_netfilter: true, filter_rules: 9}
+workloads:
+  rr: {kind: netperf, test: TCP_RR, duration: 1s}
+"""
+
+
+def test_between_hosts_the_bridge_behind_a_published_port_has_the_hosts_interface():
+    study = check(parse(APART, "why.yaml"))
+    options = {arm.name: arm.options for arm in study.arms}
+    direct = options["published-without-address-translation"]
+    assert (direct.publish, direct.attach) == (False, "interface")
+    assert not any(each.refused for each in study.mechanisms)
+
+
+def test_both_sides_of_a_mechanism_are_measured_whatever_has_to_be_off_with_it():
+    text = APART.replace("filter_rules: 9", "no_offloads: [gro]").replace("publish: true", "attach: interface")
+    found = parts(check(parse(text, "why.yaml")))
+    others = found["published-before-own-network"]
+    assert {*others} == {"bridge-netfilter", "offloads"}
+    assert found["published-without-own-network"] == (*others, "own-network")
+
+
+def test_rules_of_a_bridges_packet_filter_are_off_once_frames_do_not_pass_it():
+    found = parts(check(parse(APART, "why.yaml")))
+    assert found["published-without-bridge-netfilter"] == ("bridge-netfilter",)
+    assert found["published-without-filter-rules"] == ("bridge-netfilter", "filter-rules")
+
+
+def test_what_carries_a_users_packets_gives_way_to_a_bridge_of_roots():
+    text = STUDY.format(explain="[rootless]").replace(
+        "  sandbox:", "  rootless: {kind: podman, rootless: true, publish: true}\n  sandbox:"
+    )
+    arms = {arm.name: arm for arm in check(parse(text, "why.yaml")).arms}
+    bridge = arms["rootless-without-user-mode-network"].options
+    assert (bridge.rootless, bridge.joined, bridge.publish) == (False, "bridge", False)
+    assert "rootless-without-address-translation" not in arms
 
 
 def test_a_limit_of_its_own_gives_way_to_that_of_the_study():

@@ -40,10 +40,15 @@ class ContainerAttachment:
 
 
 @contextmanager
-def bridge(engine: Engine, run: RunContext, name: str) -> Iterator[Any]:
-    """A bridge network of its own, of the size of the host's packets; containers outside reach it by ports only."""
+def bridge(engine: Engine, run: RunContext, name: str, mtu: int | None = None) -> Iterator[Any]:
+    """A bridge network of its own; containers outside reach it by ports only.
+
+    ``mtu``: in bytes; None: that of the host's interface, where the host is one of the run's.
+    """
     options = {"com.docker.network.bridge.name": f"{link_prefix(run.id)}{next(_numbers) % 1000}"}
-    if engine.host.interface:
+    if mtu is not None:
+        options["com.docker.network.driver.mtu"] = str(mtu)
+    elif engine.host.interface:
         options["com.docker.network.driver.mtu"] = mtu_of(engine.host, engine.host.interface)
     with _create_network(
         engine, run, name, f"making the network of {name}", driver="bridge", options=options

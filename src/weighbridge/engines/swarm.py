@@ -17,6 +17,8 @@ from weighbridge.errors import Unavailable
 from weighbridge.model.host import SWARM_BRIDGE, RunContext
 from weighbridge.model.leavings import DeadRun, Leavings, Leftover, RunFolders
 
+_VXLAN = 50
+"""Bytes of its headers."""
 _ETHERNET = 1500
 _MADE_BRIDGE = f"{LABEL}.made-bridge"
 """The label of a swarm for which the engine made that bridge: it goes with the swarm."""
@@ -82,8 +84,11 @@ class Swarm:
                 )
         self._members[engine.host.name] = engine
 
-    def network(self, environment: str, *, encrypted: bool, subnet: str | None) -> str:
-        """The name of an environment's overlay network, made at first use; containers of any member may join it."""
+    def network(self, environment: str, *, encrypted: bool, subnet: str | None, mtu: int | None = None) -> str:
+        """The name of an environment's overlay network, made at first use; containers of any member may join it.
+
+        ``mtu``: of the containers' interfaces, in bytes; None: what the hosts' packets have room for.
+        """
         if environment not in self._networks:
             from docker.types import IPAMConfig, IPAMPool
 
@@ -96,7 +101,7 @@ class Swarm:
                     driver="overlay",
                     attachable=True,
                     labels=self._manager.labels,
-                    options=self._options(encrypted=encrypted),
+                    options=self._options(encrypted=encrypted, mtu=mtu),
                     ipam=pool,
                 )
             if not self._manager.disposable:
@@ -170,9 +175,11 @@ class Swarm:
                         on = f"the network {network.name} ({config['Subnet']}) on host {host.name}"
                         raise Unavailable(f"{what} overlaps with {on}")
 
-    def _options(self, *, encrypted: bool) -> dict[str, str]:
+    def _options(self, *, encrypted: bool, mtu: int | None) -> dict[str, str]:
         """Return the driver's options: the MTU of the hosts, from which it takes VXLAN's 50 bytes itself."""
         options = {"encrypted": ""} if encrypted else {}
+        if mtu is not None:
+            return {**options, "com.docker.network.driver.mtu": str(mtu + _VXLAN)}
         interfaces = [(each.host, each.host.interface) for each in self._members.values() if each.host.interface]
         mtus = [int(mtu_of(host, interface)) for host, interface in interfaces]
         if mtus and min(mtus) != _ETHERNET:

@@ -27,6 +27,8 @@ class AddressTranslation(Mechanism):
             return None
         if subject.option("joined") in ("slirp4netns", "pasta"):
             return None  # no client reaches a user's network but by published ports
+        if subject.apart and subject.can_be("attach", "interface"):
+            return subject.with_options(publish=False, attach="interface")  # no bridge is reached from elsewhere else
         return subject.with_options(publish=False)
 
 

@@ -10,7 +10,8 @@ from weighbridge.model.study import Arm
 
 _OF_A_NETWORK = (
     "publish", "publish_on", "publish_by", "userland_proxy", "attach", "parent", "subnet", "gateway", "addresses",
-    "ipvlan_mode", "encrypted", "reach", "policy",
+    "ipvlan_mode", "encrypted", "reach", "policy", "mtu", "no_offloads", "vxlan_offload", "bridge_netfilter",
+    "conntrack", "filter_rules",
 )  # fmt: skip
 
 
@@ -23,7 +24,10 @@ class OwnNetwork(Mechanism):
     switched = "its own → the host's"
     remedy = "network: host, where ports cannot clash"
     source = "Felter et al., An Updated Performance Comparison of Virtual Machines and Linux Containers, ISPASS 2015"
-    off_with = frozenset({"address-translation", "docker-proxy", "encryption", "service", "network-policy"})
+    off_with = frozenset({
+        "address-translation", "docker-proxy", "encryption", "service", "network-policy", "user-mode-network", "mtu",
+        "offloads", "vxlan-offload", "bridge-netfilter", "connection-tracking", "filter-rules",
+    })  # fmt: skip
     counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE)
     proof = Proof(fact=NAMESPACES, off=r"(?!.*\bnet).*")
 

@@ -74,6 +74,17 @@ def confinement_of_container(*, filtered: bool) -> dict[str, str]:
     return {**dict.fromkeys((CAPABILITIES, APPARMOR, NAMESPACES), ""), **({SECCOMP: "filter"} if filtered else {})}
 
 
+BRIDGE_NETFILTER = "bridge netfilter"
+"""Whether frames that a bridge of the host forwards pass its packet filter: "on", "off", "not in this kernel"."""
+CONNECTION_TRACKING = "connection tracking"
+"""Whether the host's packet filter tracks connections: "off" with NOTRACK rules, else "on"."""
+FILTER_RULES = "further rules of the packet filter"
+"""How many rules that match nothing a study has on the host, in front of all others."""
+OFFLOADS = "offloads of its interface"
+"""Those of TSO, GSO, GRO and checksums that are on at a container's interface; "none"."""
+VXLAN_OFFLOADS = "VXLAN offload of the host"
+"""Whether its interface takes VXLAN packets that are larger than its MTU: "on", "off"."""
+
 UNPRIVILEGED = "unprivileged"
 IN_NAMESPACE = "unprivileged in a user namespace"
 """Whom programs run as that are not root's.

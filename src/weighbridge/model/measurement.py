@@ -108,11 +108,12 @@ OF_PROGRAM = (CPU_USER, CPU_SYSTEM, PEAK_MEMORY, CONTEXT_SWITCHES)
 SITES_CPU = ("cpu_client_per_", "cpu_server_per_")
 """How the names of metrics begin that tell the CPU time of a site alone."""
 ALL_CPU, SWITCHES, RETRANSMITS = "cpu_all_per_", "context_switches_per_", "tcp_retransmits_per_"
-"""How the names of metrics begin that tell what all machines used, or sent again, for a unit of work."""
+SEGMENTS = "tcp_segments_per_"
+"""How the names of metrics begin that tell what all machines used, sent, or sent again, for a unit of work."""
 SOFTIRQ_SHARE, CPU_USAGE, MEMORY_USAGE = "softirq_share", "cpu_usage", "memory_usage"
 PREFIXES = (
     ALL_CPU, "cpu_client_", "cpu_server_", "cpu_solo_", "memory_client_", "memory_server_", "memory_solo_",
-    CPU_USAGE, MEMORY_USAGE, SWITCHES, RETRANSMITS, SOFTIRQ_SHARE,
+    CPU_USAGE, MEMORY_USAGE, SWITCHES, RETRANSMITS, SEGMENTS, SOFTIRQ_SHARE,
 )  # fmt: skip
 """How the names of metrics begin that the meters add to what a workload measures."""
 

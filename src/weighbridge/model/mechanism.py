@@ -22,7 +22,7 @@ class Subject:
 
     ``resources`` are the study's limits, ``networked`` whether a workload has a client and a server, ``stores``
     whether there is storage: a workload keeps data, or the environment names one. ``usual_storage`` is what its
-    environment has where a study names none.
+    environment has where a study names none, ``apart`` whether all clients are on other hosts than the servers.
     """
 
     arm: Arm
@@ -31,6 +31,7 @@ class Subject:
     networked: bool = False
     stores: bool = False
     usual_storage: StorageOptions | None = None
+    apart: bool = False
 
     def option(self, name: str) -> Any:
         """Return the value of an option; None where environments of its kind have none of this name."""

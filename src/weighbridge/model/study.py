@@ -236,6 +236,11 @@ class Placement(Options):
         return () if self.client is None else (self.client,) if isinstance(self.client, str) else tuple(self.client)
 
     @property
+    def apart(self) -> bool:
+        """Whether the servers are on one host, and all clients on others."""
+        return self.server is not None and bool(self.clients) and self.server not in self.clients
+
+    @property
     def named(self) -> tuple[str, ...]:
         """Every host that is named, the server's first."""
         return (*((self.server,) if self.server else ()), *self.clients, *((self.storage,) if self.storage else ()))

@@ -127,7 +127,7 @@ def _memory(series: Sequence[Series]) -> Iterator[Measurement]:
 def all_who_worked(
     use: MachineUse | None, idle: Mapping[str, Idle], not_work_s: float, work: Work | None, sites_s: float = 0.0
 ) -> tuple[Measurement, ...]:
-    """Give CPU seconds and context switches beyond idle per unit of work, retransmits, softirq's share.
+    """Give CPU seconds and context switches beyond idle per unit of work, TCP's segments, softirq's share.
 
     ``not_work_s``: CPU seconds of meters. A figure is absent, and never zero,
     where a machine has no reading or no idle level, or where the CPU time is below what the counters can tell. So is
@@ -155,6 +155,7 @@ def _per_work(
         amounts["context_switches"] = "1", switches
     if use.segments.get("sent_segments", 0.0) > 0 and use.segments["resent_segments"] >= 0:
         amounts["tcp_retransmits"] = "1", use.segments["resent_segments"]
+        amounts["tcp_segments"] = "1", use.segments["sent_segments"]
     for name, (unit, amount) in amounts.items():
         if math.isfinite(each := amount / work.amount):
             yield Measurement(Metric(f"{name}_per_{work.unit}", f"{unit}/{PER[work.unit]}", "lower"), each)

@@ -60,6 +60,7 @@ def _of_environment(
         stores=any(workloads[cell.kind].needs_data(cell.options) for cell in cells)
         or getattr(arm.options, "storage", None) is not None,
         usual_storage=_usual_storage(arm),
+        apart=file.placement.apart,
     )  # fmt: skip
     further: dict[tuple[str, ...], Arm] = {}
     described: list[DescribedMechanism] = []
@@ -85,10 +86,10 @@ def _of_environment(
         )  # fmt: skip
         if without is not None and not refused:
             off = (*off, kind)
-            if off_with and not any({*off_with} == {*each} for each in further):  # several, each off by itself
-                others = _without(subject, off_with)
-                assert others is not None  # each of them is off in an arm
-                further[off_with] = _named(others, arm, f"with-{kind}-alone", off_with)
+            if off_with and not any({*off_with} == {*each} for each in further):  # the other side of its comparison
+                before = _without(subject, off_with)
+                if before is not None:
+                    further[off_with] = _named(before, arm, f"before-{kind}", off_with)
             further[*off_with, kind] = _named(without, arm, f"without-{kind}", (*off_with, kind))
     if len(off) > 1 and not any({*off} == {*each} for each in further):
         bare = _without(subject, off)

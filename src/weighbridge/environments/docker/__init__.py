@@ -19,6 +19,7 @@ from weighbridge.engines.container import (
     why_lost,
 )
 from weighbridge.engines.docker import LAUNCHER, Engine, engine_of
+from weighbridge.engines.host_network import HostNetworkOptions, network_facts, prepared, without_offloads
 from weighbridge.engines.memory_layer import layered_folder
 from weighbridge.engines.networks import ContainerAttachment, lacking, network_name, not_looked
 from weighbridge.engines.private import BESIDE_ANOTHER, EngineTraces, program_readiness
@@ -33,7 +34,7 @@ from weighbridge.linux.links import interfaces
 from weighbridge.linux.process import environment_of
 from weighbridge.linux.slices import RunSlices
 from weighbridge.model.by_hand import ByHand, ByHandRequest
-from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
+from weighbridge.model.environment import Environment, Needs
 from weighbridge.model.facts import confinement_of_container
 from weighbridge.model.host import Host
 from weighbridge.model.options import ABSOLUTE, Brings
@@ -62,7 +63,7 @@ def host_for(options: Any, request: SiteRequest) -> tuple[Host, Settings]:
     changes = [options.network] if options.network in ON_PARENT else ["bridged"] if options.attach else []
     if not changes and request.host.capabilities.disposable is not None:
         changes = [_purpose(options)]
-    purpose = "-".join(part for part in (*changes, settings.purpose) if part)
+    purpose = "-".join(part for part in (*changes, settings.purpose, options.host_network) if part)
     return (request.host.dedicated_host(purpose) if purpose else request.host), settings
 
 
@@ -93,6 +94,10 @@ def notes_of(options: Any, request: SiteRequest, engine: Engine, pid: int) -> di
         notes["not honoured: limits of docker-proxy"] = "it carries this environment's traffic outside all limits"
     if request.storage is not None:
         notes["storage"] = f"{DATA} on {request.storage.kind}"
+    disposable = engine.host.capabilities.disposable
+    if disposable is not None and options.network != "none":
+        own, overlay = options.network != "host", options.network == "overlay"
+        notes |= network_facts(disposable, pid, own_network=own, overlay=overlay)
     return notes
 
 
@@ -111,7 +116,7 @@ def _with_gvisor(engine: Readiness, wanted: gvisor.Sandbox) -> Readiness:
     return engine if sandbox.ready else sandbox
 
 
-class DockerOptions(EnvironmentOptions):
+class DockerOptions(HostNetworkOptions):
     """Which network, how clients reach the server, and what else may cost something.
 
     ``bridge`` is a bridge network made for the run; with ``attach: interface`` the host's interface is a port of it,
@@ -277,6 +282,8 @@ class Docker(Environment):
         """A container whose first process is our launcher."""
         host, settings = host_for(options, request)
         engine = engine_of(request.run, host, settings)
+        if options.host_network and (disposable := host.capabilities.disposable) is not None:
+            prepared(request.run, disposable, options)
         with ExitStack() as stack:
             attachment = _attach(stack, options, request, engine)
             with engine_errors(f"opening {request.title}"):
@@ -285,7 +292,8 @@ class Docker(Environment):
                     engine.client.networks.get(request.companions.network).connect(container)
                 attached = _start(engine, container, options, attachment)
                 addresses = _addresses(container, options, request, engine, attachment)
-            notes = partial(notes_of, options, request, engine, int(container.attrs["State"]["Pid"]))
+            pid = int(container.attrs["State"]["Pid"])
+            notes = partial(notes_of, options, request, engine, pid)
             why, variables = why_lost(engine, container, attached), environment_of(request.run.id)
             launcher = stack.enter_context(Launcher(attached, request.title, why, variables))
             launcher.tells_use = options.runtime != "runsc"
@@ -303,7 +311,7 @@ def _attach(stack: ExitStack, options: DockerOptions, request: SiteRequest, engi
     if options.network == "overlay":
         swarm = run.share("swarm", lambda: Swarm.formed(run))
         swarm.join(engine)
-        name = swarm.network(request.environment, encrypted=options.encrypted, subnet=options.subnet)
+        name = swarm.network(request.environment, encrypted=options.encrypted, subnet=options.subnet, mtu=options.mtu)
         return ContainerAttachment(name, start=partial(swarm.start, engine, name))
     parent = options.parent or host.interface
     fixed = options.addresses.get("client" if request.role == "client" else "server")
@@ -324,10 +332,10 @@ def _attach(stack: ExitStack, options: DockerOptions, request: SiteRequest, engi
     if options.publish:
         if request.beside:
             return ContainerAttachment(network_name(run, request.beside))
-        network = stack.enter_context(networks.bridge(engine, run, request.name))
+        network = stack.enter_context(networks.bridge(engine, run, request.name, options.mtu))
     else:  # both roles are on one bridge: Docker lets nothing pass between two
         key = f"bridge {host.name} {request.environment}"
-        network = run.share(key, lambda: networks.bridge(engine, run, request.name))
+        network = run.share(key, lambda: networks.bridge(engine, run, request.name, options.mtu))
     return ContainerAttachment(network.name, None, network, _ports(options, request, host, network))
 
 
@@ -407,7 +415,9 @@ def _start(engine: Engine, container: Any, options: DockerOptions, attachment: C
     must_be_there(engine, container)
     disposable = engine.host.capabilities.disposable
     if disposable is not None and options.network not in ("none", "host"):
-        disposable.keep_offloads(int(container.attrs["State"]["Pid"]))
+        pid = int(container.attrs["State"]["Pid"])
+        disposable.keep_offloads(pid)
+        without_offloads(disposable, pid, options.no_offloads, on_bridge=options.network == "bridge")
     return attached
 
 

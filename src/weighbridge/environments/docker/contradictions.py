@@ -5,6 +5,7 @@ from ipaddress import IPv4Address, IPv4Network
 from typing import Any
 
 from weighbridge.engines import gvisor
+from weighbridge.engines.host_network import tuning_problems
 from weighbridge.engines.network_problems import (
     LOOPBACK_IS_HERE,
     NO_NETWORK,
@@ -37,6 +38,7 @@ def problems(options: Any, needs: Needs) -> Iterator[str]:
         yield f"{given[0]}: only gVisor has it: add 'runtime: runsc', or remove it"
     yield from sysctl_problems(needs, own_network=options.network != "host")
     yield from _addresses(options)
+    yield from tuning_problems(options, needs)
     away = [kind for kind, host in needs.holding.items() if not host.here or host.own_kernel]
     if away and options.dockerd is not None:
         yield f"dockerd: hosts of kind {away[0]} cannot start this machine's program: use hosts of kind testbed"

@@ -1,0 +1,32 @@
+"""The table of connections that a host's packet filter keeps."""
+
+from typing import ClassVar
+
+from weighbridge.model.explained import Proof
+from weighbridge.model.facts import CONNECTION_TRACKING
+from weighbridge.model.measurement import ALL_CPU, SOFTIRQ_SHARE
+from weighbridge.model.mechanism import Mechanism, Subject
+from weighbridge.model.study import Arm
+
+
+class ConnectionTracking(Mechanism):
+    """Each packet is looked up in it, and each new connection entered; published ports need it."""
+
+    kind = "connection-tracking"
+    summary = "connection tracking of a host's packet filter (conntrack)"
+    title = "connection tracking (conntrack)"
+    switched = "tracked → NOTRACK"
+    remedy = "NOTRACK rules for this traffic, where nothing translates its addresses"
+    source = "iptables-extensions(8), CT: --notrack"
+    off_with = frozenset({"address-translation", "docker-proxy"})
+    counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE)
+    proof = Proof(fact=CONNECTION_TRACKING, off="off")
+
+    def off(self, subject: Subject) -> Arm | None:
+        """Return the environment on a host that tracks nothing."""
+        if not (subject.networked and subject.option("conntrack")):
+            return None
+        return subject.with_options(conntrack=False)
+
+
+PLUGIN = ConnectionTracking()

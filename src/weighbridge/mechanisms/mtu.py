@@ -1,0 +1,30 @@
+"""A size of packets that is not that of the network below."""
+
+from typing import ClassVar
+
+from weighbridge.model.explained import PATH, Proof
+from weighbridge.model.measurement import ALL_CPU, RETRANSMITS, SEGMENTS, SOFTIRQ_SHARE
+from weighbridge.model.mechanism import Mechanism, Subject
+from weighbridge.model.study import Arm
+
+
+class OwnMtu(Mechanism):
+    """Smaller packets are more packets; those that are too large below (VXLAN adds 50 bytes) are cut into two."""
+
+    kind = "mtu"
+    summary = "an MTU of a network's own, in place of what the host's interface has room for"
+    title = "MTU of its network"
+    switched = "its own → that of the host's interface (1450 of an overlay: 50 less)"
+    remedy = "the MTU of the network below, less 50 for VXLAN"
+    source = "Docker documentation, Overlay and bridge network drivers: com.docker.network.driver.mtu"
+    counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE, SEGMENTS, RETRANSMITS)
+    proof = Proof(of=PATH, fact="mss")
+
+    def off(self, subject: Subject) -> Arm | None:
+        """Return the environment with the engine's own choice."""
+        if not (subject.networked and subject.option("mtu")):
+            return None
+        return subject.with_options(mtu=None)
+
+
+PLUGIN = OwnMtu()
