@@ -71,6 +71,29 @@ def test_a_limit_of_its_own_gives_way_to_that_of_the_study():
     assert arm.explains.off == ("cpu-limit",) and arm.resources is None
 
 
+def test_a_shorter_period_goes_before_the_limit_itself():
+    text = STUDY.format(explain="[limited]").replace("{cpus: 0.5}", "{cpus: 0.5, cpu_period: 50ms}")
+    arms = {arm.name: arm for arm in check(parse(text, "why.yaml")).arms if arm.explains is not None}
+    assert [arm.explains.off for arm in arms.values() if arm.explains] == [
+        ("cpu-period",),
+        ("cpu-period", "cpu-limit"),
+    ]
+    shorter = arms["limited-without-cpu-period"].resources
+    assert shorter is not None and (shorter.cpus, shorter.cpu_period) == (0.5, 0.005)
+    assert arms["limited-without-cpu-limit"].resources is None
+
+
+@pytest.mark.parametrize(
+    ("native", "container", "without"),
+    [("open_files: 64", "open_files: 4096", 64), ("open_files: 64", "", 64), ("", "open_files: 4096", None)],
+)
+def test_a_limit_of_open_files_gives_way_to_the_baselines(native: str, container: str, without: int | None):
+    text = STUDY.format(explain="[limited]").replace(", resources: {cpus: 0.5}", f", {container}".rstrip(", "))
+    text = text.replace("native: {kind: native}", f"native: {{kind: native, {native}}}".replace(", }", "}"))
+    (arm,) = [arm for arm in check(parse(text, "why.yaml")).arms if arm.explains is not None]
+    assert arm.explains.off == ("open-files",) and arm.options.open_files == without
+
+
 def test_they_are_optional_and_no_environments_of_the_study():
     study = checked()
     assert all(arm.optional and not arm.own for arm in study.arms if arm.explains is not None)

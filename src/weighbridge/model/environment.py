@@ -50,6 +50,12 @@ class Needs:
         return self.hosts if self.own_hosts is None else self.own_hosts
 
 
+OpenFiles = Annotated[
+    int | None,
+    Field(ge=64, le=2**30, description="How many files each process may have open; default: this user's hard limit"),
+]
+
+
 class EnvironmentOptions(Options):
     """Base of the options of environments whose sites can have storage."""
 

@@ -19,7 +19,7 @@ from weighbridge.meters.machines import Read, read_here, reader_of
 from weighbridge.meters.opened import OpenMeters
 from weighbridge.model.decisions import LeftOut
 from weighbridge.model.environment import Environment
-from weighbridge.model.facts import ASKED_CONFINEMENT, ASKED_FOR, SHARED_MEMORY, SYSCTL, layers_json
+from weighbridge.model.facts import ASKED_CONFINEMENT, ASKED_FOR, OPEN_FILES, SHARED_MEMORY, SYSCTL, layers_json
 from weighbridge.model.host import Host, Limits, RunContext
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.quantity import cpus_in
@@ -297,8 +297,13 @@ class Sites:
             data=self._data_disks(keeper, opened.values(), cell),
             at_end=self.finishing.of(arm.name),
             require_companions=self.neighbourhood.require if self.neighbourhood else lambda: None,
+            own_cpu_limits=len({self._cpu_limit(each) for each in self.study.arms}) > 1,
             polled=self.pollers is not None,
         )
+
+    def _cpu_limit(self, arm: Arm) -> tuple[float | None, float]:
+        resources = self.study.resources_of(arm.name)
+        return resources.cpus, resources.quota_period_s
 
     def _part(self, role: Role, key: Key) -> RoleSetup:
         place, site = key[0], self._open[key].site
@@ -375,6 +380,8 @@ class Sites:
             return {}
         values = {f"{SYSCTL} {name}": value for name, value in arm.sysctls.items()}
         values |= {} if arm.shm_size is None else {SHARED_MEMORY: mib(arm.shm_size)}
+        files = getattr(arm.options, "open_files", None)
+        values |= {} if files is None else {OPEN_FILES: str(files)}
         limits = [] if arm.resources in (None, self.study.file.resources) else ["limits"]
         return {ASKED_FOR: ", ".join([*limits, *values]), **_not_in_force(values, facts)}
 
