@@ -163,7 +163,7 @@ SUBJECTS = [
         {"storage": {"kind": "nfs"}},
         resources=Resources.model_validate({"cpus": 0.5, "cpu_period": "200ms", "memory": "256MiB"}),
     ),
-    _subject("podman", {"rootless": True, "publish": True, "open_files": 4096}),
+    _subject("podman", {"rootless": True, "publish": True, "open_files": 4096, "variables": {"A": "1"}}),
     _subject("pod", {"reach": "service", "policy": "allow", "runtime_class": "gvisor"}),
     _subject("qemu", {"nic": "e1000", "disk": "ide"}),
 ]

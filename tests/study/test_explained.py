@@ -79,7 +79,7 @@ def test_a_shorter_period_goes_before_the_limit_itself():
         ("cpu-period", "cpu-limit"),
     ]
     shorter = arms["limited-without-cpu-period"].resources
-    assert shorter is not None and (shorter.cpus, shorter.cpu_period) == (0.5, 0.005)
+    assert shorter is not None and (shorter.cpus, shorter.cpu_period) == (0.5, 0.01)
     assert arms["limited-without-cpu-limit"].resources is None
 
 
@@ -92,6 +92,12 @@ def test_a_limit_of_open_files_gives_way_to_the_baselines(native: str, container
     text = text.replace("native: {kind: native}", f"native: {{kind: native, {native}}}".replace(", }", "}"))
     (arm,) = [arm for arm in check(parse(text, "why.yaml")).arms if arm.explains is not None]
     assert arm.explains.off == ("open-files",) and arm.options.open_files == without
+
+
+def test_variables_of_its_own_are_left_out():
+    text = STUDY.format(explain="[limited]").replace("resources: {cpus: 0.5}", "variables: {MALLOC_ARENA_MAX: '1'}")
+    (arm,) = [arm for arm in check(parse(text, "why.yaml")).arms if arm.explains is not None]
+    assert arm.explains.off == ("variables",) and arm.options.variables == {}
 
 
 def test_they_are_optional_and_no_environments_of_the_study():

@@ -8,7 +8,8 @@ from weighbridge.model.measurement import THROTTLED_PERIODS, THROTTLED_TIME
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
-SHORT_S = 0.005
+SHORT_S = 0.01
+"""Seconds. A shorter one has quotas of less than the kernel's tick, by which each CPU overruns them."""
 
 
 class CpuPeriod(Mechanism):
@@ -17,14 +18,14 @@ class CpuPeriod(Mechanism):
     kind = "cpu-period"
     summary = "the period of a CPU limit of the environment's own, in which its quota is used up at once"
     title = "CPU limit's period"
-    switched = "its own → 5 ms"
+    switched = "its own → 10 ms"
     remedy = "a shorter period (docker run --cpu-period), or no more threads than CPUs"
     source = "Linux kernel documentation, scheduler/sched-bwc"
     counters: ClassVar = (THROTTLED_TIME, THROTTLED_PERIODS)
-    proof = Proof(fact=CPU_LIMIT, off=r".* in each 5 ms")
+    proof = Proof(fact=CPU_LIMIT, off=r".* in each 10 ms")
 
     def off(self, subject: Subject) -> Arm | None:
-        """Return the environment with the same limit, kept within 5 ms."""
+        """Return the environment with the same limit, kept within 10 ms."""
         own = subject.arm.resources
         if own is None or own.quota_period_s <= SHORT_S or own.quota_period_s == subject.resources.quota_period_s:
             return None

@@ -13,7 +13,7 @@ from weighbridge.engines.companions import start_companions
 from weighbridge.engines.docker import engine_of
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.facts.site import about_site, layers_of_site
-from weighbridge.facts.surroundings import about_sysctls
+from weighbridge.facts.surroundings import about_sysctls, about_variables
 from weighbridge.linux.memory_room import mib
 from weighbridge.meters.machines import Read, read_here, reader_of
 from weighbridge.meters.opened import OpenMeters
@@ -306,9 +306,11 @@ class Sites:
         return resources.cpus, resources.quota_period_s
 
     def _part(self, role: Role, key: Key) -> RoleSetup:
-        place, site = key[0], self._open[key].site
-        cpus = cpus_of(self.study.resources_of(place), role, site)
-        return RoleSetup(cpus, place != OUTSIDE, self.userlands.of(role, place).process)
+        place, opened = key[0], self._open[key]
+        cpus = cpus_of(self.study.resources_of(place), role, opened.site)
+        process = self.userlands.of(role, place).process
+        process = replace(process, env={**process.env, **getattr(opened.options, "variables", {})})
+        return RoleSetup(cpus, place != OUTSIDE, process)
 
     def _data_disks(self, keeper: OpenSite, opened: Iterable[OpenSite], cell: Cell) -> DataDisks:
         """Those of the sites of a trial; what limited them in the one before is lifted."""
@@ -356,7 +358,8 @@ class Sites:
             limits = limits_of(self.study.resources_of(place), role, site.host)
             stored = storage_facts(opened.mounts, site, limits) | self._way_to_companions(place)
             # unless it has others, as it then says
-            own = {"limits": str(limits), **site.facts(), **about_site(site), **self._sysctls(site), **stored}
+            own = {"limits": str(limits), **site.facts(), **about_site(site), **self._sysctls(site)}
+            own |= self._variables(site) | stored
             facts[name] = own | self._confinement(place, own) | self._asked_for(place, own)
             opened.rest()
         return facts
@@ -372,6 +375,11 @@ class Sites:
     def _sysctls(self, site: Site) -> dict[str, str]:
         """What a site has of the settings of the kernel that some environment of the study is given."""
         return about_sysctls(site, dict.fromkeys(name for arm in self.study.arms for name in arm.sysctls))
+
+    def _variables(self, site: Site) -> dict[str, str]:
+        """What a site has of the variables that some environment of the study is given; empty where none is."""
+        names = {name for arm in self.study.arms for name in getattr(arm.options, "variables", {})}
+        return about_variables(site, names) if names else {}
 
     def _asked_for(self, environment: str, facts: Mapping[str, str]) -> dict[str, str]:
         """Which facts of its sites the study gives an environment, and which are not so in force."""

@@ -34,7 +34,7 @@ from weighbridge.linux.open_files import too_many_open_files
 from weighbridge.linux.process import environment_of
 from weighbridge.linux.slices import RunSlices
 from weighbridge.model.by_hand import ByHand, ByHandRequest
-from weighbridge.model.environment import Environment, EnvironmentOptions, Needs, OpenFiles
+from weighbridge.model.environment import Environment, EnvironmentOptions, Needs, OpenFiles, Variables
 from weighbridge.model.facts import confinement_of_container
 from weighbridge.model.host import Host
 from weighbridge.model.options import ABSOLUTE, Brings
@@ -154,6 +154,7 @@ class DockerOptions(EnvironmentOptions):
     ] = None
     seccomp: Annotated[Literal["default", "unconfined"], Field(description="System call filter")] = "default"
     open_files: OpenFiles = None
+    variables: Variables = Field(default_factory=dict)
     runtime: Annotated[Literal["default", "runsc"], Field(description="runsc: gVisor, a kernel in user space")] = (
         "default"
     )
@@ -369,7 +370,7 @@ def _container(
         cpuset_cpus=limits.cpuset,
         shm_size=request.shm_size,
         sysctls=dict(request.sysctls),
-        environment=environment_of(request.run.id),
+        environment={**options.variables, **environment_of(request.run.id)},
         **process_options(engine, request.userland, options.open_files),
         extra_hosts=dict(request.companions.addresses) if request.companions else None,
     )

@@ -22,7 +22,7 @@ from weighbridge.linux.cgroup_files import TOP
 from weighbridge.linux.open_files import too_many_open_files
 from weighbridge.linux.process import environment_of, most_open_files, most_processes
 from weighbridge.model.by_hand import ByHand, ByHandRequest
-from weighbridge.model.environment import Environment, EnvironmentOptions, Needs, OpenFiles
+from weighbridge.model.environment import Environment, EnvironmentOptions, Needs, OpenFiles, Variables
 from weighbridge.model.facts import confinement_of_container
 from weighbridge.model.host import Group, Host
 from weighbridge.model.plugin import Readiness
@@ -48,6 +48,7 @@ class PodmanOptions(EnvironmentOptions):
     ] = "gateway"
     seccomp: Annotated[Literal["default", "unconfined"], Field(description="System call filter")] = "default"
     open_files: OpenFiles = None
+    variables: Variables = Field(default_factory=dict)
 
     @property
     def joined(self) -> Network:
@@ -190,7 +191,7 @@ def _words(
         words += ["--sysctl", f"{setting}={value}"]
     for folder in ("/tmp", "/run"):  # noqa: S108 - of the container
         words += ["--tmpfs", f"{folder}:mode=1777,exec"]
-    for variable, value in environment_of(request.run.id).items():
+    for variable, value in {**options.variables, **environment_of(request.run.id)}.items():
         words += ["--env", f"{variable}={value}"]
     if mount is None or mount.way != "layer":
         words += ["--read-only", "--read-only-tmpfs=false"]
