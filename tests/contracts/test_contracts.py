@@ -159,9 +159,11 @@ SUBJECTS = [
         sysctls={"net.core.somaxconn": "9"},
     ),
     _subject(
-        "docker", {"storage": {"kind": "nfs"}}, resources=Resources.model_validate({"cpus": 0.5, "memory": "256MiB"})
+        "docker",
+        {"storage": {"kind": "nfs"}},
+        resources=Resources.model_validate({"cpus": 0.5, "cpu_period": "200ms", "memory": "256MiB"}),
     ),
-    _subject("podman", {"rootless": True, "publish": True}),
+    _subject("podman", {"rootless": True, "publish": True, "open_files": 4096, "variables": {"A": "1"}}),
     _subject(
         "docker",
         {"mtu": 1450, "no_offloads": ["tso"], "bridge_netfilter": True, "conntrack": True, "filter_rules": 100},

@@ -113,6 +113,8 @@ def test_a_container_on_this_machine_has_the_limits_of_native_programs(monkeypat
     options = process_options(SimpleNamespace(rootless=False, host=host), own)  # type: ignore[arg-type]
     told = {each.name: (each.soft, each.hard) for each in options["ulimits"]}
     assert (told["nofile"], told["nproc"], told["stack"], told["core"]) == ((9, 9), (900, 1000), (-1, -1), (-1, -1))
+    (files, *_) = process_options(SimpleNamespace(rootless=False, host=host), own, 64)["ulimits"]  # type: ignore[arg-type]
+    assert (files.soft, files.hard) == (64, 64)
     for rootless, here in ((True, True), (False, False)):
         host.this_machine = here
         options = process_options(SimpleNamespace(rootless=rootless, host=host), own)  # type: ignore[arg-type]

@@ -86,7 +86,7 @@ def request(**changes: Any) -> Any:
     host = SimpleNamespace(name="a", address="10.0.0.1", layers=(), read=lambda path: b"")
     asked = {"name": "1-pod-server", "title": "pod", "host": host, "run": SimpleNamespace(id="0123456789ab"),
              "limits": Limits(1), "sysctls": {"net.core.somaxconn": "9"}, "shm_size": None, "apart": True,
-             "storage": None, "userland": None}  # fmt: skip
+             "open_files": None, "storage": None, "userland": None}  # fmt: skip
     return SimpleNamespace(**{**asked, **changes})
 
 

@@ -4,7 +4,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from weighbridge.facts.surroundings import about_surroundings, about_sysctls, room_of
+from weighbridge.facts.surroundings import about_surroundings, about_sysctls, about_variables, room_of
 
 NATIVE = """\
 22 1 254:0 / / ro,relatime - ext4 /dev/vda rw
@@ -27,6 +27,7 @@ def site(mounts: str, limits: str = "", *, own_kernel: bool = False) -> SimpleNa
     files = {
         "/proc/self/mountinfo": mounts, "/proc/self/limits": limits, "/proc/meminfo": "MemTotal: 2097152 kB\n",
         "/proc/sys/net/ipv4/tcp_rmem": "4096\t131072\t6291456\n",
+        "/proc/self/environ": "PATH=/bin\0MALLOC_ARENA_MAX=1\0A=x=y\0",
     }  # fmt: skip
 
     def read(path: str) -> bytes:
@@ -66,3 +67,8 @@ def test_the_limits_of_its_processes_are_facts_where_its_kernel_is_its_hosts():
 def test_settings_of_the_kernel_are_as_the_site_sees_them():
     names = ("net.ipv4.tcp_rmem", "net.core.no_such")
     assert about_sysctls(site(""), names) == {"sysctl net.ipv4.tcp_rmem": "4096 131072 6291456"}  # type: ignore[arg-type]
+
+
+def test_variables_are_as_its_launcher_has_them():
+    for names, told in (({"A", "MALLOC_ARENA_MAX"}, "A=x=y, MALLOC_ARENA_MAX=1"), ({"B"}, "none")):
+        assert about_variables(site(""), names) == {"variables of the study": told}  # type: ignore[arg-type]

@@ -352,7 +352,7 @@ def test_meters_of_version_1(tree):
         "memory/{}/memory.usage_in_bytes": "4096\n",
     }.items():
         (made.mount / path.format("weighbridge/run/site")).write_text(text)
-    assert group.meters() == {"cpu_s": 2.5, "throttled_s": 1.5, "memory_bytes": 4096.0}
+    assert group.meters() == {"cpu_s": 2.5, "throttled_s": 1.5, "throttled_periods": 2.0, "memory_bytes": 4096.0}
 
 
 def test_meters_of_version_2(tree):
@@ -364,7 +364,7 @@ def test_meters_of_version_2(tree):
     assert group.meters() == {"cpu_s": 2.5, "throttled_s": 0.0}
     (site / "cpu.stat").write_text("usage_usec 2500000\nnr_throttled 1\nthrottled_usec 1500000\n")
     (site / "memory.current").write_text("4096\n")
-    assert group.meters() == {"cpu_s": 2.5, "throttled_s": 1.5, "memory_bytes": 4096.0}
+    assert group.meters() == {"cpu_s": 2.5, "throttled_s": 1.5, "throttled_periods": 1.0, "memory_bytes": 4096.0}
 
 
 @pytest.mark.parametrize("text", ["", "garbage", "usage_usec\n", "usage_usec x\n", "\n\n"])

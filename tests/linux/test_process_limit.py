@@ -9,8 +9,8 @@ import pytest
 from sentences import raises_sentence
 from weighbridge.launcher.site import group_facts
 from weighbridge.linux import cgroup_files
-from weighbridge.linux.cgroup_files import limits_above, outermost_group, process_limit
-from weighbridge.model.facts import LIMITS_ABOVE, OUTERMOST_GROUP, PROCESSES
+from weighbridge.linux.cgroup_files import GroupLimits, limits_above, limits_in_force, outermost_group, process_limit
+from weighbridge.model.facts import CPU_LIMIT, LIMITS_ABOVE, MEMORY_LIMIT, OUTERMOST_GROUP, PROCESSES
 
 SCOPE = "user.slice/user-1000.slice/user@1000.service/app.slice/weighbridge-0123456789ab-7.scope"
 
@@ -105,6 +105,15 @@ def test_limits_above_a_site_are_told_without_its_own(limited: Path, group: str,
     assert limits_above(read, 4711, limited) == above
 
 
+def test_limits_in_force_are_the_least_of_a_site_and_those_above(limited: Path):
+    version_2, group = (limited / "cgroup.controllers").exists(), f"{SCOPE}/weighbridge/0123456789ab/1-native-server"
+    read = reader(f"0::/{group}\n" if version_2 else f"4:memory:/{group}\n8:cpu,cpuacct:/{group}\n")
+    limits = limits_in_force(read, 4711, limited)
+    assert (limits.cpus, limits.period_s, limits.memory) == (0.2, 0.1, 2**28)
+    assert (limits.cpu_words, limits.memory_words) == ("0.2 CPU, in each 100 ms", "256 MiB")
+    assert (GroupLimits().cpu_words, GroupLimits().memory_words) == ("none", "none")
+
+
 @pytest.mark.parametrize("number", [1, 2])
 def test_with_what_a_site_competes_is_a_fact_of_it(monkeypatch: pytest.MonkeyPatch, number: int):
     def read(path: str) -> bytes:
@@ -115,7 +124,8 @@ def test_with_what_a_site_competes_is_a_fact_of_it(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr(cgroup_files, "version", lambda *_: number)
     facts = group_facts(SimpleNamespace(read=read), 4711)  # type: ignore[arg-type]
-    assert facts == {PROCESSES: "no limit", OUTERMOST_GROUP: "system.slice", LIMITS_ABOVE: "no limit"}
+    unlimited = {LIMITS_ABOVE: "no limit", CPU_LIMIT: "none", MEMORY_LIMIT: "none"}
+    assert facts == {PROCESSES: "no limit", OUTERMOST_GROUP: "system.slice", **unlimited}
 
 
 def test_of_a_process_that_has_ended_nothing_is_told(limited: Path):

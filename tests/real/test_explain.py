@@ -1,6 +1,7 @@
 """Why a published port costs what it does: each mechanism is off where it is to be, by what its sites say."""
 
 import json
+import resource
 from pathlib import Path
 
 import pytest
@@ -10,6 +11,11 @@ from .weighing import NATIVE, trials, weighbridge, write_study
 
 PUBLISHED = "published: {kind: docker, network: bridge, publish: true, publish_on: loopback}"
 LATENCY = "rr: {kind: netperf, test: TCP_RR, duration: 1s}"
+LIMITED = (
+    "limited: {kind: docker, network: none, open_files: 256, variables: {MALLOC_ARENA_MAX: '1'}, "
+    "resources: {cpus: 0.5, cpu_period: 200ms}}"
+)
+BUSY = "busy: {kind: command, shell: true, run: 'n=0; while [ $n -lt 20000 ]; do n=$((n + 1)); done'}"
 OFF = {
     "docker-proxy": ([], "proxy", "destination"),
     "address-translation": (["docker-proxy"], "destination", "none"),
@@ -55,6 +61,8 @@ def test_a_guest_that_ignores_flushes(machine: Machine, tmp_path: Path):
     proof = found["disk-cache"]["proof"]
     assert (proof["state"], proof["with"], proof["without"]) == ("shown", "unsafe", "writeback")
     assert found["disk-cache"]["cost"]["cost"] < 0, "what syncs nothing is faster on any disk"
+
+
 CHANGED = (
     "changed: {kind: docker, network: bridge, seccomp: unconfined, mtu: 1400, no_offloads: [tso],"
     " bridge_netfilter: true, conntrack: true, filter_rules: 50}"
@@ -71,6 +79,7 @@ IN_FORCE = {
 
 
 @pytest.mark.long
+@pytest.mark.promise("each mechanism that explain switches off is off by what its sites say")
 def test_what_is_changed_of_a_hosts_network_is_in_force(machine: Machine, tmp_path: Path):
     further = (*ON_A_HOST, "explain: true")
     study = write_study(tmp_path, environments=(NATIVE, CHANGED), blocks=1, further=further)
@@ -82,3 +91,27 @@ def test_what_is_changed_of_a_hosts_network_is_in_force(machine: Machine, tmp_pa
     proofs = {each["kind"]: each["proof"] for each in explained["mechanisms"]}
     assert {kind: (each["with"], each["without"]) for kind, each in proofs.items()} == IN_FORCE
     assert {each["state"] for each in proofs.values()} == {"shown"}
+
+
+@pytest.mark.long
+@pytest.mark.promise("each mechanism that explain switches off is off by what its sites say")
+def test_limits_and_variables_are_those_in_force(machine: Machine, tmp_path: Path):
+    environments, explain = (NATIVE, LIMITED), ("explain: true",)
+    study = write_study(tmp_path, environments=environments, workloads=(BUSY,), blocks=6, aa=True, further=explain)
+    run = tmp_path / "run"
+    done = weighbridge("run", study, "--out", run, "--yes")
+    assert done.code == 0, done
+    machine.must_be_unchanged()
+    (explained,) = json.loads(weighbridge("report", run, "--json").stdout)["explanations"]
+    proofs = {each["kind"]: each["proof"] for each in explained["mechanisms"]}
+    most = str(resource.getrlimit(resource.RLIMIT_NOFILE)[1])
+    assert {kind: (proof["with"], proof["without"]) for kind, proof in proofs.items()} == {
+        "seccomp": ("filter", "off"),
+        "open-files": ("256", most),
+        "variables": ("MALLOC_ARENA_MAX=1", "none"),
+        "cpu-period": ("0.5 CPU, in each 200 ms", "0.5 CPU, in each 10 ms"),
+        "cpu-limit": ("0.5 CPU, in each 10 ms", "1 CPU, in each 100 ms"),
+    }
+    assert {proof["state"] for proof in proofs.values()} == {"shown"}
+    (limit,) = (each for each in explained["mechanisms"] if each["kind"] == "cpu-limit")
+    assert {each["metric"] for each in limit["counters"]} == {"throttled_time", "throttled_periods"}

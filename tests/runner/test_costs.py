@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from weighbridge.meters.machines import RESOLUTION_S, Idle, Use
 from weighbridge.model.measurement import Measurement, Metric, is_resource_use
 from weighbridge.model.trial import Series, Work
-from weighbridge.runner.costs import STOLEN, all_who_worked, derived, usage, work_of
+from weighbridge.runner.costs import STOLEN, all_who_worked, derived, throttling, usage, work_of
 from weighbridge.runner.window import MachineUse
 
 MBIT = Metric("throughput", "Mbit/s", "higher")
@@ -24,6 +24,15 @@ def costs(measurements, used=USED, measured_s=10.0, series=()) -> dict[str, tupl
     found = derived(used, series, work_of([Measurement(metric, value) for metric, value in measurements], measured_s))
     assert all(each.metric.better == "lower" and is_resource_use(each.metric.name) for each in found)
     return {each.metric.name: (each.value, each.metric.unit) for each in found}
+
+
+def test_the_site_that_its_limit_held_back_longest_tells_how_long():
+    used = {"client": {"throttled_s": 0.1, "throttled_periods": 2.0}, "server": {"throttled_s": 1.5}}
+    told = {each.metric.name: (each.value, each.metric.unit) for each in throttling(used, 2.0)}
+    assert told == {"throttled_time": (75.0, "%")} and all(is_resource_use(name) for name in told)
+    told = {each.metric.name: (each.value, each.metric.unit) for each in throttling({"client": used["client"]}, 2.0)}
+    assert told == {"throttled_time": (5.0, "%"), "throttled_periods": (2.0, "count")}
+    assert throttling({"client": {"cpu_s": 1.0}}, 2.0) == throttling({}, 2.0) == throttling(used, 0.0) == ()
 
 
 def test_cpu_seconds_per_gigabit():

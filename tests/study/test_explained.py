@@ -73,6 +73,8 @@ def test_what_stands_behind_several_has_an_arm_where_only_these_are_off():
     assert found["sandbox-before-user-space-kernel"] == both
     assert found["sandbox-without-user-space-kernel"] == (*both, "user-space-kernel")
     assert len(found) == 5 and "sandbox-bare" not in found
+
+
 APART = """study: why
 question: Why does it cost that?
 baseline: native
@@ -122,6 +124,35 @@ def test_what_carries_a_users_packets_gives_way_to_a_bridge_of_roots():
 def test_a_limit_of_its_own_gives_way_to_that_of_the_study():
     (arm,) = [arm for arm in checked("[limited]").arms if arm.explains is not None]
     assert arm.explains.off == ("cpu-limit",) and arm.resources is None
+
+
+def test_a_shorter_period_goes_before_the_limit_itself():
+    text = STUDY.format(explain="[limited]").replace("{cpus: 0.5}", "{cpus: 0.5, cpu_period: 50ms}")
+    arms = {arm.name: arm for arm in check(parse(text, "why.yaml")).arms if arm.explains is not None}
+    assert [arm.explains.off for arm in arms.values() if arm.explains] == [
+        ("cpu-period",),
+        ("cpu-period", "cpu-limit"),
+    ]
+    shorter = arms["limited-without-cpu-period"].resources
+    assert shorter is not None and (shorter.cpus, shorter.cpu_period) == (0.5, 0.01)
+    assert arms["limited-without-cpu-limit"].resources is None
+
+
+@pytest.mark.parametrize(
+    ("native", "container", "without"),
+    [("open_files: 64", "open_files: 4096", 64), ("open_files: 64", "", 64), ("", "open_files: 4096", None)],
+)
+def test_a_limit_of_open_files_gives_way_to_the_baselines(native: str, container: str, without: int | None):
+    text = STUDY.format(explain="[limited]").replace(", resources: {cpus: 0.5}", f", {container}".rstrip(", "))
+    text = text.replace("native: {kind: native}", f"native: {{kind: native, {native}}}".replace(", }", "}"))
+    (arm,) = [arm for arm in check(parse(text, "why.yaml")).arms if arm.explains is not None]
+    assert arm.explains.off == ("open-files",) and arm.options.open_files == without
+
+
+def test_variables_of_its_own_are_left_out():
+    text = STUDY.format(explain="[limited]").replace("resources: {cpus: 0.5}", "variables: {MALLOC_ARENA_MAX: '1'}")
+    (arm,) = [arm for arm in check(parse(text, "why.yaml")).arms if arm.explains is not None]
+    assert arm.explains.off == ("variables",) and arm.options.variables == {}
 
 
 def test_they_are_optional_and_no_environments_of_the_study():

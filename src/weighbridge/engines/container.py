@@ -174,11 +174,12 @@ def runs_for_user(userland: Userland) -> bool:
     return userland.of_this_machine and os.geteuid() != 0
 
 
-def process_options(engine: Engine, userland: Userland) -> dict[str, Any]:
+def process_options(engine: Engine, userland: Userland, open_files: int | None = None) -> dict[str, Any]:
     """Return Docker's options by which a container's processes run as natively: whose, how many, with what files."""
     from docker.types import Ulimit
 
-    limits = [Ulimit(name="nofile", soft=most_open_files(), hard=most_open_files())]
+    files = open_files or most_open_files()
+    limits = [Ulimit(name="nofile", soft=files, hard=files)]
     if engine.host.this_machine and not engine.rootless:  # a rootless engine cannot raise its own
         limits += [Ulimit(name=name, soft=soft, hard=hard) for name, (soft, hard) in _own_limits().items()]
     return {"ulimits": limits, "pids_limit": _most_processes(engine), **user_options(engine, userland)}

@@ -15,9 +15,10 @@ from weighbridge.hosts.chroot import ChrootSite, chroot_site
 from weighbridge.hosts.kubernetes.manifest import asked_pod, quality_of_service
 from weighbridge.hosts.kubernetes.site import native_site
 from weighbridge.linux import user_namespaces
+from weighbridge.linux.open_files import too_many_open_files
 from weighbridge.linux.process import link_prefix, output
 from weighbridge.model.by_hand import ByHand, ByHandRequest
-from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
+from weighbridge.model.environment import Environment, EnvironmentOptions, Needs, OpenFiles
 from weighbridge.model.facts import QUALITY_OF_SERVICE
 from weighbridge.model.host import HostTraits
 from weighbridge.model.plugin import Readiness
@@ -38,6 +39,7 @@ class NativeOptions(EnvironmentOptions):
     cpu_share: Annotated[
         Share | None, Field(gt=0, le=1, description="Share of the study's cpus limit: a known cost")
     ] = None
+    open_files: OpenFiles = None
     engine: Annotated[Literal["idle"] | None, Field(description="Run a Docker engine beside it")] = None
     own_host: Annotated[bool, Field(description="Use testbed hosts that no other environment uses")] = False
 
@@ -102,9 +104,11 @@ class Native(Environment):
         return "" if options.engine or options.own_host else "host to bridge"
 
     def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
-        """Return what speaks against ``engine: idle``: an engine that runs on this machine already."""
-        on_this_machine = any(host.this_machine for host in needs.holding.values())
-        return Readiness(False, *_ENGINE_RUNS) if options.engine and on_this_machine and _engine_answers() else None
+        """Return what speaks against ``engine: idle`` (an engine runs here already) and against ``open_files``."""
+        if not any(host.this_machine for host in needs.holding.values()):
+            return None
+        engine_runs = bool(options.engine) and _engine_answers()
+        return Readiness(False, *_ENGINE_RUNS) if engine_runs else too_many_open_files(options.open_files)
 
     def by_hand(self, options: Any, request: ByHandRequest) -> ByHand:
         """The machine's own programs."""
@@ -112,6 +116,8 @@ class Native(Environment):
             return ByHand("Weighbridge starts and stops an engine for each trial")
         if options.own_host:
             return ByHand("it is a control for hosts that Weighbridge makes")
+        if options.open_files is not None:
+            return ByHand("Weighbridge sets the limit of open files of native programs")
         if options.cpu_share is not None:
             return ByHand("Weighbridge sets the CPU limit of native programs")
         return ByHand()
@@ -124,6 +130,7 @@ class Native(Environment):
             request = replace(request, limits=limits)
         if options.engine or options.own_host:
             request = replace(request, host=request.host.dedicated_host("engine" if options.engine else "own"))
+        request = replace(request, open_files=options.open_files)
         if (pods := request.host.capabilities.pods) is not None:
             with native_site(request, pods) as pod:
                 yield pod

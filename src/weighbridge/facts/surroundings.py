@@ -1,11 +1,11 @@
 """What a site has around its programs: the size of its folders in memory, limits of its processes, sysctls."""
 
 import re
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 
 from weighbridge.linux.counters import memory_kib
 from weighbridge.linux.memory_room import MEMINFO, mib
-from weighbridge.model.facts import MEMORY_FOLDERS, SYSCTL, ULIMIT
+from weighbridge.model.facts import MEMORY_FOLDERS, SYSCTL, ULIMIT, VARIABLES
 from weighbridge.model.site import Site
 
 _SIZE = re.compile(r"\bsize=(\d{1,15})k\b")
@@ -52,6 +52,13 @@ def about_sysctls(site: Site, names: Iterable[str]) -> dict[str, str]:
     """Return settings of the kernel as a site sees them, as facts; unreadable ones are omitted."""
     values = {name: " ".join(_read(site, f"/proc/sys/{name.replace('.', '/')}").split()) for name in names}
     return {f"{SYSCTL} {name}": value for name, value in values.items() if value}
+
+
+def about_variables(site: Site, names: Collection[str]) -> dict[str, str]:
+    """Return as a fact which of these variables a site's launcher has, with their values; "none": none of them."""
+    variables = (each.partition("=") for each in _read(site, "/proc/self/environ").split("\0"))
+    told = sorted(f"{name}={value}" for name, _, value in variables if name in names)
+    return {VARIABLES: ", ".join(told) or "none"}
 
 
 def _mount_of(mountinfo: str, path: str) -> str:

@@ -140,7 +140,7 @@ def _launcher_command(request: SiteRequest, parts: Parts, *, own_network: bool) 
     argv = [parts.launcher]
     for path in parts.group.procs if parts.group else ():
         argv += ["--join", str(path)]
-    argv += ["--files", str(most_open_files())]  # sshd's sessions may have fewer than ours
+    argv += ["--files", str(request.open_files or most_open_files())]  # sshd's sessions may have fewer than ours
     inside = "self" if request.userland.of_this_machine else "root"
     argv += [*(() if request.host.root else ("--user", inside)), *(("--net",) if own_network else ())]
     argv += ["--root", parts.root, "--name", mounted_by(request.run.id)]

@@ -7,8 +7,8 @@ from collections.abc import Mapping
 
 from weighbridge.launcher.launch import Launcher
 from weighbridge.linux import counters
-from weighbridge.linux.cgroup_files import limits_above, outermost_group, process_limit
-from weighbridge.model.facts import LIMITS_ABOVE, OUTERMOST_GROUP, PROCESSES
+from weighbridge.linux.cgroup_files import limits_above, limits_in_force, outermost_group, process_limit
+from weighbridge.model.facts import CPU_LIMIT, LIMITS_ABOVE, MEMORY_LIMIT, OUTERMOST_GROUP, PROCESSES
 from weighbridge.model.host import Group, Host, Link
 from weighbridge.model.isolation import Layers
 from weighbridge.model.sampling import Sampler
@@ -91,7 +91,8 @@ class LaunchedSite(ABC):
 def group_facts(host: Host, pid: int) -> dict[str, str]:
     """Facts of the control groups of a site whose first process has this number on its host; none where untold.
 
-    They are how many processes it may have, what the groups above its own leave it, and with what it competes.
+    They are how many processes it may have, its limits, what the groups above its own leave it, and with what it
+    competes.
     """
     facts, read = {}, functools.cache(host.read)  # each file once: another host is a round trip away
     with contextlib.suppress(OSError):
@@ -103,6 +104,8 @@ def group_facts(host: Host, pid: int) -> dict[str, str]:
         limits = [] if cpus is None else [f"{cpus:g} CPU"]
         limits += [] if memory is None else [f"{memory // 2**20} MiB"]
         facts[LIMITS_ABOVE] = ", ".join(limits) or "no limit"
+        in_force = limits_in_force(read, pid)
+        facts |= {CPU_LIMIT: in_force.cpu_words, MEMORY_LIMIT: in_force.memory_words}
     return facts
 
 

@@ -3,6 +3,7 @@
 import contextlib
 import functools
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
@@ -42,7 +43,7 @@ def bases(mount: Path = MOUNT) -> dict[str, Path]:
 def read_meters(cgroup_version: int, path_of: Callable[[str], Path]) -> dict[str, float]:
     """Counters from the files of a group; ``path_of`` gives a controller's folder. Unreadable ones are omitted.
 
-    ``cpu_s`` and ``throttled_s`` are seconds since it was made.
+    ``cpu_s`` and ``throttled_s`` are seconds since it was made, ``throttled_periods`` in how many it was held back.
     """
 
     def text(controller: str, name: str) -> str:
@@ -51,7 +52,8 @@ def read_meters(cgroup_version: int, path_of: Callable[[str], Path]) -> dict[str
         return ""
 
     one = cgroup_version == 1
-    cpu = counters.cpu_stat(text("cpu", "cpu.stat")).counters
+    cpu_stat = text("cpu", "cpu.stat")
+    cpu, periods = counters.cpu_stat(cpu_stat).counters, counters.throttled_periods(cpu_stat)
     if one:
         cpu |= counters.cpuacct(text("cpuacct", "cpuacct.usage")).counters
     memory = counters.memory_now(text("memory", "memory.usage_in_bytes" if one else "memory.current")).levels
@@ -59,7 +61,7 @@ def read_meters(cgroup_version: int, path_of: Callable[[str], Path]) -> dict[str
     if not one and "cpu_share" in cpu:
         cpu = {"throttled_share": 0.0, **cpu}  # without the controller there is no limit
     seconds = {"cpu_s": "cpu_share", "throttled_s": "throttled_share"}
-    return {name: cpu[key] for name, key in seconds.items() if key in cpu} | {**memory, **events}
+    return {name: cpu[key] for name, key in seconds.items() if key in cpu} | {**periods, **memory, **events}
 
 
 SCOPE_V1 = {
@@ -136,23 +138,65 @@ def outermost_group(read: Callable[[str], bytes], pid: int, mount: Path = MOUNT)
     return next((group.name for group in [*_groups_of(read, pid, "cpu", mount)][-2:-1]), "/")
 
 
+@dataclass(frozen=True, slots=True)
+class GroupLimits:
+    """The least limits of a process's groups: CPUs, the seconds within which they are kept, bytes; None: no limit."""
+
+    cpus: float | None = None
+    period_s: float = 0.0
+    memory: int | None = None
+
+    @property
+    def cpu_words(self) -> str:
+        """Return the limit of CPU time in words: "1 CPU, in each 100 ms"."""
+        return "none" if self.cpus is None else f"{self.cpus:g} CPU, in each {1000 * self.period_s:g} ms"
+
+    @property
+    def memory_words(self) -> str:
+        """Return the limit of memory in words: "256 MiB"."""
+        return "none" if self.memory is None or self.memory >= _NO_MEMORY_LIMIT else f"{self.memory / 2**20:g} MiB"
+
+
+def limits_in_force(read: Callable[[str], bytes], pid: int, mount: Path = MOUNT) -> GroupLimits:
+    """Return the limits of a process, by its own group and those above. Raises OSError where they cannot be told."""
+    quotas, memory = [], []
+    for group in _groups_of(read, pid, "cpu", mount):
+        with contextlib.suppress(OSError, ValueError):  # none there, or "max"
+            quota, period = _quota(read, group, mount)
+            quotas += [(quota / period, period / 1e6)] if quota > 0 else []
+    for group in _groups_of(read, pid, "memory", mount):
+        with contextlib.suppress(OSError, ValueError):
+            memory += [_memory_limit(read, group, mount)]
+    cpus, period_s = min(quotas, default=(None, 0.0))
+    return GroupLimits(cpus, period_s, min(memory, default=None))
+
+
+def _quota(read: Callable[[str], bytes], group: Path, mount: Path) -> tuple[int, int]:
+    """Return a group's microseconds of CPU time per period, and the period. Raises OSError or ValueError."""
+    if version(mount) == 2:
+        quota, period = read(f"{group}/cpu.max").split()
+    else:
+        quota, period = (read(f"{group}/cpu.cfs_{name}_us") for name in ("quota", "period"))
+    return int(quota), int(period)
+
+
+def _memory_limit(read: Callable[[str], bytes], group: Path, mount: Path) -> int:
+    """Return a group's limit of memory in bytes. Raises OSError or ValueError."""
+    return int(read(f"{group}/{'memory.max' if version(mount) == 2 else 'memory.limit_in_bytes'}"))
+
+
 def limits_above(read: Callable[[str], bytes], pid: int, mount: Path = MOUNT) -> tuple[float | None, int | None]:
     """Return the CPUs and the bytes of memory that a process's site has by the groups above its own; None: no limit.
 
     Its own are those of a run, or an engine's scope of a container. Raises OSError where that cannot be told.
     """
-    unified = version(mount) == 2
-    memory_file = "memory.max" if unified else "memory.limit_in_bytes"
 
     def cpus(group: Path) -> float:
-        if unified:
-            quota, period = read(f"{group}/cpu.max").split()
-        else:
-            quota, period = (read(f"{group}/cpu.cfs_{name}_us") for name in ("quota", "period"))
-        return int(quota) / int(period)
+        quota, period = _quota(read, group, mount)
+        return quota / period
 
     def memory(group: Path) -> int:
-        return int(read(f"{group}/{memory_file}"))
+        return _memory_limit(read, group, mount)
 
     def limits(controller: str, limit_of: Callable[[Path], T]) -> Iterator[T]:
         for group in _above_site([*_groups_of(read, pid, controller, mount)]):

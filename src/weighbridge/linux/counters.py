@@ -169,6 +169,12 @@ def cpu_stat(text: str) -> Numbers:
     return Numbers({name: stat[key] / unit for key, (name, unit) in units.items() if key in stat})
 
 
+def throttled_periods(text: str) -> dict[str, float]:
+    """cpu.stat of both versions: in how many periods the limit held the group back; empty where it is not told."""
+    stat = _pairs(text)
+    return {"throttled_periods": float(stat["nr_throttled"])} if "nr_throttled" in stat else {}
+
+
 def memory_now(text: str) -> Numbers:
     """memory.current or memory.usage_in_bytes: all that is charged to a group, the files that it read included."""
     return Numbers(levels={"memory_bytes": float(text)} if _is_line(text) else {})

@@ -1,6 +1,10 @@
 """A limit of CPU time that the baseline has not."""
 
+from typing import ClassVar
+
 from weighbridge.model.explained import Proof
+from weighbridge.model.facts import CPU_LIMIT
+from weighbridge.model.measurement import THROTTLED_PERIODS, THROTTLED_TIME
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
@@ -14,7 +18,9 @@ class CpuLimit(Mechanism):
     switched = "its own → the study's"
     remedy = "a higher limit, a shorter period, or no more threads than CPUs"
     source = "Linux kernel documentation, scheduler/sched-bwc"
-    proof = Proof(fact="limits")
+    off_with = frozenset({"cpu-period"})
+    counters: ClassVar = (THROTTLED_TIME, THROTTLED_PERIODS)
+    proof = Proof(fact=CPU_LIMIT)
 
     def off(self, subject: Subject) -> Arm | None:
         """Return the environment with the study's limit of CPU time, if any."""

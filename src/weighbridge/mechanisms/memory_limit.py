@@ -1,6 +1,7 @@
 """A limit of memory that the baseline has not."""
 
 from weighbridge.model.explained import Proof
+from weighbridge.model.facts import MEMORY_LIMIT
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
@@ -14,7 +15,7 @@ class MemoryLimit(Mechanism):
     switched = "its own → the study's"
     remedy = "a higher limit: what is cached of files counts, too"
     source = "Linux kernel documentation, admin-guide/cgroup-v2: memory"
-    proof = Proof(fact="limits")
+    proof = Proof(fact=MEMORY_LIMIT)
 
     def off(self, subject: Subject) -> Arm | None:
         """Return the environment with the study's limit of memory, if any."""

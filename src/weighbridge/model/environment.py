@@ -50,6 +50,17 @@ class Needs:
         return self.hosts if self.own_hosts is None else self.own_hosts
 
 
+OpenFiles = Annotated[
+    int | None,
+    Field(ge=64, le=2**30, description="How many files each process may have open; default: this user's hard limit"),
+]
+
+Variables = Annotated[
+    dict[Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_.-]{0,199}$")], Annotated[str, Field(max_length=4096)]],
+    Field(description="Variables of its programs, over those of the image: the allocator's settings, say"),
+]
+
+
 class EnvironmentOptions(Options):
     """Base of the options of environments whose sites can have storage."""
 

@@ -110,10 +110,12 @@ SITES_CPU = ("cpu_client_per_", "cpu_server_per_")
 ALL_CPU, SWITCHES, RETRANSMITS = "cpu_all_per_", "context_switches_per_", "tcp_retransmits_per_"
 SEGMENTS = "tcp_segments_per_"
 """How the names of metrics begin that tell what all machines used, sent, or sent again, for a unit of work."""
+THROTTLED_TIME, THROTTLED_PERIODS = "throttled_time", "throttled_periods"
+"""How long, and in how many periods, CPU limits held programs back, where environments differ in these limits."""
 SOFTIRQ_SHARE, CPU_USAGE, MEMORY_USAGE = "softirq_share", "cpu_usage", "memory_usage"
 PREFIXES = (
     ALL_CPU, "cpu_client_", "cpu_server_", "cpu_solo_", "memory_client_", "memory_server_", "memory_solo_",
-    CPU_USAGE, MEMORY_USAGE, SWITCHES, RETRANSMITS, SEGMENTS, SOFTIRQ_SHARE,
+    CPU_USAGE, MEMORY_USAGE, SWITCHES, RETRANSMITS, SEGMENTS, SOFTIRQ_SHARE, THROTTLED_TIME, THROTTLED_PERIODS,
 )  # fmt: skip
 """How the names of metrics begin that the meters add to what a workload measures."""
 

@@ -130,6 +130,8 @@ class SiteRequest:
     """An open site that was asked for in the same way: what can be shared, such as a network, it shares with that."""
     shm_size: int | None = None
     """Bytes that its /dev/shm holds; None: what its kind gives."""
+    open_files: int | None = None
+    """How many files each of its processes may have open; None: as many as everywhere."""
     sysctls: Mapping[str, str] = field(default_factory=dict)
     """Settings of the kernel that it has of its own, by name."""
     companions: Neighbourhood | None = None

@@ -11,7 +11,16 @@ from typing import Literal
 
 from weighbridge.meters.machines import FIRST_S, RESOLUTION_S, Idle, Use
 from weighbridge.model.host import HERE
-from weighbridge.model.measurement import CPU_USAGE, MEMORY_USAGE, SOFTIRQ_SHARE, Measurement, Metric, is_plausible
+from weighbridge.model.measurement import (
+    CPU_USAGE,
+    MEMORY_USAGE,
+    SOFTIRQ_SHARE,
+    THROTTLED_PERIODS,
+    THROTTLED_TIME,
+    Measurement,
+    Metric,
+    is_plausible,
+)
 from weighbridge.model.study import Role
 from weighbridge.model.trial import Series, Work
 from weighbridge.runner.window import MachineUse
@@ -48,6 +57,21 @@ def derived(
     a counterpart.
     """
     return (*(_cpu(work, used) if work else ()), *_memory(series))
+
+
+def throttling(used: Mapping[str, Mapping[str, float]], measured_s: float) -> tuple[Measurement, ...]:
+    """Give how CPU limits held back the site that they held back longest, while the measured process ran.
+
+    Its share of that time, of all its CPUs together, and in how many periods. Absent where no group tells it.
+    """
+    held = [each for each in used.values() if "throttled_s" in each]
+    if not held or measured_s <= 0:
+        return ()
+    most = max(held, key=lambda each: each["throttled_s"])
+    time = Measurement(Metric(THROTTLED_TIME, "%", "lower"), 100 * most["throttled_s"] / measured_s)
+    if (periods := most.get("throttled_periods")) is None:
+        return (time,)
+    return time, Measurement(Metric(THROTTLED_PERIODS, "count", "lower"), periods)
 
 
 def work_of(measurements: Sequence[Measurement], measured_s: float) -> Work | None:

@@ -13,13 +13,13 @@ from weighbridge.engines.companions import start_companions
 from weighbridge.engines.docker import engine_of
 from weighbridge.errors import EnvironmentLost, Unavailable
 from weighbridge.facts.site import about_site, layers_of_site
-from weighbridge.facts.surroundings import about_sysctls
+from weighbridge.facts.surroundings import about_sysctls, about_variables
 from weighbridge.linux.memory_room import mib
 from weighbridge.meters.machines import Read, read_here, reader_of
 from weighbridge.meters.opened import OpenMeters
 from weighbridge.model.decisions import LeftOut
 from weighbridge.model.environment import Environment
-from weighbridge.model.facts import ASKED_CONFINEMENT, ASKED_FOR, SHARED_MEMORY, SYSCTL, layers_json
+from weighbridge.model.facts import ASKED_CONFINEMENT, ASKED_FOR, OPEN_FILES, SHARED_MEMORY, SYSCTL, layers_json
 from weighbridge.model.host import Host, Limits, RunContext
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.quantity import cpus_in
@@ -297,13 +297,20 @@ class Sites:
             data=self._data_disks(keeper, opened.values(), cell),
             at_end=self.finishing.of(arm.name),
             require_companions=self.neighbourhood.require if self.neighbourhood else lambda: None,
+            own_cpu_limits=len({self._cpu_limit(each) for each in self.study.arms}) > 1,
             polled=self.pollers is not None,
         )
 
+    def _cpu_limit(self, arm: Arm) -> tuple[float | None, float]:
+        resources = self.study.resources_of(arm.name)
+        return resources.cpus, resources.quota_period_s
+
     def _part(self, role: Role, key: Key) -> RoleSetup:
-        place, site = key[0], self._open[key].site
-        cpus = cpus_of(self.study.resources_of(place), role, site)
-        return RoleSetup(cpus, place != OUTSIDE, self.userlands.of(role, place).process)
+        place, opened = key[0], self._open[key]
+        cpus = cpus_of(self.study.resources_of(place), role, opened.site)
+        process = self.userlands.of(role, place).process
+        process = replace(process, env={**process.env, **getattr(opened.options, "variables", {})})
+        return RoleSetup(cpus, place != OUTSIDE, process)
 
     def _data_disks(self, keeper: OpenSite, opened: Iterable[OpenSite], cell: Cell) -> DataDisks:
         """Those of the sites of a trial; what limited them in the one before is lifted."""
@@ -351,7 +358,8 @@ class Sites:
             limits = limits_of(self.study.resources_of(place), role, site.host)
             stored = storage_facts(opened.mounts, site, limits) | self._way_to_companions(place)
             # unless it has others, as it then says
-            own = {"limits": str(limits), **site.facts(), **about_site(site), **self._sysctls(site), **stored}
+            own = {"limits": str(limits), **site.facts(), **about_site(site), **self._sysctls(site)}
+            own |= self._variables(site) | stored
             facts[name] = own | self._confinement(place, own) | self._asked_for(place, own)
             opened.rest()
         return facts
@@ -368,6 +376,11 @@ class Sites:
         """What a site has of the settings of the kernel that some environment of the study is given."""
         return about_sysctls(site, dict.fromkeys(name for arm in self.study.arms for name in arm.sysctls))
 
+    def _variables(self, site: Site) -> dict[str, str]:
+        """What a site has of the variables that some environment of the study is given; empty where none is."""
+        names = {name for arm in self.study.arms for name in getattr(arm.options, "variables", {})}
+        return about_variables(site, names) if names else {}
+
     def _asked_for(self, environment: str, facts: Mapping[str, str]) -> dict[str, str]:
         """Which facts of its sites the study gives an environment, and which are not so in force."""
         arm = next((arm for arm in self.study.arms if arm.name == environment), None)
@@ -375,6 +388,8 @@ class Sites:
             return {}
         values = {f"{SYSCTL} {name}": value for name, value in arm.sysctls.items()}
         values |= {} if arm.shm_size is None else {SHARED_MEMORY: mib(arm.shm_size)}
+        files = getattr(arm.options, "open_files", None)
+        values |= {} if files is None else {OPEN_FILES: str(files)}
         limits = [] if arm.resources in (None, self.study.file.resources) else ["limits"]
         return {ASKED_FOR: ", ".join([*limits, *values]), **_not_in_force(values, facts)}
 

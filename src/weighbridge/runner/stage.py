@@ -92,6 +92,8 @@ class Stage:
     """What each machine does while no site runs; empty where nobody looked, and then machines are not metered."""
     require_companions: Callable[[], None] = lambda: None
     """Raises EnvironmentLost where a companion does not run any more as it was started."""
+    own_cpu_limits: bool = False
+    """Whether environments of the study differ in their CPU limits: then how these held programs back is told."""
     polled: bool = False
     """Whether the idle CPUs of this machine poll: a hypervisor's share of CPU time is then partly theirs."""
 

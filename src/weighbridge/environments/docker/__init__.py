@@ -31,10 +31,11 @@ from weighbridge.errors import Unavailable
 from weighbridge.launcher.launch import Launcher
 from weighbridge.linux import selinux
 from weighbridge.linux.links import interfaces
+from weighbridge.linux.open_files import too_many_open_files
 from weighbridge.linux.process import environment_of
 from weighbridge.linux.slices import RunSlices
 from weighbridge.model.by_hand import ByHand, ByHandRequest
-from weighbridge.model.environment import Environment, Needs
+from weighbridge.model.environment import Environment, Needs, OpenFiles, Variables
 from weighbridge.model.facts import confinement_of_container
 from weighbridge.model.host import Host
 from weighbridge.model.options import ABSOLUTE, Brings
@@ -163,6 +164,8 @@ class DockerOptions(HostNetworkOptions):
         _Program | None, Field(description="The engine's program; default: the one in PATH"), Brings.PROGRAM
     ] = None
     seccomp: Annotated[Literal["default", "unconfined"], Field(description="System call filter")] = "default"
+    open_files: OpenFiles = None
+    variables: Variables = Field(default_factory=dict)
     runtime: Annotated[Literal["default", "runsc"], Field(description="runsc: gVisor, a kernel in user space")] = (
         "default"
     )
@@ -233,7 +236,9 @@ class Docker(Environment):
             return None
         if options.dockerd is not None and answers():
             return BESIDE_ANOTHER
-        refusal = shared_root.refusal() if needs.of_this_machine else None
+        refusal = too_many_open_files(options.open_files)
+        if refusal is None and needs.of_this_machine:
+            refusal = shared_root.refusal()
         if refusal is None and options.runtime == "runsc":
             refusal = gvisor.refusal(sandbox_of(options))
         if refusal is not None or not options.parent:
@@ -391,8 +396,8 @@ def _container(
         cpuset_cpus=limits.cpuset,
         shm_size=request.shm_size,
         sysctls=dict(request.sysctls),
-        environment=environment_of(request.run.id),
-        **process_options(engine, request.userland),
+        environment={**options.variables, **environment_of(request.run.id)},
+        **process_options(engine, request.userland, options.open_files),
         extra_hosts=dict(request.companions.addresses) if request.companions else None,
     )
     if not engine.disposable or request.beside:  # an engine of ours takes the run's own with it

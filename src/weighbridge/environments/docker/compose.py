@@ -12,6 +12,7 @@ from weighbridge.model.by_hand import (
     ByHandRequest,
     Setting,
 )
+from weighbridge.model.site import SITE_ENV
 
 PARENT = Setting("PARENT", "eth0", "the interface to which macvlan and ipvlan networks are attached")
 _VXLAN = 50
@@ -26,7 +27,10 @@ def by_hand(options: Any, request: ByHandRequest) -> ByHand:
         return ByHand(cannot)
     differs = tuple(_differences(options))
     if options.network in ("none", "host"):
-        services = {role: {"network_mode": options.network, **_security(options)} for role in request.inside}
+        services = {
+            role: {"network_mode": options.network, **_security(options), **_ulimits(options), **_variables(options)}
+            for role in request.inside
+        }
         return ByHand(services=services, differs=differs)
     if options.publish:
         return _published(options, request, differs)
@@ -118,3 +122,11 @@ def _service(options: Any, network: str, address: str) -> dict[str, Any]:
 
 def _security(options: Any) -> Mapping[str, Any]:
     return {"security_opt": ["seccomp=unconfined"]} if options.seccomp == "unconfined" else {}
+
+
+def _ulimits(options: Any) -> Mapping[str, Any]:
+    return {} if options.open_files is None else {"ulimits": {"nofile": options.open_files}}
+
+
+def _variables(options: Any) -> Mapping[str, Any]:
+    return {"environment": {**SITE_ENV, **options.variables}} if options.variables else {}

@@ -19,9 +19,10 @@ from weighbridge.errors import Unavailable
 from weighbridge.launcher.launch import Launcher
 from weighbridge.linux import selinux
 from weighbridge.linux.cgroup_files import TOP
+from weighbridge.linux.open_files import too_many_open_files
 from weighbridge.linux.process import environment_of, most_open_files, most_processes
 from weighbridge.model.by_hand import ByHand, ByHandRequest
-from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
+from weighbridge.model.environment import Environment, EnvironmentOptions, Needs, OpenFiles, Variables
 from weighbridge.model.facts import confinement_of_container
 from weighbridge.model.host import Group, Host
 from weighbridge.model.plugin import Readiness
@@ -46,6 +47,8 @@ class PodmanOptions(EnvironmentOptions):
         Literal["gateway", "loopback"], Field(description="How a client on the same host reaches a bridge's port")
     ] = "gateway"
     seccomp: Annotated[Literal["default", "unconfined"], Field(description="System call filter")] = "default"
+    open_files: OpenFiles = None
+    variables: Variables = Field(default_factory=dict)
 
     @property
     def joined(self) -> Network:
@@ -82,7 +85,7 @@ class PodmanEnvironment(Environment):
 
     def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
         """Return why this machine's own programs cannot be used, as by all but a user's rootless containers."""
-        return unmet(needs, rootless=options.rootless)
+        return unmet(needs, rootless=options.rootless) or too_many_open_files(options.open_files)
 
     def confinement(self, options: Any) -> Mapping[str, str]:
         """Return a container's own: a filter of system calls, too, unless it is unconfined."""
@@ -181,14 +184,14 @@ def _words(
     words += ["--entrypoint", f'["{LAUNCHER}"]', "--volume", f"{podman.launcher}:{LAUNCHER}:ro"]
     words += ["--log-driver", "none", "--no-healthcheck", "--http-proxy=false", "--systemd=false"]
     words += ["--no-hosts", "--pids-limit", "-1"]
-    for limit, most in (("nofile", most_open_files()), ("nproc", most_processes())):
+    for limit, most in (("nofile", options.open_files or most_open_files()), ("nproc", most_processes())):
         words += ["--ulimit", f"{limit}={most}:{most}"]
     words += ["--shm-size", f"{request.shm_size}b"] if request.shm_size is not None else []
     for setting, value in request.sysctls.items():
         words += ["--sysctl", f"{setting}={value}"]
     for folder in ("/tmp", "/run"):  # noqa: S108 - of the container
         words += ["--tmpfs", f"{folder}:mode=1777,exec"]
-    for variable, value in environment_of(request.run.id).items():
+    for variable, value in {**options.variables, **environment_of(request.run.id)}.items():
         words += ["--env", f"{variable}={value}"]
     if mount is None or mount.way != "layer":
         words += ["--read-only", "--read-only-tmpfs=false"]

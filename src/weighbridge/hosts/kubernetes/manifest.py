@@ -104,7 +104,7 @@ def pod_request(
         requests=requests_of(request.limits, quality),
         sysctls=dict(request.sysctls),
         shm_size=request.shm_size,
-        open_files=most_open_files(),
+        open_files=request.open_files or most_open_files(),
         runtime_class=runtime_class,
         pull=pods.pulls,
         title=request.title,

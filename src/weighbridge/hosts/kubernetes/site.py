@@ -19,9 +19,9 @@ from weighbridge.hosts.kubernetes.manifest import (
 from weighbridge.hosts.kubernetes.objects import LAUNCHER, PodRequest, added_containers, resources_of
 from weighbridge.launcher.site import LaunchedSite
 from weighbridge.linux import counters
-from weighbridge.linux.cgroup_files import NETWORK, scope_files
+from weighbridge.linux.cgroup_files import NETWORK, GroupLimits, scope_files
 from weighbridge.model.command import Command
-from weighbridge.model.facts import ADDED_CONTAINERS, QUALITY_OF_SERVICE
+from weighbridge.model.facts import ADDED_CONTAINERS, CPU_LIMIT, MEMORY_LIMIT, QUALITY_OF_SERVICE
 from weighbridge.model.host import Host, Pods
 from weighbridge.model.site import DATA, MountRequest, Site, SiteRequest
 
@@ -137,6 +137,19 @@ class PodSite(LaunchedSite):
             words = [self._text(f"cpu/cpu.cfs_{what}_us").strip() for what in ("quota", "period")]
         return (words[0], words[1]) if len(words) == 2 and all(words) else None
 
+    def _limits(self) -> dict[str, str]:
+        """Facts of the limits in force, by its container's group; empty where the kernel tells none of them."""
+        if (quota := self._quota()) is None or not (self._counts_use and quota[1].isdecimal()):
+            return {}
+        period_us, limited = int(quota[1]), quota[0].isdecimal()
+        memory = self._text("memory.max" if self._groups == 2 else "memory/memory.limit_in_bytes").strip()
+        limits = GroupLimits(
+            int(quota[0]) / period_us if limited else None,
+            period_us / 1e6,
+            int(memory) if memory.isdecimal() else None,
+        )
+        return {CPU_LIMIT: limits.cpu_words, MEMORY_LIMIT: limits.memory_words}
+
     def _held_back_by_pod(self) -> float | None:
         """For how many seconds the group of the whole pod was held back, which has the quota, too; None: not seen."""
         if self._groups != 2 or self._top == Path(_TOP):
@@ -198,6 +211,7 @@ class PodSite(LaunchedSite):
             "address": self.own_address,
             "network": "host" if self._asked.host_network else "pod",
             "pod": "privileged, in the node's own namespaces" if self._asked.privileged else "",
+            **self._limits(),
             QUALITY_OF_SERVICE: str(status.get("qosClass", "")),
             "requests": ", ".join(f"{amount} {what}" for what, amount in requests.items()),
             "runtime class": self._asked.runtime_class or "the cluster's default",

@@ -1,0 +1,25 @@
+"""Whether this user's processes can have as many files open as a study gives them."""
+
+from pathlib import Path
+
+from weighbridge.linux.confinement import status_field
+from weighbridge.linux.process import most_open_files
+from weighbridge.model.plugin import Readiness
+
+_CAP_SYS_RESOURCE = 24
+
+
+def too_many_open_files(wanted: int | None) -> Readiness | None:
+    """Return why processes of this user cannot have so many files open; None where they can."""
+    if wanted is None:
+        return None
+    there_can_be = int(Path("/proc/sys/fs/nr_open").read_text())
+    if wanted > there_can_be:
+        why = f"open_files: the kernel lets a process open {there_can_be} files at most"
+        return Readiness(False, why, f"give that number, or raise it (sysctl fs.nr_open={wanted})")
+    capabilities = int(status_field(Path("/proc/self/status").read_text(), "CapEff") or "0", 16)
+    if wanted <= (most := most_open_files()) or capabilities >> _CAP_SYS_RESOURCE & 1:
+        return None
+    return Readiness(
+        False, f"open_files: this user may open {most} files at most", "give that number, or run as root"
+    )

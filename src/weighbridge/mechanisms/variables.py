@@ -1,0 +1,29 @@
+"""Variables of a container's programs: above all those of the C library's allocator."""
+
+from typing import ClassVar
+
+from weighbridge.model.explained import Proof
+from weighbridge.model.facts import VARIABLES
+from weighbridge.model.measurement import CPU_SYSTEM
+from weighbridge.model.mechanism import Mechanism, Subject
+from weighbridge.model.study import Arm
+
+
+class OwnVariables(Mechanism):
+    """No isolation, but what images set: an allocator that gives memory back at once, or another one."""
+
+    kind = "variables"
+    summary = "variables of the environment's own, such as those of the allocator"
+    title = "its variables (allocator)"
+    switched = "its own → the image's"
+    remedy = "leave the allocator's settings as they are, or preload another allocator"
+    source = "mallopt(3), environment variables"
+    counters: ClassVar = (CPU_SYSTEM.name,)
+    proof = Proof(fact=VARIABLES, off="none")
+
+    def off(self, subject: Subject) -> Arm | None:
+        """Return the environment with the variables of its image."""
+        return subject.with_options(without=("variables",)) if subject.option("variables") else None
+
+
+PLUGIN = OwnVariables()
