@@ -63,7 +63,9 @@ def explanation_sentence(analysis: Analysis, explanation: Explanation) -> str:
     name, baseline = display_name(explanation.environment), display_name(analysis.baseline)
     if total.verdict != "different":
         if total.verdict == "hidden":
-            return f"{name}: a limit that both sides met hides its cost in {metric_phrase(report)}: it is not explained"
+            return (
+                f"{name}: a limit that both sides met hides its cost in {metric_phrase(report)}: it is not explained"
+            )
         if total.verdict == "equivalent":
             figure = _figure(total, report.unit)
             return f"{name}: its cost in {metric_phrase(report)} does not matter ({figure}): it is not explained"
