@@ -2,6 +2,7 @@
 
 import json
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -132,9 +133,18 @@ def test_what_cannot_be_switched_here_is_a_row_with_the_reason(explained):
 def test_a_cost_that_is_not_proven_is_not_explained(explained):
     made = recipe(aa_factor=1.0)
     same = dict.fromkeys(made["costs"], 1.0)
-    analysis = explained(costs=same)
+    analysis = explained(costs=same, workloads=[Workload("redis", [(REQUESTS, 1000, 0.2)])])
     sentence = explanation_sentence(analysis, analysis.explanations[0])
     assert "not proven, so it is not explained" in sentence
+
+
+@pytest.mark.parametrize("verdict", ["hidden", "equivalent"])
+def test_a_cost_that_is_hidden_or_does_not_matter_is_not_explained(explained, verdict: str):
+    analysis = explained()
+    (explanation,) = analysis.explanations
+    total = replace(explanation.total, verdict=verdict)
+    sentence = explanation_sentence(analysis, replace(explanation, total=total))
+    assert sentence.endswith("it is not explained") and "filter" not in sentence
 
 
 def test_where_everything_off_is_faster_than_the_baseline_it_says_so(explained):

@@ -329,7 +329,8 @@ def _explained_lines(planned: PlanDocument) -> "Iterator[str | Table]":
         mine = [each for each in planned["mechanisms"] if each["environment"] == name]
         crossed = any(each["crossed"] for each in mine)
         how = "in every combination" if crossed else "each by itself, and all together"
-        yield f"\nto explain {escape(name)}, switched off {how}:"
+        several = sum(not each["why_not"] for each in mine) > 1
+        yield f"\nto explain {escape(name)}, switched off{f' {how}' if several else ''}:"
         table = Table(box=None, pad_edge=False, show_header=False)
         for each in (each for each in mine if not each["why_not"]):
             table.add_row(f"  {escape(each['title'])}", escape(each["switched"]))
