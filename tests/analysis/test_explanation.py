@@ -1,6 +1,8 @@
 """Why an environment costs what it does: each mechanism, their interaction, and what is unexplained."""
 
 import json
+import math
+from dataclasses import replace
 
 import pytest
 
@@ -8,6 +10,7 @@ from report.made_up_runs import REQUESTS, Workload
 from report.test_html import page_of
 from report.test_terminal import shown
 from weighbridge.analysis.analyse import analyse
+from weighbridge.analysis.explanation import second_pass
 from weighbridge.analysis.results import ProofState
 from weighbridge.model.decisions import LeftOut
 from weighbridge.model.explained import DescribedMechanism, Explains, Proof
@@ -130,9 +133,18 @@ def test_what_cannot_be_switched_here_is_a_row_with_the_reason(explained):
 def test_a_cost_that_is_not_proven_is_not_explained(explained):
     made = recipe(aa_factor=1.0)
     same = dict.fromkeys(made["costs"], 1.0)
-    analysis = explained(costs=same)
+    analysis = explained(costs=same, workloads=[Workload("redis", [(REQUESTS, 1000, 0.2)])])
     sentence = explanation_sentence(analysis, analysis.explanations[0])
     assert "not proven, so it is not explained" in sentence
+
+
+@pytest.mark.parametrize("verdict", ["hidden", "equivalent"])
+def test_a_cost_that_is_hidden_or_does_not_matter_is_not_explained(explained, verdict: str):
+    analysis = explained()
+    (explanation,) = analysis.explanations
+    total = replace(explanation.total, verdict=verdict)
+    sentence = explanation_sentence(analysis, replace(explanation, total=total))
+    assert sentence.endswith("it is not explained") and "filter" not in sentence
 
 
 def test_where_everything_off_is_faster_than_the_baseline_it_says_so(explained):
@@ -154,3 +166,60 @@ def test_the_page_the_terminal_and_json_have_every_row(run):
     page, screen = (" ".join(text.split()) for text in (page_of(store).text, shown(store)))
     for each in rows:
         assert " ".join(each.cost.split()) in page and each.what.split(" (")[0].split()[-1] in screen
+
+
+# -- in every combination ---------------------------------------------------------------------------
+
+MORE = 1.06
+"""By what the filter and the translation take more together than each by itself."""
+
+
+def crossed(**changes: object) -> dict[str, object]:
+    """The same bridge with its mechanisms in every combination; the filter costs more beside the translation."""
+    mechanisms = tuple(each.model_copy(update={"crossed": True}) for each in MECHANISMS)
+    costs, explains = {}, {}
+    for off in ((), (FILTER,), (TRANSLATION,), (FILTER, TRANSLATION), (TRANSLATION, NETWORK), tuple(TRUE)):
+        on = [kind for kind in TRUE if kind not in off]
+        name = f"bridge-without-{'-'.join(off)}" if off else "bridge"
+        costs[name] = REST * math.prod(TRUE[kind] for kind in on) * (MORE if {FILTER, TRANSLATION} <= {*on} else 1)
+        if off:
+            explains[name] = Explains(environment="bridge", off=off)
+    return recipe(costs=costs, explains=explains, mechanisms=mechanisms, **changes)
+
+
+def test_crossed_mechanisms_tell_which_of_them_interact(run):
+    (explanation,) = analyse(run(**crossed())).explanations
+    pairs = {(each.one.kind, each.other.kind): each.row for each in explanation.pairs}
+    assert pairs.keys() == {(FILTER, TRANSLATION), (FILTER, NETWORK)}, "the network is off only without translation"
+    assert pairs[FILTER, TRANSLATION].verdict == "different"
+    assert pairs[FILTER, TRANSLATION].cost.worsening.estimate == pytest.approx(percent_of(MORE), abs=0.5)
+    assert pairs[FILTER, NETWORK].verdict != "different"
+    share = {FILTER: 1 / 3, TRANSLATION: 1 / 2, NETWORK: 0}
+    for each in explanation.mechanisms:
+        true = TRUE[each.mechanism.kind] * MORE ** share[each.mechanism.kind]
+        assert each.row.cost.worsening.estimate == pytest.approx(percent_of(true), abs=0.5)
+    assert explanation.unexplained.verdict == "different" and explanation.crossed
+    assert second_pass(explanation) == ()
+
+
+def test_the_second_pass_is_of_what_showed_a_cost(run, explained):
+    (explanation,) = explained().explanations
+    assert second_pass(explanation) == (NETWORK, TRANSLATION, FILTER)
+    analysis = analyse(run(**crossed()))
+    sentence = explanation_sentence(analysis, analysis.explanations[0])
+    assert "with the translation" in sentence and "from what stayed on" in sentence
+    (row,) = report_json(run(**crossed()), analysis)["explanations"]
+    assert row["crossed"] and (row["pairs"][0]["one"], row["pairs"][0]["other"]) == (FILTER, TRANSLATION)
+    assert row["pairs"][0]["cost"]["family"] == "mechanisms"
+
+
+def test_one_of_two_that_cost_the_same_alone_hides_the_other(run):
+    """Neither costs anything beside the other, both off are much faster: all that were switched are crossed."""
+    two = MECHANISMS[:2]
+    costs = {"bridge": 1.3, "bridge-without-filter": 1.3, "bridge-without-translation": 1.3, "bridge-bare": 1.0}
+    off = ((FILTER,), (TRANSLATION,), (FILTER, TRANSLATION))
+    explains = {name: Explains(environment="bridge", off=each) for name, each in zip([*costs][1:], off, strict=True)}
+    analysis = analyse(run(**recipe(costs=costs, explains=explains, mechanisms=two)))
+    (explanation,) = analysis.explanations
+    assert {*second_pass(explanation)} == {FILTER, TRANSLATION} and explanation.interaction.verdict == "different"
+    assert "weighbridge explain RUN" in explanation_sentence(analysis, explanation)

@@ -14,9 +14,10 @@ from sentences import raises_sentence
 from weighbridge.analysis.analyse import analyse
 from weighbridge.analysis.plan import plan_of
 from weighbridge.errors import DiskFull, EnvironmentLost, Interrupted, RunDirectoryError, TrialsFailed
+from weighbridge.model.explained import DescribedMechanism, Explains
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.measurement import Metric
-from weighbridge.runner.precision import OutOfReach, Precision
+from weighbridge.runner.precision import OutOfReach, Precision, comparisons_of
 from weighbridge.runner.session import Session
 from weighbridge.statistics import Looks
 from weighbridge.store.extensions import extend, extensions, unfinished
@@ -312,3 +313,42 @@ def test_others_who_hinder_nothing_are_not_told_of(world: World, tmp_path: Path)
 def test_noise_without_others_is_no_fault_of_theirs(world: World, tmp_path: Path):
     noisy(world, native=0.2)
     assert disturbed_session(tmp_path, "target: 2%, max: 10", flags=()).noticed == []
+
+
+# -- parts of a cost --------------------------------------------------------------------------------
+
+
+def explaining(**costs: float):
+    """A study whose environment ``one`` has the mechanisms a and b, of these costs in percent."""
+    made = study(SOLO, repetitions="target: 2.9%, max: 60")
+    (one,) = [arm for arm in made.arms if arm.name == "one"]
+    off = {"one-without-a": ("a",), "one-without-b": ("b",), "one-bare": ("a", "b")}
+    parts = [
+        one.model_copy(update={"name": name, "explains": Explains(environment="one", off=each)})
+        for name, each in off.items()
+    ]
+    kept = [arm for arm in made.arms if arm.name != "two"]
+    mechanisms = tuple(
+        DescribedMechanism(kind=kind, environment="one", title=kind, switched="", remedy="", source="")
+        for kind in costs
+    )
+    return made.model_copy(update={"arms": (*kept, *parts), "mechanisms": mechanisms})
+
+
+def test_large_mechanisms_are_settled_first_and_their_arms_rest(world: World, tmp_path: Path):
+    """One of 20 % is decided as soon as it is precise; one near the margin goes on, with what it is compared with."""
+    made, chance = explaining(a=20, b=3), random.Random(3)
+    rates = {"one": 80 * 0.97, "one-without-a": 97, "one-without-b": 80, "one-bare": 100}
+
+    def act(site, command) -> Act:
+        return Act(stdout=repr(rates.get(site.place, 100) * chance.lognormvariate(0, 0.02)).encode())
+
+    world.act = act
+    trials = go(tmp_path, made)
+    assert trials["one-without-a"] < trials["one-without-b"] == trials["one"]
+    with RunStore(tmp_path / "run") as store:
+        parts = [each.name for each in comparisons_of(made, made.cells[0]) if each.part]
+        assert parts == ["one-without-a", "one-without-b", "one-bare"]
+        precision = Precision(made, store)
+        precision.look(10)
+        assert precision.arms_of(made.cells[0]).count("one-without-a") == 0

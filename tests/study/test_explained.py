@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from weighbridge.errors import StudyError
+from weighbridge.model.explained import cost_together, pair_costs, single_cost
 from weighbridge.model.stored_study import StoredStudy, study_json
 from weighbridge.study.explained import why_study
 from weighbridge.study.frozen import thaw
@@ -52,10 +53,60 @@ def test_what_cannot_be_off_alone_is_off_with_others():
     options = {arm.name: arm.options for arm in study.arms}
     proxied, translated = options["loopback-without-docker-proxy"], options["loopback-without-address-translation"]
     assert (proxied.publish, proxied.publish_on) == (True, "gateway") and not translated.publish
-    against = {arm.name: study.against(arm) for arm in study.arms if arm.explains is not None}
-    assert against["loopback-without-address-translation"] == "loopback-without-docker-proxy"
-    assert against["loopback-without-docker-proxy"] == against["loopback-without-seccomp"] == "loopback"
-    assert against["loopback-bare"] == "native"
+    by_off, mechanisms = study.arms_by_off("loopback"), {each.kind: each for each in study.mechanisms}
+    against = {
+        kind: {by_off[off]: at for off, at in single_cost(each, by_off).items()} for kind, each in mechanisms.items()
+    }
+    assert against["address-translation"] == {
+        "loopback-without-docker-proxy": 1, "loopback-without-address-translation": -1,
+    }  # fmt: skip
+    assert against["docker-proxy"] == {"loopback": 1, "loopback-without-docker-proxy": -1}
+    assert against["seccomp"] == {"loopback": 1, "loopback-without-seccomp": -1}
+
+
+def test_named_mechanisms_are_crossed():
+    """Every combination that there can be: a network of its own is off only without what is published on it."""
+    study = checked("{published: [own-network, seccomp]}")
+    a, n, s = "address-translation", "own-network", "seccomp"
+    assert {frozenset(off) for off in parts(study).values()} == {
+        frozenset(off) for off in ((a,), (s,), (a, n), (a, s), (a, n, s))
+    }
+    assert "published-without-seccomp-own-network" in parts(study)
+    assert {each.kind for each in study.mechanisms} == {a, n, s} and all(each.crossed for each in study.mechanisms)
+    again = thaw(StoredStudy.model_validate_json(study_json(study)), study.text, Path("run"))
+    assert again == study
+
+
+def test_parts_of_crossed_mechanisms_are_made_of_all_arms_that_tell_of_them():
+    study = checked("{published: [own-network, seccomp]}")
+    by_off = study.arms_by_off("published")
+    mechanisms = {each.kind: each for each in study.mechanisms}
+    network, seccomp = mechanisms["own-network"], mechanisms["seccomp"]
+    assert sorted(single_cost(network, by_off).values()) == [-0.5, -0.5, 0.5, 0.5]
+    assert sorted(single_cost(seccomp, by_off).values()) == pytest.approx([-1 / 3] * 3 + [1 / 3] * 3)
+    told_apart = {(one.kind, other.kind) for one, other, _ in pair_costs(study.mechanisms, by_off)}
+    assert told_apart == {("address-translation", "seccomp"), ("seccomp", "own-network")}
+    sums = dict.fromkeys(by_off, 0.0)
+    singles = [single_cost(each, by_off) for each in study.mechanisms]
+    for weights in (*singles, cost_together(study.mechanisms, by_off)):
+        for off, weight in weights.items():
+            sums[off] += weight
+    everything = frozenset(mechanisms)
+    assert {off: round(each, 9) for off, each in sums.items() if abs(each) > 1e-9} == {
+        frozenset(): 1, everything: -1,
+    }, "they add up to what all of them cost"  # fmt: skip
+
+
+def test_of_two_that_are_crossed_nothing_is_left_beyond_them():
+    study = checked("{published: [address-translation, seccomp]}")
+    by_off = study.arms_by_off("published")
+    assert len(by_off) == 4 and cost_together(study.mechanisms, by_off) == {}
+
+
+def test_a_crossed_mechanism_that_is_not_there_has_a_reason():
+    study = checked("{published: [address-translation, seccomp, encryption]}")
+    (refused,) = [each for each in study.mechanisms if each.refused]
+    assert refused.kind == "encryption" and "has none of it" in refused.refused and len(parts(study)) == 3
 
 
 def test_a_filter_that_gvisor_stands_in_front_of_is_there_once_it_has_gone():
@@ -169,6 +220,10 @@ def test_they_are_optional_and_no_environments_of_the_study():
         ("[nothing]", "there is no environment 'nothing'"),
         ("[native]", "native is the baseline"),
         ("[publised]", "published"),
+        ("{published: [secomp, own-network]}", "did you mean 'seccomp'?"),
+        ("{published: [seccomp, seccomp]}", "named twice"),
+        ("{published: [seccomp]}", "at least 2"),
+        ("{native: [seccomp, own-network]}", "native is the baseline"),
     ],
 )
 def test_what_is_not_there_is_not_explained(explain, told):

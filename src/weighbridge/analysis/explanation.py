@@ -1,21 +1,17 @@
 """Why an environment costs what it does: what each of its mechanisms costs, all together, and what stays unexplained.
 
 Every part is a contrast of logarithms (or differences) inside the same blocks, never a difference of two printed
-costs. With the environment E, without a mechanism E-m, and with all of them off as "bare":
-
-- a mechanism costs E against E-m; where it cannot be off without others, both sides are without these,
-- the interaction is what all cost together beyond that: (E - bare) - sum over m (E - E-m),
-- the unexplained rest is bare against the baseline.
-
-So the parts add up only as far as what was measured does. All of them, of all headlines, are one family for Holm,
-and what moved with the mechanisms another one.
+costs: of which arms each is made says `weighbridge.model.explained`. The unexplained rest is the arm with all of them
+off against the baseline. So the parts add up only as far as what was measured does. All of them, of all headlines,
+are one family for Holm, and what moved with the mechanisms another one.
 """
 
 import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 from weighbridge.analysis.comparisons import Key, Unjudged, comparison, contrast_cost, judged_together
 from weighbridge.analysis.context import Context
@@ -25,17 +21,26 @@ from weighbridge.analysis.results import (
     CounterChange,
     Explanation,
     MechanismCost,
+    MechanismPair,
     MetricReport,
     ProofState,
 )
-from weighbridge.model.explained import PATH, DescribedMechanism, Proof
+from weighbridge.model.explained import (
+    PATH,
+    DescribedMechanism,
+    Off,
+    Proof,
+    Weights,
+    all_off,
+    cost_together,
+    pair_costs,
+    sides,
+    single_cost,
+)
 from weighbridge.model.stored_study import StoredStudy
+from weighbridge.model.study import MOST_CROSSED
 from weighbridge.statistics import Contrast
-from weighbridge.statistics.verdicts import PValues
 from weighbridge.store.run import RunStore, Value
-
-Off = frozenset[str]
-NOTHING: Off = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,26 +49,29 @@ class _Environment:
 
     name: str
     arms: Mapping[Off, str]
-    left_out: Mapping[Off, str]
-    """Those that were not measured."""
     mechanisms: Sequence[DescribedMechanism]
+    why_not: Mapping[str, str]
+    """Why a mechanism was not switched, by its kind; "" where the run does not say it."""
+    proofs: Mapping[str, "_Proven"]
+    """Of those that were switched, by kind."""
 
     @property
-    def switched(self) -> list[DescribedMechanism]:
-        """Those mechanisms of which both sides were measured."""
-        return [each for each in self.mechanisms if all(side in self.arms for side in _sides(each))]
+    def bare(self) -> str:
+        """The arm that has all of the switched mechanisms off; "" where there is none."""
+        every = all_off(self.mechanisms, self.arms)
+        return "" if every is None else self.arms[every]
 
-    @property
-    def bare(self) -> Off | None:
-        """What is off in the arm that has all of the switched ones off; None where no arm has."""
-        every = frozenset(each.kind for each in self.switched)
-        return every if every and every in self.arms else None
+    def without(self, mechanism: DescribedMechanism) -> str:
+        """The first arm that has a mechanism off, beside one that has it; "" where there is none."""
+        return next((self.arms[off] for _, off in sides(mechanism, self.arms)), "")
 
 
-def _sides(mechanism: DescribedMechanism) -> tuple[Off, Off]:
-    """What is off on both sides of a mechanism's comparison: with it, and without it."""
-    others = frozenset(mechanism.off_with)
-    return others, others | {mechanism.kind}
+_Proven = tuple[ProofState, tuple[str, str]]
+"""Whether facts show that a mechanism is off, and what they say with it and without it."""
+_Part = tuple[Literal["mechanism", "pair", "together", "rest"], *tuple[str, ...]]
+"""Which part of a cost, with the kinds of its mechanisms."""
+_Judged = Mapping[tuple[str, Key, _Part], Comparison]
+"""Comparisons by environment, metric and part."""
 
 
 def explanations(
@@ -78,94 +86,88 @@ def explanations(
     if stored is None or not stored.mechanisms:
         return ()
     reasons = {each.environment: each.why for each in store.left_out()}
-    unjudged: list[Explanation] = []
-    parts: list[Unjudged] = []
-    counters: list[Unjudged] = []
-    for environment in _explained(stored, plan):
-        for report in (each for each in reports if each.headline):
-            total = next((row for row in report.comparisons if row.environment == environment.name), None)
-            if total is not None:
-                unjudged.append(
-                    _unjudged(environment, report, total, reports, values, plan, context, parts, counters, reasons)
-                )
-    judged_parts, judged_counters = _judged(parts, context), _judged(counters, context)
-    complete = [_complete(each, judged_parts, judged_counters) for each in unjudged]
+    explained = [
+        (environment, report, total)
+        for environment in _explained(stored, plan, context, reasons)
+        for report in (each for each in reports if each.headline)
+        for total in report.comparisons
+        if total.environment == environment.name
+    ]
+    parts: dict[tuple[str, Key, _Part], Unjudged] = {}
+    counters: dict[tuple[str, Key, _Part], Unjudged] = {}
+    for environment, report, _ in explained:
+        compared = partial(_compared, environment, values, plan)
+        for part, weights, against in _parts(environment, plan):
+            parts[environment.name, _key(report), part] = compared(report, weights, against)
+        for mechanism in environment.mechanisms:
+            for counter in _of_cell(reports, report, mechanism.counters):
+                if weights := _named(environment, single_cost(mechanism, environment.arms)):
+                    moved = compared(counter, weights, environment.without(mechanism))
+                    if moved.row.cost is not None:
+                        counters[environment.name, _key(counter), ("mechanism", mechanism.kind)] = moved
+    judged = dict(zip(parts, judged_together([*parts.values()], context), strict=True))
+    moved_with = dict(zip(counters, judged_together([*counters.values()], context), strict=True))
+    complete = [_explanation(*each, judged, moved_with, reports) for each in explained]
     return tuple(sorted(complete, key=lambda each: -_size(each.total)))
 
 
-def _explained(stored: StoredStudy, plan: Plan) -> Iterator[_Environment]:
+def second_pass(explanation: Explanation) -> tuple[str, ...]:
+    """Return the mechanisms to switch in every combination, the largest first, `MOST_CROSSED` at most.
+
+    These are the ones that show a cost by themselves; where fewer than two do, and their interaction is proven, all
+    that were switched: one of two that cost the same alone hides the other. None where there are no two.
+    """
+    switched = [each for each in explanation.mechanisms if each.row is not None]
+    shown = [each for each in switched if each.row is not None and each.row.verdict == "different"]
+    together = explanation.interaction
+    if len(shown) < 2 and together is not None and together.verdict == "different":
+        shown = switched
+    if len(shown) < 2 or explanation.crossed:
+        return ()
+    return tuple(each.mechanism.kind for each in shown[:MOST_CROSSED])
+
+
+def _explained(
+    stored: StoredStudy, plan: Plan, context: Context, reasons: Mapping[str, str]
+) -> Iterator[_Environment]:
     for name in dict.fromkeys(each.environment for each in stored.mechanisms):
         if name not in plan.environments:
             continue
-        mine = {
+        every = {frozenset[str](): name} | {
             frozenset(arm.explains.off): arm.name
             for arm in stored.arms
             if arm.explains is not None and arm.explains.environment == name
         }
-        left_out = {off: arm for off, arm in mine.items() if arm not in plan.environments}
-        arms = {NOTHING: name, **{off: arm for off, arm in mine.items() if off not in left_out}}
-        yield _Environment(name, arms, left_out, [each for each in stored.mechanisms if each.environment == name])
-
-
-def _unjudged(
-    environment: _Environment,
-    report: MetricReport,
-    total: Comparison,
-    reports: Sequence[MetricReport],
-    values: Mapping[Key, Sequence[Value]],
-    plan: Plan,
-    context: Context,
-    parts: list[Unjudged],
-    counters: list[Unjudged],
-    reasons: Mapping[str, str],
-) -> Explanation:
-    """Give an explanation whose comparisons are those of ``parts`` and ``counters``, which are judged later."""
-    mine = values[report.workload, report.level, report.metric]
-
-    def part(
-        row: Comparison, against: str, tests: PValues | None, of: MetricReport, among: list[Unjudged]
-    ) -> Comparison:
-        among.append(Unjudged(of, against, row, tests))
-        return row
-
-    costs: list[MechanismCost] = []
-    for mechanism in environment.mechanisms:
-        with_it, without = (environment.arms.get(side) for side in _sides(mechanism))
-        if with_it is None or without is None:
-            why_not = mechanism.refused or _why_absent(environment, mechanism, reasons)
-            costs.append(MechanismCost(mechanism, None, why_not=why_not))
-            continue
-        row, tests = comparison(mine, plan, with_it, without)
-        state, told = proven(mechanism.proof, context, with_it, without)
-        moved = []
-        for counter in _of_cell(reports, report, mechanism.counters):
-            change, its_tests = comparison(
-                values[counter.workload, counter.level, counter.metric], plan, with_it, without
-            )
-            if change.cost is not None:
-                moved.append(CounterChange(counter, part(change, without, its_tests, counter, counters)))
-        costs.append(
-            MechanismCost(
-                mechanism, part(row, without, tests, report, parts), without, "", state, told, tuple(moved)
-            )
+        arms = {off: arm for off, arm in every.items() if arm in plan.environments}
+        mechanisms = [each for each in stored.mechanisms if each.environment == name]
+        alone = {each.kind: every.get(frozenset({*each.off_with, each.kind}), "") for each in mechanisms}
+        yield _Environment(
+            name, arms, mechanisms,
+            why_not={each.kind: each.refused or reasons.get(alone[each.kind], "") for each in mechanisms},
+            proofs={each.kind: _proven_everywhere(each, arms, context) for each in mechanisms},
         )  # fmt: skip
-    interaction: Comparison | None = None
-    unexplained: Comparison | None = None
-    bare = environment.bare
-    if bare is not None:
-        if together := _interaction(environment, bare, mine, plan):
-            interaction = part(together[0], environment.arms[bare], together[1], report, parts)
-        row, tests = comparison(mine, plan, environment.arms[bare], plan.baseline)
-        unexplained = part(row, plan.baseline, tests, report, parts)
-    return Explanation(
-        environment.name, report, total, tuple(costs), interaction, unexplained,
-        environment.arms[bare] if bare is not None else "",
-    )  # fmt: skip
 
 
-def _why_absent(environment: _Environment, mechanism: DescribedMechanism, reasons: Mapping[str, str]) -> str:
-    """Why an arm without a mechanism was not measured; "" where the run did not leave it out."""
-    return reasons.get(environment.left_out.get(_sides(mechanism)[1], ""), "")
+def _parts(environment: _Environment, plan: Plan) -> Iterator[tuple[_Part, Mapping[str, float], str]]:
+    """Give the parts of a cost that can be told, as weights of arms, and the arm that each is against."""
+    mechanisms, arms, bare = environment.mechanisms, environment.arms, environment.bare
+    for each in mechanisms:
+        if weights := _named(environment, single_cost(each, arms)):
+            yield ("mechanism", each.kind), weights, environment.without(each)
+    for one, other, of_pair in pair_costs(mechanisms, arms):
+        yield ("pair", one.kind, other.kind), _named(environment, of_pair), environment.without(other)
+    if bare:
+        if weights := _named(environment, cost_together(mechanisms, arms)):
+            yield ("together",), weights, bare
+        yield ("rest",), {bare: 1.0, plan.baseline: -1.0}, plan.baseline
+
+
+def _named(environment: _Environment, weights: Weights) -> Mapping[str, float]:
+    return {environment.arms[off]: weight for off, weight in weights.items()}
+
+
+def _key(report: MetricReport) -> Key:
+    return report.workload, report.level, report.metric
 
 
 def _of_cell(
@@ -176,31 +178,89 @@ def _of_cell(
             yield each
 
 
-def _interaction(
-    environment: _Environment, bare: Off, values: Sequence[Value], plan: Plan
-) -> tuple[Comparison, PValues | None] | None:
-    """Give what all mechanisms cost together beyond the sum of the single ones; None where that is 0 by itself.
-
-    So it is where each can be off only with those before it: the single costs are steps from arm to arm then.
-    """
-    weights: dict[str, float] = {environment.name: 1.0, environment.arms[bare]: -1.0}
-    for mechanism in environment.switched:
-        with_it, without = (environment.arms[side] for side in _sides(mechanism))
-        weights[with_it] = weights.get(with_it, 0.0) - 1.0
-        weights[without] = weights.get(without, 0.0) + 1.0
-    weights = {arm: weight for arm, weight in weights.items() if weight}
-    if not weights:
-        return None
-    contrast = contrast_cost(values, Contrast(tuple(weights), tuple(weights.values())), plan)
+def _compared(
+    environment: _Environment,
+    values: Mapping[Key, Sequence[Value]],
+    plan: Plan,
+    report: MetricReport,
+    weights: Mapping[str, float],
+    against: str,
+) -> Unjudged:
+    """Give a contrast of arms on one metric, of two with the values of both."""
+    mine = values[_key(report)]
+    if len(weights) == 2 and weights.get(against) == -1:
+        (arm,) = weights.keys() - {against}
+        row, tests = comparison(mine, plan, arm, against)
+        return Unjudged(report, against, row, tests)
+    contrast = contrast_cost(mine, Contrast(tuple(weights), tuple(weights.values())), plan)
     row = Comparison(
         environment=environment.name, aa=False, cost=contrast.cost if contrast else None, baseline_value=None,
         value=None, slow=None, adjusted_p=None, verdict="inconclusive", remarks=(),
         standard_error=contrast.standard_error if contrast else None,
     )  # fmt: skip
-    return row, contrast.p_values if contrast else None
+    return Unjudged(report, against, row, contrast.p_values if contrast else None)
+
+
+def _explanation(
+    environment: _Environment,
+    report: MetricReport,
+    total: Comparison,
+    parts: _Judged,
+    counters: _Judged,
+    reports: Sequence[MetricReport],
+) -> Explanation:
+    """Give an explanation of judged parts, of which the largest are first."""
+
+    def part(*which: str) -> Comparison | None:
+        return parts.get((environment.name, _key(report), which))  # type: ignore[arg-type]
+
+    def moved(mechanism: DescribedMechanism) -> Iterator[CounterChange]:
+        for counter in _of_cell(reports, report, mechanism.counters):
+            row = counters.get((environment.name, _key(counter), ("mechanism", mechanism.kind)))
+            if row is not None:
+                yield CounterChange(counter, row)
+
+    costs = []
+    for each in environment.mechanisms:
+        if (row := part("mechanism", each.kind)) is None:
+            costs.append(MechanismCost(each, None, why_not=environment.why_not[each.kind]))
+        else:
+            state, facts = environment.proofs[each.kind]
+            costs.append(
+                MechanismCost(each, row, environment.without(each), "", state, facts, (*moved(each),))
+            )  # fmt: skip
+    pairs = [
+        MechanismPair(one, other, row)
+        for one, other, _ in pair_costs(environment.mechanisms, environment.arms)
+        if (row := part("pair", one.kind, other.kind)) is not None
+    ]
+    return Explanation(
+        environment.name, report, total,
+        mechanisms=tuple(sorted(costs, key=lambda each: -_size(each.row))),
+        pairs=tuple(sorted(pairs, key=lambda each: -_size(each.row))),
+        interaction=part("together"), unexplained=part("rest"), unexplained_arm=environment.bare,
+        crossed=any(each.crossed for each in environment.mechanisms),
+    )  # fmt: skip
+
+
+def _size(row: Comparison | None) -> float:
+    """How large a cost is, on the scale on which costs of one metric add up; without one -1."""
+    if row is None or row.cost is None:
+        return -1.0
+    typical = row.cost.typical
+    return abs(math.log(typical)) if row.cost.scale == "ratio" and typical > 0 else abs(typical)
 
 
 # -- whether it is off ----------------------------------------------------------------------------
+
+
+def _proven_everywhere(mechanism: DescribedMechanism, arms: Mapping[Off, str], context: Context) -> _Proven:
+    """Give what facts show of a mechanism in all arms that have it off, by the one that says least."""
+    shown = [
+        proven(mechanism.proof, context, arms[with_it], arms[without]) for with_it, without in sides(mechanism, arms)
+    ]
+    least = (ProofState.NOT_OFF, ProofState.UNKNOWN, ProofState.SHOWN)
+    return min(shown, key=lambda each: least.index(each[0]), default=(ProofState.UNKNOWN, ("", "")))
 
 
 def proven(proof: Proof | None, context: Context, with_it: str, without: str) -> tuple[ProofState, tuple[str, str]]:
@@ -232,42 +292,3 @@ def _of_path(context: Context, fact: str, environment: str) -> set[str]:
         for (name, _), path in context.paths.by_environment.items()
         if name == environment
     } - {""}
-
-
-# -- verdicts -------------------------------------------------------------------------------------
-
-
-def _judged(parts: Sequence[Unjudged], context: Context) -> dict[int, Comparison]:
-    """Give the judged row of each part, by the identity of the one that is not."""
-    rows = judged_together(parts, context)
-    return {id(part.row): row for part, row in zip(parts, rows, strict=True)}
-
-
-def _complete(
-    explanation: Explanation, parts: Mapping[int, Comparison], counters: Mapping[int, Comparison]
-) -> Explanation:
-    def of(row: Comparison | None) -> Comparison | None:
-        return None if row is None else parts[id(row)]
-
-    costs = [
-        replace(
-            each,
-            row=of(each.row),
-            counters=tuple(replace(moved, row=counters[id(moved.row)]) for moved in each.counters),
-        )
-        for each in explanation.mechanisms
-    ]
-    return replace(
-        explanation,
-        mechanisms=tuple(sorted(costs, key=lambda each: -_size(each.row))),
-        interaction=of(explanation.interaction),
-        unexplained=of(explanation.unexplained),
-    )
-
-
-def _size(row: Comparison | None) -> float:
-    """How large a cost is, on the scale on which costs of one metric add up; without one -1."""
-    if row is None or row.cost is None:
-        return -1.0
-    typical = row.cost.typical
-    return abs(math.log(typical)) if row.cost.scale == "ratio" and typical > 0 else abs(typical)

@@ -78,9 +78,13 @@ class Plan:
     @property
     def compared(self) -> tuple[str, ...]:
         """The environments that are compared with the baseline, in the study's order; the A/A arm is last."""
+        return (*self.others, self.aa_arm) if self.aa_arm else self.others
+
+    @property
+    def others(self) -> tuple[str, ...]:
+        """Those without the A/A arm."""
         left = {self.baseline, self.aa_arm, *self.explaining}
-        others = tuple(name for name in self.environments if name not in left)
-        return (*others, self.aa_arm) if self.aa_arm else others
+        return tuple(name for name in self.environments if name not in left)
 
 
 def plan_of(store: RunStore) -> Plan:

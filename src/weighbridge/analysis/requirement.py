@@ -261,9 +261,9 @@ def _unknown(reading: tuple[str, str, str], analysis: Analysis) -> list[str]:
     problems = []
     if environment == analysis.baseline:
         problems.append(f"'{environment}' is the baseline, which has no cost: name another environment")
-    elif environment != EVERY and environment not in {*analysis.environments} - analysis.explaining:
-        others = [name for name in analysis.environments if name not in {analysis.baseline, *analysis.explaining}]
-        problems.append(f"there is no environment '{environment}'{_nearest(environment, others)}")
+    elif environment not in {EVERY, *analysis.others, analysis.aa_arm}:
+        compared = [*analysis.others, *filter(None, [analysis.aa_arm])]
+        problems.append(f"there is no environment '{environment}'{_nearest(environment, compared)}")
     cells = _cells(workload, analysis)
     if not cells:
         names = [*map(_as_written, analysis.labels), *(_workload_of(label)[0] for label in analysis.labels)]

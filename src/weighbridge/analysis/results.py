@@ -251,6 +251,15 @@ class MechanismCost:
 
 
 @dataclass(frozen=True, slots=True)
+class MechanismPair:
+    """What a mechanism costs more beside another one than without it, and that beside this one."""
+
+    one: DescribedMechanism
+    other: DescribedMechanism
+    row: Comparison
+
+
+@dataclass(frozen=True, slots=True)
 class Explanation:
     """Why an environment costs what it does on a headline metric: every part is measured, none is a remainder."""
 
@@ -265,6 +274,10 @@ class Explanation:
     unexplained: Comparison | None
     """The environment with all of them off against the baseline; None where no arm has that."""
     unexplained_arm: str = ""
+    pairs: tuple[MechanismPair, ...] = ()
+    """Of mechanisms that were switched in every combination: what interacts with what, the largest first."""
+    crossed: bool = False
+    """Whether they were; all others of the environment's stayed on."""
 
 
 class TrustReason(StrEnum):
@@ -333,7 +346,9 @@ class Analysis:
     baseline: str
     aa_arm: str | None
     environments: tuple[str, ...]
-    """Every arm's name in the study's order, the A/A arm too."""
+    """Every arm's name in the study's order, the A/A arm too, and those that are parts of another."""
+    others: tuple[str, ...]
+    """Those that are compared with the baseline, in the study's order, without the A/A arm."""
     equivalence: float | None
     """The margin of "equivalent", as a fraction."""
     target: float | None
@@ -383,8 +398,6 @@ class Analysis:
     """How often the run may be looked at in all: of several each spends less of the error."""
     control_looks: Looks = field(default_factory=Looks)
     """The same for the A/A arm, of planned looks alone."""
-    explaining: frozenset[str] = frozenset()
-    """The environments that are parts of another, to explain its cost."""
     explanations: tuple[Explanation, ...] = ()
     """Why environments cost what they do, a headline each; empty where the study does not ask for it."""
     context: Context | None = field(default=None, repr=False, compare=False)
@@ -464,12 +477,6 @@ class Analysis:
     def native_only(self) -> bool:
         """Whether the study has no environment beside the baseline and its A/A arm."""
         return not self.others
-
-    @property
-    def others(self) -> tuple[str, ...]:
-        """The environments that are compared with the baseline, in the study's order, without the A/A arm."""
-        left = {self.baseline, self.aa_arm, *self.explaining}
-        return tuple(name for name in self.environments if name not in left)
 
     @property
     def few(self) -> bool:

@@ -1,7 +1,7 @@
 """What a person is told and asked before a run starts: a study is code."""
 
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -57,11 +57,26 @@ def announce(study: "Study", directory: Path, *, rehearsal: bool = False, timed:
     else:
         what = ", ".join(arm.name for arm in study.arms)
     err().print(f"{study.file.study}: {what}; results go to {directory}", markup=False)
+    for line in _explained_lines(study):
+        err().print(line, markup=False)
     for each in left_out:
         err().print(f"note: {left_out_line(each)}", markup=False)
     for warning in warnings(study, timed=timed):
         err().print(f"note: {warning}", markup=False)
     return study
+
+
+def _explained_lines(study: "Study") -> Iterator[str]:
+    """What is switched off to explain costs, a line for each environment, and what cannot be."""
+    from weighbridge.model.explained import sides
+
+    present = {arm.name for arm in study.arms}
+    for name in dict.fromkeys(each.environment for each in study.mechanisms if each.environment in present):
+        mine = [each for each in study.mechanisms if each.environment == name]
+        arms = study.arms_by_off(name)
+        titles = [each.title for each in mine if sides(each, arms)]
+        yield f"to explain {name}, switched off: {', '.join(titles) or 'nothing'}"
+        yield from (f"note: {name}: {each.title} stays on: {each.refused}" for each in mine if each.refused)
 
 
 def decides_sentence(size: "Decidable") -> str:

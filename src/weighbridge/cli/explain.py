@@ -49,7 +49,9 @@ def register(app: typer.Typer) -> None:
         """Say why a cost that a run has proven is what it is: switch off one thing at a time that causes it.
 
         It measures the environment again, and in the same blocks without each of its mechanisms (the filter of system
-        calls, its network, address translation, limits) and without all of them.
+        calls, its network, address translation, limits) and without all of them. Of a run that explains the cost
+        already it switches those that cost something (at most four) in every combination, to say which of them depend
+        on one another.
         """
         from weighbridge.analysis.analyse import analyse
         from weighbridge.cli.approval import confirm
@@ -66,7 +68,8 @@ def register(app: typer.Typer) -> None:
             analysis, written = analyse(store), store.info().get("study_text", "")
         with use_display_names(names_of(analysis)):
             report, row = _chosen(analysis, environment, workload)
-        text = why_study(parse(written, str(run)), analysis.baseline, row.environment, report.workload)
+            crossed = _to_cross(analysis, report, row)
+        text = why_study(parse(written, str(run)), analysis.baseline, row.environment, report.workload, crossed)
         study = check(parse(text, f"why {row.environment}"))
         if not any(arm.explains is not None for arm in study.arms):
             reasons = "; ".join(f"{each.title}: {each.refused}" for each in study.mechanisms if each.refused)
@@ -82,6 +85,24 @@ def register(app: typer.Typer) -> None:
         needs_yes = confirm(str(run), study, directory, yes=yes, rehearsal=rehearsal)
         require_alone(beside_others=beside_others)
         measured(study, directory, yes=yes and needs_yes)
+
+
+def _to_cross(analysis: "Analysis", report: "MetricReport", row: "Comparison") -> tuple[str, ...]:
+    """Return the mechanisms to switch in every combination; none where the run does not explain the cost yet."""
+    from weighbridge.analysis.explanation import second_pass
+    from weighbridge.report.text.environments import display_name
+
+    place = (row.environment, report.workload, report.level)
+    explained = {(each.environment, each.report.workload, each.report.level): each for each in analysis.explanations}
+    if (explanation := explained.get(place)) is None:
+        return ()
+    if not (kinds := second_pass(explanation)):
+        already = "fewer than two of its mechanisms show a cost"
+        done = "its mechanisms were switched in every combination" if explanation.crossed else already
+        fail(f"{display_name(row.environment)} is explained in this run, and {done}: nothing is left to tell", 1)
+    titles = {each.mechanism.kind: each.mechanism.title for each in explanation.mechanisms}
+    out().print(f"in every combination: {', '.join(titles[kind] for kind in kinds)}", markup=False)
+    return kinds
 
 
 def _chosen(analysis: "Analysis", environment: str | None, workload: str | None) -> "tuple[MetricReport, Comparison]":

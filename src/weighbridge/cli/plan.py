@@ -4,7 +4,7 @@ docs/reference/json.md says what the keys mean.
 """
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import typer
@@ -29,6 +29,8 @@ from weighbridge.model.level import level_label
 from weighbridge.report.text.formatting import plural
 
 if TYPE_CHECKING:
+    from rich.table import Table
+
     from weighbridge.model.plugin import Readiness
     from weighbridge.model.study import Arm, Study
 
@@ -56,6 +58,17 @@ class PlannedEnvironment(TypedDict):
     resources: dict[str, Any]
     shm_size: int | None
     sysctls: dict[str, str]
+
+
+class PlannedMechanism(TypedDict):
+    """What is switched off to explain an environment's cost; ``why_not``: why it cannot be here, or ""."""
+
+    environment: str
+    kind: str
+    title: str
+    switched: str
+    crossed: bool
+    why_not: str
 
 
 class PlannedHosts(TypedDict):
@@ -134,6 +147,7 @@ class PlanDocument(TypedDict):
     question: str
     baseline: str
     environments: list[PlannedEnvironment]
+    mechanisms: list[PlannedMechanism]
     refusals: list[str]
     hosts: PlannedHosts
     workloads: list[PlannedWorkload]
@@ -232,10 +246,7 @@ def describe(study: "Study", *, rehearsal: bool = False) -> PlanDocument:
     problem = next(userland_problems(study), None)
     lacking = [f"cannot build the userland here: {problem.detail}: {problem.remedy}"] if problem else []
     openable = {name: problem if problem and state.ready else state for name, state in ready.items()}
-    notes = [
-        f"{each.environment}: {each.title} stays on: {each.refused}" for each in study.mechanisms if each.refused
-    ]
-    notes += [f"{what} is {UNVERIFIED}: {why}" for what, why in unverified.items()] + _caveats(ready)
+    notes = [f"{what} is {UNVERIFIED}: {why}" for what, why in unverified.items()] + _caveats(ready)
     least, most = seconds(study)
     of_study = (nothing_left(declared, left_out), "" if rehearsal else too_few_blocks(study))
     return {
@@ -253,6 +264,7 @@ def describe(study: "Study", *, rehearsal: bool = False) -> PlanDocument:
              "shm_size": arm.shm_size, "sysctls": dict(arm.sysctls)}
             for arm in declared.arms
         ],
+        "mechanisms": _mechanisms(declared, openable),
         "refusals": [*(why for why in of_study if why), *refusals(study, ready), *lacking],
         "hosts": hosts_of(study),
         "workloads": [
@@ -287,6 +299,47 @@ def describe(study: "Study", *, rehearsal: bool = False) -> PlanDocument:
         ],
         "warnings": [*warnings(study), *notes],
     }  # fmt: skip
+
+
+def _mechanisms(study: "Study", ready: "Mapping[str, Readiness]") -> list[PlannedMechanism]:
+    """What is switched off, and what cannot be: in no arm of this study, or in none that can be opened here."""
+    rows: list[PlannedMechanism] = []
+    for each in study.mechanisms:
+        arm = study.arms_by_off(each.environment).get(frozenset({*each.off_with, each.kind}), "")
+        state = ready.get(arm)
+        here = "" if state is None or state.ready else f"{state.detail}; {state.remedy}"
+        rows.append(
+            {"environment": each.environment, "kind": each.kind, "title": each.title, "switched": each.switched,
+             "crossed": each.crossed, "why_not": each.refused or here}
+        )  # fmt: skip
+    return rows
+
+
+def _explained_lines(planned: PlanDocument) -> "Iterator[str | Table]":
+    """Give what is switched off of each explained environment, what cannot be, and the time that it takes."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    from weighbridge.report.text.formatting import plural
+    from weighbridge.runner.estimate import clock_range
+
+    arms = {arm["name"]: arm["explains"] for arm in planned["environments"]}
+    trials, times = planned["trials"], planned["seconds"]
+    for name in dict.fromkeys(each["environment"] for each in planned["mechanisms"]):
+        mine = [each for each in planned["mechanisms"] if each["environment"] == name]
+        crossed = any(each["crossed"] for each in mine)
+        how = "in every combination" if crossed else "each by itself, and all together"
+        several = sum(not each["why_not"] for each in mine) > 1
+        yield f"\nto explain {escape(name)}, switched off{f' {how}' if several else ''}:"
+        table = Table(box=None, pad_edge=False, show_header=False)
+        for each in (each for each in mine if not each["why_not"]):
+            table.add_row(f"  {escape(each['title'])}", escape(each["switched"]))
+        yield table
+        yield from (f"  not {escape(each['title'])}: {escape(each['why_not'])}" for each in mine if each["why_not"])
+        share = sum(arms[each["environment"]] == name for each in trials) / max(1, len(trials))
+        number = sum(explains == name for explains in arms.values())
+        took = clock_range(round(times["from"] * share), round(times["to"] * share))
+        yield f"  {plural(number, 'environment')} more: {took} of the time below"
 
 
 def _resources(study: "Study", arm: "Arm") -> dict[str, Any]:
@@ -405,15 +458,16 @@ def _print(planned: PlanDocument, hosts: list[str], set_up: str, with_trials: bo
     limits = {arm["name"]: limits_words(arm) for arm in planned["environments"]}
     apart = len({*limits.values()}) > 1
     table = Table("environment", "kind", *(["limits"] if apart else []), "ready", box=None, pad_edge=False)
-    for arm in planned["environments"]:
+    for arm in (each for each in planned["environments"] if not each["explains"]):
         note = f" ({arm['aa_of']} measured again, to show the noise)" if arm["aa_of"] else ""
-        note = f" ({arm['explains']}; off: {', '.join(arm['off'])})" if arm["explains"] else note
         note += " (baseline)" if arm["name"] == planned["baseline"] else ""
         good = ", ".join(text for text in ("yes", arm["caveat"], arm["unverified"] and UNVERIFIED) if text)
         state = good if arm["ready"] else f"skipped: {arm['why']}; {arm['remedy']}" if arm["optional"] else "no"
         own = [escape(limits[arm["name"]])] if apart else []
         table.add_row(escape(arm["name"] + note), arm["kind"], *own, escape(state))
     out().print(table)
+    for part in _explained_lines(planned):
+        out().print(part)
     if lines := [escape(line) for line in hosts if line]:
         out().print("\n" + "\n".join(lines))
     names = ", ".join(

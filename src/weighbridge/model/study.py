@@ -20,7 +20,7 @@ from pydantic import (
 from pydantic_core import InitErrorDetails, PydanticCustomError
 
 from weighbridge.model.companion import Companion, ComposeOptions
-from weighbridge.model.explained import DescribedMechanism, Explains
+from weighbridge.model.explained import DescribedMechanism, Explains, Off
 from weighbridge.model.facts import CpuIdle
 from weighbridge.model.host_kind import HostOptions
 from weighbridge.model.level import NO_LEVEL, Level, cell_label
@@ -246,6 +246,11 @@ class Placement(Options):
         return (*((self.server,) if self.server else ()), *self.clients, *((self.storage,) if self.storage else ()))
 
 
+_ArmName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,39}(\[[^\[\]]{1,200}\])?$")]
+"""An environment, or one level of a swept one."""
+MOST_CROSSED = 4
+"""Mechanisms that are switched in every combination: 16 arms."""
+_Crossed = Annotated[tuple[Name, ...], Field(min_length=2, max_length=MOST_CROSSED)]
 _Branch = Annotated[dict[Name, Name], Field(min_length=1, max_length=1)]
 
 
@@ -316,8 +321,11 @@ class StudyFile(Options):
         Field(description="Environments, each one step above the entry before it, or above the one it names"),
     ] = ()
     explain: Annotated[
-        StrictBool | tuple[Name, ...],
-        Field(description="Say why environments cost what they do, by switching off what they do; or which ones"),
+        StrictBool | tuple[_ArmName, ...] | dict[_ArmName, _Crossed],
+        Field(
+            description="Say why environments cost what they do, by switching off what they do; or which ones; or,"
+            " by environment, which mechanisms to switch in every combination"
+        ),
     ] = False
     profiles: Annotated[
         dict[Name, dict[str, Any]],
@@ -442,23 +450,14 @@ class Study(BaseModel):
         }
         return {"userland": self.file.userland, **clients, **own}
 
-    def against(self, arm: Arm) -> str:
-        """Return the name of the arm that one is compared with: a part of an environment with the next larger one."""
-        if arm.explains is None:
-            return self.file.baseline
-        environment, off = arm.explains.environment, {*arm.explains.off}
-        parts = {
-            frozenset(each.explains.off): each.name
-            for each in self.arms
-            if each.is_of({environment}) and each.explains
+    def arms_by_off(self, environment: str) -> dict[Off, str]:
+        """Return the names of an environment's arms by what is off in them; its own has nothing off."""
+        explaining = {
+            frozenset(arm.explains.off): arm.name
+            for arm in self.arms
+            if arm.explains is not None and arm.explains.environment == environment
         }
-        beneath = (
-            frozenset(each.off_with)
-            for each in self.mechanisms
-            if each.environment == environment and {*each.off_with, each.kind} == off
-        )
-        with_it = next(beneath, None)
-        return self.file.baseline if with_it is None else parts.get(with_it, environment)
+        return {frozenset(): environment, **explaining}
 
     def resources_of(self, environment: str) -> Resources:
         """Return the limits of an environment's sites: its own, else the study's, as those outside of all have."""

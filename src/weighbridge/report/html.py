@@ -31,7 +31,7 @@ from weighbridge.report.text.answer import answer
 from weighbridge.report.text.conditions import condition_lines, left_out_lines, session_lines
 from weighbridge.report.text.curves import broke_sentences
 from weighbridge.report.text.environments import display_name, names_of, use_display_names
-from weighbridge.report.text.explanation import INTRODUCTION as EXPLANATION_INTRODUCTION
+from weighbridge.report.text.explanation import explanation_introduction
 from weighbridge.report.text.matrix import WORDS
 from weighbridge.report.text.paths import INTRODUCTION
 from weighbridge.report.text.remarks import CODES
@@ -93,7 +93,7 @@ class RunPage(Page):
     ladder_introduction: str = LADDER_INTRODUCTION
     steps: Sequence[tuple[str, str]]
     explanations: Sequence[ExplanationArticle]
-    explanation_introduction: str = EXPLANATION_INTRODUCTION
+    explanation_introduction: str
     workloads: Sequence[WorkloadSection]
     folded: bool
     overtime: Sequence[UseSection]
@@ -152,6 +152,7 @@ def _run_page(store: RunStore, analysis: Analysis, path: Path) -> RunPage:
         ladders=ladder_articles(analysis, page, kinds),
         steps=ladder_sentences(analysis),
         explanations=explanation_articles(analysis, page),
+        explanation_introduction=explanation_introduction(analysis),
         workloads=list(workload_sections(analysis, page, used, programs, kinds, folded=folded)),
         folded=folded,
         overtime=overtime_sections(store, analysis, page),

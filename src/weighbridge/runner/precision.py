@@ -2,16 +2,25 @@
 
 import math
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from weighbridge import registry
 from weighbridge.model.decisions import Allotment, GateLook, allotments_text
 from weighbridge.model.disturbance import Disturbance, disturbance_of
+from weighbridge.model.explained import (
+    NOTHING,
+    DescribedMechanism,
+    Off,
+    Weights,
+    all_off,
+    pair_costs,
+    single_cost,
+)
 from weighbridge.model.facts import HOST_DIFFERENCES
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Metric, Outcome, scale_of
-from weighbridge.model.study import MOST_BLOCKS, Arm, Cell, Repetitions, Study
+from weighbridge.model.study import MOST_BLOCKS, Cell, Repetitions, Study
 from weighbridge.runner.estimate import TimeLeft
 from weighbridge.statistics import (
     Contender,
@@ -33,6 +42,7 @@ from weighbridge.store.blocks import arm_values
 from weighbridge.store.extensions import RunExtension, apply_extensions, extensions, looks_at_changes, unfinished
 from weighbridge.store.reader import ALLOTMENTS
 from weighbridge.store.run import RunStore, Value
+from weighbridge.study.explained import ALL
 
 FIRST_ESTIMATE = 3
 """Blocks after which a cost is shown while a run goes on: of two, an interval says nothing."""
@@ -146,12 +156,67 @@ class OutOfReach:
     """Whether its sites are pods on nodes of a cluster."""
 
 
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What the target is about: an environment against the baseline, or a part of its cost.
+
+    It has the name of an environment, of a part that of the arm without the mechanism.
+    """
+
+    name: str
+    contrast: Contrast
+    part: bool = False
+    """Whether it is a part of a cost (`weighbridge.model.explained`); those are a family for themselves."""
+
+
+def comparisons_of(study: Study, cell: Cell) -> list[Compared]:
+    """Return what is compared on a cell: environments, the A/A arm where there is nothing else, and parts of costs.
+
+    Of the parts those are left out that all mechanisms cost beyond the single ones: of so many arms it is half as
+    precise, and would have a run take four times as long.
+    """
+    arms, baseline = study.arms_of(cell), study.file.baseline
+    alone = not any(each.own and each.name != baseline for each in study.arms)
+    compared = [
+        Compared(arm.name, Contrast.between(arm.name, baseline))
+        for arm in arms
+        if arm.name != baseline and arm.explains is None and (alone or arm.aa_of is None)
+    ]
+    present = {arm.name for arm in arms}
+    for environment in dict.fromkeys(each.environment for each in study.mechanisms):
+        mechanisms = [each for each in study.mechanisms if each.environment == environment]
+        by_off = {off: arm for off, arm in study.arms_by_off(environment).items() if arm in present}
+        if NOTHING in by_off:
+            compared += _parts(environment, mechanisms, by_off, baseline)
+    return compared
+
+
+def _parts(
+    environment: str, mechanisms: Sequence[DescribedMechanism], by_off: Mapping[Off, str], baseline: str
+) -> Iterator[Compared]:
+    """Give the parts of an environment's cost that were switched, and what stays with all of them off."""
+
+    def part(name: str, weights: Weights) -> Compared:
+        arms = tuple(by_off[off] for off in weights)
+        return Compared(f"{environment}-{name}", Contrast(arms, tuple(weights.values())), part=True)
+
+    for each in mechanisms:
+        if weights := single_cost(each, by_off):
+            yield part(f"without-{each.kind}", weights)
+    for one, other, weights in pair_costs(mechanisms, by_off):
+        yield part(f"{one.kind}-with-{other.kind}", weights)
+    if (every := all_off(mechanisms, by_off)) is not None:
+        yield Compared(f"{environment}-{ALL}", Contrast.between(by_off[every], baseline), part=True)
+
+
 @dataclass(slots=True)
 class Precision:
     """The comparisons of a run that are still in its schedule.
 
     The headline metric of each workload (its first) is what the target is about. The baseline and its A/A arm stay
-    in a workload's blocks for as long as any environment does; a comparison that reached the target leaves for good.
+    in a workload's blocks for as long as any environment does; a comparison that reached the target leaves for good,
+    and an arm rests once no comparison needs it. So what is large, and therefore decided as soon as it is precise, is
+    settled first, and the time goes to what is still open.
     One that has it and is undecided gets a target of its own, at which every cost is decided; only where the study's
     is narrower than its margin, as a wider one asks for no verdict of equivalence.
     Everything is computed from the store, so that a continued run comes to the same schedule.
@@ -203,17 +268,16 @@ class Precision:
 
     def arms_of(self, cell: Cell) -> list[str]:
         """The environments that the next block measures for a cell; none where all reached the target."""
-        arms = self.study.arms_of(cell)
-        compared = [arm for arm in arms if self._compared(arm)]
-        open_ = [arm.name for arm in compared if (*_key(cell), arm.name) not in self._left]
+        compared, open_ = comparisons_of(self.study, cell), self._open(cell)
         if compared and not open_:  # with nothing to compare, the baseline alone is measured
             return []
-        needed = {*open_, *(self.study.against(arm) for arm in compared if arm.name in open_)}
-        return [arm.name for arm in arms if arm.name in needed or not self._compared(arm)]
+        needed = {arm for each in open_ for arm in each.contrast.arms}
+        control = {arm.name for arm in self.study.arms if self.study.file.baseline in (arm.name, arm.aa_of)}
+        return [arm.name for arm in self.study.arms_of(cell) if arm.name in needed | control]
 
-    def _compared(self, arm: Arm) -> bool:
-        alone = not any(each.own and each.name != self.study.file.baseline for each in self.study.arms)
-        return arm.name != self.study.file.baseline and (alone or arm.aa_of is None)
+    def _open(self, cell: Cell) -> list[Compared]:
+        """Return what is compared on a cell and has not reached the target."""
+        return [each for each in comparisons_of(self.study, cell) if (*_key(cell), each.name) not in self._left]
 
     def look(self, blocks: int) -> list[Standing]:
         """Look after ``blocks`` blocks: comparisons that reached the target leave. Gives those that were open.
@@ -227,11 +291,10 @@ class Precision:
         standings = []
         values = [value for value in self.store.values() if value.block <= blocks]
         for cell in self.study.cells:
-            for arm in self.arms_of(cell):
-                if self._compared(self._arm(arm)):
-                    standings.append(self._standing(cell, arm, blocks, self._cost(cell, arm, values, blocks)))
-                    if standings[-1].reached:
-                        self._left.add((*_key(cell), arm))
+            for each in self._open(cell):
+                standings.append(self._standing(cell, each, blocks, self._cost(cell, each, values, blocks)))
+                if standings[-1].reached:
+                    self._left.add((*_key(cell), each.name))
         self._come_back(blocks)
         return standings
 
@@ -241,13 +304,12 @@ class Precision:
         goes_on = unfinished(self.store.info())
         for cell in self.study.cells:
             metric = registry.workloads()[cell.kind].metrics(cell.options)[0]
-            for arm in self.study.arms_of(cell):
-                told = self._compared(arm) and arm.explains is None
-                cost = self._cost(cell, arm.name, values, MOST_BLOCKS) if told else None
+            for each in comparisons_of(self.study, cell):
+                cost = None if each.part else self._cost(cell, each, values, MOST_BLOCKS)
                 if cost is not None and cost.blocks >= FIRST_ESTIMATE:
-                    shown = self._cost(cell, arm.name, values, MOST_BLOCKS, interim=True) if goes_on else None
-                    width, target = cost.half_width, self._target(cell, arm.name, MOST_BLOCKS)
-                    estimates.append(Estimate(cell.label, arm.name, metric, shown or cost, width, target))
+                    shown = self._cost(cell, each, values, MOST_BLOCKS, interim=True) if goes_on else None
+                    width, target = cost.half_width, self._target(cell, each, MOST_BLOCKS)
+                    estimates.append(Estimate(cell.label, each.name, metric, shown or cost, width, target))
         return estimates
 
     def out_of_reach(self, blocks: int, last: int) -> OutOfReach | None:
@@ -263,8 +325,7 @@ class Precision:
         if target is None or not disturbance.heavy or blocks < MIN_BLOCKS_VERDICT:
             return None
         values = self.store.values()
-        open_ = [(cell, arm) for cell in self.study.cells for arm in self.arms_of(cell)]
-        costs = [self._cost(cell, arm, values, blocks) for cell, arm in open_ if self._compared(self._arm(arm))]
+        costs = [self._cost(cell, each, values, blocks) for cell in self.study.cells for each in self._open(cell)]
         widths = [
             Standing("", "", each.half_width, False, None, blocks=each.blocks, target=target).after(last)
             for each in costs
@@ -283,73 +344,65 @@ class Precision:
         if blocks in self._changed_at:
             self._left.clear()
         for gate_look in (each for each in self._gate_looks if each.blocks == blocks and each.until):
-            every = ((*_key(cell), arm.name) for cell in self.study.cells for arm in self.study.arms_of(cell))
+            every = ((*_key(cell), one.name) for cell in self.study.cells for one in comparisons_of(self.study, cell))
             self._left = {place for place in every if not gate_look.goes_on(place)}
 
-    def _arm(self, name: str) -> Arm:
-        return next(arm for arm in self.study.arms if arm.name == name)
-
-    def _standing(self, cell: Cell, arm: str, blocks: int, cost: Cost | None) -> Standing:
-        if cost is not None and self._undecided(cost, blocks):
-            self._for_verdict.add((*_key(cell), arm))
-        target, for_verdict = self._target(cell, arm, blocks), (*_key(cell), arm) in self._for_verdict
+    def _standing(self, cell: Cell, compared: Compared, blocks: int, cost: Cost | None) -> Standing:
+        place = (*_key(cell), compared.name)
+        if cost is not None and self._undecided(cost, compared, blocks):
+            self._for_verdict.add(place)
+        target, for_verdict = self._target(cell, compared, blocks), place in self._for_verdict
         if cost is None or target is None:  # where one breaks under the load every time, more blocks tell nothing
-            return Standing(cell.label, arm, float("inf"), self._broke(cell, arm), None, target=target)
+            broke = self._broke(cell, compared)
+            return Standing(cell.label, compared.name, float("inf"), broke, None, target=target)
         fewest, most = self.repetitions.min, self.repetitions.max
         decision = next_look(blocks, [cost], target, minimum=fewest, maximum=most)
         return Standing(
-            cell.label, arm, cost.half_width, decision.reached[0], decision.predicted_blocks, blocks=cost.blocks,
-            target=target, for_verdict=for_verdict,
+            cell.label, compared.name, cost.half_width, decision.reached[0], decision.predicted_blocks,
+            blocks=cost.blocks, target=target, for_verdict=for_verdict,
         )  # fmt: skip
 
-    def _undecided(self, cost: Cost, blocks: int) -> bool:
+    def _undecided(self, cost: Cost, compared: Compared, blocks: int) -> bool:
         """Whether a cost has the study's target and is neither different nor equivalent, though it could be."""
         target, margin = self.repetitions.target, self.study.file.equivalence
         if target is None or not cost.half_width <= target < margin:
             return False
-        return not decided(cost, self._comparisons, self._looks_until(blocks))
+        return not decided(cost, self._family(compared), self._looks_until(blocks))
 
-    def _target(self, cell: Cell, arm: str, blocks: int) -> float | None:
+    def _target(self, cell: Cell, compared: Compared, blocks: int) -> float | None:
         """The half-width that a comparison is to have, as a fraction; None where the study has no target."""
         target, margin = self.repetitions.target, self.study.file.equivalence
-        if target is None or (*_key(cell), arm) not in self._for_verdict:
+        if target is None or (*_key(cell), compared.name) not in self._for_verdict:
             return target
-        return min(target, deciding_half_width(margin, self._comparisons, self._looks_until(blocks)))
+        return min(target, deciding_half_width(margin, self._family(compared), self._looks_until(blocks)))
 
-    @property
-    def _comparisons(self) -> int:
-        """The number of headline costs, which the report corrects together."""
-        return sum(self._compared(arm) for cell in self.study.cells for arm in self.study.arms_of(cell))
+    def _family(self, compared: Compared) -> int:
+        """The number of headline costs, or of their parts, which the report corrects together."""
+        every = (each for cell in self.study.cells for each in comparisons_of(self.study, cell))
+        return sum(each.part == compared.part for each in every)
 
-    def _broke(self, cell: Cell, arm: str) -> bool:
-        sides = {(*_key(cell), side) for side in (self.study.file.baseline, arm)}
+    def _broke(self, cell: Cell, compared: Compared) -> bool:
+        sides = {(*_key(cell), side) for side in compared.contrast.arms}
         return any(
             row.outcome is Outcome.BROKE and (row.workload, row.level, row.environment) in sides
             for row in self.store.trials()
         )
 
     def _cost(
-        self, cell: Cell, arm: str, values: Sequence[Value], blocks: int, *, interim: bool = False
+        self, cell: Cell, compared: Compared, values: Sequence[Value], blocks: int, *, interim: bool = False
     ) -> Cost | None:
-        metric, sides = self._headline(cell, arm, values)
-        if not sides[0]:
-            return None
-        looks = replace(self._looks_until(blocks), interim=interim)
-        return self._contrast(arm).cost(
-            sides, better=metric.better, equivalence=self.study.file.equivalence, looks=looks,
-            scale=scale_of(metric.name, metric.unit),
-        )  # fmt: skip
-
-    def _headline(self, cell: Cell, arm: str, values: Sequence[Value]) -> tuple[Metric, Sequence[Sequence[float]]]:
-        """A workload's first metric, and the values of the baseline and of an environment, block by block."""
+        """What a comparison costs in a workload's first metric so far; None without a block that has all its arms."""
         metric = registry.workloads()[cell.kind].metrics(cell.options)[0]
         key = (*_key(cell), metric.name)
         mine = [value for value in values if (value.workload, value.level, value.metric) == key]
-        baseline, other = arm_values(mine, self._contrast(arm).arms)
-        return metric, (baseline, other)
-
-    def _contrast(self, arm: str) -> Contrast:
-        return Contrast.between(arm, self.study.against(self._arm(arm)))
+        sides = arm_values(mine, compared.contrast.arms)
+        if not sides[0]:
+            return None
+        looks = replace(self._looks_until(blocks), interim=interim)
+        return compared.contrast.cost(
+            sides, better=metric.better, equivalence=self.study.file.equivalence, looks=looks,
+            scale=scale_of(metric.name, metric.unit),
+        )  # fmt: skip
 
 
 def _key(cell: Cell) -> tuple[str, Level]:
@@ -389,8 +442,12 @@ class Allotments:
         """
         open_: list[tuple[Cell, list[Standing]]] = []
         for cell in self.study.cells:
-            mine = [each for each in standings if each.cell == cell.label and each.environment in arms(cell)]
-            open_ += [(cell, wide)] if (wide := [each for each in mine if not each.reached]) else []
+            measured = {*arms(cell)}
+            names = {
+                each.name for each in comparisons_of(self.study, cell) if measured.issuperset(each.contrast.arms)
+            }
+            wide = [each for each in standings if each.cell == cell.label and each.environment in names]
+            open_ += [(cell, wide)] if (wide := [each for each in wide if not each.reached]) else []
         contenders = [self._contender(cell, wide, time) for cell, wide in open_]
         further = allotted(contenders, left_s, self.study.file.repetitions.max)
         after, until = looks
@@ -410,14 +467,22 @@ class Allotments:
         return [replace(each, expected=expected.get((each.cell, each.environment))) for each in standings]
 
     def _contender(self, cell: Cell, standings: Sequence[Standing], time: TimeLeft) -> Contender:
-        def trial_s(name: str) -> float:
-            return time.left_s(Counter({(cell.workload, cell.level, name): 1}))
-
-        compared = [each.environment for each in standings]
-        others = [arm.name for arm in self.study.arms_of(cell) if arm.name == self.study.file.baseline or arm.aa_of]
+        """Return what a cell takes; the seconds of an arm are those of the last comparison that needs it."""
+        baseline, arms = self.study.file.baseline, self.study.arms_of(cell)
+        seconds = {arm.name: time.left_s(Counter({(cell.workload, cell.level, arm.name): 1})) for arm in arms}
+        contrasts = {each.name: each.contrast for each in comparisons_of(self.study, cell)}
+        needed = [math.inf if each.predicted_blocks is None else each.predicted_blocks for each in standings]
+        own_s = [0.0] * len(standings)
+        compared = {arm for each in standings for arm in contrasts[each.environment].arms} - {baseline}
+        left = set(compared)
+        for place in sorted(range(len(standings)), key=lambda place: -needed[place]):
+            mine = left & {*contrasts[standings[place].environment].arms}
+            own_s[place] = sum(seconds[arm] for arm in mine)
+            left -= mine
+        control = {arm.name for arm in arms if baseline in (arm.name, arm.aa_of)} - compared
         return Contender(
             blocks=max(each.blocks for each in standings),
-            needed=tuple(math.inf if each.predicted_blocks is None else each.predicted_blocks for each in standings),
-            trial_s=tuple(trial_s(name) for name in compared),
-            base_s=sum(trial_s(name) for name in others if name not in compared),
+            needed=tuple(needed),
+            trial_s=tuple(own_s),
+            base_s=sum(seconds[arm] for arm in control),
         )

@@ -3,9 +3,13 @@
 What a mechanism costs is the difference of two arms: with it, and without it. Where it cannot be off but with others
 (``Mechanism.off_with``), these are off on both sides. Of several mechanisms one more arm has all of them off: what it
 costs against the baseline is unexplained, and what the whole costs beyond the sum of the single ones is interaction.
+
+Where a study names mechanisms of an environment, these are crossed: every combination of them that there can be has
+an arm, and all others stay on. So it is told which of them interact (`weighbridge.model.explained`).
 """
 
 from collections.abc import Iterator, Mapping, Sequence
+from itertools import combinations
 
 from weighbridge import registry
 from weighbridge.model.explained import DescribedMechanism, Explains
@@ -20,26 +24,41 @@ ALL = "bare"
 
 
 def wrong_names(file: StudyFile, arms: Sequence[Arm]) -> Iterator[tuple[Place, str]]:
-    """Environments named by ``explain`` that there are none of, or that have no cost."""
+    """What ``explain`` names that there is not: environments, those that have no cost, mechanisms."""
     names = [arm.name for arm in arms]
-    for number, name in enumerate(file.explain if isinstance(file.explain, tuple) else ()):
-        place: Place = ("explain", number)
+    listed = file.explain if isinstance(file.explain, tuple) else ()
+    places: list[tuple[int | str, str]] = [*enumerate(listed), *((name, name) for name in _crossed(file))]
+    for key, name in places:
+        place: Place = ("explain", key)
         if name not in names:
             swept = any(each.startswith(f"{name}[") for each in names)
             why = ": it is swept; name it with its level" if swept else nearest(name, names)
             yield place, f"explain: there is no environment '{plain(name, 60)}'{why}"
         elif name == file.baseline:
             yield place, f"explain: {name} is the baseline, which has no cost: name another environment"
+    every = registry.mechanisms()
+    for name, kinds in _crossed(file).items():
+        for number, kind in enumerate(kinds):
+            if kind not in every:
+                hint = nearest(kind, every) or f"; known: {', '.join(every)}"
+                yield ("explain", name, number), f"explain: there is no mechanism '{plain(kind, 60)}'{hint}"
+            elif kind in kinds[:number]:
+                yield ("explain", name, number), f"explain: {kind} is named twice: remove one"
+
+
+def _crossed(file: StudyFile) -> Mapping[str, tuple[str, ...]]:
+    """Return the mechanisms that are switched in every combination, by environment."""
+    return file.explain if isinstance(file.explain, dict) else {}
 
 
 def explained(
     file: StudyFile, arms: Sequence[Arm], cells: list[Cell]
 ) -> tuple[tuple[Arm, ...], tuple[DescribedMechanism, ...]]:
     """Return the arms that explain the costs of a study's environments, and the mechanisms of these."""
-    if not file.explain:
+    if isinstance(file.explain, bool) and not file.explain:
         return (), ()
     baseline = next(arm for arm in arms if arm.name == file.baseline)
-    named = file.explain if isinstance(file.explain, tuple) else [arm.name for arm in arms]
+    named = [arm.name for arm in arms] if isinstance(file.explain, bool) else [*file.explain]
     further: list[Arm] = []
     described: list[DescribedMechanism] = []
     for arm in arms:
@@ -64,14 +83,17 @@ def _of_environment(
     )  # fmt: skip
     further: dict[tuple[str, ...], Arm] = {}
     described: list[DescribedMechanism] = []
-    every = registry.mechanisms()
+    every, named = registry.mechanisms(), _crossed(file).get(arm.name, ())
+    kinds = {*named}.union(*(_beneath(every, kind) for kind in named)) if named else every
     off: tuple[str, ...] = ()
-    for kind in _in_order(every):
+    for kind in (each for each in _in_order(every) if each in kinds):
         off_with = tuple(each for each in off if each in _beneath(every, kind))
         try:
             without = _without(subject, (*off_with, kind))
             if without is None or every[kind].off(subject.after(baseline)) is not None:
-                continue  # it is not there, or natively as well
+                if kind not in named:
+                    continue  # it is not there, or natively as well
+                raise ValueError(f"{arm.name} has none of it, or {baseline.name} has the same")
             refused = next(misfits(without, file, cells), "")
         except ValueError as why:
             without, refused = None, _words(why)
@@ -82,6 +104,7 @@ def _of_environment(
                 remedy=mechanism.remedy, source=mechanism.source, off_with=off_with,
                 takes=tuple(each.title for each in described if each.refused and each.kind in others),
                 counters=tuple(mechanism.counters), proof=mechanism.proof, refused=plain(refused, 300),
+                crossed=bool(named),
             )
         )  # fmt: skip
         if without is not None and not refused:
@@ -91,7 +114,9 @@ def _of_environment(
                 if before is not None:
                     further[off_with] = _named(before, arm, f"before-{kind}", off_with)
             further[*off_with, kind] = _named(without, arm, f"without-{kind}", (*off_with, kind))
-    if len(off) > 1 and not any({*off} == {*each} for each in further):
+    if named:
+        further |= _combinations(file, subject, [each for each in described if each.kind in off], cells)
+    elif len(off) > 1 and not any({*off} == {*each} for each in further):
         bare = _without(subject, off)
         if bare is not None:
             further[off] = _named(bare, arm, ALL, off)
@@ -101,6 +126,27 @@ def _of_environment(
 def _usual_storage(arm: Arm) -> StorageOptions | None:
     kind = registry.environments()[arm.kind].storage
     return registry.storage()[kind].options(kind=kind) if kind else None
+
+
+def _combinations(
+    file: StudyFile, subject: Subject, mechanisms: Sequence[DescribedMechanism], cells: list[Cell]
+) -> Mapping[tuple[str, ...], Arm]:
+    """Return the environment with each further combination of its mechanisms off that there can be."""
+    off_with = {each.kind: {*each.off_with} for each in mechanisms}
+    further: dict[tuple[str, ...], Arm] = {}
+    for size in range(2, len(mechanisms) + 1):
+        for off in combinations(off_with, size):
+            beneath = set().union(*(off_with[kind] for kind in off))
+            largest = [kind for kind in off if kind not in beneath]
+            if len(largest) < 2 or not beneath <= {*off}:
+                continue  # it is what a single one takes, or cannot be
+            try:
+                without = _without(subject, off, each_is_there=True)
+            except ValueError:
+                continue
+            if without is not None and next(misfits(without, file, cells), "") == "":
+                further[off] = _named(without, subject.arm, f"without-{'-'.join(largest)}", off)
+    return further
 
 
 def _words(error: ValueError) -> str:
@@ -114,14 +160,16 @@ def _named(without: Arm, arm: Arm, ending: str, off: tuple[str, ...]) -> Arm:
     return without.model_copy(update={"name": f"{arm.name}-{ending}", "optional": True, "explains": explains})
 
 
-def _without(subject: Subject, off: Sequence[str]) -> Arm | None:
-    """Return the environment without some mechanisms; None where it does not have the last one."""
+def _without(subject: Subject, off: Sequence[str], *, each_is_there: bool = False) -> Arm | None:
+    """Return the environment without some mechanisms; None where it does not have the last one, or each of them."""
     every = registry.mechanisms()
     arm: Arm | None = None
     for kind in off:
         arm = every[kind].off(subject)
         if arm is not None:
             subject = subject.after(arm)
+        elif each_is_there:
+            return None
     return None if arm is None else subject.arm
 
 
@@ -142,18 +190,19 @@ def _beneath(every: Mapping[str, Mechanism], kind: str) -> set[str]:
     return found
 
 
-def why_study(source: Source, baseline: str, environment: str, workload: str) -> str:
+def why_study(source: Source, baseline: str, environment: str, workload: str, crossed: Sequence[str] = ()) -> str:
     """Return the text of a study that explains the cost of one environment in one workload of another study.
 
-    ``environment`` may be one level of a swept one. What the text says beside that stays.
+    ``environment`` may be one level of a swept one. ``crossed`` are the mechanisms to switch in every combination;
+    none: each by itself. What the text says beside that stays.
     """
     data = dict(source.data)
     name = environment.partition("[")[0]
-    data["study"] = f"why-{plain(str(data['study']), 30)}"
+    data["study"] = f"why-{plain(str(data['study']).removeprefix('why-'), 30)}"
     data["question"] = f"Why does {environment} cost what it does, in {workload}?"
     data["environments"] = {each: data["environments"][each] for each in (baseline, name)}
     data["workloads"] = {workload: data["workloads"][workload]}
-    data["explain"] = [environment]
+    data["explain"] = {environment: [*crossed]} if crossed else [environment]
     for key in ("ladder", "profiles"):
         data.pop(key, None)
     return written(data)

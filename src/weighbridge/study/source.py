@@ -75,7 +75,7 @@ def read(study: str) -> Source:
     if not path.suffix and not _exists(path):
         raise StudyError(
             f"there is neither a file nor a bundled study '{plain(study)}'{nearest(study, studies)}; "
-            f"bundled: {', '.join(studies)}. Give a bundled name or the path of a YAML file"
+            "give the path of a YAML file, or one of those that 'weighbridge studies' lists"
         )
     return parse(_text(path), str(path))
 

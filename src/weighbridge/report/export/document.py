@@ -150,11 +150,20 @@ class MechanismRow(TypedDict):
     counters: list[CostFigures]
 
 
+class MechanismPairRow(TypedDict):
+    """Two mechanisms, by kind, and what the one costs more beside the other than without it."""
+
+    one: str
+    other: str
+    cost: CostFigures
+
+
 class ExplanationRow(TypedDict):
     """Why an environment costs what it does on a headline metric; every part is measured.
 
-    ``interaction``: what all mechanisms cost together beyond the single ones. ``unexplained``: the environment with
-    all of them off against the baseline.
+    ``crossed``: the mechanisms were switched in every combination; ``pairs`` are of these. ``interaction``: what all
+    mechanisms cost together beyond the single ones. ``unexplained``: the environment with all of them off against
+    the baseline.
     """
 
     environment: str
@@ -162,7 +171,9 @@ class ExplanationRow(TypedDict):
     metric: str
     level: dict[str, str]
     text: str
+    crossed: bool
     mechanisms: list[MechanismRow]
+    pairs: list[MechanismPairRow]
     interaction: CostFigures | None
     unexplained: CostFigures | None
 

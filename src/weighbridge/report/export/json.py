@@ -371,7 +371,12 @@ def _explanation(analysis: Analysis, explanation: Explanation) -> ExplanationRow
         "environment": explanation.environment,
         **_metric_place(report),
         "text": explanation_sentence(analysis, explanation),
+        "crossed": explanation.crossed,
         "mechanisms": mechanisms,
+        "pairs": [
+            {"one": each.one.kind, "other": each.other.kind, "cost": part(each.row, explanation.environment)}
+            for each in explanation.pairs
+        ],
         "interaction": part(together, explanation.unexplained_arm) if together is not None else None,
         "unexplained": part(left, analysis.baseline) if left is not None else None,
     }
@@ -381,6 +386,7 @@ def _parts(explanation: ExplanationRow) -> Iterator[CostFigures]:
     """The costs of an explanation."""
     for mechanism in explanation["mechanisms"]:
         yield from (part for part in (mechanism["cost"], *mechanism["counters"]) if part is not None)
+    yield from (pair["cost"] for pair in explanation["pairs"])
     yield from (part for part in (explanation["interaction"], explanation["unexplained"]) if part is not None)
 
 

@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from weighbridge.analysis.explanation import second_pass
 from weighbridge.analysis.results import Analysis, Comparison, CounterChange, Explanation, MechanismCost, ProofState
 from weighbridge.model.explained import DescribedMechanism
 from weighbridge.report.text.environments import display_name
@@ -17,9 +18,17 @@ INTRODUCTION = (
     " so are what all cost together beyond that and what stays when all are off: none is what others leave. Holm's"
     " correction treats all of them as one family."
 )
+CROSSED = (
+    " Where mechanisms were switched in every combination, each one's cost is its mean over all combinations of the"
+    " others. A pair's is what the one costs more beside the other than without it."
+)
 HEADS = ("mechanism", "switched", "cost", "verdict", "what moved with it", "to change it")
 TOGETHER = "together, beyond the single ones (interaction)"
 UNEXPLAINED = "unexplained: everything off"
+BEYOND = "all together, beyond these"
+STAYED = "what stayed on: these off"
+NEXT = "weighbridge explain RUN"
+"""The command that tells which mechanisms interact."""
 _MOST = 4
 """Mechanisms that a sentence names."""
 
@@ -43,11 +52,23 @@ class ExplanationRow:
         return self.what, self.switched, self.cost, self.verdict, self.moved, self.remedy
 
 
+def explanation_introduction(analysis: Analysis) -> str:
+    """Return what stands before all explanations of a run."""
+    return INTRODUCTION + (CROSSED if any(each.crossed for each in analysis.explanations) else "")
+
+
 def explanation_sentence(analysis: Analysis, explanation: Explanation) -> str:
     """Return one sentence: the cost, its causes with intervals, and what is unexplained; or why none is given."""
     report, total = explanation.report, explanation.total
     name, baseline = display_name(explanation.environment), display_name(analysis.baseline)
     if total.verdict != "different":
+        if total.verdict == "hidden":
+            return (
+                f"{name}: a limit that both sides met hides its cost in {metric_phrase(report)}: it is not explained"
+            )
+        if total.verdict == "equivalent":
+            figure = _figure(total, report.unit)
+            return f"{name}: its cost in {metric_phrase(report)} does not matter ({figure}): it is not explained"
         begin = f"{name}: a cost in {metric_phrase(report)} is not proven, so it is not explained"
         if total.few:
             return f"{begin}: {TOO_FEW}"
@@ -57,7 +78,7 @@ def explanation_sentence(analysis: Analysis, explanation: Explanation) -> str:
     further = len(named) - len(causes)
     listed = ", ".join(causes) + (f" and {further} more" if further else "")
     begin = f"{name} {change(report, total, analysis.baseline)}"
-    parts = (listed or "no mechanism shows a cost", *_rest(explanation, baseline))
+    parts = (listed or "no mechanism shows a cost", *_pairs(explanation), *_rest(explanation, baseline))
     return f"{begin}: {'; '.join(parts)}"
 
 
@@ -65,38 +86,52 @@ def _figure(row: Comparison, unit: str) -> str:
     return cost_text(row, unit)
 
 
+def _pairs(explanation: Explanation) -> Iterator[str]:
+    """Which mechanisms cost more, or less, beside another one."""
+    shown = [each for each in explanation.pairs if each.row.verdict == "different"]
+    for each in shown[:_MOST]:
+        yield f"{each.one.title} {_figure(each.row, explanation.report.unit)} more with {each.other.title}"
+    if explanation.crossed and not shown:
+        decided = all(each.row.verdict == "equivalent" for each in explanation.pairs)
+        yield "none depends on another" if decided else "no pair shows more than its two costs"
+
+
 def _rest(explanation: Explanation, baseline: str) -> Iterator[str]:
     """What the mechanisms do not say: their interaction, and what is left with all of them off."""
     unit, together, left = explanation.report.unit, explanation.interaction, explanation.unexplained
     if together is not None and together.verdict == "different":
-        yield f"{_figure(together, unit)} comes of their interaction"
+        which = f" ({NEXT} tells of which)" if second_pass(explanation) else ""
+        yield f"{_figure(together, unit)} comes of their interaction{which}"
     if left is None or left.cost is None:
         return
+    what = "from what stayed on" if explanation.crossed else "unexplained"
     if left.verdict == "different":
         if left.cost.worsening.estimate < 0:
             yield f"with all of them off it is better than {baseline} ({_figure(left, unit)})"
         else:
-            yield f"{_figure(left, unit)} is unexplained"
+            yield f"{_figure(left, unit)} is {what}"
     elif left.verdict == "equivalent":
-        yield "nothing that matters is unexplained"
+        yield f"nothing that matters is {what}"
     else:
-        yield f"whether more is unexplained is undecided ({_figure(left, unit)})"
+        yield f"whether more is {what} is undecided ({_figure(left, unit)})"
 
 
 def explanation_rows(analysis: Analysis, explanation: Explanation) -> list[ExplanationRow]:
     """Return the table's rows: each mechanism, those that could not be switched, the interaction and the rest."""
     unit = explanation.report.unit
     rows = [_mechanism(each, unit) for each in explanation.mechanisms]
+    rows += [_row(f"{each.one.title} with {each.other.title}", each.row, unit) for each in explanation.pairs]
     if explanation.interaction is not None:
-        rows.append(_row(TOGETHER, "", explanation.interaction, unit))
+        remedy = NEXT if second_pass(explanation) else ""
+        rows.append(_row(BEYOND if explanation.crossed else TOGETHER, explanation.interaction, unit, remedy))
     if explanation.unexplained is not None:
-        against = f"{UNEXPLAINED}, against {display_name(analysis.baseline)}"
-        rows.append(_row(against, "", explanation.unexplained, unit))
+        left = STAYED if explanation.crossed else UNEXPLAINED
+        rows.append(_row(f"{left}, against {display_name(analysis.baseline)}", explanation.unexplained, unit))
     return rows
 
 
-def _row(what: str, switched: str, row: Comparison, unit: str) -> ExplanationRow:
-    return ExplanationRow(what, switched, cost_text(row, unit), _verdict(row), "", "", row.shown_as)
+def _row(what: str, row: Comparison, unit: str, remedy: str = "") -> ExplanationRow:
+    return ExplanationRow(what, "", cost_text(row, unit), _verdict(row), "", remedy, row.shown_as)
 
 
 def _verdict(row: Comparison) -> str:
@@ -118,7 +153,7 @@ def _mechanism(cost: MechanismCost, unit: str) -> ExplanationRow:
 
 
 def _with_others(mechanism: DescribedMechanism) -> Iterator[str]:
-    if mechanism.off_with:
+    if mechanism.off_with and not mechanism.crossed:
         yield f"both without {' and '.join(mechanism.off_with)}"
     if mechanism.takes:
         yield f"with it goes {' and '.join(mechanism.takes)}"
