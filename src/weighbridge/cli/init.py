@@ -70,5 +70,5 @@ def _copied(study: str) -> str:
     studies = bundled()
     if study not in studies:
         hint = nearest(study, studies)
-        raise StudyError(f"no bundled study '{plain(study)}'{hint}; bundled: {', '.join(studies)}")
+        raise StudyError(f"no bundled study '{plain(study)}'{hint}: 'weighbridge studies' lists them")
     return studies[study]

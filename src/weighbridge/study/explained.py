@@ -90,7 +90,7 @@ def _of_environment(
         off_with = tuple(each for each in off if each in _beneath(every, kind))
         try:
             without = _without(subject, (*off_with, kind))
-            if without is None or every[kind].off(subject.after(baseline)) is not None:
+            if without is None or _off(every[kind], subject.after(baseline)) is not None:
                 if kind not in named:
                     continue  # it is not there, or natively as well
                 raise ValueError(f"{arm.name} has none of it, or {baseline.name} has the same")
@@ -152,7 +152,10 @@ def _combinations(
 def _words(error: ValueError) -> str:
     """Return what an error of a mechanism, or of a model's validation, says, in one line."""
     errors = getattr(error, "errors", None)
-    return str(errors()[0]["msg"] if callable(errors) else error)
+    if not callable(errors):
+        return str(error)
+    first = errors()[0]
+    return ": ".join([*filter(None, [".".join(map(str, first["loc"]))]), str(first["msg"])])
 
 
 def _named(without: Arm, arm: Arm, ending: str, off: tuple[str, ...]) -> Arm:
@@ -165,12 +168,23 @@ def _without(subject: Subject, off: Sequence[str], *, each_is_there: bool = Fals
     every = registry.mechanisms()
     arm: Arm | None = None
     for kind in off:
-        arm = every[kind].off(subject)
+        arm = _off(every[kind], subject)
         if arm is not None:
             subject = subject.after(arm)
         elif each_is_there:
             return None
     return None if arm is None else subject.arm
+
+
+def _off(mechanism: Mechanism, subject: Subject) -> Arm | None:
+    """Return the environment without a mechanism; RegistryError where the mechanism's own code fails."""
+    try:
+        return mechanism.off(subject)
+    except ValueError:
+        raise
+    except Exception as error:
+        what = f"{type(error).__name__}: {error}"
+        raise registry.RegistryError(f"the mechanism {mechanism.kind} fails ({what}): fix or uninstall it") from error
 
 
 def _in_order(every: Mapping[str, Mechanism]) -> list[str]:
