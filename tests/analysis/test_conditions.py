@@ -323,6 +323,7 @@ def test_what_keeps_nothing_has_no_durability():
         "mysql-oltp": "synchronous",
         "pgbench": "synchronous",
         "redis-benchmark": "none",
+        "sqlite": "synchronous",
         "sysbench-fileio": "asynchronous",
     }
     redis = registry.workloads()["redis-benchmark"]

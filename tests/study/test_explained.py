@@ -43,7 +43,7 @@ def test_each_mechanism_is_off_in_an_arm_and_all_are_in_another():
         "published-without-address-translation": ("address-translation",),
         "published-without-seccomp": ("seccomp",),
         "published-without-own-network": ("address-translation", "own-network"),
-        "published-bare": ("address-translation", "own-network", "seccomp"),
+        "published-bare": ("address-translation", "seccomp", "own-network"),
     }
 
 

@@ -408,7 +408,7 @@ def test_a_pipe_that_never_ends(tmp_path: Path):
 
 @pytest.mark.parametrize("name", ["first-lok", "a" * 5000, "a\0b", "\udcff", "no/such/thing"])
 def test_names_of_nothing(name: str):
-    _refused(name, "neither a file nor a bundled study", "first-look")
+    _refused(name, "neither a file nor a bundled study", "'weighbridge studies' lists")
 
 
 def test_the_nearest_bundled_study_is_named():
