@@ -86,9 +86,9 @@ def _of_environment(
         if without is not None and not refused:
             off = (*off, kind)
             if off_with and not any({*off_with} == {*each} for each in further):  # several, each off by itself
-                others = _without(subject, off_with)
-                assert others is not None  # each of them is off in an arm
-                further[off_with] = _named(others, arm, f"with-{kind}-alone", off_with)
+                alone = _without(subject, off_with)
+                assert alone is not None  # each of them is off in an arm
+                further[off_with] = _named(alone, arm, f"with-{kind}-alone", off_with)
             further[*off_with, kind] = _named(without, arm, f"without-{kind}", (*off_with, kind))
     if len(off) > 1 and not any({*off} == {*each} for each in further):
         bare = _without(subject, off)
