@@ -1,8 +1,9 @@
-"""Why a published port costs what it does: each mechanism is off where it is to be, by what its sites say."""
+"""Why an environment costs what it does: each mechanism is off where it is to be, by what its sites say."""
 
 import json
 import resource
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -24,17 +25,23 @@ OFF = {
 }
 
 
+def explanation(machine: Machine, tmp_path: Path, *run: str | Path) -> tuple[Path, Any]:
+    """Run a study whose cost is explained; return the run's directory and what its report says."""
+    directory = tmp_path / "run"
+    done = weighbridge("run", *run, "--out", directory, "--yes")
+    assert done.code == 0, done
+    machine.must_be_unchanged()
+    (explained,) = json.loads(weighbridge("report", directory, "--json").stdout)["explanations"]
+    return directory, explained
+
+
 @pytest.mark.long
 @pytest.mark.promise("each mechanism that explain switches off is off by what its sites say")
 def test_each_mechanism_is_off_where_it_is_to_be(machine: Machine, tmp_path: Path):
     environments, explain = (NATIVE, PUBLISHED), ("explain: true",)
     study = write_study(tmp_path, environments=environments, workloads=(LATENCY,), blocks=6, aa=True, further=explain)
-    run = tmp_path / "run"
-    done = weighbridge("run", study, "--out", run, "--yes")
-    assert done.code == 0, done
-    machine.must_be_unchanged()
+    run, explained = explanation(machine, tmp_path, study)
     assert len(trials(run)) == 6 * 8 and {row["outcome"] for row in trials(run)} == {"ok"}
-    (explained,) = json.loads(weighbridge("report", run, "--json").stdout)["explanations"]
     found = {each["kind"]: each for each in explained["mechanisms"]}
     assert found.keys() == OFF.keys()
     for kind, (off_with, with_it, without) in OFF.items():
@@ -51,11 +58,7 @@ def test_each_mechanism_is_off_where_it_is_to_be(machine: Machine, tmp_path: Pat
 @pytest.mark.long
 @pytest.mark.promise("a guest that ignores flushes is explained by its cache mode, as QEMU itself says it")
 def test_a_guest_that_ignores_flushes(machine: Machine, tmp_path: Path):
-    run = tmp_path / "run"
-    done = weighbridge("run", "why-fsync-ignored", "--blocks", "6", "--out", run, "--yes")
-    assert done.code == 0, done
-    machine.must_be_unchanged()
-    (explained,) = json.loads(weighbridge("report", run, "--json").stdout)["explanations"]
+    _, explained = explanation(machine, tmp_path, "why-fsync-ignored", "--blocks", "6")
     found = {each["kind"]: each for each in explained["mechanisms"]}
     assert found.keys() == {"disk-cache", "emulated-disk"}
     proof = found["disk-cache"]["proof"]
@@ -83,11 +86,7 @@ IN_FORCE = {
 def test_what_is_changed_of_a_hosts_network_is_in_force(machine: Machine, tmp_path: Path):
     further = (*ON_A_HOST, "explain: true")
     study = write_study(tmp_path, environments=(NATIVE, CHANGED), blocks=1, further=further)
-    run = tmp_path / "run"
-    done = weighbridge("run", study, "--out", run, "--yes")
-    assert done.code == 0, done
-    machine.must_be_unchanged()
-    (explained,) = json.loads(weighbridge("report", run, "--json").stdout)["explanations"]
+    _, explained = explanation(machine, tmp_path, study)
     proofs = {each["kind"]: each["proof"] for each in explained["mechanisms"]}
     assert {kind: (each["with"], each["without"]) for kind, each in proofs.items()} == IN_FORCE
     assert {each["state"] for each in proofs.values()} == {"shown"}
@@ -98,11 +97,7 @@ def test_what_is_changed_of_a_hosts_network_is_in_force(machine: Machine, tmp_pa
 def test_limits_and_variables_are_those_in_force(machine: Machine, tmp_path: Path):
     environments, explain = (NATIVE, LIMITED), ("explain: true",)
     study = write_study(tmp_path, environments=environments, workloads=(BUSY,), blocks=6, aa=True, further=explain)
-    run = tmp_path / "run"
-    done = weighbridge("run", study, "--out", run, "--yes")
-    assert done.code == 0, done
-    machine.must_be_unchanged()
-    (explained,) = json.loads(weighbridge("report", run, "--json").stdout)["explanations"]
+    _, explained = explanation(machine, tmp_path, study)
     proofs = {each["kind"]: each["proof"] for each in explained["mechanisms"]}
     most = str(resource.getrlimit(resource.RLIMIT_NOFILE)[1])
     assert {kind: (proof["with"], proof["without"]) for kind, proof in proofs.items()} == {
