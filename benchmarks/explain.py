@@ -27,19 +27,25 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-CAUSES = {
-    "why-seccomp": "seccomp",
-    "why-published-port": "docker-proxy",
-    "why-database-layer": "writable-layer",
-    "why-fsync-ignored": "disk-cache",
-    "why-nfs-sync": "nfs-sync",
-    "why-emulated-nic": "emulated-nic",
-    "why-gvisor-calls": "user-space-kernel",
-    "why-bridge-netfilter": "bridge-netfilter",
-    "why-rootless-network": "user-mode-network",
-    "why-overlay-mtu": "mtu",
+CAUSES: Mapping[str, Sequence[str]] = {
+    "why-seccomp": ("seccomp",),
+    "why-cpu-period": ("cpu-period",),
+    "why-open-files": ("open-files",),
+    "why-allocator": ("variables",),
+    "why-published-port": ("docker-proxy",),
+    "why-bridge-netfilter": ("bridge-netfilter", "filter-rules"),
+    "why-rootless-network": ("user-mode-network",),
+    "why-overlay-mtu": ("mtu",),
+    "why-database-layer": ("writable-layer",),
+    "why-fsync-ignored": ("disk-cache",),
+    "why-nfs-sync": ("nfs-sync",),
+    "why-emulated-nic": ("emulated-nic",),
+    "why-gvisor-calls": ("user-space-kernel",),
 }
-"""The bundled studies of known answers, and the mechanism that is the cause."""
+"""The bundled studies of known answers, and the mechanisms of which each is the cause.
+
+Several: what either of them costs is gone without the other.
+"""
 PROGRAMS: Mapping[str, Sequence[str]] = {
     "computing": ("perl", "-e", "$n++ for 1..4_000_000"),
     "system calls": ("dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=300000"),
@@ -133,13 +139,14 @@ def known_answer(name: str, runs: int, folder: Path) -> bool:
         seconds.append(time.monotonic() - begun)
         costs = {each["kind"]: each["cost"] for each in explanation["mechanisms"] if each["cost"]}
         ordered = sorted((kind for kind in costs if costs[kind]["cost"] is not None), key=lambda k: -size(costs[k]))
-        cause = costs.get(CAUSES[name])
-        if cause is not None and ordered[:1] == [CAUSES[name]] and excludes_nothing(cause):
+        causes = [kind for kind in ordered if kind in CAUSES[name]]
+        cause = costs[causes[0]] if causes else None
+        if cause is not None and ordered[0] == causes[0] and excludes_nothing(cause):
             found += 1
             proven += cause["verdict"] == "different"
-        if cause is not None and cause["cost"] is not None:
+        if cause is not None:
             sizes.append(cause["cost"])
-        second += [costs[kind]["cost"] for kind in ordered if kind != CAUSES[name]][:1]
+        second += [costs[kind]["cost"] for kind in ordered if kind not in CAUSES[name]][:1]
         print(f"  {name} {number}: {explanation['text']}", flush=True)
     figures = (
         f"{statistics.median(sizes):6.1f} ({min(sizes):.1f} to {max(sizes):.1f}), next "

@@ -788,7 +788,7 @@ def test_the_plan_shows_every_file_and_command_that_a_study_brings(weighbridge: 
 
 def test_a_bundled_study_brings_commands_of_its_userland_at_most(weighbridge: Weighbridge):
     brought = [each for name in bundled() for each in json.loads(weighbridge("plan", name, "--json").out)["brings"]]
-    assert {each["what"] for each in brought} <= {"command"}
+    assert {each["what"] for each in brought} <= {"command", "argument"}
 
 
 def test_a_study_that_is_not_bundled_needs_yes_without_a_terminal(weighbridge: Weighbridge, ready: list, brings):

@@ -43,7 +43,7 @@ def test_each_mechanism_is_off_in_an_arm_and_all_are_in_another():
         "published-without-address-translation": ("address-translation",),
         "published-without-seccomp": ("seccomp",),
         "published-without-own-network": ("address-translation", "own-network"),
-        "published-bare": ("address-translation", "seccomp", "own-network"),
+        "published-bare": ("seccomp", "address-translation", "own-network"),
     }
 
 
@@ -85,7 +85,7 @@ def test_parts_of_crossed_mechanisms_are_made_of_all_arms_that_tell_of_them():
     assert sorted(single_cost(network, by_off).values()) == [-0.5, -0.5, 0.5, 0.5]
     assert sorted(single_cost(seccomp, by_off).values()) == pytest.approx([-1 / 3] * 3 + [1 / 3] * 3)
     told_apart = {(one.kind, other.kind) for one, other, _ in pair_costs(study.mechanisms, by_off)}
-    assert told_apart == {("address-translation", "seccomp"), ("seccomp", "own-network")}
+    assert told_apart == {("seccomp", "address-translation"), ("seccomp", "own-network")}
     sums = dict.fromkeys(by_off, 0.0)
     singles = [single_cost(each, by_off) for each in study.mechanisms]
     for weights in (*singles, cost_together(study.mechanisms, by_off)):
@@ -109,12 +109,10 @@ def test_a_crossed_mechanism_that_is_not_there_has_a_reason():
     assert refused.kind == "encryption" and "has none of it" in refused.refused and len(parts(study)) == 3
 
 
-def test_a_filter_that_gvisor_stands_in_front_of_is_there_once_it_has_gone():
+def test_a_filter_that_gvisor_never_pays_for_is_no_part_of_its_cost():
     study = checked("[sandbox]")
-    assert parts(study) == {
-        "sandbox-without-user-space-kernel": ("user-space-kernel",),
-        "sandbox-without-seccomp": ("user-space-kernel", "seccomp"),
-    }
+    assert parts(study) == {"sandbox-without-user-space-kernel": ("user-space-kernel",)}
+    assert {arm.name: arm.options for arm in study.arms}["sandbox-without-user-space-kernel"].seccomp == "unconfined"
 
 
 def test_what_stands_behind_several_has_an_arm_where_only_these_are_off():
@@ -123,7 +121,7 @@ def test_what_stands_behind_several_has_an_arm_where_only_these_are_off():
     both = ("gvisor-gofer", "gvisor-platform")
     assert found["sandbox-before-user-space-kernel"] == both
     assert found["sandbox-without-user-space-kernel"] == (*both, "user-space-kernel")
-    assert len(found) == 5 and "sandbox-bare" not in found
+    assert len(found) == 4 and "sandbox-bare" not in found
 
 
 APART = """study: why
@@ -156,10 +154,19 @@ def test_both_sides_of_a_mechanism_are_measured_whatever_has_to_be_off_with_it()
     assert found["published-without-own-network"] == (*others, "own-network")
 
 
-def test_rules_of_a_bridges_packet_filter_are_off_once_frames_do_not_pass_it():
+def test_rules_of_a_bridges_packet_filter_are_off_where_frames_pass_it():
     found = parts(check(parse(APART, "why.yaml")))
     assert found["published-without-bridge-netfilter"] == ("bridge-netfilter",)
-    assert found["published-without-filter-rules"] == ("bridge-netfilter", "filter-rules")
+    assert found["published-without-filter-rules"] == ("filter-rules",)
+
+
+def test_what_the_baseline_has_in_another_measure_is_a_row_with_the_reason():
+    text = STUDY.format(explain="[limited]")
+    text = text.replace("native: {kind: native}", "native: {kind: native, resources: {cpus: 2}}")
+    study = check(parse(text, "why.yaml"))
+    assert {each.kind: bool(each.refused) for each in study.mechanisms} == {"cpu-limit": True}
+    same = check(parse(text.replace("cpus: 2", "cpus: 0.5"), "why.yaml"))
+    assert not same.mechanisms
 
 
 def test_what_carries_a_users_packets_gives_way_to_a_bridge_of_roots():

@@ -477,7 +477,9 @@ def _print(planned: PlanDocument, hosts: list[str], set_up: str, with_trials: bo
     arms, cells = len(measured), len(planned["workloads"])
     out().print(f"\nworkloads: {escape(names)}")
     each = f"{plural(cells, 'workload')} x {plural(arms, 'environment')}"
-    in_block = len(planned["trials"]) // max(1, planned["blocks"])  # less where clients reach not every environment
+    names_measured = {arm["name"] for arm in measured}
+    all_trials = sum(trial["environment"] in names_measured for trial in planned["trials"])
+    in_block = all_trials // max(1, planned["blocks"])  # less where clients reach not every environment
     each += f", {plural(in_block, 'trial')} a block" if in_block < cells * arms else ""
     fewest, most = planned["blocks"], planned["most_blocks"]
     if planned["target"] is not None and planned["within_s"] is not None:

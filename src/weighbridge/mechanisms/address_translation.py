@@ -9,11 +9,15 @@ from weighbridge.model.study import Arm
 
 
 class AddressTranslation(Mechanism):
-    """Netfilter tracks the connection and rewrites each packet; rules of the engine are crossed for it."""
+    """Netfilter tracks the connection and rewrites each packet; rules of the engine are crossed for it.
+
+    From another host packets are also forwarded to the container's bridge. Its own address is reached without that,
+    on a bridge that has the host's interface.
+    """
 
     kind = "address-translation"
     summary = "address translation of published ports, with its connection tracking and rules"
-    title = "address translation (netfilter)"
+    title = "address translation and forwarding (netfilter)"
     switched = "published port → the container's own address"
     remedy = "reach the container at its own address, or use the host's network"
     source = "Felter et al., An Updated Performance Comparison of Virtual Machines and Linux Containers, ISPASS 2015"

@@ -10,11 +10,14 @@ from weighbridge.model.study import Arm
 
 
 class ConnectionTracking(Mechanism):
-    """Each packet is looked up in it, and each new connection entered; published ports need it."""
+    """Each packet is looked up in it, and each new connection entered; published ports need it.
+
+    A container's own namespace tracks as well, where the engine's rules for its name server are there.
+    """
 
     kind = "connection-tracking"
     summary = "connection tracking of a host's packet filter (conntrack)"
-    title = "connection tracking (conntrack)"
+    title = "the host's connection tracking (conntrack)"
     switched = "tracked → NOTRACK"
     remedy = "NOTRACK rules for this traffic, where nothing translates its addresses"
     source = "iptables-extensions(8), CT: --notrack"

@@ -18,7 +18,6 @@ class FilterRules(Mechanism):
     switched = "a long chain → none"
     remedy = "accept established connections first, or sets in place of lists (ipset, nftables)"
     source = "nftables wiki, Performance; iptables(8)"
-    off_with = frozenset({"bridge-netfilter"})
     counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE)
     proof = Proof(fact=FILTER_RULES, off="0")
 

@@ -12,12 +12,16 @@ _OF_GVISOR = ("runsc_platform", "runsc_network", "runsc_files", "runsc_layer")
 
 
 class UserSpaceKernel(Mechanism):
-    """gVisor serves system calls itself, with a network stack and file systems of its own."""
+    """gVisor serves system calls itself, with a network stack and file systems of its own.
+
+    Docker's usual runtime is without the filter of system calls, unless the baseline has it: gVisor's programs never
+    pay for it.
+    """
 
     kind = "user-space-kernel"
     summary = "gVisor's kernel, by Docker's runtime runsc or a RuntimeClass of a cluster"
     title = "user-space kernel (gVisor)"
-    switched = "runsc → the usual runtime"
+    switched = "runsc → the usual runtime, without its filter of system calls"
     remedy = "the usual runtime, where the kernel's own isolation is enough"
     source = "Young et al., The True Cost of Containing: A gVisor Case Study, HotCloud 2019"
     off_with = frozenset({"gvisor-platform", "gvisor-network", "gvisor-gofer", "gvisor-layer"})
@@ -27,7 +31,8 @@ class UserSpaceKernel(Mechanism):
     def off(self, subject: Subject) -> Arm | None:
         """Return the environment with the engine's, or the cluster's, usual runtime."""
         if subject.option("runtime") == "runsc":
-            return subject.with_options(without=_OF_GVISOR, runtime="default")
+            seccomp = getattr(subject.baseline.options, "seccomp", "unconfined")
+            return subject.with_options(without=_OF_GVISOR, runtime="default", seccomp=seccomp)
         return subject.with_options(runtime_class="") if subject.option("runtime_class") else None
 
 

@@ -26,7 +26,7 @@ class OwnNetwork(Mechanism):
     source = "Felter et al., An Updated Performance Comparison of Virtual Machines and Linux Containers, ISPASS 2015"
     off_with = frozenset({
         "address-translation", "docker-proxy", "encryption", "service", "network-policy", "user-mode-network", "mtu",
-        "offloads", "vxlan-offload", "bridge-netfilter", "connection-tracking", "filter-rules",
+        "offloads", "vxlan-offload", "bridge-netfilter", "connection-tracking", "filter-rules", "gvisor-network",
     })  # fmt: skip
     counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE)
     proof = Proof(fact=NAMESPACES, off=r"(?!.*\bnet).*")

@@ -18,7 +18,6 @@ class SystemCallFilter(Mechanism):
     switched = "default → unconfined"
     remedy = "seccomp: unconfined, or a shorter profile, where you trust the program"
     source = "Linux kernel documentation, userspace-api/seccomp_filter"
-    off_with = frozenset({"user-space-kernel"})
     counters: ClassVar = (ALL_CPU, CPU_SYSTEM.name)
     proof = Proof(fact=SECCOMP, off="off")
 

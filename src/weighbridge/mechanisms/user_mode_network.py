@@ -15,7 +15,7 @@ class UserModeNetwork(Mechanism):
 
     kind = "user-mode-network"
     summary = "the user-mode network of rootless containers (slirp4netns, pasta) and its port forwarder"
-    title = "user-mode network (slirp4netns, pasta)"
+    title = "rootless networking (pasta or slirp4netns, user namespace)"
     switched = "rootless, by a program of the user's → root's bridge"
     remedy = "a bridge of root's, or network: host"
     source = "Podman documentation, podman-run: --network"

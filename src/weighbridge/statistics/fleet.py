@@ -208,11 +208,13 @@ def _freed_of_noise(ranks: Interval, units: "_Units", between: float) -> Interva
     """Return the pseudomedian of machines, from that of their runs, whose noise makes a skewed spread less so.
 
     Median and mean of a sum are apart by its third cumulant over six times its variance (Cornish and Fisher's first
-    term): noise adds to the variance alone. The interval is made longer by the shift, which is itself uncertain.
+    term): noise adds to the variance alone. Precise runs count more in both, so that a noisy one shifts nothing. The
+    interval is made longer by the shift, which is itself uncertain and stays within that of the ranks.
     """
-    noise = float(units.noise.mean())
+    weights = 1 / (units.noise + between)
+    noise, mean = (float(weights @ each / weights.sum()) for each in (units.noise, units.values))
     times = min(noise / between, MOST_SHIFTED) if between > 0 else 0.0
-    shift = (ranks.estimate - float(units.values.mean())) * times
+    shift = min(max((ranks.estimate - mean) * times, ranks.low - ranks.estimate), ranks.high - ranks.estimate)
     return Interval(ranks.estimate + shift, ranks.low + min(shift, 0.0), ranks.high + max(shift, 0.0))
 
 

@@ -45,7 +45,7 @@ def brought_by(study: Study) -> tuple[Brought, ...]:
     parts: list[tuple[str, Options | None]] = [(f"hosts.{name}", host) for name, host in file.hosts.items()]
     parts += [*study.sources.items(), ("prometheus", file.prometheus)]
     parts += [(f"companions.{name}", companion) for name, companion in file.companions.items()]
-    parts += [(f"environments.{arm.name}", arm.options) for arm in study.arms if arm.aa_of is None]
+    parts += [(f"environments.{arm.name}", arm.options) for arm in study.arms if arm.own]
     parts += [(f"workloads.{cell.workload}", cell.options) for cell in study.cells]
     for arm in study.arms:
         parts += [

@@ -90,11 +90,14 @@ def _of_environment(
         off_with = tuple(each for each in off if each in _beneath(every, kind))
         try:
             without = _without(subject, (*off_with, kind))
-            if without is None or _off(every[kind], subject.after(baseline)) is not None:
+            natively = _off(every[kind], subject.after(baseline)) is not None
+            if without is None or (natively and _alike(_without(subject, off_with) or arm, without, subject)):
                 if kind not in named:
                     continue  # it is not there, or natively as well
                 raise ValueError(f"{arm.name} has none of it, or {baseline.name} has the same")
-            refused = next(misfits(without, file, cells), "")
+            if natively:
+                raise ValueError(f"{baseline.name} has it as well, but not the same")
+            refused = next((f"without it, {each}" for each in misfits(without, file, cells)), "")
         except ValueError as why:
             without, refused = None, _words(why)
         mechanism, others = every[kind], _beneath(every, kind)
@@ -121,6 +124,20 @@ def _of_environment(
         if bare is not None:
             further[off] = _named(bare, arm, ALL, off)
     return [*further.values()], described
+
+
+def _alike(arm: Arm, without: Arm, subject: Subject) -> bool:
+    """Whether the baseline has of a mechanism what ``arm`` has: of all that is changed by switching it off."""
+    mine, off, natively = (
+        (each.options, each.resources or subject.resources, each) for each in (arm, without, subject.baseline)
+    )
+    return all(
+        getattr(theirs, name, None) == getattr(here, name)
+        for here, there, theirs in zip(mine, off, natively, strict=True)
+        for name in type(here).model_fields
+        if name not in {"name", "options", "resources", "explains"}
+        and getattr(here, name) != getattr(there, name, None)
+    )
 
 
 def _usual_storage(arm: Arm) -> StorageOptions | None:

@@ -7,6 +7,7 @@ import ast
 import contextlib
 import json
 import socket
+import threading
 import time
 import zlib
 from collections.abc import Callable
@@ -23,6 +24,8 @@ from weighbridge.model.leavings import Leavings
 
 ROOT = "weighbridge.hosts.agent.main"
 _SOURCE = Path(weighbridge.__file__).parent
+_PARSING = threading.Lock()
+"""Python 3.11 fails now and then where several threads parse (python/cpython#106905)."""
 
 
 def program() -> bytes:
@@ -70,7 +73,9 @@ def _file(name: str) -> tuple[str, Path] | None:
 def _imports(text: str) -> list[str]:
     """Return our modules that a text imports, anywhere in it; names within modules may be among them."""
     imported_names: list[str] = []
-    for node in ast.walk(ast.parse(text)):
+    with _PARSING:
+        tree = ast.parse(text)
+    for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             imported_names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom) and node.module:

@@ -61,6 +61,10 @@ def explanation_sentence(analysis: Analysis, explanation: Explanation) -> str:
     """Return one sentence: the cost, its causes with intervals, and what is unexplained; or why none is given."""
     report, total = explanation.report, explanation.total
     name, baseline = display_name(explanation.environment), display_name(analysis.baseline)
+    named = [each for each in explanation.mechanisms if each.row is not None and each.row.verdict == "different"]
+    causes = [f"{each.mechanism.title} {_figure(each.row, report.unit)}" for each in named[:_MOST] if each.row]
+    further = len(named) - len(causes)
+    listed = ", ".join(causes) + (f" and {further} more" if further else "")
     if total.verdict != "different":
         if total.verdict == "hidden":
             return (
@@ -72,13 +76,20 @@ def explanation_sentence(analysis: Analysis, explanation: Explanation) -> str:
         begin = f"{name}: a cost in {metric_phrase(report)} is not proven, so it is not explained"
         if total.few:
             return f"{begin}: {TOO_FEW}"
-        return "; ".join(filter(None, (f"{begin} ({_figure(total, report.unit)})", open_text(report, total))))
-    named = [each for each in explanation.mechanisms if each.row is not None and each.row.verdict == "different"]
-    causes = [f"{each.mechanism.title} {_figure(each.row, report.unit)}" for each in named[:_MOST] if each.row]
-    further = len(named) - len(causes)
-    listed = ", ".join(causes) + (f" and {further} more" if further else "")
+        proven = f"of its mechanisms {listed} is proven all the same" if listed else ""
+        return "; ".join(filter(None, (f"{begin} ({_figure(total, report.unit)})", open_text(report, total), proven)))
     begin = f"{name} {change(report, total, analysis.baseline)}"
-    parts = (listed or "no mechanism shows a cost", *_pairs(explanation), *_rest(explanation, baseline))
+    undecided = [
+        each.mechanism.title
+        for each in explanation.mechanisms
+        if each.row is not None and each.row.verdict not in ("different", "equivalent")
+    ]
+    parts = (
+        listed or "no mechanism shows a cost",
+        *([f"undecided: {', '.join(undecided[:_MOST])}"] if undecided else []),
+        *_pairs(explanation),
+        *_rest(explanation, baseline),
+    )
     return f"{begin}: {'; '.join(parts)}"
 
 
@@ -91,7 +102,9 @@ def _pairs(explanation: Explanation) -> Iterator[str]:
     shown = [each for each in explanation.pairs if each.row.verdict == "different"]
     for each in shown[:_MOST]:
         yield f"{each.one.title} {_figure(each.row, explanation.report.unit)} more with {each.other.title}"
-    if explanation.crossed and not shown:
+    if explanation.crossed and not explanation.pairs:
+        yield "each is off only where others are, so no pair was measured"
+    elif explanation.crossed and not shown:
         decided = all(each.row.verdict == "equivalent" for each in explanation.pairs)
         yield "none depends on another" if decided else "no pair shows more than its two costs"
 
