@@ -29,7 +29,7 @@ from typing import Any
 
 CAUSES: Mapping[str, Sequence[str]] = {
     "why-seccomp": ("seccomp",),
-    "why-cpu-period": ("cpu-period",),
+    "why-cpu-period": ("cpu-period", "cpu-limit"),
     "why-open-files": ("open-files",),
     "why-allocator": ("variables",),
     "why-published-port": ("docker-proxy",),
@@ -42,10 +42,7 @@ CAUSES: Mapping[str, Sequence[str]] = {
     "why-emulated-nic": ("emulated-nic",),
     "why-gvisor-calls": ("user-space-kernel",),
 }
-"""The bundled studies of known answers, and the mechanisms of which each is the cause.
-
-Several: what either of them costs is gone without the other.
-"""
+"""The bundled studies of known answers, and the mechanisms that are the cause: of several any may be the largest."""
 PROGRAMS: Mapping[str, Sequence[str]] = {
     "computing": ("perl", "-e", "$n++ for 1..4_000_000"),
     "system calls": ("dd", "if=/dev/zero", "of=/dev/null", "bs=1", "count=300000"),

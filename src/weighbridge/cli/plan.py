@@ -4,7 +4,7 @@ docs/reference/json.md says what the keys mean.
 """
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final, Literal
 
 import typer
@@ -340,6 +340,8 @@ def _explained_lines(planned: PlanDocument) -> "Iterator[str | Table]":
         number = sum(explains == name for explains in arms.values())
         took = clock_range(round(times["from"] * share), round(times["to"] * share))
         yield f"  {plural(number, 'environment')} more: {took} of the time below"
+        if not any(arm["aa_of"] for arm in planned["environments"]):
+            yield "  without the A/A arm (aa: false) no cost is proven, so none is explained"
 
 
 def _resources(study: "Study", arm: "Arm") -> dict[str, Any]:
@@ -477,9 +479,7 @@ def _print(planned: PlanDocument, hosts: list[str], set_up: str, with_trials: bo
     arms, cells = len(measured), len(planned["workloads"])
     out().print(f"\nworkloads: {escape(names)}")
     each = f"{plural(cells, 'workload')} x {plural(arms, 'environment')}"
-    names_measured = {arm["name"] for arm in measured}
-    all_trials = sum(trial["environment"] in names_measured for trial in planned["trials"])
-    in_block = all_trials // max(1, planned["blocks"])  # less where clients reach not every environment
+    in_block = _in_block(planned, {arm["name"] for arm in measured})
     each += f", {plural(in_block, 'trial')} a block" if in_block < cells * arms else ""
     fewest, most = planned["blocks"], planned["most_blocks"]
     if planned["target"] is not None and planned["within_s"] is not None:
@@ -517,6 +517,12 @@ def _print(planned: PlanDocument, hosts: list[str], set_up: str, with_trials: bo
         out().print(f"note: {warning}", markup=False)
     if with_trials:
         out().print(_trial_table(planned["trials"]))
+
+
+def _in_block(planned: PlanDocument, measured: Collection[str]) -> int:
+    """Return how many trials a block has: fewer than cells times environments where clients reach not every one."""
+    trials = sum(trial["environment"] in measured for trial in planned["trials"])
+    return trials // max(1, planned["blocks"])
 
 
 def _trial_table(trials: Iterable[PlannedTrial]) -> Any:

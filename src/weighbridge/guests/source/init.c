@@ -336,6 +336,25 @@ static int open_serial(void)
 	return port;
 }
 
+/* Which of two disks on one controller is sda is a matter of chance: the kernel probes them side by side. */
+static void mount_root(void)
+{
+	unsigned long flags = system_words[0] ? MS_NOATIME : MS_RDONLY | MS_NOATIME;
+	const char *how = system_words[0] ? NULL : "norecovery";
+	wait_for(disk);
+	if (data)
+		wait_for(data);
+	must_mount(disk, "/root", "ext4", flags, how);
+	if (data && access("/root/proc", F_OK) != 0) {
+		const char *other = data;
+		data = disk;
+		disk = other;
+		if (umount("/root") != 0)
+			fail("unmount", "/root");
+		must_mount(disk, "/root", "ext4", flags, how);
+	}
+}
+
 /* What is sent before this end is open would be lost: so the host waits until it is asked. It answers with a line. */
 static void ask(int port)
 {
@@ -371,24 +390,16 @@ int main(int count, char **words)
 	raise_files(files);
 	load_modules(names, modules);
 	set_up_network(address, mask, gateway, mtu);
-	if (disk) {
-		wait_for(disk);
-		if (system_words[0])
-			must_mount(disk, "/root", "ext4", MS_NOATIME, NULL);
-		else
-			must_mount(disk, "/root", "ext4", MS_RDONLY | MS_NOATIME, "norecovery");
-	}
+	if (disk)
+		mount_root();
 	if (system_words[0]) {
-		if (data) {
-			wait_for(data);
+		if (data)
 			must_mount(data, KEPT, "ext4", MS_NOATIME, NULL);
-		}
 		become_system();
 		run_launcher(system_words);
 		end_guest();
 	}
 	if (data) {
-		wait_for(data);
 		must_mount(data, "/data", "ext4", MS_NOATIME, NULL);
 		mkdir("/data/files", 0755);  /* an empty folder: beside it is what the file system keeps for itself */
 	}

@@ -24,7 +24,7 @@ CROSSED = (
 )
 HEADS = ("mechanism", "switched", "cost", "verdict", "what moved with it", "to change it")
 TOGETHER = "together, beyond the single ones (interaction)"
-UNEXPLAINED = "unexplained: everything off"
+UNEXPLAINED = "unexplained: all of these off"
 BEYOND = "all together, beyond these"
 STAYED = "what stayed on: these off"
 NEXT = "weighbridge explain RUN"
