@@ -49,9 +49,9 @@ WHY_NOT_COUNTED = {
 
 HOW_TO_READ = (
     "Typical: the Hodges-Lehmann estimate over the machines, freed of the noise of their runs; of fewer than ten"
-    " machines and of pairs their mean, in which"
-    " precise runs count more, with its 95 % interval. Next: where 95 % of further ones would be, if they"
-    " come from where these come from, the typical one's interval at least. Odd: the machine's interval,"
+    " machines and of pairs their mean, in which precise runs count more, with its 95 % interval. Next: where 95 %"
+    " of further ones would be, if they come from where these come from, the typical one's interval at least; of"
+    " fewer than thirty with a long tail of bad ones 90 to 95 %. Odd: the machine's interval,"
     " simultaneous over all machines, lies away from the others, whose spread is in it, by the margin at least."
     " That is far, not broken: where machines differ as in a normal distribution, at most 5 % of"
     " pages name one; with a long tail of machines that are worse than most, about half name the worst of fifty."
