@@ -335,7 +335,7 @@ def test_cpuset_is_what_programs_see(either: Site):
 
 def test_meters_are_of_the_site_alone(either: Site):
     readings = either.meters()
-    assert set(readings) == {"cpu_s", "throttled_s", "memory_bytes", "oom_kills"}
+    assert set(readings) == {"cpu_s", "throttled_s", "throttled_periods", "memory_bytes", "oom_kills"}
     assert 0 < readings["memory_bytes"] <= LIMITS.memory  # type: ignore[operator]
 
 
