@@ -17,12 +17,13 @@ WORKLOADS = (
     "file: {kind: fio, file_size: 8MiB, fsync: 4, duration: 1s}",
     "deep: {kind: fio, mode: randread, engine: libaio, direct: true, depth: 8, file_size: 8MiB, duration: 1s}",
     "small: {kind: metadata, operation: [create, stat, delete], files: 500, jobs: 2}",
+    "rows: {kind: sqlite, commits: 200}",
     "large: {kind: bonnie, file_size: 16MiB, files: 6}",
 )
 
 
 @pytest.mark.long  # a userland of their own, with PostgreSQL
-@pytest.mark.promise("PostgreSQL, fio, bonnie++ and metadata are measured, and a limit of connections is a result")
+@pytest.mark.promise("PostgreSQL, fio, bonnie++, SQLite and metadata are measured, and a limit of connections is a result")
 def test_tools_of_storage(cache: Path, tmp_path: Path):
     spec = UserlandSpec.union(each.userland() for kind, each in workloads().items() if kind in IN_STORAGE_TESTS)
     kept = ensure(spec, Path.home() / ".cache/weighbridge", print)
@@ -40,7 +41,7 @@ def test_tools_of_storage(cache: Path, tmp_path: Path):
     assert all("40 clients" in row["message"] for row in over)
     sure = [row for row in rows if row not in over and row["workload"] != "large"]
     assert {row["outcome"] for row in sure} == {"ok"}, done
-    assert len({(row["workload"], row["level"]) for row in sure}) == 6
+    assert len({(row["workload"], row["level"]) for row in sure}) == 7
     for row in (row for row in rows if row["workload"] == "large"):  # a quick disk has no figure: all is run again
         assert row["outcome"] == "ok" or "less than half a second" in row["message"], row
     with RunStore(run) as store:
