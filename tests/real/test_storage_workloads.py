@@ -23,7 +23,7 @@ WORKLOADS = (
 
 
 @pytest.mark.long  # a userland of their own, with PostgreSQL
-@pytest.mark.promise("PostgreSQL, fio, bonnie++, SQLite and metadata are measured, and a limit of connections is a result")
+@pytest.mark.promise("tools of storage and databases are measured, and a limit of connections is a result")
 def test_tools_of_storage(cache: Path, tmp_path: Path):
     spec = UserlandSpec.union(each.userland() for kind, each in workloads().items() if kind in IN_STORAGE_TESTS)
     kept = ensure(spec, Path.home() / ".cache/weighbridge", print)
