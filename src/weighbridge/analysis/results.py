@@ -120,6 +120,11 @@ class Comparison:
         return self.cost is not None and self.cost.blocks < MIN_BLOCKS_VERDICT
 
     @property
+    def decided(self) -> bool:
+        """Whether it is known to matter, or not to."""
+        return self.verdict in ("different", "equivalent")
+
+    @property
     def shown_as(self) -> str:
         """What colours and words go by: the verdict, or "aa", "broke", "few" where that says more."""
         if self.aa:

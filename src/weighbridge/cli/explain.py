@@ -100,7 +100,7 @@ def _to_cross(analysis: "Analysis", report: "MetricReport", row: "Comparison") -
         already = "fewer than two of its mechanisms show a cost"
         done = "its mechanisms were switched in every combination" if explanation.crossed else already
         rows = [*(each.row for each in explanation.mechanisms), *(each.row for each in explanation.pairs)]
-        undecided = sum(each is not None and each.verdict not in ("different", "equivalent") for each in rows)
+        undecided = sum(each is not None and not each.decided for each in rows)
         left = f"more blocks may settle the {undecided} undecided ones" if undecided else "nothing is left to tell"
         fail(f"{display_name(row.environment)} is explained in this run, and {done}: {left}", 1)
     titles = {each.mechanism.kind: each.mechanism.title for each in explanation.mechanisms}

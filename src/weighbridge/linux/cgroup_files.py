@@ -5,11 +5,8 @@ import functools
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
 
 from weighbridge.linux import counters
-
-T = TypeVar("T")
 
 MOUNT = Path("/sys/fs/cgroup")
 TOP = "weighbridge"
@@ -159,16 +156,23 @@ class GroupLimits:
 
 def limits_in_force(read: Callable[[str], bytes], pid: int, mount: Path = MOUNT) -> GroupLimits:
     """Return the limits of a process, by its own group and those above. Raises OSError where they cannot be told."""
+    return _least_limits(read, pid, mount, lambda groups: groups)
+
+
+def _least_limits(
+    read: Callable[[str], bytes], pid: int, mount: Path, of: Callable[[list[Path]], list[Path]]
+) -> GroupLimits:
+    """Return the least limits of some of a process's groups, which ``of`` chooses of all, the innermost first."""
     quotas, memory = [], []
-    for group in _groups_of(read, pid, "cpu", mount):
+    for group in of([*_groups_of(read, pid, "cpu", mount)]):
         with contextlib.suppress(OSError, ValueError):  # none there, or "max"
             quota, period = _quota(read, group, mount)
             quotas += [(quota / period, period / 1e6)] if quota > 0 else []
-    for group in _groups_of(read, pid, "memory", mount):
+    for group in of([*_groups_of(read, pid, "memory", mount)]):
         with contextlib.suppress(OSError, ValueError):
             memory += [_memory_limit(read, group, mount)]
     cpus, period_s = min(quotas, default=(None, 0.0))
-    return GroupLimits(cpus, period_s, min(memory, default=None))
+    return GroupLimits(cpus, period_s, min((each for each in memory if each < _NO_MEMORY_LIMIT), default=None))
 
 
 def _quota(read: Callable[[str], bytes], group: Path, mount: Path) -> tuple[int, int]:
@@ -190,23 +194,8 @@ def limits_above(read: Callable[[str], bytes], pid: int, mount: Path = MOUNT) ->
 
     Its own are those of a run, or an engine's scope of a container. Raises OSError where that cannot be told.
     """
-
-    def cpus(group: Path) -> float:
-        quota, period = _quota(read, group, mount)
-        return quota / period
-
-    def memory(group: Path) -> int:
-        return _memory_limit(read, group, mount)
-
-    def limits(controller: str, limit_of: Callable[[Path], T]) -> Iterator[T]:
-        for group in _above_site([*_groups_of(read, pid, controller, mount)]):
-            with contextlib.suppress(OSError, ValueError):  # none there, or "max"
-                yield limit_of(group)
-
-    return (
-        min((each for each in limits("cpu", cpus) if each > 0), default=None),
-        min((each for each in limits("memory", memory) if each < _NO_MEMORY_LIMIT), default=None),
-    )
+    limits = _least_limits(read, pid, mount, _above_site)
+    return limits.cpus, limits.memory
 
 
 def _above_site(groups: list[Path]) -> list[Path]:

@@ -88,10 +88,11 @@ def _of_environment(
     off: tuple[str, ...] = ()
     for kind in (each for each in _in_order(every) if each in kinds):
         off_with = tuple(each for each in off if each in _beneath(every, kind))
+        before: Arm | None = None  # the other side of its comparison; None: the environment itself
         try:
-            without = _without(subject, (*off_with, kind))
+            before, without = _without(subject, off_with), _without(subject, (*off_with, kind))
             natively = _off(every[kind], subject.after(baseline)) is not None
-            if without is None or (natively and _alike(_without(subject, off_with) or arm, without, subject)):
+            if without is None or (natively and _alike(before or arm, without, subject)):
                 if kind not in named:
                     continue  # it is not there, or natively as well
                 raise ValueError(f"{arm.name} has none of it, or {baseline.name} has the same")
@@ -112,10 +113,8 @@ def _of_environment(
         )  # fmt: skip
         if without is not None and not refused:
             off = (*off, kind)
-            if off_with and not any({*off_with} == {*each} for each in further):  # the other side of its comparison
-                before = _without(subject, off_with)
-                if before is not None:
-                    further[off_with] = _named(before, arm, f"before-{kind}", off_with)
+            if before is not None and not any({*off_with} == {*each} for each in further):
+                further[off_with] = _named(before, arm, f"before-{kind}", off_with)
             further[*off_with, kind] = _named(without, arm, f"without-{kind}", (*off_with, kind))
     if named:
         further |= _combinations(file, subject, [each for each in described if each.kind in off], cells)

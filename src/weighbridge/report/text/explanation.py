@@ -80,9 +80,7 @@ def explanation_sentence(analysis: Analysis, explanation: Explanation) -> str:
         return "; ".join(filter(None, (f"{begin} ({_figure(total, report.unit)})", open_text(report, total), proven)))
     begin = f"{name} {change(report, total, analysis.baseline)}"
     undecided = [
-        each.mechanism.title
-        for each in explanation.mechanisms
-        if each.row is not None and each.row.verdict not in ("different", "equivalent")
+        each.mechanism.title for each in explanation.mechanisms if each.row is not None and not each.row.decided
     ]
     parts = (
         listed or "no mechanism shows a cost",
