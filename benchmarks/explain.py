@@ -98,12 +98,13 @@ def study_of(name: str, blocks: int, seed: int) -> str:
 
 
 def explained(study: str, directory: Path, variables: Mapping[str, str]) -> tuple[Mapping[str, Any] | None, str]:
-    """Run a study and return the explanation that its report gives; else why there is none."""
+    """Run a study, unless its run is there; return the explanation that its report gives, else why there is none."""
     environ = {**os.environ, "WEIGHBRIDGE_BESIDE_OTHERS": "yes", **variables}
-    argv = [*WEIGHBRIDGE, "run", study, "--out", str(directory), "--yes"]
-    done = subprocess.run(argv, env=environ, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
-    if done.returncode:
-        return None, (done.stderr.strip() or done.stdout.strip()).splitlines()[-1][:300]
+    if not directory.exists():
+        argv = [*WEIGHBRIDGE, "run", study, "--out", str(directory), "--yes"]
+        done = subprocess.run(argv, env=environ, capture_output=True, text=True, timeout=PATIENCE_S, check=False)
+        if done.returncode:
+            return None, (done.stderr.strip() or done.stdout.strip()).splitlines()[-1][:300]
     argv = [*WEIGHBRIDGE, "report", str(directory), "--json"]
     done = subprocess.run(argv, env=environ, capture_output=True, text=True, timeout=PATIENCE_S, check=True)
     explanations = json.loads(done.stdout)["explanations"]
@@ -184,7 +185,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=10, help="of each study")
     parser.add_argument("--nothing", type=int, default=7, help="runs of each program where nothing was put there")
     parser.add_argument("--blocks", type=int, default=12, help="of these")
-    parser.add_argument("--out", type=Path, help="where the runs are kept")
+    parser.add_argument("--out", type=Path, help="where the runs are kept; those that are there are read, not repeated")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as elsewhere, tempfile.TemporaryDirectory() as package:
         folder = given.out or Path(elsewhere)
