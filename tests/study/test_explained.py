@@ -77,6 +77,18 @@ def test_named_mechanisms_are_crossed():
     assert again == study
 
 
+def test_one_that_is_named_is_off_in_a_single_arm():
+    study = checked("{published: [seccomp]}")
+    assert {*parts(study)} == {"published-without-seccomp"}
+    assert [each.kind for each in study.mechanisms] == ["seccomp"]
+
+
+def test_an_environment_that_is_wrong_is_there_all_the_same():
+    with pytest.raises(StudyError) as wrong:
+        check(parse(STUDY.format(explain="[limited]").replace("{cpus: 0.5}", "{cpus: many}"), "why.yaml"))
+    assert "many" in str(wrong.value) and "no environment" not in str(wrong.value)
+
+
 def test_parts_of_crossed_mechanisms_are_made_of_all_arms_that_tell_of_them():
     study = checked("{published: [own-network, seccomp]}")
     by_off = study.arms_by_off("published")
@@ -229,7 +241,9 @@ def test_they_are_optional_and_no_environments_of_the_study():
         ("[publised]", "published"),
         ("{published: [secomp, own-network]}", "did you mean 'seccomp'?"),
         ("{published: [seccomp, seccomp]}", "named twice"),
-        ("{published: [seccomp]}", "at least 2"),
+        ("{published: []}", "at least 1 entry is needed"),
+        ("{published: seccomp}", "mechanisms of one"),
+        ("published", "true, environments"),
         ("{native: [seccomp, own-network]}", "native is the baseline"),
     ],
 )

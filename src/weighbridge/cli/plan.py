@@ -340,6 +340,9 @@ def _explained_lines(planned: PlanDocument) -> "Iterator[str | Table]":
         number = sum(explains == name for explains in arms.values())
         took = clock_range(round(times["from"] * share), round(times["to"] * share))
         yield f"  {plural(number, 'environment')} more: {took} of the time below"
+        if several and not crossed:
+            names = ", ".join(each["kind"] for each in mine if not each["why_not"])
+            yield escape(f"  of some alone, explain: {{{name}: [one to four of {names}]}}")
         if not any(arm["aa_of"] for arm in planned["environments"]):
             yield "  without the A/A arm (aa: false) no cost is proven, so none is explained"
 

@@ -250,7 +250,7 @@ _ArmName = Annotated[str, Field(pattern=r"^[A-Za-z][A-Za-z0-9_.-]{0,39}(\[[^\[\]
 """An environment, or one level of a swept one."""
 MOST_CROSSED = 4
 """Mechanisms that are switched in every combination: 16 arms."""
-_Crossed = Annotated[tuple[Name, ...], Field(min_length=2, max_length=MOST_CROSSED)]
+_Crossed = Annotated[tuple[Name, ...], Field(min_length=1, max_length=MOST_CROSSED)]
 _Branch = Annotated[dict[Name, Name], Field(min_length=1, max_length=1)]
 
 
@@ -324,7 +324,7 @@ class StudyFile(Options):
         StrictBool | tuple[_ArmName, ...] | dict[_ArmName, _Crossed],
         Field(
             description="Say why environments cost what they do, by switching off what they do; or which ones; or,"
-            " by environment, which mechanisms to switch in every combination"
+            " by environment, which mechanisms to switch, in every combination"
         ),
     ] = False
     profiles: Annotated[

@@ -30,6 +30,8 @@ def wrong_names(file: StudyFile, arms: Sequence[Arm]) -> Iterator[tuple[Place, s
     places: list[tuple[int | str, str]] = [*enumerate(listed), *((name, name) for name in _crossed(file))]
     for key, name in places:
         place: Place = ("explain", key)
+        if name in file.environments and name not in names and not any(each.startswith(f"{name}[") for each in names):
+            continue  # what is wrong with it is said of it
         if name not in names:
             swept = any(each.startswith(f"{name}[") for each in names)
             why = ": it is swept; name it with its level" if swept else nearest(name, names)

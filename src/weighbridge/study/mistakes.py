@@ -109,6 +109,7 @@ _TYPES = {
     "bool": "true or false", "int": "a whole number", "float": "a number", "string": "text",
     "list": "a list", "tuple": "a list",
 }  # fmt: skip
+_EXPLAIN = "true, environments ([bridge]) or mechanisms of one ({bridge: [seccomp, own-network]})"
 _BOUNDS = {
     "greater_than": ("more than", "gt"), "greater_than_equal": ("at least", "ge"),
     "less_than": ("less than", "lt"), "less_than_equal": ("at most", "le"),
@@ -123,9 +124,9 @@ def _expected(item: Any, value: Any, quoted: str, *, sweepable: bool) -> str:
         return f"{words} {_with_unit(context[bound], quoted)}, not {quoted}"
     if kind in ("too_short", "string_too_short"):
         least = context["min_length"]
-        what = "character" if kind == "string_too_short" else "entry"
-        return f"at least {least} {what} {'is' if least == 1 else 'are'} needed"
-    expected = _TYPES.get(kind.split("_")[0])
+        one, several = ("character", "characters") if kind == "string_too_short" else ("entry", "entries")
+        return f"at least {least} {one if least == 1 else several} {'is' if least == 1 else 'are'} needed"
+    expected = _TYPES.get(kind.split("_")[0]) if item["loc"][0] != "explain" else _EXPLAIN
     if expected is None or not kind.endswith(("_type", "_parsing", "_from_float")):
         return ""
     if expected == "a list":

@@ -100,9 +100,11 @@ def _pairs(explanation: Explanation) -> Iterator[str]:
     shown = [each for each in explanation.pairs if each.row.verdict == "different"]
     for each in shown[:_MOST]:
         yield f"{each.one.title} {_figure(each.row, explanation.report.unit)} more with {each.other.title}"
-    if explanation.crossed and not explanation.pairs:
+    if not explanation.crossed or sum(each.row is not None for each in explanation.mechanisms) < 2:
+        return
+    if not explanation.pairs:
         yield "each is off only where others are, so no pair was measured"
-    elif explanation.crossed and not shown:
+    elif not shown:
         decided = all(each.row.verdict == "equivalent" for each in explanation.pairs)
         yield "none depends on another" if decided else "no pair shows more than its two costs"
 
