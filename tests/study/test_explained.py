@@ -10,7 +10,7 @@ from weighbridge.model.stored_study import StoredStudy, study_json
 from weighbridge.study.explained import why_study
 from weighbridge.study.frozen import thaw
 from weighbridge.study.loader import check
-from weighbridge.study.source import parse
+from weighbridge.study.source import parse, read
 
 STUDY = """study: why
 question: Why does it cost that?
@@ -265,3 +265,15 @@ def test_the_study_that_explains_one_cost_has_what_it_needs_alone():
     assert [arm.name for arm in study.arms if arm.own] == ["native", "published"]
     assert [cell.workload for cell in study.cells] == ["tcp"] and len(parts(study)) == 4
     assert study.file.resources.cpus == 1
+
+
+@pytest.mark.parametrize(
+    ("client", "why"), [("here", ""), ("elsewhere", "takes over the address of the host's interface")]
+)
+def test_the_cost_of_some_clients_is_explained_with_these_alone(client: str, why: str):
+    """Clients on another host reach a published port alone, where the machine keeps its interface."""
+    text = why_study(read("first-look"), "native", "docker-published", "latency", client=client)
+    study = check(parse(text, "why"))
+    assert study.file.placement.clients == (client,) and {*study.file.hosts} == {"here", client}
+    (refused,) = (each.refused for each in study.mechanisms if each.kind == "address-translation")
+    assert why in refused if why else refused == ""

@@ -57,6 +57,7 @@ def register(app: typer.Typer) -> None:
         from weighbridge.cli.approval import confirm
         from weighbridge.cli.run import measured, new_directory
         from weighbridge.cli.runs import run_directory
+        from weighbridge.model.study import CLIENT
         from weighbridge.report.text.environments import names_of, use_display_names
         from weighbridge.runner.living import require_alone
         from weighbridge.store.run import RunStore
@@ -69,7 +70,8 @@ def register(app: typer.Typer) -> None:
         with use_display_names(names_of(analysis)):
             report, row = _chosen(analysis, environment, workload)
             crossed = _to_cross(analysis, report, row)
-        text = why_study(parse(written, str(run)), analysis.baseline, row.environment, report.workload, crossed)
+        source, client = parse(written, str(run)), report.level.value_of(CLIENT) or ""
+        text = why_study(source, analysis.baseline, row.environment, report.workload, crossed, client)
         study = check(parse(text, f"why {row.environment}"))
         if not any(arm.explains is not None for arm in study.arms):
             reasons = "; ".join(f"{each.title}: {each.refused}" for each in study.mechanisms if each.refused)

@@ -2,6 +2,7 @@
 
 from typing import ClassVar
 
+from weighbridge.model.explained import Proof
 from weighbridge.model.measurement import ALL_CPU, SOFTIRQ_SHARE
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
@@ -17,6 +18,7 @@ class NetworkPolicy(Mechanism):
     remedy = "fewer policies, or another implementation of them (nftables, eBPF)"
     source = "Kubernetes documentation, Network Policies"
     counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE)
+    proof = Proof(fact="network policy", off="none")
 
     def off(self, subject: Subject) -> Arm | None:
         """Return the environment without a policy."""

@@ -222,11 +222,14 @@ def _beneath(every: Mapping[str, Mechanism], kind: str) -> set[str]:
     return found
 
 
-def why_study(source: Source, baseline: str, environment: str, workload: str, crossed: Sequence[str] = ()) -> str:
+def why_study(
+    source: Source, baseline: str, environment: str, workload: str, crossed: Sequence[str] = (), client: str = ""
+) -> str:
     """Return the text of a study that explains the cost of one environment in one workload of another study.
 
     ``environment`` may be one level of a swept one. ``crossed`` are the mechanisms to switch in every combination;
-    none: each by itself. What the text says beside that stays.
+    none: each by itself. ``client`` is the host of the clients whose cost it is, of several: what others need could
+    not be switched off. What the text says beside that stays.
     """
     data = dict(source.data)
     name = environment.partition("[")[0]
@@ -235,6 +238,12 @@ def why_study(source: Source, baseline: str, environment: str, workload: str, cr
     data["environments"] = {each: data["environments"][each] for each in (baseline, name)}
     data["workloads"] = {workload: data["workloads"][workload]}
     data["explain"] = {environment: [*crossed]} if crossed else [environment]
+    if client:
+        data["placement"] = {**data["placement"], "client": client}
+        hosts = data["placement"].values()
+        data["hosts"] = {host: options for host, options in data["hosts"].items() if host in hosts}
+        for options in data["environments"].values():
+            options.pop("clients", None)
     for key in ("ladder", "profiles"):
         data.pop(key, None)
     return written(data)

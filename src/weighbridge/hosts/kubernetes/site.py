@@ -216,7 +216,7 @@ class PodSite(LaunchedSite):
             "requests": ", ".join(f"{amount} {what}" for what, amount in requests.items()),
             "runtime class": self._asked.runtime_class or "the cluster's default",
             "version: kernel": self._kernel,
-            "network policy": f"allows {self.admitted} alone" if self.admitted else "",
+            "network policy": f"allows {self.admitted} alone" if self.admitted else "none",
             "frozen by": "signals",
             **self._way_facts,
             "image": self._asked.image if self._asked.pull else "",
