@@ -32,6 +32,7 @@ CAUSES: Mapping[str, Sequence[str]] = {
     "why-cpu-period": ("cpu-period", "cpu-limit"),
     "why-open-files": ("open-files",),
     "why-allocator": ("variables",),
+    "why-libc": ("userland",),
     "why-published-port": ("docker-proxy",),
     "why-bridge-netfilter": ("bridge-netfilter", "filter-rules"),
     "why-rootless-network": ("user-mode-network",),
@@ -185,7 +186,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=10, help="of each study")
     parser.add_argument("--nothing", type=int, default=7, help="runs of each program where nothing was put there")
     parser.add_argument("--blocks", type=int, default=12, help="of these")
-    parser.add_argument("--out", type=Path, help="where the runs are kept; those that are there are read, not repeated")
+    parser.add_argument("--out", type=Path, help="where runs are kept; those that are there are read, not repeated")
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as elsewhere, tempfile.TemporaryDirectory() as package:
         folder = given.out or Path(elsewhere)
