@@ -9,6 +9,10 @@ from typing import Any
 
 import pytest
 
+from weighbridge.model.userland import UserlandSpec
+from weighbridge.userland.build import ensure, key_of
+from weighbridge.userland.sources.packages import PackagesOptions
+
 from .machine import Machine
 from .weighing import NATIVE, trials, weighbridge, write_study
 
@@ -68,7 +72,16 @@ def test_a_guest_that_ignores_flushes(machine: Machine, tmp_path: Path):
     assert found["disk-cache"]["cost"]["cost"] < 0, "what syncs nothing is faster on any disk"
 
 
+@pytest.fixture
+def musl_userland(cache: Path) -> None:
+    """Let studies find the programs that are built with musl; kept by the user."""
+    spec, source = UserlandSpec.of(c=["allocations"]), PackagesOptions(libc="musl")
+    kept = ensure(spec, Path.home() / ".cache/weighbridge", print, source)
+    (cache / "userlands" / key_of(spec, source)).symlink_to(kept.root.parent)
+
+
 @pytest.mark.long
+@pytest.mark.usefixtures("musl_userland")
 @pytest.mark.skipif(shutil.which("musl-gcc") is None, reason="no compiler for musl (musl-tools)")
 @pytest.mark.promise("a program that is slower with another C library is explained by its userland")
 def test_another_c_library(machine: Machine, tmp_path: Path):
@@ -86,13 +99,13 @@ GUEST = "guest: {kind: qemu, accelerator: tcg, queues: 2, huge_pages: true}"
 
 @pytest.fixture
 def huge_pages() -> Iterator[int]:
-    """Have 128 huge pages set aside, 256 MiB on x86-64, and give what there was."""
+    """Have 256 huge pages set aside, for two guests of 256 MiB on x86-64; gives how many."""
     before = HUGE_PAGES.read_text()
-    HUGE_PAGES.write_text(f"{int(before) + 128}\n")
+    HUGE_PAGES.write_text(f"{int(before) + 256}\n")
     try:
-        if int(HUGE_PAGES.read_text()) < int(before) + 128:
+        if int(HUGE_PAGES.read_text()) < int(before) + 256:
             pytest.skip("this machine's memory is too scattered for huge pages")
-        yield 128
+        yield 256
     finally:
         HUGE_PAGES.write_text(before)
 

@@ -86,10 +86,9 @@ def _build(project: str, work: Path, libc: Libc | None = None) -> None:
 
 def _version_of_musl() -> str:
     """The version of this machine's musl; "" where its loader is elsewhere."""
-    try:
-        said = run(Command((_LOADER,), _VERSION_S)).stderr.decode(errors="replace")
-    except OSError:
+    if not Path(_LOADER).exists():
         return ""
+    said = run(Command((_LOADER,), _VERSION_S)).stderr.decode(errors="replace")
     version = re.search(r"^Version (\S{1,40})$", said, re.MULTILINE)
     return version[1] if version else ""
 
