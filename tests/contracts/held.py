@@ -352,8 +352,8 @@ def keeps_the_contract_of_mechanisms(mechanism: Mechanism, subjects: Sequence[Su
             continue
         if arm is not None:
             switched.append((subject, arm))
-    every_way = bool(switched) or any(refusals)
-    must(mechanism, every_way, "off", "switch something off in one of the environments of this test, or say why not")
+    what = "switch something off in one of the environments of this test, or say why not"
+    must(mechanism, bool(switched) or any(refusals), "off", what)
     for subject, arm in switched:
         must(mechanism, arm != subject.arm, "off", "give another environment than it was given")
         must(mechanism, arm.name == subject.arm.name, "off", "leave the name as it is")
