@@ -32,6 +32,7 @@ CAUSES: Mapping[str, Sequence[str]] = {
     "why-cpu-period": ("cpu-period", "cpu-limit"),
     "why-open-files": ("open-files",),
     "why-allocator": ("variables",),
+    "why-libc": ("userland",),
     "why-published-port": ("docker-proxy",),
     "why-bridge-netfilter": ("bridge-netfilter", "filter-rules"),
     "why-rootless-network": ("user-mode-network",),

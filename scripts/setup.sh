@@ -131,6 +131,7 @@ if [ "$extra" = dev ]; then
     done
     need "qemu-system-$(uname -m)" # guests have the architecture of their machine
     need aarch64-linux-gnu-gcc
+    need musl-gcc
     need qemu-aarch64-static
     need_file aarch64-libc.a "$root/usr/aarch64-linux-gnu/lib/libc.a"
     loader="/usr/lib/ISOLINUX /usr/lib/syslinux/modules/bios /usr/lib/syslinux/bios /usr/share/syslinux"

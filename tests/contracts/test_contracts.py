@@ -171,7 +171,7 @@ SUBJECTS = [
     _subject("docker", {"network": "overlay", "vxlan_offload": False}),
     _subject("pod", {"reach": "service", "policy": "allow", "runtime_class": "gvisor"}),
     _subject("qemu", {"nic": "e1000", "disk": "ide", "cache": "unsafe", "pin": "vcpus"}),
-    _subject("qemu", {"nic": "vhost"}),
+    _subject("qemu", {"nic": "vhost", "queues": 2, "huge_pages": True}),
     _subject("qemu", {"network": "user"}),
     _subject("docker", {"storage": {"kind": "nfs", "mount": "sync", "version": "3", "write_size": "64KiB"}}),
     _subject("docker", {"storage": "tmpfs"}),

@@ -182,6 +182,27 @@ def test_where_a_cable_has_no_offloads_the_guest_has_none(nic: Nic):
     assert "off" not in value(replace(plain, network=TAP).argv(), "-device", "netdev=net")
 
 
+def test_a_card_with_several_queues_has_an_interrupt_for_each():
+    argv = replace(PLAIN, network=TAP, queues=4).argv()
+    assert value(argv, "-netdev").endswith(",queues=4")
+    assert value(argv, "-device", "netdev=net").endswith(",mq=on,vectors=10")
+    assert "queues" not in value(replace(PLAIN, network=TAP).argv(), "-netdev")
+
+
+def test_memory_in_huge_pages_is_all_of_the_machines():
+    argv = replace(PLAIN, huge_pages=True).argv()
+    assert value(argv, "-object") == "memory-backend-memfd,id=ram,size=512M,hugetlb=on,prealloc=on"
+    assert value(argv, "-M").endswith(",memory-backend=ram") and "-object" not in PLAIN.argv()
+
+
+@pytest.mark.parametrize("options", [{"nic": "e1000"}, {"network": "user"}, {"network": "none"}])
+def test_several_queues_take_a_card_and_a_network_that_has_them(options: dict[str, str]):
+    qemu = registry.environments()["qemu"]
+    problems = qemu.problems(qemu.options.model_validate({"queues": 2, **options}), needs=Needs())
+    assert problems == ["'queues' needs nic: virtio or vhost, on network: bridge"]
+    assert qemu.problems(qemu.options.model_validate({"queues": 2, "nic": "vhost"}), needs=Needs()) == []
+
+
 def test_a_machine_of_arm64_has_its_own_board_cpu_and_console():
     machine = replace(PLAIN, architecture=AARCH64, network=TAP)
     argv = machine.argv()

@@ -138,6 +138,8 @@ def test_a_compiler_without_a_static_libc_is_not_enough(monkeypatch, tmp_path):
     assert static_c.missing() == ()
     monkeypatch.setattr(static_c, "which", lambda _: None)
     assert static_c.missing() == ("cc", "libc.a")
+    assert static_c.missing_for_musl() == ("musl-gcc",)
+    assert install_here(static_c.missing_for_musl()) == "dnf install musl-gcc musl-libc-static"
 
 
 def test_where_an_unknown_distribution_has_its_libc_is_not_guessed(monkeypatch, tmp_path):

@@ -123,12 +123,12 @@ def _said(project: str, argv: list[str], folder: Path) -> object:
     if project == "corpus":
         subprocess.run([*argv, "200000", folder / "text", "true"], check=True)
         return (folder / "text").read_bytes()
-    words = {"stream": ("1048576", "2", "2"), "syscalls": ("20",)}[project]
+    words = {"stream": ("1048576", "2", "2"), "syscalls": ("20",), "allocations": ("20", "2", "1024")}[project]
     done = subprocess.run([*argv, *words], check=False, capture_output=True)
     assert done.returncode == 0 or (project == "syscalls" and b"Exec format error" in done.stderr), done
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     # that call starts the program itself anew, which the kernel cannot without binfmt_misc
     lines = [*itertools.takewhile(lambda line: line.get("call") != "fork_exec", lines)]
     assert all(value for line in lines for value in line.values())
-    measured = {"count", "nanoseconds", "best_nanoseconds"}
+    measured = {"count", "allocations", "nanoseconds", "best_nanoseconds"}
     return [{key: key in measured or value for key, value in line.items()} for line in lines]

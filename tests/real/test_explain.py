@@ -2,10 +2,16 @@
 
 import json
 import resource
+import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from weighbridge.model.userland import UserlandSpec
+from weighbridge.userland.build import ensure, key_of
+from weighbridge.userland.sources.packages import PackagesOptions
 
 from .machine import Machine
 from .weighing import NATIVE, trials, weighbridge, write_study
@@ -64,6 +70,61 @@ def test_a_guest_that_ignores_flushes(machine: Machine, tmp_path: Path):
     proof = found["disk-cache"]["proof"]
     assert (proof["state"], proof["with"], proof["without"]) == ("shown", "unsafe", "writeback")
     assert found["disk-cache"]["cost"]["cost"] < 0, "what syncs nothing is faster on any disk"
+
+
+@pytest.fixture
+def musl_userland(cache: Path) -> None:
+    """Let studies find the programs that are built with musl; kept by the user."""
+    spec, source = UserlandSpec.of(c=["allocations"]), PackagesOptions(libc="musl")
+    kept = ensure(spec, Path.home() / ".cache/weighbridge", print, source)
+    (cache / "userlands" / key_of(spec, source)).symlink_to(kept.root.parent)
+
+
+@pytest.mark.long
+@pytest.mark.usefixtures("musl_userland")
+@pytest.mark.skipif(shutil.which("musl-gcc") is None, reason="no compiler for musl (musl-tools)")
+@pytest.mark.promise("a program that is slower with another C library is explained by its userland")
+def test_another_c_library(machine: Machine, tmp_path: Path):
+    _, explained = explanation(machine, tmp_path, "why-libc", "--blocks", "6")
+    found = {each["kind"]: each for each in explained["mechanisms"]}
+    assert found.keys() == {"userland", "seccomp", "memory-limit"}
+    proof = found["userland"]["proof"]
+    assert proof["state"] == "shown" and len(proof["with"]) == len(proof["without"]) == 64
+    assert found["userland"]["cost"]["cost"] > 20, "musl's one lock costs two threads that much anywhere"
+
+
+HUGE_PAGES = Path("/proc/sys/vm/nr_hugepages")
+GUEST = "guest: {kind: qemu, accelerator: tcg, queues: 2, huge_pages: true}"
+
+
+@pytest.fixture
+def huge_pages() -> Iterator[int]:
+    """Have 256 huge pages set aside, for two guests of 256 MiB on x86-64; gives how many."""
+    before = HUGE_PAGES.read_text()
+    HUGE_PAGES.write_text(f"{int(before) + 256}\n")
+    try:
+        if int(HUGE_PAGES.read_text()) < int(before) + 256:
+            pytest.skip("this machine's memory is too scattered for huge pages")
+        yield 256
+    finally:
+        HUGE_PAGES.write_text(before)
+
+
+@pytest.mark.long
+@pytest.mark.promise("each mechanism that explain switches off is off by what its sites say")
+def test_a_guest_with_queues_and_huge_pages(machine: Machine, tmp_path: Path, huge_pages: int):
+    study = write_study(
+        tmp_path, environments=(NATIVE, GUEST), workloads=(LATENCY,), blocks=1,
+        resources="{cpus: 2, memory: 256MiB}", further=("inside: [server]", "explain: true"),
+    )  # fmt: skip
+    _, explained = explanation(machine, tmp_path, study)
+    proofs = {each["kind"]: each["proof"] for each in explained["mechanisms"]}
+    for kind, with_it, without in (
+        ("guest-queues", "2", "1"),
+        ("guest-huge-pages", "huge: 256 MiB of them", "ordinary"),
+    ):
+        proof = proofs[kind]
+        assert (proof["state"], proof["with"], proof["without"]) == ("shown", with_it, without)
 
 
 CHANGED = (

@@ -25,6 +25,7 @@ SMALL = {
     "coherence-put": "duration: 1s, warm_up: 0s",
     "dd": "file_size: 1MiB",
     "syscalls": "duration: 50ms",
+    "allocations": "duration: 50ms, threads: 2",
     "stream": "array_size: 1MiB, rounds: 2",
     "compress": "size: 64KiB",
     "sysbench-mutex": "locks: 10000",

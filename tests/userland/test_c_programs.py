@@ -10,7 +10,7 @@ import pytest
 
 from weighbridge.model.command import Completed
 from weighbridge.userland import c
-from weighbridge.workloads import stream, syscalls
+from weighbridge.workloads import allocations, stream, syscalls
 
 pytestmark = [
     pytest.mark.real,
@@ -36,6 +36,19 @@ def test_a_program_is_static_and_tells_its_compiler(programs: dict[str, Path]):
         versions = c.versions(program)
         assert re.search(r"\d+\.\d+", versions["cc (compiler)"]) and "\n" not in versions["cc (compiler)"]
         assert re.fullmatch("[0-9a-f]{16}", versions[f"weighbridge-{project} (C program)"])
+
+
+@pytest.mark.skipif(shutil.which("musl-gcc") is None, reason="no compiler for musl (musl-tools)")
+def test_a_program_with_another_libc_has_its_allocator_and_says_so(tmp_path: Path):
+    program = c.compiler("musl").ensure("allocations", tmp_path, print)
+    usual = c.ensure("allocations", tmp_path, print)
+    assert b".interp" not in program.read_bytes() and program.parent != usual.parent
+    assert b"glibc.malloc" in usual.read_bytes() and b"glibc.malloc" not in program.read_bytes()
+    assert re.fullmatch(r"musl \d+\.\d+\.\d+", c.versions(program)["libc (C library of C programs)"])
+    options = allocations.PLUGIN.options.model_validate({"duration": "50ms", "threads": 2})
+    for each in (program, usual):
+        done = ran(each, *allocations.PLUGIN.command("solo", options, None).argv[1:])
+        assert allocations.PLUGIN.parse(options, {"solo": done}).measurements[0].value > 0
 
 
 def test_what_syscalls_prints_is_read(programs: dict[str, Path]):
@@ -83,6 +96,7 @@ def test_the_corpus_is_the_same_bytes_everywhere(programs: dict[str, Path], tmp_
         ("stream", ["1048576", "1", "1"], 2, "usage: "),
         ("stream", ["99999999999999999999", "2", "1"], 2, "usage: "),
         ("stream", ["1000000000000", "2", "1"], 1, "no memory for an array: Cannot allocate memory"),
+        ("allocations", ["50", "0", "1024"], 2, "usage: "),
         ("corpus", ["10", "/tmp/x"], 2, "usage: "),
         ("corpus", ["10", "/nonexistent/x", "true"], 1, "/nonexistent/x: No such file or directory"),
     ],

@@ -10,7 +10,7 @@ import pytest
 
 from sentences import assert_sentence, raises_sentence
 from weighbridge import registry
-from weighbridge.errors import StudyError, Unavailable
+from weighbridge.errors import StudyError, Unavailable, UserlandError
 from weighbridge.model.userland import UserlandSpec
 from weighbridge.runner.preflight import userland_problem
 from weighbridge.study.brings import brought_by
@@ -45,6 +45,20 @@ def tree(tmp_path: Path) -> Path:
 
 def _key(tree: Path) -> str:
     return directory.PLUGIN.key(directory.DirectoryOptions(path=str(tree)), SPEC)
+
+
+def test_another_libc_is_another_userland_of_the_same_programs():
+    spec = UserlandSpec.of(c=["allocations"])
+    musl = packages.PackagesOptions(libc="musl")
+    keys = {packages.PLUGIN.key(source, spec) for source in (None, packages.PackagesOptions(), musl)}
+    assert len(keys) == 2 and packages.PLUGIN.key(None, spec) == packages.PLUGIN.key(packages.PackagesOptions(), spec)
+    (build,) = packages.PLUGIN.recipe(musl, spec).builds
+    assert build.packages == ("musl-tools",) and build.commands[0][0] == "musl-gcc"
+
+
+def test_another_libc_for_programs_that_are_not_ours_is_refused():
+    with raises_sentence(UserlandError):
+        packages.PLUGIN.key(packages.PackagesOptions(libc="musl"), SPEC)
 
 
 def test_a_directory_has_another_key_when_a_file_changes(tree: Path):

@@ -489,6 +489,12 @@ GOOD = [
     Case("sqlite", "sqlite.txt", {"commits": 3000 / 6.274}, {"commits": 3000, "sync": "off"}),
     Case("dd", "dd.stderr", {"throughput": 16 / 0.0271955}, {"file_size": "16MiB"}, stream="stderr"),
     Case(
+        "allocations",
+        "allocations.txt",
+        {"rate": 3741696 / 0.322922197},
+        {"threads": 2, "duration": "300ms"},
+    ),
+    Case(
         "syscalls",
         "syscalls.txt",
         {

@@ -163,6 +163,11 @@ def sqlite(case: Case) -> Figures:
     return {"commits": Figure(patterns, lambda times, rows: last(rows) / ((times[1] - times[0]) / 1000))}
 
 
+def allocations(case: Case) -> Figures:
+    patterns = (r'"allocations": (\d+)', r'"nanoseconds": (\d+)')
+    return {"rate": Figure(patterns, lambda counts, times: last(counts) / last(times) * 1e9)}
+
+
 def syscalls(case: Case) -> Figures:
     def call(name: str) -> Figure:
         count, ns = rf'"{name}", "count": (\d+)', rf'"{name}", .*"nanoseconds": (\d+)'
@@ -236,6 +241,7 @@ FIGURES: dict[str, Callable[[Case], Figures]] = {
     "sysbench-fileio": sysbench_fileio,
     "dd": dd,
     "sqlite": sqlite,
+    "allocations": allocations,
     "syscalls": syscalls,
     "stream": stream,
     "linpack": linpack,

@@ -1,4 +1,4 @@
-"""Those whose programs are ours, in C (syscalls, stream): arguments, and outputs that are not whole."""
+"""Those whose programs are ours, in C (syscalls, stream, allocations): arguments, and outputs that are not whole."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ from pydantic import ValidationError
 
 from sentences import raises_sentence
 from weighbridge.model.measurement import ProgramFailed, Unparseable
-from weighbridge.workloads import stream, syscalls
+from weighbridge.workloads import allocations, stream, syscalls
 
 from .captured import AT, data, parse, result
 
@@ -22,6 +22,20 @@ def test_the_command_of_stream_has_bytes():
     options = stream.PLUGIN.options.model_validate({"array_size": "1MiB", "rounds": 3, "threads": 2})
     assert stream.PLUGIN.command("solo", options, AT).argv == ("weighbridge-stream", "1048576", "3", "2")
     assert stream.PLUGIN.generator_threads(options) == 2
+
+
+def test_the_command_of_allocations_has_bytes_and_threads():
+    options = allocations.PLUGIN.options.model_validate({"duration": "300ms", "threads": 2, "largest": "4KiB"})
+    argv = allocations.PLUGIN.command("solo", options, AT).argv
+    assert argv == ("weighbridge-allocations", "300", "2", "4096")
+    assert allocations.PLUGIN.generator_threads(options) == 2
+
+
+@pytest.mark.parametrize("printed", [b'{"threads": 1', b'{"threads": 2, "allocations": 0'])
+def test_allocations_of_other_threads_or_none_are_unparseable(printed: bytes):
+    whole = data("allocations.txt").replace(b'{"threads": 2', printed)
+    with pytest.raises(Unparseable):
+        parse("allocations", {"threads": 2}, whole)
 
 
 @pytest.mark.parametrize(

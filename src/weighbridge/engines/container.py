@@ -17,7 +17,7 @@ from weighbridge.launcher.site import LaunchedSite, group_facts
 from weighbridge.linux import selinux
 from weighbridge.linux.cgroup_files import NETWORK, process_limit
 from weighbridge.linux.process import limit_sending, most_open_files, wait_readable
-from weighbridge.model.facts import UNPRIVILEGED
+from weighbridge.model.facts import UNPRIVILEGED, USERLAND
 from weighbridge.model.site import SiteRequest
 from weighbridge.model.userland import Userland
 
@@ -153,7 +153,7 @@ class DockerSite(LaunchedSite):
             info, notes = self._engine.client.info(), self._notes()
         warnings = {f"not honoured: {w}": w for w in self._container.attrs.get("Warnings") or ()}
         return {
-            "userland": self._userland.digest,
+            USERLAND: self._userland.digest,
             "user": self._userland.process.user(UNPRIVILEGED if runs_for_user(self._userland) else "root"),
             "docker": self._engine.version + (" (private)" if self._engine.private else ""),
             **self._engine.programs,

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from weighbridge.engines.network_problems import network_problems
 from weighbridge.errors import EnvironmentLost, Unavailable
-from weighbridge.guests import accelerator, data_disk, disk, kernel, monitor, ramdisk, vcpus
+from weighbridge.guests import accelerator, data_disk, disk, huge_pages, kernel, monitor, ramdisk, vcpus
 from weighbridge.guests.accelerator import LAYERS, AcceleratorChoice, chosen
 from weighbridge.guests.architecture import HOST
 from weighbridge.guests.console import last_words
@@ -21,6 +21,7 @@ from weighbridge.guests.network import Network, Tap, UserNetwork
 from weighbridge.guests.resources import (
     SMALLER,
     cpus_of,
+    guests_of,
     lacking_memory,
     memory_of,
     memory_problems,
@@ -35,7 +36,7 @@ from weighbridge.linux.process import environment_of, most_open_files, mounted_b
 from weighbridge.linux.remedies import load_module
 from weighbridge.model.command import Command
 from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
-from weighbridge.model.facts import DISK_CACHE
+from weighbridge.model.facts import DISK_CACHE, MEMORY_PAGES
 from weighbridge.model.host import Group, Host
 from weighbridge.model.plugin import Durability, Readiness
 from weighbridge.model.site import Site, SiteRequest
@@ -46,6 +47,8 @@ long on a busy one. Of some hundred emulated boots with two virtual CPUs one sto
 """
 _TOGETHER_S = 0.2
 _VHOST = "/dev/vhost-net"
+_VIRTIO = ("virtio", "vhost")
+"""Interfaces that may have several queues."""
 _SOCKET = "qmp"
 """QEMU's monitor, beside the data disk."""
 _LONGEST_SOCKET = 107
@@ -60,6 +63,8 @@ class QemuOptions(EnvironmentOptions):
     run's own, of which with ``attach: interface`` the host's interface is a port; ``user`` is QEMU's own network
     stack with forwarded ports. ``vhost`` is a virtio interface whose packets the host's kernel carries. Virtual CPUs
     and memory come from the study's ``resources``; with ``pin: vcpus`` each virtual CPU is on one of the site's CPUs.
+    Of ``queues`` a guest uses no more than it has virtual CPUs. With ``huge_pages`` its memory is in pages that the
+    host has set aside (``vm.nr_hugepages``).
     """
 
     accelerator: Annotated[
@@ -79,6 +84,10 @@ class QemuOptions(EnvironmentOptions):
         str,
         Field(pattern=r"^linux-image-[a-z0-9][a-z0-9.+-]{0,80}$", description="Debian package of its kernel"),
     ] = kernel.PACKAGE
+    queues: Annotated[int, Field(ge=1, le=64, description="Pairs of queues of its virtio interface (multiqueue)")] = 1
+    huge_pages: Annotated[bool, Field(description="Have its memory in huge pages that the host has set aside")] = (
+        False
+    )
     pin: Annotated[Literal["vcpus"] | None, Field(description="Give each virtual CPU its own CPU")] = None
 
 
@@ -116,6 +125,8 @@ class Qemu(Environment):
             problems.append(f"{HOST.name} machines have no IDE: use disk: virtio")
         if options.nic == "vhost" and options.network != "bridge":
             problems.append("'nic: vhost' needs network: bridge")
+        if options.queues > 1 and (options.network != "bridge" or options.nic not in _VIRTIO):
+            problems.append("'queues' needs nic: virtio or vhost, on network: bridge")
         return problems
 
     def readiness(self, options: Any | None = None) -> Readiness:
@@ -135,6 +146,8 @@ class Qemu(Environment):
 
     def unmet(self, options: Any, *, needs: Needs) -> Readiness | None:
         """Return the memory that this machine lacks for the study's guests; None where there is enough."""
+        if options.huge_pages:
+            return huge_pages.lacking_here(memory_of(needs.resources), guests_of(needs))
         return lacking_memory(needs)
 
     def variants(self) -> Mapping[str, Any]:
@@ -155,6 +168,7 @@ class Qemu(Environment):
             if cpus is not None:
                 notes |= _pinned(request, group, cpus)
             notes |= _cached(machine)
+            notes |= _pages(machine, request.host, group)
             layer = LAYERS[machine.accelerator]
             notes |= {f"not honoured: {limit}": why for limit, why in refused.items()}
             site = GuestSite(
@@ -179,7 +193,10 @@ def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Qemu
     guest_kernel = kernel.ensure(run.cache, run.say, options.kernel)
     root = Disk(disk.ensure(request.userland, run.cache, run.say), options.disk, read_only=True)
     memory = memory_of(request.limits)
-    stack.enter_context(reserved(memory, host, run, SMALLER))
+    if options.huge_pages:
+        huge_pages.require(memory, host)
+    else:
+        stack.enter_context(reserved(memory, host, run, SMALLER))
     data = tuple(_data(options, request, stack))
     machine = QemuMachine(
         name=mounted_by(run.id),
@@ -191,6 +208,8 @@ def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Qemu
         disks=(root, *data),
         network=_network(options, request),
         nic=options.nic,
+        queues=options.queues,
+        huge_pages=options.huge_pages,
         open_files=most_open_files(),
         monitor=next((socket for each in data if (socket := each.image.with_name(_SOCKET)) and _fits(socket)), None),
     )
@@ -213,7 +232,7 @@ def _machine(options: Any, request: SiteRequest, stack: ExitStack) -> tuple[Qemu
         notes |= machine.network.facts()
     if request.limits.memory is None:
         notes["not honoured: no limit of memory"] = f"a machine has a size: {machine.memory >> 20} MiB"
-    if machine.network and not machine.network.offloads and options.nic not in ("virtio", "vhost"):
+    if machine.network and not machine.network.offloads and options.nic not in _VIRTIO:
         notes["not honoured: no offloads"] = f"{options.nic} splits packets that are larger than its cable's"
     return machine, notes
 
@@ -227,6 +246,13 @@ def _cached(machine: QemuMachine) -> dict[str, str]:
     except EnvironmentLost:  # on a host whose files this machine does not see
         return {}
     return {DISK_CACHE: mode} if mode else {}
+
+
+def _pages(machine: QemuMachine, host: Host, group: Group | None) -> dict[str, str]:
+    """Return the pages in which the guest's memory is, as the host's kernel says; without a group nobody looks."""
+    notes = {"not metered: memory of the guest": huge_pages.NOT_METERED} if machine.huge_pages else {}
+    pages = "" if group is None else huge_pages.in_use(host, group)
+    return {**notes, MEMORY_PAGES: pages} if pages else notes
 
 
 def _pinned(request: SiteRequest, group: Group | None, cpus: list[int]) -> dict[str, str]:

@@ -75,6 +75,10 @@ class QemuMachine:
     open_files: int = 1024
     arguments: tuple[str, ...] = field(default=())
     """Further words to its first process."""
+    queues: int = 1
+    """Pairs of queues of its virtio interface: packets of several virtual CPUs pass at the same time."""
+    huge_pages: bool = False
+    """Whether its RAM is in huge pages of the host, all of which it takes before it boots."""
     monitor: Path | None = None
     """The socket of its monitor (QMP), by which it is changed while it runs."""
     hypervisor: Path | None = None
@@ -88,16 +92,22 @@ class QemuMachine:
         if self.hypervisor is not None:  # under it the first domain ends where the CPU has SMAP (QEMU 7.2)
             model += ",-smap"
         return (
-            of.program, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none", "-M", of.machine,
+            of.program, "-nodefaults", "-no-user-config", "-no-reboot", "-display", "none",
+            "-M", f"{of.machine}{',memory-backend=ram' if self.huge_pages else ''}",
             "-name", f"{self.name},debug-threads=on",
             "-accel", _ACCELERATORS[self.accelerator], "-cpu", model, "-smp", str(self.cpus),
-            "-m", f"{self.memory >> 20}M",
+            "-m", f"{self.memory >> 20}M", *self._memory(),
             *self._boot(),
             "-chardev", "stdio,id=port,signal=off", "-device", "virtio-serial-pci",
             "-device", "virtserialport,chardev=port,name=weighbridge",
             "-chardev", "file,id=console,path=/dev/stderr,append=on", "-serial", "chardev:console",
             *self._disks(), *self._network(), *self._monitor(),
         )  # fmt: skip
+
+    def _memory(self) -> tuple[str, ...]:
+        if not self.huge_pages:
+            return ()
+        return "-object", f"memory-backend-memfd,id=ram,size={self.memory >> 20}M,hugetlb=on,prealloc=on"
 
     def _boot(self) -> tuple[str, ...]:
         command_line = " ".join(self.command_line())
@@ -153,6 +163,9 @@ class QemuMachine:
         device = f"{_NICS[self.nic][0]},netdev=net,mac={self.network.hardware},romfile="
         device += _PLAIN if not self.network.offloads and _NICS[self.nic][1] == "virtio_net" else ""
         netdev = f"{self.network.netdev()}{',vhost=on' if self.nic == 'vhost' else ''}"
+        if self.queues > 1:  # an interrupt for each queue, two of a pair, beside those of changes and of control
+            device += f",mq=on,vectors={2 * self.queues + 2}"
+            netdev += f",queues={self.queues}"
         return ["-netdev", netdev, "-device", device]
 
 

@@ -59,11 +59,15 @@ def memory_problems(needs: Needs) -> list[str]:
     return [f"{least}, but the limit is {mib(memory)}: raise it (resources: memory)"]
 
 
+def guests_of(needs: Needs) -> int:
+    """Return how many guests of one environment are open at the same time on one machine."""
+    return len(needs.inside) if needs.network and not needs.apart else 1
+
+
 def lacking_memory(needs: Needs) -> Readiness | None:
     """Return the memory that this machine lacks for the guests of one environment; None where there is enough."""
-    sites = len(needs.inside) if needs.network and not needs.apart else 1
     room = room_in(Path(MEMINFO).read_text())
-    if why := no_room(memory_of(needs.resources), "this machine", room, sites):
+    if why := no_room(memory_of(needs.resources), "this machine", room, guests_of(needs)):
         return Readiness(False, why, SMALLER)
     return None
 

@@ -6,7 +6,7 @@ from contextlib import suppress
 from weighbridge.launcher.launch import Launcher
 from weighbridge.launcher.site import GroupedSite
 from weighbridge.model.command import Command
-from weighbridge.model.facts import DISK_DRIVER, NETWORK_DRIVER
+from weighbridge.model.facts import DISK_DRIVER, NETWORK_DRIVER, NETWORK_QUEUES, USERLAND
 from weighbridge.model.host import Group
 from weighbridge.model.isolation import Layer
 from weighbridge.model.site import SiteRequest
@@ -17,6 +17,8 @@ _DEVICES: Mapping[str, tuple[str, ...]] = {
     DISK_DRIVER: ("/sys/class/block/vdb/device/uevent", "/sys/class/block/sdb/device/uevent"),
 }
 """Where the kernel says it. The first disk holds the root."""
+_QUEUE = "/sys/class/net/eth0/queues/rx-{}/rps_cpus"
+_MOST_QUEUES = 256
 
 
 class GuestSite(GroupedSite):
@@ -59,17 +61,28 @@ class GuestSite(GroupedSite):
                     lines = self.read(path).decode(errors="replace").splitlines()
                     yield from ((fact, line.partition("=")[2]) for line in lines if line.startswith("DRIVER="))
 
+    def _queues(self) -> Iterator[tuple[str, str]]:
+        """How many queues the guest's kernel uses of its interface, by /sys."""
+        count = 0
+        with suppress(OSError):
+            for number in range(_MOST_QUEUES):
+                self.read(_QUEUE.format(number))
+                count += 1
+        if count:
+            yield NETWORK_QUEUES, str(count)
+
     def facts(self) -> Mapping[str, str]:
         """The userland, the hypervisor, its devices, and the guest's own kernel."""
         kernel = self.read("/proc/version").decode(errors="replace").strip()
         clock = self.read("/sys/devices/system/clocksource/clocksource0/current_clocksource").decode().strip()
         return {
-            "userland": self._userland.digest,
+            USERLAND: self._userland.digest,
             "user": self._userland.process.user("root"),
             "host": self.host.name,
             "address": self.address,
             "guest kernel": kernel,
             "guest clock": clock,
             **dict(self._drivers()),
+            **dict(self._queues()),
             **self._notes,
         }

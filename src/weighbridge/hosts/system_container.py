@@ -23,6 +23,7 @@ from weighbridge.linux.network import in_network_of
 from weighbridge.linux.process import environment_of, output
 from weighbridge.model.command import Command, HostProcess
 from weighbridge.model.environment import Environment, EnvironmentOptions, Needs
+from weighbridge.model.facts import USERLAND
 from weighbridge.model.host import Group, Host
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import MountRequest, Site, SiteRequest
@@ -150,7 +151,7 @@ class SystemContainerSite(GroupedSite):
     def facts(self) -> Mapping[str, str]:
         """The userland, the network, and the limits that could not be honoured."""
         facts = {
-            "userland": self._container.request.userland.digest,
+            USERLAND: self._container.request.userland.digest,
             "user": self._container.request.userland.process.user("root"),
             "host": self.host.name,
             "address": self.address,

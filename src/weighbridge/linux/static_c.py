@@ -12,6 +12,8 @@ from weighbridge.model.command import Command
 COMPILER, LIBC = "cc", "libc.a"
 NEEDS = (COMPILER, LIBC)
 """By their names in `weighbridge.linux.packages`."""
+MUSL = "musl-gcc"
+"""The same compiler, with musl in place of the C library of this machine's distribution."""
 OPTIONS = ("-static", "-O2", "-s", "-Wall", "-Wextra")
 """The compiler's, for a program that needs nothing of the root folder it runs in."""
 LIBC_FOLDERS = ("usr/lib64", "usr/lib", "usr/lib/*-linux-*")
@@ -28,6 +30,11 @@ def missing() -> tuple[str, ...]:
     if this_distribution() is None or any(any(_ROOT.glob(f"{folder}/{LIBC}")) for folder in LIBC_FOLDERS):
         return ()
     return (LIBC,)
+
+
+def missing_for_musl() -> tuple[str, ...]:
+    """Return `MUSL` where it is not installed; its packages have the library, too."""
+    return () if which(MUSL) is not None else (MUSL,)
 
 
 def reason(stderr: str) -> str:

@@ -1,5 +1,7 @@
 """Programs and libraries of the environment's own."""
 
+from weighbridge.model.explained import Proof
+from weighbridge.model.facts import USERLAND
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
@@ -11,8 +13,9 @@ class OtherUserland(Mechanism):
     summary = "a userland of the environment's own: other builds, another C library"
     title = "its own programs and libraries"
     switched = "its own userland → the study's"
-    remedy = "an image with the same versions and C library"
+    remedy = "an image with the same versions, C library and allocator"
     source = "Weighbridge: userlands are compared by version and content"
+    proof = Proof(fact=USERLAND)
 
     def off(self, subject: Subject) -> Arm | None:
         """Return the environment with the study's userland."""

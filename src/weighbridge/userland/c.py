@@ -1,13 +1,22 @@
-"""Builds and caches the programs of the projects below ``weighbridge/c``: a static file each, by cc."""
+"""Builds and caches the programs of the projects below ``weighbridge/c``: a static file each, by cc.
+
+Each can be built with musl, too, the C library of Alpine's images: the same sources and options, by ``musl-gcc``.
+"""
 
 import hashlib
 import platform
+import re
+from collections.abc import Mapping
+from functools import partial
 from pathlib import Path
+from typing import Literal
 
 from weighbridge import build_once
 from weighbridge.errors import UserlandError
 from weighbridge.linux import static_c
+from weighbridge.linux.process import run
 from weighbridge.model.by_hand import Build
+from weighbridge.model.command import Command
 from weighbridge.userland.compiled import Compiler, program_of
 
 PROJECTS = Path(__file__).parent.parent / "c"
@@ -25,28 +34,40 @@ _OPTIONS = (
 else the compiler makes it libc's memcpy, which chooses its instructions by the CPU that it finds."""
 _COMPILER = "compiler"
 """Beside the program: what built it, as ``cc --version`` tells it."""
+_LIBC = "libc"
+"""Beside the program: the C library that was asked for, with its version."""
+Libc = Literal["musl"]
+"""A C library that can be asked for; None: the compiler's own, which is glibc on most distributions."""
+_LOADER = f"/lib/ld-musl-{platform.machine()}.so.1"
+"""Tells its version when it is started without a program. It is the library itself."""
+_VERSION_S = 20.0
 
 
-def key_of(project: str) -> str:
+def key_of(project: str, libc: Libc | None = None) -> str:
     """The name under which a program is cached: of its sources and how it is built. Raises UserlandError."""
     folder = PROJECTS / project
     if not any(folder.glob("*.c")):
         raise UserlandError(f"there is no C project '{project}'")
-    how = " ".join((build_once.key_of_folder(folder), *_OPTIONS, platform.machine()))
+    how = " ".join((build_once.key_of_folder(folder), *_OPTIONS, platform.machine(), *filter(None, (libc,))))
     return hashlib.sha256(how.encode()).hexdigest()[:16]
 
 
 def versions(program: Path) -> dict[str, str]:
     """The digest of a built program, and what built it: another compiler, or another libc, makes other bits."""
     digest = hashlib.sha256(program.read_bytes()).hexdigest()[:16]
-    return {f"{program.name} (C program)": digest, "cc (compiler)": (program.parent / _COMPILER).read_text()}
+    libc = program.parent / _LIBC
+    return {
+        f"{program.name} (C program)": digest,
+        "cc (compiler)": (program.parent / _COMPILER).read_text(),
+        **({"libc (C library of C programs)": libc.read_text()} if libc.exists() else {}),
+    }
 
 
-def by_hand(project: str, place: str) -> Build:
+def by_hand(project: str, place: str, libc: Libc | None = None) -> Build:
     """How an image builds a project's program, for the folder ``place``."""
     folder, program = PROJECTS / project, program_of(project)
-    command = ("cc", *_OPTIONS, "-o", program, *_sources(project))
-    packages = ("gcc", "libc6-dev")
+    command = (compiler(libc).program, *_OPTIONS, "-o", program, *_sources(project))
+    packages = ("musl-tools",) if libc else ("gcc", "libc6-dev")
     return Build(project, packages, build_once.files_below(folder), (command,), program, f"{place}/{program}")
 
 
@@ -54,15 +75,37 @@ def _sources(project: str) -> list[str]:
     return sorted(path.name for path in (PROJECTS / project).glob("*.c"))
 
 
-def _build(project: str, work: Path) -> None:
+def _build(project: str, work: Path, libc: Libc | None = None) -> None:
     """The sources are only read, where they are."""
-    folder = PROJECTS / project
-    COMPILER.output(folder, "cc", *_OPTIONS, "-o", str(work / program_of(project)), *_sources(project))
-    (work / _COMPILER).write_text(COMPILER.output(folder, "cc", "--version").partition("\n")[0])
+    folder, cc = PROJECTS / project, compiler(libc)
+    cc.output(folder, cc.program, *_OPTIONS, "-o", str(work / program_of(project)), *_sources(project))
+    (work / _COMPILER).write_text(cc.output(folder, cc.program, "--version").partition("\n")[0])
+    if libc is not None:
+        (work / _LIBC).write_text(f"{libc} {_version_of_musl()}".strip())
 
 
-COMPILER = Compiler(
-    static_c.COMPILER, "the programs of some workloads", static_c.missing, key_of, _build, static_c.reason,
-    static_c.DEADLINE_S,
-)  # fmt: skip
-cached, cannot_build, ensure = COMPILER.cached, COMPILER.cannot_build, COMPILER.ensure
+def _version_of_musl() -> str:
+    """The version of this machine's musl; "" where its loader is elsewhere."""
+    if not Path(_LOADER).exists():
+        return ""
+    said = run(Command((_LOADER,), _VERSION_S)).stderr.decode(errors="replace")
+    version = re.search(r"^Version (\S{1,40})$", said, re.MULTILINE)
+    return version[1] if version else ""
+
+
+def compiler(libc: Libc | None = None) -> Compiler:
+    """Return what builds the programs with a C library."""
+    return _COMPILERS[libc]
+
+
+_BUILDS = "the programs of some workloads"
+_COMPILERS: Mapping[Libc | None, Compiler] = {
+    None: Compiler(
+        static_c.COMPILER, _BUILDS, static_c.missing, key_of, _build, static_c.reason, static_c.DEADLINE_S
+    ),
+    "musl": Compiler(
+        static_c.MUSL, f"{_BUILDS} with musl", static_c.missing_for_musl, partial(key_of, libc="musl"),
+        partial(_build, libc="musl"), static_c.reason, static_c.DEADLINE_S,
+    ),
+}  # fmt: skip
+cached, cannot_build, ensure = _COMPILERS[None].cached, _COMPILERS[None].cannot_build, _COMPILERS[None].ensure

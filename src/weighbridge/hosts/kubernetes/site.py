@@ -21,7 +21,7 @@ from weighbridge.launcher.site import LaunchedSite
 from weighbridge.linux import counters
 from weighbridge.linux.cgroup_files import NETWORK, GroupLimits, scope_files
 from weighbridge.model.command import Command
-from weighbridge.model.facts import ADDED_CONTAINERS, CPU_LIMIT, MEMORY_LIMIT, QUALITY_OF_SERVICE
+from weighbridge.model.facts import ADDED_CONTAINERS, CPU_LIMIT, MEMORY_LIMIT, QUALITY_OF_SERVICE, USERLAND
 from weighbridge.model.host import Host, Pods
 from weighbridge.model.site import DATA, MountRequest, Site, SiteRequest
 
@@ -204,7 +204,7 @@ class PodSite(LaunchedSite):
         spec, status = self._running.about.get("spec") or {}, self._running.about.get("status") or {}
         requests = resources_of(self._running.about).get("requests") or {}
         facts = {
-            "userland": self._request.userland.digest,
+            USERLAND: self._request.userland.digest,
             "user": self._request.userland.process.user(str(self._asked.user or "root")),
             "host": self.host.name,
             "node": str(spec.get("nodeName", "")),

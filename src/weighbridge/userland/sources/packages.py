@@ -6,7 +6,9 @@ import os
 import shlex
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
 
 from weighbridge.errors import UserlandError
 from weighbridge.linux import user_namespaces
@@ -41,9 +43,19 @@ _PLACES = frozenset((
 
 
 class PackagesOptions(SourceOptions):
-    """It has no options: the study's workloads say which packages they need."""
+    """The study's workloads say which packages they need.
+
+    ``libc: musl`` builds the workloads' own programs in C with the C library of Alpine's images, and its allocator.
+    Debian's packages are as they are: none of theirs becomes another one.
+    """
 
     kind: Literal["packages"] = "packages"
+    libc: Annotated[
+        c_programs.Libc | None,
+        Field(
+            description="The C library of the workloads' own C programs; left out: that of this machine's compiler"
+        ),
+    ] = None
 
 
 class Packages(UserlandSource):
@@ -56,6 +68,10 @@ class Packages(UserlandSource):
 
     def key(self, options: Any, spec: UserlandSpec) -> str:
         """Return a digest of the suite, packages and projects that are asked for, not of their versions."""
+        libc = _libc(options)
+        if libc is not None and not spec.c:
+            why = "no workload of this study has a program in C of Weighbridge's own"
+            raise UserlandError(f"userland: libc: {libc} changes nothing, as {why}: leave it out")
         inputs: dict[str, object] = {
             "suite": SUITE, "components": COMPONENTS, "builder": BUILDER, "packages": _packages(spec),
         }  # fmt: skip
@@ -64,7 +80,7 @@ class Packages(UserlandSource):
         if spec.golang:
             inputs["golang"] = {project: go_programs.key_of(project) for project in spec.golang}
         if spec.c:
-            inputs["c"] = {project: c_programs.key_of(project) for project in spec.c}
+            inputs["c"] = {project: c_programs.key_of(project, libc) for project in spec.c}
         return hashlib.sha256(json.dumps(inputs, sort_keys=True).encode()).hexdigest()[:16]
 
     def cannot_build(self, options: Any, spec: UserlandSpec, cache: Path) -> tuple[str, str] | None:
@@ -78,7 +94,7 @@ class Packages(UserlandSource):
         return (
             jars.cannot_build(spec.maven, cache)
             or go_programs.cannot_build(spec.golang, cache)
-            or c_programs.cannot_build(spec.c, cache)
+            or c_programs.compiler(_libc(options)).cannot_build(spec.c, cache)
         )
 
     def lacks(self, options: Any, program: str) -> tuple[str, str] | None:
@@ -102,7 +118,7 @@ class Packages(UserlandSource):
         builds = (
             *(jars.by_hand(each) for each in spec.maven),
             *(go_programs.by_hand(each, PROGRAMS) for each in spec.golang),
-            *(c_programs.by_hand(each, PROGRAMS) for each in spec.c),
+            *(c_programs.by_hand(each, PROGRAMS, _libc(options)) for each in spec.c),
         )
         return Recipe("", base, tuple(COMPONENTS.split()), tuple(names), builds)
 
@@ -112,7 +128,7 @@ class Packages(UserlandSource):
         """Jars are in its /opt/NAME, the programs of Go and C projects in its /usr/local/bin."""
         folders = [jars.ensure(project, cache, say) for project in spec.maven]
         go_files = [go_programs.ensure(project, cache, say) for project in spec.golang]
-        c_files = [c_programs.ensure(project, cache, say) for project in spec.c]
+        c_files = [c_programs.compiler(_libc(options)).ensure(project, cache, say) for project in spec.c]
         say("installing its packages takes a few minutes")
         _build(_packages(spec), folders, [*go_files, *c_files], work / archive.NAME)
         versions: dict[str, str] = {}
@@ -123,6 +139,11 @@ class Packages(UserlandSource):
         for file in c_files:
             versions |= c_programs.versions(file)
         return versions
+
+
+def _libc(options: Any) -> c_programs.Libc | None:
+    """The C library that is asked for; a study that names no userland has no options of it."""
+    return None if options is None else options.libc
 
 
 def _packages(spec: UserlandSpec) -> list[str]:

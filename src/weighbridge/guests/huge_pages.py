@@ -1,0 +1,69 @@
+"""Huge pages for a guest's memory (hugetlbfs): what its host has set aside, and what the hypervisor has of them."""
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+
+from weighbridge.errors import Unavailable
+from weighbridge.linux.memory_room import MEMINFO, mib
+from weighbridge.linux.remedies import as_root
+from weighbridge.model.command import Command
+from weighbridge.model.host import Group, Host
+from weighbridge.model.plugin import Readiness
+
+NOT_METERED = "huge pages are not counted by its control group"
+_FIELD = re.compile(r"^(HugePages_Total|HugePages_Free|HugePages_Rsvd|Hugepagesize):\s+(\d{1,15})\b", re.MULTILINE)
+_READ_S = 20.0
+# numbers of processes are read where the host has them: a testbed host has its own
+_IN_USE = 'for pid in $(cat "$1"); do grep ^HugetlbPages: "/proc/$pid/status"; done'
+
+
+@dataclass(frozen=True, slots=True)
+class Pool:
+    """The huge pages that a machine has set aside: how many, how many of them nobody has, and the bytes of one."""
+
+    total: int
+    free: int
+    size: int
+
+
+def pool_of(meminfo: str) -> Pool:
+    """Return the pool of which the text of /proc/meminfo tells; it is empty where the kernel has no huge pages."""
+    fields = {name: int(number) for name, number in _FIELD.findall(meminfo)}
+    free = fields.get("HugePages_Free", 0) - fields.get("HugePages_Rsvd", 0)
+    return Pool(fields.get("HugePages_Total", 0), free, fields.get("Hugepagesize", 0) << 10)
+
+
+def lacking(memory: int, where: str, pool: Pool, guests: int = 1) -> Readiness | None:
+    """Return what guests of ``memory`` bytes each lack of huge pages ``where`` they are to be; None: nothing."""
+    if pool.size == 0:
+        return Readiness(False, f"the kernel of {where} has no huge pages", "leave out 'huge_pages'")
+    if memory % pool.size:
+        why = f"{mib(memory)} of memory are not a whole number of huge pages of {mib(pool.size)}"
+        return Readiness(False, why, "set another limit (resources: memory)")
+    pages = memory // pool.size * guests
+    if pages <= pool.free:
+        return None
+    who = f"a guest of {mib(memory)} takes" if guests == 1 else f"{guests} guests of {mib(memory)} each take"
+    why = f"{who} {pages} huge pages of {mib(pool.size)}, and {where} has {pool.free} free"
+    return Readiness(False, why, as_root(f"sysctl vm.nr_hugepages={pool.total - pool.free + pages}"))
+
+
+def lacking_here(memory: int, guests: int) -> Readiness | None:
+    """Return what this machine lacks of them; None: nothing."""
+    return lacking(memory, "this machine", pool_of(Path(MEMINFO).read_text()), guests)
+
+
+def require(memory: int, host: Host) -> None:
+    """Raise Unavailable where a host has too few that nobody uses."""
+    if (problem := lacking(memory, f"host {host.name}", pool_of(host.read(MEMINFO).decode()))) is not None:
+        raise Unavailable(f"{problem.detail}: {problem.remedy}")
+
+
+def in_use(host: Host, group: Group) -> str:
+    """Return as a fact which pages the hypervisor in a group has for its guest, as its kernel says; "": not known."""
+    completed = host.run(Command(("sh", "-c", _IN_USE, "pages", str(group.procs[0])), _READ_S))
+    kib = [int(line.split()[1]) for line in completed.text.splitlines()]
+    if not kib:
+        return ""
+    return f"huge: {mib(max(kib) << 10)} of them" if max(kib) else "ordinary"

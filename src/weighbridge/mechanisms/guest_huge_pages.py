@@ -1,0 +1,32 @@
+"""Huge pages of the host under a guest's memory."""
+
+from typing import ClassVar
+
+from weighbridge.model.explained import Proof
+from weighbridge.model.facts import MEMORY_PAGES
+from weighbridge.model.measurement import ALL_CPU
+from weighbridge.model.mechanism import Mechanism, Subject
+from weighbridge.model.study import Arm
+
+
+class GuestHugePages(Mechanism):
+    """Under second-level paging a miss of the TLB reads fewer entries where the host's pages are large.
+
+    It is to save time; the memory is set aside, also what the guest never uses.
+    """
+
+    kind = "guest-huge-pages"
+    summary = "a guest's memory in huge pages that the host has set aside; they are to save time"
+    title = "huge pages of the guest's memory"
+    switched = "huge → ordinary pages"
+    remedy = "huge_pages: false, where the memory is needed by others"
+    source = "Linux kernel documentation, admin-guide/mm/hugetlbpage"
+    counters: ClassVar = (ALL_CPU,)
+    proof = Proof(fact=MEMORY_PAGES, off="ordinary")
+
+    def off(self, subject: Subject) -> Arm | None:
+        """Return the guest whose memory is like that of any process."""
+        return subject.with_options(huge_pages=False) if subject.option("huge_pages") else None
+
+
+PLUGIN = GuestHugePages()
