@@ -90,6 +90,10 @@ def test_what_is_changed_of_a_hosts_network_is_in_force(machine: Machine, tmp_pa
     proofs = {each["kind"]: each["proof"] for each in explained["mechanisms"]}
     assert {kind: (each["with"], each["without"]) for kind, each in proofs.items()} == IN_FORCE
     assert {each["state"] for each in proofs.values()} == {"shown"}
+    rules = {each["kind"]: each["rules"] for each in explained["mechanisms"]}["filter-rules"]
+    assert None in rules.values() or int(rules["with"]) >= int(rules["without"])
+    moved = {each["kind"]: {one["metric"] for one in each["counters"]} for each in explained["mechanisms"]}
+    assert "bytes_per_packet" in moved["offloads"]
 
 
 @pytest.mark.long
@@ -110,3 +114,5 @@ def test_limits_and_variables_are_those_in_force(machine: Machine, tmp_path: Pat
     assert {proof["state"] for proof in proofs.values()} == {"shown"}
     (limit,) = (each for each in explained["mechanisms"] if each["kind"] == "cpu-limit")
     assert {each["metric"] for each in limit["counters"]} == {"throttled_time", "throttled_periods"}
+    (variables,) = (each for each in explained["mechanisms"] if each["kind"] == "variables")
+    assert "page_faults" in {each["metric"] for each in variables["counters"]}
