@@ -2,7 +2,7 @@
 
 from typing import ClassVar
 
-from weighbridge.model.measurement import ALL_CPU, PACKET_SIZE, SOFTIRQ_SHARE
+from weighbridge.model.measurement import ALL_CPU, SOFTIRQ_SHARE
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
@@ -16,7 +16,7 @@ class Encryption(Mechanism):
     switched = "on → off"
     remedy = "encrypt where it is needed alone, in the program (TLS)"
     source = "Docker documentation, Overlay network driver: encrypt traffic"
-    counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE, PACKET_SIZE)
+    counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE)
 
     def off(self, subject: Subject) -> Arm | None:
         """Return the environment with its packets as they are."""
