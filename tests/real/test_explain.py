@@ -2,6 +2,7 @@
 
 import json
 import resource
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -116,3 +117,21 @@ def test_limits_and_variables_are_those_in_force(machine: Machine, tmp_path: Pat
     assert {each["metric"] for each in limit["counters"]} == {"throttled_time", "throttled_periods"}
     (variables,) = (each for each in explained["mechanisms"] if each["kind"] == "variables")
     assert "page_faults" in {each["metric"] for each in variables["counters"]}
+
+
+@pytest.mark.skipif(shutil.which("perf") is None, reason="perf is not installed")
+@pytest.mark.promise("a tracer watches what is explained in trials that are not counted")
+def test_a_tracer_watches_once_more_and_no_trial_of_it_is_kept(machine: Machine, tmp_path: Path):
+    filtered = "filtered: {kind: docker, network: none}"
+    further = ("explain: true", "trace: perf", "rehearsal: true")
+    study = write_study(tmp_path, environments=(NATIVE, filtered), workloads=(BUSY,), blocks=1, further=further)
+    run, _ = explanation(machine, tmp_path, study)
+    assert "perf watches this whole machine" in weighbridge("plan", study).stdout
+    assert len(trials(run)) == 3, "natively, filtered and without the filter"
+    traces = json.loads((run / "traces" / "traces.json").read_text())["traces"]
+    assert [each["arm"] for each in traces] == ["filtered", "filtered-without-seccomp"]
+    for each in traces:
+        if "performance events" in each["failure"] or "paranoid" in each["failure"]:
+            pytest.skip(each["failure"])
+        assert each["failure"] == "" and each["total"] >= sum(item["count"] for item in each["items"]) > 0, each
+    assert "traced, not counted" in (run / "report.html").read_text()

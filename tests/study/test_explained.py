@@ -251,3 +251,20 @@ def test_the_study_that_explains_one_cost_has_what_it_needs_alone():
     assert [arm.name for arm in study.arms if arm.own] == ["native", "published"]
     assert [cell.workload for cell in study.cells] == ["tcp"] and len(parts(study)) == 4
     assert study.file.resources.cpus == 1
+
+
+def test_a_tracer_needs_what_is_explained():
+    traced = STUDY.replace("baseline: native\n", "baseline: native\ntrace: perf\n")
+    assert check(parse(traced.format(explain="true"), "why.yaml")).file.trace == "perf"
+    with pytest.raises(StudyError, match="trace: it watches environments that are explained: add explain: true"):
+        check(parse(traced.format(explain="false"), "why.yaml"))
+    with pytest.raises(StudyError, match="trace"):
+        check(parse(traced.format(explain="true").replace("perf", "strace"), "why.yaml"))
+
+
+def test_a_study_of_why_has_the_tracer_that_was_asked_for():
+    source = parse(STUDY.format(explain="false"), "why.yaml")
+    assert (
+        check(parse(why_study(source, "native", "published", "rr", trace="bpftrace"), "w")).file.trace == "bpftrace"
+    )
+    assert check(parse(why_study(source, "native", "published", "rr"), "w")).file.trace is None

@@ -9,6 +9,7 @@ from weighbridge.cli.output import (
     WRONG_COMMAND_LINE,
     BesideOthersOption,
     RehearsalOption,
+    TraceOption,
     examples,
     fail,
     out,
@@ -40,6 +41,7 @@ def register(app: typer.Typer) -> None:
         blocks: int | None = typer.Option(
             None, "--blocks", min=1, max=1000, help="Run this many blocks instead of as many as the run's study."
         ),
+        trace: str | None = TraceOption,
         directory: Path | None = typer.Option(None, "--out", help="The new run's directory. Default: a new one."),
         save: Path | None = typer.Option(None, "--save", help="Write the study file and run nothing."),
         yes: bool = typer.Option(False, "--yes", "-y", help="Start without asking."),
@@ -69,7 +71,9 @@ def register(app: typer.Typer) -> None:
         with use_display_names(names_of(analysis)):
             report, row = _chosen(analysis, environment, workload)
             crossed = _to_cross(analysis, report, row)
-        text = why_study(parse(written, str(run)), analysis.baseline, row.environment, report.workload, crossed)
+        text = why_study(
+            parse(written, str(run)), analysis.baseline, row.environment, report.workload, crossed, trace
+        )
         study = check(parse(text, f"why {row.environment}"))
         if not any(arm.explains is not None for arm in study.arms):
             reasons = "; ".join(f"{each.title}: {each.refused}" for each in study.mechanisms if each.refused)

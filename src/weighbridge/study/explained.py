@@ -25,6 +25,8 @@ ALL = "bare"
 
 def wrong_names(file: StudyFile, arms: Sequence[Arm]) -> Iterator[tuple[Place, str]]:
     """What ``explain`` names that there is not: environments, those that have no cost, mechanisms."""
+    if file.trace is not None and not file.explain:
+        yield ("trace",), "trace: it watches environments that are explained: add explain: true"
     names = [arm.name for arm in arms]
     listed = file.explain if isinstance(file.explain, tuple) else ()
     places: list[tuple[int | str, str]] = [*enumerate(listed), *((name, name) for name in _crossed(file))]
@@ -220,11 +222,18 @@ def _beneath(every: Mapping[str, Mechanism], kind: str) -> set[str]:
     return found
 
 
-def why_study(source: Source, baseline: str, environment: str, workload: str, crossed: Sequence[str] = ()) -> str:
+def why_study(
+    source: Source,
+    baseline: str,
+    environment: str,
+    workload: str,
+    crossed: Sequence[str] = (),
+    trace: str | None = None,
+) -> str:
     """Return the text of a study that explains the cost of one environment in one workload of another study.
 
     ``environment`` may be one level of a swept one. ``crossed`` are the mechanisms to switch in every combination;
-    none: each by itself. What the text says beside that stays.
+    none: each by itself. ``trace``: a tracer that is to watch it. What the text says beside that stays.
     """
     data = dict(source.data)
     name = environment.partition("[")[0]
@@ -233,6 +242,8 @@ def why_study(source: Source, baseline: str, environment: str, workload: str, cr
     data["environments"] = {each: data["environments"][each] for each in (baseline, name)}
     data["workloads"] = {workload: data["workloads"][workload]}
     data["explain"] = {environment: [*crossed]} if crossed else [environment]
+    if trace is not None:
+        data["trace"] = trace
     for key in ("ladder", "profiles"):
         data.pop(key, None)
     return written(data)
