@@ -185,7 +185,9 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=10, help="of each study")
     parser.add_argument("--nothing", type=int, default=7, help="runs of each program where nothing was put there")
     parser.add_argument("--blocks", type=int, default=12, help="of these")
-    parser.add_argument("--out", type=Path, help="where the runs are kept; those that are there are read, not repeated")
+    parser.add_argument(
+        "--out", type=Path, help="where the runs are kept; those that are there are read, not repeated"
+    )
     given = parser.parse_args()
     with tempfile.TemporaryDirectory() as elsewhere, tempfile.TemporaryDirectory() as package:
         folder = given.out or Path(elsewhere)
