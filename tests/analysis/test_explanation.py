@@ -14,6 +14,7 @@ from weighbridge.analysis.explanation import second_pass
 from weighbridge.analysis.results import ProofState
 from weighbridge.model.decisions import LeftOut
 from weighbridge.model.explained import DescribedMechanism, Explains, Proof
+from weighbridge.model.facts import NetworkPath
 from weighbridge.report.export.json import report_json
 from weighbridge.report.text.explanation import explanation_rows, explanation_sentence
 
@@ -166,6 +167,31 @@ def test_the_page_the_terminal_and_json_have_every_row(run):
     page, screen = (" ".join(text.split()) for text in (page_of(store).text, shown(store)))
     for each in rows:
         assert " ".join(each.cost.split()) in page and each.what.split(" (")[0].split()[-1] in screen
+
+
+def matching(**rules: int | None) -> dict[str, dict[str, str]]:
+    """The facts of the recipe, and how many rules a probe matched in environments whose names begin with these."""
+    paths = {
+        name.replace("_", "-"): NetworkPath(transport="tcp", interfaces=(), rules=n) for name, n in rules.items()
+    }
+    return {**recipe()["facts"], "path": {f"{name}@here": path.model_dump_json() for name, path in paths.items()}}
+
+
+def test_the_rules_that_a_probe_matched_stand_beside_what_moved(run):
+    store = run(**recipe(facts=matching(bridge=10, bridge_without_translation=0, bridge_without_network=0)))
+    analysis = analyse(store)
+    rows = {row.what: row for row in explanation_rows(analysis, analysis.explanations[0])}
+    assert rows["the translation"].moved == "rules matched 10 → 0" and rows["the network"].moved == ""
+    assert rows["the filter"].switched == "on → off; seen: filter → off"
+    (row,) = report_json(store, analysis)["explanations"]
+    rules = {each["kind"]: each["rules"] for each in row["mechanisms"]}
+    assert rules[TRANSLATION] == {"with": "10", "without": "0"} and rules[FILTER] == {"with": "10", "without": None}
+    assert "rules matched 10 → 0" in page_of(store).text
+
+
+def test_rules_that_nobody_could_read_are_not_shown(explained):
+    analysis = explained(facts=matching(bridge=10, bridge_without_translation=None))
+    assert not any("rules" in row.moved for row in explanation_rows(analysis, analysis.explanations[0]))
 
 
 # -- in every combination ---------------------------------------------------------------------------

@@ -11,7 +11,15 @@ def test_counts_and_shares_are_compared_by_difference(unit):
 
 
 @pytest.mark.parametrize(
-    "metric", ["memory_usage", "cpu_usage", "memory_server_beyond_baseline", "tcp_retransmits_per_gbit"]
+    "metric",
+    [
+        "memory_usage",
+        "cpu_usage",
+        "memory_server_beyond_baseline",
+        "tcp_retransmits_per_gbit",
+        "softnet_drops_per_gbit",
+        "conntrack_drops_per_1000_transactions",
+    ],
 )
 def test_what_is_a_difference_itself_is_compared_by_difference(metric):
     assert scale_of(metric, "MiB") == "difference"

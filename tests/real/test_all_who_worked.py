@@ -60,3 +60,4 @@ def test_docker_proxy_works_outside_of_the_sites(medians: Mapping[str, Mapping[s
         assert metrics["context_switches_per_gbit"] > 0
         assert 0 <= metrics["softirq_share"] <= 100
         assert metrics["tcp_retransmits_per_gbit"] >= 0
+        assert metrics["bytes_per_packet"] > 1500, "segments go through these interfaces together"

@@ -151,6 +151,10 @@ def test_what_is_changed_of_a_hosts_network_is_in_force(machine: Machine, tmp_pa
     proofs = {each["kind"]: each["proof"] for each in explained["mechanisms"]}
     assert {kind: (each["with"], each["without"]) for kind, each in proofs.items()} == IN_FORCE
     assert {each["state"] for each in proofs.values()} == {"shown"}
+    rules = {each["kind"]: each["rules"] for each in explained["mechanisms"]}["filter-rules"]
+    assert None in rules.values() or int(rules["with"]) >= int(rules["without"])
+    moved = {each["kind"]: {one["metric"] for one in each["counters"]} for each in explained["mechanisms"]}
+    assert "bytes_per_packet" in moved["offloads"]
 
 
 @pytest.mark.long
@@ -171,3 +175,23 @@ def test_limits_and_variables_are_those_in_force(machine: Machine, tmp_path: Pat
     assert {proof["state"] for proof in proofs.values()} == {"shown"}
     (limit,) = (each for each in explained["mechanisms"] if each["kind"] == "cpu-limit")
     assert {each["metric"] for each in limit["counters"]} == {"throttled_time", "throttled_periods"}
+    (variables,) = (each for each in explained["mechanisms"] if each["kind"] == "variables")
+    assert "page_faults" in {each["metric"] for each in variables["counters"]}
+
+
+@pytest.mark.skipif(shutil.which("perf") is None, reason="perf is not installed")
+@pytest.mark.promise("a tracer watches what is explained in trials that are not counted")
+def test_a_tracer_watches_once_more_and_no_trial_of_it_is_kept(machine: Machine, tmp_path: Path):
+    filtered = "filtered: {kind: docker, network: none}"
+    further = ("explain: true", "trace: perf", "rehearsal: true")
+    study = write_study(tmp_path, environments=(NATIVE, filtered), workloads=(BUSY,), blocks=1, further=further)
+    run, _ = explanation(machine, tmp_path, study)
+    assert "perf watches this whole machine" in weighbridge("plan", study).stdout
+    assert len(trials(run)) == 3, "natively, filtered and without the filter"
+    traces = json.loads((run / "traces" / "traces.json").read_text())["traces"]
+    assert [each["arm"] for each in traces] == ["filtered", "filtered-without-seccomp"]
+    for each in traces:
+        if "performance events" in each["failure"] or "paranoid" in each["failure"]:
+            pytest.skip(each["failure"])
+        assert each["failure"] == "" and each["total"] >= sum(item["count"] for item in each["items"]) > 0, each
+    assert "traced, not counted" in (run / "report.html").read_text()

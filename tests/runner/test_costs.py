@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from weighbridge.meters.machines import RESOLUTION_S, Idle, Use
 from weighbridge.model.measurement import Measurement, Metric, is_resource_use
 from weighbridge.model.trial import Series, Work
-from weighbridge.runner.costs import STOLEN, all_who_worked, derived, throttling, usage, work_of
+from weighbridge.runner.costs import STOLEN, all_who_worked, derived, events_cost, throttling, usage, work_of
 from weighbridge.runner.window import MachineUse
 
 MBIT = Metric("throughput", "Mbit/s", "higher")
@@ -181,3 +181,39 @@ def test_all_who_worked_are_no_less_than_the_sites():
     for sites_s, known in ((0.5, True), (0.84, True), (1.5, False)):
         found = {each.metric.name for each in all_who_worked(use, LEVEL, 0.0, work, sites_s)}
         assert ("cpu_all_per_gbit" in found) is known
+
+
+# -- what the kernel counted ------------------------------------------------------------------------
+
+EVENTS = {
+    "softnet_drops": 0.0, "softnet_squeezes": 20.0, "conntrack_drops": 1.0, "connections_tracked": -3.0,
+    "passed_octets": 6e6, "passed_packets": 1e3, "disk_busy_s": 0.5, "disk_flushes": 40.0, "vm_exits": 8.0,
+}  # fmt: skip
+
+
+def counted(events: Mapping[str, float], work: Work | None) -> dict[str, tuple[float, str]]:
+    found = [*events_cost(events, work, 2.0)]
+    assert all(is_resource_use(each.metric.name) for each in found)
+    assert [each.metric.name for each in found if each.metric.better == "higher"] in ([], ["bytes_per_packet"])
+    return {each.metric.name: (each.value, each.metric.unit) for each in found}
+
+
+def test_what_the_kernel_counted_for_a_unit_of_work():
+    assert counted(EVENTS, GBIT) == {
+        "bytes_per_packet": (6000.0, "B"), "connections_tracked": (-3.0, "count"), "disk_time": (25.0, "%"),
+        "softnet_drops_per_gbit": (0.0, "1/Gbit"), "softnet_squeezes_per_gbit": (2.0, "1/Gbit"),
+        "conntrack_drops_per_gbit": (0.1, "1/Gbit"), "disk_flushes_per_gbit": (4.0, "1/Gbit"),
+        "vm_exits_per_gbit": (0.8, "1/Gbit"),
+    }  # fmt: skip
+    assert counted(EVENTS, Work(4.0, "1000_transactions"))["disk_flushes_per_1000_transactions"] == (10.0, "1/1000")
+
+
+def test_of_unknown_work_flushes_and_exits_count_for_the_whole_trial():
+    for work in (None, Work(0.0, "gbit"), Work(math.inf, "gbit")):
+        assert counted(EVENTS, work).items() >= {"disk_flushes": (40.0, "count"), "vm_exits": (8.0, "count")}.items()
+        assert {name for name in counted(EVENTS, work) if "_per_" in name} == {"bytes_per_packet"}
+
+
+def test_what_was_not_counted_is_absent():
+    assert counted({}, GBIT) == counted({"passed_octets": 0.0, "passed_packets": 0.0}, GBIT) == {}
+    assert counted({"vm_exits": -5.0, "disk_flushes": -1.0}, None) == {}, "a guest, or a disk, has gone"

@@ -277,3 +277,20 @@ def test_the_cost_of_some_clients_is_explained_with_these_alone(client: str, why
     assert study.file.placement.clients == (client,) and {*study.file.hosts} == {"here", client}
     (refused,) = (each.refused for each in study.mechanisms if each.kind == "address-translation")
     assert why in refused if why else refused == ""
+
+
+def test_a_tracer_needs_what_is_explained():
+    traced = STUDY.replace("baseline: native\n", "baseline: native\ntrace: perf\n")
+    assert check(parse(traced.format(explain="true"), "why.yaml")).file.trace == "perf"
+    with pytest.raises(StudyError, match="trace: it watches environments that are explained: add explain: true"):
+        check(parse(traced.format(explain="false"), "why.yaml"))
+    with pytest.raises(StudyError, match="trace"):
+        check(parse(traced.format(explain="true").replace("perf", "strace"), "why.yaml"))
+
+
+def test_a_study_of_why_has_the_tracer_that_was_asked_for():
+    source = parse(STUDY.format(explain="false"), "why.yaml")
+    assert (
+        check(parse(why_study(source, "native", "published", "rr", trace="bpftrace"), "w")).file.trace == "bpftrace"
+    )
+    assert check(parse(why_study(source, "native", "published", "rr"), "w")).file.trace is None

@@ -156,15 +156,16 @@ def test_a_path_that_is_none_is_refused():
 
 def test_time_is_the_headline_unless_the_output_has_one():
     assert [metric.name for metric in PLUGIN.metrics(options())] == [
-        "time", "cpu_user", "cpu_system", "peak_memory", "context_switches",
+        "time", "cpu_user", "cpu_system", "peak_memory", "context_switches", "page_faults",
     ]  # fmt: skip
     assert [metric.name for metric in PLUGIN.metrics(options(metrics={"rps": RPS}))][:2] == ["rps", "time"]
 
 
 def test_what_it_used_is_measured_and_left_out_where_nobody_tells():
-    used = Usage(0.5, 0.25, 3 * 2**20, 7, 4, 0, 0)
+    used = Usage(0.5, 0.25, 3 * 2**20, 7, 4, 90, 2)
     assert values(options(), ended(usage=used)) == {
         "time": 1.5, "cpu_user": 0.5, "cpu_system": 0.25, "peak_memory": 3.0, "context_switches": 11.0,
+        "page_faults": 92.0,
     }  # fmt: skip
     assert values(options(), ended()) == {"time": 1.5}
 

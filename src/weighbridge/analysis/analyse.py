@@ -51,7 +51,7 @@ from weighbridge.analysis.trends import place_effects
 from weighbridge.analysis.trial_row import TrialRow
 from weighbridge.model.flag import Flag, FlagCode
 from weighbridge.model.level import Level
-from weighbridge.model.measurement import is_resource_use
+from weighbridge.model.measurement import is_rare_event, is_resource_use
 from weighbridge.statistics import Better, verdicts
 from weighbridge.statistics.contrast import Contrast
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
@@ -146,9 +146,15 @@ def measured_values(store: RunStore) -> list[Value]:
 
 
 def _telling_values(store: RunStore, rate: ReadingRate | None) -> list[Value]:
-    """The values without figures that are a selection."""
+    """The values without figures that are a selection, and without counts of rare events that never happened."""
     robbed = {row.id for row in store.trials() if any(flag.code == FlagCode.STEAL for flag in row.flags)}
-    return without_selections(store.values(), rate, robbed)
+    values = without_selections(store.values(), rate, robbed)
+    happened = {(each.workload, each.level, each.metric) for each in values if each.value}
+    return [
+        each
+        for each in values
+        if not is_rare_event(each.metric) or (each.workload, each.level, each.metric) in happened
+    ]
 
 
 def metrics_in_order(keys: Iterable[Key], labels: Mapping[tuple[str, Level], str]) -> list[Key]:

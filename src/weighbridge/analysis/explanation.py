@@ -54,6 +54,8 @@ class _Environment:
     """Why a mechanism was not switched, by its kind; "" where the run does not say it."""
     proofs: Mapping[str, "_Proven"]
     """Of those that were switched, by kind."""
+    rules: Mapping[str, tuple[str, str]]
+    """How many rules of packet filters a probe matched with each of them and without it; "" where nobody tells."""
 
     @property
     def bare(self) -> str:
@@ -145,6 +147,7 @@ def _explained(
             name, arms, mechanisms,
             why_not={each.kind: each.refused or reasons.get(alone[each.kind], "") for each in mechanisms},
             proofs={each.kind: _proven_everywhere(each, arms, context) for each in mechanisms},
+            rules={each.kind: _rules_matched(each, arms, context) for each in mechanisms},
         )  # fmt: skip
 
 
@@ -227,7 +230,10 @@ def _explanation(
         else:
             state, facts = environment.proofs[each.kind]
             costs.append(
-                MechanismCost(each, row, environment.without(each), "", state, facts, (*moved(each),))
+                MechanismCost(
+                    each, row, environment.without(each), "", state, facts, (*moved(each),),
+                    environment.rules[each.kind],
+                )
             )  # fmt: skip
     pairs = [
         MechanismPair(one, other, row)
@@ -276,6 +282,15 @@ def proven(proof: Proof | None, context: Context, with_it: str, without: str) ->
     return (ProofState.SHOWN if fits and before != after else ProofState.NOT_OFF), values
 
 
+def _rules_matched(mechanism: DescribedMechanism, arms: Mapping[Off, str], context: Context) -> tuple[str, str]:
+    """Give how many rules of packet filters a probe matched with a mechanism, and without it."""
+    pairs = sides(mechanism, arms)
+    with_it, without = (
+        set().union(*(_of_path(context, "rules", arms[pair[side]]) for pair in pairs)) for side in (0, 1)
+    )
+    return ", ".join(sorted(with_it, key=int)), ", ".join(sorted(without, key=int))
+
+
 def _of_sites(context: Context, fact: str, environment: str) -> set[str]:
     """The values of a fact in all sites of an environment."""
     return {
@@ -287,8 +302,6 @@ def _of_sites(context: Context, fact: str, environment: str) -> set[str]:
 
 def _of_path(context: Context, fact: str, environment: str) -> set[str]:
     """The values of a field of an environment's network paths."""
-    return {
-        str(getattr(path, fact, ""))
-        for (name, _), path in context.paths.by_environment.items()
-        if name == environment
-    } - {""}
+    paths = (path for (name, _), path in context.paths.by_environment.items() if name == environment)
+    values = (getattr(path, fact, None) for path in paths)
+    return {str(value) for value in values if value not in (None, "")}

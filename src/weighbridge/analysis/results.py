@@ -253,6 +253,8 @@ class MechanismCost:
     facts: tuple[str, str] = ("", "")
     """What its sites say with the mechanism and without it; "" where nothing tells."""
     counters: tuple[CounterChange, ...] = ()
+    rules: tuple[str, str] = ("", "")
+    """How many rules of packet filters a probe matched with the mechanism and without it; "" where nobody tells."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -77,6 +77,8 @@ def _explained_lines(study: "Study") -> Iterator[str]:
         titles = [each.title for each in mine if sides(each, arms)]
         yield f"to explain {name}, switched off: {', '.join(titles) or 'nothing'}"
         yield from (f"note: {name}: {each.title} stays on: {each.refused}" for each in mine if each.refused)
+    if study.file.trace is not None:
+        yield f"afterwards, uncounted: {study.file.trace} watches this whole machine in what is explained"
 
 
 def decides_sentence(size: "Decidable") -> str:

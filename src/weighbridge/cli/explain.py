@@ -9,6 +9,7 @@ from weighbridge.cli.output import (
     WRONG_COMMAND_LINE,
     BesideOthersOption,
     RehearsalOption,
+    TraceOption,
     examples,
     fail,
     out,
@@ -40,6 +41,7 @@ def register(app: typer.Typer) -> None:
         blocks: int | None = typer.Option(
             None, "--blocks", min=1, max=1000, help="Run this many blocks instead of as many as the run's study."
         ),
+        trace: str | None = TraceOption,
         directory: Path | None = typer.Option(None, "--out", help="The new run's directory. Default: a new one."),
         save: Path | None = typer.Option(None, "--save", help="Write the study file and run nothing."),
         yes: bool = typer.Option(False, "--yes", "-y", help="Start without asking."),
@@ -71,7 +73,9 @@ def register(app: typer.Typer) -> None:
             report, row = _chosen(analysis, environment, workload)
             crossed = _to_cross(analysis, report, row)
         source, client = parse(written, str(run)), report.level.value_of(CLIENT) or ""
-        text = why_study(source, analysis.baseline, row.environment, report.workload, crossed, client)
+        text = why_study(
+            source, analysis.baseline, row.environment, report.workload, crossed, client=client, trace=trace
+        )
         study = check(parse(text, f"why {row.environment}"))
         if not any(arm.explains is not None for arm in study.arms):
             reasons = "; ".join(f"{each.title}: {each.refused}" for each in study.mechanisms if each.refused)

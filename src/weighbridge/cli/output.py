@@ -25,6 +25,12 @@ ProfileOption = typer.Option(None, "--profile", help="A profile of the study; de
 ExplainOption: bool = typer.Option(
     False, "--explain", help="Say why, too: switch off one thing at a time that the environments do."
 )
+TraceOption: str | None = typer.Option(
+    None,
+    "--trace",
+    metavar="perf|bpftrace",
+    help="Afterwards, uncounted, watch what is explained with perf (functions) or bpftrace (events of the kernel).",
+)
 EXPLAIN = "explain=true"
 """What it sets in a study."""
 SetOption = typer.Option(

@@ -148,6 +148,7 @@ class PlanDocument(TypedDict):
     baseline: str
     environments: list[PlannedEnvironment]
     mechanisms: list[PlannedMechanism]
+    trace: str | None
     refusals: list[str]
     hosts: PlannedHosts
     workloads: list[PlannedWorkload]
@@ -265,6 +266,7 @@ def describe(study: "Study", *, rehearsal: bool = False) -> PlanDocument:
             for arm in declared.arms
         ],
         "mechanisms": _mechanisms(declared, openable),
+        "trace": study.file.trace,
         "refusals": [*(why for why in of_study if why), *refusals(study, ready), *lacking],
         "hosts": hosts_of(study),
         "workloads": [
@@ -345,6 +347,8 @@ def _explained_lines(planned: PlanDocument) -> "Iterator[str | Table]":
             yield escape(f"  of some alone, explain: {{{name}: [one to four of {names}]}}")
         if not any(arm["aa_of"] for arm in planned["environments"]):
             yield "  without the A/A arm (aa: false) no cost is proven, so none is explained"
+    if planned["trace"] is not None:
+        yield f"  afterwards, uncounted: {planned['trace']} watches this whole machine in what is explained"
 
 
 def _resources(study: "Study", arm: "Arm") -> dict[str, Any]:

@@ -19,6 +19,7 @@ from weighbridge.cli.output import (
     BesideOthersOption,
     ExplainOption,
     RehearsalOption,
+    TraceOption,
     err,
     examples,
     fail,
@@ -197,6 +198,7 @@ def register(app: typer.Typer) -> None:
             None, "--blocks", min=1, max=1000, help="Run this many blocks, not to a target."
         ),
         explain: bool = ExplainOption,
+        trace: str | None = TraceOption,
         directory: Path | None = typer.Option(None, "--out", help="The run directory. Default: a new one."),
         cpu_idle: CpuIdle = typer.Option(
             "auto", "--cpu-idle", help="Let idle CPUs halt or poll; auto: poll on a virtual machine (as root)."
@@ -276,6 +278,7 @@ def register(app: typer.Typer) -> None:
             within=within or "2min",
             blocks=blocks,
             explain=explain,
+            trace=trace or "",
             cpu_idle=cpu_idle,
         )
         if save is None:

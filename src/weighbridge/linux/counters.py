@@ -131,6 +131,51 @@ def disks(text: str) -> Numbers:
     return Numbers(counters)
 
 
+def disk_flushes(text: str) -> dict[str, tuple[float, float]]:
+    """/proc/diskstats of whole disks: how many flushes each completed, and for how many seconds it was busy.
+
+    Kernels before 5.5 do not count flushes; their disks are left out.
+    """
+    numbers: dict[str, tuple[float, float]] = {}
+    for line in _whole_lines(text):
+        fields = line.split()
+        if len(fields) >= 20 and _are_numbers(fields[3:20]) and not _PARTITION.fullmatch(fields[2]):
+            numbers[fields[2]] = float(fields[18]), int(fields[12]) / 1e3
+    return numbers
+
+
+def softnet(text: str) -> dict[str, float]:
+    """/proc/net/softnet_stat over all CPUs: packets that were dropped, and polls that ended with packets left."""
+    rows = [_hexadecimal(line.split()) for line in _whole_lines(text)]
+    if not rows or any(len(row) < 3 for row in rows):
+        return {}
+    return {
+        "softnet_drops": float(sum(row[1] for row in rows)),
+        "softnet_squeezes": float(sum(row[2] for row in rows)),
+    }
+
+
+def conntrack(text: str) -> dict[str, float]:
+    """/proc/net/stat/nf_conntrack: entries of the table, and packets or connections that it did not take.
+
+    Each CPU has a row; the number of entries is the same in all of them.
+    """
+    head, *lines = _whole_lines(text) or [""]
+    names = head.split()
+    rows = [dict(zip(names, _hexadecimal(line.split()))) for line in lines]  # noqa: B905 - as above
+    lost = ("insert_failed", "drop", "early_drop")
+    if not rows or any(not row.keys() >= {"entries", *lost} for row in rows):
+        return {}
+    drops = sum(row[name] for row in rows for name in lost)
+    return {"connections_tracked": float(rows[0]["entries"]), "conntrack_drops": float(drops)}
+
+
+def _hexadecimal(fields: Sequence[str]) -> list[int]:
+    """These words as numbers to the base 16; empty where one of them is none."""
+    is_hexadecimal = all(re.fullmatch("[0-9a-f]{8,16}", field, re.ASCII) for field in fields)
+    return [int(field, 16) for field in fields] if is_hexadecimal else []
+
+
 @functools.cache
 def device(name: str) -> str:
     """The interface or disk that a counter is of; empty for any other counter."""

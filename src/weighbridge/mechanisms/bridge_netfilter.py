@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from weighbridge.model.explained import Proof
 from weighbridge.model.facts import BRIDGE_NETFILTER
-from weighbridge.model.measurement import ALL_CPU, SOFTIRQ_SHARE
+from weighbridge.model.measurement import ALL_CPU, SOFTIRQ_SHARE, SOFTNET_DROPS, SOFTNET_SQUEEZES
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
@@ -18,7 +18,7 @@ class BridgeNetfilter(Mechanism):
     switched = "bridge-nf-call-iptables 1 → 0"
     remedy = "bridge-nf-call-iptables=0, where no rule is to filter between containers of a bridge"
     source = "Linux kernel documentation, networking/bridge; moby/moby#48492"
-    counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE)
+    counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE, SOFTNET_DROPS, SOFTNET_SQUEEZES)
     proof = Proof(fact=BRIDGE_NETFILTER, off="off")
 
     def off(self, subject: Subject) -> Arm | None:

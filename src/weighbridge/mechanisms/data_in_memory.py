@@ -1,7 +1,10 @@
 """Data on a file system in memory."""
 
+from typing import ClassVar
+
 from weighbridge.model.explained import Proof
 from weighbridge.model.facts import DATA_FILE_SYSTEM
+from weighbridge.model.measurement import DISK_FLUSHES, DISK_TIME
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
@@ -15,6 +18,7 @@ class DataInMemory(Mechanism):
     switched = "tmpfs → its usual storage"
     remedy = "a volume for what has to be kept"
     source = "Linux kernel documentation, filesystems/tmpfs"
+    counters: ClassVar = (DISK_FLUSHES, DISK_TIME)
     proof = Proof(fact=DATA_FILE_SYSTEM, off="(?!tmpfs$).*")
 
     def off(self, subject: Subject) -> Arm | None:

@@ -1,7 +1,10 @@
 """How a hypervisor caches the disk of a guest."""
 
+from typing import ClassVar
+
 from weighbridge.model.explained import Proof
 from weighbridge.model.facts import DISK_CACHE
+from weighbridge.model.measurement import DISK_FLUSHES, DISK_TIME
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
@@ -15,6 +18,7 @@ class DiskCacheMode(Mechanism):
     switched = "its own → writeback, which flushes when the guest does"
     remedy = "cache: writeback or none; unsafe loses in a crash what was synced"
     source = "QEMU documentation, qemu-system(1): -drive cache"
+    counters: ClassVar = (DISK_FLUSHES, DISK_TIME)
     proof = Proof(fact=DISK_CACHE, off="writeback")
 
     def off(self, subject: Subject) -> Arm | None:

@@ -1,7 +1,10 @@
 """A disk controller that a hypervisor emulates."""
 
+from typing import ClassVar
+
 from weighbridge.model.explained import Proof
 from weighbridge.model.facts import DISK_DRIVER
+from weighbridge.model.measurement import DISK_FLUSHES, DISK_TIME, VM_EXITS
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
@@ -15,6 +18,7 @@ class EmulatedDisk(Mechanism):
     switched = "emulated → virtio"
     remedy = "disk: virtio"
     source = "Russell, virtio: Towards a De-Facto Standard for Virtual I/O Devices, OSR 2008"
+    counters: ClassVar = (DISK_FLUSHES, DISK_TIME, VM_EXITS)
     proof = Proof(fact=DISK_DRIVER, off="virtio_blk")
 
     def off(self, subject: Subject) -> Arm | None:

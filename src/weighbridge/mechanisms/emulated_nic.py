@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from weighbridge.model.explained import Proof
 from weighbridge.model.facts import NETWORK_DRIVER
-from weighbridge.model.measurement import ALL_CPU
+from weighbridge.model.measurement import ALL_CPU, VM_EXITS
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
@@ -18,7 +18,7 @@ class EmulatedNic(Mechanism):
     switched = "emulated → virtio"
     remedy = "nic: virtio"
     source = "Russell, virtio: Towards a De-Facto Standard for Virtual I/O Devices, OSR 2008"
-    counters: ClassVar = (ALL_CPU,)
+    counters: ClassVar = (ALL_CPU, VM_EXITS)
     proof = Proof(fact=NETWORK_DRIVER, off="virtio_net")
 
     def off(self, subject: Subject) -> Arm | None:

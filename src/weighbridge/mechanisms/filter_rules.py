@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from weighbridge.model.explained import Proof
 from weighbridge.model.facts import FILTER_RULES
-from weighbridge.model.measurement import ALL_CPU, SOFTIRQ_SHARE
+from weighbridge.model.measurement import ALL_CPU, SOFTIRQ_SHARE, SOFTNET_DROPS, SOFTNET_SQUEEZES
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
@@ -18,7 +18,7 @@ class FilterRules(Mechanism):
     switched = "a long chain → none"
     remedy = "accept established connections first, or sets in place of lists (ipset, nftables)"
     source = "nftables wiki, Performance; iptables(8)"
-    counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE)
+    counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE, SOFTNET_DROPS, SOFTNET_SQUEEZES)
     proof = Proof(fact=FILTER_RULES, off="0")
 
     def off(self, subject: Subject) -> Arm | None:

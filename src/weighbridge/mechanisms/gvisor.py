@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from weighbridge.model.explained import Proof
 from weighbridge.model.facts import KERNEL
-from weighbridge.model.measurement import ALL_CPU, SWITCHES
+from weighbridge.model.measurement import ALL_CPU, PAGE_FAULTS, SWITCHES
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
@@ -25,7 +25,7 @@ class UserSpaceKernel(Mechanism):
     remedy = "the usual runtime, where the kernel's own isolation is enough"
     source = "Young et al., The True Cost of Containing: A gVisor Case Study, HotCloud 2019"
     off_with = frozenset({"gvisor-platform", "gvisor-network", "gvisor-gofer", "gvisor-layer"})
-    counters: ClassVar = (ALL_CPU, SWITCHES)
+    counters: ClassVar = (ALL_CPU, SWITCHES, PAGE_FAULTS.name)
     proof = Proof(fact=KERNEL)
 
     def off(self, subject: Subject) -> Arm | None:

@@ -1,7 +1,10 @@
 """gVisor's own writable layer."""
 
+from typing import ClassVar
+
 from weighbridge.model.explained import Proof
 from weighbridge.model.facts import GVISOR_LAYERS
+from weighbridge.model.measurement import DISK_FLUSHES, DISK_TIME
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
@@ -15,6 +18,7 @@ class GvisorLayer(Mechanism):
     switched = "gVisor's → the engine's"
     remedy = "a volume for what has to be kept"
     source = "gVisor documentation, Root filesystem overlay; google/gvisor#192"
+    counters: ClassVar = (DISK_FLUSHES, DISK_TIME)
     proof = Proof(fact=GVISOR_LAYERS, off="none")
 
     def off(self, subject: Subject) -> Arm | None:

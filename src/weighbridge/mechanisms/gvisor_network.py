@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from weighbridge.model.explained import Proof
 from weighbridge.model.facts import GVISOR_NETWORK
-from weighbridge.model.measurement import ALL_CPU, SOFTIRQ_SHARE
+from weighbridge.model.measurement import ALL_CPU, PACKET_SIZE, SOFTIRQ_SHARE
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
@@ -18,7 +18,7 @@ class GvisorNetwork(Mechanism):
     switched = "its own → the kernel's, in the container's network"
     remedy = "runsc --network=host, where the kernel's network stack may be reached"
     source = "Young et al., The True Cost of Containing: A gVisor Case Study, HotCloud 2019"
-    counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE)
+    counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE, PACKET_SIZE)
     proof = Proof(fact=GVISOR_NETWORK, off="host")
 
     def off(self, subject: Subject) -> Arm | None:

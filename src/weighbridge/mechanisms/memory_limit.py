@@ -1,7 +1,10 @@
 """A limit of memory that the baseline has not."""
 
+from typing import ClassVar
+
 from weighbridge.model.explained import Proof
 from weighbridge.model.facts import MEMORY_LIMIT
+from weighbridge.model.measurement import PAGE_FAULTS
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
@@ -15,6 +18,7 @@ class MemoryLimit(Mechanism):
     switched = "its own → the study's"
     remedy = "a higher limit: what is cached of files counts, too"
     source = "Linux kernel documentation, admin-guide/cgroup-v2: memory"
+    counters: ClassVar = (PAGE_FAULTS.name,)
     proof = Proof(fact=MEMORY_LIMIT)
 
     def off(self, subject: Subject) -> Arm | None:

@@ -3,7 +3,15 @@
 from typing import ClassVar
 
 from weighbridge.model.explained import PATH, Proof
-from weighbridge.model.measurement import ALL_CPU, RETRANSMITS, SEGMENTS, SOFTIRQ_SHARE
+from weighbridge.model.measurement import (
+    ALL_CPU,
+    PACKET_SIZE,
+    RETRANSMITS,
+    SEGMENTS,
+    SOFTIRQ_SHARE,
+    SOFTNET_DROPS,
+    SOFTNET_SQUEEZES,
+)
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
@@ -17,7 +25,7 @@ class OwnMtu(Mechanism):
     switched = "its own → that of the host's interface (1450 of an overlay: 50 less)"
     remedy = "the MTU of the network below, less 50 for VXLAN"
     source = "Docker documentation, Overlay and bridge network drivers: com.docker.network.driver.mtu"
-    counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE, SEGMENTS, RETRANSMITS)
+    counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE, SEGMENTS, RETRANSMITS, PACKET_SIZE, SOFTNET_DROPS, SOFTNET_SQUEEZES)
     proof = Proof(of=PATH, fact="mss")
 
     def off(self, subject: Subject) -> Arm | None:

@@ -1,6 +1,9 @@
 """Data on an NFS server."""
 
+from typing import ClassVar
+
 from weighbridge.model.explained import Proof
+from weighbridge.model.measurement import DISK_FLUSHES, DISK_TIME
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
@@ -15,6 +18,7 @@ class NetworkFileSystem(Mechanism):
     remedy = "a local disk for what is synced often"
     source = "nfs(5)"
     off_with = frozenset({"nfs-sync", "nfs-mount", "nfs-version", "nfs-sizes"})
+    counters: ClassVar = (DISK_FLUSHES, DISK_TIME)
     proof = Proof(fact="storage: mounted")
 
     def off(self, subject: Subject) -> Arm | None:

@@ -1,6 +1,9 @@
 """How an NFS client writes: each write at once, or what has gathered."""
 
+from typing import ClassVar
+
 from weighbridge.model.explained import Proof
+from weighbridge.model.measurement import DISK_FLUSHES, DISK_TIME
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
@@ -14,6 +17,7 @@ class SyncMount(Mechanism):
     switched = "sync → async"
     remedy = "mount: async; programs that sync lose nothing by it"
     source = "nfs(5): the sync mount option"
+    counters: ClassVar = (DISK_FLUSHES, DISK_TIME)
     proof = Proof(fact="storage: mounted", off=r"(?!.*\bsync\b).*")
 
     def off(self, subject: Subject) -> Arm | None:

@@ -1,6 +1,9 @@
 """An NFS server that acknowledges a write once it is on disk."""
 
+from typing import ClassVar
+
 from weighbridge.model.explained import Proof
+from weighbridge.model.measurement import DISK_FLUSHES, DISK_TIME
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
@@ -14,6 +17,7 @@ class SyncExport(Mechanism):
     switched = "sync → async (less durable)"
     remedy = "a faster disk or a log device in the server; async loses data in a crash"
     source = "exports(5)"
+    counters: ClassVar = (DISK_FLUSHES, DISK_TIME)
     proof = Proof(fact="storage: export", off=r"(?!.*\bsync\b).*")
 
     def off(self, subject: Subject) -> Arm | None:

@@ -4,7 +4,14 @@ from typing import ClassVar
 
 from weighbridge.model.explained import Proof
 from weighbridge.model.facts import OFFLOADS
-from weighbridge.model.measurement import ALL_CPU, SEGMENTS, SOFTIRQ_SHARE
+from weighbridge.model.measurement import (
+    ALL_CPU,
+    PACKET_SIZE,
+    SEGMENTS,
+    SOFTIRQ_SHARE,
+    SOFTNET_DROPS,
+    SOFTNET_SQUEEZES,
+)
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
@@ -18,7 +25,7 @@ class MissingOffloads(Mechanism):
     switched = "off → on"
     remedy = "ethtool -K INTERFACE tso on gso on gro on tx on rx on"
     source = "Linux kernel documentation, networking/segmentation-offloads"
-    counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE, SEGMENTS)
+    counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE, SEGMENTS, PACKET_SIZE, SOFTNET_DROPS, SOFTNET_SQUEEZES)
     proof = Proof(fact=OFFLOADS)
 
     def off(self, subject: Subject) -> Arm | None:

@@ -1,6 +1,9 @@
 """A file system of an environment's own."""
 
+from typing import ClassVar
+
 from weighbridge.model.explained import Proof
+from weighbridge.model.measurement import DISK_FLUSHES, DISK_TIME
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
@@ -14,6 +17,7 @@ class OwnDisk(Mechanism):
     switched = "its own → the baseline's"
     remedy = "the same file system for both"
     source = "Weighbridge: a disk is a file system made for the run, on a loop device"
+    counters: ClassVar = (DISK_FLUSHES, DISK_TIME)
     proof = Proof(fact="storage: mounted")
 
     def off(self, subject: Subject) -> Arm | None:

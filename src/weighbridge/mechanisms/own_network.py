@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from weighbridge.model.explained import Proof
 from weighbridge.model.facts import NAMESPACES
-from weighbridge.model.measurement import ALL_CPU, SOFTIRQ_SHARE
+from weighbridge.model.measurement import ALL_CPU, PACKET_SIZE, SOFTIRQ_SHARE, SOFTNET_DROPS, SOFTNET_SQUEEZES
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
@@ -28,7 +28,7 @@ class OwnNetwork(Mechanism):
         "address-translation", "docker-proxy", "encryption", "service", "network-policy", "user-mode-network", "mtu",
         "offloads", "vxlan-offload", "bridge-netfilter", "connection-tracking", "filter-rules", "gvisor-network",
     })  # fmt: skip
-    counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE)
+    counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE, PACKET_SIZE, SOFTNET_DROPS, SOFTNET_SQUEEZES)
     proof = Proof(fact=NAMESPACES, off=r"(?!.*\bnet).*")
 
     def off(self, subject: Subject) -> Arm | None:

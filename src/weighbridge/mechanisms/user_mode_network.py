@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from weighbridge.model.explained import PATH, Proof
-from weighbridge.model.measurement import ALL_CPU, SWITCHES
+from weighbridge.model.measurement import ALL_CPU, PACKET_SIZE, SWITCHES
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
@@ -19,7 +19,7 @@ class UserModeNetwork(Mechanism):
     switched = "rootless, by a program of the user's → root's bridge"
     remedy = "a bridge of root's, or network: host"
     source = "Podman documentation, podman-run: --network"
-    counters: ClassVar = (ALL_CPU, SWITCHES)
+    counters: ClassVar = (ALL_CPU, SWITCHES, PACKET_SIZE)
     proof = Proof(of=PATH, fact="translation", off="none")
 
     def off(self, subject: Subject) -> Arm | None:

@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from weighbridge.model.explained import Proof
-from weighbridge.model.measurement import ALL_CPU, SWITCHES
+from weighbridge.model.measurement import ALL_CPU, PACKET_SIZE, SWITCHES
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
@@ -17,7 +17,7 @@ class UserNetwork(Mechanism):
     switched = "user network → tap on a bridge"
     remedy = "network: bridge, which needs root"
     source = "QEMU documentation, Using the user mode network stack"
-    counters: ClassVar = (ALL_CPU, SWITCHES)
+    counters: ClassVar = (ALL_CPU, SWITCHES, PACKET_SIZE)
     proof = Proof(fact="network")
 
     def off(self, subject: Subject) -> Arm | None:

@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from weighbridge.model.explained import Proof
 from weighbridge.model.facts import VARIABLES
-from weighbridge.model.measurement import CPU_SYSTEM
+from weighbridge.model.measurement import CPU_SYSTEM, PAGE_FAULTS
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
@@ -18,7 +18,7 @@ class OwnVariables(Mechanism):
     switched = "its own → the image's"
     remedy = "leave the allocator's settings as they are, or preload another allocator"
     source = "mallopt(3), environment variables"
-    counters: ClassVar = (CPU_SYSTEM.name,)
+    counters: ClassVar = (CPU_SYSTEM.name, PAGE_FAULTS.name)
     proof = Proof(fact=VARIABLES, off="none")
 
     def off(self, subject: Subject) -> Arm | None:

@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from weighbridge.model.explained import Proof
-from weighbridge.model.measurement import ALL_CPU, SWITCHES
+from weighbridge.model.measurement import ALL_CPU, SWITCHES, VM_EXITS
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
@@ -17,7 +17,7 @@ class Vhost(Mechanism):
     switched = "the kernel (vhost) → QEMU itself"
     remedy = "nic: virtio, where it costs more than it saves"
     source = "Linux kernel, drivers/vhost/net.c"
-    counters: ClassVar = (ALL_CPU, SWITCHES)
+    counters: ClassVar = (ALL_CPU, SWITCHES, VM_EXITS)
     proof = Proof(fact="network")
 
     def off(self, subject: Subject) -> Arm | None:

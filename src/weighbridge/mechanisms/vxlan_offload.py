@@ -4,7 +4,14 @@ from typing import ClassVar
 
 from weighbridge.model.explained import Proof
 from weighbridge.model.facts import VXLAN_OFFLOADS
-from weighbridge.model.measurement import ALL_CPU, SEGMENTS, SOFTIRQ_SHARE
+from weighbridge.model.measurement import (
+    ALL_CPU,
+    PACKET_SIZE,
+    SEGMENTS,
+    SOFTIRQ_SHARE,
+    SOFTNET_DROPS,
+    SOFTNET_SQUEEZES,
+)
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
@@ -18,7 +25,7 @@ class MissingVxlanOffload(Mechanism):
     switched = "off → on"
     remedy = "ethtool -K INTERFACE tx-udp_tnl-segmentation on, or a card that has it"
     source = "Linux kernel documentation, networking/segmentation-offloads: UDP tunnels"
-    counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE, SEGMENTS)
+    counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE, SEGMENTS, PACKET_SIZE, SOFTNET_DROPS, SOFTNET_SQUEEZES)
     proof = Proof(fact=VXLAN_OFFLOADS, off="on")
 
     def off(self, subject: Subject) -> Arm | None:

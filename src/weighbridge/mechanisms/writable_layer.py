@@ -1,7 +1,10 @@
 """Data in a container's own writable layer."""
 
+from typing import ClassVar
+
 from weighbridge.model.explained import Proof
 from weighbridge.model.facts import DATA_FILE_SYSTEM
+from weighbridge.model.measurement import DISK_FLUSHES, DISK_TIME
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
@@ -16,6 +19,7 @@ class WritableLayer(Mechanism):
     remedy = "a volume for what is written"
     source = "Docker documentation, OverlayFS storage driver: performance"
     off_with = frozenset({"own-disk", "gvisor-layer"})
+    counters: ClassVar = (DISK_FLUSHES, DISK_TIME)
     proof = Proof(fact=DATA_FILE_SYSTEM, off="(?!overlay$).*")
 
     def off(self, subject: Subject) -> Arm | None:

@@ -78,7 +78,10 @@ def stat(text: str, ticks: int = _TICKS) -> dict[str, float]:
     return readings | ({"context_switches": float(switches[0])} if switches else {})
 
 
-_COUNTERS = ("_s", "_kills", "_switches", "_bits", "_segments", "_periods")
+_COUNTERS = (
+    "_s", "_kills", "_switches", "_bits", "_segments", "_periods", "_drops", "_squeezes", "_flushes", "_exits",
+    "_octets", "_packets", "_tracked",
+)  # fmt: skip
 """How the names of counters end; all others are levels."""
 
 

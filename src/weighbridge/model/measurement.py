@@ -103,7 +103,8 @@ CPU_USER = Metric("cpu_user", "s", "lower")
 CPU_SYSTEM = Metric("cpu_system", "s", "lower")
 PEAK_MEMORY = Metric("peak_memory", "MiB", "lower")
 CONTEXT_SWITCHES = Metric("context_switches", "count", "lower")
-OF_PROGRAM = (CPU_USER, CPU_SYSTEM, PEAK_MEMORY, CONTEXT_SWITCHES)
+PAGE_FAULTS = Metric("page_faults", "count", "lower")
+OF_PROGRAM = (CPU_USER, CPU_SYSTEM, PEAK_MEMORY, CONTEXT_SWITCHES, PAGE_FAULTS)
 """What the measured process used by itself, as its site's launcher tells it (getrusage(2))."""
 SITES_CPU = ("cpu_client_per_", "cpu_server_per_")
 """How the names of metrics begin that tell the CPU time of a site alone."""
@@ -112,10 +113,20 @@ SEGMENTS = "tcp_segments_per_"
 """How the names of metrics begin that tell what all machines used, sent, or sent again, for a unit of work."""
 THROTTLED_TIME, THROTTLED_PERIODS = "throttled_time", "throttled_periods"
 """How long, and in how many periods, CPU limits held programs back, where environments differ in these limits."""
+SOFTNET_DROPS, SOFTNET_SQUEEZES = "softnet_drops_per_", "softnet_squeezes_per_"
+"""Packets that the kernel dropped before its network stack, and polls of interfaces that left some for later."""
+CONNECTIONS, CONNECTION_DROPS = "connections_tracked", "conntrack_drops_per_"
+"""Entries that packet filters' tables of connections gained, less those that expired, and what they did not take."""
+PACKET_SIZE = "bytes_per_packet"
+"""Mean size of what passed network interfaces at once: beyond their MTU where segments go together (TSO, GRO)."""
+DISK_FLUSHES, DISK_TIME, VM_EXITS = "disk_flushes", "disk_time", "vm_exits"
+"""Flushes, busy time of the busiest disk, and how often guests were left for their hypervisor."""
+_RARE = (SOFTNET_DROPS, SOFTNET_SQUEEZES, CONNECTION_DROPS)
 SOFTIRQ_SHARE, CPU_USAGE, MEMORY_USAGE = "softirq_share", "cpu_usage", "memory_usage"
 PREFIXES = (
     ALL_CPU, "cpu_client_", "cpu_server_", "cpu_solo_", "memory_client_", "memory_server_", "memory_solo_",
     CPU_USAGE, MEMORY_USAGE, SWITCHES, RETRANSMITS, SEGMENTS, SOFTIRQ_SHARE, THROTTLED_TIME, THROTTLED_PERIODS,
+    SOFTNET_DROPS, SOFTNET_SQUEEZES, CONNECTIONS, CONNECTION_DROPS, PACKET_SIZE, DISK_FLUSHES, DISK_TIME, VM_EXITS,
 )  # fmt: skip
 """How the names of metrics begin that the meters add to what a workload measures."""
 
@@ -123,6 +134,11 @@ PREFIXES = (
 def is_resource_use(metric: str) -> bool:
     """Whether a metric is resource use (CPU per Gbit, memory beyond the baseline), not what the workload measures."""
     return metric.startswith(PREFIXES) or any(metric == each.name for each in OF_PROGRAM)
+
+
+def is_rare_event(metric: str) -> bool:
+    """Whether a metric of the meters counts what seldom happens: where it never did in a run, it is not shown."""
+    return metric.startswith(_RARE)
 
 
 # -- the scale of a cost -----------------------------------------------------------------------------
@@ -136,9 +152,9 @@ _COUNTS_AND_SHARES = ("count", "%")
 def is_difference_itself(metric: str) -> bool:
     """Whether a metric of the meters is compared by difference in any unit: a ratio of two noises is no cost.
 
-    What a whole host used can be next to nothing, and retransmits are rare: 40 against 1 are not 4 000 %.
+    What a whole host used can be next to nothing, and retransmits and drops are rare: 40 against 1 are not 4 000 %.
     """
-    return metric.endswith(_BEYOND) or metric in (CPU_USAGE, MEMORY_USAGE) or metric.startswith(RETRANSMITS)
+    return metric.endswith(_BEYOND) or metric in (CPU_USAGE, MEMORY_USAGE) or metric.startswith((RETRANSMITS, *_RARE))
 
 
 def scale_of(metric: str, unit: str) -> Literal["difference"] | None:

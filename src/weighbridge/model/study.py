@@ -26,6 +26,7 @@ from weighbridge.model.host_kind import HostOptions
 from weighbridge.model.level import NO_LEVEL, Level, cell_label
 from weighbridge.model.options import Brings, Name, Options, by_kind
 from weighbridge.model.quantity import CpuList, Duration, Share, Size
+from weighbridge.model.traced import TracerName
 from weighbridge.model.userland_source import SourceOptions, own_userland_key
 
 MOST_BLOCKS = 1000
@@ -327,6 +328,13 @@ class StudyFile(Options):
             " by environment, which mechanisms to switch, in every combination"
         ),
     ] = False
+    trace: Annotated[
+        TracerName | None,
+        Field(
+            description="A tracer that watches the explained environments once more after the blocks, uncounted:"
+            " perf (functions) or bpftrace (events of the kernel)"
+        ),
+    ] = None
     profiles: Annotated[
         dict[Name, dict[str, Any]],
         Field(description="Named changes to this study, merged into it by --profile; never part of a run"),

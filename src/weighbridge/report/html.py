@@ -26,6 +26,7 @@ from weighbridge.report.sections.metrics import (
 )
 from weighbridge.report.sections.overtime import UseSection, overtime_sections
 from weighbridge.report.sections.top import MatrixSection, PathSection, matrix_section, path_sections
+from weighbridge.report.sections.traces import TraceTable, trace_tables
 from weighbridge.report.sections.trials import TrialGroup, processes, trial_groups
 from weighbridge.report.text.answer import answer
 from weighbridge.report.text.conditions import condition_lines, left_out_lines, session_lines
@@ -94,6 +95,7 @@ class RunPage(Page):
     steps: Sequence[tuple[str, str]]
     explanations: Sequence[ExplanationArticle]
     explanation_introduction: str
+    traces: Sequence[TraceTable]
     workloads: Sequence[WorkloadSection]
     folded: bool
     overtime: Sequence[UseSection]
@@ -153,6 +155,7 @@ def _run_page(store: RunStore, analysis: Analysis, path: Path) -> RunPage:
         steps=ladder_sentences(analysis),
         explanations=explanation_articles(analysis, page),
         explanation_introduction=explanation_introduction(analysis),
+        traces=trace_tables(store) if analysis.explanations else (),
         workloads=list(workload_sections(analysis, page, used, programs, kinds, folded=folded)),
         folded=folded,
         overtime=overtime_sections(store, analysis, page),

@@ -12,11 +12,16 @@ from typing import Literal
 from weighbridge.meters.machines import FIRST_S, RESOLUTION_S, Idle, Use
 from weighbridge.model.host import HERE
 from weighbridge.model.measurement import (
+    CONNECTIONS,
     CPU_USAGE,
+    DISK_FLUSHES,
+    DISK_TIME,
     MEMORY_USAGE,
+    PACKET_SIZE,
     SOFTIRQ_SHARE,
     THROTTLED_PERIODS,
     THROTTLED_TIME,
+    VM_EXITS,
     Measurement,
     Metric,
     is_plausible,
@@ -72,6 +77,30 @@ def throttling(used: Mapping[str, Mapping[str, float]], measured_s: float) -> tu
     if (periods := most.get("throttled_periods")) is None:
         return (time,)
     return time, Measurement(Metric(THROTTLED_PERIODS, "count", "lower"), periods)
+
+
+def events_cost(events: Mapping[str, float], work: Work | None, measured_s: float) -> Iterator[Measurement]:
+    """Give what the kernel counted of a trial's work (`weighbridge.runner.window.Window.events`).
+
+    Counts are per unit of work. Flushes and exits of guests are so of the whole trial where its work is not known.
+    """
+    if (passed := events.get("passed_packets", 0.0)) > 0 and events["passed_octets"] >= 0:
+        yield Measurement(Metric(PACKET_SIZE, "B", "higher"), events["passed_octets"] / passed)
+    if CONNECTIONS in events:
+        yield Measurement(Metric(CONNECTIONS, "count", "lower"), events[CONNECTIONS])
+    if "disk_busy_s" in events and measured_s > 0:
+        share = min(1.0, max(0.0, events["disk_busy_s"]) / measured_s)
+        yield Measurement(Metric(DISK_TIME, "%", "lower"), 100 * share)
+    known = work is not None and math.isfinite(work.amount) and work.amount > 0
+    for name in ("softnet_drops", "softnet_squeezes", "conntrack_drops", DISK_FLUSHES, VM_EXITS):
+        count = events.get(name, -1.0)
+        if count < 0:
+            continue
+        if work is not None and known:
+            if is_plausible(each := count / work.amount):
+                yield Measurement(Metric(f"{name}_per_{work.unit}", f"1/{PER[work.unit]}", "lower"), each)
+        elif name in (DISK_FLUSHES, VM_EXITS):
+            yield Measurement(Metric(name, "count", "lower"), count)
 
 
 def work_of(measurements: Sequence[Measurement], measured_s: float) -> Work | None:

@@ -11,7 +11,7 @@ from weighbridge.model.host import HERE
 from weighbridge.model.measurement import Measurement
 from weighbridge.model.trial import Times, TrialResult
 from weighbridge.runner.bottleneck import RoleCpus, TrialUsage, bottleneck
-from weighbridge.runner.costs import all_who_worked, derived, throttling, usage, work_of
+from weighbridge.runner.costs import all_who_worked, derived, events_cost, throttling, usage, work_of
 from weighbridge.runner.programs import Programs
 from weighbridge.runner.stage import Stage
 from weighbridge.runner.window import Window
@@ -66,7 +66,8 @@ def measure_costs(result: TrialResult, times: Times, stage: Stage, window: Windo
     apart = {role for role, site in stage.sites.items() if not site.counted}
     counted = {role: each for role, each in used.items() if role not in apart}
     held_back = throttling(used, window.measured_s) if stage.own_cpu_limits else ()
-    return (*everybody, *derived(counted, window.series, work), *held_back, *host_usage)
+    events = events_cost(window.events, work, window.measured_s)
+    return (*everybody, *derived(counted, window.series, work), *held_back, *events, *host_usage)
 
 
 def find_limit(result: TrialResult, times: Times, programs: Programs, window: Window) -> Flag:

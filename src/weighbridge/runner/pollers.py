@@ -112,6 +112,11 @@ class Pollers:
         """CPU seconds for which the pollers were alone so far, over all CPUs."""
         return sum(map(_count, self._programs)) / 1e9
 
+    @property
+    def pids(self) -> list[int]:
+        """Their processes."""
+        return [program.pid for program in self._programs.values()]
+
     def read(self, path: str) -> bytes:
         """A file of this machine, /proc/stat with what polled as idle time.
 

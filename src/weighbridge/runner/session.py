@@ -4,21 +4,24 @@ import math
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Literal, Protocol
 
 from weighbridge import registry
-from weighbridge.errors import EnvironmentLost, TimeTooShort, TrialsFailed
+from weighbridge.errors import EnvironmentLost, TimeTooShort, TrialsFailed, Unavailable
 from weighbridge.meters.machines import IdleLevels
 from weighbridge.meters.opened import meters
 from weighbridge.model import isolation
 from weighbridge.model.decisions import left_out_text, length_text
-from weighbridge.model.host import RunContext
+from weighbridge.model.explained import NOTHING, all_off
+from weighbridge.model.host import HERE, RunContext
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
 from weighbridge.model.study import Cell, Study
+from weighbridge.model.traced import Trace, TracedItem
 from weighbridge.model.trial import Trial, TrialRecord
 from weighbridge.model.userland import Userlands
 from weighbridge.runner.continuity import layers_of_run
@@ -38,12 +41,14 @@ from weighbridge.runner.precision import (
 from weighbridge.runner.preflight import left_out_line
 from weighbridge.runner.signals import shield
 from weighbridge.runner.sites import Sites
+from weighbridge.runner.tracers import trace
 from weighbridge.runner.trial import run_trial
 from weighbridge.statistics.sample_size import MIN_BLOCKS_VERDICT
 from weighbridge.store.extensions import extend, note_begin, note_end
 from weighbridge.store.pace import pause_s
 from weighbridge.store.reader import LEFT_OUT, TIME_IS_OVER
 from weighbridge.store.run import METERS_HZ, RunStore
+from weighbridge.store.traces import write_traces
 from weighbridge.study import schedule
 
 ENOUGH = 3
@@ -264,12 +269,55 @@ class Session:
                 self._opened()
             self.progress.layers_known(layers_of_run(self.store, [arm.name for arm in self.study.arms]))
             self._walk()
+            self._trace()
         finally:
             with shield():
                 if self._sites is not None:
                     self.progress.say("cleaning up")
                 self._stack.close()
         require_results(self.study, self._failures, self._has_result)
+
+    def _trace(self) -> None:
+        """Run each explained environment, and the one without its mechanisms, once more under the study's tracer.
+
+        These trials are not saved: what a tracer watches is slower. A session that opened no sites traces nothing.
+        """
+        tracer = self.study.file.trace
+        if tracer is None or self._sites is None:
+            return
+        why_not = "" if HERE in self._sites.readers() else "its sites are on other machines"
+        traces = []
+        for environment, arm, cell in traced_trials(self.study):
+            if arm in self._failures.given_up(*_key(cell)):
+                continue
+            self.progress.say(f"tracing {arm}: {cell.label} ({tracer}; not counted)")
+            seen: tuple[tuple[TracedItem, ...], int] = (), 0
+            failure = why_not
+            if not failure:
+                try:
+                    work = partial(self._run_traced, Trial(PILOT, 0, cell.workload, cell.level, arm))
+                    seen = trace(tracer, self.run.id, work, self.pollers.pids if self.pollers else ())
+                except (Unavailable, TrialsFailed) as error:
+                    failure = str(error)
+            items, total = seen
+            traces.append(
+                Trace(
+                    environment=environment, arm=arm, workload=cell.label, tracer=tracer, items=items, total=total,
+                    failure=failure,
+                )
+            )  # fmt: skip
+        for why in dict.fromkeys(each.failure for each in traces if each.failure):
+            self.progress.say(f"not traced: {why}")
+        if traces:
+            write_traces(self.store.directory, traces)
+
+    def _run_traced(self, trial: Trial) -> None:
+        """Run a trial of which nothing is kept. Raises TrialsFailed, EnvironmentLost."""
+        record = self._run_one(trial)
+        if record.outcome is Outcome.ENVIRONMENT_LOST:
+            raise EnvironmentLost(f"{trial.environment} was lost while it was traced: {record.message}")
+        if record.outcome not in RESULTS:
+            raise TrialsFailed(f"{trial.environment} failed while it was traced: {record.message}")
 
     def _note_pace(self) -> None:
         """Note how long the trials of earlier sessions took: a run that goes on knows its pace from the begin."""
@@ -558,6 +606,16 @@ class Session:
             self._planned_arms[number].get(_key(cell)) and self._complete(cell, number)
             for number in self._planned_arms
         )
+
+
+def traced_trials(study: Study) -> Iterator[tuple[str, str, Cell]]:
+    """Give what is traced: an explained environment, the arm of it (itself, all mechanisms off), the workload."""
+    for environment in dict.fromkeys(each.environment for each in study.mechanisms):
+        arms = study.arms_by_off(environment)
+        every = all_off([each for each in study.mechanisms if each.environment == environment], arms)
+        for cell in study.cells:
+            for off in dict.fromkeys((NOTHING, NOTHING if every is None else every)):
+                yield environment, arms[off], cell
 
 
 def _key(cell: Cell) -> tuple[str, Level]:

@@ -14,6 +14,7 @@ from functools import partial
 
 from weighbridge.errors import EnvironmentLost
 from weighbridge.meters import host
+from weighbridge.meters.events import events_of_machines, machine_events, network_events
 from weighbridge.meters.machines import Use, counters_of, networks_of, tcp_total, use
 from weighbridge.meters.meter import MeterFailed, Samplers
 from weighbridge.meters.scopes import host_place
@@ -184,8 +185,15 @@ class Window:
             readers = [*sites, *readers]
         if not opens and served and stage.counted and machines.keys() <= stage.idle.keys():
             counters = [Reader(name, partial(counters_of, machine.read)) for name, machine in machines.items()]
-            tcp = Reader(TRIAL, partial(tcp_total, networks_of(stage.sites.values())))
-            readers = [*counters, Reader(TRIAL, _own), tcp, *readers]
+            networks = networks_of(stage.sites.values())
+            tcp = Reader(TRIAL, partial(tcp_total, networks))
+            passed = Reader(TRIAL, partial(network_events, networks))
+            readers = [*counters, Reader(TRIAL, _own), tcp, *readers, passed]
+        if not opens and stage.counted:
+            disks = bool(stage.data.written)
+            readers += [
+                Reader(name, partial(machine_events, each.read, disks=disks)) for name, each in machines.items()
+            ]
         self._measured = CounterDelta(readers)
         self._measured.begin()
         self._measured_at = time.monotonic()
@@ -222,6 +230,12 @@ class Window:
         machines = {name: use(before[name], after[name]) for name in self._stage.working}
         segments = {name: value for name, value in trial.items() if name.endswith("_segments")}
         return MachineUse(machines, trial["tool_cpu_s"], segments)
+
+    @property
+    def events(self) -> Mapping[str, float]:
+        """What the kernel counted meanwhile beside CPU time (`weighbridge.meters.events`), of all machines."""
+        used = self._measured.used
+        return used.get(TRIAL, {}) | events_of_machines({name: used.get(name, {}) for name in self._stage.working})
 
     @property
     def waited_s(self) -> float:

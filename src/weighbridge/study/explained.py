@@ -25,6 +25,8 @@ ALL = "bare"
 
 def wrong_names(file: StudyFile, arms: Sequence[Arm]) -> Iterator[tuple[Place, str]]:
     """What ``explain`` names that there is not: environments, those that have no cost, mechanisms."""
+    if file.trace is not None and not file.explain:
+        yield ("trace",), "trace: it watches environments that are explained: add explain: true"
     names = [arm.name for arm in arms]
     listed = file.explain if isinstance(file.explain, tuple) else ()
     places: list[tuple[int | str, str]] = [*enumerate(listed), *((name, name) for name in _crossed(file))]
@@ -223,13 +225,20 @@ def _beneath(every: Mapping[str, Mechanism], kind: str) -> set[str]:
 
 
 def why_study(
-    source: Source, baseline: str, environment: str, workload: str, crossed: Sequence[str] = (), client: str = ""
+    source: Source,
+    baseline: str,
+    environment: str,
+    workload: str,
+    crossed: Sequence[str] = (),
+    *,
+    client: str = "",
+    trace: str | None = None,
 ) -> str:
     """Return the text of a study that explains the cost of one environment in one workload of another study.
 
     ``environment`` may be one level of a swept one. ``crossed`` are the mechanisms to switch in every combination;
     none: each by itself. ``client`` is the host of the clients whose cost it is, of several: what others need could
-    not be switched off. What the text says beside that stays.
+    not be switched off. ``trace``: a tracer that is to watch it. What the text says beside that stays.
     """
     data = dict(source.data)
     name = environment.partition("[")[0]
@@ -244,6 +253,8 @@ def why_study(
         data["hosts"] = {host: options for host, options in data["hosts"].items() if host in hosts}
         for options in data["environments"].values():
             options.pop("clients", None)
+    if trace is not None:
+        data["trace"] = trace
     for key in ("ladder", "profiles"):
         data.pop(key, None)
     return written(data)

@@ -98,6 +98,8 @@ class Weighed:
     blocks: int | None = None
     explain: bool = False
     """Whether to say why it costs that, too."""
+    trace: str = ""
+    """A tracer that is to watch what is explained; "": none."""
     cpu_idle: CpuIdle = "auto"
 
 
@@ -130,6 +132,7 @@ def study_text(weighed: Weighed) -> str:
         "cpu_idle": weighed.cpu_idle,
         "ladder": _ladder(environments, _baseline(weighed)) if weighed.earlier is None else [],
         "explain": weighed.explain,
+        "trace": weighed.trace or False,
     }
     remark = f"# {plain(weighed.remark)}\n" if weighed.remark else ""
     return remark + written({key: value for key, value in study.items() if value not in ({}, [], False)})

@@ -131,6 +131,10 @@ Proof = TypedDict("Proof", {"state": ProofState, "with": str | None, "without": 
 """Whether a mechanism is off by what its sites say, and what they say with it and without it."""
 
 
+Rules = TypedDict("Rules", {"with": str | None, "without": str | None})
+"""How many rules of packet filters a probe of the path matched with a mechanism and without it."""
+
+
 class MechanismRow(TypedDict):
     """What one mechanism costs: ``cost`` is of the environment with it against ``without``, the arm that has it off.
 
@@ -145,6 +149,7 @@ class MechanismRow(TypedDict):
     source: str
     why_not: str | None
     proof: Proof
+    rules: Rules
     without: str | None
     cost: CostFigures | None
     counters: list[CostFigures]

@@ -361,6 +361,7 @@ def _explanation(analysis: Analysis, explanation: Explanation) -> ExplanationRow
             "source": each.mechanism.source,
             "why_not": each.why_not or None,
             "proof": {"state": each.proof, "with": each.facts[0] or None, "without": each.facts[1] or None},
+            "rules": {"with": each.rules[0] or None, "without": each.rules[1] or None},
             "without": each.without or None,
             "cost": part(each.row, each.without) if each.row is not None else None,
             "counters": [part(moved.row, each.without, moved.report) for moved in each.counters],

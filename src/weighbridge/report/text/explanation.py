@@ -1,10 +1,10 @@
 """Why an environment costs what it does, in a sentence and in rows. Shared by the terminal and the page."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from weighbridge.analysis.explanation import second_pass
-from weighbridge.analysis.results import Analysis, Comparison, CounterChange, Explanation, MechanismCost, ProofState
+from weighbridge.analysis.results import Analysis, Comparison, Explanation, MechanismCost, ProofState
 from weighbridge.model.explained import DescribedMechanism
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import TOO_FEW
@@ -29,6 +29,8 @@ BEYOND = "all together, beyond these"
 STAYED = "what stayed on: these off"
 NEXT = "weighbridge explain RUN"
 """The command that tells which mechanisms interact."""
+_LONGEST = 40
+"""Characters of a fact that are shown."""
 _MOST = 4
 """Mechanisms that a sentence names."""
 
@@ -160,7 +162,7 @@ def _mechanism(cost: MechanismCost, unit: str) -> ExplanationRow:
         )  # fmt: skip
     switched = "; ".join(filter(None, (mechanism.switched, *_with_others(mechanism), _proof(cost))))
     return ExplanationRow(
-        mechanism.title, switched, cost_text(row, unit), _verdict(row), _moved(cost.counters),
+        mechanism.title, switched, cost_text(row, unit), _verdict(row), _moved(cost),
         mechanism.remedy, row.shown_as, mechanism.source,
     )  # fmt: skip
 
@@ -173,18 +175,22 @@ def _with_others(mechanism: DescribedMechanism) -> Iterator[str]:
 
 
 def _proof(cost: MechanismCost) -> str:
-    """Whether what was switched off is off; "" where its sites say so."""
+    """What its sites say with the mechanism and without it, and where they do not show that it is off."""
     if cost.proof is ProofState.SHOWN:
-        return ""
+        with_it, without = (value if len(value) <= _LONGEST else f"{value[:_LONGEST]}…" for value in cost.facts)
+        return f"seen: {with_it} → {without}" if with_it != without else ""
     if cost.proof is ProofState.NOT_OFF:
         return f"not shown to be off ({cost.facts[1] or 'unknown'})"
     return "nothing read from its sites shows it"
 
 
-def _moved(counters: Sequence[CounterChange]) -> str:
-    """Which figures of resource use differ with the mechanism."""
-    moved = (each for each in counters if each.row.verdict == "different")
-    return ", ".join(f"{metric_words(each.report.metric)} {cost_text(each.row, each.report.unit)}" for each in moved)
+def _moved(cost: MechanismCost) -> str:
+    """Which figures of resource use differ with the mechanism, after the rules of packet filters that it matched."""
+    with_it, without = cost.rules
+    rules = [f"rules matched {with_it} → {without}"] if with_it and without and with_it != without else []
+    moved = (each for each in cost.counters if each.row.verdict == "different")
+    figures = (f"{metric_words(each.report.metric)} {cost_text(each.row, each.report.unit)}" for each in moved)
+    return ", ".join([*rules, *figures])
 
 
 def explanation_title(explanation: Explanation) -> str:

@@ -10,6 +10,7 @@ from weighbridge.model.measurement import (
     CONTEXT_SWITCHES,
     CPU_SYSTEM,
     CPU_USER,
+    PAGE_FAULTS,
     PEAK_MEMORY,
     Measurement,
     Metric,
@@ -191,6 +192,7 @@ def _use(completed: Completed) -> Iterator[Measurement]:
     yield Measurement(CPU_SYSTEM, completed.usage.cpu_system_s)
     yield Measurement(PEAK_MEMORY, completed.usage.peak_memory / 2**20)
     yield Measurement(CONTEXT_SWITCHES, float(completed.usage.switches + completed.usage.preemptions))
+    yield Measurement(PAGE_FAULTS, float(completed.usage.minor_faults + completed.usage.major_faults))
 
 
 PLUGIN = OwnCommand()

@@ -1,0 +1,162 @@
+"""Tracers that watch this whole machine while an environment works, in trials that are not counted.
+
+They slow down what they watch. So they are started only where a study asks for one (``trace``), after its blocks.
+"""
+
+import os
+import re
+import signal
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping
+from pathlib import Path
+from typing import Protocol
+
+from weighbridge.errors import Unavailable
+from weighbridge.linux.process import Process, environment_of, run
+from weighbridge.model.command import Command, Completed
+from weighbridge.model.traced import TracedItem, TracerName
+
+MOST = 20
+"""Items of a trace that are kept."""
+_SETTLE_S = 1.0
+"""Between the start of a tracer and that of what it watches."""
+_BEGINS_S = 30.0
+"""How long a tracer may take until it says that it has begun."""
+_LONGEST_S = 24 * 3600.0
+_NAME = 300
+"""Characters of a function's name that are kept."""
+_TRACEFS = ("sys/kernel/tracing", "sys/kernel/debug/tracing")
+
+
+class Tracer(Protocol):
+    """A program that counts something on this machine until it is interrupted."""
+
+    begins: bytes
+    """What it prints once it has begun; b"": nothing."""
+
+    def obstacle(self, root: Path = Path("/")) -> str:
+        """Return why the kernel lets nobody trace, or not this user; "" where nothing is known to be in the way."""
+
+    def record(self, data: Path) -> Command:
+        """Return the program; ``data`` is a file that it may write."""
+
+    def read(self, data: Path, completed: Completed, left_out: Collection[int]) -> Mapping[str, int]:
+        """Return how often each thing was met, without the processes ``left_out``. Raises Unavailable."""
+
+
+class Perf:
+    """Which functions ran, of the kernel's and of programs: perf's samples of the CPU clock (perf-record(1))."""
+
+    begins = b""
+    _LINE = re.compile(r"^ *[\d.]+% *\t *(\d+) *\t *(\d+):(.*?) *\t\[(.)\] (.*\S) *$")
+
+    def obstacle(self, root: Path = Path("/")) -> str:
+        """Return what the kernel's setting says of users without privileges (perf_event_open(2))."""
+        try:
+            paranoid = int((root / "proc/sys/kernel/perf_event_paranoid").read_text())
+        except (OSError, ValueError):
+            return "this kernel has no performance events (no kernel.perf_event_paranoid)"
+        if os.geteuid() != 0 and paranoid > 0:
+            return (
+                f"kernel.perf_event_paranoid is {paranoid}: perf watches the whole machine for root, or where it is 0"
+            )
+        return ""
+
+    def record(self, data: Path) -> Command:
+        """Return perf, which needs no hardware counters so."""
+        sampled = ("--all-cpus", "--event", "cpu-clock", "--freq", "199")
+        argv = ("perf", "record", *sampled, "--output", str(data))
+        return Command(argv, _LONGEST_S, stop_signal=signal.SIGINT)
+
+    def read(self, data: Path, completed: Completed, left_out: Collection[int]) -> Mapping[str, int]:
+        """Return the samples of each function, without idle CPUs."""
+        shown = ("--no-children", "--call-graph", "none", "--show-nr-samples", "--sort", "pid,sym")
+        argv = ("perf", "report", "--stdio", "--input", str(data), *shown, "--field-separator", "\t")
+        report = run(Command(argv, 120.0, {"LC_ALL": "C"}))
+        if report.returncode != 0:
+            raise Unavailable(f"perf cannot read what it recorded: {report.last_words}")
+        return self.parse(report.text, left_out)
+
+    def parse(self, text: str, left_out: Collection[int] = ()) -> Mapping[str, int]:
+        """Return the samples of each function that ``perf report`` printed; lines that are cut short are not read."""
+        samples: Counter[str] = Counter()
+        for line in text.split("\n")[:-1]:
+            if (match := self._LINE.match(line)) and int(match[2]) not in {0, *left_out}:
+                samples[f"{match[5]} ({'kernel' if match[4] == 'k' else match[3]})"] += int(match[1])
+        return samples
+
+
+class BpfTrace:
+    """How often the kernel did what tells of most mechanisms: bpftrace's counts of tracepoints (bpftrace(8))."""
+
+    begins = b"begun"
+    EVENTS = (
+        "raw_syscalls:sys_enter", "sched:sched_switch", "sched:sched_wakeup", "irq:softirq_entry",
+        "net:net_dev_xmit", "net:netif_receive_skb", "skb:kfree_skb", "tcp:tcp_retransmit_skb",
+        "block:block_rq_issue",
+    )  # fmt: skip
+    _LINE = re.compile(r"^@\[tracepoint:(\w{1,60}:\w{1,60})\]: (\d{1,18})$", re.ASCII)
+
+    def obstacle(self, root: Path = Path("/")) -> str:
+        """Return what is missing of the kernel's tracepoints, which root alone may use."""
+        if os.geteuid() != 0:
+            return "bpftrace needs root"
+        if any((root / each / "events").is_dir() for each in _TRACEFS):
+            return ""
+        return "the kernel shows no tracepoints: mount -t tracefs tracefs /sys/kernel/tracing"
+
+    def record(self, data: Path) -> Command:
+        """Return bpftrace with a program of one line."""
+        probes = ", ".join(f"tracepoint:{event}" for event in self.EVENTS)
+        program = f'BEGIN {{ printf("{self.begins.decode()}\\n"); }} {probes} {{ @[probe] = count(); }}'
+        return Command(("bpftrace", "-B", "line", "-e", program), _LONGEST_S, stop_signal=signal.SIGINT)
+
+    def read(self, data: Path, completed: Completed, left_out: Collection[int]) -> Mapping[str, int]:
+        """Return the count of each event."""
+        return self.parse(completed.text)
+
+    def parse(self, text: str) -> Mapping[str, int]:
+        """Return the counts that it printed at its end; lines that are cut short are not read."""
+        matches = (self._LINE.match(line) for line in text.split("\n")[:-1])
+        return {match[1]: int(match[2]) for match in matches if match}
+
+
+TRACERS: Mapping[TracerName, Tracer] = {"perf": Perf(), "bpftrace": BpfTrace()}
+
+
+def trace(
+    name: TracerName, run_id: str, work: Callable[[], None], left_out: Collection[int] = ()
+) -> tuple[tuple[TracedItem, ...], int]:
+    """Do some work under a tracer; return the most frequent items, first, and the count of all.
+
+    Raises Unavailable where the tracer is not installed, or the kernel refuses it, or it met nothing.
+    """
+    tracer = TRACERS[name]
+    if obstacle := tracer.obstacle():
+        raise Unavailable(obstacle)
+    with tempfile.TemporaryDirectory(prefix="weighbridge-trace-") as folder:
+        data = Path(folder) / "recorded"
+        process = Process(tracer.record(data), env=environment_of(run_id))
+        try:
+            _await(name, tracer, process)
+            work()
+        finally:
+            completed = process.stop()
+        counts = tracer.read(data, completed, left_out)
+    if not counts:
+        raise Unavailable(f"{name} met nothing: {completed.last_words}")
+    frequent = sorted(counts.items(), key=lambda each: (-each[1], each[0]))[:MOST]
+    items = tuple(TracedItem(name=what[:_NAME], count=count) for what, count in frequent)
+    return items, sum(counts.values())
+
+
+def _await(name: str, tracer: Tracer, process: Process) -> None:
+    """Wait until a tracer has begun."""
+    late = time.monotonic() + _BEGINS_S
+    while tracer.begins not in process.output_so_far() and not process.wait(0.1):
+        if time.monotonic() > late:
+            raise Unavailable(f"{name} did not begin within {_BEGINS_S:.0f} s: {process.stop().last_words}")
+    if process.wait(_SETTLE_S):
+        raise Unavailable(f"{name} cannot trace here: {process.stop().last_words}")
