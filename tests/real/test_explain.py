@@ -25,6 +25,14 @@ OFF = {
 }
 
 
+SETTINGS = (
+    "kind: {kind}, network: none, seccomp: unconfined, capabilities: none, no_new_privileges: true,"
+    " cgroup_namespace: private, pids_limit: 100, init: true, shm_size: 8MiB"
+)
+CONTAINERS = tuple(f"{kind}: {{{SETTINGS.replace('{kind}', kind)}}}" for kind in ("docker", "podman"))
+SHORT = "short: {kind: command, run: 'true'}"
+
+
 def explanation(machine: Machine, tmp_path: Path, *run: str | Path) -> tuple[Path, Any]:
     """Run a study whose cost is explained; return the run's directory and what its report says."""
     directory = tmp_path / "run"
@@ -110,3 +118,18 @@ def test_limits_and_variables_are_those_in_force(machine: Machine, tmp_path: Pat
     assert {proof["state"] for proof in proofs.values()} == {"shown"}
     (limit,) = (each for each in explained["mechanisms"] if each["kind"] == "cpu-limit")
     assert {each["metric"] for each in limit["counters"]} == {"throttled_time", "throttled_periods"}
+
+
+@pytest.mark.long
+@pytest.mark.promise("each mechanism that explain switches off is off by what its sites say")
+def test_what_is_set_of_a_container_is_in_force(machine: Machine, tmp_path: Path):
+    environments, explain = (NATIVE, *CONTAINERS), ("explain: [docker, podman]",)
+    study = write_study(tmp_path, environments=environments, workloads=(SHORT,), blocks=1, further=explain)
+    directory = tmp_path / "run"
+    assert (done := weighbridge("run", study, "--out", directory, "--yes", "--rehearsal")).code == 0, done
+    machine.must_be_unchanged()
+    explained = json.loads(weighbridge("report", directory, "--json").stdout)["explanations"]
+    for each in explained:
+        print(each["environment"], {m["kind"]: (m["proof"], m.get("why_not")) for m in each["mechanisms"]})
+    print(trials(directory))
+    assert 0
