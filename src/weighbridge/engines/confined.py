@@ -3,13 +3,17 @@
 The same options of Docker and of podman, and how each engine, and a Compose file, is told of them.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
+from weighbridge.linux.confinement import lacking, status_field
 from weighbridge.model.environment import EnvironmentOptions
 from weighbridge.model.facts import APPARMOR, CAPABILITIES, NEW_PRIVILEGES, confinement_of_container
+
+ALL = "ALL"
+"""Every capability, as engines and Compose files say it."""
 
 
 class ConfinedOptions(EnvironmentOptions):
@@ -36,21 +40,36 @@ class ConfinedOptions(EnvironmentOptions):
     init: Annotated[bool, Field(description="The engine's init (tini, catatonit) is its first process")] = False
 
 
-def docker_options(options: ConfinedOptions) -> dict[str, Any]:
-    """Return the arguments of the SDK's ``create`` but for `security_options` and the limit of processes."""
+def docker_options(options: ConfinedOptions, absent: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the arguments of the SDK's ``create`` but for `security_options` and the limit of processes.
+
+    ``absent``: the capabilities that nobody has on the engine's host (`lacking_on`); Docker fails where it is to give
+    one of them.
+    """
     words: dict[str, Any] = {"init": True} if options.init else {}
-    if options.capabilities != "default":
-        words["cap_add" if options.capabilities == "all" else "cap_drop"] = ["ALL"]
+    if options.capabilities == "none":
+        words["cap_drop"] = [ALL]
+    elif options.capabilities == "all":
+        words |= {"cap_add": [ALL], **({"cap_drop": [*absent]} if absent else {})}
     if options.cgroup_namespace is not None:
         words["cgroupns"] = options.cgroup_namespace
     return words
+
+
+def lacking_on(read: Callable[[str], bytes]) -> tuple[str, ...]:
+    """Return the capabilities that root of a host cannot have, in Docker's words, as where it is a container itself.
+
+    ``read`` reads a file of the engine's host.
+    """
+    bounding = status_field(read("/proc/self/status").decode(errors="replace"), "CapBnd")
+    return tuple(f"CAP_{name.upper()}" for name in lacking(bounding))
 
 
 def podman_words(options: ConfinedOptions, init: str | None) -> list[str]:
     """Return the arguments of ``podman create`` but for the limit of processes; ``init`` is the path of an init."""
     words = [word for each in security_options(options) for word in ("--security-opt", each)]
     if options.capabilities != "default":
-        words += ["--cap-add" if options.capabilities == "all" else "--cap-drop", "all"]
+        words += ["--cap-add" if options.capabilities == "all" else "--cap-drop", ALL]
     words += ["--cgroupns", options.cgroup_namespace] if options.cgroup_namespace is not None else []
     words += ["--init"] if options.init else []
     return [*words, "--init-path", init] if options.init and init is not None else words
