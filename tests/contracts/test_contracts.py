@@ -185,6 +185,7 @@ SUBJECTS = [
             "pids_limit": 100,
             "init": True,
             "cgroup_namespace": "private",
+            "user_namespace": True,
         },
         shm_size=2**23,
     ),

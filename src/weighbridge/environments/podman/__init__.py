@@ -29,6 +29,8 @@ from weighbridge.model.host import Group, Host
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import DATA, Mount, MountRequest, Site, SiteRequest
 
+_FIRST_ID, _IDS = 2**31, 2**16
+"""The ids that a container has in a user namespace, those that podman's manual gives to its own ``--userns auto``."""
 Network = Literal["none", "host", "bridge", "slirp4netns", "pasta"]
 
 
@@ -42,6 +44,10 @@ class PodmanOptions(ConfinedOptions):
     """
 
     rootless: Annotated[bool, Field(description="Run containers as an ordinary user")] = False
+    user_namespace: Annotated[
+        bool,
+        Field(description="Root of its containers is nobody on the host (root's containers; a user's always are)"),
+    ] = False
     network: Annotated[Network | None, Field(description="bridge; with rootless: slirp4netns")] = None
     publish: Annotated[bool, Field(description="Clients use a published port")] = False
     publish_on: Annotated[
@@ -196,7 +202,10 @@ def _words(
     if mount is None or mount.way != "layer":
         words += ["--read-only", "--read-only-tmpfs=false"]
     if mount is not None and mount.source:
-        words += ["--volume", f"{podman.put_folder(mount.source, f'data-{request.name}')}:{DATA}"]
+        owner = ":U" if options.user_namespace else ""  # else its files are nobody's in there
+        words += ["--volume", f"{podman.put_folder(mount.source, f'data-{request.name}')}:{DATA}{owner}"]
+    if options.user_namespace:
+        words += [word for option in ("--uidmap", "--gidmap") for word in (option, f"0:{_FIRST_ID}:{_IDS}")]
     words += confined.podman_words(options, init_program())
     for option in _labels(request.host):
         words += ["--security-opt", option]
