@@ -3,7 +3,7 @@
 The same options of Docker and of podman, and how each engine, and a Compose file, is told of them.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -40,29 +40,26 @@ class ConfinedOptions(EnvironmentOptions):
     init: Annotated[bool, Field(description="The engine's init (tini, catatonit) is its first process")] = False
 
 
-def docker_options(options: ConfinedOptions, absent: Sequence[str] = ()) -> dict[str, Any]:
+def docker_options(options: ConfinedOptions, read: Callable[[str], bytes] | None = None) -> dict[str, Any]:
     """Return the arguments of the SDK's ``create`` but for `security_options` and the limit of processes.
 
-    ``absent``: the capabilities that nobody has on the engine's host (`lacking_on`); Docker fails where it is to give
-    one of them.
+    ``read`` reads a file of the engine's host: Docker fails where it is to give a capability that nobody has there.
     """
     words: dict[str, Any] = {"init": True} if options.init else {}
     if options.capabilities == "none":
         words["cap_drop"] = [ALL]
     elif options.capabilities == "all":
-        words |= {"cap_add": [ALL], **({"cap_drop": [*absent]} if absent else {})}
+        absent = [] if read is None else _lacking_on(read)
+        words |= {"cap_add": [ALL], **({"cap_drop": absent} if absent else {})}
     if options.cgroup_namespace is not None:
         words["cgroupns"] = options.cgroup_namespace
     return words
 
 
-def lacking_on(read: Callable[[str], bytes]) -> tuple[str, ...]:
-    """Return the capabilities that root of a host cannot have, in Docker's words, as where it is a container itself.
-
-    ``read`` reads a file of the engine's host.
-    """
-    bounding = status_field(read("/proc/self/status").decode(errors="replace"), "CapBnd")
-    return tuple(f"CAP_{name.upper()}" for name in lacking(bounding))
+def _lacking_on(read: Callable[[str], bytes]) -> list[str]:
+    """Return the capabilities that nobody has on a host, as where it is a container itself, in Docker's words."""
+    bounding = status_field(read("/proc/1/status").decode(errors="replace"), "CapBnd")
+    return [f"CAP_{name.upper()}" for name in lacking(bounding)]
 
 
 def podman_words(options: ConfinedOptions, init: str | None) -> list[str]:

@@ -397,7 +397,7 @@ def _container(
         sysctls=dict(request.sysctls),
         environment={**options.variables, **environment_of(request.run.id)},
         **process_options(engine, request.userland, options.open_files, options.pids_limit),
-        **confined.docker_options(options, confined.lacking_on(engine.host.read)),
+        **confined.docker_options(options, engine.host.read),
         extra_hosts=dict(request.companions.addresses) if request.companions else None,
     )
     if not engine.disposable or request.beside:  # an engine of ours takes the run's own with it
