@@ -177,6 +177,18 @@ SUBJECTS = [
     _subject("docker", {"storage": "tmpfs"}),
     _subject("docker", {"runtime": "runsc", "runsc_platform": "ptrace", "runsc_files": "gofer", "storage": "layer"}),
     _subject("docker", {"storage": {"kind": "layer", "disk": "btrfs"}}),
+    _subject(
+        "podman",
+        {
+            "capabilities": "none",
+            "no_new_privileges": True,
+            "pids_limit": 100,
+            "init": True,
+            "cgroup_namespace": "private",
+            "user_namespace": True,
+        },
+        shm_size=2**23,
+    ),
 ]
 """Environments that have every mechanism, as studies write them."""
 

@@ -42,6 +42,8 @@ WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
     "slirp4netns of root": (HERE, {"network": "slirp4netns", "publish": True}, "add rootless: true, or use bridge"),
     "publish on host": (HERE, {"network": "host", "publish": True}, "'publish' needs network: bridge, slirp4net"),
     "loopback unpublished": (HERE, {"publish_on": "loopback"}, "'publish_on' needs network: bridge and publish"),
+    "namespace of a user": (HERE, {"rootless": True, "user_namespace": True}, "'user_namespace' is for root's"),
+    "processes of a user": (HERE, {"rootless": True, "pids_limit": 99}, "'pids_limit' needs root's containers"),
     "none": (HERE, {"network": "none"}, "network: none cannot carry"),
     "rootless unpublished": (HERE, {"rootless": True}, "network: slirp4netns can be reached by published ports on"),
     "pasta of both": (

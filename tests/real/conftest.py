@@ -56,6 +56,7 @@ before and after, or that measure milliseconds (``measures(alone=True)``).
 OF_THIS_MACHINE = (
     "test_engine_of_another_machine_is_refused",  # a process namespace is its other machine
     "test_every_panel_draws",  # of a network card
+    "test_root_of_a_user_namespace_has_its_data",  # podman unmounts what other mounts hide there
 )
 """Tests that do not work on what only looks like a machine of its own (own_machine.sh)."""
 

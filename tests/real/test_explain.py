@@ -16,11 +16,11 @@ from weighbridge.userland.sources.packages import PackagesOptions
 from .machine import Machine
 from .weighing import NATIVE, trials, weighbridge, write_study
 
-PUBLISHED = "published: {kind: docker, network: bridge, publish: true, publish_on: loopback}"
+PUBLISHED = "published: {kind: docker, network: bridge, publish: true, publish_on: loopback, apparmor: unconfined}"
 LATENCY = "rr: {kind: netperf, test: TCP_RR, duration: 1s}"
 LIMITED = (
-    "limited: {kind: docker, network: none, open_files: 256, variables: {MALLOC_ARENA_MAX: '1'}, "
-    "resources: {cpus: 0.5, cpu_period: 200ms}}"
+    "limited: {kind: docker, network: none, apparmor: unconfined, open_files: 256, "
+    "variables: {MALLOC_ARENA_MAX: '1'}, resources: {cpus: 0.5, cpu_period: 200ms}}"
 )
 BUSY = "busy: {kind: command, shell: true, run: 'n=0; while [ $n -lt 20000 ]; do n=$((n + 1)); done'}"
 OFF = {
@@ -29,6 +29,19 @@ OFF = {
     "seccomp": ([], "filter", "off"),
     "own-network": (["docker-proxy", "address-translation"], "ipc mnt net pid uts", "ipc mnt pid uts"),
 }
+
+
+SETTINGS = (
+    "kind: {kind}, network: none, seccomp: unconfined, capabilities: none, no_new_privileges: true,"
+    " cgroup_namespace: private, pids_limit: 100, init: true, shm_size: 8MiB"
+)
+CONTAINERS = tuple(f"{kind}: {{{SETTINGS.replace('{kind}', kind)}}}" for kind in ("docker", "podman"))
+SHORT = "short: {kind: command, run: 'true'}"
+IN_NAMESPACE = (
+    "inside: {kind: podman, network: none, seccomp: unconfined, apparmor: unconfined, user_namespace: true,"
+    " storage: directory}"
+)
+WRITES = "writes: {kind: command, shell: true, run: 'echo > /srv/file'}"
 
 
 def explanation(machine: Machine, tmp_path: Path, *run: str | Path) -> tuple[Path, Any]:
@@ -128,8 +141,8 @@ def test_a_guest_with_queues_and_huge_pages(machine: Machine, tmp_path: Path, hu
 
 
 CHANGED = (
-    "changed: {kind: docker, network: bridge, seccomp: unconfined, mtu: 1400, no_offloads: [tso],"
-    " bridge_netfilter: true, conntrack: true, filter_rules: 50}"
+    "changed: {kind: docker, network: bridge, seccomp: unconfined, apparmor: unconfined, mtu: 1400,"
+    " no_offloads: [tso], bridge_netfilter: true, conntrack: true, filter_rules: 50}"
 )
 ON_A_HOST = ("hosts: {a: {kind: testbed}}", "placement: {client: a, server: a}", "inside: [server, client]")
 IN_FORCE = {
@@ -182,7 +195,7 @@ def test_limits_and_variables_are_those_in_force(machine: Machine, tmp_path: Pat
 @pytest.mark.skipif(shutil.which("perf") is None, reason="perf is not installed")
 @pytest.mark.promise("a tracer watches what is explained in trials that are not counted")
 def test_a_tracer_watches_once_more_and_no_trial_of_it_is_kept(machine: Machine, tmp_path: Path):
-    filtered = "filtered: {kind: docker, network: none}"
+    filtered = "filtered: {kind: docker, network: none, apparmor: unconfined}"
     further = ("explain: true", "trace: perf", "rehearsal: true")
     study = write_study(tmp_path, environments=(NATIVE, filtered), workloads=(BUSY,), blocks=1, further=further)
     run, _ = explanation(machine, tmp_path, study)
@@ -195,3 +208,40 @@ def test_a_tracer_watches_once_more_and_no_trial_of_it_is_kept(machine: Machine,
             pytest.skip(each["failure"])
         assert each["failure"] == "" and each["total"] >= sum(item["count"] for item in each["items"]) > 0, each
     assert "traced, not counted" in (run / "report.html").read_text()
+
+
+@pytest.mark.long
+@pytest.mark.promise("each mechanism that explain switches off is off by what its sites say")
+def test_what_is_set_of_a_container_is_in_force(machine: Machine, tmp_path: Path):
+    environments, explain = (NATIVE, *CONTAINERS), ("explain: [docker, podman]",)
+    study = write_study(tmp_path, environments=environments, workloads=(SHORT,), blocks=1, further=explain)
+    docker, podman = explanations(machine, tmp_path / "run", study)
+    for proofs, first in ((docker, "docker-init"), (podman, "podman-init")):
+        assert {each["state"] for each in proofs.values()} == {"shown"}
+        profile = proofs.pop("apparmor", None)  # where this kernel has AppArmor
+        assert profile is None or profile["without"] == "unconfined"
+        capabilities, namespaces = proofs.pop("capabilities"), proofs.pop("cgroup-namespace")
+        assert capabilities["with"] == "none" and {"sys_admin", "all"} & {*capabilities["without"].split()}
+        assert "cgroup" in namespaces["with"] and "cgroup" not in namespaces["without"]
+        before = {kind: each["with"] for kind, each in proofs.items()}
+        assert before == {"no-new-privileges": "never", "pids-limit": "100", "shm-size": "8 MiB", "init": first}
+
+
+@pytest.mark.long
+@pytest.mark.promise("each mechanism that explain switches off is off by what its sites say")
+def test_root_of_a_user_namespace_has_its_data(machine: Machine, tmp_path: Path):
+    """Not in the mounts of own_machine.sh, where podman cannot make one: see ``OF_THIS_MACHINE``."""
+    environments, explain = ("native: {kind: native, storage: directory}", IN_NAMESPACE), ("explain: [inside]",)
+    study = write_study(tmp_path, environments=environments, workloads=(WRITES,), blocks=1, further=explain)
+    (proofs,) = explanations(machine, tmp_path / "run", study)
+    assert proofs.keys() == {"user-namespace"} and proofs["user-namespace"]["state"] == "shown"
+
+
+def explanations(machine: Machine, run: Path, study: Path) -> list[dict[str, Any]]:
+    """The proofs of each explained environment of a study, by kind, sorted by its name; each trial must be ok."""
+    assert (done := weighbridge("run", study, "--out", run, "--yes")).code == 0, done
+    machine.must_be_unchanged()
+    assert {row["outcome"] for row in trials(run)} == {"ok"}
+    explained = json.loads(weighbridge("report", run, "--json").stdout)["explanations"]
+    by_name = sorted((str(each["environment"]), each["mechanisms"]) for each in explained)
+    return [{row["kind"]: row["proof"] for row in rows if not row["why_not"]} for _, rows in by_name]

@@ -151,6 +151,25 @@ def refused(text: str) -> list[str]:
     return refusals(study, dict.fromkeys((arm.name for arm in study.arms), Readiness(True)))
 
 
+@pytest.mark.parametrize(
+    ("host", "enabled", "switched"),
+    [("local", b"Y\n", True), ("local", b"", False), ("guest", b"", True)],  # a guest has a kernel of its own
+)
+def test_what_this_kernel_has_nothing_of_is_not_switched(
+    monkeypatch: pytest.MonkeyPatch, host: str, enabled: bytes, switched: bool
+):
+    monkeypatch.setattr(preflight, "_read_here", lambda _: enabled)
+    text = (
+        f"study: s\nquestion: q\nbaseline: n\nhosts: {{a: {{kind: {host}}}}}\nexplain: true\n"
+        "environments: {n: {kind: native}, d: {kind: docker, network: none}}\n"
+        "workloads: {cpu: {kind: sysbench-cpu, duration: 1s}}\n"
+    )
+    made = preflight.on_this_kernel(check(parse(text, "s.yaml")))
+    assert ("d-without-apparmor" in {arm.name for arm in made.arms}) is switched
+    reasons = {each.kind: each.refused for each in made.mechanisms}
+    assert reasons == {"apparmor": "" if switched else "this kernel has no AppArmor", "seccomp": ""}
+
+
 def test_hosts_that_cannot_be_had_are_told_before_the_run(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(preflight, "which", lambda name: name)
     monkeypatch.setattr(os, "geteuid", lambda: 0)

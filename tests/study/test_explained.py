@@ -4,10 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from weighbridge import registry
 from weighbridge.errors import StudyError
-from weighbridge.model.explained import cost_together, pair_costs, single_cost
+from weighbridge.model.explained import all_off, cost_together, pair_costs, single_cost
 from weighbridge.model.stored_study import StoredStudy, study_json
-from weighbridge.study.explained import why_study
+from weighbridge.study.explained import not_switched, why_study
 from weighbridge.study.frozen import thaw
 from weighbridge.study.loader import check
 from weighbridge.study.source import parse, read
@@ -22,7 +23,7 @@ environments:
   published: {{kind: docker, network: bridge, publish: true}}
   loopback: {{kind: docker, network: bridge, publish: true, publish_on: loopback}}
   sandbox: {{kind: docker, network: host, runtime: runsc}}
-  limited: {{kind: docker, network: host, seccomp: unconfined, resources: {{cpus: 0.5}}}}
+  limited: {{kind: docker, network: host, seccomp: unconfined, apparmor: unconfined, resources: {{cpus: 0.5}}}}
 workloads:
   rr: {{kind: netperf, test: TCP_RR, duration: 1s}}
   tcp: {{kind: iperf3, duration: 1s}}
@@ -41,9 +42,10 @@ def test_each_mechanism_is_off_in_an_arm_and_all_are_in_another():
     found = parts(checked("[published]"))
     assert found == {
         "published-without-address-translation": ("address-translation",),
+        "published-without-apparmor": ("apparmor",),
         "published-without-seccomp": ("seccomp",),
         "published-without-own-network": ("address-translation", "own-network"),
-        "published-bare": ("seccomp", "address-translation", "own-network"),
+        "published-bare": ("apparmor", "seccomp", "address-translation", "own-network"),
     }
 
 
@@ -125,6 +127,87 @@ def test_a_filter_that_gvisor_never_pays_for_is_no_part_of_its_cost():
     study = checked("[sandbox]")
     assert parts(study) == {"sandbox-without-user-space-kernel": ("user-space-kernel",)}
     assert {arm.name: arm.options for arm in study.arms}["sandbox-without-user-space-kernel"].seccomp == "unconfined"
+
+
+def test_what_a_kernel_has_nothing_of_is_off_in_no_arm_and_a_row_with_the_reason():
+    """The arm with all of the others off stays, and tells what is unexplained."""
+    study = not_switched(checked("[published]"), {"apparmor": "this kernel has no AppArmor"})
+    found = parts(study)
+    assert found["published-bare"] == ("seccomp", "address-translation", "own-network")
+    assert "published-without-apparmor" not in found
+    mine = [each for each in study.mechanisms if each.environment == "published"]
+    assert {each.kind: each.refused for each in mine if each.refused} == {"apparmor": "this kernel has no AppArmor"}
+    assert all_off(mine, study.arms_by_off("published")) == {*found["published-bare"]}
+    assert not_switched(study, {}) is study
+
+
+def test_of_combinations_those_are_left_that_differ_on_this_kernel():
+    study = not_switched(checked("{published: [apparmor, seccomp, address-translation]}"), {"apparmor": "none here"})
+    found = [frozenset(off) for off in parts(study).values()]
+    assert len(found) == 3 and {*found} == {
+        frozenset(off) for off in (("seccomp",), ("address-translation",), ("seccomp", "address-translation"))
+    }
+
+
+@pytest.mark.parametrize(
+    ("written", "off"),
+    [
+        ("capabilities: none", {"capabilities": "all"}),
+        ("capabilities: all", {}),
+        ("no_new_privileges: true", {"no-new-privileges": False}),
+        ("pids_limit: 100", {"pids-limit": None}),
+        ("init: true", {"init": False}),
+        ("cgroup_namespace: private", {"cgroup-namespace": "host"}),
+        ("cgroup_namespace: host", {}),
+    ],
+)
+@pytest.mark.parametrize("kind", ["docker", "podman"])
+def test_what_is_set_of_a_container_is_switched_where_a_study_sets_it(
+    kind: str, written: str, off: dict[str, object]
+):
+    text = STUDY.format(explain="[set]").replace(
+        "  sandbox:",
+        f"  set: {{kind: {kind}, network: host, seccomp: unconfined, apparmor: unconfined, {written}}}\n  sandbox:",
+    )
+    study = check(parse(text, "why.yaml"))
+    (key,) = (part.partition(":")[0] for part in (written,))
+    assert {arm.explains.off[0]: getattr(arm.options, key) for arm in study.arms if arm.explains is not None} == off
+
+
+def test_an_engines_own_capabilities_are_switched_where_a_study_names_them():
+    assert "published-without-capabilities" not in parts(checked("[published]"))
+    study = checked("{published: [capabilities, seccomp]}")
+    options = {arm.name: arm.options.capabilities for arm in study.arms if arm.explains is not None}
+    assert options == {
+        "published-without-capabilities": "all",
+        "published-without-seccomp": "default",
+        "published-without-capabilities-seccomp": "all",
+    }
+
+
+def test_a_size_of_shared_memory_gives_way_to_that_of_its_kind():
+    text = STUDY.format(explain="[limited]").replace("resources: {cpus: 0.5}", "shm_size: 1GiB")
+    (arm,) = [arm for arm in check(parse(text, "why.yaml")).arms if arm.explains is not None]
+    assert arm.explains.off == ("shm-size",) and arm.shm_size is None
+
+
+@pytest.mark.parametrize(
+    ("files", "why"),
+    [
+        ({"/sys/module/apparmor/parameters/enabled": b"Y\n"}, ""),
+        ({"/sys/module/apparmor/parameters/enabled": b"N\n"}, "this kernel has no AppArmor"),
+        ({}, "this kernel has no AppArmor"),
+        ({"/sys/fs/selinux/enforce": b"1"}, "this kernel has no AppArmor, but SELinux, which is not switched"),
+    ],
+)
+def test_whether_a_kernel_has_apparmor(files: dict[str, bytes], why: str):
+    def read(path: str) -> bytes:
+        if path not in files:
+            raise FileNotFoundError(path)
+        return files[path]
+
+    assert registry.mechanisms()["apparmor"].absent(read) == why
+    assert registry.mechanisms()["seccomp"].absent(read) == ""
 
 
 def test_what_stands_behind_several_has_an_arm_where_only_these_are_off():
@@ -263,7 +346,7 @@ def test_the_study_that_explains_one_cost_has_what_it_needs_alone():
     text = why_study(parse(STUDY.format(explain="false"), "why.yaml"), "native", "published", "tcp")
     study = check(parse(text, "why"))
     assert [arm.name for arm in study.arms if arm.own] == ["native", "published"]
-    assert [cell.workload for cell in study.cells] == ["tcp"] and len(parts(study)) == 4
+    assert [cell.workload for cell in study.cells] == ["tcp"] and len(parts(study)) == 5
     assert study.file.resources.cpus == 1
 
 

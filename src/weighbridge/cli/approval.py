@@ -39,7 +39,14 @@ def announce(study: "Study", directory: Path, *, rehearsal: bool = False, timed:
     from weighbridge.cli.plan import whereabouts
     from weighbridge.runner.estimate import clock_range, seconds
     from weighbridge.runner.known_noise import decidable
-    from weighbridge.runner.preflight import left_out_line, not_ready, too_few_blocks, warnings, without_left_out
+    from weighbridge.runner.preflight import (
+        left_out_line,
+        not_ready,
+        on_this_kernel,
+        too_few_blocks,
+        warnings,
+        without_left_out,
+    )
     from weighbridge.runner.run import readiness_of, require_ready
     from weighbridge.runner.userlands import require_userlands
 
@@ -47,6 +54,7 @@ def announce(study: "Study", directory: Path, *, rehearsal: bool = False, timed:
         raise StudyError(why)
     for line in whereabouts(study):
         err().print(line, markup=False)
+    study = on_this_kernel(study)
     left_out = not_ready(study, readiness_of)
     study = without_left_out(study, left_out)
     require_ready(study)

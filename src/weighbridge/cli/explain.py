@@ -62,6 +62,7 @@ def register(app: typer.Typer) -> None:
         from weighbridge.model.study import CLIENT
         from weighbridge.report.text.environments import names_of, use_display_names
         from weighbridge.runner.living import require_alone
+        from weighbridge.runner.preflight import on_this_kernel
         from weighbridge.store.run import RunStore
         from weighbridge.study.explained import why_study
         from weighbridge.study.loader import check, with_blocks
@@ -76,7 +77,7 @@ def register(app: typer.Typer) -> None:
         text = why_study(
             source, analysis.baseline, row.environment, report.workload, crossed, client=client, trace=trace
         )
-        study = check(parse(text, f"why {row.environment}"))
+        study = on_this_kernel(check(parse(text, f"why {row.environment}")))
         if not any(arm.explains is not None for arm in study.arms):
             reasons = "; ".join(f"{each.title}: {each.refused}" for each in study.mechanisms if each.refused)
             why = f": {reasons}" if reasons else ": no mechanism is known of it"

@@ -232,12 +232,13 @@ def describe(study: "Study", *, rehearsal: bool = False) -> PlanDocument:
     from weighbridge.runner.notes import unverified_parts
     from weighbridge.runner.pollers import lacking as cannot_poll
     from weighbridge.runner.pollers import wants_polling
-    from weighbridge.runner.preflight import not_ready, nothing_left, too_few_blocks, warnings
+    from weighbridge.runner.preflight import not_ready, nothing_left, on_this_kernel, too_few_blocks, warnings
     from weighbridge.runner.run import readiness_of, refusals
     from weighbridge.runner.userlands import image_ways, userland_of, userland_problems
     from weighbridge.study.brings import brought_by
     from weighbridge.study.schedule import block
 
+    study = on_this_kernel(study)
     ready, unverified = readiness_of(study), unverified_parts(study)
     left_out = not_ready(study, lambda _: ready)
     declared, study = study, study.without([each.environment for each in left_out])

@@ -174,15 +174,20 @@ def runs_for_user(userland: Userland) -> bool:
     return userland.of_this_machine and os.geteuid() != 0
 
 
-def process_options(engine: Engine, userland: Userland, open_files: int | None = None) -> dict[str, Any]:
-    """Return Docker's options by which a container's processes run as natively: whose, how many, with what files."""
+def process_options(
+    engine: Engine, userland: Userland, open_files: int | None = None, pids_limit: int | None = None
+) -> dict[str, Any]:
+    """Return Docker's options by which a container's processes run as natively: whose, how many, with what files.
+
+    Of files and processes it has a limit of its own where one is given.
+    """
     from docker.types import Ulimit
 
     files = open_files or most_open_files()
     limits = [Ulimit(name="nofile", soft=files, hard=files)]
     if engine.host.this_machine and not engine.rootless:  # a rootless engine cannot raise its own
         limits += [Ulimit(name=name, soft=soft, hard=hard) for name, (soft, hard) in _own_limits().items()]
-    return {"ulimits": limits, "pids_limit": _most_processes(engine), **user_options(engine, userland)}
+    return {"ulimits": limits, "pids_limit": pids_limit or _most_processes(engine), **user_options(engine, userland)}
 
 
 def _own_limits() -> dict[str, tuple[int, int]]:

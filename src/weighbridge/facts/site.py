@@ -7,7 +7,16 @@ import re
 from weighbridge.facts.surroundings import about_surroundings
 from weighbridge.linux.confinement import SECCOMP_MODES, named, status_field
 from weighbridge.linux.namespaces import namespaces_in
-from weighbridge.model.facts import APPARMOR, CAPABILITIES, KERNEL, NAMESPACES, NEW_PRIVILEGES, OPEN_FILES, SECCOMP
+from weighbridge.model.facts import (
+    APPARMOR,
+    CAPABILITIES,
+    FIRST_PROCESS,
+    KERNEL,
+    NAMESPACES,
+    NEW_PRIVILEGES,
+    OPEN_FILES,
+    SECCOMP,
+)
 from weighbridge.model.isolation import SiteLayers
 from weighbridge.model.site import Site
 
@@ -17,14 +26,14 @@ _APPARMOR = re.compile(r"unconfined|.+ \((?:enforce|complain|kill|prompt|mixed|u
 
 
 def about_site(site: Site) -> dict[str, str]:
-    """By name: the kernel under its programs, the SHA-256 of its package database, open files, backlog of a listener.
+    """By name: the kernel under its programs, the first process, the SHA-256 of the package database, open files.
 
-    And what surrounds its programs, and how it is confined. All is what the site itself says; what is unreadable
-    there is omitted.
+    And the backlog of a listener, what surrounds its programs, and how it is confined. All is what the site itself
+    says; what is unreadable there is omitted.
     """
-    kernel = _line(site, "/proc/sys/kernel/osrelease")
+    read = {KERNEL: _line(site, "/proc/sys/kernel/osrelease"), FIRST_PROCESS: _line(site, "/proc/1/comm")}
     return {
-        **({KERNEL: kernel} if kernel != UNKNOWN else {}),
+        **{fact: value for fact, value in read.items() if value != UNKNOWN},
         "packages": _digest(site, "/var/lib/dpkg/status"),
         OPEN_FILES: str(site.open_files),
         "backlog of a listener": f"{_line(site, '/proc/sys/net/core/somaxconn')} (net.core.somaxconn)",

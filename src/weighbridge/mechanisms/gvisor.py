@@ -31,8 +31,10 @@ class UserSpaceKernel(Mechanism):
     def off(self, subject: Subject) -> Arm | None:
         """Return the environment with the engine's, or the cluster's, usual runtime."""
         if subject.option("runtime") == "runsc":
-            seccomp = getattr(subject.baseline.options, "seccomp", "unconfined")
-            return subject.with_options(without=_OF_GVISOR, runtime="default", seccomp=seccomp)
+            filters = {
+                name: getattr(subject.baseline.options, name, "unconfined") for name in ("seccomp", "apparmor")
+            }
+            return subject.with_options(without=_OF_GVISOR, runtime="default", **filters)
         return subject.with_options(runtime_class="") if subject.option("runtime_class") else None
 
 

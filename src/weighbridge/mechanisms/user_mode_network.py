@@ -26,7 +26,8 @@ class UserModeNetwork(Mechanism):
         """Return the environment as root's container on a bridge, at its own address: a user's have none."""
         if not subject.networked or subject.option("joined") not in USER_MODE:
             return None
-        return subject.with_options(rootless=False, network="bridge", publish=False)
+        profile = getattr(subject.baseline.options, "apparmor", "unconfined")  # a user's containers have none
+        return subject.with_options(rootless=False, network="bridge", publish=False, apparmor=profile)
 
 
 PLUGIN = UserModeNetwork()

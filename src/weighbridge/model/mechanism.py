@@ -5,7 +5,7 @@ costs is measured in the same blocks as everything else, in an arm of its own (`
 """
 
 from abc import abstractmethod
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, get_args, get_origin
 
@@ -23,6 +23,7 @@ class Subject:
     ``resources`` are the study's limits, ``networked`` whether a workload has a client and a server, ``stores``
     whether there is storage: a workload keeps data, or the environment names one. ``usual_storage`` is what its
     environment has where a study names none, ``apart`` whether all clients are on other hosts than the servers.
+    ``named`` are the mechanisms that the study names for this environment; none: it asks for all.
     """
 
     arm: Arm
@@ -32,6 +33,7 @@ class Subject:
     stores: bool = False
     usual_storage: StorageOptions | None = None
     apart: bool = False
+    named: Collection[str] = ()
 
     def option(self, name: str) -> Any:
         """Return the value of an option; None where environments of its kind have none of this name."""
@@ -102,3 +104,10 @@ class Mechanism(Plugin):
 
         None where it has none, or its baseline has the same. ValueError says why it cannot be switched off.
         """
+
+    def absent(self, read: Callable[[str], bytes]) -> str:
+        """Why a machine has none of it, whatever its environments are; "" where it may have it.
+
+        ``read`` reads a file of that machine, and may raise OSError. A part of a sentence: "this kernel has no ...".
+        """
+        return ""

@@ -31,6 +31,7 @@ from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCK
 from weighbridge.store.reader import LEFT_OUT
 from weighbridge.store.run import RunStore
 from weighbridge.study.contradictions import needs_of
+from weighbridge.study.explained import not_switched
 from weighbridge.userland.build import cache_folder, cached, cannot_build
 
 _LEAST_FREE = 2 * 2**30
@@ -390,6 +391,25 @@ def unmet(study: Study, arm: Arm) -> Readiness | None:
 def _without_a_launcher(plugin: Plugin) -> Readiness | None:
     lacking = build.cannot_build(cache_folder()) if plugin.launches else None
     return Readiness(False, *lacking) if lacking else None
+
+
+def on_this_kernel(study: Study) -> Study:
+    """Return the study without switching what this kernel has nothing of, as its mechanisms then say (``refused``).
+
+    Where sites are under a kernel of their own hosts, that is not known: the sites' facts say it then.
+    """
+    placed = {"server": (study.server_host,), "client": study.client_hosts}
+    holding = [name for role in study.file.inside for name in placed[role]]
+    if any(study.file.hosts[name].traits.own_kernel for name in holding):
+        return study
+    every = registry.mechanisms()
+    explaining = dict.fromkeys(each.kind for each in study.mechanisms if not each.refused)
+    reasons = {kind: every[kind].absent(_read_here) for kind in explaining if kind in every}
+    return not_switched(study, {kind: why for kind, why in reasons.items() if why})
+
+
+def _read_here(path: str) -> bytes:
+    return Path(path).read_bytes()
 
 
 ReadinessOf = Callable[[Study], Mapping[str, Readiness]]

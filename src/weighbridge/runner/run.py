@@ -28,7 +28,15 @@ from weighbridge.runner import clean, living, run_lock
 from weighbridge.runner.continuity import LAUNCHER, launcher_unknown, require_same
 from weighbridge.runner.known_noise import calibration_facts
 from weighbridge.runner.pollers import CannotPoll, Pollers, lacking, wants_polling
-from weighbridge.runner.preflight import admissions, hosts_readiness, leave_out, missing_cpus, ready, unmet
+from weighbridge.runner.preflight import (
+    admissions,
+    hosts_readiness,
+    leave_out,
+    missing_cpus,
+    on_this_kernel,
+    ready,
+    unmet,
+)
 from weighbridge.runner.room import lacking_room
 from weighbridge.runner.session import BlockExtender, Progress, Session, ShortTime
 from weighbridge.runner.signals import shield
@@ -265,6 +273,7 @@ def _tell(after: Callable[[RunStore], None], store: RunStore) -> None:
 
 def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress, blocks: int | None) -> Study:
     info = store.info()
+    study = None if study is None else on_this_kernel(study)
     if "study_text" not in info:
         if study is None:
             raise RunDirectoryError(f"{store.directory} holds no run: name a study to run")

@@ -19,7 +19,15 @@ from weighbridge.meters.machines import Read, read_here, reader_of
 from weighbridge.meters.opened import OpenMeters
 from weighbridge.model.decisions import LeftOut
 from weighbridge.model.environment import Environment
-from weighbridge.model.facts import ASKED_CONFINEMENT, ASKED_FOR, OPEN_FILES, SHARED_MEMORY, SYSCTL, layers_json
+from weighbridge.model.facts import (
+    ASKED_CONFINEMENT,
+    ASKED_FOR,
+    OPEN_FILES,
+    PROCESSES,
+    SHARED_MEMORY,
+    SYSCTL,
+    layers_json,
+)
 from weighbridge.model.host import Host, Limits, RunContext
 from weighbridge.model.isolation import OUTSIDE
 from weighbridge.model.quantity import cpus_in
@@ -390,6 +398,8 @@ class Sites:
         values |= {} if arm.shm_size is None else {SHARED_MEMORY: mib(arm.shm_size)}
         files = getattr(arm.options, "open_files", None)
         values |= {} if files is None else {OPEN_FILES: str(files)}
+        processes = getattr(arm.options, "pids_limit", None)
+        values |= {} if processes is None else {PROCESSES: str(processes)}
         limits = [] if arm.resources in (None, self.study.file.resources) else ["limits"]
         return {ASKED_FOR: ", ".join([*limits, *values]), **_not_in_force(values, facts)}
 

@@ -15,7 +15,7 @@ from weighbridge import registry
 from weighbridge.model.explained import DescribedMechanism, Explains
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.storage import StorageOptions
-from weighbridge.model.study import Arm, Cell, StudyFile
+from weighbridge.model.study import Arm, Cell, Study, StudyFile
 from weighbridge.study.contradictions import misfits
 from weighbridge.study.source import Place, Source, nearest, plain, written
 
@@ -77,6 +77,7 @@ def _of_environment(
     file: StudyFile, arm: Arm, baseline: Arm, cells: list[Cell]
 ) -> tuple[list[Arm], list[DescribedMechanism]]:
     workloads = registry.workloads()
+    every, named = registry.mechanisms(), _crossed(file).get(arm.name, ())
     subject = Subject(
         arm, baseline, file.resources,
         networked=any(workloads[cell.kind].transports(cell.options) for cell in cells),
@@ -84,10 +85,10 @@ def _of_environment(
         or getattr(arm.options, "storage", None) is not None,
         usual_storage=_usual_storage(arm),
         apart=file.placement.apart,
+        named=named,
     )  # fmt: skip
     further: dict[tuple[str, ...], Arm] = {}
     described: list[DescribedMechanism] = []
-    every, named = registry.mechanisms(), _crossed(file).get(arm.name, ())
     kinds = {*named}.union(*(_beneath(every, kind) for kind in named)) if named else every
     off: tuple[str, ...] = ()
     for kind in (each for each in _in_order(every) if each in kinds):
@@ -127,6 +128,32 @@ def _of_environment(
         if bare is not None:
             further[off] = _named(bare, arm, ALL, off)
     return [*further.values()], described
+
+
+def not_switched(study: Study, reasons: Mapping[str, str]) -> Study:
+    """Return the study where some mechanisms stay as they are, by kind why: what is off in their arms is the rest.
+
+    An arm that has nothing else off, or the same as another one, is none of its arms.
+    """
+    if not reasons:
+        return study
+    arms: dict[object, Arm] = {}
+    for arm in study.arms:
+        if arm.explains is None:
+            arms[arm.name] = arm
+        elif off := tuple(kind for kind in arm.explains.off if kind not in reasons):
+            explains = arm.explains.model_copy(update={"off": off})
+            arms.setdefault((explains.environment, frozenset(off)), arm.model_copy(update={"explains": explains}))
+    mechanisms = tuple(
+        each.model_copy(
+            update={
+                "refused": each.refused or reasons.get(each.kind, ""),
+                "off_with": tuple(kind for kind in each.off_with if kind not in reasons),
+            }
+        )
+        for each in study.mechanisms
+    )
+    return study.model_copy(update={"arms": tuple(arms.values()), "mechanisms": mechanisms})
 
 
 def _alike(arm: Arm, without: Arm, subject: Subject) -> bool:

@@ -8,8 +8,9 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
-from weighbridge.engines import gvisor, networks, shared_root
+from weighbridge.engines import confined, gvisor, networks, shared_root
 from weighbridge.engines.client import UsersEngineContents, answers, engine_errors, quietly, readiness
+from weighbridge.engines.confined import ConfinedOptions
 from weighbridge.engines.container import (
     Attached,
     DockerSite,
@@ -36,7 +37,6 @@ from weighbridge.linux.process import environment_of
 from weighbridge.linux.slices import RunSlices
 from weighbridge.model.by_hand import ByHand, ByHandRequest
 from weighbridge.model.environment import Environment, Needs, OpenFiles, Variables
-from weighbridge.model.facts import confinement_of_container
 from weighbridge.model.host import Host
 from weighbridge.model.options import ABSOLUTE, Brings
 from weighbridge.model.plugin import Durability, Readiness
@@ -117,7 +117,7 @@ def _with_gvisor(engine: Readiness, wanted: gvisor.Sandbox) -> Readiness:
     return engine if sandbox.ready else sandbox
 
 
-class DockerOptions(HostNetworkOptions):
+class DockerOptions(HostNetworkOptions, ConfinedOptions):
     """Which network, how clients reach the server, and what else may cost something.
 
     ``bridge`` is a bridge network made for the run; with ``attach: interface`` the host's interface is a port of it,
@@ -163,7 +163,6 @@ class DockerOptions(HostNetworkOptions):
     dockerd: Annotated[
         _Program | None, Field(description="The engine's program; default: the one in PATH"), Brings.PROGRAM
     ] = None
-    seccomp: Annotated[Literal["default", "unconfined"], Field(description="System call filter")] = "default"
     open_files: OpenFiles = None
     variables: Variables = Field(default_factory=dict)
     runtime: Annotated[Literal["default", "runsc"], Field(description="runsc: gVisor, a kernel in user space")] = (
@@ -256,7 +255,7 @@ class Docker(Environment):
         """Return a container's own: a filter, too, unless it is unconfined. gVisor has a kernel of its own."""
         if options.runtime == "runsc":
             return super().confinement(options)
-        return confinement_of_container(filtered=options.seccomp == "default")
+        return confined.confinement(options)
 
     def variants(self) -> Mapping[str, Any]:
         """Return options by name: those whose networks a kernel may lack."""
@@ -397,7 +396,8 @@ def _container(
         shm_size=request.shm_size,
         sysctls=dict(request.sysctls),
         environment={**options.variables, **environment_of(request.run.id)},
-        **process_options(engine, request.userland, options.open_files),
+        **process_options(engine, request.userland, options.open_files, options.pids_limit),
+        **confined.docker_options(options, engine.host.read),
         extra_hosts=dict(request.companions.addresses) if request.companions else None,
     )
     if not engine.disposable or request.beside:  # an engine of ours takes the run's own with it
@@ -408,10 +408,9 @@ def _container(
 def _security(options: DockerOptions, host: Host, userland: Userland, mounted: Sequence[Any]) -> list[str]:
     """Return the container's security options; a mount whose name has no slash is a volume, no folder of the host."""
     files_of_host = any(not isinstance(each, str) or "/" in each for each in mounted)
-    seccomp = ["seccomp=unconfined"] if options.seccomp == "unconfined" else []
-    # natively set-user-id has no effect for a user, whose programs are in a user namespace
-    no_new = ["no-new-privileges:true"] if runs_for_user(userland) else []
-    return [*seccomp, *no_new, *selinux.security_options(host.read, files_of_host=files_of_host)]
+    if runs_for_user(userland):  # natively set-user-id has no effect for a user, who is in a user namespace
+        options = options.model_copy(update={"no_new_privileges": True})
+    return [*confined.security_options(options), *selinux.security_options(host.read, files_of_host=files_of_host)]
 
 
 def _start(engine: Engine, container: Any, options: DockerOptions, attachment: ContainerAttachment) -> Attached:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping
 from ipaddress import IPv4Network
 from typing import Any
 
+from weighbridge.engines.confined import compose_keys
 from weighbridge.environments.docker.contradictions import ON_PARENT
 from weighbridge.model.by_hand import (
     ETHERNET_PAYLOAD,
@@ -28,7 +29,12 @@ def by_hand(options: Any, request: ByHandRequest) -> ByHand:
     differs = tuple(_differences(options))
     if options.network in ("none", "host"):
         services = {
-            role: {"network_mode": options.network, **_security(options), **_ulimits(options), **_variables(options)}
+            role: {
+                "network_mode": options.network,
+                **compose_keys(options),
+                **_ulimits(options),
+                **_variables(options),
+            }
             for role in request.inside
         }
         return ByHand(services=services, differs=differs)
@@ -117,11 +123,7 @@ def _network(options: Any, subnet: IPv4Network, gateway: str) -> _Network:
 
 
 def _service(options: Any, network: str, address: str) -> dict[str, Any]:
-    return {"networks": {network: {"ipv4_address": address}}, **_security(options)}
-
-
-def _security(options: Any) -> Mapping[str, Any]:
-    return {"security_opt": ["seccomp=unconfined"]} if options.seccomp == "unconfined" else {}
+    return {"networks": {network: {"ipv4_address": address}}, **compose_keys(options)}
 
 
 def _ulimits(options: Any) -> Mapping[str, Any]:

@@ -7,12 +7,14 @@ from typing import Annotated, Any, ClassVar, Literal
 
 from pydantic import Field
 
+from weighbridge.engines import confined
+from weighbridge.engines.confined import ConfinedOptions
 from weighbridge.engines.docker import LAUNCHER
 from weighbridge.engines.labelled import LABEL
 from weighbridge.engines.podman import Podman, PodmanFolders, podman_of
 from weighbridge.engines.private import EngineTraces
 from weighbridge.environments.podman.contradictions import IN_USER_SPACE, problems
-from weighbridge.environments.podman.programs import knows_pasta, readiness
+from weighbridge.environments.podman.programs import init_program, knows_pasta, readiness
 from weighbridge.environments.podman.root import root_words, unmet
 from weighbridge.environments.podman.site import PodmanSite, connected_by_pasta
 from weighbridge.errors import Unavailable
@@ -22,16 +24,17 @@ from weighbridge.linux.cgroup_files import TOP
 from weighbridge.linux.open_files import too_many_open_files
 from weighbridge.linux.process import environment_of, most_open_files, most_processes
 from weighbridge.model.by_hand import ByHand, ByHandRequest
-from weighbridge.model.environment import Environment, EnvironmentOptions, Needs, OpenFiles, Variables
-from weighbridge.model.facts import confinement_of_container
+from weighbridge.model.environment import Environment, Needs, OpenFiles, Variables
 from weighbridge.model.host import Group, Host
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.site import DATA, Mount, MountRequest, Site, SiteRequest
 
+_FIRST_ID, _IDS = 2**31, 2**16
+"""The ids that a container has in a user namespace, those that podman's manual gives to its own ``--userns auto``."""
 Network = Literal["none", "host", "bridge", "slirp4netns", "pasta"]
 
 
-class PodmanOptions(EnvironmentOptions):
+class PodmanOptions(ConfinedOptions):
     """Whose containers they are, their network, and how clients reach the server.
 
     ``rootless: true`` gives containers of an ordinary user, in a user namespace. ``bridge`` (the default) is a bridge
@@ -41,12 +44,15 @@ class PodmanOptions(EnvironmentOptions):
     """
 
     rootless: Annotated[bool, Field(description="Run containers as an ordinary user")] = False
+    user_namespace: Annotated[
+        bool,
+        Field(description="Root of its containers is nobody on the host (root's containers; a user's always are)"),
+    ] = False
     network: Annotated[Network | None, Field(description="bridge; with rootless: slirp4netns")] = None
     publish: Annotated[bool, Field(description="Clients use a published port")] = False
     publish_on: Annotated[
         Literal["gateway", "loopback"], Field(description="How a client on the same host reaches a bridge's port")
     ] = "gateway"
-    seccomp: Annotated[Literal["default", "unconfined"], Field(description="System call filter")] = "default"
     open_files: OpenFiles = None
     variables: Variables = Field(default_factory=dict)
 
@@ -89,7 +95,7 @@ class PodmanEnvironment(Environment):
 
     def confinement(self, options: Any) -> Mapping[str, str]:
         """Return a container's own: a filter of system calls, too, unless it is unconfined."""
-        return confinement_of_container(filtered=options.seccomp == "default")
+        return confined.confinement(options)
 
     def variants(self) -> Mapping[str, Any]:
         """Return options by name: those that need more than podman itself."""
@@ -183,7 +189,7 @@ def _words(
     words = ["--interactive", "--name", name, "--label", f"{LABEL}={request.run.id}", "--pull", "never"]
     words += ["--entrypoint", f'["{LAUNCHER}"]', "--volume", f"{podman.launcher}:{LAUNCHER}:ro"]
     words += ["--log-driver", "none", "--no-healthcheck", "--http-proxy=false", "--systemd=false"]
-    words += ["--no-hosts", "--pids-limit", "-1"]
+    words += ["--no-hosts", "--pids-limit", str(options.pids_limit or -1)]
     for limit, most in (("nofile", options.open_files or most_open_files()), ("nproc", most_processes())):
         words += ["--ulimit", f"{limit}={most}:{most}"]
     words += ["--shm-size", f"{request.shm_size}b"] if request.shm_size is not None else []
@@ -196,9 +202,11 @@ def _words(
     if mount is None or mount.way != "layer":
         words += ["--read-only", "--read-only-tmpfs=false"]
     if mount is not None and mount.source:
-        words += ["--volume", f"{podman.put_folder(mount.source, f'data-{request.name}')}:{DATA}"]
-    if options.seccomp == "unconfined":
-        words += ["--security-opt", "seccomp=unconfined"]
+        owner = ":U" if options.user_namespace else ""  # else its files are nobody's in there
+        words += ["--volume", f"{podman.put_folder(mount.source, f'data-{request.name}')}:{DATA}{owner}"]
+    if options.user_namespace:
+        words += [word for option in ("--uidmap", "--gidmap") for word in (option, f"0:{_FIRST_ID}:{_IDS}")]
+    words += confined.podman_words(options, init_program())
     for option in _labels(request.host):
         words += ["--security-opt", option]
     if options.joined != "host":

@@ -21,6 +21,10 @@ def problems(options: Any, needs: Needs) -> Iterator[str]:
     network = options.joined
     if options.rootless and network == "bridge":
         yield "network: bridge needs root: with rootless: true use slirp4netns, pasta, host or none"
+    if options.rootless and options.user_namespace:
+        yield "'user_namespace' is for root's containers: a user's are in one always: remove it"
+    if options.rootless and options.pids_limit is not None:
+        yield "'pids_limit' needs root's containers, whose control group podman limits: remove it, or rootless: true"
     if not options.rootless and network in IN_USER_SPACE:
         yield f"network: {network} needs rootless containers: add rootless: true, or use bridge"
     if options.publish and network in ("none", "host"):

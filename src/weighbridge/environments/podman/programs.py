@@ -48,6 +48,8 @@ def readiness(options: Any | None) -> Readiness:
     missing = [program for program in programs if shutil.which(program) is None]
     if network == "bridge" and not any((folder / "netavark").exists() for folder in _HELPERS):
         missing.append("netavark")
+    if options is not None and options.init and init_program() is None:
+        missing.append("catatonit")
     if missing:
         return Readiness(False, f"podman lacks {' and '.join(missing)}", install_here(missing))
     if rootless and (refusal := _rootless(root, network)) is not None:
@@ -55,6 +57,12 @@ def readiness(options: Any | None) -> Readiness:
     version_text = ".".join(str(number) for number in version())
     only_so = ", with rootless: true" if options is None and not root else ""
     return Readiness(True, f"podman {version_text}, {runtime()}{only_so}")
+
+
+def init_program() -> str | None:
+    """Return the path of the init that podman gives a container: catatonit, or tini, which is started alike."""
+    of_podman = (str(folder / "catatonit") for folder in _HELPERS if (folder / "catatonit").exists())
+    return next(of_podman, None) or shutil.which("catatonit") or shutil.which("tini")
 
 
 def _rootless(root: bool, network: str) -> Readiness | None:

@@ -1,0 +1,99 @@
+"""What a study may change of an engine's containers beside their network: confinement, limit of processes, init.
+
+The same options of Docker and of podman, and how each engine, and a Compose file, is told of them.
+"""
+
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, Literal
+
+from pydantic import Field
+
+from weighbridge.linux.confinement import lacking, status_field
+from weighbridge.model.environment import EnvironmentOptions
+from weighbridge.model.facts import APPARMOR, CAPABILITIES, NEW_PRIVILEGES, confinement_of_container
+
+ALL = "ALL"
+"""Every capability, as engines and Compose files say it."""
+
+
+class ConfinedOptions(EnvironmentOptions):
+    """How the kernel confines a container, how many processes it may have, and whether an init starts its program."""
+
+    seccomp: Annotated[Literal["default", "unconfined"], Field(description="System call filter")] = "default"
+    apparmor: Annotated[
+        Literal["default", "unconfined"], Field(description="AppArmor profile, where the kernel has AppArmor")
+    ] = "default"
+    capabilities: Annotated[
+        Literal["default", "all", "none"], Field(description="Capabilities of its programs; default: the engine's")
+    ] = "default"
+    no_new_privileges: Annotated[
+        bool, Field(description="No program gains privileges by set-user-id (no_new_privs)")
+    ] = False
+    cgroup_namespace: Annotated[
+        Literal["private", "host"] | None,
+        Field(description="Its own view of the control groups, or the host's; default: the engine's"),
+    ] = None
+    pids_limit: Annotated[
+        int | None,
+        Field(ge=16, le=2**22, description="How many processes and threads it may have; default: as natively"),
+    ] = None
+    init: Annotated[bool, Field(description="The engine's init (tini, catatonit) is its first process")] = False
+
+
+def docker_options(options: ConfinedOptions, read: Callable[[str], bytes] | None = None) -> dict[str, Any]:
+    """Return the arguments of the SDK's ``create`` but for `security_options` and the limit of processes.
+
+    ``read`` reads a file of the engine's host: Docker fails where it is to give a capability that nobody has there.
+    """
+    words: dict[str, Any] = {"init": True} if options.init else {}
+    if options.capabilities == "none":
+        words["cap_drop"] = [ALL]
+    elif options.capabilities == "all":
+        absent = [] if read is None else _lacking_on(read)
+        words |= {"cap_add": [ALL], **({"cap_drop": absent} if absent else {})}
+    if options.cgroup_namespace is not None:
+        words["cgroupns"] = options.cgroup_namespace
+    return words
+
+
+def _lacking_on(read: Callable[[str], bytes]) -> list[str]:
+    """Return the capabilities that nobody has on a host, as where it is a container itself, in Docker's words."""
+    bounding = status_field(read("/proc/1/status").decode(errors="replace"), "CapBnd")
+    return [f"CAP_{name.upper()}" for name in lacking(bounding)]
+
+
+def podman_words(options: ConfinedOptions, init: str | None) -> list[str]:
+    """Return the arguments of ``podman create`` but for the limit of processes; ``init`` is the path of an init."""
+    words = [word for each in security_options(options) for word in ("--security-opt", each)]
+    if options.capabilities != "default":
+        words += ["--cap-add" if options.capabilities == "all" else "--cap-drop", ALL]
+    words += ["--cgroupns", options.cgroup_namespace] if options.cgroup_namespace is not None else []
+    words += ["--init"] if options.init else []
+    return [*words, "--init-path", init] if options.init and init is not None else words
+
+
+def compose_keys(options: ConfinedOptions) -> dict[str, Any]:
+    """Return the keys of a Compose file's service."""
+    keys = docker_options(options)
+    if namespace := keys.pop("cgroupns", None):
+        keys["cgroup"] = namespace
+    keys |= {} if options.pids_limit is None else {"pids_limit": options.pids_limit}
+    return {**keys, "security_opt": security} if (security := security_options(options)) else keys
+
+
+def security_options(options: ConfinedOptions) -> list[str]:
+    """Return the security options, in the words of both engines."""
+    filters = ["seccomp=unconfined"] if options.seccomp == "unconfined" else []
+    profiles = ["apparmor=unconfined"] if options.apparmor == "unconfined" else []
+    return [*filters, *profiles, *(["no-new-privileges:true"] if options.no_new_privileges else [])]
+
+
+def confinement(options: ConfinedOptions) -> Mapping[str, str]:
+    """Return what a container has of `weighbridge.model.facts.CONFINEMENT` by its kind and these options."""
+    asked = {
+        APPARMOR: "unconfined" if options.apparmor == "unconfined" else None,
+        CAPABILITIES: "none" if options.capabilities == "none" else None,
+        NEW_PRIVILEGES: "never" if options.no_new_privileges else None,
+    }
+    own = confinement_of_container(filtered=options.seccomp == "default")
+    return own | {fact: value for fact, value in asked.items() if value is not None}

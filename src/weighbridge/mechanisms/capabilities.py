@@ -1,0 +1,36 @@
+"""The capabilities that an engine takes from root of its containers."""
+
+from typing import ClassVar
+
+from weighbridge.model.explained import Proof
+from weighbridge.model.facts import CAPABILITIES
+from weighbridge.model.measurement import ALL_CPU, CPU_SYSTEM
+from weighbridge.model.mechanism import Mechanism, Subject
+from weighbridge.model.study import Arm
+
+
+class FewerCapabilities(Mechanism):
+    """Checked where a call needs one; what a program may not do, it may do in another way, or not at all.
+
+    Engines let more calls through their filter where a container has more capabilities, which is no part of this
+    where the filter is off. An engine's own set is switched where the study names this mechanism.
+    """
+
+    kind = "capabilities"
+    summary = "capabilities that a container's programs lack, where a study changes them or names this"
+    title = "fewer capabilities"
+    switched = "its own → all"
+    remedy = "the capabilities that the program needs (cap_add)"
+    source = "capabilities(7); Docker documentation, Runtime privilege and Linux capabilities"
+    counters: ClassVar = (ALL_CPU, CPU_SYSTEM.name)
+    proof = Proof(fact=CAPABILITIES)
+
+    def off(self, subject: Subject) -> Arm | None:
+        """Return the environment whose programs have all capabilities that its engine can give."""
+        own = subject.option("capabilities")
+        if own in (None, "all") or (own == "default" and self.kind not in subject.named):
+            return None
+        return subject.with_options(capabilities="all")
+
+
+PLUGIN = FewerCapabilities()
