@@ -71,7 +71,7 @@ trace: perf
 environments:
   native: {kind: native}
   published: {kind: docker, network: bridge, publish: true, publish_on: loopback}
-  hosted: {kind: docker, network: host}
+  hosted: {kind: docker, network: host, apparmor: unconfined}
 workloads:
   rr: {kind: netperf, test: TCP_RR, duration: 1s}
   tcp: {kind: iperf3, duration: 1s}

@@ -297,7 +297,7 @@ class Session:
                 try:
                     work = partial(self._run_traced, Trial(PILOT, 0, cell.workload, cell.level, arm))
                     seen = trace(tracer, self.run.id, work, self.pollers.pids if self.pollers else ())
-                except (Unavailable, TrialsFailed) as error:
+                except (Unavailable, TrialsFailed, EnvironmentLost) as error:  # what was measured is complete
                     failure = str(error)
             items, total = seen
             traces.append(
@@ -312,7 +312,7 @@ class Session:
             write_traces(self.store.directory, traces)
 
     def _run_traced(self, trial: Trial) -> None:
-        """Run a trial of which nothing is kept. Raises TrialsFailed, EnvironmentLost."""
+        """Run a trial of which nothing is kept. Raises TrialsFailed, EnvironmentLost: of its environment alone."""
         record = self._run_one(trial)
         if record.outcome is Outcome.ENVIRONMENT_LOST:
             raise EnvironmentLost(f"{trial.environment} was lost while it was traced: {record.message}")
@@ -610,7 +610,8 @@ class Session:
 
 def traced_trials(study: Study) -> Iterator[tuple[str, str, Cell]]:
     """Give what is traced: an explained environment, the arm of it (itself, all mechanisms off), the workload."""
-    for environment in dict.fromkeys(each.environment for each in study.mechanisms):
+    there = {arm.name for arm in study.arms}
+    for environment in dict.fromkeys(each.environment for each in study.mechanisms if each.environment in there):
         arms = study.arms_by_off(environment)
         every = all_off([each for each in study.mechanisms if each.environment == environment], arms)
         for cell in study.cells:

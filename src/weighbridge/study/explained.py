@@ -271,7 +271,7 @@ def why_study(
     name = environment.partition("[")[0]
     data["study"] = f"why-{plain(str(data['study']).removeprefix('why-'), 30)}"
     data["question"] = f"Why does {environment} cost what it does, in {workload}?"
-    data["environments"] = {each: data["environments"][each] for each in (baseline, name)}
+    data["environments"] = {each: dict(data["environments"][each]) for each in (baseline, name)}
     data["workloads"] = {workload: data["workloads"][workload]}
     data["explain"] = {environment: [*crossed]} if crossed else [environment]
     if client:
