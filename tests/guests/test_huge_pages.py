@@ -76,6 +76,8 @@ def test_the_remedy_leaves_the_pages_that_others_have(monkeypatch: pytest.Monkey
     [
         (b"HugetlbPages:\t  524288 kB\n", "huge: 512 MiB of them"),
         (b"HugetlbPages:\t       0 kB\n", "ordinary"),
+        (b"RssAnon:\t 9 kB\nHugetlbPages:\t 0 kB\nAnonHugePages:\t 4 kB\n", "ordinary"),
+        (b"RssAnon:\t 9 kB\nHugetlbPages:\t 0 kB\nAnonHugePages:\t 8 kB\n", "mostly transparent huge pages"),
         (b"", ""),
     ],
 )

@@ -46,6 +46,7 @@ def test_the_document_has_the_promised_shape(run):
         "headlines": 2,
         "further metrics": 2,
         "resource use": 0,
+        "events": 0,
         "ladder": 0,
         "mechanisms": 0,
         "counters of mechanisms": 0,

@@ -1,6 +1,7 @@
 """What tracers saw stands beside the causes, and no cost is made of it."""
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -30,7 +31,10 @@ def test_a_table_has_each_function_with_the_mechanisms_and_without_them(run):
     before = report_json(store, analyse(store))
     write_traces(store.directory, TRACES)
     (table,) = trace_tables(store)
-    assert table.heads == ("function", "bridge", "bridge without these") and "not counted" in table.title
+    assert (
+        table.heads == ("function", "bridge, 100 samples", "bridge without these, 100 samples")
+        and "not counted" in table.title
+    )
     assert [*table.rows] == [("copy", "20.0 %", "45.0 %"), ("nft_do_chain", "30.0 %", "–"), ("memset", "–", "5.0 %")]
     assert "nft_do_chain" in page_of(store).text
     assert json.dumps(report_json(store, analyse(store))) == json.dumps(before), "nothing else of the report knows"
@@ -40,7 +44,7 @@ def test_events_are_counts_and_a_failure_is_a_sentence(run):
     store = run(**recipe())
     write_traces(store.directory, [seen("bridge", tracer="bpftrace", sys_enter=1234567)])
     (table,) = trace_tables(store)
-    assert [*table.rows] == [("sys_enter", "1 234 567")]
+    assert [*table.rows] == [("sys_enter", "1\N{NARROW NO-BREAK SPACE}234\N{NARROW NO-BREAK SPACE}567")]
     write_traces(store.directory, [seen("bridge", failure="the program 'perf' is not installed")])
     (table,) = trace_tables(store)
     assert table.sentence == "Not traced: the program 'perf' is not installed." and not table.rows
@@ -61,7 +65,8 @@ def test_what_a_program_calls_its_functions_is_shown_as_text(run):
 def test_a_damaged_file_is_none(tmp_path: Path, text: str):
     (tmp_path / FOLDER).mkdir()
     (tmp_path / FOLDER / FILE).write_text(text)
-    assert read_traces(tmp_path) == ()
+    with pytest.raises(ValueError):
+        read_traces(tmp_path)
 
 
 def test_a_link_in_the_place_of_the_file_is_not_read(tmp_path: Path):
@@ -70,4 +75,17 @@ def test_a_link_in_the_place_of_the_file_is_not_read(tmp_path: Path):
     assert read_traces(tmp_path) == TRACES
     elsewhere = path.rename(tmp_path / "elsewhere.json")
     path.symlink_to(elsewhere)
-    assert read_traces(tmp_path) == ()
+    with pytest.raises(ValueError):
+        read_traces(tmp_path)
+    path.unlink()
+    os.mkfifo(path)
+    with pytest.raises(ValueError, match="no file"):
+        read_traces(tmp_path)
+
+
+def test_nothing_is_written_where_a_link_leads(tmp_path: Path):
+    (tmp_path / "elsewhere").mkdir()
+    (tmp_path / FOLDER).symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(OSError):
+        write_traces(tmp_path, TRACES)
+    assert not [*(tmp_path / "elsewhere").iterdir()]

@@ -32,6 +32,7 @@ from weighbridge.analysis.context import Context
 from weighbridge.analysis.resources import negligible
 from weighbridge.analysis.results import Comparison, MetricReport, Trust, TrustReason, VisibleCost
 from weighbridge.model.level import Level
+from weighbridge.model.measurement import is_event
 from weighbridge.statistics import Cost, Looks, blocks_to_settle, looks_share, verdicts, visible_effect
 from weighbridge.statistics.ranks import fewest_differences
 from weighbridge.statistics.sample_size import MIN_BLOCKS_SIGNED_RANK, MIN_BLOCKS_VERDICT
@@ -107,6 +108,7 @@ class Family(StrEnum):
     HEADLINES = "headlines"
     FURTHER = "further metrics"
     RESOURCE_USE = "resource use"
+    EVENTS = "events"
     LADDER = "ladder"
     MECHANISMS = "mechanisms"
     COUNTERS = "counters of mechanisms"
@@ -114,6 +116,8 @@ class Family(StrEnum):
 
 def family_of(report: MetricReport) -> Family:
     """Give the family of a metric's comparisons with the baseline."""
+    if is_event(report.metric):
+        return Family.EVENTS
     if report.resource_use:
         return Family.RESOURCE_USE
     return Family.HEADLINES if report.headline else Family.FURTHER

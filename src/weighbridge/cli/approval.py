@@ -1,7 +1,7 @@
 """What a person is told and asked before a run starts: a study is code."""
 
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
@@ -77,16 +77,26 @@ def announce(study: "Study", directory: Path, *, rehearsal: bool = False, timed:
 def _explained_lines(study: "Study") -> Iterator[str]:
     """What is switched off to explain costs, a line for each environment, and what cannot be."""
     from weighbridge.model.explained import sides
+    from weighbridge.study.explained import unexplained
 
     present = {arm.name for arm in study.arms}
     for name in dict.fromkeys(each.environment for each in study.mechanisms if each.environment in present):
         mine = [each for each in study.mechanisms if each.environment == name]
         arms = study.arms_by_off(name)
         titles = [each.title for each in mine if sides(each, arms)]
-        yield f"to explain {name}, switched off: {', '.join(titles) or 'nothing'}"
-        yield from (f"note: {name}: {each.title} stays on: {each.refused}" for each in mine if each.refused)
-    if study.file.trace is not None:
+        if titles:
+            yield f"to explain {name}, switched off: {', '.join(titles)}"
+        for each in (each for each in mine if each.refused):
+            yield f"note: {name}: {each.title} cannot be switched off: {each.refused}"
+    if nothing := unexplained(study):
+        yield f"note: {nothing_switched(nothing)}"
+    if study.file.trace is not None and any(arm.explains is not None for arm in study.arms):
         yield f"afterwards, uncounted: {study.file.trace} watches this whole machine in what is explained"
+
+
+def nothing_switched(names: Sequence[str]) -> str:
+    """Say of which environments nothing can be switched off."""
+    return f"nothing of {' and '.join(names)} can be switched off, so no cost of it is explained"
 
 
 def decides_sentence(size: "Decidable") -> str:

@@ -140,7 +140,7 @@ def _chosen(analysis: "Analysis", environment: str | None, workload: str | None)
         key=lambda each: -(each[1].cost.worsening.estimate if each[1].cost is not None else 0.0),
     )
     if not proven:
-        fail("no cost of these is proven, so there is nothing to explain: add blocks to the run first", 1)
+        fail("the run proves no such cost, so there is nothing to explain: its report says what would settle it", 1)
     report, row = proven[0]
     words = f"{display_name(row.environment)}: {metric_phrase(report)} {cost_text(row, report.unit)}"
     further = f" ({len(proven) - 1} more: --environment, --workload)" if len(proven) > 1 else ""

@@ -11,7 +11,7 @@ import typer
 from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
-from weighbridge.cli.approval import brought_lines, decides_sentence
+from weighbridge.cli.approval import brought_lines, decides_sentence, nothing_switched
 from weighbridge.cli.complete import complete_study
 from weighbridge.cli.doctor import UNVERIFIED
 from weighbridge.cli.output import (
@@ -236,6 +236,7 @@ def describe(study: "Study", *, rehearsal: bool = False) -> PlanDocument:
     from weighbridge.runner.run import readiness_of, refusals
     from weighbridge.runner.userlands import image_ways, userland_of, userland_problems
     from weighbridge.study.brings import brought_by
+    from weighbridge.study.explained import unexplained
     from weighbridge.study.schedule import block
 
     study = on_this_kernel(study)
@@ -250,6 +251,7 @@ def describe(study: "Study", *, rehearsal: bool = False) -> PlanDocument:
     openable = {name: problem if problem and state.ready else state for name, state in ready.items()}
     notes = [f"{what} is {UNVERIFIED}: {why}" for what, why in unverified.items()] + _caveats(ready)
     least, most = seconds(study)
+    nothing = unexplained(study)
     of_study = (nothing_left(declared, left_out), "" if rehearsal else too_few_blocks(study))
     return {
         "version": VERSION,
@@ -300,7 +302,7 @@ def describe(study: "Study", *, rehearsal: bool = False) -> PlanDocument:
             {"what": str(each.what), "place": each.place, "value": each.value, "lines": list(each.lines)}
             for each in brought_by(declared)
         ],
-        "warnings": [*warnings(study), *notes],
+        "warnings": [*warnings(study), *notes, *([nothing_switched(nothing)] if nothing else [])],
     }  # fmt: skip
 
 
@@ -333,22 +335,27 @@ def _explained_lines(planned: PlanDocument) -> "Iterator[str | Table]":
         crossed = any(each["crossed"] for each in mine)
         how = "in every combination" if crossed else "each by itself, and all together"
         several = sum(not each["why_not"] for each in mine) > 1
+        if not any(not each["why_not"] for each in mine):
+            yield f"\nto explain {escape(name)}, nothing can be switched off:"
+            yield from (f"  {escape(each['title'])}: {escape(each['why_not'])}" for each in mine)
+            continue
         yield f"\nto explain {escape(name)}, switched off{f' {how}' if several else ''}:"
         table = Table(box=None, pad_edge=False, show_header=False)
         for each in (each for each in mine if not each["why_not"]):
             table.add_row(f"  {escape(each['title'])}", escape(each["switched"]))
         yield table
-        yield from (f"  not {escape(each['title'])}: {escape(each['why_not'])}" for each in mine if each["why_not"])
+        for each in (each for each in mine if each["why_not"]):
+            yield f"  cannot be switched off: {escape(each['title'])} ({escape(each['why_not'])})"
         share = sum(arms[each["environment"]] == name for each in trials) / max(1, len(trials))
         number = sum(explains == name for explains in arms.values())
         took = clock_range(round(times["from"] * share), round(times["to"] * share))
         yield f"  {plural(number, 'environment')} more: {took} of the time below"
         if several and not crossed:
             names = ", ".join(each["kind"] for each in mine if not each["why_not"])
-            yield escape(f"  of some alone, explain: {{{name}: [one to four of {names}]}}")
+            yield escape(f"  only some (four at most): explain: {{{name}: [{names}]}}")
         if not any(arm["aa_of"] for arm in planned["environments"]):
             yield "  without the A/A arm (aa: false) no cost is proven, so none is explained"
-    if planned["trace"] is not None:
+    if planned["trace"] is not None and any(arms.values()):
         yield f"  afterwards, uncounted: {planned['trace']} watches this whole machine in what is explained"
 
 

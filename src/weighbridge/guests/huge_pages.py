@@ -13,9 +13,13 @@ from weighbridge.model.plugin import Readiness
 
 NOT_METERED = "huge pages are not counted by its control group"
 _FIELD = re.compile(r"^(HugePages_Total|HugePages_Free|HugePages_Rsvd|Hugepagesize):\s+(\d{1,15})\b", re.MULTILINE)
+ORDINARY, TRANSPARENT = "ordinary", "mostly transparent huge pages"
 _READ_S = 20.0
 # numbers of processes are read where the host has them: a testbed host has its own
-_IN_USE = 'for pid in $(cat "$1"); do grep ^HugetlbPages: "/proc/$pid/status"; done'
+_IN_USE = (
+    'for pid in $(cat "$1"); do'
+    ' grep -hE "^(HugetlbPages|RssAnon|AnonHugePages):" "/proc/$pid/status" "/proc/$pid/smaps_rollup"; done'
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +67,12 @@ def require(memory: int, host: Host) -> None:
 def in_use(host: Host, group: Group) -> str:
     """Return as a fact which pages the hypervisor in a group has for its guest, as its kernel says; "": not known."""
     completed = host.run(Command(("sh", "-c", _IN_USE, "pages", str(group.procs[0])), _READ_S))
-    kib = [int(line.split()[1]) for line in completed.text.splitlines()]
-    if not kib:
+    kib: dict[str, int] = {}
+    for line in completed.text.splitlines():
+        name, size, *_ = line.split()
+        kib[name] = max(kib.get(name, 0), int(size))
+    if "HugetlbPages:" not in kib:
         return ""
-    return f"huge: {mib(max(kib) << 10)} of them" if max(kib) else "ordinary"
+    if reserved := kib["HugetlbPages:"]:
+        return f"huge: {mib(reserved << 10)} of them"
+    return TRANSPARENT if 2 * kib.get("AnonHugePages:", 0) > kib.get("RssAnon:", 0) else ORDINARY

@@ -156,18 +156,27 @@ def softnet(text: str) -> dict[str, float]:
 
 
 def conntrack(text: str) -> dict[str, float]:
-    """/proc/net/stat/nf_conntrack: entries of the table, and packets or connections that it did not take.
-
-    Each CPU has a row; the number of entries is the same in all of them.
-    """
+    """/proc/net/stat/nf_conntrack: packets or connections that the table did not take; each CPU has a row."""
     head, *lines = _whole_lines(text) or [""]
     names = head.split()
     rows = [dict(zip(names, _hexadecimal(line.split()))) for line in lines]  # noqa: B905 - as above
     lost = ("insert_failed", "drop", "early_drop")
-    if not rows or any(not row.keys() >= {"entries", *lost} for row in rows):
+    if not rows or any(not row.keys() >= {*lost} for row in rows):
         return {}
     drops = sum(row[name] for row in rows for name in lost)
-    return {"connections_tracked": float(rows[0]["entries"]), "conntrack_drops": float(drops)}
+    return {"conntrack_drops": float(drops)}
+
+
+def received(netstat: str, snmp_text: str) -> dict[str, float]:
+    """/proc/net/netstat and /proc/net/snmp: IPv4 packets that were received, and their bytes with IP's headers.
+
+    Segments that the kernel has put together, or not yet apart, are one packet. Raises ValueError.
+    """
+    try:
+        octets, packets = snmp(netstat, "IpExt")["InOctets"], snmp(snmp_text, "Ip")["InReceives"]
+    except KeyError as error:
+        raise ValueError(f"no {error}") from error
+    return {"received_octets": float(octets), "received_packets": float(packets)}
 
 
 def _hexadecimal(fields: Sequence[str]) -> list[int]:

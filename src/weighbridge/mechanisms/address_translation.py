@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from weighbridge.model.explained import PATH, Proof
-from weighbridge.model.measurement import ALL_CPU, CONNECTION_DROPS, CONNECTIONS, SOFTIRQ_SHARE
+from weighbridge.model.measurement import ALL_CPU, CONNECTION_DROPS, SOFTIRQ_SHARE
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
@@ -22,7 +22,7 @@ class AddressTranslation(Mechanism):
     remedy = "reach the container at its own address, or use the host's network"
     source = "Felter et al., An Updated Performance Comparison of Virtual Machines and Linux Containers, ISPASS 2015"
     off_with = frozenset({"docker-proxy"})
-    counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE, CONNECTIONS, CONNECTION_DROPS)
+    counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE, CONNECTION_DROPS)
     proof = Proof(of=PATH, fact="translation", off="none")
 
     def off(self, subject: Subject) -> Arm | None:

@@ -12,8 +12,8 @@ from weighbridge.model.study import Arm
 class FewerCapabilities(Mechanism):
     """Checked where a call needs one; what a program may not do, it may do in another way, or not at all.
 
-    Engines let more calls through their filter where a container has more capabilities, which is no part of this
-    where the filter is off. An engine's own set is switched where the study names this mechanism.
+    Engines let more calls through their filter of system calls where a container has more capabilities, so that is
+    off on both sides. An engine's own set is switched where the study names this mechanism.
     """
 
     kind = "capabilities"
@@ -22,6 +22,7 @@ class FewerCapabilities(Mechanism):
     switched = "its own → all"
     remedy = "the capabilities that the program needs (cap_add)"
     source = "capabilities(7); Docker documentation, Runtime privilege and Linux capabilities"
+    off_with = frozenset({"seccomp"})
     counters: ClassVar = (ALL_CPU, CPU_SYSTEM.name)
     proof = Proof(fact=CAPABILITIES)
 

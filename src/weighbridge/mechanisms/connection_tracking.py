@@ -4,7 +4,7 @@ from typing import ClassVar
 
 from weighbridge.model.explained import Proof
 from weighbridge.model.facts import CONNECTION_TRACKING
-from weighbridge.model.measurement import ALL_CPU, CONNECTION_DROPS, CONNECTIONS, SOFTIRQ_SHARE
+from weighbridge.model.measurement import ALL_CPU, CONNECTION_DROPS, SOFTIRQ_SHARE
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
@@ -22,7 +22,7 @@ class ConnectionTracking(Mechanism):
     remedy = "NOTRACK rules for this traffic, where nothing translates its addresses"
     source = "iptables-extensions(8), CT: --notrack"
     off_with = frozenset({"address-translation", "docker-proxy"})
-    counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE, CONNECTIONS, CONNECTION_DROPS)
+    counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE, CONNECTION_DROPS)
     proof = Proof(fact=CONNECTION_TRACKING, off="off")
 
     def off(self, subject: Subject) -> Arm | None:

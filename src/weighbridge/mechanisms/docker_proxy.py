@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from weighbridge.model.explained import PATH, Proof
-from weighbridge.model.measurement import ALL_CPU, CONNECTION_DROPS, CONNECTIONS, SWITCHES
+from weighbridge.model.measurement import ALL_CPU, CONNECTION_DROPS, SWITCHES
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
@@ -17,7 +17,7 @@ class DockerProxy(Mechanism):
     switched = "docker-proxy → address translation"
     remedy = "reach the port on the bridge's or the host's address, not on loopback"
     source = "Docker documentation, Packet filtering and firewalls"
-    counters: ClassVar = (ALL_CPU, SWITCHES, CONNECTIONS, CONNECTION_DROPS)
+    counters: ClassVar = (ALL_CPU, SWITCHES, CONNECTION_DROPS)
     proof = Proof(of=PATH, fact="translation", off="(?!proxy).*")
 
     def off(self, subject: Subject) -> Arm | None:

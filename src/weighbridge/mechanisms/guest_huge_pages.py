@@ -12,17 +12,18 @@ from weighbridge.model.study import Arm
 class GuestHugePages(Mechanism):
     """Under second-level paging a miss of the TLB reads fewer entries where the host's pages are large.
 
-    It is to save time; the memory is set aside, also what the guest never uses.
+    It is to save time; the memory is set aside, also what the guest never uses, and there before the guest boots.
+    Without it the kernel gives ordinary pages, or makes huge ones itself where it can (transparent huge pages).
     """
 
     kind = "guest-huge-pages"
     summary = "a guest's memory in huge pages that the host has set aside; they are to save time"
     title = "huge pages of the guest's memory"
-    switched = "huge → ordinary pages"
+    switched = "huge pages set aside → those that the kernel gives"
     remedy = "huge_pages: false, where the memory is needed by others"
     source = "Linux kernel documentation, admin-guide/mm/hugetlbpage"
     counters: ClassVar = (ALL_CPU,)
-    proof = Proof(fact=MEMORY_PAGES, off="ordinary")
+    proof = Proof(fact=MEMORY_PAGES, off="ordinary|mostly transparent huge pages")
 
     def off(self, subject: Subject) -> Arm | None:
         """Return the guest whose memory is like that of any process."""

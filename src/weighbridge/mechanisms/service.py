@@ -3,7 +3,7 @@
 from typing import ClassVar
 
 from weighbridge.model.explained import PATH, Proof
-from weighbridge.model.measurement import ALL_CPU, CONNECTION_DROPS, CONNECTIONS, SOFTIRQ_SHARE
+from weighbridge.model.measurement import ALL_CPU, CONNECTION_DROPS, SOFTIRQ_SHARE
 from weighbridge.model.mechanism import Mechanism, Subject
 from weighbridge.model.study import Arm
 
@@ -17,7 +17,7 @@ class Service(Mechanism):
     switched = "Service → the pod's own address"
     remedy = "a headless Service, where the client chooses among the pods' addresses itself"
     source = "Kubernetes documentation, Virtual IPs and Service Proxies"
-    counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE, CONNECTIONS, CONNECTION_DROPS)
+    counters: ClassVar = (ALL_CPU, SOFTIRQ_SHARE, CONNECTION_DROPS)
     proof = Proof(of=PATH, fact="translation", off="none")
 
     def off(self, subject: Subject) -> Arm | None:

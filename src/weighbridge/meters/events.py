@@ -32,15 +32,11 @@ def machine_events(read: Read, *, disks: bool) -> dict[str, float]:
 
 
 def network_events(networks: Networks) -> dict[str, float]:
-    """Return what passed the interfaces of all network namespaces, and their tables of connections.
-
-    ``passed_octets`` and ``passed_packets`` count both directions, and each interface on the way.
-    """
+    """Return the IPv4 packets that all network namespaces received, and what their tables of connections dropped."""
     total: dict[str, float] = {}
-    for (_, dev), (read, _) in networks.items():
+    for (_, dev), (read, snmp) in networks.items():
         with contextlib.suppress(OSError, ValueError):
-            for numbers in counters.interfaces(read(dev).decode()).values():
-                _add(total, {"passed_octets": numbers[0] + numbers[8], "passed_packets": numbers[1] + numbers[9]})
+            _add(total, counters.received(read(str(Path(dev).with_name("netstat"))).decode(), read(snmp).decode()))
         with contextlib.suppress(OSError, ValueError):
             _add(total, counters.conntrack(read(str(Path(dev).with_name("stat") / "nf_conntrack")).decode()))
     return total
@@ -54,7 +50,9 @@ def events_of_machines(used: Mapping[str, Mapping[str, float]]) -> dict[str, flo
     """
     machines = [_of_busiest_disk(grown) for grown in used.values()]
     told = set.intersection(*(set(events) for events in machines)) if machines else set()
-    return {name: sum(events[name] for events in machines) for name in sorted(told)}
+    return {
+        name: (max if name == "disk_busy_s" else sum)(events[name] for events in machines) for name in sorted(told)
+    }
 
 
 def _of_busiest_disk(grown: Mapping[str, float]) -> dict[str, float]:

@@ -115,18 +115,19 @@ THROTTLED_TIME, THROTTLED_PERIODS = "throttled_time", "throttled_periods"
 """How long, and in how many periods, CPU limits held programs back, where environments differ in these limits."""
 SOFTNET_DROPS, SOFTNET_SQUEEZES = "softnet_drops_per_", "softnet_squeezes_per_"
 """Packets that the kernel dropped before its network stack, and polls of interfaces that left some for later."""
-CONNECTIONS, CONNECTION_DROPS = "connections_tracked", "conntrack_drops_per_"
-"""Entries that packet filters' tables of connections gained, less those that expired, and what they did not take."""
+CONNECTION_DROPS = "conntrack_drops_per_"
+"""Packets and connections that packet filters' tables of connections did not take."""
 PACKET_SIZE = "bytes_per_packet"
-"""Mean size of what passed network interfaces at once: beyond their MTU where segments go together (TSO, GRO)."""
+"""Mean size of the IPv4 packets that were received: beyond the MTU where segments go together (TSO, GRO)."""
 DISK_FLUSHES, DISK_TIME, VM_EXITS = "disk_flushes", "disk_time", "vm_exits"
 """Flushes, busy time of the busiest disk, and how often guests were left for their hypervisor."""
 _RARE = (SOFTNET_DROPS, SOFTNET_SQUEEZES, CONNECTION_DROPS)
+_EVENTS = (*_RARE, PACKET_SIZE, DISK_FLUSHES, DISK_TIME, VM_EXITS)
 SOFTIRQ_SHARE, CPU_USAGE, MEMORY_USAGE = "softirq_share", "cpu_usage", "memory_usage"
 PREFIXES = (
     ALL_CPU, "cpu_client_", "cpu_server_", "cpu_solo_", "memory_client_", "memory_server_", "memory_solo_",
     CPU_USAGE, MEMORY_USAGE, SWITCHES, RETRANSMITS, SEGMENTS, SOFTIRQ_SHARE, THROTTLED_TIME, THROTTLED_PERIODS,
-    SOFTNET_DROPS, SOFTNET_SQUEEZES, CONNECTIONS, CONNECTION_DROPS, PACKET_SIZE, DISK_FLUSHES, DISK_TIME, VM_EXITS,
+    *_EVENTS,
 )  # fmt: skip
 """How the names of metrics begin that the meters add to what a workload measures."""
 
@@ -134,6 +135,11 @@ PREFIXES = (
 def is_resource_use(metric: str) -> bool:
     """Whether a metric is resource use (CPU per Gbit, memory beyond the baseline), not what the workload measures."""
     return metric.startswith(PREFIXES) or any(metric == each.name for each in OF_PROGRAM)
+
+
+def is_event(metric: str) -> bool:
+    """Whether a metric tells what the kernel counted beside CPU time and memory: drops, packets, flushes, exits."""
+    return metric.startswith(_EVENTS)
 
 
 def is_rare_event(metric: str) -> bool:

@@ -12,7 +12,6 @@ from typing import Literal
 from weighbridge.meters.machines import FIRST_S, RESOLUTION_S, Idle, Use
 from weighbridge.model.host import HERE
 from weighbridge.model.measurement import (
-    CONNECTIONS,
     CPU_USAGE,
     DISK_FLUSHES,
     DISK_TIME,
@@ -84,10 +83,8 @@ def events_cost(events: Mapping[str, float], work: Work | None, measured_s: floa
 
     Counts are per unit of work. Flushes and exits of guests are so of the whole trial where its work is not known.
     """
-    if (passed := events.get("passed_packets", 0.0)) > 0 and events["passed_octets"] >= 0:
-        yield Measurement(Metric(PACKET_SIZE, "B", "higher"), events["passed_octets"] / passed)
-    if CONNECTIONS in events:
-        yield Measurement(Metric(CONNECTIONS, "count", "lower"), events[CONNECTIONS])
+    if (passed := events.get("received_packets", 0.0)) > 0 and events["received_octets"] >= 0:
+        yield Measurement(Metric(PACKET_SIZE, "B", "higher"), events["received_octets"] / passed)
     if "disk_busy_s" in events and measured_s > 0:
         share = min(1.0, max(0.0, events["disk_busy_s"]) / measured_s)
         yield Measurement(Metric(DISK_TIME, "%", "lower"), 100 * share)

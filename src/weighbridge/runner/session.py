@@ -48,7 +48,7 @@ from weighbridge.store.extensions import extend, note_begin, note_end
 from weighbridge.store.pace import pause_s
 from weighbridge.store.reader import LEFT_OUT, TIME_IS_OVER
 from weighbridge.store.run import METERS_HZ, RunStore
-from weighbridge.store.traces import write_traces
+from weighbridge.store.traces import has_traces, write_traces
 from weighbridge.study import schedule
 
 ENOUGH = 3
@@ -280,12 +280,16 @@ class Session:
     def _trace(self) -> None:
         """Run each explained environment, and the one without its mechanisms, once more under the study's tracer.
 
-        These trials are not saved: what a tracer watches is slower. A session that opened no sites traces nothing.
+        These trials are not saved: what a tracer watches is slower. A session that opened no sites traces nothing,
+        and says so where none did before.
         """
         tracer = self.study.file.trace
-        if tracer is None or self._sites is None:
+        if tracer is None or (self._sites is None and has_traces(self.store.directory)):
             return
-        why_not = "" if HERE in self._sites.readers() else "its sites are on other machines"
+        if self._sites is None:
+            why_not = "all blocks had been measured when this run went on: run the study anew"
+        else:
+            why_not = "" if HERE in self._sites.readers() else "its sites are on other machines"
         traces = []
         for environment, arm, cell in traced_trials(self.study):
             if arm in self._failures.given_up(*_key(cell)):
@@ -296,7 +300,7 @@ class Session:
             if not failure:
                 try:
                     work = partial(self._run_traced, Trial(PILOT, 0, cell.workload, cell.level, arm))
-                    seen = trace(tracer, self.run.id, work, self.pollers.pids if self.pollers else ())
+                    seen = trace(tracer, self.run, work, self.pollers.pids if self.pollers else ())
                 except (Unavailable, TrialsFailed, EnvironmentLost) as error:  # what was measured is complete
                     failure = str(error)
             items, total = seen
@@ -309,7 +313,7 @@ class Session:
         for why in dict.fromkeys(each.failure for each in traces if each.failure):
             self.progress.say(f"not traced: {why}")
         if traces:
-            write_traces(self.store.directory, traces)
+            self.progress.say(f"traced: {write_traces(self.store.directory, traces)}")
 
     def _run_traced(self, trial: Trial) -> None:
         """Run a trial of which nothing is kept. Raises TrialsFailed, EnvironmentLost: of its environment alone."""

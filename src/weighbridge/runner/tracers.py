@@ -14,8 +14,10 @@ from pathlib import Path
 from typing import Protocol
 
 from weighbridge.errors import Unavailable
-from weighbridge.linux.process import Process, environment_of, run
+from weighbridge.linux.process import Process, environment_of
+from weighbridge.linux.process import run as finished
 from weighbridge.model.command import Command, Completed
+from weighbridge.model.host import RunContext
 from weighbridge.model.traced import TracedItem, TracerName
 
 MOST = 20
@@ -24,9 +26,12 @@ _SETTLE_S = 1.0
 """Between the start of a tracer and that of what it watches."""
 _BEGINS_S = 30.0
 """How long a tracer may take until it says that it has begun."""
-_LONGEST_S = 24 * 3600.0
+_LONGEST_S = 3600.0
+_LARGEST, _ENDS_S = "256M", f"{_LONGEST_S:.0f}"
+"""At which size, and after how many seconds, perf ends by itself where nobody is left to end it."""
 _NAME = 300
 """Characters of a function's name that are kept."""
+_ADDRESS = re.compile("0x[0-9a-f]+")
 _TRACEFS = ("sys/kernel/tracing", "sys/kernel/debug/tracing")
 
 
@@ -67,24 +72,28 @@ class Perf:
     def record(self, data: Path) -> Command:
         """Return perf, which needs no hardware counters so."""
         sampled = ("--all-cpus", "--event", "cpu-clock", "--freq", "199")
-        argv = ("perf", "record", *sampled, "--output", str(data))
+        argv = ("perf", "record", *sampled, "--max-size", _LARGEST, "--output", str(data), "--", "sleep", _ENDS_S)
         return Command(argv, _LONGEST_S, stop_signal=signal.SIGINT)
 
     def read(self, data: Path, completed: Completed, left_out: Collection[int]) -> Mapping[str, int]:
         """Return the samples of each function, without idle CPUs."""
         shown = ("--no-children", "--call-graph", "none", "--show-nr-samples", "--sort", "pid,sym")
         argv = ("perf", "report", "--stdio", "--input", str(data), *shown, "--field-separator", "\t")
-        report = run(Command(argv, 120.0, {"LC_ALL": "C"}))
+        report = finished(Command(argv, 120.0, {"LC_ALL": "C"}))
         if report.returncode != 0:
             raise Unavailable(f"perf cannot read what it recorded: {report.last_words}")
         return self.parse(report.text, left_out)
 
     def parse(self, text: str, left_out: Collection[int] = ()) -> Mapping[str, int]:
-        """Return the samples of each function that ``perf report`` printed; lines that are cut short are not read."""
+        """Return the samples of each function that ``perf report`` printed; lines that are cut short are not read.
+
+        What has no symbol, as of a program without a table of them, is one item of its program.
+        """
         samples: Counter[str] = Counter()
         for line in text.split("\n")[:-1]:
             if (match := self._LINE.match(line)) and int(match[2]) not in {0, *left_out}:
-                samples[f"{match[5]} ({'kernel' if match[4] == 'k' else match[3]})"] += int(match[1])
+                function = "no symbol" if _ADDRESS.fullmatch(match[5]) else match[5]
+                samples[f"{function} ({'kernel' if match[4] == 'k' else match[3]})"] += int(match[1])
         return samples
 
 
@@ -127,7 +136,7 @@ TRACERS: Mapping[TracerName, Tracer] = {"perf": Perf(), "bpftrace": BpfTrace()}
 
 
 def trace(
-    name: TracerName, run_id: str, work: Callable[[], None], left_out: Collection[int] = ()
+    name: TracerName, run: RunContext, work: Callable[[], None], left_out: Collection[int] = ()
 ) -> tuple[tuple[TracedItem, ...], int]:
     """Do some work under a tracer; return the most frequent items, first, and the count of all.
 
@@ -136,9 +145,9 @@ def trace(
     tracer = TRACERS[name]
     if obstacle := tracer.obstacle():
         raise Unavailable(obstacle)
-    with tempfile.TemporaryDirectory(prefix="weighbridge-trace-") as folder:
+    with tempfile.TemporaryDirectory(prefix="trace-", dir=run.state) as folder:
         data = Path(folder) / "recorded"
-        process = Process(tracer.record(data), env=environment_of(run_id))
+        process = Process(tracer.record(data), env=environment_of(run.id))
         try:
             _await(name, tracer, process)
             work()

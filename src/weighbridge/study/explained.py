@@ -26,7 +26,7 @@ ALL = "bare"
 def wrong_names(file: StudyFile, arms: Sequence[Arm]) -> Iterator[tuple[Place, str]]:
     """What ``explain`` names that there is not: environments, those that have no cost, mechanisms."""
     if file.trace is not None and not file.explain:
-        yield ("trace",), "trace: it watches environments that are explained: add explain: true"
+        yield ("trace",), "trace: a tracer watches environments that are explained: add explain: true (--explain)"
     names = [arm.name for arm in arms]
     listed = file.explain if isinstance(file.explain, tuple) else ()
     places: list[tuple[int | str, str]] = [*enumerate(listed), *((name, name) for name in _crossed(file))]
@@ -128,6 +128,17 @@ def _of_environment(
         if bare is not None:
             further[off] = _named(bare, arm, ALL, off)
     return [*further.values()], described
+
+
+def unexplained(study: Study) -> list[str]:
+    """Return the environments whose costs are to be explained and of which nothing is switched off."""
+    asked = study.file.explain
+    names = [arm.name for arm in study.arms if arm.own and arm.name != study.file.baseline]
+    if not isinstance(asked, bool):
+        names = [name for name in names if name in asked]
+    elif not asked:
+        return []
+    return [name for name in names if len(study.arms_by_off(name)) == 1]
 
 
 def not_switched(study: Study, reasons: Mapping[str, str]) -> Study:

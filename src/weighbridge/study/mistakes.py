@@ -122,11 +122,11 @@ def _expected(item: Any, value: Any, quoted: str, *, sweepable: bool) -> str:
     if kind in _BOUNDS:
         words, bound = _BOUNDS[kind]
         return f"{words} {_with_unit(context[bound], quoted)}, not {quoted}"
-    if kind in ("too_short", "string_too_short"):
-        least = context["min_length"]
-        one, several = ("character", "characters") if kind == "string_too_short" else ("entry", "entries")
-        return f"at least {least} {one if least == 1 else several} {'is' if least == 1 else 'are'} needed"
-    expected = _TYPES.get(kind.split("_")[0]) if item["loc"][0] != "explain" else _EXPLAIN
+    if kind in ("too_long", "too_short", "string_too_short"):
+        return _of_length(kind, context, value)
+    expected = _TYPES.get(kind.split("_")[0])
+    if item["loc"][0] == "explain":
+        expected = _EXPLAIN if len(item["loc"]) <= 2 else "a list of mechanisms ([seccomp])"
     if expected is None or not kind.endswith(("_type", "_parsing", "_from_float")):
         return ""
     if expected == "a list":
@@ -136,6 +136,14 @@ def _expected(item: Any, value: Any, quoted: str, *, sweepable: bool) -> str:
     if expected == "a whole number" and sweepable:
         expected += ", or a list to sweep: [10, 50]"
     return f"{expected}, not {quoted}"
+
+
+def _of_length(kind: str, context: Mapping[str, Any], value: Any) -> str:
+    if kind == "too_long":
+        return f"at most {context['max_length']} entries, not {len(value)}"
+    least = context["min_length"]
+    one, several = ("character", "characters") if kind == "string_too_short" else ("entry", "entries")
+    return f"at least {least} {one if least == 1 else several} {'is' if least == 1 else 'are'} needed"
 
 
 def _as_pydantic_says(item: Any, written: str) -> str:

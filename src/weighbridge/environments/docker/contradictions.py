@@ -37,6 +37,8 @@ def problems(options: Any, needs: Needs) -> Iterator[str]:
     if options.runtime != "runsc" and (given := [name for name in own if getattr(options, name) != own[name]]):
         yield f"{given[0]}: only gVisor has it: add 'runtime: runsc', or remove it"
     yield from sysctl_problems(needs, own_network=options.network != "host")
+    if options.init and needs.of_this_machine:
+        yield "init: Docker puts its init into /sbin, which it may not in this machine's own programs: remove it"
     yield from _addresses(options)
     yield from tuning_problems(options, needs)
     away = [kind for kind, host in needs.holding.items() if not host.here or host.own_kernel]

@@ -10,6 +10,10 @@ from weighbridge.store.run import RunStore
 from weighbridge.store.traces import FILE, FOLDER, read_traces
 
 _SHOWN = 12
+_SKID = (
+    " perf samples by a clock's interrupts: what the kernel does while it holds them off is counted where it lets"
+    " them in again, as in _raw_spin_unlock_irqrestore."
+)
 _WHAT: dict[TracerName, str] = {"perf": "function", "bpftrace": "event of the kernel"}
 
 
@@ -25,7 +29,11 @@ class TraceTable:
 
 def trace_tables(store: RunStore) -> list[TraceTable]:
     """Return the traces of a run, a table for each environment and workload."""
-    traces = read_traces(store.directory)
+    try:
+        traces = read_traces(store.directory)
+    except ValueError:
+        damaged = f"{FOLDER}/{FILE} is damaged, or no file of the run's own: nothing of it is shown."
+        return [TraceTable("traced, not counted", damaged, (), ())]
     return [
         _table(environment, workload, [*group])
         for (environment, workload), group in groupby(traces, key=lambda each: (each.environment, each.workload))
@@ -36,10 +44,14 @@ def _table(environment: str, workload: str, traces: Sequence[Trace]) -> TraceTab
     tracer, name = traces[0].tracer, display_name(environment)
     told = [each for each in traces if each.items]
     failures = dict.fromkeys(each.failure for each in traces if each.failure)
-    sentence = f"One run each under {tracer}, which slows it down; all of {FOLDER}/{FILE}."
+    sentence = (
+        f"One run each under {tracer}, which slows it down. It watched the whole machine: other programs and a run's"
+        f" beginning and end are in it.{_SKID if tracer == 'perf' else ''} All of it: {FOLDER}/{FILE}."
+    )
     if failures:
         sentence = f"Not traced: {'; '.join(failures)}."
-    heads = (_WHAT[tracer], *(name if each.arm == environment else f"{name} without these" for each in told))
+    unit = "samples" if tracer == "perf" else "events"
+    heads = (_WHAT[tracer], *(f"{_arm(name, each)}, {_grouped(each.total)} {unit}" for each in told))
     return TraceTable(f"{name}: {workload}, traced, not counted", sentence, heads, [*_rows(told)])
 
 
@@ -55,4 +67,12 @@ def _rows(traces: Sequence[Trace]) -> Iterator[tuple[str, ...]]:
         if traces[0].tracer == "perf":
             yield name, *(f"{100 * each[name]:.1f} %" if name in each else "–" for each in shares)
         else:
-            yield name, *(f"{each[name]:,}".replace(",", " ") if name in each else "–" for each in counts)
+            yield name, *(_grouped(each[name]) if name in each else "–" for each in counts)
+
+
+def _arm(name: str, trace: Trace) -> str:
+    return name if trace.arm == trace.environment else f"{name} without these"
+
+
+def _grouped(number: int) -> str:
+    return f"{number:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")

@@ -23,7 +23,7 @@ CROSSED = (
     " others. A pair's is what the one costs more beside the other than without it."
 )
 HEADS = ("mechanism", "switched", "cost", "verdict", "what moved with it", "to change it")
-TOGETHER = "together, beyond the single ones (interaction)"
+TOGETHER = "together, beyond each alone (interaction)"
 UNEXPLAINED = "unexplained: all of these off"
 BEYOND = "all together, beyond these"
 STAYED = "what stayed on: these off"
@@ -128,7 +128,7 @@ def _rest(explanation: Explanation, baseline: str) -> Iterator[str]:
     elif left.verdict == "equivalent":
         yield f"nothing that matters is {what}"
     else:
-        yield f"whether more is {what} is undecided ({_figure(left, unit)})"
+        yield f"it is undecided whether more is {what} ({_figure(left, unit)})"
 
 
 def explanation_rows(analysis: Analysis, explanation: Explanation) -> list[ExplanationRow]:
