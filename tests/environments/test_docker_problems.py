@@ -14,6 +14,7 @@ from .kinds import traits
 
 DOCKER = registry.environments()["docker"]
 BOTH = frozenset({"server", "client"})
+CLIENT = frozenset({"client"})
 HERE = Needs(network=True, inside=BOTH)
 BETWEEN = Needs(network=True, apart=True, hosts=traits("testbed"), inside=BOTH)
 SSH = Needs(network=True, apart=True, hosts=traits("ssh"), inside=BOTH)
@@ -77,6 +78,12 @@ WRONG: dict[str, tuple[Needs, dict[str, Any], str]] = {
     "macvlan, client outside": (SERVER, MACVLAN, "macvlan cannot be reached from its own host: put both roles insid"),
     "an engine on a host of its own, client outside": (
         Needs(network=True, hosts=traits("testbed")), {"publish": True}, "put both roles inside, or the client on an",
+    ),
+    "a server outside, on the client's host": (
+        Needs(network=True, inside=CLIENT), {}, "a server outside listens on the loopback interface",
+    ),
+    "a server elsewhere that connects back": (
+        Needs(network=True, inside=CLIENT, apart=True, server_calls_client=True), {}, "which a bridge lets nobody do",
     ),
     "bridge between hosts": (BETWEEN, {}, "a bridge cannot be reached from another host: publish: true, or attach"),
     "loopback between hosts": (
@@ -165,3 +172,7 @@ def test_no_engine_is_started_beside_one_of_the_user(monkeypatch: pytest.MonkeyP
     assert DOCKER.unmet(DOCKER.options(), needs=HERE) is None
     monkeypatch.setattr(docker, "answers", lambda: False)
     assert DOCKER.unmet(own, needs=HERE) is None
+
+
+def test_a_client_on_a_bridge_reaches_a_server_on_another_host():
+    assert told(Needs(network=True, inside=CLIENT, apart=True)) == []

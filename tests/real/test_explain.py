@@ -245,3 +245,21 @@ def explanations(machine: Machine, run: Path, study: Path) -> list[dict[str, Any
     explained = json.loads(weighbridge("report", run, "--json").stdout)["explanations"]
     by_name = sorted((str(each["environment"]), each["mechanisms"]) for each in explained)
     return [{row["kind"]: row["proof"] for row in rows if not row["why_not"]} for _, rows in by_name]
+
+
+CLIENT_AND_SERVER = (
+    "hosts: {here: {kind: local}, elsewhere: {kind: testbed}}", "placement: {client: here, server: elsewhere}",
+    "inside: [client]", "explain: true",
+)  # fmt: skip
+
+
+@pytest.mark.long
+@pytest.mark.promise("each mechanism that explain switches off is off by what its sites say")
+def test_the_network_of_a_client_whose_server_is_elsewhere(machine: Machine, tmp_path: Path):
+    client = "client: {kind: docker, network: bridge, seccomp: unconfined, apparmor: unconfined}"
+    study = write_study(
+        tmp_path, environments=(NATIVE, client), workloads=(LATENCY,), blocks=1, further=CLIENT_AND_SERVER
+    )
+    _, explained = explanation(machine, tmp_path, study)
+    proofs = {each["kind"]: each["proof"] for each in explained["mechanisms"]}
+    assert proofs.keys() == {"own-network"} and proofs["own-network"]["state"] == "shown"

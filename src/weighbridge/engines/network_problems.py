@@ -23,6 +23,16 @@ def apart_from_client(needs: Needs) -> list[str]:
     return [f"{text}: put both roles inside, or the client on another host"]
 
 
+def server_out_of_reach(needs: Needs) -> list[str]:
+    """Why a client on a bridge does not reach a server outside, or is not reached by it."""
+    if "server" in needs.inside or "client" not in needs.inside:
+        return []
+    if needs.apart:
+        calls = "this workload's server also connects to its client, which a bridge lets nobody do from another host"
+        return [calls] if needs.server_calls_client else []
+    return ["a server outside listens on the loopback interface, which no bridge leads to: put it on another host"]
+
+
 def sysctl_problems(needs: Needs, *, own_network: bool) -> list[str]:
     """Why settings of the kernel cannot be a container's own: its network is the host's."""
     of_network = sorted(name for name in needs.sysctls if name.startswith("net."))

@@ -16,7 +16,10 @@ _OF_A_NETWORK = (
 
 
 class OwnNetwork(Mechanism):
-    """Packets leave the loopback interface: a veth pair, a bridge, a tunnel or a user's program carries them."""
+    """Packets leave the loopback interface: a veth pair, a bridge, a tunnel or a user's program carries them.
+
+    Of a client on a bridge whose server is on another host, the translation of its address belongs to it.
+    """
 
     kind = "own-network"
     summary = "a network namespace with what joins it to the host (veth, bridge, VXLAN, pasta)"

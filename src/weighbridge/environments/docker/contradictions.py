@@ -13,6 +13,7 @@ from weighbridge.engines.network_problems import (
     apart_from_client,
     attach_problems,
     needs_bridge,
+    server_out_of_reach,
     sysctl_problems,
 )
 from weighbridge.linux.memory_room import mib
@@ -134,7 +135,9 @@ def _out_of_reach(options: Any, needs: Needs) -> Iterator[str]:
         yield f"{text}, or the client on another host"
     if network in ("bridge", "host"):
         yield from apart_from_client(needs)
-    if needs.apart and network == "bridge" and not (options.publish or options.attach):
+    if network == "bridge":
+        yield from server_out_of_reach(needs)
+    if needs.apart and "server" in needs.inside and network == "bridge" and not (options.publish or options.attach):
         yield "a bridge cannot be reached from another host: publish: true, or attach: interface"
     if needs.apart and not _attachable(needs) and network in ON_PARENT:
         yield f"network: {network} would join a network without the other host: put both roles on testbed hosts"

@@ -8,6 +8,7 @@ from weighbridge.engines.network_problems import (
     NO_NETWORK,
     ONE_WAY,
     apart_from_client,
+    server_out_of_reach,
     sysctl_problems,
 )
 from weighbridge.model.environment import Needs
@@ -51,7 +52,9 @@ def _out_of_reach(options: Any, needs: Needs) -> Iterator[str]:
         )
     if network in IN_USER_SPACE and both and not needs.apart:
         yield f"network: {network} does not connect two containers of a host: put one role outside"
-    if needs.apart and network == "bridge" and not options.publish:
+    if network == "bridge":
+        yield from server_out_of_reach(needs)
+    if needs.apart and "server" in needs.inside and network == "bridge" and not options.publish:
         yield "a bridge cannot be reached from another host: add publish: true"
     if needs.apart and network == "pasta":
         yield "network: pasta needs its client on the same host: use slirp4netns"
