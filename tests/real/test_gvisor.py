@@ -46,7 +46,7 @@ LIMITS = Limits(cpus=0.5, memory=256 * 2**20, cpuset="0")
 def addresses() -> str:
     """Of this machine, without the links of runs and of containers, which come and go."""
     return "\n".join(
-        line
+        line.rstrip()
         for line in (output(("ip", "-brief", "address")) or "").splitlines()
         if not line.startswith(("wb-", "veth"))
     )
