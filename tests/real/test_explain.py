@@ -134,10 +134,12 @@ def test_a_guest_with_queues_and_huge_pages(machine: Machine, tmp_path: Path, hu
     proofs = {each["kind"]: each["proof"] for each in explained["mechanisms"]}
     for kind, with_it, without in (
         ("guest-queues", "2", "1"),
-        ("guest-huge-pages", "huge: 256 MiB of them", proofs["guest-huge-pages"]["without"]),
+        ("guest-huge-pages", "huge: 256 MiB of them", "ordinary"),
     ):
         proof = proofs[kind]
-        assert (proof["state"], proof["with"], proof["without"]) == ("shown", with_it, without)
+        # ordinary pages, or those that the kernel has put together by itself
+        assert (proof["state"], proof["with"]) == ("shown", with_it)
+        assert proof["without"].replace("mostly transparent huge pages", "ordinary") == without
 
 
 CHANGED = (

@@ -158,7 +158,7 @@ def refused(text: str) -> list[str]:
 def test_what_this_kernel_has_nothing_of_is_not_switched(
     monkeypatch: pytest.MonkeyPatch, host: str, enabled: bytes, switched: bool
 ):
-    monkeypatch.setattr(preflight, "_read_here", lambda _: enabled)
+    monkeypatch.setattr(preflight, "read_here", lambda _: enabled)
     text = (
         f"study: s\nquestion: q\nbaseline: n\nhosts: {{a: {{kind: {host}}}}}\nexplain: true\n"
         "environments: {n: {kind: native}, d: {kind: docker, network: none}}\n"

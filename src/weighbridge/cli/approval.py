@@ -91,7 +91,12 @@ def _explained_lines(study: "Study") -> Iterator[str]:
     if nothing := unexplained(study):
         yield f"note: {nothing_switched(nothing)}"
     if study.file.trace is not None and any(arm.explains is not None for arm in study.arms):
-        yield f"afterwards, uncounted: {study.file.trace} watches this whole machine in what is explained"
+        yield traced_afterwards(study.file.trace)
+
+
+def traced_afterwards(tracer: str) -> str:
+    """Say what a tracer will do."""
+    return f"afterwards, uncounted: {tracer} watches this whole machine in what is explained"
 
 
 def nothing_switched(names: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ import typer
 from pydantic import ConfigDict, with_config
 from typing_extensions import TypedDict
 
-from weighbridge.cli.approval import brought_lines, decides_sentence, nothing_switched
+from weighbridge.cli.approval import brought_lines, decides_sentence, nothing_switched, traced_afterwards
 from weighbridge.cli.complete import complete_study
 from weighbridge.cli.doctor import UNVERIFIED
 from weighbridge.cli.output import (
@@ -356,7 +356,7 @@ def _explained_lines(planned: PlanDocument) -> "Iterator[str | Table]":
         if not any(arm["aa_of"] for arm in planned["environments"]):
             yield "  without the A/A arm (aa: false) no cost is proven, so none is explained"
     if planned["trace"] is not None and any(arms.values()):
-        yield f"  afterwards, uncounted: {planned['trace']} watches this whole machine in what is explained"
+        yield f"  {traced_afterwards(planned['trace'])}"
 
 
 def _resources(study: "Study", arm: "Arm") -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""What the kernel counted of a trial's work beside CPU time: drops, packets, connections, flushes, exits of guests.
+"""What the kernel counted of a trial's work beside CPU time: drops, packets, flushes, exits of guests.
 
 It is read once before the measured process and once after it, by what stands farthest from it: reading costs nothing
 that is measured. What a machine does not tell is absent, and never zero.

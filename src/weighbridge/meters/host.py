@@ -80,7 +80,7 @@ def stat(text: str, ticks: int = _TICKS) -> dict[str, float]:
 
 _COUNTERS = (
     "_s", "_kills", "_switches", "_bits", "_segments", "_periods", "_drops", "_squeezes", "_flushes", "_exits",
-    "_octets", "_packets", "_tracked",
+    "_octets", "_packets",
 )  # fmt: skip
 """How the names of counters end; all others are levels."""
 

@@ -1,5 +1,6 @@
 """A trial: what is to be run, what a workload reads from its outputs, and what was run."""
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
@@ -27,6 +28,11 @@ class Work:
 
     amount: float
     unit: Literal["gbit", "1000_transactions", "1000_objects"]
+
+    @property
+    def divides(self) -> bool:
+        """Whether something can be told for a unit of it: the amount is finite, and more than nothing."""
+        return math.isfinite(self.amount) and self.amount > 0
 
 
 @dataclass(frozen=True, slots=True)

@@ -88,12 +88,11 @@ def events_cost(events: Mapping[str, float], work: Work | None, measured_s: floa
     if "disk_busy_s" in events and measured_s > 0:
         share = min(1.0, max(0.0, events["disk_busy_s"]) / measured_s)
         yield Measurement(Metric(DISK_TIME, "%", "lower"), 100 * share)
-    known = work is not None and math.isfinite(work.amount) and work.amount > 0
     for name in ("softnet_drops", "softnet_squeezes", "conntrack_drops", DISK_FLUSHES, VM_EXITS):
         count = events.get(name, -1.0)
         if count < 0:
             continue
-        if work is not None and known:
+        if work is not None and work.divides:
             if is_plausible(each := count / work.amount):
                 yield Measurement(Metric(f"{name}_per_{work.unit}", f"1/{PER[work.unit]}", "lower"), each)
         elif name in (DISK_FLUSHES, VM_EXITS):
@@ -110,7 +109,7 @@ def work_of(measurements: Sequence[Measurement], measured_s: float) -> Work | No
 
 
 def _cpu(work: Work, used: Mapping[str, Mapping[str, float]]) -> Iterator[Measurement]:
-    if not math.isfinite(work.amount) or work.amount <= 0:
+    if not work.divides:
         return
     for role in ROLES:
         cost = used.get(role, {}).get("cpu_s", -1.0) / work.amount
@@ -193,7 +192,7 @@ def all_who_worked(
 def _per_work(
     use: MachineUse, idle: Mapping[str, Idle], not_work_s: float, work: Work | None, sites_s: float
 ) -> Iterator[Measurement]:
-    if work is None or not math.isfinite(work.amount) or work.amount <= 0:
+    if work is None or not work.divides:
         return
     amounts: dict[str, tuple[str, float]] = {}
     beyond_s, switches = _beyond_s(use, idle), _switches(use, idle)

@@ -16,6 +16,7 @@ from weighbridge.linux.cpus import cpus_online
 from weighbridge.linux.memory_room import LESS, MEMINFO, mib, no_room, room_in
 from weighbridge.linux.packages import install_here, join_installs
 from weighbridge.linux.process import which
+from weighbridge.meters.machines import read_here
 from weighbridge.model.decisions import LeftOut, left_out_text
 from weighbridge.model.environment import Environment
 from weighbridge.model.plugin import Plugin, Readiness
@@ -404,12 +405,8 @@ def on_this_kernel(study: Study) -> Study:
         return study
     every = registry.mechanisms()
     explaining = dict.fromkeys(each.kind for each in study.mechanisms if not each.refused)
-    reasons = {kind: every[kind].absent(_read_here) for kind in explaining if kind in every}
+    reasons = {kind: every[kind].absent(read_here) for kind in explaining if kind in every}
     return not_switched(study, {kind: why for kind, why in reasons.items() if why})
-
-
-def _read_here(path: str) -> bytes:
-    return Path(path).read_bytes()
 
 
 ReadinessOf = Callable[[Study], Mapping[str, Readiness]]

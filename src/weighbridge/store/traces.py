@@ -1,12 +1,12 @@
 """The folder of a run that has what tracers saw: beside the trials, so that nothing that reads these counts it."""
 
 import os
-import stat
 from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
 from weighbridge.model.traced import Trace, Traces
+from weighbridge.store.own_file import own_file
 
 FOLDER, FILE = "traces", "traces.json"
 _UNFINISHED = f"{FILE}.new"
@@ -41,17 +41,9 @@ def has_traces(directory: Path) -> bool:
 
 def read_traces(directory: Path) -> tuple[Trace, ...]:
     """Return the traces of a run; none where it has none. Raises ValueError where they are damaged, or no file."""
-    try:
-        within = os.open(directory / FOLDER, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-        try:
-            opened = os.open(FILE, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=within)
-        finally:
-            os.close(within)
-        with os.fdopen(opened, "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise ValueError(f"{FOLDER}/{FILE} is no file")
-            return Traces.model_validate_json(file.read(_MOST)).traces
-    except FileNotFoundError:
+    if not has_traces(directory):
         return ()
-    except OSError as error:
-        raise ValueError(f"{FOLDER}/{FILE}: {error.strerror}") from error
+    with own_file(directory, FOLDER, FILE) as file:
+        if file is None:
+            raise ValueError(f"{FOLDER}/{FILE} is no file of the run's own")
+        return Traces.model_validate_json(os.pread(file, _MOST, 0)).traces

@@ -8,8 +8,8 @@ opened. What is packed is the same markup, escaped by the same template.
 import os
 import shlex
 import stat
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -24,6 +24,7 @@ from weighbridge.report.anchors import trials_id
 from weighbridge.report.page import PLAIN_CHARACTERS, fragment, packed
 from weighbridge.report.text.environments import display_name
 from weighbridge.report.text.formatting import quantity
+from weighbridge.store.own_file import own_file
 from weighbridge.store.run import RunStore
 
 EXCERPT_BYTES = 4096
@@ -81,28 +82,6 @@ def processes(store: RunStore, path: Path) -> dict[int, list[TrialProcess]]:
     return processes_by_trial
 
 
-@contextmanager
-def _opened(run: Path, name: object) -> Iterator[int | None]:
-    """A descriptor of ``raw/NAME`` in the run; None where that is no regular file of the run's own.
-
-    The run may be somebody else's: a stored path must not lead to another file of this machine, by a link neither.
-    """
-    folder, _, plain = name.partition("/") if isinstance(name, str) else ("", "", "")
-    if folder != "raw" or not plain or "/" in plain or "\0" in plain:
-        yield None
-        return
-    within = file = None
-    try:
-        with suppress(OSError):
-            within = os.open(run / folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
-            file = os.open(plain, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=within)
-        yield file if file is not None and stat.S_ISREG(os.fstat(file).st_mode) else None
-    finally:
-        for descriptor in (within, file):
-            if descriptor is not None:
-                os.close(descriptor)
-
-
 def _sizes(run: Path) -> dict[str, int]:
     """The size of each regular file of the run's own that is an output: ``raw/NAME`` -> bytes."""
     sizes: dict[str, int] = {}
@@ -129,7 +108,8 @@ def _link(run: Path, page: Path) -> str:
 
 
 def _excerpt(run: Path, name: object, limit: int) -> str:
-    with _opened(run, name) as file:
+    folder, _, plain = name.partition("/") if isinstance(name, str) else ("", "", "")
+    with own_file(run, "raw", plain if folder == "raw" else "") as file:
         return "" if file is None else printable(os.pread(file, limit, 0).decode(errors="replace"))
 
 
