@@ -22,12 +22,10 @@ KEPT = (ROOT / "docs/runs", ROOT / "tests/report/finished_runs")
 """Where runs are kept: those that only the documentation needs, and those that tests need too."""
 WEIGHED, SERVER, SERVER_LATER = "weigh", "weigh-server", "weigh-server-later"
 """The run of the first minute; a server, and the same once more."""
-EXPLAINED = "why-first-look"
-"""A cost that is explained."""
 WIDTH = 80
 ABOUT = {
     "first-look": "TCP, latency, Redis and CPU in four environments, with clients here and on another host",
-    EXPLAINED: "`weighbridge explain` of that study: why a published port of Docker costs latency",
+    "why-first-look": "`weighbridge explain` of that study: why a published port of Docker costs latency",
     WEIGHED: "one program, by `weighbridge weigh`: the run of The first minute",
     SERVER: "redis-server with redis-benchmark, in a network namespace and on Docker's bridge",
 }
