@@ -1,0 +1,119 @@
+"""Valid runs and fleets, which mutations change: made by the commands themselves, once."""
+
+import json
+import shutil
+import sqlite3
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+from weighbridge.fleets.folder import Fleet, FleetFolder, UnitRecord
+from weighbridge.fleets.rounds import Unit
+
+from .mutations import make_loose
+
+STUDY = """\
+study: {name}
+question: Does it run?
+resources: {{cpus: 1, memory: 64MiB}}
+baseline: native
+aa: true
+environments:
+  native: {{kind: native}}
+  netns: {{kind: netns}}
+workloads:
+  own: {{kind: command, run: 'true'}}
+repetitions: {{blocks: 8}}
+userland: {{kind: host}}
+seed: 3
+"""
+_MACHINES = ("m1", "m2", "m3")
+_ARM_S = {"native": 1.0e-3, "native-again": 1.0e-3, "netns": 1.5e-3}
+Command = Callable[..., int]
+"""Runs the words of a command, and returns its exit code."""
+
+
+def make_bases(folder: Path, command: Command) -> dict[str, Path]:
+    """Make the valid runs and the fleet below a folder; return them by name.
+
+    ``study`` lacks its last block, ``old`` is the same as a run of schema version 4, ``weigh`` is one of `weigh`,
+    ``other`` is a finished run that is never changed, and ``fleet`` has three machines, of which one has no run.
+    """
+    folder.mkdir(parents=True)
+    file = folder / "study.yaml"
+    file.write_text(STUDY.format(name="tiny"))
+    (folder / "hosts.txt").write_text("".join(f"{name}.invalid\n" for name in _MACHINES))
+    bases = {name: folder / name for name in ("study", "old", "weigh", "other", "fleet")}
+    _must(command("run", str(file), "--out", str(bases["other"]), "--yes"), "run")
+    _thin(bases["other"])
+    shutil.copytree(bases["other"], bases["study"])
+    _unfinish(bases["study"])
+    shutil.copytree(bases["study"], bases["old"])
+    with closing(sqlite3.connect(bases["old"] / "run.sqlite", isolation_level=None)) as database:
+        database.execute("DROP TABLE study")
+        database.execute("PRAGMA user_version=4")
+    words = ("--in", "netns", "--blocks", "6", "--cleanup", "true", "--env", "A=b")
+    _must(command("weigh", "--out", str(bases["weigh"]), *words, "--", "/usr/bin/true"), "weigh")
+    _thin(bases["weigh"])
+    _unfinish(bases["weigh"])
+    _make_fleet(bases["fleet"], bases["other"])
+    for name in ("study", "old", "weigh"):
+        make_loose(bases[name] / "run.sqlite")
+        (bases[name] / "report.html").unlink(missing_ok=True)
+    for database_file in bases["fleet"].rglob("run.sqlite"):
+        make_loose(database_file)
+    return bases
+
+
+def _must(code: int, what: str) -> None:
+    if code != 0:
+        raise RuntimeError(f"'{what}' ended with code {code}: no base can be made")
+
+
+def _thin(run: Path) -> None:
+    """Make the run small, and its costs certain, whatever this machine is doing."""
+    with closing(sqlite3.connect(run / "run.sqlite", isolation_level=None)) as database:
+        database.execute("DELETE FROM fact WHERE scope = 'host' AND key LIKE 'sysctl%' AND rowid % 20")
+        for arm, seconds in _ARM_S.items():
+            database.execute(
+                "UPDATE measurement SET value = ? * (1 + 0.01 * (trial % 7)) WHERE unit = 's'"
+                " AND trial IN (SELECT id FROM trial WHERE environment = ?)",
+                (seconds, arm),
+            )
+        database.execute("UPDATE trial SET flags = '[]'")
+        database.execute("VACUUM")
+    (run / "report.html").unlink(missing_ok=True)
+
+
+def _unfinish(run: Path) -> None:
+    """Take the last trial away: what continues the run then measures."""
+    with closing(sqlite3.connect(run / "run.sqlite", isolation_level=None)) as database:
+        (last,) = database.execute("SELECT max(id) FROM trial").fetchone()
+        for table in ("measurement", "process", "sample", "series", "histogram"):
+            database.execute(f"DELETE FROM {table} WHERE trial = ?", (last,))
+        database.execute("DELETE FROM trial WHERE id = ?", (last,))
+        database.execute("DELETE FROM run WHERE key = 'finished'")
+
+
+def _make_fleet(path: Path, run: Path) -> None:
+    folder = FleetFolder(path)
+    listed = tuple({"destination": f"root@{name}", "address": "127.0.0.1"} for name in _MACHINES)
+    fleet = Fleet(
+        name="tiny", study=STUDY.format(name="tiny"), pairs=False, machines=_MACHINES, seed=3, cwd=str(path),
+        on={"kind": "hosts", "file": f"{path}/hosts.txt", "listed": listed}, created=time.time(),
+        jobs=("99999 1 00000000-0000-0000-0000-000000000000 pid:[1] here:0123",), rehearsal=True, beside_others=True,
+    )  # fmt: skip
+    folder.create(fleet)
+    for number, name in enumerate(_MACHINES[:2], 1):
+        unit = Unit((name,))
+        shutil.copytree(run, folder.run(unit))
+        with closing(sqlite3.connect(folder.run(unit) / "run.sqlite", isolation_level=None)) as database:
+            database.execute("UPDATE run SET value = ? WHERE key = 'run_id'", (f"{number:012x}",))
+            database.execute("UPDATE measurement SET value = value * ?", (1 + number / 100,))
+        folder.note(unit, UnitRecord(round=1, began=1.0, ended=2.0, code=0))
+        folder.log(unit).write_text("weighbridge: done\n")
+        folder.study(unit).write_text(STUDY.format(name="tiny"))
+    folder.note_machines(_MACHINES)
+    folder.driver_log.write_text("driven\n")
+    (path / "hosts.txt").write_text(json.dumps(listed))
