@@ -25,7 +25,7 @@ AS_VERSION_3 = "DROP TABLE study; ALTER TABLE trial DROP COLUMN measured_from_s;
 def run(tmp_path: Path) -> Path:
     """A run with one trial, closed."""
     with RunStore(tmp_path / "run", writable=True) as store:
-        store.begin(STUDY, {"run_id": "abc"})
+        store.begin(STUDY, {"run_id": "0123456789ab"})
         store.save(record())
     return tmp_path / "run"
 
@@ -43,7 +43,12 @@ def test_a_study_comes_back_as_it_was(run: Path):
     with RunStore(run) as store:
         info = store.info()
         assert info["study_text"] == TEXT
-        assert (info["study"], info["baseline"], info["seed"], info["run_id"]) == ("small", "native", "7", "abc")
+        assert (info["study"], info["baseline"], info["seed"], info["run_id"]) == (
+            "small",
+            "native",
+            "7",
+            "0123456789ab",
+        )
         assert float(info["equivalence"]) == 0.03
         assert float(info["created"]) > 1e9
         assert [(name, kind, aa_of) for name, kind, _, aa_of in store.environments()] == [

@@ -124,7 +124,7 @@ def test_what_does_not_fit_is_told_in_one_sentence():
 @pytest.fixture
 def run(tmp_path: Path) -> Path:
     with RunStore(tmp_path / "run", writable=True) as store:
-        store.begin(small(), {"run_id": "abc"})
+        store.begin(small(), {"run_id": "0123456789ab"})
     return tmp_path / "run"
 
 
@@ -177,7 +177,7 @@ def test_what_was_approved_is_what_a_run_goes_on_with(tmp_path: Path, monkeypatc
     monkeypatch.chdir(tmp_path / "mine")
     mine = small(workloads="{web: {kind: nginx-wrk, picture: a.jpg}}")
     with RunStore(tmp_path / "run", writable=True) as store:
-        store.begin(theirs, {"run_id": "abc"})
+        store.begin(theirs, {"run_id": "0123456789ab"})
         assert running._begin_or_continue(theirs, store, Quiet(), None) == theirs
         assert running._begin_or_continue(None, store, Quiet(), None) == theirs
         with raises_sentence(RunDirectoryError):

@@ -21,6 +21,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from weighbridge.errors import DiskFull, RunDirectoryError, Unavailable
 from weighbridge.fleets.rounds import Unit, unit_named
+from weighbridge.model.names import RunId
 from weighbridge.store.extensions import came_to_its_end
 from weighbridge.store.run import DATABASE, RunStore
 
@@ -66,9 +67,9 @@ class Fleet(BaseModel):
     """The drivers that were submitted, the last one last."""
 
     @property
-    def id(self) -> str:
-        """12 hexadecimal digits that no other fleet has."""
-        return sha256(f"{self.name} {self.seed} {self.created}".encode()).hexdigest()[:12]
+    def id(self) -> RunId:
+        """An id that no other fleet has."""
+        return RunId(sha256(f"{self.name} {self.seed} {self.created}".encode()).hexdigest()[:12])
 
 
 class UnitRecord(BaseModel):

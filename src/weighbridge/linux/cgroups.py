@@ -13,6 +13,7 @@ from weighbridge.linux import cgroup_files
 from weighbridge.linux.cgroup_files import IDLE, ITSELF, MOUNT, TOP, bases, version
 from weighbridge.linux.delegation import trees
 from weighbridge.model.host import Limits
+from weighbridge.model.names import GroupName, RunId
 
 TOPS = (TOP, IDLE)
 _CONTROLLERS = "user.weighbridge.controllers"
@@ -48,9 +49,9 @@ def _make_or_unavailable(make: Callable[[], object]) -> None:
 
 
 class Cgroup:
-    """One group under ``weighbridge/``, in every hierarchy. ``name`` is a relative path such as RUN/SITE."""
+    """One group under ``weighbridge/``, in every hierarchy."""
 
-    def __init__(self, name: str, *, mount: Path = MOUNT, top: str = TOP) -> None:
+    def __init__(self, name: GroupName, *, mount: Path = MOUNT, top: str = TOP) -> None:
         self.name = name
         self.version = version(mount)
         self.paths = {controller: base / top / name for controller, base in bases(mount).items()}
@@ -285,22 +286,22 @@ def runs(mount: Path = MOUNT, top: str = TOP) -> list[str]:
     return sorted(run_ids)
 
 
-def groups_of(run_id: str, mount: Path = MOUNT) -> list[Cgroup]:
-    """Every group of a run, in each tree in which this user has groups; none where none are mounted."""
+def groups_of(name: GroupName, mount: Path = MOUNT) -> list[Cgroup]:
+    """Return the groups with this name, one for each tree in which this user has groups; none if none are mounted."""
     groups: list[Cgroup] = []
     for tree in trees(mount):
         with contextlib.suppress(Unavailable):
-            groups += [Cgroup(run_id, mount=tree, top=top) for top in TOPS]
+            groups += [Cgroup(name, mount=tree, top=top) for top in TOPS]
     return groups
 
 
-def remove_top(mount: Path = MOUNT, *, run_id: str = "") -> None:
+def remove_top(mount: Path = MOUNT, *, run_id: RunId | None = None) -> None:
     """Remove the groups `TOPS` themselves where they are empty, and one in which no process of ours is any more.
 
     Of the run with this id, whose groups are below them, the topmost one too.
     """
     bases_of_ours = [base for tree in trees(mount) for base in hierarchies(tree)]
-    for folder in (base / top / run_id for base in bases_of_ours for top in TOPS if run_id):
+    for folder in (base / top / run_id for base in bases_of_ours for top in TOPS if run_id is not None):
         with contextlib.suppress(OSError):
             folder.rmdir()
     for folder in (base / top for base in bases_of_ours for top in (*TOPS, ITSELF)):

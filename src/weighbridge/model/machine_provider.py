@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal
 
+from weighbridge.model.names import RunId
 from weighbridge.model.options import Options
 from weighbridge.model.plugin import Plugin, Readiness
 
@@ -57,8 +58,8 @@ class Submission:
 class Wanted:
     """What a driver says of the machines that it wants."""
 
-    id: str
-    """12 hexadecimal digits, the same whenever a fleet is driven: a label of what is made for it."""
+    id: RunId
+    """The same whenever the fleet is driven: a label of what is made for it."""
     hosts: Mapping[str, Any]
     """What the fleet's study says of a machine, beside what `host` does."""
     had: tuple[str, ...] = ()

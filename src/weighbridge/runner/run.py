@@ -5,7 +5,6 @@ import errno
 import json
 import os
 import resource
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import ExitStack, closing
 from importlib import metadata
@@ -21,6 +20,7 @@ from weighbridge.linux.process import most_open_files
 from weighbridge.meters.prometheus import Watched
 from weighbridge.model.facts import HALT, HOST_DIFFERENCES, IDLE_CPUS, POLL, HostDifference
 from weighbridge.model.host import RunContext
+from weighbridge.model.names import RunId
 from weighbridge.model.plugin import Readiness
 from weighbridge.model.study import Study, StudyFile
 from weighbridge.model.trial import TrialRecord
@@ -187,7 +187,7 @@ def run_study(
     with RunStore(directory, writable=True) as store, _kept_once_measured(store):
         continued = "study_text" in store.info()
         study = _begin_or_continue(study, store, progress, blocks)
-        run_id = store.info()["run_id"]
+        run_id = store.run_id
         cache = cache_folder()
         with run_lock.claim(run_id, cache, store.directory) as folder:
             with ExitStack() as refused:
@@ -227,7 +227,7 @@ def _kept_once_measured(store: RunStore) -> Iterator[None]:
         raise
 
 
-def _end(store: RunStore, after: Callable[[RunStore], None], progress: Progress, run_id: str) -> None:
+def _end(store: RunStore, after: Callable[[RunStore], None], progress: Progress, run_id: RunId) -> None:
     """Clean up after a run, and have its report written."""
     with ExitStack() as ending:  # last one first, and each whatever becomes of the others
         ending.callback(_tell, after, store)
@@ -235,14 +235,14 @@ def _end(store: RunStore, after: Callable[[RunStore], None], progress: Progress,
         ending.callback(lambda: _say_failures(progress, clean.sweep_and_forget(run_id)))
 
 
-def _discard(store: RunStore, progress: Progress, run_id: str) -> None:
+def _discard(store: RunStore, progress: Progress, run_id: RunId) -> None:
     """Clean up after a run that was refused, of which nothing is kept: a better one may have its directory."""
     with ExitStack() as ending:
         ending.callback(store.discard)
         ending.callback(lambda: _say_failures(progress, clean.sweep_and_forget(run_id)))
 
 
-def _note_others(store: RunStore, run_id: str, noted: set[str]) -> None:
+def _note_others(store: RunStore, run_id: RunId, noted: set[str]) -> None:
     """Keep which other runs measure on this machine now: what they use of it is in this run's numbers.
 
     Those that are ``noted`` already are not kept again; new ones are added to them.
@@ -277,7 +277,7 @@ def _begin_or_continue(study: Study | None, store: RunStore, progress: Progress,
     if "study_text" not in info:
         if study is None:
             raise RunDirectoryError(f"{store.directory} holds no run: name a study to run")
-        made_by = {"run_id": secrets.token_hex(6), "version": metadata.version("weighbridge")}
+        made_by = {"run_id": RunId.new(), "version": metadata.version("weighbridge")}
         store.begin(study, {**made_by, **_about_workloads(study)})
         return study
     frozen = study_of(store)
@@ -346,7 +346,7 @@ def _launcher(study: Study, cache: Path, progress: Progress) -> str:
 def _session(
     study: Study,
     store: RunStore,
-    run_id: str,
+    run_id: RunId,
     folder: Path,
     cache: Path,
     progress: Progress,

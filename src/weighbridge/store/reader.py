@@ -23,6 +23,7 @@ from weighbridge.model.decisions import (
 )
 from weighbridge.model.level import Level
 from weighbridge.model.measurement import Outcome
+from weighbridge.model.names import RunId
 from weighbridge.model.stored_study import StoredFile, StoredStudy
 from weighbridge.model.study import Rung
 from weighbridge.model.trial import Series, Trial
@@ -77,6 +78,14 @@ class RunReader:
                 if key in keys:
                     kind.validate_python(keys[key])
         return keys
+
+    @property
+    def run_id(self) -> RunId:
+        """The id of the run, by which what it makes on a machine is found. RunDirectoryError if it has none."""
+        try:
+            return RunId(self.info().get(reading.RUN_ID, ""))
+        except ValueError as error:
+            raise RunDirectoryError(f"{self.directory} is damaged: the run has no id") from error
 
     def study(self) -> StoredStudy | None:
         """The study as it was checked when the run began; None of a run from before version 5."""

@@ -14,6 +14,7 @@ from weighbridge.hosts.remote.start import start_agent
 from weighbridge.hosts.ssh import failures
 from weighbridge.linux.process import Process, run
 from weighbridge.model.command import Command
+from weighbridge.model.names import RunId
 
 CONNECT_S = 10
 READY_S = 30.0
@@ -39,7 +40,7 @@ class Connection:
         self._process: Process | None = None
         self._forwarded = 0
 
-    def open(self, run_id: str, machine: str) -> tuple[Channel, dict[str, Any]]:
+    def open(self, run_id: RunId, machine: str) -> tuple[Channel, dict[str, Any]]:
         """Connect and start the agent; return the channel and its first frame. Unavailable in one sentence."""
         self._folder.mkdir(mode=0o700, exist_ok=True)
         for left in self._folder.glob(f"{self._control.name}*"):  # by a process of this run that was killed
@@ -53,7 +54,7 @@ class Connection:
             self._process = Process(Command(argv), env=_ENGLISH, talk=far.fileno())
         return start_agent(self.name, near, READY_S, self._what_failed, self._why_lost)
 
-    def _remote(self, run_id: str, machine: str) -> str:
+    def _remote(self, run_id: RunId, machine: str) -> str:
         """Return the command of the user's shell there; every word is ours, quoted for any shell."""
         python = ("python3", "-I", "-S", "-u", "-c", frames.BOOT, "agent", run_id, self.name, machine)
         before = "env LC_ALL=C sudo -n -- " if self._sudo else ""
